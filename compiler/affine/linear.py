@@ -1,0 +1,164 @@
+"""`Linear`: the canonical form of a quasi-affine expression, simplified by the ranges of its variables.
+
+A form is a constant plus integer multiples of atoms; an atom is a variable, or a floordiv or mod of a form.
+Two expressions with equal forms are equal; with ranges, `(16*i + j) floordiv 16` for j in [0, 15] is `i`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import gcd
+
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineDimExpr,
+    AffineExpr,
+)
+
+Range = tuple[int, int]  # inclusive
+Ranges = Mapping[int, Range]
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """The atom `form floordiv divisor` or `form mod divisor`."""
+
+    form: "Linear"
+    divisor: int
+    is_mod: bool
+
+
+Atom = int | Quotient
+
+
+@dataclass(frozen=True)
+class Linear:
+    """constant + sum of coefficient * atom; terms are sorted and have non-zero coefficients."""
+
+    terms: tuple[tuple[Atom, int], ...] = ()
+    constant: int = 0
+
+    def __add__(self, other: "Linear") -> "Linear":
+        sums = dict(self.terms)
+        for atom, factor in other.terms:
+            sums[atom] = sums.get(atom, 0) + factor
+        return _form(sums, self.constant + other.constant)
+
+    def __sub__(self, other: "Linear") -> "Linear":
+        return self + other.scaled(-1)
+
+    def scaled(self, factor: int) -> "Linear":
+        """The form times an integer."""
+        return _form({atom: f * factor for atom, f in self.terms}, self.constant * factor)
+
+    @property
+    def is_constant(self) -> bool:
+        return not self.terms
+
+    def variables(self) -> set[int]:
+        """All variables that occur, also inside floordiv and mod."""
+        return set().union(*(_atom_variables(atom) for atom, _ in self.terms))
+
+    def coefficient(self, variable: int) -> int | None:
+        """The factor of a variable, or None if it also occurs inside a floordiv or mod."""
+        if any(isinstance(atom, Quotient) and variable in _atom_variables(atom) for atom, _ in self.terms):
+            return None
+        return dict(self.terms).get(variable, 0)
+
+
+def constant(value: int) -> Linear:
+    """The form of an integer."""
+    return Linear((), value)
+
+
+def variable(index: int) -> Linear:
+    """The form of one variable."""
+    return Linear(((index, 1),), 0)
+
+
+def linear(expr: AffineExpr, dims: Sequence[Linear], ranges: Ranges) -> Linear:
+    """The form of `expr` with dimension i replaced by dims[i]; `ranges` are those of the variables in `dims`."""
+    match expr:
+        case AffineConstantExpr(value):
+            return constant(value)
+        case AffineDimExpr(position):
+            return dims[position]
+        case AffineBinaryOpExpr(kind, lhs, rhs):
+            return _combine(kind, linear(lhs, dims, ranges), linear(rhs, dims, ranges), ranges)
+    raise AssertionError(f"symbols do not occur here: {expr}")
+
+
+def _combine(kind: AffineBinaryOpKind, lhs: Linear, rhs: Linear, ranges: Ranges) -> Linear:
+    match kind:
+        case AffineBinaryOpKind.Add:
+            return lhs + rhs
+        case AffineBinaryOpKind.Mul:
+            return lhs.scaled(rhs.constant) if rhs.is_constant else rhs.scaled(lhs.constant)
+        case AffineBinaryOpKind.FloorDiv:
+            return floordiv(lhs, rhs.constant, ranges)
+        case AffineBinaryOpKind.CeilDiv:
+            return floordiv(lhs + constant(rhs.constant - 1), rhs.constant, ranges)
+        case AffineBinaryOpKind.Mod:
+            return mod(lhs, rhs.constant, ranges)
+
+
+def bounds(form: Linear, ranges: Ranges) -> Range:
+    """An inclusive interval that holds every value of the form; exact where each variable occurs once."""
+    low = high = form.constant
+    for atom, factor in form.terms:
+        least, most = _atom_bounds(atom, ranges)
+        low += factor * (least if factor > 0 else most)
+        high += factor * (most if factor > 0 else least)
+    return low, high
+
+
+def floordiv(form: Linear, divisor: int, ranges: Ranges) -> Linear:
+    """`form floordiv divisor`, with the multiples of the divisor taken out and the rest dropped where it fits."""
+    whole, rest = _divided(form, divisor)
+    low, high = bounds(rest, ranges)
+    if low // divisor == high // divisor:
+        return whole + constant(low // divisor)
+    common = gcd(divisor, *(factor for _, factor in rest.terms))
+    if common > 1:
+        reduced = _form({a: f // common for a, f in rest.terms}, rest.constant // common)
+        return whole + floordiv(reduced, divisor // common, ranges)
+    return whole + Linear(((Quotient(rest, divisor, False), 1),), 0)
+
+
+def mod(form: Linear, divisor: int, ranges: Ranges) -> Linear:
+    """`form mod divisor`, in [0, divisor)."""
+    _, rest = _divided(form, divisor)
+    low, high = bounds(rest, ranges)
+    if low // divisor == high // divisor:
+        return rest - constant(low // divisor * divisor)
+    return Linear(((Quotient(rest, divisor, True), 1),), 0)
+
+
+def _divided(form: Linear, divisor: int) -> tuple[Linear, Linear]:
+    whole = {atom: factor // divisor for atom, factor in form.terms}
+    rest = {atom: factor % divisor for atom, factor in form.terms}
+    return _form(whole, form.constant // divisor), _form(rest, form.constant % divisor)
+
+
+def _form(terms: Mapping[Atom, int], constant: int) -> Linear:
+    kept = sorted(((a, f) for a, f in terms.items() if f), key=_atom_key)
+    return Linear(tuple(kept), constant)
+
+
+def _atom_key(term: tuple[Atom, int]) -> tuple[int, str]:
+    atom, _ = term
+    return (atom, "") if isinstance(atom, int) else (1 << 30, repr(atom))
+
+
+def _atom_variables(atom: Atom) -> set[int]:
+    return {atom} if isinstance(atom, int) else atom.form.variables()
+
+
+def _atom_bounds(atom: Atom, ranges: Ranges) -> Range:
+    if isinstance(atom, int):
+        return ranges[atom]
+    low, high = bounds(atom.form, ranges)
+    if not atom.is_mod:
+        return low // atom.divisor, high // atom.divisor
+    return (0, atom.divisor - 1)

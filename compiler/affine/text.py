@@ -1,0 +1,138 @@
+"""Quasi-affine expressions as text: printed with names, printed for isl, parsed from a place in MLIR text."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineConstraintExpr,
+    AffineDimExpr,
+    AffineExpr,
+)
+from xdsl.parser import AttrParser
+from xdsl.parser.affine_parser import AffineParser
+from xdsl.utils.exceptions import ParseError
+from xdsl.utils.lexer import Span
+from xdsl.utils.mlir_lexer import MLIRToken, MLIRTokenKind
+
+_T = TypeVar("_T")
+
+_WORDS = {
+    AffineBinaryOpKind.Mod: "mod",
+    AffineBinaryOpKind.FloorDiv: "floordiv",
+    AffineBinaryOpKind.CeilDiv: "ceildiv",
+}
+_DIVISIONS = frozenset(("mod", "floordiv", "ceildiv"))
+RESERVED = frozenset(("mod", "floordiv", "ceildiv", "reduce"))
+
+
+def to_text(expr: AffineExpr, names: Sequence[str]) -> str:
+    """The expression in MLIR's affine syntax, dimension i spelled names[i]; negative terms become subtractions."""
+    match expr:
+        case AffineConstantExpr(value):
+            return str(value)
+        case AffineDimExpr(position):
+            return names[position]
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Add, lhs, rhs):
+            return f"{to_text(lhs, names)} {_added(rhs, names)}"
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Mul, lhs, AffineConstantExpr(-1)):
+            return f"-{_tight(lhs, names)}"
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Mul, lhs, rhs):
+            return f"{_tight(lhs, names)} * {_tight(rhs, names)}"
+        case AffineBinaryOpExpr(kind, lhs, rhs):
+            return f"{_tight(lhs, names)} {_WORDS[kind]} {_tight(rhs, names)}"
+    raise AssertionError(f"symbols do not occur here: {expr}")
+
+
+def _tight(expr: AffineExpr, names: Sequence[str]) -> str:
+    text = to_text(expr, names)
+    return f"({text})" if isinstance(expr, AffineBinaryOpExpr) else text
+
+
+def _added(expr: AffineExpr, names: Sequence[str]) -> str:
+    match expr:
+        case AffineConstantExpr(value) if value < 0:
+            return f"- {-value}"
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Mul, lhs, AffineConstantExpr(value)) if value < 0:
+            return f"- {_tight(lhs, names)}" + (f" * {-value}" if value != -1 else "")
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Add):
+            return f"+ ({to_text(expr, names)})"
+    return f"+ {to_text(expr, names)}"
+
+
+def constraint_text(constraint: AffineConstraintExpr, names: Sequence[str]) -> str:
+    """One constraint, such as `h + kh - 1 >= 0`."""
+    return f"{to_text(constraint.lhs, names)} {constraint.kind.value} {to_text(constraint.rhs, names)}"
+
+
+def to_isl(expr: AffineExpr, names: Sequence[str]) -> str:
+    """The expression in isl's syntax."""
+    match expr:
+        case AffineConstantExpr(value):
+            return str(value)
+        case AffineDimExpr(position):
+            return names[position]
+        case AffineBinaryOpExpr(kind, lhs, rhs):
+            left, right = to_isl(lhs, names), to_isl(rhs, names)
+            return _ISL[kind].format(left, right)
+    raise AssertionError(f"symbols do not occur here: {expr}")
+
+
+_ISL = {
+    AffineBinaryOpKind.Add: "({} + {})",
+    AffineBinaryOpKind.Mul: "({} * {})",
+    AffineBinaryOpKind.Mod: "({} mod {})",
+    AffineBinaryOpKind.FloorDiv: "floor({} / {})",
+    AffineBinaryOpKind.CeilDiv: "ceil({} / {})",
+}
+
+
+def constraint_isl(constraint: AffineConstraintExpr, names: Sequence[str]) -> str:
+    """One constraint in isl's syntax."""
+    kind = constraint.kind.value.replace("==", "=")
+    return f"{to_isl(constraint.lhs, names)} {kind} {to_isl(constraint.rhs, names)}"
+
+
+class NamedAffineParser(AffineParser):
+    """Parses expressions whose leaves are names known beforehand or, with `ssa`, values met on the way."""
+
+    def __init__(self, parser: AttrParser, names: Sequence[str] | None) -> None:
+        super().__init__(parser._parser_state)  # pyright: ignore
+        self.names = list(names or ())
+        self.ssa = names is None
+        self.spans: list[Span] = []
+
+    def _create_binop_expr(self, lhs: AffineExpr, rhs: AffineExpr, binop: MLIRToken) -> AffineExpr:
+        if binop.text in _DIVISIONS and not (isinstance(rhs, AffineConstantExpr) and rhs.value > 0):
+            raise ParseError(binop.span, f"the right side of {binop.text} is not a positive integer")
+        return super()._create_binop_expr(lhs, rhs, binop)
+
+    def expr(self) -> AffineExpr:
+        """Parse one expression; with `ssa`, new `%` names are appended to `names`."""
+        return self._guarded(lambda: self._parse_affine_expr(self._leaf))
+
+    def constraint(self) -> AffineConstraintExpr:
+        """Parse one constraint with >=, <= or ==."""
+        return self._guarded(lambda: self._parse_affine_constraint(self._leaf))
+
+    def _guarded(self, parse: Callable[[], _T]) -> _T:
+        start = self._current_token.span
+        try:
+            return parse()
+        except (NotImplementedError, ValueError, ZeroDivisionError) as error:
+            raise ParseError(start, f"not a quasi-affine expression: {error}") from error
+
+    def _leaf(self) -> AffineExpr | None:
+        kind = MLIRTokenKind.PERCENT_IDENT if self.ssa else MLIRTokenKind.BARE_IDENT
+        token = self._parse_optional_token(kind)
+        if token is None:
+            return None
+        name = token.text
+        if name not in self.names:
+            if not self.ssa:
+                raise ParseError(token.span, f"unknown axis '{name}' (the axes are {', '.join(self.names)})")
+            self.names.append(name)
+            self.spans.append(token.span)
+        return AffineExpr.dimension(self.names.index(name))

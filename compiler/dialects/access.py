@@ -1,0 +1,224 @@
+"""What te and loop share: named axes, accesses (map, condition, otherwise), combiners, and their syntax."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    AffineSetAttr,
+    AnyFloat,
+    ArrayAttr,
+    FloatAttr,
+    IntAttr,
+    IntegerAttr,
+    IntegerType,
+    NoneAttr,
+    StringAttr,
+)
+from xdsl.ir import Attribute, ParametrizedAttribute
+from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser, Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from compiler.affine.text import RESERVED, NamedAffineParser, constraint_text, to_text
+
+_T = TypeVar("_T")
+
+COMBINERS = ("add", "mul", "max", "min")
+
+
+@irdl_attr_definition
+class AxisAttr(ParametrizedAttribute):
+    """One named axis with its extent: spatial, or reduced over.
+
+    ```mlir
+    #te.axis<k = 8 reduce>
+    ```
+    """
+
+    name = "te.axis"
+
+    axis_name: StringAttr
+    extent: IntAttr
+    reduces: IntAttr
+
+    def __init__(self, label: str, extent: int, reduce: bool = False) -> None:
+        super().__init__(StringAttr(label), IntAttr(extent), IntAttr(int(reduce)))
+
+    @property
+    def label(self) -> str:
+        """The axis' name."""
+        return self.axis_name.data
+
+    @property
+    def size(self) -> int:
+        """The axis' extent: its values are 0 .. size - 1."""
+        return self.extent.data
+
+    @property
+    def is_reduce(self) -> bool:
+        """Whether the results are combined over this axis."""
+        return bool(self.reduces.data)
+
+    def print_parameters(self, printer: Printer) -> None:
+        printer.print_string(f"<{self.label} = {self.size}{' reduce' if self.is_reduce else ''}>")
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            label = parser.parse_identifier()
+            parser.parse_punctuation("=")
+            extent = parser.parse_integer(allow_boolean=False)
+            reduce = parser.parse_optional_keyword("reduce") is not None
+        return (StringAttr(label), IntAttr(extent), IntAttr(int(reduce)))
+
+    def verify(self) -> None:
+        if self.size < 1:
+            raise VerifyException(f"axis '{self.label}' has extent {self.size}; extents are at least 1")
+        if self.label in RESERVED:
+            raise VerifyException(f"'{self.label}' is a reserved word and cannot name an axis")
+
+
+@irdl_attr_definition
+class AccessAttr(ParametrizedAttribute):
+    """Where a tensor or buffer is accessed: a quasi-affine map of the axes and, for a read, a condition and
+    the value read where it fails.
+
+    ```mlir
+    #te.access<affine_map<(h, k) -> (h + k - 1)>, none, none>
+    ```
+    """
+
+    name = "te.access"
+
+    map: AffineMapAttr
+    where: AffineSetAttr | NoneAttr
+    default: FloatAttr | IntegerAttr | NoneAttr
+
+    def __init__(
+        self,
+        map: AffineMap,
+        condition: AffineSet | None = None,
+        otherwise: FloatAttr | IntegerAttr | None = None,
+    ) -> None:
+        where = NoneAttr() if condition is None else AffineSetAttr(condition)
+        super().__init__(AffineMapAttr(map), where, NoneAttr() if otherwise is None else otherwise)
+
+    @property
+    def affine_map(self) -> AffineMap:
+        """axes -> one index a dimension."""
+        return self.map.data
+
+    @property
+    def condition(self) -> AffineSet | None:
+        """The conjunction under which the access happens, or None for always."""
+        return self.where.data if isinstance(self.where, AffineSetAttr) else None
+
+    @property
+    def otherwise(self) -> FloatAttr | IntegerAttr | None:
+        """The value read where the condition fails."""
+        return None if isinstance(self.default, NoneAttr) else self.default
+
+
+def print_list(printer: Printer, items: Sequence[_T], print_item: Callable[[_T], None]) -> None:
+    """Print items separated by commas."""
+    printer.print_list(items, print_item)
+
+
+def print_combiners(printer: Printer, combiners: ArrayAttr[StringAttr]) -> None:
+    """Print ` combine [add, ...]`, or nothing where there are none."""
+    if combiners.data:
+        printer.print_string(f" combine [{', '.join(c.data for c in combiners)}]")
+
+
+def parse_combiners(parser: Parser) -> list[str]:
+    """Parse an optional `combine [...]`."""
+    if parser.parse_optional_keyword("combine") is None:
+        return []
+    return parser.parse_comma_separated_list(Parser.Delimiter.SQUARE, parser.parse_identifier)
+
+
+def print_indices(printer: Printer, map: AffineMap, names: Sequence[str]) -> None:
+    """Print `[m, k + 1]`."""
+    printer.print_string(f"[{', '.join(to_text(e, names) for e in map.results)}]")
+
+
+def parse_indices(parser: Parser, names: Sequence[str]) -> AffineMap:
+    """Parse `[m, k + 1]` over the given axis names."""
+    affine = NamedAffineParser(parser, names)
+    exprs = parser.parse_comma_separated_list(Parser.Delimiter.SQUARE, affine.expr)
+    return AffineMap(len(names), 0, tuple(exprs))
+
+
+def print_set(printer: Printer, condition: AffineSet, names: Sequence[str]) -> None:
+    """Print ` where (h >= 0, ...)`."""
+    printer.print_string(f" where ({', '.join(constraint_text(c, names) for c in condition.constraints)})")
+
+
+def parse_set(parser: Parser, names: Sequence[str]) -> AffineSet | None:
+    """Parse an optional `where (...)` over the given axis names."""
+    if parser.parse_optional_keyword("where") is None:
+        return None
+    affine = NamedAffineParser(parser, names)
+    constraints = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, affine.constraint)
+    return AffineSet(len(names), 0, tuple(constraints))
+
+
+def print_access(printer: Printer, access: AccessAttr, names: Sequence[str]) -> None:
+    """Print `[h - 1] where (h - 1 >= 0) else 0.0`."""
+    print_indices(printer, access.affine_map, names)
+    if access.condition is not None and access.otherwise is not None:
+        print_set(printer, access.condition, names)
+        printer.print_string(f" else {_literal(access.otherwise)}")
+
+
+def parse_access(parser: Parser, names: Sequence[str]) -> Callable[[Attribute], AccessAttr]:
+    """Parse an access; its `else` value takes the element type, which is known only afterwards."""
+    map = parse_indices(parser, names)
+    condition = parse_set(parser, names)
+    if condition is None:
+        return lambda element: AccessAttr(map)
+    parser.parse_keyword("else")
+    place = parser.pos
+    value = _parse_literal(parser)
+
+    def finish(element: Attribute) -> AccessAttr:
+        if isinstance(element, AnyFloat):
+            return AccessAttr(map, condition, FloatAttr(float(value), element))
+        if isinstance(element, IntegerType) and isinstance(value, int):
+            return AccessAttr(map, condition, IntegerAttr(value, element))
+        parser.raise_error(f"{value} is not a value of type {element}", place)
+
+    return finish
+
+
+def _literal(value: FloatAttr | IntegerAttr) -> str:
+    if isinstance(value, IntegerAttr):
+        return str(value.value.data)
+    number = float(value.value.data)
+    return repr(number) if math.isfinite(number) else str(number)
+
+
+def _parse_literal(parser: Parser) -> int | float:
+    sign = -1 if parser.parse_optional_punctuation("-") else 1
+    for word in ("inf", "nan"):
+        if parser.parse_optional_keyword(word):
+            return sign * float(word)
+    number: Any = parser.parse_number(allow_boolean=False)
+    return sign * (float(number) if isinstance(number, float) else int(number))
+
+
+def names_of(axes: Sequence[AxisAttr]) -> list[str]:
+    """The axes' names, in order."""
+    return [axis.label for axis in axes]
+
+
+def project(map: AffineMap, dims: Sequence[AffineExpr], new_dims: int) -> AffineMap:
+    """The map with dimension i replaced by dims[i]."""
+    results = tuple(e.replace_dims_and_symbols(dims, ()) for e in map.results)
+    return AffineMap(new_dims, 0, results)

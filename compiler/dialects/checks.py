@@ -1,0 +1,101 @@
+"""Checks that te.compute and loop.block share; each failure is one sentence that names the axis or operand."""
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import AnyFloat, ContainerType, IndexType, IntegerType, ShapedType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from compiler.affine.exact import escape
+from compiler.affine.text import to_text
+from compiler.dialects.access import COMBINERS, AccessAttr, AxisAttr, names_of
+
+
+def check_axes(axes: Sequence[AxisAttr]) -> None:
+    """Labels are distinct and spatial axes come first."""
+    labels = names_of(axes)
+    for label in labels:
+        if labels.count(label) > 1:
+            raise VerifyException(f"axis '{label}' occurs twice")
+    kinds = [axis.is_reduce for axis in axes]
+    if kinds != sorted(kinds):
+        raise VerifyException(f"reduce axis '{labels[kinds.index(True)]}' stands before a spatial axis")
+
+
+def check_access(what: str, access: AccessAttr, shape: Sequence[int], axes: Sequence[AxisAttr]) -> None:
+    """The access has one index a dimension and, wherever it happens, stays inside the shape."""
+    results = access.affine_map.results
+    if access.affine_map.num_dims != len(axes):
+        raise VerifyException(
+            f"{what} is indexed by {access.affine_map.num_dims} axes, the op has {len(axes)}"
+        )
+    if len(results) != len(shape):
+        raise VerifyException(f"{what} has {len(shape)} dimensions but {len(results)} indices")
+    if (access.condition is None) != (access.otherwise is None):
+        raise VerifyException(f"{what} needs both a condition and the value read where it fails")
+    extents = [axis.size for axis in axes]
+    for dim, (expr, size) in enumerate(zip(results, shape, strict=True)):
+        found = escape(expr, size, extents, access.condition)
+        if found is not None:
+            raise VerifyException(
+                f"{what} is out of bounds in dimension {dim}: "
+                f"index {to_text(expr, names_of(axes))} is {found.value} at {_point(found.point, axes)}, "
+                f"the size is {size}"
+            )
+
+
+def _point(point: Sequence[int], axes: Sequence[AxisAttr]) -> str:
+    return ", ".join(f"{axis.label}={value}" for axis, value in zip(axes, point, strict=True))
+
+
+def check_combiners(combiners: Sequence[str], results: int, axes: Sequence[AxisAttr]) -> None:
+    """One known combiner a result where there are reduce axes, none otherwise."""
+    for combiner in combiners:
+        if combiner not in COMBINERS:
+            raise VerifyException(f"unknown combiner '{combiner}' (there are {', '.join(COMBINERS)})")
+    expected = results if any(axis.is_reduce for axis in axes) else 0
+    if len(combiners) != expected:
+        raise VerifyException(f"expected {expected} combiners for {results} results, got {len(combiners)}")
+
+
+def check_body(body: Region, inputs: Sequence[SSAValue], yield_op: type[Operation], prefix: str) -> Block:
+    """One block with a scalar argument an input, holding only scalar ops and ended by the yield."""
+    block = body.block
+    elements = [element_type(value) for value in inputs]
+    if [arg.type for arg in block.args] != elements:
+        raise VerifyException("the body needs one argument an input, of its element type")
+    if not isinstance(block.last_op, yield_op):
+        raise VerifyException(f"the body must end with {yield_op.name}")
+    for op in block.ops:
+        if op.regions or op.name.split(".")[0] not in ("arith", "math", prefix):
+            raise VerifyException(f"'{op.name}' is not a scalar operation and cannot stand in a body")
+    check_order(block)
+    return block
+
+
+def check_order(block: Block) -> None:
+    """Every value is defined before it is used (xDSL itself does not check this)."""
+    seen: set[SSAValue] = set(block.args)
+    for op in block.ops:
+        for operand in op.operands:
+            if operand not in seen:
+                raise VerifyException(f"'{op.name}' uses a value that is not defined before it in the body")
+        seen.update(op.results)
+
+
+def element_type(value: SSAValue) -> Attribute:
+    """The element type of a static tensor or memref of scalars."""
+    type = value.type
+    assert isinstance(type, ContainerType) and isinstance(type, ShapedType)
+    if any(size < 1 for size in type.get_shape()):
+        raise VerifyException(f"{type} has a dynamic or empty dimension; shapes are static and positive")
+    element = type.get_element_type()
+    if not isinstance(element, AnyFloat | IntegerType | IndexType):
+        raise VerifyException(f"{type} does not hold scalars")
+    return element
+
+
+def shape_of(value: SSAValue) -> tuple[int, ...]:
+    """The static shape of a tensor or memref."""
+    assert isinstance(value.type, ShapedType)
+    return value.type.get_shape()

@@ -1,0 +1,39 @@
+"""Functions at the loop and low level: buffers as arguments, the last `outputs` of them results."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from compiler.errors import InputError
+
+
+def functions(module: ModuleOp) -> list[FuncOp]:
+    """All functions of a module, in order."""
+    return [op for op in module.ops if isinstance(op, FuncOp)]
+
+
+def find_function(module: ModuleOp, name: str | None = None) -> FuncOp:
+    """The function of that name, or the only one.
+
+    Raises InputError if there is none or, without a name, more than one.
+    """
+    found = [f for f in functions(module) if name is None or f.sym_name.data == name]
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(f.sym_name.data for f in functions(module)) or "none"
+    if not found:
+        raise InputError(f"the module has no function {f'@{name}' if name else 'at all'} (it has {names})")
+    raise InputError(f"the module has several functions ({names}); name the one to use")
+
+
+def outputs(function: FuncOp) -> int:
+    """How many trailing arguments are results."""
+    from xdsl.dialects.builtin import IntegerAttr
+
+    attribute = function.attributes.get("outputs")
+    if attribute is None:
+        return 0
+    if not isinstance(attribute, IntegerAttr) or not 0 <= attribute.value.data <= len(function.args):
+        raise InputError(f"the attribute 'outputs' of @{function.sym_name.data} is not a count of its arguments")
+    return int(attribute.value.data)

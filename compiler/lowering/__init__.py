@@ -1,0 +1,1 @@
+"""Lowerings: one edge a file or folder, <from>_to_<to>."""
