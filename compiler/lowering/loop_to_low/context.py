@@ -1,0 +1,99 @@
+"""What is known while a function is lowered: buffers, loop variables, settled guards, the lane variable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.arith import AndIOp
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineConstraintKind, AffineSet
+
+from compiler.affine import linear as lin
+from compiler.affine.linear import Linear
+from compiler.lowering.loop_to_low.scalars import Policy
+from compiler.lowering.loop_to_low.scopes import Scopes
+
+
+@dataclass(frozen=True)
+class Condition:
+    """form >= 0 or, with `equal`, form == 0."""
+
+    form: Linear
+    equal: bool = False
+
+    def always(self, ranges: lin.Ranges) -> bool:
+        """Whether the intervals prove it."""
+        low, high = lin.bounds(self.form, ranges)
+        return low == high == 0 if self.equal else low >= 0
+
+    def never(self, ranges: lin.Ranges) -> bool:
+        """Whether the intervals refute it."""
+        low, high = lin.bounds(self.form, ranges)
+        return high < 0 or (self.equal and low > 0)
+
+
+@dataclass
+class Context:
+    """The state of lowering one function."""
+
+    scopes: Scopes
+    policy: Policy
+    buffers: dict[SSAValue, SSAValue] = field(default_factory=dict)
+    variables: dict[SSAValue, int] = field(default_factory=dict)
+    values: dict[int, Linear] = field(default_factory=dict)
+    settled: list[set[Condition]] = field(default_factory=list)
+    lane: int | None = None
+    lanes: int = 0
+
+    def form_of(self, iv: SSAValue) -> Linear:
+        """A loop variable as a form: itself, or its value while its loop is unrolled."""
+        variable = self.variables[iv]
+        return self.values.get(variable, lin.variable(variable))
+
+    def is_known(self, form: Linear) -> bool:
+        """Whether all variables of a form are bound here, the lane included."""
+        return all(v == self.lane or v in self.scopes.bound for v in form.variables())
+
+    def has_lanes(self, form: Linear) -> bool:
+        """Whether a form differs from lane to lane."""
+        return self.lane is not None and self.lane in form.variables()
+
+    def at_lane(self, form: Linear, value: int) -> Linear:
+        """The form in one lane."""
+        return _substitute(form, self.lane, lin.constant(value), self.scopes.ranges)
+
+    def truth(self, condition: Condition) -> SSAValue:
+        """The truth of a condition without lanes."""
+        scopes = self.scopes
+        return scopes.is_zero(condition.form) if condition.equal else scopes.at_least_zero(condition.form)
+
+    def all_of(self, conditions: Sequence[Condition]) -> SSAValue:
+        """The conjunction of conditions without lanes; there is at least one."""
+        truths = [self.truth(condition) for condition in conditions]
+        result = truths[0]
+        for other in truths[1:]:
+            result = self.scopes.add(AndIOp(result, other))
+        return result
+
+
+def conditions(guard: AffineSet, dims: Sequence[Linear], ranges: lin.Ranges) -> list[Condition]:
+    """The constraints of a set as forms that must be at least, or equal to, zero."""
+    found = []
+    for constraint in guard.constraints:
+        form = lin.linear(constraint.lhs, dims, ranges) - lin.linear(constraint.rhs, dims, ranges)
+        sign = -1 if constraint.kind is AffineConstraintKind.le else 1
+        found.append(Condition(form.scaled(sign), constraint.kind is AffineConstraintKind.eq))
+    return found
+
+
+def _substitute(form: Linear, variable: int | None, value: Linear, ranges: lin.Ranges) -> Linear:
+    result = lin.constant(form.constant)
+    for atom, factor in form.terms:
+        if isinstance(atom, int):
+            result = result + (value if atom == variable else lin.variable(atom)).scaled(factor)
+        else:
+            inner = _substitute(atom.form, variable, value, ranges)
+            divided = (lin.mod if atom.is_mod else lin.floordiv)(inner, atom.divisor, ranges)
+            result = result + divided.scaled(factor)
+    return result

@@ -1,0 +1,138 @@
+"""The body's operations on scalars or vectors, with the floating-point policy's flags."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.dialects.arith import FastMathFlag, FastMathFlagsAttr
+from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, VectorType
+from xdsl.dialects.vector import BroadcastOp, CombiningKindAttr, CombiningKindFlag, ReductionOp
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from compiler.dialects.vector_arith import CmpfOp, CmpiOp, SelectOp
+from compiler.lowering.loop_to_low.scopes import Scopes
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Fastmath flags: on the arithmetic of bodies, and on the combination of a reduction."""
+
+    body: FastMathFlagsAttr | None
+    combine: FastMathFlagsAttr | None
+    everywhere: bool = False
+
+
+_CONTRACT = FastMathFlagsAttr([FastMathFlag.ALLOW_CONTRACT])
+_REASSOCIATE = FastMathFlagsAttr([FastMathFlag.REASSOC, FastMathFlag.ALLOW_CONTRACT])
+POLICIES = {
+    "strict": Policy(None, None),
+    "contract": Policy(_CONTRACT, _REASSOCIATE),
+    "fast": Policy(FastMathFlagsAttr("fast"), FastMathFlagsAttr("fast"), True),
+}
+_CONTRACTED = ("arith.addf", "arith.subf", "arith.mulf")
+
+
+def lanes_of(value: SSAValue) -> int | None:
+    """The lane count of a vector, or None for a scalar."""
+    return value.type.get_shape()[0] if isinstance(value.type, VectorType) else None
+
+
+def widen(scopes: Scopes, value: SSAValue, lanes: int) -> SSAValue:
+    """The value as a vector of that many lanes."""
+    if isinstance(value.type, VectorType):
+        return value
+    owner = value.owner
+    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, FloatAttr | IntegerAttr):
+        return scopes.constant(splat(owner.value, lanes))
+    return scopes.add(BroadcastOp(value, VectorType(value.type, [lanes])))
+
+
+def splat(value: FloatAttr | IntegerAttr, lanes: int) -> DenseIntOrFPElementsAttr:
+    """A dense vector constant with the same value in each lane."""
+    return dense([value.value.data] * lanes, value.type)
+
+
+def dense(values: Sequence[int | float], element: Attribute) -> DenseIntOrFPElementsAttr:
+    """A dense vector constant."""
+    type = VectorType(element, [len(values)])
+    return DenseIntOrFPElementsAttr.from_list(type, list(values))
+
+
+def apply(scopes: Scopes, op: Operation, operands: Sequence[SSAValue], policy: Policy) -> SSAValue:
+    """Emit one scalar op of a body on given operands, as a vector op where one of them is a vector."""
+    if isinstance(op, arith.ConstantOp):
+        return scopes.constant(op.value)
+    lanes = next((n for v in operands if (n := lanes_of(v)) is not None), None)
+    if lanes is not None:
+        operands = [widen(scopes, v, lanes) for v in operands]
+    return scopes.add(_rebuilt(op, operands, lanes, policy))
+
+
+def _rebuilt(op: Operation, operands: Sequence[SSAValue], lanes: int | None, policy: Policy) -> Operation:
+    match op.name:
+        case "arith.cmpi":
+            return CmpiOp(operands[0], operands[1], op.properties["predicate"].value.data)  # type: ignore[attr-defined]
+        case "arith.cmpf":
+            return CmpfOp(operands[0], operands[1], op.properties["predicate"].value.data)  # type: ignore[attr-defined]
+        case "arith.select":
+            return SelectOp(*operands)
+    scalar = op.results[0].type
+    new = type(op).create(
+        operands=operands,
+        result_types=[scalar if lanes is None else VectorType(scalar, [lanes])],
+        properties=dict(op.properties),
+        attributes=dict(op.attributes),
+    )
+    if "fastmath" in new.properties or policy.everywhere:
+        _flag(new, policy)
+    return new
+
+
+def _flag(op: Operation, policy: Policy) -> None:
+    flagged = policy.everywhere and hasattr(type(op), "fastmath")
+    if policy.body is not None and (flagged or op.name in _CONTRACTED):
+        op.properties["fastmath"] = policy.body
+
+
+def combine(scopes: Scopes, combiner: str, lhs: SSAValue, rhs: SSAValue, policy: Policy) -> SSAValue:
+    """lhs combined with rhs."""
+    element = lhs.type.element_type if isinstance(lhs.type, VectorType) else lhs.type
+    kinds = _FLOAT_COMBINERS if isinstance(element, AnyFloat) else _INT_COMBINERS
+    op = kinds[combiner].create(operands=[lhs, rhs], result_types=[lhs.type])
+    if isinstance(element, AnyFloat):
+        op.properties["fastmath"] = policy.combine or FastMathFlagsAttr("none")
+    return scopes.add(op)
+
+
+def reduction(combiner: str, value: SSAValue, policy: Policy) -> ReductionOp:
+    """The lanes of a vector combined into a scalar."""
+    assert isinstance(value.type, VectorType)
+    element = value.type.element_type
+    floats = isinstance(element, AnyFloat)
+    kind = CombiningKindAttr([CombiningKindFlag(_REDUCTIONS[combiner][0 if floats else 1])])
+    flags = (policy.combine if floats else None) or FastMathFlagsAttr("none")
+    return ReductionOp.create(
+        operands=[value], result_types=[element], properties={"kind": kind, "fastmath": flags}
+    )
+
+
+_REDUCTIONS = {
+    "add": ("add", "add"),
+    "mul": ("mul", "mul"),
+    "max": ("maximumf", "maxsi"),
+    "min": ("minimumf", "minsi"),
+}
+_FLOAT_COMBINERS: dict[str, type[Operation]] = {
+    "add": arith.AddfOp,
+    "mul": arith.MulfOp,
+    "max": arith.MaximumfOp,
+    "min": arith.MinimumfOp,
+}
+_INT_COMBINERS: dict[str, type[Operation]] = {
+    "add": arith.AddiOp,
+    "mul": arith.MuliOp,
+    "max": arith.MaxSIOp,
+    "min": arith.MinSIOp,
+}

@@ -1,0 +1,140 @@
+"""Where operations go. A scope is a region under construction; each variable belongs to the scope that binds it.
+
+An index expression is emitted in the scope of its innermost variable, outer terms first, and once: since the op
+that owns an inner region is appended only when the region is complete, appending to an outer scope hoists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import arith
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import IndexType, IntegerAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from compiler.affine import linear as lin
+from compiler.affine.linear import Atom, Linear
+from compiler.dialects.vector_arith import CmpiOp
+
+INDEX = IndexType()
+
+
+@dataclass
+class Scope:
+    """A block under construction, and the values already computed in it."""
+
+    block: Block
+    values: dict[object, SSAValue] = field(default_factory=dict)
+
+
+@dataclass
+class Scopes:
+    """The stack of scopes, the variables bound in them, and the ranges of those variables."""
+
+    stack: list[Scope]
+    bound: dict[int, SSAValue] = field(default_factory=dict)
+    home: dict[int, int] = field(default_factory=dict)
+    ranges: dict[int, lin.Range] = field(default_factory=dict)
+
+    def add(self, op: Operation) -> SSAValue:
+        """Append an op to the innermost scope; its first result."""
+        self.stack[-1].block.add_op(op)
+        return op.results[0]
+
+    def run(self, op: Operation) -> None:
+        """Append an op without results to the innermost scope."""
+        self.stack[-1].block.add_op(op)
+
+    def bind(self, variable: int, value: SSAValue) -> None:
+        """The innermost scope binds a variable to an SSA value."""
+        self.bound[variable] = value
+        self.home[variable] = len(self.stack) - 1
+
+    def constant(self, value: Attribute) -> SSAValue:
+        """A constant, at the function's top."""
+        return self._once(0, value, lambda: ConstantOp(value))
+
+    def index_constant(self, value: int) -> SSAValue:
+        """An index constant, at the function's top."""
+        result = self.constant(IntegerAttr(value, INDEX))
+        result.name_hint = f"c{value}" if value >= 0 else f"c.{-value}"
+        return result
+
+    def index(self, form: Linear) -> SSAValue:
+        """The value of a form over bound variables."""
+        if form.is_constant:
+            return self.index_constant(form.constant)
+        level = self.level(form)
+        cached = self._find(level, form)
+        if cached is not None:
+            return cached
+        value = self._sum(form)
+        self.stack[level].values[form] = value
+        return value
+
+    def at_least_zero(self, form: Linear) -> SSAValue:
+        """The truth of form >= 0, compared as sums of what stands on each side."""
+        return self._compare(form, "sge")
+
+    def is_zero(self, form: Linear) -> SSAValue:
+        """The truth of form == 0."""
+        return self._compare(form, "eq")
+
+    def level(self, form: Linear) -> int:
+        """The index of the scope where all variables of a form are bound."""
+        return max((self.home[v] for v in form.variables()), default=0)
+
+    def _compare(self, form: Linear, predicate: str) -> SSAValue:
+        left = Linear(tuple(t for t in form.terms if t[1] > 0), max(form.constant, 0))
+        right = left - form
+        lhs, rhs = self.index(left), self.index(right)
+        return self._once(self.level(form), (form, predicate), lambda: CmpiOp(lhs, rhs, predicate))
+
+    def _sum(self, form: Linear) -> SSAValue:
+        terms = sorted(form.terms, key=lambda term: self._atom_level(term[0]))
+        total: SSAValue | None = None
+        for atom, factor in terms:
+            total = self._step(total, atom, factor, self._atom_level(atom))
+        assert total is not None
+        if form.constant == 0:
+            return total
+        constant, level = self.index_constant(form.constant), self.level(form)
+        return self._once(level, (total, form.constant), lambda: arith.AddiOp(total, constant))
+
+    def _step(self, total: SSAValue | None, atom: Atom, factor: int, level: int) -> SSAValue:
+        term = self._atom(atom)
+        if factor != 1:
+            scale, plain, here = self.index_constant(factor), term, self._atom_level(atom)
+            term = self._once(here, (plain, "*", factor), lambda: arith.MuliOp(plain, scale))
+        if total is None:
+            return term
+        before, added = total, term
+        return self._once(level, (before, "+", added), lambda: arith.AddiOp(before, added))
+
+    def _atom(self, atom: Atom) -> SSAValue:
+        if isinstance(atom, int):
+            return self.bound[atom]
+        value, divisor = self.index(atom.form), self.index_constant(atom.divisor)
+        kind = arith.RemUIOp if atom.is_mod else arith.DivUIOp  # forms under a division are never negative
+        return self._once(self._atom_level(atom), atom, lambda: kind(value, divisor))
+
+    def _atom_level(self, atom: Atom) -> int:
+        return self.home[atom] if isinstance(atom, int) else self.level(atom.form)
+
+    def _once(self, level: int, key: object, build: Callable[[], Operation]) -> SSAValue:
+        cached = self._find(level, key)
+        if cached is None:
+            op = build()
+            self.stack[level].block.add_op(op)
+            cached = self.stack[level].values[key] = op.results[0]
+        return cached
+
+    def _find(self, level: int, key: object) -> SSAValue | None:
+        return self.stack[level].values.get(key)
+
+
+def indices(scopes: Scopes, forms: Sequence[Linear]) -> list[SSAValue]:
+    """The values of several forms."""
+    return [scopes.index(form) for form in forms]

@@ -1,0 +1,144 @@
+"""Make the init of every reduction an explicit loop nest, so that each block with combiners accumulates."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, IntegerAttr, IntegerType, ModuleOp, UnitAttr
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineConstraintExpr, AffineExpr, AffineMap, AffineSet
+from xdsl.passes import ModulePass
+
+from compiler.dialects import loop
+from compiler.dialects.access import AccessAttr, project
+from compiler.dialects.checks import element_type
+from compiler.dialects.loop import BlockOp, ForOp
+from compiler.errors import LoweringError
+
+
+@dataclass(frozen=True)
+class DecomposeReductionsPass(ModulePass):
+    """Write each implicit init as a nest before the outermost loop that binds a reduce iterator.
+
+        loop.for "k" { loop.for "l" { block "C" [l, reduce k] combine [add] } }
+      ->
+        loop.for "l" { block "C.init" [l] { 0 } }
+        loop.for "k" { loop.for "l" { block "C" [l, reduce k] combine [add] accumulate } }
+    """
+
+    name = "decompose-reductions"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        blocks = [b for b in op.walk() if isinstance(b, BlockOp)]
+        for block in blocks:
+            if block.combiners.data and block.accumulate is None:
+                decompose(block)
+
+
+def identity(combiner: str, type: Attribute) -> FloatAttr | IntegerAttr:
+    """The neutral value of a combiner at a scalar type."""
+    if isinstance(type, AnyFloat):
+        values = {"add": 0.0, "mul": 1.0, "max": -math.inf, "min": math.inf}
+        return FloatAttr(values[combiner], type)
+    if isinstance(type, IntegerType):
+        half = 1 << (type.width.data - 1)
+        least, most = (0, 1) if type.width.data == 1 else (-half, half - 1)
+        return IntegerAttr({"add": 0, "mul": 1, "max": least, "min": most}[combiner], type)
+    raise LoweringError(f"the combiner '{combiner}' has no identity at type {type}")
+
+
+def decompose(block: BlockOp) -> None:
+    """Insert the init nest of one block and mark it `accumulate`."""
+    place = outermost_reduce_loop(block) or block
+    parent = place.parent_block()
+    assert parent is not None
+    parent.insert_op_before(init_nest(block, place), place)
+    block.properties["accumulate"] = UnitAttr()
+
+
+def outermost_reduce_loop(block: BlockOp) -> ForOp | None:
+    """The outermost enclosing loop that binds one of the block's reduce iterators, if any."""
+    binding = _bound_loops(block, reduce=True)
+    return next((l for l in loop.enclosing_loops(block) if l.iv in binding), None)
+
+
+def _bound_loops(block: BlockOp, reduce: bool) -> set[SSAValue]:
+    bound: set[SSAValue] = set()
+    for axis, expr in zip(block.axes, block.bindings.data.results, strict=True):
+        if axis.is_reduce == reduce:
+            bound |= {block.loops[d] for d in expr.used_dims()}
+    return bound
+
+
+def init_nest(block: BlockOp, place: Operation) -> Operation:
+    """The nest that sets the block's targets to the identity, for the loops from `place` inward that it needs."""
+    axes = [axis for axis in block.axes if not axis.is_reduce]
+    bindings = block.bindings.data.results[: len(axes)]
+    guard = _init_guard(block)
+    constraints = guard.constraints if guard is not None else ()
+    used = sorted({d for e in (*bindings, *(c.lhs for c in constraints)) for d in e.used_dims()})
+    values = [block.loops[d] for d in used]
+    inner = [l for l in loop.enclosing_loops(block) if _within(l, place) and l.iv in values]
+    dims = [AffineExpr.dimension(used.index(d) if d in used else 0) for d in range(len(block.loops))]
+    bodies = [Block(arg_types=[IndexType()]) for _ in inner]
+    renamed: dict[SSAValue, SSAValue] = {}
+    for old, body in zip(inner, bodies, strict=True):
+        renamed[old.iv] = body.args[0]
+        body.args[0].name_hint = old.iv.name_hint
+    op: Operation = BlockOp(
+        f"{block.label.data}.init",
+        axes,
+        [renamed.get(value, value) for value in values],
+        project(AffineMap(len(block.loops), 0, bindings), dims, len(used)),
+        [],
+        [],
+        list(block.targets),
+        [_spatial(access, len(axes), len(block.axes)) for access in block.writes],
+        _identity_body(block),
+        guard=AffineSet(len(used), 0, tuple(_renumbered(c, dims) for c in constraints)),
+    )
+    for old, body in reversed(list(zip(inner, bodies, strict=True))):
+        body.add_op(op)
+        op = ForOp(old.label.data, old.size, Region(body), old.loop_kind)
+    return op
+
+
+def _renumbered(constraint: AffineConstraintExpr, dims: list[AffineExpr]) -> AffineConstraintExpr:
+    lhs = constraint.lhs.replace_dims_and_symbols(dims, ())
+    return AffineConstraintExpr(constraint.kind, lhs, constraint.rhs)
+
+
+def _within(inner: ForOp, place: Operation) -> bool:
+    return inner is place or (isinstance(place, ForOp) and place.is_ancestor(inner))
+
+
+def _init_guard(block: BlockOp) -> AffineSet | None:
+    if block.guard is None:
+        return None
+    reduce_only = _bound_loops(block, reduce=True) - _bound_loops(block, reduce=False)
+    kept = tuple(
+        c for c in block.guard.constraints if not any(block.loops[d] in reduce_only for d in c.lhs.used_dims())
+    )
+    return AffineSet(block.guard.num_dims, 0, kept)
+
+
+def _spatial(access: AccessAttr, spatial: int, axes: int) -> AccessAttr:
+    used = {d for e in access.affine_map.results for d in e.used_dims()}
+    if used and max(used) >= spatial:
+        raise LoweringError("a reduction writes at an index that depends on a reduce axis")
+    dims = [AffineExpr.dimension(d) for d in range(spatial)] + [AffineExpr.constant(0)] * (axes - spatial)
+    return AccessAttr(project(access.affine_map, dims, spatial))
+
+
+def _identity_body(block: BlockOp) -> Region:
+    body = Block()
+    values = []
+    for combiner, target in zip(block.combiners, block.targets, strict=True):
+        constant = ConstantOp(identity(combiner.data, element_type(target)))
+        body.add_op(constant)
+        values.append(constant.result)
+    body.add_op(loop.YieldOp(*values))
+    return Region(body)

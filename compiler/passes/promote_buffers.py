@@ -1,0 +1,203 @@
+"""Keep in loop-carried values what a loop only passes on to its next iteration through memory.
+
+Innermost loops first, so that an accumulator climbs out of all the loops that do not index it. Different buffers
+never overlap (the kernel's arguments and temporaries are disjoint), so only accesses to the same one are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, memref, scf
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from compiler.analysis.memory import Access, Forms, access, touching
+
+
+@dataclass(frozen=True)
+class PromoteBuffersPass(ModulePass):
+    """Promote accumulators from memory to loop-carried values, forward stores to loads, drop dead buffers.
+
+        store 0, C[m]; for k { x = load C[m]; store x + a, C[m] }
+      ->
+        r = for k iter_args(x = 0) { yield x + a }; store r, C[m]
+
+    An element is promoted out of a loop if its indices do not change there, every other access to its buffer in
+    the loop is at another element, and it is accessed before the loop or the loop surely runs.
+    """
+
+    name = "promote-buffers"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for loop in _innermost_first(op):
+            _promote_all(loop)
+        for block in [b for o in op.walk() for r in o.regions for b in r.blocks]:
+            _forward(block)
+        _drop_unread(op)
+
+
+def _innermost_first(op: Operation) -> list[scf.ForOp]:
+    return [o for o in op.walk(reverse=False) if isinstance(o, scf.ForOp)][::-1]
+
+
+def _promote_all(loop: scf.ForOp) -> None:
+    forms = Forms()
+    groups = [g for g in _groups(loop) if _promotable(loop, g, forms)]
+    if groups:
+        _rebuild(loop, groups)
+
+
+def _groups(loop: scf.ForOp) -> list[list[Access]]:
+    """The accesses directly in the loop's body, those of one place together, where there are loads and stores."""
+    places: dict[object, list[Access]] = {}
+    for op in loop.body.block.ops:
+        found = access(op)
+        if found is not None:
+            places.setdefault(found.place, []).append(found)
+    return [g for g in places.values() if len({a.is_store for a in g}) == 2]
+
+
+def _promotable(loop: scf.ForOp, group: list[Access], forms: Forms) -> bool:
+    first = group[0]
+    if any(_inside(loop, index) for index in (*first.indices, first.buffer)):
+        return False
+    members = {a.op for a in group}
+    for op in touching(loop, first.buffer):
+        other = access(op)
+        if op not in members and (other is None or not forms.disjoint(first, other)):
+            return False
+    return _runs(loop) or any(a.place == first.place for a in _before(loop))
+
+
+def _inside(loop: scf.ForOp, value: SSAValue) -> bool:
+    owner = value.owner
+    op = owner if isinstance(owner, Operation) else owner.parent_op()
+    return op is not None and (loop.is_ancestor(op) if isinstance(owner, Operation) else _within(loop, op))
+
+
+def _within(loop: scf.ForOp, op: Operation) -> bool:
+    return op is loop or loop.is_ancestor(op)
+
+
+def _runs(loop: scf.ForOp) -> bool:
+    lower, upper = (_literal(bound) for bound in (loop.lb, loop.ub))
+    return lower is not None and upper is not None and lower < upper
+
+
+def _literal(value: SSAValue) -> int | None:
+    match value.owner:
+        case arith.ConstantOp(value=IntegerAttr() as literal):
+            return int(literal.value.data)
+    return None
+
+
+def _before(op: Operation) -> Iterator[Access]:
+    """The accesses that surely ran before an op: earlier in its block or in a surrounding one."""
+    place: Operation | None = op
+    while place is not None:
+        earlier = place.prev_op
+        while earlier is not None:
+            found = access(earlier)
+            if found is not None:
+                yield found
+            earlier = earlier.prev_op
+        place = place.parent_op()
+
+
+def _rebuild(loop: scf.ForOp, groups: list[list[Access]]) -> None:
+    """The loop with one loop-carried value more for each group: loaded before it, stored after it."""
+    block = loop.parent_block()
+    assert block is not None
+    initial, carried = [], []
+    for group in groups:
+        load = next(a.op for a in group if not a.is_store).clone()
+        block.insert_op_before(load, loop)
+        load.results[0].name_hint = None
+        initial.append(load.results[0])
+        body = loop.body.block
+        argument = body.insert_arg(group[0].type, len(body.args))
+        carried.append(_carry(group, argument))
+    terminator = loop.body.block.last_op
+    assert isinstance(terminator, scf.YieldOp)
+    loop.body.block.insert_op_before(scf.YieldOp(*terminator.operands, *carried), terminator)
+    loop.body.block.erase_op(terminator)
+    iter_args = [*loop.iter_args, *initial]
+    new = scf.ForOp(loop.lb, loop.ub, loop.step, iter_args, loop.detach_region(loop.body))
+    block.insert_op_before(new, loop)
+    kept = len(loop.results)
+    for old, result in zip(loop.results, new.results, strict=False):
+        old.replace_all_uses_with(result)
+    for group, result in zip(groups, new.results[kept:], strict=True):
+        store = next(a.op for a in group if a.is_store)
+        block.insert_op_before(_store(store, result), loop)
+    block.erase_op(loop)
+    for group in groups:
+        for a in group:
+            if a.is_store:
+                _erase(a.op)
+
+
+def _carry(group: list[Access], value: SSAValue) -> SSAValue:
+    """Replace the group's loads by the value that flows through the body; the value at its end."""
+    for a in group:
+        if a.is_store:
+            value = a.op.operands[0]
+        else:
+            a.op.results[0].replace_all_uses_with(value)
+            _erase(a.op)
+    return value
+
+
+def _erase(op: Operation) -> None:
+    op.detach()
+    op.erase()
+
+
+def _store(like: Operation, value: SSAValue) -> Operation:
+    new = like.clone()
+    new.operands[0] = value
+    return new
+
+
+def _forward(block: Block) -> None:
+    """Within a block: a load takes the value last stored to its place; a store overwritten unread is dropped."""
+    forms = Forms()
+    live: list[Access] = []
+    for op in list(block.ops):
+        found = access(op)
+        if found is None:
+            live = [s for s in live if not any(True for _ in touching(op, s.buffer))]
+        elif not found.is_store:
+            source = next((s for s in live if s.place == found.place), None)
+            if source is not None:
+                op.results[0].replace_all_uses_with(source.op.operands[0])
+                block.erase_op(op)
+        else:
+            for old in [s for s in live if s.place == found.place and _unread(s, op)]:
+                block.erase_op(old.op)
+            live = [s for s in live if forms.disjoint(s, found)] + [found]
+
+
+def _unread(store: Access, until: Operation) -> bool:
+    """Whether nothing touches the store's buffer between it and a later op of its block."""
+    op = store.op.next_op
+    while op is not None and op is not until:
+        if any(True for _ in touching(op, store.buffer)):
+            return False
+        op = op.next_op
+    return True
+
+
+def _drop_unread(module: ModuleOp) -> None:
+    for op in list(module.walk()):
+        if isinstance(op, memref.AllocOp):
+            users = [use.operation for use in op.memref.uses]
+            found = [access(user) for user in users]
+            if all(a is not None and a.is_store and a.buffer is op.memref for a in found):
+                for user in users:
+                    _erase(user)
+                _erase(op)

@@ -1,0 +1,1 @@
+"""Targets: machine facts, emission, loading, running."""
