@@ -1,0 +1,26 @@
+# `make demo` and `make test` set up everything themselves, in .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint types clean
+
+demo: .venv/ready
+	$(BIN)/python examples/demo.py
+
+test: .venv/ready
+	$(BIN)/python -m pytest -q
+
+lint: .venv/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/ready
+	$(BIN)/mypy
+
+.venv/ready: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,356 @@
+"""The interpreter of loop functions: one iteration after another, as the loop dialect's semantics says it.
+
+The function becomes a list of Python closures over the current values of loop variables and buffers. Every
+kind of loop runs serially; a fresh buffer holds poison (NaN), so that a read too early shows in the results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet
+
+from compiler.dialects.access import AccessAttr, names_of
+from compiler.dialects.checks import element_type, shape_of
+from compiler.dialects.functions import find_function
+from compiler.dialects.loop import AllocOp, BlockOp, ForOp, enclosing_loops
+from compiler.errors import InputError, StrataError
+from compiler.interpret.scalar import (
+    Body,
+    DType,
+    Value,
+    combiner,
+    condition_function,
+    constant,
+    dtype_of,
+    identity,
+    index_function,
+)
+
+Array: TypeAlias = NDArray[Any]
+Statement: TypeAlias = Callable[[], None]
+
+
+class InterpretError(StrataError):
+    """A loop program that leaves a buffer's bounds, an iterator's extent, or the life of a value."""
+
+
+def run(module: ModuleOp, arrays: Sequence[Array], name: str | None = None) -> None:
+    """Run the loop function `name`, or the only one, in place on one array an argument.
+
+    arrays: of the arguments' shapes and dtypes (i1 is bool, index is int64); those written must be writeable.
+
+    Raises InputError where the function or the arrays do not fit, InterpretError at the first access out of
+    bounds, with the block, the buffer, the index and the iteration.
+    """
+    function = find_function(module, name)
+    if not function.body.blocks:
+        raise InputError(f"@{function.sym_name.data} has no body")
+    scope = _Scope({}, _bind(function, arrays), _init_places(function))
+    statements = _statements(function.body.block.ops, scope)
+    with np.errstate(all="ignore"):
+        for statement in statements:
+            statement()
+
+
+@dataclass(eq=False)
+class _Loop:
+    """A loop variable and its current value."""
+
+    label: str
+    value: int = 0
+
+
+@dataclass(eq=False)
+class _Buffer:
+    """A buffer and the array of its current life."""
+
+    name: str
+    array: Array
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """What is visible at a place of the function, and which blocks have their init before which op."""
+
+    loops: dict[SSAValue, _Loop]
+    buffers: dict[SSAValue, _Buffer]
+    inits: Mapping[Operation, Sequence[BlockOp]]
+
+    def inner(self) -> _Scope:
+        """A copy for the inside of a loop: what is added there is not visible outside."""
+        return _Scope(dict(self.loops), dict(self.buffers), self.inits)
+
+    def buffer(self, value: SSAValue, block: BlockOp) -> _Buffer:
+        """The buffer of a value that a block, or its init, uses at this place."""
+        if value not in self.buffers:
+            raise InterpretError(
+                f"block '{block.label.data}' uses '{value.name_hint}' where it is not allocated"
+            )
+        return self.buffers[value]
+
+
+def _bind(function: FuncOp, arrays: Sequence[Array]) -> dict[SSAValue, _Buffer]:
+    arguments = function.body.block.args
+    if len(arrays) != len(arguments):
+        raise InputError(f"@{function.sym_name.data} takes {len(arguments)} arrays, not {len(arrays)}")
+    written = {target for op in function.walk() if isinstance(op, BlockOp) for target in op.targets}
+    buffers: dict[SSAValue, _Buffer] = {}
+    for position, (argument, array) in enumerate(zip(arguments, arrays, strict=True)):
+        name = argument.name_hint or str(position)
+        type_ = argument.type
+        if not isinstance(type_, MemRefType):
+            raise InputError(f"argument '{name}' is no memref but {type_}: this is not a loop function")
+        if array.shape != type_.get_shape() or array.dtype != dtype_of(type_.get_element_type()):
+            raise InputError(
+                f"array '{name}' is {type_}, not an array of shape {array.shape} and dtype {array.dtype}"
+            )
+        if argument in written and not array.flags.writeable:
+            raise InputError(f"array '{name}' is written but is read-only")
+        buffers[argument] = _Buffer(name, array)
+    return buffers
+
+
+def _bound_loops(block: BlockOp, reduce: bool) -> set[SSAValue]:
+    """The loops that occur in the bindings of the block's reduce, or spatial, iterators."""
+    bound = zip(block.axes, block.bindings.data.results, strict=True)
+    return {block.loops[d] for d in _dims(expr for axis, expr in bound if axis.is_reduce == reduce)}
+
+
+def _init_places(function: FuncOp) -> Mapping[Operation, Sequence[BlockOp]]:
+    """For each op, the blocks whose init happens immediately before it, in the order of the program."""
+    places: dict[Operation, list[BlockOp]] = {}
+    for block in function.walk():
+        if isinstance(block, BlockOp) and block.combiners.data and block.accumulate is None:
+            reduced = _bound_loops(block, reduce=True)
+            place = next((loop for loop in enclosing_loops(block) if loop.iv in reduced), block)
+            places.setdefault(place, []).append(block)
+    return places
+
+
+def _statements(ops: Iterable[Operation], scope: _Scope) -> list[Statement]:
+    statements: list[Statement] = []
+    for op in ops:
+        statements += [_init(block, scope) for block in scope.inits.get(op, ())]
+        if isinstance(op, ForOp):
+            statements.append(_loop(op, scope))
+        elif isinstance(op, AllocOp):
+            statements.append(_alloc(op, scope))
+        elif isinstance(op, BlockOp):
+            statements.append(_instance(op, scope))
+        elif not isinstance(op, ReturnOp):
+            raise InputError(f"'{op.name}' is not an op of the loop level")
+    return statements
+
+
+def _loop(op: ForOp, scope: _Scope) -> Statement:
+    inner = scope.inner()
+    current = inner.loops[op.iv] = _Loop(op.label.data)
+    statements = _statements(op.body.block.ops, inner)
+    size = op.size
+
+    def iterate() -> None:
+        for value in range(size):
+            current.value = value
+            for statement in statements:
+                statement()
+
+    return iterate
+
+
+def _alloc(op: AllocOp, scope: _Scope) -> Statement:
+    shape, dtype = shape_of(op.buffer), dtype_of(element_type(op.buffer))
+    buffer = scope.buffers[op.buffer] = _Buffer(op.label.data, np.empty(0, dtype))
+
+    def poison() -> None:
+        buffer.array = np.full(shape, _poison(dtype))
+
+    return poison
+
+
+def _poison(dtype: DType) -> Value:
+    if dtype.kind == "f":
+        return dtype.type(np.nan)
+    return dtype.type(dtype == np.bool_ or np.frombuffer(b"\xa5" * dtype.itemsize, dtype)[0])
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A block, or its init, among the loops around it, for the words of an error."""
+
+    block: BlockOp
+    loops: Sequence[_Loop]
+
+    def __str__(self) -> str:
+        iteration = ", ".join(f"{loop.label} = {loop.value}" for loop in self.loops)
+        return f"at {iteration}" if iteration else "outside all loops"
+
+    def check(self, axes: Sequence[int]) -> None:
+        """Raise where an iterator leaves its extent."""
+        for axis, value in zip(self.block.axes.data, axes, strict=True):
+            if not 0 <= value < axis.size:
+                raise InterpretError(
+                    f"iterator '{axis.label}' of block '{self.block.label.data}' is {value}, "
+                    f"outside its extent {axis.size}, {self}"
+                )
+
+
+class _Access:
+    """A buffer at a map of a block's iterators, checked against the buffer's shape."""
+
+    def __init__(self, place: _Place, verb: str, buffer: _Buffer, access: AccessAttr) -> None:
+        self.place = place
+        self.verb = verb
+        self.buffer = buffer
+        self.map = index_function(access.affine_map)
+
+    def index(self, axes: Sequence[int]) -> tuple[int, ...]:
+        """The index for these iterators; raises where it is out of bounds."""
+        index = self.map(*axes)
+        shape = self.buffer.array.shape
+        for value, size in zip(index, shape, strict=True):
+            if not 0 <= value < size:
+                raise InterpretError(
+                    f"block '{self.place.block.label.data}' {self.verb} '{self.buffer.name}' "
+                    f"at index {list(index)}, outside its shape {list(shape)}, {self.place}"
+                )
+        return index
+
+    def load(self, axes: Sequence[int]) -> Value:
+        """The element for these iterators."""
+        return self.buffer.array[self.index(axes)]
+
+    def store(self, axes: Sequence[int], value: Value) -> None:
+        """Set the element for these iterators."""
+        self.buffer.array[self.index(axes)] = value
+
+
+def _instance(block: BlockOp, scope: _Scope) -> Statement:
+    """One execution of a block, in the current iteration of the loops around it."""
+    place = _Place(block, list(scope.loops.values()))
+    loops = [_visible_loop(value, block, scope) for value in block.loops]
+    holds = condition_function(block.guard, len(loops))
+    bindings = index_function(block.bindings.data)
+    reads = [_read(place, *read, scope) for read in zip(block.inputs, block.reads, strict=True)]
+    body = Body(block.body.block, names_of(block.axes.data))
+    writes = _writes(place, scope)
+
+    def instance() -> None:
+        at = [loop.value for loop in loops]
+        if holds(*at):
+            axes = bindings(*at)
+            place.check(axes)
+            values = body([read(axes) for read in reads], axes)
+            for write, value in zip(writes, values, strict=True):
+                write(axes, value)
+
+    return instance
+
+
+def _visible_loop(value: SSAValue, block: BlockOp, scope: _Scope) -> _Loop:
+    if value not in scope.loops:
+        raise InterpretError(f"block '{block.label.data}' is bound to a loop that does not enclose it")
+    return scope.loops[value]
+
+
+def _read(
+    place: _Place, value: SSAValue, read: AccessAttr, scope: _Scope
+) -> Callable[[Sequence[int]], Value]:
+    access = _Access(place, "reads", scope.buffer(value, place.block), read)
+    if read.condition is None or read.otherwise is None:
+        return access.load
+    holds = condition_function(read.condition, len(place.block.axes))
+    otherwise = constant(read.otherwise)
+    return lambda axes: access.load(axes) if holds(*axes) else otherwise
+
+
+def _writes(place: _Place, scope: _Scope) -> list[Callable[[Sequence[int], Value], None]]:
+    block = place.block
+    targets = zip(block.targets, block.writes, strict=True)
+    accesses = [_Access(place, "writes", scope.buffer(v, block), access) for v, access in targets]
+    if not block.combiners.data:
+        return [access.store for access in accesses]
+    pairs = zip(accesses, block.combiners, strict=True)
+    return [_combining(access, combiner(name.data, access.buffer.array.dtype)) for access, name in pairs]
+
+
+def _combining(access: _Access, combine: np.ufunc) -> Callable[[Sequence[int], Value], None]:
+    def combine_into(axes: Sequence[int], value: Value) -> None:
+        index = access.index(axes)
+        array = access.buffer.array
+        array[index] = combine(array[index], value)
+
+    return combine_into
+
+
+def _init(block: BlockOp, scope: _Scope) -> Statement:
+    """The init of a block's targets at the place of `scope`, which is outside some of the block's loops.
+
+    It runs over those loops that bind a spatial iterator or occur in a constraint without reduce-only loops.
+    """
+    spatial = sum(not axis.is_reduce for axis in block.axes)
+    bound = block.bindings.data.results[:spatial]
+    guard = _init_guard(block)
+    used = {block.loops[d] for d in _dims([*bound, *_sides(guard)])}
+    fresh = [op for op in enclosing_loops(block) if op.iv in used and op.iv not in scope.loops]
+    own = {op.iv: _Loop(op.label.data) for op in fresh}
+    place = _Place(block, [*scope.loops.values(), *own.values()])
+    visible = scope.loops | own
+    loops = [visible.get(value) or _Loop("") for value in block.loops]  # reduce-only loops occur nowhere here
+    holds = condition_function(guard, len(loops))
+    bindings = index_function(_padded(bound, len(loops), len(block.axes)))
+    stores = _init_stores(place, scope, spatial)
+
+    def init() -> None:
+        for values in product(*(range(op.size) for op in fresh)):
+            for loop, value in zip(own.values(), values, strict=True):
+                loop.value = value
+            at = [loop.value for loop in loops]
+            if holds(*at):
+                axes = bindings(*at)
+                place.check(axes)
+                for access, neutral in stores:
+                    access.store(axes, neutral)
+
+    return init
+
+
+def _init_guard(block: BlockOp) -> AffineSet:
+    reduce_only = _bound_loops(block, reduce=True) - _bound_loops(block, reduce=False)
+    constraints = block.guard.constraints if block.guard is not None else ()
+    kept = [c for c in constraints if not {block.loops[d] for d in _dims([c.lhs, c.rhs])} & reduce_only]
+    return AffineSet(len(block.loops), 0, tuple(kept))
+
+
+def _sides(condition: AffineSet) -> list[AffineExpr]:
+    return [side for constraint in condition.constraints for side in (constraint.lhs, constraint.rhs)]
+
+
+def _dims(exprs: Iterable[AffineExpr]) -> set[int]:
+    return {dim for expr in exprs for dim in expr.used_dims()}
+
+
+def _padded(spatial: Sequence[AffineExpr], dims: int, axes: int) -> AffineMap:
+    """The bindings of the spatial iterators, and zero for each reduce iterator."""
+    return AffineMap(dims, 0, (*spatial, *[AffineExpr.constant(0)] * (axes - len(spatial))))
+
+
+def _init_stores(place: _Place, scope: _Scope, spatial: int) -> list[tuple[_Access, Value]]:
+    block = place.block
+    stores = []
+    for value, write, name in zip(block.targets, block.writes, block.combiners, strict=True):
+        if any(dim >= spatial for dim in _dims(write.affine_map.results)):
+            raise InterpretError(
+                f"block '{block.label.data}' writes its reduction at an index of a reduce axis"
+            )
+        access = _Access(place, "initialises", scope.buffer(value, block), write)
+        stores.append((access, identity(name.data, access.buffer.array.dtype)))
+    return stores

@@ -1,0 +1,384 @@
+"""What both evaluators share: numpy types, scalar ops, bodies, combiners, affine maps as Python functions.
+
+All of it works alike on numpy scalars and arrays. Integers wrap at their width; i1 is numpy's bool, whose true
+is -1 in signed arithmetic. `floats` replaces every float type by one dtype. Callers silence numpy's warnings.
+"""
+
+from __future__ import annotations
+
+import math as python_math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    i1,
+)
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineDimExpr,
+    AffineExpr,
+    AffineMap,
+    AffineSet,
+)
+
+from compiler.dialects import loop, te
+from compiler.dialects.vector_arith import CmpfOp, CmpiOp, SelectOp
+from compiler.errors import InputError
+
+Value: TypeAlias = Any  # a numpy scalar or array
+DType: TypeAlias = np.dtype[Any]
+Function: TypeAlias = Callable[..., Value]
+
+_FLOAT_DTYPES: Mapping[type, DType] = {
+    Float16Type: np.dtype(np.float16),
+    Float32Type: np.dtype(np.float32),
+    Float64Type: np.dtype(np.float64),
+}
+_INT_DTYPES: Mapping[int, DType] = {1: np.dtype(np.bool_)} | {
+    w: np.dtype(f"i{w // 8}") for w in (8, 16, 32, 64)
+}
+
+
+def dtype_of(type_: Attribute, floats: DType | None = None) -> DType:
+    """The numpy dtype of a scalar type; raises InputError where numpy has none."""
+    found: DType | None = None
+    if isinstance(type_, AnyFloat):
+        found = floats or _FLOAT_DTYPES.get(type(type_))
+    elif isinstance(type_, IndexType):
+        found = np.dtype(np.int64)
+    elif isinstance(type_, IntegerType):
+        found = _INT_DTYPES.get(type_.width.data)
+    if found is None:
+        raise InputError(f"the interpreter has no numbers of type {type_}")
+    return found
+
+
+def constant(attribute: Attribute, floats: DType | None = None) -> Value:
+    """The value of a FloatAttr or IntegerAttr: rounded or wrapped to its type, and only then promoted."""
+    if isinstance(attribute, FloatAttr):
+        own = dtype_of(attribute.type).type(attribute.value.data)
+        return own.astype(dtype_of(attribute.type, floats))
+    if isinstance(attribute, IntegerAttr):
+        bits = np.uint64(attribute.value.data & (2**64 - 1))
+        return _to_int(bits, dtype_of(attribute.type))
+    raise InputError(f"{attribute} is not a scalar constant")
+
+
+def _to_int(value: Value, dtype: DType) -> Value:
+    if dtype == np.bool_:
+        return (value & value.dtype.type(1)).astype(np.bool_)
+    return value.astype(dtype)
+
+
+def _signed(value: Value) -> Value:
+    return -value.astype(np.int8) if value.dtype == np.bool_ else value
+
+
+def _unsigned(value: Value) -> Value:
+    return value.astype(f"u{value.dtype.itemsize}")
+
+
+def _on_unsigned(function: Function) -> Function:
+    return lambda a, b: function(_unsigned(a), _unsigned(b)).astype(a.dtype)
+
+
+def _on_bools(function: Function) -> Function:
+    return lambda *operands: _to_int(function(*map(_signed, operands)), np.dtype(np.bool_))
+
+
+def _divsi(a: Value, b: Value) -> Value:
+    return a // b + ((a % b != 0) & ((a < 0) != (b < 0)))
+
+
+def _ceildiv(a: Value, b: Value) -> Value:
+    return a // b + (a % b != 0)
+
+
+def _ipowi(a: Value, b: Value) -> Value:
+    inverse = np.where(np.abs(a) == 1, a, 0 * a)  # 1/a as an integer, for the negative exponents
+    return np.where(b < 0, inverse ** np.abs(b), a ** np.maximum(b, 0))
+
+
+def _maximumf(a: Value, b: Value) -> Value:
+    return np.where((a == 0) & (b == 0), a + b, np.maximum(a, b))  # of two zeros the positive one
+
+
+def _minimumf(a: Value, b: Value) -> Value:
+    return np.where((a == 0) & (b == 0), -(-a - b), np.minimum(a, b))
+
+
+def _round(a: Value) -> Value:
+    whole = np.trunc(a)
+    return np.copysign(whole + np.copysign(np.abs(a - whole) >= 0.5, a), a)
+
+
+def _fma(a: Value, b: Value, c: Value) -> Value:
+    wide = np.longdouble if a.dtype == np.float64 else np.float64
+    return (a.astype(wide) * b.astype(wide) + c.astype(wide)).astype(a.dtype)
+
+
+def _fpowi(a: Value, b: Value) -> Value:
+    return (a.astype(np.float64) ** b).astype(a.dtype)
+
+
+_erf = np.vectorize(python_math.erf, otypes=[np.float64])
+
+_OPS: Mapping[type[Operation], Function] = {
+    arith.AddiOp: operator.add,
+    arith.SubiOp: operator.sub,
+    arith.MuliOp: operator.mul,
+    arith.DivSIOp: _divsi,
+    arith.DivUIOp: _on_unsigned(operator.floordiv),
+    arith.FloorDivSIOp: operator.floordiv,
+    arith.CeilDivSIOp: _ceildiv,
+    arith.CeilDivUIOp: _on_unsigned(_ceildiv),
+    arith.RemSIOp: np.fmod,
+    arith.RemUIOp: _on_unsigned(operator.mod),
+    arith.MinSIOp: np.minimum,
+    arith.MaxSIOp: np.maximum,
+    arith.MinUIOp: _on_unsigned(np.minimum),
+    arith.MaxUIOp: _on_unsigned(np.maximum),
+    arith.AndIOp: operator.and_,
+    arith.OrIOp: operator.or_,
+    arith.XOrIOp: operator.xor,
+    arith.ShLIOp: operator.lshift,
+    arith.ShRSIOp: operator.rshift,
+    arith.ShRUIOp: _on_unsigned(operator.rshift),
+    arith.AddfOp: operator.add,
+    arith.SubfOp: operator.sub,
+    arith.MulfOp: operator.mul,
+    arith.DivfOp: operator.truediv,
+    arith.NegfOp: operator.neg,
+    arith.MaximumfOp: _maximumf,
+    arith.MinimumfOp: _minimumf,
+    arith.MaxnumfOp: np.fmax,
+    arith.MinnumfOp: np.fmin,
+    math.AbsFOp: np.abs,
+    math.AbsIOp: np.abs,
+    math.AcosOp: np.arccos,
+    math.AcoshOp: np.arccosh,
+    math.AsinOp: np.arcsin,
+    math.AsinhOp: np.arcsinh,
+    math.AtanOp: np.arctan,
+    math.Atan2Op: np.arctan2,
+    math.AtanhOp: np.arctanh,
+    math.CbrtOp: np.cbrt,
+    math.CeilOp: np.ceil,
+    math.CopySignOp: np.copysign,
+    math.CosOp: np.cos,
+    math.CoshOp: np.cosh,
+    math.ErfOp: lambda a: _erf(a).astype(a.dtype),
+    math.ExpOp: np.exp,
+    math.Exp2Op: np.exp2,
+    math.ExpM1Op: np.expm1,
+    math.FloorOp: np.floor,
+    math.FmaOp: _fma,
+    math.FPowIOp: _fpowi,
+    math.IPowIOp: _ipowi,
+    math.LogOp: np.log,
+    math.Log10Op: np.log10,
+    math.Log1pOp: np.log1p,
+    math.Log2Op: np.log2,
+    math.PowFOp: np.power,
+    math.RoundOp: _round,
+    math.RoundEvenOp: np.rint,
+    math.RsqrtOp: lambda a: 1 / np.sqrt(a),
+    math.SinOp: np.sin,
+    math.SinhOp: np.sinh,
+    math.SqrtOp: np.sqrt,
+    math.TanOp: np.tan,
+    math.TanhOp: np.tanh,
+    math.TruncOp: np.trunc,
+}
+
+# (operand, result dtype) -> result
+_CASTS: Mapping[type[Operation], Function] = {
+    arith.SIToFPOp: lambda a, dtype: _signed(a).astype(dtype),
+    arith.UIToFPOp: lambda a, dtype: _unsigned(a).astype(dtype),
+    arith.FPToSIOp: lambda a, dtype: _to_int(a.astype(np.int64), dtype),
+    arith.FPToUIOp: lambda a, dtype: _to_int(a.astype(np.uint64), dtype),
+    arith.ExtFOp: lambda a, dtype: a.astype(dtype),
+    arith.TruncFOp: lambda a, dtype: a.astype(dtype),
+    arith.ExtSIOp: lambda a, dtype: _signed(a).astype(dtype),
+    arith.ExtUIOp: lambda a, dtype: _unsigned(a).astype(dtype),
+    arith.TruncIOp: _to_int,
+    arith.IndexCastOp: lambda a, dtype: _to_int(_signed(a), dtype),
+}
+
+# (bits as a non-negative int, width) -> count
+_COUNTS: Mapping[type[Operation], Callable[[int, int], int]] = {
+    math.CountLeadingZerosOp: lambda bits, width: width - bits.bit_length(),
+    math.CountTrailingZerosOp: lambda bits, width: (bits & -bits).bit_length() - 1 if bits else width,
+    math.CtPopOp: lambda bits, width: bits.bit_count(),
+}
+
+# in the order of the predicates' numbers
+_SIGNED = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
+_CMPI: Sequence[Function] = (
+    *(lambda a, b, f=f: f(_signed(a), _signed(b)) for f in _SIGNED),
+    *(lambda a, b, f=f: f(_unsigned(a), _unsigned(b)) for f in _SIGNED[2:]),
+)
+_CMPF: Sequence[Function] = (
+    lambda a, b: (a == b) & False,
+    operator.eq,
+    operator.gt,
+    operator.ge,
+    operator.lt,
+    operator.le,
+    lambda a, b: (a < b) | (a > b),
+    lambda a, b: (a == a) & (b == b),
+    lambda a, b: ~((a < b) | (a > b)),
+    lambda a, b: ~(a <= b),
+    lambda a, b: ~(a < b),
+    lambda a, b: ~(a >= b),
+    lambda a, b: ~(a > b),
+    operator.ne,
+    lambda a, b: (a != a) | (b != b),
+    lambda a, b: (a == b) | True,
+)
+
+
+def function(op: Operation, floats: DType | None = None) -> Function:
+    """The numpy function of one scalar op, from its operands to its result.
+
+    Where MLIR leaves a result undefined (division by zero, an oversized shift) it is whatever numpy gives.
+    Raises InputError for an op without one.
+    """
+    kind = type(op)
+    if isinstance(op, CmpiOp | arith.CmpiOp):
+        return _CMPI[op.predicate.value.data]
+    if isinstance(op, CmpfOp | arith.CmpfOp):
+        return _CMPF[op.predicate.value.data]
+    if isinstance(op, SelectOp | arith.SelectOp):
+        return np.where
+    if isinstance(op, arith.BitcastOp):
+        return _bitcast(op, floats)
+    if kind in _CASTS:
+        cast, dtype = _CASTS[kind], dtype_of(op.results[0].type, floats)
+        return lambda a: cast(a, dtype)
+    if kind in _COUNTS:
+        return _count(_COUNTS[kind], op.results[0].type)
+    if kind not in _OPS:
+        raise InputError(f"the interpreter has no meaning for the op '{op.name}'")
+    return _on_bools(_OPS[kind]) if op.operands[0].type == i1 else _OPS[kind]
+
+
+def _bitcast(op: arith.BitcastOp, floats: DType | None) -> Function:
+    source, target = dtype_of(op.input.type), dtype_of(op.result.type)
+    result = dtype_of(op.result.type, floats)
+    return lambda a: a.astype(source).view(target).astype(result)
+
+
+def _count(count: Callable[[int, int], int], type_: Attribute) -> Function:
+    dtype = dtype_of(type_)
+    width = 1 if dtype == np.bool_ else dtype.itemsize * 8
+    counts = np.vectorize(lambda v: count(int(v) & ((1 << width) - 1), width), otypes=[np.int64])
+    return lambda a: _to_int(counts(a), dtype)
+
+
+_COMBINERS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
+_BOOL_COMBINERS = {"add": np.not_equal, "mul": np.logical_and, "max": np.logical_and, "min": np.logical_or}
+
+
+def combiner(name: str, dtype: DType) -> np.ufunc:
+    """The combiner as a ufunc; max and min propagate NaN, and which of two zeros they give is open."""
+    return (_BOOL_COMBINERS if dtype == np.bool_ else _COMBINERS)[name]
+
+
+def identity(name: str, dtype: DType) -> Value:
+    """The combiner's neutral value."""
+    if name in ("add", "mul"):
+        return dtype.type(name == "mul")
+    if dtype == np.bool_:
+        return dtype.type(name == "max")
+    if dtype.kind == "f":
+        return dtype.type(-np.inf if name == "max" else np.inf)
+    limits = np.iinfo(dtype)
+    return dtype.type(limits.min if name == "max" else limits.max)
+
+
+class Body:
+    """The body of a te.compute or loop.block as a function: values of inputs and axes -> yielded values."""
+
+    def __init__(self, block: Block, axes: Sequence[str], floats: DType | None = None) -> None:
+        slots: dict[SSAValue, int] = {argument: slot for slot, argument in enumerate(block.args)}
+        axis_slots = {label: len(slots) + position for position, label in enumerate(axes)}
+        self.steps: list[tuple[Function, tuple[int, ...]]] = []
+        self.yielded: list[int] = []
+        for op in block.ops:
+            operands = tuple(slots[value] for value in op.operands)
+            if isinstance(op, te.YieldOp | loop.YieldOp):
+                self.yielded.extend(operands)
+            else:
+                slots[op.results[0]] = len(block.args) + len(axes) + len(self.steps)
+                self.steps.append(_step(op, operands, axis_slots, floats))
+
+    def __call__(self, inputs: Sequence[Value], axes: Sequence[Value]) -> list[Value]:
+        values = [*inputs, *axes]
+        for step, operands in self.steps:
+            values.append(step(*[values[slot] for slot in operands]))
+        return [values[slot] for slot in self.yielded]
+
+
+def _step(
+    op: Operation, operands: tuple[int, ...], axis_slots: Mapping[str, int], floats: DType | None
+) -> tuple[Function, tuple[int, ...]]:
+    if isinstance(op, te.IndexOp | loop.IndexOp):
+        return np.int64, (axis_slots[op.label.data],)
+    if isinstance(op, arith.ConstantOp):
+        value = constant(op.value, floats)
+        return lambda: value, ()
+    return function(op, floats), operands
+
+
+def index_function(map: AffineMap) -> Callable[..., tuple[Value, ...]]:
+    """The map as a Python function of its dimensions, which may be ints or arrays."""
+    return _compiled(map.num_dims, f"({''.join(f'{_python(e)}, ' for e in map.results)})")
+
+
+def condition_function(condition: AffineSet | None, dims: int) -> Callable[..., Value]:
+    """The conjunction as a Python function of `dims` dimensions; None holds always."""
+    constraints = condition.constraints if condition is not None else ()
+    tests = [f"({_python(c.lhs)} {c.kind.value} {_python(c.rhs)})" for c in constraints]
+    return _compiled(dims, " & ".join(tests) or "True")
+
+
+@lru_cache(maxsize=4096)
+def _compiled(dims: int, text: str) -> Callable[..., Any]:
+    found: Callable[..., Any] = eval(f"lambda {', '.join(f'd{i}' for i in range(dims))}: {text}", {})
+    return found
+
+
+_PYTHON = {
+    AffineBinaryOpKind.Add: "({} + {})",
+    AffineBinaryOpKind.Mul: "({} * {})",
+    AffineBinaryOpKind.Mod: "({} % {})",
+    AffineBinaryOpKind.FloorDiv: "({} // {})",
+    AffineBinaryOpKind.CeilDiv: "(-(-{} // {}))",
+}
+
+
+def _python(expr: AffineExpr) -> str:
+    match expr:
+        case AffineConstantExpr(value):
+            return f"({value})"
+        case AffineDimExpr(position):
+            return f"d{position}"
+        case AffineBinaryOpExpr(kind, lhs, rhs):
+            return _PYTHON[kind].format(_python(lhs), _python(rhs))
+    raise AssertionError(f"symbols do not occur here: {expr}")

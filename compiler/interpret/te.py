@@ -1,0 +1,199 @@
+"""The reference evaluator of te functions: each te.compute on numpy arrays, box by box of its index space."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from xdsl.dialects.arith import MulfOp
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineDimExpr
+
+from compiler.dialects.access import AccessAttr, AxisAttr, names_of
+from compiler.dialects.checks import element_type, shape_of
+from compiler.dialects.functions import find_function
+from compiler.dialects.te import ComputeOp
+from compiler.errors import InputError, TeError
+from compiler.interpret.scalar import (
+    Body,
+    DType,
+    Value,
+    combiner,
+    condition_function,
+    constant,
+    dtype_of,
+    identity,
+    index_function,
+)
+
+Array: TypeAlias = NDArray[Any]
+Tensors: TypeAlias = dict[SSAValue, Array]
+Box: TypeAlias = tuple[slice, ...]
+
+MAX_POINTS = 1 << 22  # of the index space evaluated at once: 32 MB an intermediate value
+
+
+def evaluate(
+    module: ModuleOp, inputs: Sequence[Array], dtype: DTypeLike | None = None, name: str | None = None
+) -> list[Array]:
+    """Evaluate the te function `name`, or the only one, on arrays; gives one new array a result, in order.
+
+    inputs: one array an argument, of its shape and dtype (i1 is bool, index is int64).
+    dtype: a float dtype in which every float of the function is held and computed instead of its own, such as
+    float64 for a more exact reference; float inputs may then have any float dtype.
+
+    Raises InputError where the function or the inputs do not fit, TeError where a read leaves its tensor.
+    """
+    function = find_function(module, name)
+    floats = _float_dtype(dtype)
+    tensors = _bind(function, inputs, floats)
+    with np.errstate(all="ignore"):
+        for op in function.body.block.ops:
+            if isinstance(op, ReturnOp):
+                return [np.array(tensors[value]) for value in op.operands]
+            if not isinstance(op, ComputeOp):
+                raise InputError(f"'{op.name}' is not a tensor expression (te.compute is the only one)")
+            tensors.update(zip(op.outputs, _compute(op, tensors, floats), strict=True))
+    raise InputError(f"@{function.sym_name.data} does not end with func.return")
+
+
+def _float_dtype(dtype: DTypeLike | None) -> DType | None:
+    if dtype is None:
+        return None
+    floats = np.dtype(dtype)
+    if floats.kind != "f":
+        raise InputError(f"{floats} is not a float dtype to evaluate in")
+    return floats
+
+
+def _bind(function: FuncOp, inputs: Sequence[Array], floats: DType | None) -> Tensors:
+    if not function.body.blocks:
+        raise InputError(f"@{function.sym_name.data} has no body")
+    arguments = function.body.block.args
+    if len(inputs) != len(arguments):
+        raise InputError(f"@{function.sym_name.data} takes {len(arguments)} inputs, not {len(inputs)}")
+    return {
+        argument: _argument(argument.name_hint or str(position), argument.type, np.asarray(array), floats)
+        for position, (argument, array) in enumerate(zip(arguments, inputs, strict=True))
+    }
+
+
+def _argument(name: str, type_: object, array: Array, floats: DType | None) -> Array:
+    if not isinstance(type_, TensorType):
+        raise InputError(f"argument '{name}' is no tensor but {type_}: this is not a te function")
+    expected = dtype_of(type_.get_element_type())
+    fits = array.dtype == expected or (floats is not None and array.dtype.kind == expected.kind == "f")
+    if array.shape != type_.get_shape() or not fits:
+        raise InputError(
+            f"input '{name}' is {type_}, not an array of shape {array.shape} and dtype {array.dtype}"
+        )
+    return array.astype(dtype_of(type_.get_element_type(), floats), copy=False)
+
+
+def _compute(op: ComputeOp, tensors: Tensors, floats: DType | None) -> list[Array]:
+    if _is_contraction(op):
+        return [_contract(op, tensors)]
+    outputs = _initial(op, floats)
+    body = Body(op.body.block, names_of(op.axes.data), floats)
+    for box in _boxes([axis.size for axis in op.axes]):
+        axes = _index_arrays(box)
+        reads = zip(op.inputs, op.reads.data, strict=True)
+        values = [_read(op, tensors[value], access, axes, floats) for value, access in reads]
+        for position, value in enumerate(body(values, axes)):
+            _write(op, outputs[position], position, box, value)
+    return outputs
+
+
+def _initial(op: ComputeOp, floats: DType | None) -> list[Array]:
+    shape = [axis.size for axis in op.spatial_axes]
+    dtypes = [dtype_of(element_type(result), floats) for result in op.outputs]
+    if not op.combiners.data:
+        return [np.empty(shape, dtype) for dtype in dtypes]
+    pairs = zip(op.combiners, dtypes, strict=True)
+    return [np.full(shape, identity(name.data, dtype), dtype) for name, dtype in pairs]
+
+
+def _boxes(extents: Sequence[int]) -> Iterator[Box]:
+    """Cut an index space into boxes of at most MAX_POINTS, along its leading axes."""
+    room = MAX_POINTS
+    ranges: list[list[slice]] = []
+    for extent in reversed(extents):
+        step = max(1, min(extent, room))
+        room //= step
+        ranges.insert(0, [slice(at, min(at + step, extent)) for at in range(0, extent, step)])
+    return product(*ranges)
+
+
+def _index_arrays(box: Box) -> list[Array]:
+    """One array an axis, shaped so that they broadcast to the box."""
+    rank = len(box)
+    return [
+        np.arange(part.start, part.stop).reshape([-1 if d == axis else 1 for d in range(rank)])
+        for axis, part in enumerate(box)
+    ]
+
+
+def _read(
+    op: ComputeOp, tensor: Array, access: AccessAttr, axes: Sequence[Array], floats: DType | None
+) -> Value:
+    mask = condition_function(access.condition, len(axes))(*axes)
+    index = index_function(access.affine_map)(*axes)
+    inside = tuple(np.clip(i, 0, size - 1) for i, size in zip(index, tensor.shape, strict=True))
+    for dim, (wanted, clipped) in enumerate(zip(index, inside, strict=True)):
+        if np.any(mask & (wanted != clipped)):
+            raise TeError(
+                f"'{op.label.data}' reads a tensor of shape {tensor.shape} outside its dimension {dim}"
+            )
+    if access.otherwise is None:
+        return tensor[inside]
+    return np.where(mask, tensor[inside], constant(access.otherwise, floats))
+
+
+def _write(op: ComputeOp, output: Array, position: int, box: Box, value: Value) -> None:
+    spatial = len(op.spatial_axes)
+    if not op.combiners.data:
+        output[box] = value
+        return
+    combine = combiner(op.combiners.data[position].data, output.dtype)
+    full = np.broadcast_to(value, [part.stop - part.start for part in box])
+    partial = combine.reduce(full, axis=tuple(range(spatial, len(box))), dtype=output.dtype)
+    output[box[:spatial]] = combine(output[box[:spatial]], partial)
+
+
+def _is_contraction(op: ComputeOp) -> bool:
+    """Whether a compute sums products of two floats read at distinct whole axes, which einsum does faster."""
+    block = op.body.block
+    product_ = block.first_op
+    if [c.data for c in op.combiners] != ["add"] or not isinstance(product_, MulfOp):
+        return False
+    last = block.last_op
+    if last is not product_.next_op or last is None or tuple(last.operands) != (product_.result,):
+        return False
+    return (
+        tuple(product_.operands) == tuple(block.args)
+        and all(map(_is_whole, op.reads, op.inputs, [op.axes.data] * len(op.inputs)))
+        and len(set().union(*map(_axes_read, op.reads))) == len(op.axes)
+    )
+
+
+def _is_whole(read: AccessAttr, value: SSAValue, axes: Sequence[AxisAttr]) -> bool:
+    if read.condition is not None or not all(isinstance(e, AffineDimExpr) for e in read.affine_map.results):
+        return False
+    dims = _axes_read(read)
+    return len(set(dims)) == len(dims) and shape_of(value) == tuple(axes[dim].size for dim in dims)
+
+
+def _axes_read(read: AccessAttr) -> list[int]:
+    return [dim for expr in read.affine_map.results for dim in expr.used_dims()]
+
+
+def _contract(op: ComputeOp, tensors: Tensors) -> Array:
+    operands: list[Any] = []
+    for value, read in zip(op.inputs, op.reads, strict=True):
+        operands += [tensors[value], _axes_read(read)]
+    return np.asarray(np.einsum(*operands, list(range(len(op.spatial_axes))), optimize=True))

@@ -1,0 +1,118 @@
+"""`function`: computes and their inputs as a verified te module."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType, f32, f64, i1, i32, i64
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from compiler.dialects.dominance import verify_module
+from compiler.errors import TeError
+from compiler.te.emit import emit_compute
+from compiler.te.expr import Read
+from compiler.te.index import check_name
+from compiler.te.tensor import Compute, Tensor, reads_of
+
+TYPES: dict[str, Attribute] = {"f32": f32, "f64": f64, "i32": i32, "i64": i64, "i1": i1}
+
+
+@dataclass(frozen=True)
+class Function:
+    """A te function: its module at the te level, and its input and output tensors in order."""
+
+    name: str
+    module: ModuleOp
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+
+    def __str__(self) -> str:
+        return str(self.module)
+
+
+def function(name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | Tensor) -> Function:
+    """The function that computes outputs from inputs.
+
+    Computes stand in the order in which they are needed; equal names are made distinct. Raises TeError for an
+    output that depends on a tensor which is neither an input nor computed, and for inputs named alike.
+    """
+    check_name("a function", name)
+    outs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+    _check_tensors(name, inputs, outs)
+    block = Block(arg_types=[_type(tensor) for tensor in inputs])
+    values: dict[tuple[object, int], SSAValue] = {}
+    for tensor, argument in zip(inputs, block.args, strict=True):
+        argument.name_hint = tensor.name
+        values[_key(tensor)] = argument
+    taken = {tensor.name for tensor in inputs}
+    for op in _ordered(outs, set(inputs)):
+        label = _unique(op.name, taken)
+        emitted = emit_compute(op, label, lambda tensor: _find(name, tensor, values), TYPES)
+        block.add_op(emitted)
+        for position, result in enumerate(emitted.outputs):
+            result.name_hint = label if len(op.bodies) == 1 else f"{label}.{position}"
+            values[(op, position)] = result
+    returned = [_find(name, tensor, values) for tensor in outs]
+    block.add_op(ReturnOp(*returned))
+    type = FunctionType.from_lists([_type(t) for t in inputs], [_type(t) for t in outs])
+    module = ModuleOp([FuncOp(name, type, Region(block))])
+    verify_module(module)
+    return Function(name, module, tuple(inputs), outs)
+
+
+def _check_tensors(name: str, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+    for tensor in (*inputs, *outputs):
+        if not isinstance(tensor, Tensor):
+            raise TeError(f"in function '{name}': {tensor!r} is not a tensor")
+    if not outputs:
+        raise TeError(f"the function '{name}' has no outputs")
+    names = [tensor.name for tensor in inputs]
+    for tensor in inputs:
+        if tensor.source is not None:
+            raise TeError(f"the input '{tensor.name}' of function '{name}' is computed, not a placeholder")
+        if names.count(tensor.name) > 1:
+            raise TeError(f"two inputs of function '{name}' are named '{tensor.name}'")
+
+
+def _key(tensor: Tensor) -> tuple[object, int]:
+    return (tensor if tensor.source is None else tensor.source, tensor.position)
+
+
+def _find(name: str, tensor: Tensor, values: dict[tuple[object, int], SSAValue]) -> SSAValue:
+    value = values.get(_key(tensor))
+    if value is None:
+        raise TeError(f"the function '{name}' uses the placeholder '{tensor.name}', which is not among its inputs")
+    return value
+
+
+def _ordered(outputs: Sequence[Tensor], inputs: set[Tensor]) -> list[Compute]:
+    """The computes that outputs need, each once, producers first."""
+    found: dict[Compute, None] = {}
+    stack = [(t.source, False) for t in reversed(outputs) if t.source is not None]
+    while stack:
+        op, done = stack.pop()
+        if op in found:
+            continue
+        if done:
+            found[op] = None
+            continue
+        stack.append((op, True))
+        reads = [e for body in op.bodies for e in reads_of(body) if isinstance(e, Read)]
+        stack += [(r.tensor.source, False) for r in reversed(reads) if r.tensor.source is not None]
+    return list(found)
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    label, number = name, 0
+    while label in taken:
+        number += 1
+        label = f"{name}_{number}"
+    taken.add(label)
+    return label
+
+
+def _type(tensor: Tensor) -> TensorType:
+    return TensorType(TYPES[tensor.dtype], tensor.shape)  # type: ignore[type-var]

@@ -1,0 +1,215 @@
+"""Index expressions: axes, quasi-affine arithmetic on them, and conditions over them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineExpr
+
+from compiler.affine.text import RESERVED
+from compiler.errors import TeError
+
+_NAME = re.compile(r"[A-Za-z_][\w.$]*")
+
+
+def check_name(what: str, name: object) -> str:
+    """The name, if MLIR can spell it. Raises TeError."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or name in RESERVED:
+        raise TeError(f"{name!r} cannot name {what}: a name is letters, digits, '_' and '.', not a reserved word")
+    return name
+
+
+def check_extent(what: str, extent: object) -> int:
+    """The extent as an int of at least 1. Raises TeError."""
+    if isinstance(extent, bool) or not hasattr(extent, "__index__"):
+        raise TeError(f"{what} has extent {extent!r}; extents are integers (shapes are static)")
+    value = extent.__index__()
+    if value < 1:
+        raise TeError(f"{what} has extent {value}; extents are at least 1")
+    return int(value)
+
+
+class Index:
+    """A quasi-affine expression of axes: axes and integers under +, -, * by a constant, // and % by one."""
+
+    def axes(self) -> list[Axis]:
+        """The axes that occur, each once, in order."""
+        return []
+
+    def affine(self, order: dict[Axis, int]) -> AffineExpr:
+        """The expression with each axis as a dimension. Raises TeError for an axis that is not in `order`."""
+        raise NotImplementedError
+
+    def __add__(self, other: Any) -> Any:
+        return _arithmetic("+", self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return _arithmetic("+", other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return _arithmetic("-", self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _arithmetic("-", other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return _arithmetic("*", self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return _arithmetic("*", other, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return _arithmetic("//", self, other)
+
+    def __mod__(self, other: Any) -> Any:
+        return _arithmetic("%", self, other)
+
+    def __neg__(self) -> Index:
+        return Binary("*", self, Fixed(-1))
+
+    def __truediv__(self, other: Any) -> Any:
+        raise TeError(f"{self} / {other} is not an integer: use // on axes, or te.cast the axis to a float")
+
+    def __ge__(self, other: Any) -> Condition:
+        return compared(self, ">=", other)
+
+    def __le__(self, other: Any) -> Condition:
+        return compared(self, "<=", other)
+
+    def __gt__(self, other: Any) -> Condition:
+        return compared(self, ">", other)
+
+    def __lt__(self, other: Any) -> Condition:
+        return compared(self, "<", other)
+
+    def __bool__(self) -> bool:
+        raise TeError(f"'{self}' has no value while the expression is built; use te.select instead of if")
+
+    def __index__(self) -> int:
+        raise TeError(f"'{self}' has no value while the expression is built")
+
+    def __iter__(self) -> Any:
+        raise TeError(f"'{self}' cannot be iterated over")
+
+
+@dataclass(frozen=True, eq=False)
+class Axis(Index):
+    """A named axis of a compute."""
+
+    name: str
+    extent: int
+    reduce: bool = False
+
+    def axes(self) -> list[Axis]:
+        return [self]
+
+    def affine(self, order: dict[Axis, int]) -> AffineExpr:
+        if self not in order:
+            kind = "reduce axis" if self.reduce else "axis"
+            raise TeError(f"the {kind} '{self.name}' is not one of this compute's axes")
+        return AffineExpr.dimension(order[self])
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, eq=False)
+class Fixed(Index):
+    """An integer."""
+
+    value: int
+
+    def affine(self, order: dict[Axis, int]) -> AffineExpr:
+        return AffineExpr.constant(self.value)
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+@dataclass(frozen=True, eq=False)
+class Binary(Index):
+    """Two index expressions under an operator; the right side of *, // and % is fixed."""
+
+    operator: str
+    lhs: Index
+    rhs: Index
+
+    def axes(self) -> list[Axis]:
+        return list(dict.fromkeys([*self.lhs.axes(), *self.rhs.axes()]))
+
+    def affine(self, order: dict[Axis, int]) -> AffineExpr:
+        lhs, rhs = self.lhs.affine(order), self.rhs.affine(order)
+        match self.operator:
+            case "+":
+                return lhs + rhs
+            case "-":
+                return lhs + rhs * -1
+            case "*":
+                return lhs * rhs
+            case "//":
+                return lhs // rhs
+        return lhs % rhs
+
+    def __str__(self) -> str:
+        return f"({self.lhs} {self.operator} {self.rhs})"
+
+
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """A conjunction of constraints: each form >= 0 or, if `equal`, == 0."""
+
+    constraints: tuple[tuple[Index, bool], ...]
+
+    def __and__(self, other: Any) -> Any:
+        if isinstance(other, Condition):
+            return Condition(self.constraints + other.constraints)
+        return NotImplemented
+
+    def affine(self, order: dict[Axis, int]) -> tuple[AffineConstraintExpr, ...]:
+        """The constraints over dimensions."""
+        kinds = (AffineConstraintKind.ge, AffineConstraintKind.eq)
+        zero = AffineExpr.constant(0)
+        return tuple(AffineConstraintExpr(kinds[equal], f.affine(order), zero) for f, equal in self.constraints)
+
+    def __bool__(self) -> bool:
+        raise TeError("a condition has no value while the expression is built; use te.select and te.all_of")
+
+
+def as_index(value: Any) -> Index | None:
+    """The value as an index expression, if it is one."""
+    if isinstance(value, Index):
+        return value
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        return None
+    return Fixed(int(value.__index__()))
+
+
+def _arithmetic(operator: str, lhs: Any, rhs: Any) -> Any:
+    left, right = as_index(lhs), as_index(rhs)
+    if left is None or right is None:
+        other = rhs if right is None else lhs
+        if isinstance(other, float):
+            raise TeError(f"'{lhs} {operator} {rhs}' mixes an axis and a float: te.cast the axis first")
+        return NotImplemented
+    if operator == "*" and isinstance(left, Fixed):
+        left, right = right, left
+    if operator in ("*", "//", "%") and not isinstance(right, Fixed):
+        raise TeError(f"the index '{left} {operator} {right}' is not quasi-affine: one side must be an integer")
+    if operator in ("//", "%") and isinstance(right, Fixed) and right.value < 1:
+        raise TeError(f"the index '{left} {operator} {right}' divides by an integer below 1")
+    return Binary(operator, left, right)
+
+
+def compared(lhs: Any, relation: str, rhs: Any) -> Condition:
+    """The condition lhs relation rhs, over index expressions."""
+    left, right = as_index(lhs), as_index(rhs)
+    if left is None or right is None:
+        raise TeError(f"'{lhs} {relation} {rhs}' compares an axis with what is not an index; te.cast the axis first")
+    if relation in ("<", "<="):
+        left, right = right, left
+    form = Binary("-", left, right)
+    if relation in ("<", ">"):
+        form = Binary("-", form, Fixed(1))
+    return Condition(((form, relation == "=="),))
