@@ -13,11 +13,12 @@ from collections.abc import Sequence
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from compiler import pipeline, universe
-from compiler.dialects.dominance import verify_module
+from compiler.dialects.dominance import Refusal, last_sentence, verify_module
 from compiler.errors import InputError, StrataError
 
 _SPLIT = "// -----"
@@ -104,15 +105,17 @@ class _Session:
         """Process one piece; the errors it met, each with its place (line, or line:column)."""
         ctx = universe.context()
         ctx.allow_unregistered = self.options.allow_unregistered_dialect
+        parser = _Located(ctx, piece, self.name)
         try:
-            module = Parser(ctx, piece, self.name).parse_module()
+            module = parser.parse_module()
             verify_module(module)
             self._passes(ctx, module)
             printed.append(self._print(module))
         except ParseError as error:
-            return [(_place(error, offset), _sentence(error.msg))]
+            return [(_place(error, offset), last_sentence(error.msg))]
         except VerifyException as error:
-            return [(str(offset + _line_of(error, piece)), _sentence(str(error)))]
+            line = parser.line(error.op if isinstance(error, Refusal) else None)
+            return [(str(offset + line), last_sentence(str(error)))]
         except StrataError as error:
             return [(str(offset + 1), str(error))]
         except RecursionError:
@@ -187,21 +190,25 @@ def _place(error: ParseError, offset: int) -> str:
     return f"{offset + before.count(chr(10)) + 1}:{error.span.start - before.rfind(chr(10))}"
 
 
-def _sentence(message: str) -> str:
-    """The last line of a message that says something; xDSL prints the op around it."""
-    lines = [line.strip().lstrip("^- ").strip() for line in message.strip().splitlines()]
-    said = [line for line in lines if line and not set(line) <= set("^-~ ")]
-    return said[-1] if said else "the input is malformed"
+class _Located(Parser):
+    """A parser that remembers where each op stands."""
 
+    def __init__(self, ctx: Context, text: str, name: str) -> None:
+        super().__init__(ctx, text, name)
+        self.text = text
+        self.starts: dict[Operation, int] = {}
 
-def _line_of(error: VerifyException, piece: str) -> int:
-    """The line of the op that a verifier refused, found by the text xDSL marks in its message."""
-    lines = str(error).splitlines()
-    marked = [lines[i - 1].strip() for i in range(1, len(lines)) if set(lines[i].strip()) == {"^"}]
-    for number, line in enumerate(piece.splitlines(), 1):
-        if any(text and line.strip()[:40] == text[:40] for text in marked):
-            return number
-    return 1
+    def parse_operation(self) -> Operation:
+        start = self._current_token.span.start
+        op = super().parse_operation()
+        self.starts[op] = start
+        return op
+
+    def line(self, op: Operation | None) -> int:
+        """The line of an op, or of the closest op around it that was parsed."""
+        while op is not None and op not in self.starts:
+            op = op.parent_op()
+        return 1 if op is None else self.text[: self.starts[op]].count("\n") + 1
 
 
 def _unexpected(name: str, piece: str, offset: int, found: list[tuple[str, str]]) -> bool:

@@ -23,9 +23,8 @@ from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
-from xdsl.utils.exceptions import VerifyException
 
-from compiler.affine.text import RESERVED, NamedAffineParser, constraint_text, to_text
+from compiler.affine.text import NamedAffineParser, constraint_text, to_text
 
 _T = TypeVar("_T")
 
@@ -77,11 +76,6 @@ class AxisAttr(ParametrizedAttribute):
             reduce = parser.parse_optional_keyword("reduce") is not None
         return (StringAttr(label), IntAttr(extent), IntAttr(int(reduce)))
 
-    def verify(self) -> None:
-        if self.size < 1:
-            raise VerifyException(f"axis '{self.label}' has extent {self.size}; extents are at least 1")
-        if self.label in RESERVED:
-            raise VerifyException(f"'{self.label}' is a reserved word and cannot name an axis")
 
 
 @irdl_attr_definition
@@ -90,7 +84,7 @@ class AccessAttr(ParametrizedAttribute):
     the value read where it fails.
 
     ```mlir
-    #te.access<affine_map<(h, k) -> (h + k - 1)>, none, none>
+    #te.access<affine_map<(h, k) -> (h + k - 1)>>
     ```
     """
 
@@ -108,6 +102,20 @@ class AccessAttr(ParametrizedAttribute):
     ) -> None:
         where = NoneAttr() if condition is None else AffineSetAttr(condition)
         super().__init__(AffineMapAttr(map), where, NoneAttr() if otherwise is None else otherwise)
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_attribute(self.map)
+            for part in (self.where, self.default):
+                if not isinstance(part, NoneAttr):
+                    printer.print_string(", ")
+                    printer.print_attribute(part)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            parts = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_attribute)
+        return [*parts, NoneAttr(), NoneAttr()][:3] if len(parts) < 3 else parts
 
     @property
     def affine_map(self) -> AffineMap:

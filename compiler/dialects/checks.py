@@ -7,13 +7,18 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.affine.exact import escape
-from compiler.affine.text import to_text
+from compiler.affine.text import RESERVED, to_text
 from compiler.dialects.access import COMBINERS, AccessAttr, AxisAttr, names_of
 
 
 def check_axes(axes: Sequence[AxisAttr]) -> None:
-    """Labels are distinct and spatial axes come first."""
+    """Extents are positive, labels distinct and not reserved, spatial axes first."""
     labels = names_of(axes)
+    for axis in axes:
+        if axis.size < 1:
+            raise VerifyException(f"axis '{axis.label}' has extent {axis.size}; extents are at least 1")
+        if axis.label in RESERVED:
+            raise VerifyException(f"'{axis.label}' is a reserved word and cannot name an axis")
     for label in labels:
         if labels.count(label) > 1:
             raise VerifyException(f"axis '{label}' occurs twice")

@@ -7,16 +7,27 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 
+class Refusal(VerifyException):
+    """A verifier's sentence, and the op that it is about."""
+
+    def __init__(self, op: Operation, sentence: str) -> None:
+        super().__init__(sentence)
+        self.op = op
+
+
 def verify_module(module: ModuleOp) -> None:
     """Verify every op, and that every value is defined before it is used.
 
-    Raises VerifyException.
+    Raises Refusal, a VerifyException that knows the op.
     """
-    module.verify()
     _check(module, set())
 
 
 def _check(op: Operation, seen: set[SSAValue]) -> None:
+    try:
+        op.verify(verify_nested_ops=False)
+    except VerifyException as error:
+        raise Refusal(op, last_sentence(str(error))) from error
     for region in op.regions:
         blocks = list(region.blocks)
         if len(blocks) > 1:
@@ -31,6 +42,13 @@ def _check_block(block: Block, outer: set[SSAValue]) -> None:
         for operand in op.operands:
             if operand not in seen:
                 name = f"'%{operand.name_hint}'" if operand.name_hint else "a value"
-                raise VerifyException(f"'{op.name}' uses {name} before it is defined")
+                raise Refusal(op, f"'{op.name}' uses {name} before it is defined")
         _check(op, seen)
         seen.update(op.results)
+
+
+def last_sentence(message: str) -> str:
+    """The last line of a message that says something; xDSL prints the op around it."""
+    lines = [line.strip().lstrip("^- ").strip() for line in message.strip().splitlines()]
+    said = [line for line in lines if line and not set(line) <= set("^-~ ")]
+    return said[-1] if said else "the input is malformed"

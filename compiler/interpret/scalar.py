@@ -1,7 +1,7 @@
 """What both evaluators share: numpy types, scalar ops, bodies, combiners, affine maps as Python functions.
 
-All of it works alike on numpy scalars and arrays. Integers wrap at their width; i1 is numpy's bool, whose true
-is -1 in signed arithmetic. `floats` replaces every float type by one dtype. Callers silence numpy's warnings.
+All of it works alike on numpy scalars and arrays. Integers wrap at their width; i1 is numpy's bool, whose
+true is -1 in signed arithmetic. `floats` replaces every float type by one dtype. Callers silence warnings.
 """
 
 from __future__ import annotations
@@ -69,10 +69,9 @@ def dtype_of(type_: Attribute, floats: DType | None = None) -> DType:
 
 
 def constant(attribute: Attribute, floats: DType | None = None) -> Value:
-    """The value of a FloatAttr or IntegerAttr: rounded or wrapped to its type, and only then promoted."""
+    """The value of a FloatAttr, which holds it rounded to its type, or of an IntegerAttr, wrapped to its type."""
     if isinstance(attribute, FloatAttr):
-        own = dtype_of(attribute.type).type(attribute.value.data)
-        return own.astype(dtype_of(attribute.type, floats))
+        return dtype_of(attribute.type, floats).type(attribute.value.data)
     if isinstance(attribute, IntegerAttr):
         bits = np.uint64(attribute.value.data & (2**64 - 1))
         return _to_int(bits, dtype_of(attribute.type))

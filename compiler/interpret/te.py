@@ -55,7 +55,7 @@ def evaluate(
     with np.errstate(all="ignore"):
         for op in function.body.block.ops:
             if isinstance(op, ReturnOp):
-                return [np.array(tensors[value]) for value in op.operands]
+                return [np.array(tensors[value], order="C") for value in op.operands]
             if not isinstance(op, ComputeOp):
                 raise InputError(f"'{op.name}' is not a tensor expression (te.compute is the only one)")
             tensors.update(zip(op.outputs, _compute(op, tensors, floats), strict=True))

@@ -280,7 +280,7 @@ class _Emitter:
         if self.mask is None:
             self.scopes.run(vector.StoreOp(value, buffer, places))
         else:
-            self.scopes.run(vector.MaskedStoreOp(operands=[buffer, places, self.mask, value]))
+            self.scopes.run(vector.MaskedStoreOp(buffer, places, self.mask, value))
 
     def _write_lanes(self, buffer: SSAValue, forms: Sequence[Linear], value: SSAValue) -> None:
         assert isinstance(value.type, VectorType)

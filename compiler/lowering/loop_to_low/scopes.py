@@ -37,6 +37,7 @@ class Scopes:
     bound: dict[int, SSAValue] = field(default_factory=dict)
     home: dict[int, int] = field(default_factory=dict)
     ranges: dict[int, lin.Range] = field(default_factory=dict)
+    constants: dict[Attribute, ConstantOp] = field(default_factory=dict)
 
     def add(self, op: Operation) -> SSAValue:
         """Append an op to the innermost scope; its first result."""
@@ -53,8 +54,18 @@ class Scopes:
         self.home[variable] = len(self.stack) - 1
 
     def constant(self, value: Attribute) -> SSAValue:
-        """A constant, at the function's top."""
-        return self._once(0, value, lambda: ConstantOp(value))
+        """A constant, once, at the function's top."""
+        if value not in self.constants:
+            op, top = ConstantOp(value), self.stack[0].block
+            last = next(reversed(self.constants.values()), None)
+            if last is not None:
+                top.insert_op_after(op, last)
+            elif top.first_op is not None:
+                top.insert_op_before(op, top.first_op)
+            else:
+                top.add_op(op)
+            self.constants[value] = op
+        return self.constants[value].result
 
     def index_constant(self, value: int) -> SSAValue:
         """An index constant, at the function's top."""
