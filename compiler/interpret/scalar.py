@@ -69,7 +69,7 @@ def dtype_of(type_: Attribute, floats: DType | None = None) -> DType:
 
 
 def constant(attribute: Attribute, floats: DType | None = None) -> Value:
-    """The value of a FloatAttr, which holds it rounded to its type, or of an IntegerAttr, wrapped to its type."""
+    """The value of a FloatAttr (which holds it rounded to its type) or IntegerAttr, wrapped to its type."""
     if isinstance(attribute, FloatAttr):
         return dtype_of(attribute.type, floats).type(attribute.value.data)
     if isinstance(attribute, IntegerAttr):

@@ -159,7 +159,7 @@ def _axis_names(
 ) -> list[str]:
     if not callable(fn):
         raise TeError(f"in compute '{name}': {fn!r} is not a function of the axes")
-    parameters = list(inspect.signature(fn).parameters.values())
+    parameters = [p for p in inspect.signature(fn).parameters.values() if p.default is p.empty]
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     if axes is None:
         axes = [f"i{d}" for d in range(len(extents))] if variadic else [p.name for p in parameters]
