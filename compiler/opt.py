@@ -87,7 +87,8 @@ class _Session:
     def run(self) -> int:
         text = read(self.options.file)
         pieces = _split(text) if self.options.split_input_file else [(0, text)]
-        printed, failed = [], False
+        printed: list[str] = []
+        failed = False
         for offset, piece in pieces:
             found = self._piece(piece, offset, printed)
             if self.options.verify_diagnostics:
@@ -228,8 +229,8 @@ def _unexpected(name: str, piece: str, offset: int, found: list[tuple[str, str]]
             wrong = True
         else:
             expected.remove(match)
-    for line, text in expected:
-        print(f"{name}:{line}: error: expected error was not produced: {text}", file=sys.stderr)
+    for number, text in expected:
+        print(f"{name}:{number}: error: expected error was not produced: {text}", file=sys.stderr)
         wrong = True
     return wrong
 

@@ -19,9 +19,7 @@ class Escape:
     value: int
 
 
-def escape(
-    expr: AffineExpr, size: int, extents: Sequence[int], condition: AffineSet | None = None
-) -> Escape | None:
+def escape(expr: AffineExpr, size: int, extents: Sequence[int], condition: AffineSet | None = None) -> Escape | None:
     """A point of the box (0 <= d_i < extents[i]) within `condition` where `expr` is outside [0, size), or None.
 
     Exact: None is a proof. A query that exceeds isl's operation limit counts as an escape at the box's origin.
@@ -34,9 +32,7 @@ def escape(
     return _isl_escape(expr, size, extents, condition)
 
 
-def _isl_escape(
-    expr: AffineExpr, size: int, extents: Sequence[int], condition: AffineSet | None
-) -> Escape | None:
+def _isl_escape(expr: AffineExpr, size: int, extents: Sequence[int], condition: AffineSet | None) -> Escape | None:
     import islpy as isl
 
     names = [f"d{i}" for i in range(len(extents))]
@@ -52,9 +48,7 @@ def _isl_escape(
         if bad.is_empty():
             return None
         sample = bad.sample_point()
-        point = tuple(
-            int(sample.get_coordinate_val(isl.dim_type.set, i).to_python()) for i in range(len(names))
-        )
+        point = tuple(int(sample.get_coordinate_val(isl.dim_type.set, i).to_python()) for i in range(len(names)))
     except isl.Error:
         point = (0,) * len(names)
     return Escape(point, expr.eval(point, ()))

@@ -77,7 +77,6 @@ class AxisAttr(ParametrizedAttribute):
         return (StringAttr(label), IntAttr(extent), IntAttr(int(reduce)))
 
 
-
 @irdl_attr_definition
 class AccessAttr(ParametrizedAttribute):
     """Where a tensor or buffer is accessed: a quasi-affine map of the axes and, for a read, a condition and

@@ -31,9 +31,7 @@ def check_access(what: str, access: AccessAttr, shape: Sequence[int], axes: Sequ
     """The access has one index a dimension and, wherever it happens, stays inside the shape."""
     results = access.affine_map.results
     if access.affine_map.num_dims != len(axes):
-        raise VerifyException(
-            f"{what} is indexed by {access.affine_map.num_dims} axes, the op has {len(axes)}"
-        )
+        raise VerifyException(f"{what} is indexed by {access.affine_map.num_dims} axes, the op has {len(axes)}")
     if len(results) != len(shape):
         raise VerifyException(f"{what} has {len(shape)} dimensions but {len(results)} indices")
     if (access.condition is None) != (access.otherwise is None):

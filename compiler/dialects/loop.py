@@ -8,8 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr, ArrayAttr, IndexType, IntAttr, MemRefType
-from xdsl.dialects.builtin import StringAttr, UnitAttr
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    AffineSetAttr,
+    ArrayAttr,
+    IndexType,
+    IntAttr,
+    MemRefType,
+    StringAttr,
+    UnitAttr,
+)
 from xdsl.ir import BlockArgument, Dialect, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet
 from xdsl.irdl import (
@@ -41,8 +49,14 @@ from compiler.dialects.access import (
     print_combiners,
     print_indices,
 )
-from compiler.dialects.checks import check_access, check_axes, check_body, check_combiners
-from compiler.dialects.checks import element_type, shape_of
+from compiler.dialects.checks import (
+    check_access,
+    check_axes,
+    check_body,
+    check_combiners,
+    element_type,
+    shape_of,
+)
 from compiler.dialects.te import parse_axis_head, parse_reads, parse_shaped_type, print_reads
 
 KINDS = (
@@ -380,9 +394,7 @@ class BlockOp(IRDLOperation):
         names = names_of(axes)
         reads = parse_reads(parser, names)
         parser.parse_punctuation("->")
-        writes = parser.parse_comma_separated_list(
-            Parser.Delimiter.PAREN, lambda: _parse_write(parser, names)
-        )
+        writes = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, lambda: _parse_write(parser, names))
         origin = None
         if parser.parse_optional_keyword("origin"):
             origin = (parser.parse_str_literal(), parse_indices(parser, names))

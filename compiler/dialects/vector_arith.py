@@ -174,6 +174,4 @@ class SelectOp(IRDLOperation):
 
 
 _OURS = {op.name: op for op in (CmpiOp, CmpfOp, SelectOp)}
-ARITH = Dialect(
-    "arith", [_OURS.get(op.name, op) for op in arith.Arith.operations], list(arith.Arith.attributes)
-)
+ARITH = Dialect("arith", [_OURS.get(op.name, op) for op in arith.Arith.operations], list(arith.Arith.attributes))

@@ -92,9 +92,7 @@ class _Scope:
     def buffer(self, value: SSAValue, block: BlockOp) -> _Buffer:
         """The buffer of a value that a block, or its init, uses at this place."""
         if value not in self.buffers:
-            raise InterpretError(
-                f"block '{block.label.data}' uses '{value.name_hint}' where it is not allocated"
-            )
+            raise InterpretError(f"block '{block.label.data}' uses '{value.name_hint}' where it is not allocated")
         return self.buffers[value]
 
 
@@ -110,9 +108,7 @@ def _bind(function: FuncOp, arrays: Sequence[Array]) -> dict[SSAValue, _Buffer]:
         if not isinstance(type_, MemRefType):
             raise InputError(f"argument '{name}' is no memref but {type_}: this is not a loop function")
         if array.shape != type_.get_shape() or array.dtype != dtype_of(type_.get_element_type()):
-            raise InputError(
-                f"array '{name}' is {type_}, not an array of shape {array.shape} and dtype {array.dtype}"
-            )
+            raise InputError(f"array '{name}' is {type_}, not an array of shape {array.shape} and dtype {array.dtype}")
         if argument in written and not array.flags.writeable:
             raise InputError(f"array '{name}' is written but is read-only")
         buffers[argument] = _Buffer(name, array)
@@ -261,9 +257,7 @@ def _visible_loop(value: SSAValue, block: BlockOp, scope: _Scope) -> _Loop:
     return scope.loops[value]
 
 
-def _read(
-    place: _Place, value: SSAValue, read: AccessAttr, scope: _Scope
-) -> Callable[[Sequence[int]], Value]:
+def _read(place: _Place, value: SSAValue, read: AccessAttr, scope: _Scope) -> Callable[[Sequence[int]], Value]:
     access = _Access(place, "reads", scope.buffer(value, place.block), read)
     if read.condition is None or read.otherwise is None:
         return access.load
@@ -348,9 +342,7 @@ def _init_stores(place: _Place, scope: _Scope, spatial: int) -> list[tuple[_Acce
     stores = []
     for value, write, name in zip(block.targets, block.writes, block.combiners, strict=True):
         if any(dim >= spatial for dim in _dims(write.affine_map.results)):
-            raise InterpretError(
-                f"block '{block.label.data}' writes its reduction at an index of a reduce axis"
-            )
+            raise InterpretError(f"block '{block.label.data}' writes its reduction at an index of a reduce axis")
         access = _Access(place, "initialises", scope.buffer(value, block), write)
         stores.append((access, identity(name.data, access.buffer.array.dtype)))
     return stores

@@ -49,9 +49,7 @@ _FLOAT_DTYPES: Mapping[type, DType] = {
     Float32Type: np.dtype(np.float32),
     Float64Type: np.dtype(np.float64),
 }
-_INT_DTYPES: Mapping[int, DType] = {1: np.dtype(np.bool_)} | {
-    w: np.dtype(f"i{w // 8}") for w in (8, 16, 32, 64)
-}
+_INT_DTYPES: Mapping[int, DType] = {1: np.dtype(np.bool_)} | {w: np.dtype(f"i{w // 8}") for w in (8, 16, 32, 64)}
 
 
 def dtype_of(type_: Attribute, floats: DType | None = None) -> DType:

@@ -89,9 +89,7 @@ def _argument(name: str, type_: object, array: Array, floats: DType | None) -> A
     expected = dtype_of(type_.get_element_type())
     fits = array.dtype == expected or (floats is not None and array.dtype.kind == expected.kind == "f")
     if array.shape != type_.get_shape() or not fits:
-        raise InputError(
-            f"input '{name}' is {type_}, not an array of shape {array.shape} and dtype {array.dtype}"
-        )
+        raise InputError(f"input '{name}' is {type_}, not an array of shape {array.shape} and dtype {array.dtype}")
     return array.astype(dtype_of(type_.get_element_type(), floats), copy=False)
 
 
@@ -138,17 +136,13 @@ def _index_arrays(box: Box) -> list[Array]:
     ]
 
 
-def _read(
-    op: ComputeOp, tensor: Array, access: AccessAttr, axes: Sequence[Array], floats: DType | None
-) -> Value:
+def _read(op: ComputeOp, tensor: Array, access: AccessAttr, axes: Sequence[Array], floats: DType | None) -> Value:
     mask = condition_function(access.condition, len(axes))(*axes)
     index = index_function(access.affine_map)(*axes)
     inside = tuple(np.clip(i, 0, size - 1) for i, size in zip(index, tensor.shape, strict=True))
     for dim, (wanted, clipped) in enumerate(zip(index, inside, strict=True)):
         if np.any(mask & (wanted != clipped)):
-            raise TeError(
-                f"'{op.label.data}' reads a tensor of shape {tensor.shape} outside its dimension {dim}"
-            )
+            raise TeError(f"'{op.label.data}' reads a tensor of shape {tensor.shape} outside its dimension {dim}")
     if access.otherwise is None:
         return tensor[inside]
     return np.where(mask, tensor[inside], constant(access.otherwise, floats))

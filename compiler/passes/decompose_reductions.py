@@ -23,10 +23,10 @@ from compiler.errors import LoweringError
 class DecomposeReductionsPass(ModulePass):
     """Write each implicit init as a nest before the outermost loop that binds a reduce iterator.
 
-        loop.for "k" { loop.for "l" { block "C" [l, reduce k] combine [add] } }
-      ->
-        loop.for "l" { block "C.init" [l] { 0 } }
-        loop.for "k" { loop.for "l" { block "C" [l, reduce k] combine [add] accumulate } }
+      loop.for "k" { loop.for "l" { block "C" [l, reduce k] combine [add] } }
+    ->
+      loop.for "l" { block "C.init" [l] { 0 } }
+      loop.for "k" { loop.for "l" { block "C" [l, reduce k] combine [add] accumulate } }
     """
 
     name = "decompose-reductions"
@@ -62,7 +62,7 @@ def decompose(block: BlockOp) -> None:
 def outermost_reduce_loop(block: BlockOp) -> ForOp | None:
     """The outermost enclosing loop that binds one of the block's reduce iterators, if any."""
     binding = _bound_loops(block, reduce=True)
-    return next((l for l in loop.enclosing_loops(block) if l.iv in binding), None)
+    return next((around for around in loop.enclosing_loops(block) if around.iv in binding), None)
 
 
 def _bound_loops(block: BlockOp, reduce: bool) -> set[SSAValue]:
@@ -81,7 +81,7 @@ def init_nest(block: BlockOp, place: Operation) -> Operation:
     constraints = guard.constraints if guard is not None else ()
     used = sorted({d for e in (*bindings, *(c.lhs for c in constraints)) for d in e.used_dims()})
     values = [block.loops[d] for d in used]
-    inner = [l for l in loop.enclosing_loops(block) if _within(l, place) and l.iv in values]
+    inner = [around for around in loop.enclosing_loops(block) if _within(around, place) and around.iv in values]
     dims = [AffineExpr.dimension(used.index(d) if d in used else 0) for d in range(len(block.loops))]
     bodies = [Block(arg_types=[IndexType()]) for _ in inner]
     renamed: dict[SSAValue, SSAValue] = {}

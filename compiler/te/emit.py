@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, TensorType
@@ -16,13 +17,11 @@ from compiler.te.expr import Apply, AxisValue, Const, Expr, Holds, Read, is_floa
 from compiler.te.index import Axis, Binary, Fixed, Index
 from compiler.te.tensor import Compute, Tensor, reads_of
 
-Types = Mapping[str, Attribute]
+Types = Mapping[str, Any]
 _WIDTHS = {"i1": 1, "i32": 32, "i64": 64, "f32": 32, "f64": 64}
 
 
-def emit_compute(
-    op: Compute, label: str, value_of: Callable[[Tensor], SSAValue], types: Types
-) -> te.ComputeOp:
+def emit_compute(op: Compute, label: str, value_of: Callable[[Tensor], SSAValue], types: Types) -> te.ComputeOp:
     """The te.compute of a compute, on the values of the tensors that it reads."""
     body = _Body(op, types)
     inputs: list[SSAValue] = []
@@ -100,8 +99,8 @@ class _Body:
 
     def _attribute(self, value: float | int | bool, dtype: str) -> FloatAttr | IntegerAttr:
         if is_float(dtype):
-            return FloatAttr(float(value), self.types[dtype])  # type: ignore[arg-type]
-        return IntegerAttr(int(value), self.types[dtype])  # type: ignore[arg-type]
+            return FloatAttr(float(value), self.types[dtype])
+        return IntegerAttr(int(value), self.types[dtype])
 
     def _index(self, index: Index) -> SSAValue:
         match index:
@@ -149,8 +148,8 @@ class _Body:
             return self._add(SelectOp(*operands))
         if expr.name in _FLOAT_PREDICATES:
             if is_float(source):
-                return self._add(CmpfOp(*operands, _FLOAT_PREDICATES[expr.name]))
-            return self._add(CmpiOp(*operands, _INT_PREDICATES[expr.name]))
+                return self._add(CmpfOp(operands[0], operands[1], _FLOAT_PREDICATES[expr.name]))
+            return self._add(CmpiOp(operands[0], operands[1], _INT_PREDICATES[expr.name]))
         if not is_float(source) and expr.name in ("floordiv", "mod"):
             return self._integer("//" if expr.name == "floordiv" else "%", *operands)
         if not is_float(source) and expr.name == "neg":
@@ -175,7 +174,7 @@ class _Body:
         if source == "i1":
             return self._add(arith.ExtUIOp(value, type))
         widens = _WIDTHS[target] > _WIDTHS[source]
-        return self._add((arith.ExtSIOp if widens else arith.TruncIOp)(value, type))  # type: ignore[arg-type]
+        return self._add((arith.ExtSIOp if widens else arith.TruncIOp)(value, type))
 
 
 _FLOAT_PREDICATES = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}
@@ -211,4 +210,3 @@ _INT_OPS: dict[str, Callable[..., Operation]] = {
     "or": arith.OrIOp,
     "xor": arith.XOrIOp,
 }
-

@@ -8,7 +8,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType, f32, f64, i1, i32, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Block, Region, SSAValue
 
 from compiler.dialects.dominance import verify_module
 from compiler.errors import TeError
@@ -17,7 +17,7 @@ from compiler.te.expr import Read
 from compiler.te.index import check_name
 from compiler.te.tensor import Compute, Tensor, reads_of
 
-TYPES: dict[str, Attribute] = {"f32": f32, "f64": f64, "i32": i32, "i64": i64, "i1": i1}
+TYPES: dict[str, Any] = {"f32": f32, "f64": f64, "i32": i32, "i64": i64, "i1": i1}
 
 
 @dataclass(frozen=True)
@@ -115,4 +115,4 @@ def _unique(name: str, taken: set[str]) -> str:
 
 
 def _type(tensor: Tensor) -> TensorType:
-    return TensorType(TYPES[tensor.dtype], tensor.shape)  # type: ignore[type-var]
+    return TensorType(TYPES[tensor.dtype], tensor.shape)

@@ -132,9 +132,7 @@ def reduce_axis(extent: int, name: str = "k") -> Axis:
     return Axis(check_name("an axis", name), check_extent(f"axis '{name}'", extent), True)
 
 
-def compute(
-    shape: Sequence[int], fn: Callable[..., Any], name: str = "T", axes: Sequence[str] | None = None
-) -> Any:
+def compute(shape: Sequence[int], fn: Callable[..., Any], name: str = "T", axes: Sequence[str] | None = None) -> Any:
     """A tensor given element by element: `fn` takes one axis a dimension and returns a scalar expression.
 
     A tuple of expressions gives a tuple of tensors of the same shape. Axes are named after fn's parameters or
@@ -154,9 +152,7 @@ def compute(
     return tuple(results) if several else results[0]
 
 
-def _axis_names(
-    name: str, extents: Sequence[int], fn: Callable[..., Any], axes: Sequence[str] | None
-) -> list[str]:
+def _axis_names(name: str, extents: Sequence[int], fn: Callable[..., Any], axes: Sequence[str] | None) -> list[str]:
     if not callable(fn):
         raise TeError(f"in compute '{name}': {fn!r} is not a function of the axes")
     parameters = [p for p in inspect.signature(fn).parameters.values() if p.default is p.empty]

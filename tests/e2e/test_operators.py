@@ -1,4 +1,4 @@
-"""Every operator: compiled and interpreted at the loop level, equal to the evaluator; its low level accepted upstream."""
+"""Every operator: compiled and interpreted, equal to the evaluator; its low level accepted upstream."""
 
 from __future__ import annotations
 
@@ -66,7 +66,10 @@ MLIR_OPT = shutil.which("mlir-opt-22")
 def test_low_level_is_accepted_upstream() -> None:
     texts = [compiler.build(build()).text("low") for build in CASES.values()]
     done = subprocess.run(
-        [str(MLIR_OPT), "--split-input-file"], input="\n// -----\n".join(texts), text=True, capture_output=True
+        [str(MLIR_OPT), "--split-input-file"],
+        input="\n// -----\n".join(texts),
+        text=True,
+        capture_output=True,
     )
     assert done.returncode == 0, done.stderr[:2000]
 

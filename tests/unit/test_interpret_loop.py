@@ -359,17 +359,13 @@ def test_a_buffer_is_gone_after_its_loop() -> None:
     ],
 )
 def test_wrong_arrays_are_refused_in_words(arrays: list[Array], words: str) -> None:
-    nest = (
-        f'loop.for "m" %m = 4 {{ loop.block "S" [m = 4 at %m, reduce k = 8 at 0] combine [add] {SUM_ROWS} }}'
-    )
+    nest = f'loop.for "m" %m = 4 {{ loop.block "S" [m = 4 at %m, reduce k = 8 at 0] combine [add] {SUM_ROWS} }}'
     with pytest.raises(InputError, match=words):
         loop.run(function(SUM_SIGNATURE, nest), arrays)
 
 
 def test_a_read_only_result_is_refused() -> None:
-    nest = (
-        f'loop.for "m" %m = 4 {{ loop.block "S" [m = 4 at %m, reduce k = 8 at 0] combine [add] {SUM_ROWS} }}'
-    )
+    nest = f'loop.for "m" %m = 4 {{ loop.block "S" [m = 4 at %m, reduce k = 8 at 0] combine [add] {SUM_ROWS} }}'
     result = floats(4)
     result.flags.writeable = False
     with pytest.raises(InputError, match="'S' is written but is read-only"):

@@ -73,7 +73,8 @@ class _Emitter:
 
     def emit(self) -> None:
         """Reads, body, combination, writes."""
-        block, values = self.block, {}
+        block = self.block
+        values: dict[SSAValue, SSAValue] = {}
         for argument, buffer, access in zip(block.body.block.args, block.inputs, block.reads, strict=True):
             values[argument] = self._read(buffer, access)
             values[argument].name_hint = values[argument].name_hint or argument.name_hint
@@ -180,7 +181,7 @@ class _Emitter:
         if access.condition is not None:
             tests = conditions(access.condition, self.axes, self.scopes.ranges)
         if any(test.never(self.scopes.ranges) for test in tests):
-            return self.scopes.constant(access.otherwise)  # type: ignore[arg-type]
+            return self.scopes.constant(access.otherwise)
         tests = [test for test in tests if not test.always(self.scopes.ranges)]
         uniform = [test for test in tests if not self.context.has_lanes(test.form)]
         lanes = [test for test in tests if self.context.has_lanes(test.form)]
@@ -191,7 +192,11 @@ class _Emitter:
         return self._either(uniform, wide, lambda: self._load(buffer, forms, lanes, otherwise), otherwise)
 
     def _either(
-        self, tests: Sequence[Condition], wide: bool, load: Callable[[], SSAValue], otherwise: Attribute | None
+        self,
+        tests: Sequence[Condition],
+        wide: bool,
+        load: Callable[[], SSAValue],
+        otherwise: Attribute | None,
     ) -> SSAValue:
         """scf.if over tests without lanes, with the value read where they fail."""
         truth = self.context.all_of(tests)

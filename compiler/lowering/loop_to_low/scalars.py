@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from xdsl.dialects import arith
-from xdsl.dialects.arith import FastMathFlag, FastMathFlagsAttr
+from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, VectorType
+from xdsl.dialects.utils import FastMathFlag
 from xdsl.dialects.vector import BroadcastOp, CombiningKindAttr, CombiningKindFlag, ReductionOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from compiler.dialects.vector_arith import CmpfOp, CmpiOp, SelectOp
 from compiler.lowering.loop_to_low.scopes import Scopes
@@ -49,12 +51,12 @@ def widen(scopes: Scopes, value: SSAValue, lanes: int) -> SSAValue:
     return scopes.add(BroadcastOp(value, VectorType(value.type, [lanes])))
 
 
-def splat(value: FloatAttr | IntegerAttr, lanes: int) -> DenseIntOrFPElementsAttr:
+def splat(value: FloatAttr | IntegerAttr, lanes: int) -> Any:
     """A dense vector constant with the same value in each lane."""
     return dense([value.value.data] * lanes, value.type)
 
 
-def dense(values: Sequence[int | float], element: Attribute) -> DenseIntOrFPElementsAttr:
+def dense(values: Sequence[int | float], element: Any) -> Any:
     """A dense vector constant."""
     type = VectorType(element, [len(values)])
     return DenseIntOrFPElementsAttr.from_list(type, list(values))
@@ -111,11 +113,9 @@ def reduction(combiner: str, value: SSAValue, policy: Policy) -> ReductionOp:
     assert isinstance(value.type, VectorType)
     element = value.type.element_type
     floats = isinstance(element, AnyFloat)
-    kind = CombiningKindAttr([CombiningKindFlag(_REDUCTIONS[combiner][0 if floats else 1])])
+    kind = CombiningKindAttr(CombiningKindFlag(_REDUCTIONS[combiner][0 if floats else 1]))
     flags = (policy.combine if floats else None) or FastMathFlagsAttr("none")
-    return ReductionOp.create(
-        operands=[value], result_types=[element], properties={"kind": kind, "fastmath": flags}
-    )
+    return ReductionOp.create(operands=[value], result_types=[element], properties={"kind": kind, "fastmath": flags})
 
 
 _REDUCTIONS = {

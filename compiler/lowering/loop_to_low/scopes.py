@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from xdsl.dialects import arith
 from xdsl.dialects.arith import ConstantOp
@@ -53,7 +54,7 @@ class Scopes:
         self.bound[variable] = value
         self.home[variable] = len(self.stack) - 1
 
-    def constant(self, value: Attribute) -> SSAValue:
+    def constant(self, value: Any) -> SSAValue:
         """A constant, once, at the function's top."""
         if value not in self.constants:
             op, top = ConstantOp(value), self.stack[0].block

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from xdsl.dialects import memref, vector
 from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, VectorType
 from xdsl.ir import Operation, SSAValue
@@ -150,7 +152,9 @@ def _insert(f: FunctionEmitter, op: Operation) -> None:
 
 def _create_mask(f: FunctionEmitter, op: Operation) -> None:
     assert isinstance(op, vector.CreateMaskOp)
-    lanes = op.mask_vector.type.get_shape()[0]
+    mask = op.mask_vector.type
+    assert isinstance(mask, VectorType)
+    lanes = mask.get_shape()[0]
     type = f"<{lanes} x i64>"
     numbers = f"<{', '.join(f'i64 {n}' for n in range(lanes))}>"
     first = f.temporary(f"insertelement {type} poison, {f.typed(op.mask_dim_sizes[0])}, i64 0")
@@ -189,7 +193,8 @@ _REDUCES = {
 
 def _reduction(f: FunctionEmitter, op: Operation) -> None:
     assert isinstance(op, vector.ReductionOp)
-    kind, element = op.kind.data.value, op.dest.type
+    kind = op.kind.data.value
+    element: Any = op.dest.type
     scalar, ordered = llvm_type(element), kind in _FLOAT_STARTS and not llvm_type(element).startswith("i")
     name = _REDUCES.get(kind, f"f{kind}" if ordered else kind)
     full = f"llvm.vector.reduce.{name}.{suffix(op.vector.type)}"
@@ -200,7 +205,7 @@ def _reduction(f: FunctionEmitter, op: Operation) -> None:
         f.set(op.dest, f.call(element, full, [op.vector], flags))
         return
     f.declare(scalar, full, [scalar, llvm_type(op.vector.type)])
-    start = literal(FloatAttr(_FLOAT_STARTS[kind], element)) if op.acc is None else f.use(op.acc)  # type: ignore[arg-type]
+    start = literal(FloatAttr(_FLOAT_STARTS[kind], element)) if op.acc is None else f.use(op.acc)
     f.set(op.dest, f"call {flags}{scalar} @{full}({scalar} {start}, {f.typed(op.vector)})")
 
 
@@ -225,4 +230,3 @@ MEMORY: dict[str, Emit] = {
     "vector.bitcast": _bitcast,
     "vector.reduction": _reduction,
 }
-

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerType, VectorType
 from xdsl.ir import Attribute, Operation
@@ -130,8 +131,8 @@ def _reciprocal_root(f: FunctionEmitter, op: Operation) -> None:
     type = op.results[0].type
     name = f"llvm.sqrt.{suffix(type)}"
     root = f.temporary(f.call(type, name, [op.operands[0]], fast_flags(op)))
-    element = type.element_type if isinstance(type, VectorType) else type
-    one = literal(FloatAttr(1.0, element))  # type: ignore[arg-type]
+    element: Any = type.element_type if isinstance(type, VectorType) else type
+    one = literal(FloatAttr(1.0, element))
     if isinstance(type, VectorType):
         one = f"<{', '.join([f'{llvm_type(element)} {one}'] * type.get_shape()[0])}>"
     f.set(op.results[0], f"fdiv {fast_flags(op)}{llvm_type(type)} {one}, {root}")
@@ -198,7 +199,19 @@ SCALAR: dict[str, Emit] = {
     **_table(
         {
             f"math.{name}": name
-            for name in ("tanh", "erf", "tan", "atan", "atan2", "log1p", "expm1", "cbrt", "erfc", "sinh", "cosh")
+            for name in (
+                "tanh",
+                "erf",
+                "tan",
+                "atan",
+                "atan2",
+                "log1p",
+                "expm1",
+                "cbrt",
+                "erfc",
+                "sinh",
+                "cosh",
+            )
         },
         _library,
     ),

@@ -71,11 +71,11 @@ def suffix(type: Attribute) -> str:
 def byte_size(type: Attribute) -> int:
     """The size of one element in memory, in bytes."""
     if isinstance(type, tuple(_FLOATS)):
-        return _FLOATS[type.__class__][2]
+        return int(_FLOATS[type.__class__][2])
     if isinstance(type, IndexType):
         return 8
     if isinstance(type, IntegerType):
-        return max(1, type.width.data // 8)
+        return max(1, int(type.width.data) // 8)
     raise LoweringError(f"the type {type} cannot stand in memory")
 
 

@@ -160,7 +160,7 @@ class Kernel:
     def _results(self, out: Array | Sequence[Array] | None, expected: Sequence[Argument]) -> list[Array]:
         if out is None:
             return [np.empty(a.shape, a.dtype) for a in expected]
-        given = list(out) if isinstance(out, tuple | list) else [out]
+        given: list[Any] = list(out) if isinstance(out, tuple | list) else [out]
         if len(given) != len(expected):
             raise TargetError(f"{self.name}: has {len(expected)} outputs, out= has {len(given)} arrays")
         for array in given:
@@ -176,9 +176,7 @@ class Kernel:
         for i in range(first_written, len(arrays)):
             for j in range(i):
                 if np.may_share_memory(arrays[i], arrays[j]):
-                    raise TargetError(
-                        f"{self.name}: the output '{names[i]}' shares memory with '{names[j]}'"
-                    )
+                    raise TargetError(f"{self.name}: the output '{names[i]}' shares memory with '{names[j]}'")
 
 
 def load(

@@ -10,9 +10,7 @@ from compiler.te.nn.common import borders, check_equal, check_rank, pair, window
 from compiler.te.tensor import Tensor, compute, reduce_axis
 
 
-def matmul(
-    a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = False, name: str = "matmul"
-) -> Tensor:
+def matmul(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = False, name: str = "matmul") -> Tensor:
     """C[m, n] = sum over k of A[m, k] * B[k, n].
 
     a is [M, K], or [K, M] with transpose_a; b is [K, N], or [N, K] with transpose_b; the result is [M, N]. Raises
@@ -107,6 +105,5 @@ def conv2d(
         return result
     check_rank("conv2d", bias, 1, "O")
     check_equal("conv2d", f"the filters of '{w.name}' and '{bias.name}'", filters, bias.shape[0])
-    plain = result
-    result = compute(plain.shape, lambda n, o, h, w: plain[n, o, h, w] + bias[o], f"{name}.bias")
-    return result
+    biased: Tensor = compute(result.shape, lambda n, o, h, w: result[n, o, h, w] + bias[o], f"{name}.bias")
+    return biased

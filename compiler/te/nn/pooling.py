@@ -30,9 +30,7 @@ def avg_pool2d(
     """Y[n, c, h, w] = the mean of X over the window; elements outside X are 0, counted or not. Raises TeError."""
     total, (kh, kw) = _pool("avg_pool2d", x, kernel, stride, padding, 0, e.sum, f"{name}.sum")
     if count_include_pad or not any(borders("avg_pool2d", padding)):
-        result: Tensor = compute(
-            total.shape, lambda n, c, h, w: total[n, c, h, w] * (1.0 / (kh * kw)), name
-        )
+        result: Tensor = compute(total.shape, lambda n, c, h, w: total[n, c, h, w] * (1.0 / (kh * kw)), name)
         return result
     ones = _count(x, kernel, stride, padding, f"{name}.count")
     result = compute(total.shape, lambda n, c, h, w: total[n, c, h, w] / ones[h, w], name)

@@ -68,9 +68,7 @@ def softmax(x: Tensor, axis: int = -1, name: str = "softmax") -> Tensor:
     def less(i: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(0 if d == along else index for d, index in enumerate(i))
 
-    powers: Tensor = compute(
-        x.shape, lambda *i: e.exp(x[i] - top[less(i)]), f"{name}.exp", axes=dims(x.rank)
-    )
+    powers: Tensor = compute(x.shape, lambda *i: e.exp(x[i] - top[less(i)]), f"{name}.exp", axes=dims(x.rank))
     total = sum(powers, along, keepdims=True, name=f"{name}.sum")
     result: Tensor = compute(x.shape, lambda *i: powers[i] / total[less(i)], name, axes=dims(x.rank))
     return result
