@@ -106,8 +106,9 @@ class _Session:
         """Process one piece; the errors it met, each with its place (line, or line:column)."""
         ctx = universe.context()
         ctx.allow_unregistered = self.options.allow_unregistered_dialect
-        parser = _Located(ctx, piece, self.name)
+        parser: _Located | None = None
         try:
+            parser = _Located(ctx, piece, self.name)
             module = parser.parse_module()
             verify_module(module)
             self._passes(ctx, module)
@@ -115,7 +116,7 @@ class _Session:
         except ParseError as error:
             return [(_place(error, offset), last_sentence(error.msg))]
         except VerifyException as error:
-            line = parser.line(error.op if isinstance(error, Refusal) else None)
+            line = parser.line(error.op) if parser is not None and isinstance(error, Refusal) else 1
             return [(str(offset + line), last_sentence(str(error)))]
         except StrataError as error:
             return [(str(offset + 1), str(error))]
