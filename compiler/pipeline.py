@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from compiler.dialects.dominance import verify_module
 from compiler.errors import InputError
-from compiler.universe import PASSES, find_pass
+from compiler.universe import find_pass, pass_names
 
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
+    from xdsl.utils.arg_spec import ArgSpec
 
 PIPELINES: dict[str, str] = {
     "te-to-low": "te-to-loop,reorder-contiguous,loop-to-low,promote-buffers",
@@ -24,84 +27,121 @@ PIPELINES: dict[str, str] = {
 
 Watch = Callable[["ModulePass", ModuleOp], None]
 
+_TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|[^",(){}]+|.', re.DOTALL)
+_OPTION = re.compile(r'([\w-]+)(?:=(?:"(?:\\.|[^"\\])*"|[^\s"])*)?')
+_ANCHOR = re.compile(r"\s*([\w.]+)\s*\((.*)\)\s*", re.DOTALL)
+
 
 def parse_passes(text: str) -> list[ModulePass]:
     """The passes of `a{x=1 y=2},b`, named pipelines expanded.
 
     Raises InputError for a name that neither Strata nor xDSL has, and for options that a pass does not take.
     """
-    return [item for spec in _specs(text) for item in _passes(spec)]
+    return [item for part in _parts(text) for item in _passes(part)]
 
 
 def parse_nested(text: str) -> list[ModulePass]:
-    """The passes of mlir-opt's notation, `builtin.module(a,func.func(b{x=1}))`; all of them run on the module."""
-    text = text.strip()
-    head, opened, rest = text.partition("(")
-    if head.strip() != "builtin.module" or not opened or not rest.endswith(")"):
+    """The passes of `builtin.module(a,func.func(b{x=1}))`, as mlir-opt writes it; all run on the module."""
+    anchor = _ANCHOR.fullmatch(text)
+    if anchor is None or anchor[1] not in ("builtin.module", "any"):
         raise InputError(f"a pass pipeline is written 'builtin.module(...)', not '{text}'")
-    found: list[ModulePass] = []
-    for part in _parts(rest[:-1]):
-        inner, opened, body = part.partition("(")
-        if opened and "{" not in inner:
-            if inner.strip() != "func.func" or not body.endswith(")"):
-                raise InputError(f"'{part}' is not a pass; passes nest in builtin.module or func.func only")
-            found += parse_nested(f"builtin.module({body}")
+    return list(_nested(anchor[2]))
+
+
+def _nested(text: str) -> Iterator[ModulePass]:
+    for part in _parts(text):
+        anchor = _ANCHOR.fullmatch(part)
+        if anchor is None:
+            yield from _passes(part)
+        elif anchor[1] in ("func.func", "builtin.module", "any"):
+            yield from _nested(anchor[2])
         else:
-            found += parse_passes(part)
-    return found
+            raise InputError(f"'{part}' is not a pass; passes nest in builtin.module and func.func only")
 
 
-def _parts(text: str) -> Iterator[str]:
-    depth, part = 0, ""
-    for char in text:
-        depth += (char in "({") - (char in ")}")
-        if char == "," and depth == 0:
-            yield part
-            part = ""
-        else:
-            part += char
-    if part or text:
-        yield part
-
-
-def _specs(text: str) -> list[str]:
-    if text.count("{") != text.count("}"):
-        raise InputError(f"unbalanced braces in the passes '{text}'")
-    parts = [part.strip() for part in _parts(text)]
-    if "" in parts:
+def _parts(text: str) -> list[str]:
+    """What stands between the commas that are inside no brackets and no quotes."""
+    if not text.strip():
+        return []
+    parts, open_brackets = [""], ""
+    for token in _TOKEN.findall(text):
+        if token == "," and not open_brackets:
+            parts.append("")
+            continue
+        if token in "({":
+            open_brackets += token
+        elif token in ")}":
+            if not open_brackets.endswith({")": "(", "}": "{"}[token]):
+                raise InputError(f"unbalanced braces or brackets at a '{token}' in the passes '{text}'")
+            open_brackets = open_brackets[:-1]
+        parts[-1] += token
+    if open_brackets:
+        raise InputError(f"unbalanced braces or brackets: a '{open_brackets[-1]}' is not closed in the passes '{text}'")
+    if not all(part.strip() for part in parts):
         raise InputError(f"an empty name in the passes '{text}'")
-    return parts
+    return [part.strip() for part in parts]
 
 
-def _passes(spec: str) -> list[ModulePass]:
-    if spec in PIPELINES:
-        return parse_passes(PIPELINES[spec])
-    from xdsl.utils.arg_spec import parse_spec
+def _passes(text: str) -> list[ModulePass]:
+    if text in PIPELINES:
+        return parse_passes(PIPELINES[text])
+    name, opened, options = (part.strip() for part in text.partition("{"))
+    if name in PIPELINES:
+        raise InputError(f"'{name}' is a pipeline, which takes no options")
+    kind = find_pass(name)
+    if kind is None:
+        raise InputError(_no_such("pass", name, [*PIPELINES, *pass_names()]))
+    spec = _spec(name, opened + options, kind)
+    try:
+        return [kind.from_spec(spec)]
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the pass '{name}' does not take these options: {error}") from error
+
+
+def _no_such(what: str, name: str, known: Sequence[str]) -> str:
+    close = get_close_matches(name, known, 1)
+    return f"there is no {what} '{name}'" + (f"; did you mean '{close[0]}'?" if close else "")
+
+
+def _spec(name: str, options: str, kind: type[ModulePass]) -> ArgSpec:
+    """The options in xDSL's form, each checked against the field of the pass that takes it."""
+    from xdsl.utils.arg_spec import ArgSpec, parse_spec
     from xdsl.utils.exceptions import ArgSpecParseError
 
-    name, _, options = spec.partition("{")
-    _no_duplicates(name, options)
-    kind = find_pass(name.strip())
-    if kind is None:
-        close = get_close_matches(name, [*PASSES, *PIPELINES], 1)
-        raise InputError(f"there is no pass '{name}'" + (f"; did you mean '{close[0]}'?" if close else ""))
-    try:
-        return [kind.from_spec(parse_spec(spec))]
-    except ArgSpecParseError as error:
-        raise InputError(f"the options of '{spec}' cannot be read ({_first_line(error)})") from error
-    except (TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"the pass '{name}' does not take these options: {_first_line(error)}") from error
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().splitlines()[-1].strip() if str(error).strip() else type(error).__name__
-
-
-def _no_duplicates(name: str, options: str) -> None:
-    keys = [word.partition("=")[0] for word in options.rstrip("}").split() if "=" in word]
+    inner = options.removeprefix("{").removesuffix("}").strip()
+    keys = [match[1] for match in _OPTION.finditer(inner)]
     for key in keys:
         if keys.count(key) > 1:
             raise InputError(f"the option '{key}' of the pass '{name}' is given twice")
+    if options and not options.endswith("}"):
+        raise InputError(f"the options '{inner}' of the pass '{name}' cannot be read: there is more after the '}}'")
+    try:
+        given = parse_spec(f"{name}{{{inner}}}").normalize_parameter_names().parameters
+    except ArgSpecParseError as error:
+        said = str(error).strip().splitlines()[-1].strip()
+        raise InputError(f"the options '{inner}' of the pass '{name}' cannot be read: {said}") from error
+    return ArgSpec(name, {key: _value(kind, key, value) for key, value in given.items()})
+
+
+def _value(kind: type[ModulePass], key: str, value: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The value of an option; a bare flag is true."""
+    from xdsl.utils.hints import isa, type_repr
+
+    hints = get_type_hints(kind)
+    known = [field.name for field in fields(kind) if field.init]
+    if key not in known:
+        raise InputError(f"the pass '{kind.name}' does not take these options: {_no_such('option', key, known)}")
+    hint = hints[key]
+    if not value and hint is bool:
+        return (True,)
+    fits = isa(value, hint) or (len(value) == 1 and isa(value[0], hint)) or (not value and isa(None, hint))
+    if not fits:
+        shown = ",".join(str(item) for item in value)
+        fault = f"which '{shown}' is not" if value else "and has no value"
+        raise InputError(
+            f"the pass '{kind.name}' does not take these options: '{key}' is of type {type_repr(hint)}, {fault}"
+        )
+    return value
 
 
 def run(ctx: Context, module: ModuleOp, passes: Sequence[ModulePass], after: Watch | None = None) -> None:

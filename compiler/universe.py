@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from xdsl.context import Context
 
+from compiler.errors import InputError
+
 if TYPE_CHECKING:
+    from xdsl.ir import Attribute, Operation, TypeAttribute
     from xdsl.passes import ModulePass
+    from xdsl.universe import Universe
+
+VERSION = "0.1.0"
 
 DIALECTS = {
     "te": "compiler.dialects.te:TE",
     "loop": "compiler.dialects.loop:LOOP",
+    "sched": "compiler.dialects.sched:SCHED",
 }
 """Our dialects."""
 
-UPSTREAM = {
-    "builtin": "xdsl.dialects.builtin:Builtin",
-    "func": "xdsl.dialects.func:Func",
-    "arith": "compiler.dialects.vector_arith:ARITH",
-    "math": "xdsl.dialects.math:Math",
-    "scf": "xdsl.dialects.scf:Scf",
-    "memref": "xdsl.dialects.memref:MemRef",
-    "vector": "xdsl.dialects.vector:Vector",
-    "tensor": "xdsl.dialects.tensor:Tensor",
-    "linalg": "xdsl.dialects.linalg:Linalg",
-    "affine": "xdsl.dialects.affine:Affine",
-    "gpu": "xdsl.dialects.gpu:GPU",
-    "transform": "xdsl.dialects.transform:Transform",
-    "cf": "xdsl.dialects.cf:Cf",
-    "llvm": "xdsl.dialects.llvm:LLVM",
-}
-"""Upstream dialects; arith is the one that has comparisons on vectors."""
+UPSTREAM = {"arith": "compiler.dialects.vector_arith:ARITH"}
+"""Upstream dialects that we extend: this arith compares vectors. The others are taken from xDSL as they are."""
 
 PASSES = {
     "te-to-loop": ("compiler.lowering.te_to_loop:TeToLoopPass", "tensor expressions to loop nests"),
@@ -54,6 +48,8 @@ PASSES = {
 }
 """Our passes: where each is, and what it does in one line."""
 
+_STRING = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
+
 
 def load(path: str) -> Any:
     """The object at `module:name`."""
@@ -65,28 +61,78 @@ def _loader(path: str) -> Callable[[], Any]:
     return lambda: load(path)
 
 
+class _OpenContext(Context):
+    """A context that asks other packages' universes for a dialect that neither we nor xDSL have."""
+
+    def get_optional_op(self, name: str, *, dialect_stack: Sequence[str] = ()) -> type[Operation] | None:
+        """The op of that name, its dialect registered first."""
+        self._meet(name)
+        return super().get_optional_op(name, dialect_stack=dialect_stack)
+
+    def get_optional_type(self, name: str) -> type[TypeAttribute] | None:
+        """The type of that name, its dialect registered first."""
+        self._meet(name)
+        return super().get_optional_type(name)
+
+    def get_optional_attr(self, name: str) -> type[Attribute] | None:
+        """The attribute of that name, its dialect registered first."""
+        self._meet(name)
+        return super().get_optional_attr(name)
+
+    def _meet(self, name: str) -> None:
+        dialect, dot, _ = name.partition(".")
+        if dot and dialect not in self.registered_dialect_names:
+            factory = _plugins().all_dialects.get(dialect)
+            if factory is not None:
+                self.register_dialect(dialect, factory)
+
+
 def context() -> Context:
     """A context in which every dialect is registered and loaded when first met."""
-    result = Context()
-    for name, path in (DIALECTS | UPSTREAM).items():
-        result.register_dialect(name, _loader(path))
+    from xdsl.dialects import get_all_dialects
+    from xdsl.utils.mlir_lexer import MLIRLexer
+
+    # xDSL's own pattern takes exponential time over a string that is never closed.
+    MLIRLexer._unescaped_characters_regex = _STRING
+    result = _OpenContext()
+    ours = {name: _loader(path) for name, path in (DIALECTS | UPSTREAM).items()}
+    for name, factory in (get_all_dialects() | ours).items():
+        result.register_dialect(name, factory)
     result.load_registered_dialect("builtin")
     return result
 
 
 def find_pass(name: str) -> type[ModulePass] | None:
-    """The pass of that name, ours first, then xDSL's; None if there is neither."""
+    """The pass of that name: ours, or xDSL's, or another package's; None if there is none."""
     if name in PASSES:
         found: type[ModulePass] = load(PASSES[name][0])
         return found
     from xdsl.transforms import get_all_passes
 
-    factory = get_all_passes().get(name)
+    factory = get_all_passes().get(name) or _plugins().all_passes.get(name)
     return None if factory is None else factory()
 
 
+def pass_names() -> list[str]:
+    """The names of our passes and of xDSL's."""
+    from xdsl.transforms import get_all_passes
+
+    return [*PASSES, *get_all_passes()]
+
+
+@cache
+def _plugins() -> Universe:
+    """What installed packages declare; the scan of entry points is slow, so only for unknown names."""
+    from xdsl.universe import Universe
+
+    try:
+        return Universe.get_multiverse()
+    except ValueError as error:
+        raise InputError(f"the installed xDSL plugins cannot be used together: {error}") from error
+
+
 def __getattr__(name: str) -> Any:
-    """`UNIVERSE`, what the stock xdsl-opt discovers; built on demand since it imports all of xDSL's tables."""
+    """`UNIVERSE`, what the stock xdsl-opt discovers; built on demand, since xDSL's tables take a while."""
     if name != "UNIVERSE":
         raise AttributeError(name)
     from xdsl.universe import Universe

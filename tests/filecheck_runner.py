@@ -1,4 +1,8 @@
-"""Run the RUN lines of an .mlir file in this process: `strata-opt %s ... | filecheck %s`, pipes and `not` included."""
+"""Run the RUN lines of an .mlir file in this process: strata-opt, filecheck, pipes, `not` and `2>&1`.
+
+`%s` is the file, `%t` a path for a temporary file. A file must check something, and each directive must be one
+that filecheck obeys: a CHECK without a colon, a misspelt suffix or a prefix of no RUN line is a failure.
+"""
 
 from __future__ import annotations
 
@@ -6,60 +10,127 @@ import io
 import re
 import shlex
 import sys
+import tempfile
+from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from difflib import SequenceMatcher
 from pathlib import Path
 
-from filecheck.main import main as filecheck
+from filecheck.finput import FInput
+from filecheck.matcher import Matcher
+from filecheck.options import Options, parse_argv_options
+from filecheck.parser import Parser
 
 from compiler.opt import main as strata_opt
 
+_RUN = re.compile(r"//\s*RUN:\s*(.*?)\s*$", re.MULTILINE)
+_WORD = re.compile(r"^\s*//\s*([A-Z][A-Z0-9_-]*)(\{LITERAL\})?(:?)")
+_SUFFIX = re.compile(r"-(DAG|NOT|EMPTY|NEXT|SAME|LABEL|COUNT-[1-9]\d*)")
+_PREFIXES = re.compile(r"--?check-prefix(?:es)?[= ](\S+)")
+
 
 class FileCheckError(AssertionError):
-    """A RUN line that did not end as it should, with what it printed."""
+    """A RUN line that did not end as it should, with what it printed, or a file that checks nothing."""
+
+
+@dataclass(frozen=True)
+class _Done:
+    status: int
+    output: str
+    said: str
 
 
 def check(path: Path) -> None:
-    """Run every RUN line of a file. Raises FileCheckError for one that fails, or for CHECK lines that check nothing."""
-    text = path.read_text()
-    commands = re.findall(r"//\s*RUN:\s*(.*)", text)
+    """Run every RUN line of a file. Raises FileCheckError for one that fails, or for lines that check nothing."""
+    text = path.read_text(encoding="utf-8")
+    commands = _commands(text)
+    for complaint in _complaints(text, commands):
+        raise FileCheckError(f"{path}: {complaint}")
+    with tempfile.TemporaryDirectory() as folder:
+        for command in commands:
+            words = shlex.split(command)
+            _run([word.replace("%s", str(path)).replace("%t", f"{folder}/t") for word in words], path)
+
+
+def _commands(text: str) -> list[str]:
+    commands = [""]
+    for line in _RUN.findall(text):
+        commands[-1] += line.removesuffix("\\")
+        if not line.endswith("\\"):
+            commands.append("")
+    return [command for command in commands if command]
+
+
+def _complaints(text: str, commands: list[str]) -> Iterator[str]:
+    """Why a file would pass whatever strata-opt does."""
     if not commands:
-        raise FileCheckError(f"{path} has no RUN line")
-    loose = re.findall(r"^.*//\s*CHECK(?:-[A-Z]+)*(?!-?[A-Z]*[:{]).*$", text, re.MULTILINE)
-    if loose:
-        raise FileCheckError(f"{path} has a CHECK without a colon, which checks nothing: {loose[0]}")
-    if any("filecheck" in c for c in commands) and "CHECK" not in text:
-        raise FileCheckError(f"{path} has no CHECK line")
-    for command in commands:
-        _run(command.replace("%s", str(path)), path)
+        yield "there is no RUN line"
+    checking = [c for c in commands if "filecheck " in c]
+    if not checking and not any("--verify-diagnostics" in c for c in commands):
+        yield "no RUN line ends in filecheck or says --verify-diagnostics"
+    prefixes = {p for c in checking for p in _prefixes(c)}
+    used = set()
+    for number, line in enumerate(text.splitlines(), 1):
+        word = _WORD.match(line)
+        if word is None or word[1] in ("RUN", "COM"):
+            continue
+        prefix = next((p for p in prefixes if word[1] == p or _SUFFIX.fullmatch(word[1].removeprefix(p))), None)
+        if prefix is not None and word[3]:
+            used.add(prefix)
+        elif word[3] or any(_alike(word[1], p) for p in prefixes):
+            yield f"line {number} looks like a directive, and filecheck ignores it: {line.strip()}"
+    for prefix in sorted(prefixes - used):
+        yield f"there is no {prefix} line"
 
 
-def _run(command: str, path: Path) -> None:
-    data = ""
-    for step in command.split("|"):
-        words = shlex.split(step)
-        inverted = words[0] == "not"
-        words = words[1:] if inverted else words
-        status, data = _step(words, data)
-        if (status == 0) == inverted:
-            raise FileCheckError(f"{path}: `{step.strip()}` ended with {status}\n{data}")
+def _prefixes(command: str) -> list[str]:
+    found = _PREFIXES.findall(command)
+    return [p for names in found for p in names.strip("'\"").split(",")] or ["CHECK"]
 
 
-def _step(words: list[str], data: str) -> tuple[int, str]:
+def _alike(word: str, prefix: str) -> bool:
+    return word.startswith(prefix) or SequenceMatcher(None, word.split("-")[0], prefix).ratio() > 0.8
+
+
+def _run(words: list[str], path: Path) -> None:
+    data, said = "", ""
+    for step in _steps(words):
+        inverted = step[0] == "not"
+        done = _step(step[1:] if inverted else step, data)
+        data, said = done.output, said + done.said
+        if (done.status == 0) == inverted:
+            raise FileCheckError(f"{path}: `{shlex.join(step)}` ended with {done.status}\n{said}{data}")
+
+
+def _steps(words: list[str]) -> Iterator[list[str]]:
+    while "|" in words:
+        yield words[: words.index("|")]
+        words = words[words.index("|") + 1 :]
+    yield words
+
+
+def _step(words: list[str], data: str) -> _Done:
+    """One command with its input; what it says on stderr joins its output where the words ask for it."""
+    tools = {"strata-opt": strata_opt, "filecheck": lambda words: _filecheck(words, data)}
+    if not words or words[0] not in tools:
+        raise FileCheckError(f"a RUN line can run {' and '.join(tools)}, not '{' '.join(words)}'")
     merge = "2>&1" in words
     words = [word for word in words if word != "2>&1"]
     out, err = io.StringIO(), io.StringIO()
     stdin, sys.stdin = sys.stdin, io.StringIO(data)
     try:
         with redirect_stdout(out), redirect_stderr(out if merge else err):
-            status = _filecheck(words) if words[0] == "filecheck" else strata_opt(words[1:])
+            status = tools[words[0]](words[1:])
     finally:
         sys.stdin = stdin
-    return status, out.getvalue() + (err.getvalue() if status else "")
+    return _Done(status, out.getvalue(), err.getvalue())
 
 
-def _filecheck(words: list[str]) -> int:
+def _filecheck(words: list[str], data: str) -> int:
     try:
-        filecheck(words)
-    except SystemExit as exit:
-        return int(exit.code or 0)
-    return 0
+        options: Options = parse_argv_options(["filecheck", *words])
+    except (RuntimeError, TypeError) as error:
+        raise FileCheckError(f"filecheck does not take {words}: {error}") from error
+    source = FInput("-", data) if options.input_file == "-" else FInput.from_opts(options)
+    return Matcher(options, source, Parser.from_opts(options)).run()

@@ -1,5 +1,7 @@
 """All FileCheck files, and that the runner itself can fail."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,9 @@ from tests.filecheck_runner import FileCheckError, check
 
 ROOT = Path(__file__).parent / "filecheck"
 FILES = sorted(ROOT.rglob("*.mlir"))
+FUNCTION = "func.func @f() {\n  func.return\n}\n"
+RUN = "// RUN: strata-opt %s | filecheck %s"
+DIAGNOSTICS = "// RUN: strata-opt %s --verify-diagnostics"
 
 
 @pytest.mark.parametrize("path", FILES, ids=[str(p.relative_to(ROOT)) for p in FILES])
@@ -15,22 +20,58 @@ def test_file(path: Path) -> None:
     check(path)
 
 
-FUNCTION = "func.func @f() {\n  func.return\n}\n"
+def checked(folder: Path, *lines: str) -> None:
+    path = folder / "case.mlir"
+    path.write_text("\n".join(lines) + "\n" + FUNCTION)
+    check(path)
 
 
 @pytest.mark.parametrize(
-    "text",
+    "lines",
     [
-        FUNCTION,
-        "// RUN: strata-opt %s | filecheck %s\n" + FUNCTION,
-        "// RUN: strata-opt %s | filecheck %s\n// CHECK: nowhere\n" + FUNCTION,
-        "// RUN: strata-opt %s | filecheck %s\n// CHECK: func\n// CHECK nothing\n" + FUNCTION,
-        "// RUN: not strata-opt %s\n" + FUNCTION,
-        "// RUN: strata-opt %s --verify-diagnostics\n// expected-error@+1 {{never}}\n" + FUNCTION,
+        [RUN, "// CHECK: func.func @f"],
+        [RUN, "// CHECK-LABEL: func.func @f", "// CHECK-NEXT: func.return", "// CHECK-NOT: func.return"],
+        [RUN, "// CHECK{LITERAL}: func.func @f"],
+        ["// RUN: strata-opt %s | strata-opt - | filecheck %s", "// CHECK: func"],
+        ["// RUN: strata-opt %s \\", "// RUN:   | filecheck %s", "// CHECK: func"],
+        ["// RUN: strata-opt %s -o %t", "// RUN: filecheck %s --input-file=%t", "// CHECK: func"],
+        ["// RUN: not strata-opt %s -p nowhere 2>&1 | filecheck %s", "// CHECK: no pass 'nowhere'"],
+        ["// RUN: strata-opt %s | filecheck %s --check-prefixes=A,B", "// A: module", "// B: func.func"],
+        ["// RUN: strata-opt %s | not filecheck %s", "// CHECK: nowhere"],
+        [RUN, "// A sentence that begins with a capital, and COM: below.", "// COM: CHECK", "// CHECK: func"],
+        [DIAGNOSTICS],
     ],
 )
-def test_the_runner_fails(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "case.mlir"
-    path.write_text(text)
-    with pytest.raises(FileCheckError):
-        check(path)
+def test_runner_passes(tmp_path: Path, lines: list[str]) -> None:
+    checked(tmp_path, *lines)
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ([], "no RUN line"),
+        (["// RUN: strata-opt %s"], "no RUN line ends in filecheck"),
+        (["// RUN: not strata-opt %s -p nowhere"], "no RUN line ends in filecheck"),
+        ([RUN], "there is no CHECK line"),
+        ([RUN, "// CHECK: nowhere"], "Couldn't match"),
+        ([RUN, "// CHECK: func", "// CHECK-NOT: return"], "ended with 1"),
+        ([RUN, "// CHECK:"], "found empty check string"),
+        ([RUN, "// CHECK: func", "// CHECK func"], "line 3 looks like a directive"),
+        ([RUN, "// CHECK: func", "// CHECK-NEXT func"], "line 3 looks like a directive"),
+        ([RUN, "// CHECK: func", "// CHECK-NXT: func"], "line 3 looks like a directive"),
+        ([RUN, "// CHECK: func", "// CHEKC: func"], "line 3 looks like a directive"),
+        ([RUN, "// CHECK: func", "// CHCK func"], "line 3 looks like a directive"),
+        ([RUN, "// CHECK: func", "// OTHER: func"], "line 3 looks like a directive"),
+        ([RUN + " --check-prefix=A", "// CHECK: func"], "line 2 looks like a directive"),
+        ([RUN + " --check-prefixes=A,B", "// A: func"], "there is no B line"),
+        ([RUN + " --no-such-option", "// CHECK: func"], "filecheck does not take"),
+        (["// RUN: not strata-opt %s | filecheck %s", "// CHECK: func"], "ended with 0"),
+        (["// RUN: strata-opt %s -p nowhere | filecheck %s", "// CHECK: func"], "no pass 'nowhere'"),
+        (["// RUN: cat %s | filecheck %s", "// CHECK: func"], "not 'cat"),
+        ([DIAGNOSTICS, "// expected-error@+1 {{never}}"], "was not produced"),
+    ],
+)
+def test_runner_fails(tmp_path: Path, lines: list[str], reason: str) -> None:
+    with pytest.raises(FileCheckError) as failure:
+        checked(tmp_path, *lines)
+    assert reason in str(failure.value)

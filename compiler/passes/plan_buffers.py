@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import prod
 
 from xdsl.context import Context
-from xdsl.dialects import memref
+from xdsl.dialects import memref, scf
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import (
     FixedBitwidthType,
@@ -14,14 +15,20 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     MemRefType,
     ModuleOp,
+    NoneAttr,
     i8,
     i64,
 )
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from compiler.dialects.functions import functions
+from compiler.errors import LoweringError
+
+ALIGNMENT = 64
+"""What slots are aligned to, in bytes."""
 
 
 @dataclass(frozen=True)
@@ -33,86 +40,143 @@ class PlanBuffersPass(ModulePass):
         %slot = memref.alloc() {alignment = 64 : i64} : memref<64xi8>
         %T = memref.view %slot[%c0][] : memref<64xi8> to memref<4x4xf32>
 
-    A lifetime runs from a buffer's first to its last user, in ops of the function's top level. Since slots do not
-    overlap, each may be declared noalias; buffers in one slot are never used together.
+    A lifetime runs from a buffer's first to its last user, views of it included, in ops of the function's top
+    level. Since slots do not overlap, each may be declared noalias; buffers in one slot never live together.
+    Allocs inside loops are hoisted (the loops are serial), unused ones and deallocs go. Raises LoweringError
+    for buffers that are not static and in row-major order, or are aligned to more than 64 bytes.
     """
 
     name = "plan-buffers"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in functions(op):
-            _plan(function)
+            if function.body.blocks:
+                _plan(function)
+
+
+@dataclass(frozen=True)
+class _Buffer:
+    """A temporary: its size in bytes, and the positions of the top-level ops between which it lives."""
+
+    alloc: memref.AllocOp
+    size: int
+    first: int
+    last: int
 
 
 @dataclass
 class _Slot:
+    """Buffers that share memory, one after the other; `last` is where the latest of them ends."""
+
     size: int = 0
-    free_from: int = 0
-    buffers: list[memref.AllocOp] = field(default_factory=list)
+    last: int = -1
+    buffers: list[_Buffer] = field(default_factory=list)
 
 
 def _plan(function: FuncOp) -> None:
     top = function.body.block
     order = {op: position for position, op in enumerate(top.ops)}
-    slots: list[_Slot] = []
-    allocs = [op for op in function.walk() if isinstance(op, memref.AllocOp)]
-    lives = {op: _lifetime(op, order) for op in allocs}
-    for alloc in sorted(allocs, key=lambda a: lives[a]):
-        first, last = lives[alloc]
-        size = _bytes(alloc.memref.type)
-        open = [slot for slot in slots if slot.free_from <= first]
-        slot = min(open, key=lambda s: abs(s.size - size)) if open else _Slot()
-        if not open:
-            slots.append(slot)
-        slot.size, slot.free_from = max(slot.size, size), last + 1
-        slot.buffers.append(alloc)
-    _build(function, slots)
+    allocs = [op for op in function.walk() if isinstance(op, memref.AllocOp) and not _is_slot(op, top)]
+    if allocs:
+        for alloc in allocs:
+            _drop_deallocs(alloc.memref)
+        found = [_buffer(alloc, top, order) for alloc in allocs]
+        _build(top, _assign([buffer for buffer in found if buffer is not None]))
+        for alloc in allocs:
+            Rewriter.erase_op(alloc)
 
 
-def _lifetime(alloc: memref.AllocOp, order: dict[Operation, int]) -> tuple[int, int]:
-    places = [order[_at_top(use.operation, order)] for use in alloc.memref.uses]
-    return (min(places), max(places)) if places else (0, 0)
+def _is_slot(alloc: memref.AllocOp, top: Block) -> bool:
+    """Whether an alloc is a slot of an earlier run of the pass."""
+    users = [use.operation for use in alloc.memref.uses]
+    planned = alloc.alignment == IntegerAttr(ALIGNMENT, i64) and alloc.memref.type.element_type == i8
+    return planned and alloc.parent is top and all(isinstance(user, memref.ViewOp) for user in users)
 
 
-def _at_top(op: Operation, order: dict[Operation, int]) -> Operation:
-    while op not in order:
+def _buffer(alloc: memref.AllocOp, top: Block, order: dict[Operation, int]) -> _Buffer | None:
+    """The buffer with its lifetime; None if nothing uses it."""
+    size = _bytes(alloc)
+    users = list(_users(alloc.memref))
+    if not users:
+        return None
+    places = [order[_at_top(user, top)] for user in users]
+    last = len(order) if any(map(_lets_escape, users)) else max(places)
+    return _Buffer(alloc, size, min(places), last)
+
+
+def _lets_escape(user: Operation) -> bool:
+    """Whether a user passes the buffer on to where its users are not followed."""
+    carried = any(isinstance(result.type, MemRefType) for result in user.results)
+    return isinstance(user, scf.YieldOp) or (carried and not _is_view(user))
+
+
+def _is_view(op: Operation) -> bool:
+    return len(op.results) == 1 and not op.regions and isinstance(op.results[0].type, MemRefType)
+
+
+def _users(buffer: SSAValue) -> Iterator[Operation]:
+    """The ops that use a buffer or a view of it."""
+    for use in buffer.uses:
+        yield use.operation
+        if _is_view(use.operation):
+            yield from _users(use.operation.results[0])
+
+
+def _at_top(op: Operation, top: Block) -> Operation:
+    while op.parent is not top:
         parent = op.parent_op()
         assert parent is not None
         op = parent
     return op
 
 
-def _bytes(type: MemRefType) -> int:
+def _bytes(alloc: memref.AllocOp) -> int:
+    type, stated = alloc.memref.type, alloc.alignment
+    if not isinstance(type.memory_space, NoneAttr):
+        raise LoweringError(f"a buffer of {type} cannot be planned: slots are in the default memory space")
+    if not (type.has_static_shape() and isinstance(type.layout, NoneAttr)):
+        raise LoweringError(f"a buffer of {type} cannot be planned: it is not static and in row-major order")
+    if isinstance(stated, IntegerAttr) and stated.value.data > ALIGNMENT:
+        raise LoweringError(f"a buffer aligned to {stated.value.data} bytes cannot be planned: slots have 64")
     element = type.element_type
     width = element.size if isinstance(element, FixedBitwidthType) else 8
     return prod(type.get_shape()) * int(width)
 
 
-def _build(function: FuncOp, slots: list[_Slot]) -> None:
-    if not slots:
-        return
+def _assign(buffers: list[_Buffer]) -> list[_Slot]:
+    """Each buffer in the order of their beginnings to the free slot of the nearest size, or to a new one."""
+    slots: list[_Slot] = []
+    for buffer in sorted(buffers, key=lambda b: (b.first, b.last)):
+        free = [slot for slot in slots if slot.last < buffer.first]
+        slot = min(free, key=lambda s: abs(s.size - buffer.size), default=None)
+        if slot is None:
+            slot = _Slot()
+            slots.append(slot)
+        slot.size, slot.last = max(slot.size, buffer.size), buffer.last
+        slot.buffers.append(buffer)
+    return slots
+
+
+def _build(top: Block, slots: list[_Slot]) -> None:
     start = ConstantOp(IntegerAttr(0, IndexType()))
     planned: list[Operation] = [start]
     for slot in slots:
-        whole = memref.AllocOp([], [], MemRefType(i8, [slot.size]), IntegerAttr(64, i64))
+        whole = memref.AllocOp([], [], MemRefType(i8, [slot.size]), IntegerAttr(ALIGNMENT, i64))
         whole.memref.name_hint = "slot"
         planned.append(whole)
-        for old in slot.buffers:
-            view = memref.ViewOp(whole, start, [], old.memref.type)
+        for buffer in slot.buffers:
+            old = buffer.alloc.memref
+            view = memref.ViewOp(whole, start, [], old.type)
+            view.result.name_hint = old.name_hint
             planned.append(view)
-            _replace(old, view.result)
-    block = function.body.block
-    first = block.first_op
+            old.replace_all_uses_with(view.result)
+    first = top.first_op
     assert first is not None
-    block.insert_ops_before(planned, first)
+    if slots:
+        top.insert_ops_before(planned, first)
 
 
-def _replace(old: memref.AllocOp, new: SSAValue) -> None:
-    for user in [use.operation for use in old.memref.uses]:
+def _drop_deallocs(buffer: SSAValue) -> None:
+    for user in list(_users(buffer)):
         if isinstance(user, memref.DeallocOp):
-            user.detach()
-            user.erase()
-    new.name_hint = old.memref.name_hint
-    old.memref.replace_all_uses_with(new)
-    old.detach()
-    old.erase()
+            Rewriter.erase_op(user)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -10,49 +11,63 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Machine:
-    """The facts of one machine: sizes in bytes, vector width in bits, counts of cores and vector registers."""
+    """The facts of one machine: caches in bytes, vectors in bits, counts of cores and of vector registers.
+
+    `name` is for people, `cpu` and `features` are LLVM's.
+    """
 
     name: str
     cpu: str
     features: str
     cores: int
     vector_bits: int
-    vector_registers: int
+    registers: int
     l1_bytes: int
     l2_bytes: int
     l3_bytes: int
 
 
+_AMX = ("sapphirerapids", "emeraldrapids", "graniterapids", "graniterapids-d", "diamondrapids")
+
+
 @cache
 def host() -> Machine:
-    """This machine, as LLVM and the operating system describe it.
-
-    A virtual machine's CPU can be named wrongly by LLVM (rocketlake for one with AMX): the features decide.
-    """
+    """This machine, as LLVM and the operating system describe it; the cores are those the process may use."""
     import llvmlite.binding as llvm
 
     features = llvm.get_host_cpu_features()
-    name = llvm.get_host_cpu_name()
-    if features.get("amx-tile") or features.get("avx512fp16"):
-        name = "sapphirerapids"
-    wide = bool(features.get("avx512f"))
-    bits = 512 if wide else 256 if features.get("avx2") else 128
+    present = {name for name, has in features.items() if has}
+    bits = 512 if "avx512f" in present else 256 if "avx2" in present else 128
+    few = bits < 512 and platform.machine().lower() in ("x86_64", "amd64")
     return Machine(
-        name=name,
-        cpu=name,
+        name=_model(Path("/proc/cpuinfo")) or platform.machine(),
+        cpu=_cpu(llvm.get_host_cpu_name(), present),
         features=features.flatten(),
         cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         vector_bits=bits,
-        vector_registers=32 if wide or bits == 128 else 16,
+        registers=16 if few else 32,
         l1_bytes=_cache_bytes("1", 32 << 10),
         l2_bytes=_cache_bytes("2", 1 << 20),
         l3_bytes=_cache_bytes("3", 8 << 20),
     )
 
 
+def _cpu(reported: str, features: set[str]) -> str:
+    """LLVM can misname a virtual machine's CPU (rocketlake for one with AMX): the features decide."""
+    modern = "avx512fp16" in features or any(name.startswith("amx") for name in features)
+    return "sapphirerapids" if modern and reported not in _AMX else reported
+
+
+def _model(cpuinfo: Path) -> str:
+    try:
+        lines = cpuinfo.read_text().splitlines()
+    except OSError:
+        return ""
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+
+
 def _cache_bytes(level: str, default: int) -> int:
-    root = Path("/sys/devices/system/cpu/cpu0/cache")
-    for index in sorted(root.glob("index*")):
+    for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         try:
             kind = (index / "type").read_text().strip()
             if (index / "level").read_text().strip() == level and kind != "Instruction":
@@ -63,5 +78,5 @@ def _cache_bytes(level: str, default: int) -> int:
 
 
 def _bytes(text: str) -> int:
-    units = {"K": 1 << 10, "M": 1 << 20}
+    units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
     return int(text[:-1]) * units[text[-1]] if text[-1] in units else int(text)

@@ -25,6 +25,7 @@ ORDER = [
     "pipeline",
     "driver",
     "opt",
+    "cli",
     "__main__",
 ]
 EXCEPTIONS = {("lowering", "targets.machine")}  # the facts of a machine are data that emission reads

@@ -18,7 +18,7 @@ from compiler.opt import main as strata_opt
 A = te.placeholder((4, 8), name="A")
 B = te.placeholder((8, 6), name="B")
 V = te.placeholder((8,), name="V")
-I = te.placeholder((8,), "i32", name="I")
+INTS = te.placeholder((8,), "i32", name="I")
 K = te.reduce_axis(8, "k")
 nn = te.nn
 
@@ -52,7 +52,7 @@ EXPRESSIONS: dict[str, tuple[Callable[[], Any], str]] = {
         "out of bounds",
     ),
     "float index": (lambda: te.compute((4,), lambda m: A[m, 1.5], "C"), "'A' is indexed with 1.5"),
-    "data index": (lambda: te.compute((8,), lambda i: V[I[i]], "C"), "indexed with a data-dependent value"),
+    "data index": (lambda: te.compute((8,), lambda i: V[INTS[i]], "C"), "indexed with a data-dependent value"),
     "product of axes": (lambda: te.compute((2, 2), lambda i, j: V[i * j], "C"), "not quasi-affine"),
     "division by an axis": (lambda: te.compute((2, 2), lambda i, j: V[i // j], "C"), "not quasi-affine"),
     "division by zero": (lambda: te.compute((2,), lambda i: V[i // 0], "C"), "divides by an integer below 1"),
@@ -63,11 +63,11 @@ EXPRESSIONS: dict[str, tuple[Callable[[], Any], str]] = {
     "if on an axis": (lambda: te.compute((2,), lambda i: V[i] if i > 0 else 0.0, "C"), "use te.select"),
     "iteration": (lambda: te.compute((2,), lambda i: sum(V[i]), "C"), "cannot be iterated"),
     "range": (lambda: te.compute((2,), lambda i: V[range(i)[0]], "C"), "'i' has no value"),
-    "dtypes": (lambda: te.compute((8,), lambda i: V[i] + I[i], "C"), "add of f32 and i32: dtypes do not mix"),
-    "exp of int": (lambda: te.compute((8,), lambda i: te.exp(I[i]), "C"), "exp takes floats, got i32"),
-    "int division": (lambda: te.compute((8,), lambda i: I[i] / 2, "C"), "integers divide by //"),
+    "dtypes": (lambda: te.compute((8,), lambda i: V[i] + INTS[i], "C"), "add of f32 and i32: dtypes do not mix"),
+    "exp of int": (lambda: te.compute((8,), lambda i: te.exp(INTS[i]), "C"), "exp takes floats, got i32"),
+    "int division": (lambda: te.compute((8,), lambda i: INTS[i] / 2, "C"), "integers divide by //"),
     "float floordiv": (lambda: te.compute((8,), lambda i: V[i] // 2, "C"), "is for integers"),
-    "half an int": (lambda: te.compute((8,), lambda i: I[i] * 0.5, "C"), "0.5 is not a value of i32"),
+    "half an int": (lambda: te.compute((8,), lambda i: INTS[i] * 0.5, "C"), "0.5 is not a value of i32"),
     "logic of floats": (lambda: te.compute((8,), lambda i: V[i] & V[i], "C"), "only truth values"),
     "sum of truths": (lambda: te.compute((8,), lambda i: (V[i] > 0) + (V[i] < 0), "C"), "truth values"),
     "condition": (lambda: te.compute((8,), lambda i: te.select(V[i], V[i], V[i]), "C"), "is f32, expected i1"),
@@ -97,21 +97,17 @@ EXPRESSIONS: dict[str, tuple[Callable[[], Any], str]] = {
     "axis of softmax": (lambda: nn.softmax(A, 2), "has no axis 2"),
     "permutation": (lambda: nn.transpose(A, (0, 0)), "is not a permutation"),
     "pad widths": (lambda: nn.pad(A, [(1, 1)]), "are not \\(before, after\\) for each dimension"),
-    "padding value": (lambda: I.padded(0.5), "0.5 is not a value of i32"),
+    "padding value": (lambda: INTS.padded(0.5), "0.5 is not a value of i32"),
     "window": (
         lambda: nn.max_pool2d(te.placeholder((1, 1, 2, 2), name="X"), 3),
         "a window of 3 does not fit an extent of 2",
     ),
     "groups": (
-        lambda: nn.conv2d(
-            te.placeholder((1, 3, 4, 4), name="X"), te.placeholder((4, 1, 1, 1), name="W"), groups=2
-        ),
+        lambda: nn.conv2d(te.placeholder((1, 3, 4, 4), name="X"), te.placeholder((4, 1, 1, 1), name="W"), groups=2),
         "2 groups do not divide 3 channels",
     ),
     "stride": (
-        lambda: nn.conv2d(
-            te.placeholder((1, 3, 4, 4), name="X"), te.placeholder((4, 3, 1, 1), name="W"), stride=0
-        ),
+        lambda: nn.conv2d(te.placeholder((1, 3, 4, 4), name="X"), te.placeholder((4, 3, 1, 1), name="W"), stride=0),
         "stride is 0",
     ),
     "target": (lambda: compiler.build(te.function("f", [A], nn.relu(A)), target="tpu"), "unknown target 'tpu'"),
@@ -141,20 +137,20 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "count": (lambda k: k(a), "takes 2 arrays, got 1"),
     "shape": (lambda k: k(b, b), r"argument 'A' has shape \(8, 6\), expected \(4, 8\)"),
     "dtype": (lambda k: k(a.astype(np.float64), b), "argument 'A' has dtype float64, expected float32"),
-    "list": (lambda k: k(a.tolist(), b), "argument 'A' is a list, expected a numpy array"),
+    "list": (lambda k: k(a.tolist(), b), "argument 'A' of type list, expected a numpy array"),
     "out shape": (lambda k: k(a, b, out=np.zeros((6, 4), F32)), "has shape"),
     "out dtype": (lambda k: k(a, b, out=np.zeros((4, 6))), "has dtype float64"),
     "out strided": (lambda k: k(a, b, out=np.zeros((6, 4), F32).T), "is not contiguous"),
     "out frozen": (lambda k: k(a, b, out=frozen), "is read-only"),
     "out misaligned": (lambda k: k(a, b, out=odd), "is not aligned"),
-    "out count": (lambda k: k(a, b, out=(np.zeros((4, 6), F32),) * 2), "has 1 outputs, out= has 2"),
-    "out list": (lambda k: k(a, b, out=[[1.0]]), "out= holds a list"),
+    "out count": (lambda k: k(a, b, out=(np.zeros((4, 6), F32),) * 2), "out= takes 1 array, got 2"),
+    "out list": (lambda k: k(a, b, out=[[1.0]]), "of type list, expected a numpy array"),
     "overlap": (
         lambda k: k(big[:32].reshape(4, 8), b, out=big[8:32].reshape(4, 6)),
         "shares memory with 'A'",
     ),
     "level": (lambda k: k.text("ptx"), r"no level 'ptx' \(there are te, loop, low, llvm, asm\)"),
-    "calls": (lambda k: k.time(a, b, calls=0), "cannot time 0 calls"),
+    "calls": (lambda k: k.time(a, b, repeats=0), "0"),
 }
 
 
@@ -193,10 +189,17 @@ COMMANDS: dict[str, tuple[list[str], str, str]] = {
         "tensor<4xf32> {\n te.yield %a : f32\n }\n func.return\n}",
         "<stdin>:2:.*unknown axis 'j'",
     ),
-    "level": (["-p", "te-to-loop"], "func.func @f() -> tensor<2xf32> {\n%0 = tensor.empty() : tensor<2xf32>\n"
-              "func.return %0 : tensor<2xf32>\n}", "'tensor.empty' is not a tensor expression"),
-    "dynamic": ([], 'func.func @f(%A: tensor<?xf32>) {\n %B = te.compute "B" [i = 4] (%a = %A[i] : tensor<?xf32>)'
-                " -> tensor<4xf32> {\n te.yield %a : f32\n }\n func.return\n}", "dynamic or empty dimension"),
+    "level": (
+        ["-p", "te-to-loop"],
+        "func.func @f() -> tensor<2xf32> {\n%0 = tensor.empty() : tensor<2xf32>\nfunc.return %0 : tensor<2xf32>\n}",
+        "'tensor.empty' is not a tensor expression",
+    ),
+    "dynamic": (
+        [],
+        'func.func @f(%A: tensor<?xf32>) {\n %B = te.compute "B" [i = 4] (%a = %A[i] : tensor<?xf32>)'
+        " -> tensor<4xf32> {\n te.yield %a : f32\n }\n func.return\n}",
+        "dynamic or empty dimension",
+    ),
     "to llvm": (["-t", "llvm"], 'func.func @f() {\n loop.for "i" %i = 4 {\n }\n func.return\n}', "no form in LLVM IR"),
     "deep": ([], "func.func @f() {\n" + 'loop.for "i" %i = 4 {\n' * 2000, ""),
 }

@@ -1,39 +1,57 @@
 """low -> LLVM IR text, for llvmlite.
 
-types.py      types and literals as LLVM spells them
-function.py   one function under emission: values, labels, control flow, addresses
-scalar.py     arith and math, on scalars and vectors
-memory.py     memref and vector
+types.py       types as LLVM spells them
+literals.py    constants and flags
+function.py    one function under emission
+signature.py   entry and body, slots of the workspace
+address.py     where an op accesses a buffer
+control.py     func, scf            arithmetic.py  arith
+memory.py      memref               mathematics.py math
+vectors.py     vector
 
-A function becomes two: `NAME(ptr ..., ptr workspace)`, which callers see, and `NAME.body`, whose parameters are
-the arguments and each slot of the workspace, all noalias (LLVM takes that fact from parameters only).
+A function becomes two: `NAME(ptr ..., ptr workspace)`, which callers see, and `NAME.body`, whose parameters
+are the arguments and each slot of the workspace, all noalias (LLVM takes that fact from parameters only).
 """
 
 from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 
-from compiler.dialects.functions import functions
-from compiler.lowering.low_to_llvm.function import FunctionEmitter
+from compiler.errors import LoweringError
+from compiler.lowering.low_to_llvm.arithmetic import ARITHMETIC
+from compiler.lowering.low_to_llvm.control import CONTROL
+from compiler.lowering.low_to_llvm.mathematics import MATHEMATICS
 from compiler.lowering.low_to_llvm.memory import MEMORY
-from compiler.lowering.low_to_llvm.scalar import SCALAR
+from compiler.lowering.low_to_llvm.signature import emit_function
+from compiler.lowering.low_to_llvm.vectors import VECTORS
 from compiler.targets.machine import Machine
+
+HANDLERS = {**CONTROL, **ARITHMETIC, **MATHEMATICS, **MEMORY, **VECTORS}
 
 
 def emit(module: ModuleOp, machine: Machine) -> str:
     """The LLVM IR text of every function of a low-level module, for a machine.
 
-    Raises LoweringError for an op that the low level does not have, and for types without a native form.
+    Buffers are bare pointers in row-major order, i1 in them is a byte; an argument is aligned to its element,
+    a slot to 64 bytes. Integer division by zero gives 0, as in numpy. Raises LoweringError for an op or a
+    type without a native form.
     """
-    emitters = [FunctionEmitter(function, SCALAR | MEMORY) for function in functions(module)]
-    bodies = [emitter.emit() for emitter in emitters]
-    declarations = sorted({line for emitter in emitters for line in emitter.declarations})
-    return "\n".join([*bodies, *declarations, _attributes(machine), ""])
+    texts: list[str] = []
+    externals: set[str] = set()
+    for op in module.ops:
+        if not isinstance(op, FuncOp):
+            raise LoweringError(f"'{op.name}' has no form in LLVM IR")
+        text, needed = emit_function(op, HANDLERS)
+        texts.append(text)
+        externals |= needed
+    return "\n".join([*texts, *sorted(externals), _attributes(machine), ""])
 
 
 def _attributes(machine: Machine) -> str:
-    width = f' "prefer-vector-width"="{machine.vector_bits}"'
+    """LLVM tunes some 512-bit machines for 256 bits unless it is told so."""
+    wide = ' "prefer-vector-width"="512"' if machine.vector_bits == 512 else ""
     return (
         f'attributes #0 = {{ nounwind mustprogress "target-cpu"="{machine.cpu}" '
-        f'"target-features"="{machine.features}"{width} }}'
+        f'"target-features"="{machine.features}"{wide} }}'
     )

@@ -1,134 +1,121 @@
-"""Types and literals as LLVM spells them. Truth values are bytes in memory and i1 in registers."""
+"""Types as LLVM spells them. Truth values are bytes in memory and i1 in registers; index is i64."""
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from math import prod
 
-from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.dialects.builtin import (
     BFloat16Type,
-    DenseIntOrFPElementsAttr,
     Float16Type,
     Float32Type,
     Float64Type,
-    FloatAttr,
     IndexType,
-    IntegerAttr,
     IntegerType,
     MemRefType,
+    NoneAttr,
     VectorType,
 )
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 
 from compiler.errors import LoweringError
 
-_FLOATS: dict[type[Attribute], tuple[str, str, int]] = {
+FLOATS: dict[type[Attribute], tuple[str, str, int]] = {
     Float16Type: ("half", "f16", 2),
     BFloat16Type: ("bfloat", "bf16", 2),
     Float32Type: ("float", "f32", 4),
     Float64Type: ("double", "f64", 8),
 }
+"""Type class -> LLVM's name, the short name in intrinsics, bytes."""
+
+_WIDTHS = (1, 8, 16, 32, 64)
 
 
 def llvm_type(type: Attribute) -> str:
-    """The register type: `float`, `i64`, `<16 x float>`, `ptr`."""
+    """The register type: `float`, `i64`, `<16 x float>`, `ptr`. Raises LoweringError if there is none."""
+    if type.__class__ in FLOATS:
+        return FLOATS[type.__class__][0]
     match type:
         case IndexType():
             return "i64"
-        case IntegerType():
+        case IntegerType() if type.width.data in _WIDTHS:
             return f"i{type.width.data}"
         case MemRefType():
             return "ptr"
         case VectorType():
-            return f"<{prod(type.get_shape())} x {llvm_type(type.element_type)}>"
-    if isinstance(type, tuple(_FLOATS)):
-        return _FLOATS[type.__class__][0]
+            return f"<{lanes(type)} x {llvm_type(type.element_type)}>"
     raise LoweringError(f"the type {type} has no native form")
 
 
-def memory_type(type: Attribute) -> str:
-    """The type in memory, where i1 is a byte."""
-    return llvm_type(type).replace("i1", "i8") if is_truth(type) else llvm_type(type)
+def lanes(type: Attribute) -> int:
+    """The length of a vector. Raises LoweringError unless it is static and one-dimensional."""
+    assert isinstance(type, VectorType)
+    if type.get_num_dims() != 1 or type.get_num_scalable_dims():
+        raise LoweringError(f"the vector type {type} is not one-dimensional and static")
+    return type.get_shape()[0]
+
+
+def element(type: Attribute) -> Attribute:
+    """The type of a vector's lanes, or a scalar's own."""
+    return type.element_type if isinstance(type, VectorType) else type
+
+
+def is_float(type: Attribute) -> bool:
+    """Whether a type is a float or a vector of floats."""
+    return element(type).__class__ in FLOATS
 
 
 def is_truth(type: Attribute) -> bool:
     """Whether a type is i1 or a vector of it."""
-    element = type.element_type if isinstance(type, VectorType) else type
-    return isinstance(element, IntegerType) and element.width.data == 1
+    return width(type) == 1
+
+
+def width(type: Attribute) -> int:
+    """The bits of an integer, of index, or of a vector's lanes; 0 for floats."""
+    inner = element(type)
+    if isinstance(inner, IntegerType):
+        return int(inner.width.data)
+    return 64 if isinstance(inner, IndexType) else 0
+
+
+def shaped(type: Attribute, scalar: str) -> str:
+    """An LLVM scalar type, in as many lanes as `type` has: `i1` like vector<8xf32> is `<8 x i1>`."""
+    return f"<{lanes(type)} x {scalar}>" if isinstance(type, VectorType) else scalar
+
+
+def memory_type(type: Attribute) -> str:
+    """The type in memory, where i1 is a byte."""
+    return shaped(type, "i8") if is_truth(type) else llvm_type(type)
 
 
 def suffix(type: Attribute) -> str:
     """The part of an intrinsic's name that stands for a type: `f32`, `v16f32`, `i64`."""
     if isinstance(type, VectorType):
-        return f"v{prod(type.get_shape())}{suffix(type.element_type)}"
-    if isinstance(type, tuple(_FLOATS)):
-        return _FLOATS[type.__class__][1]
-    return llvm_type(type)
+        return f"v{lanes(type)}{suffix(type.element_type)}"
+    return FLOATS[type.__class__][1] if type.__class__ in FLOATS else llvm_type(type)
 
 
 def byte_size(type: Attribute) -> int:
     """The size of one element in memory, in bytes."""
-    if isinstance(type, tuple(_FLOATS)):
-        return int(_FLOATS[type.__class__][2])
-    if isinstance(type, IndexType):
-        return 8
-    if isinstance(type, IntegerType):
-        return max(1, int(type.width.data) // 8)
+    if type.__class__ in FLOATS:
+        return FLOATS[type.__class__][2]
+    if isinstance(type, IndexType | IntegerType) and width(type) in _WIDTHS:
+        return max(1, width(type) // 8)
     raise LoweringError(f"the type {type} cannot stand in memory")
 
 
-def buffer_bytes(type: Attribute) -> int:
-    """The size of a static memref, in bytes."""
+def buffer_type(type: Attribute) -> MemRefType:
+    """The type, if it is a static memref in row-major order; raises LoweringError otherwise."""
     if not isinstance(type, MemRefType) or any(size < 0 for size in type.get_shape()):
         raise LoweringError(f"the buffer type {type} is not static")
-    return prod(type.get_shape()) * byte_size(type.element_type)
+    if not isinstance(type.layout, NoneAttr):
+        raise LoweringError(f"the buffer type {type} is not in row-major order")
+    return type
 
 
-def literal(attribute: Attribute) -> str:
-    """A constant as an operand."""
-    match attribute:
-        case FloatAttr():
-            return _float(float(attribute.value.data), attribute.type)
-        case IntegerAttr():
-            return _integer(int(attribute.value.data), attribute.type)
-        case DenseIntOrFPElementsAttr():
-            type = attribute.type.element_type
-            values = [_scalar(value, type) for value in attribute.get_values()]
-            length = prod(attribute.type.get_shape())
-            values = values * length if len(values) == 1 else values
-            return f"<{', '.join(f'{llvm_type(type)} {value}' for value in values)}>"
-    raise LoweringError(f"the constant {attribute} has no native form")
-
-
-def _scalar(value: int | float, type: Attribute) -> str:
-    return _float(float(value), type) if isinstance(type, tuple(_FLOATS)) else _integer(int(value), type)
-
-
-def _integer(value: int, type: Attribute) -> str:
-    if isinstance(type, IntegerType) and type.width.data == 1:
-        return "true" if value else "false"
-    return str(value)
-
-
-def _float(value: float, type: Attribute) -> str:
-    if isinstance(type, Float16Type):
-        return f"0xH{struct.pack('>e', value).hex().upper()}"
-    if isinstance(type, BFloat16Type):
-        return f"0xR{struct.pack('>f', value)[:2].hex().upper()}"
-    if isinstance(type, Float32Type):
-        value = struct.unpack("f", struct.pack("f", value))[0]
-    return f"0x{struct.pack('>d', value).hex().upper()}"
-
-
-def fast_flags(op: Operation) -> str:
-    """The fastmath flags of an op as LLVM writes them, with a space after."""
-    flags = op.properties.get("fastmath")
-    if not isinstance(flags, FastMathFlagsAttr) or not flags.data:
-        return ""
-    names = sorted(flag.value for flag in flags.data)
-    return "fast " if len(names) == 7 else " ".join(names) + " "
+def buffer_bytes(type: Attribute) -> int:
+    """The size of a buffer, in bytes."""
+    return prod(buffer_type(type).get_shape()) * byte_size(buffer_type(type).element_type)
 
 
 def strides(shape: Sequence[int]) -> list[int]:

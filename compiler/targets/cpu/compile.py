@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
+import ctypes
+import ctypes.util
+from functools import cache, cached_property
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -14,11 +16,11 @@ from compiler.targets.machine import Machine
 class Library:
     """Machine code that is loaded; it must stay alive while an address of it is used."""
 
-    def __init__(self, module: Any, machine: Any, text: str) -> None:
-        self.llvm = text
-        self._machine = machine
-        self._module = module
-        self._engine = llvm.create_mcjit_compiler(module, machine)
+    def __init__(self, module: Any, native: Any, recreate: Any) -> None:
+        self.llvm = str(module)
+        """The optimised text."""
+        self._recreate = recreate
+        self._engine = llvm.create_mcjit_compiler(module, native)
         self._engine.finalize_object()
 
     def address(self, name: str) -> int:
@@ -28,34 +30,91 @@ class Library:
             raise TargetError(f"the compiled module has no function '{name}'")
         return address
 
-    def asm(self) -> str:
-        """The assembly of the optimised module."""
-        text: str = self._machine.emit_assembly(llvm.parse_assembly(self.llvm))
+    def asm(self, name: str | None = None) -> str:
+        """The assembly of the optimised module, or of one function in it; TargetError for a wrong name."""
+        if name is None:
+            return self._assembly
+        start = self._assembly.find(f"\n{name}:")
+        if start < 0:
+            raise TargetError(f"the compiled module has no function '{name}'")
+        end = self._assembly.find(".Lfunc_end", start)
+        return self._assembly[start + 1 : end]
+
+    @cached_property
+    def _assembly(self) -> str:
+        text: str = self._recreate().emit_assembly(llvm.parse_assembly(self.llvm))
         return text
+
+
+def compile_llvm(text: str, machine: Machine, opt_level: int = 3) -> Library:
+    """Parse, verify, optimise at a level from 0 to 3, and load.
+
+    Raises TargetError for text that LLVM refuses, and for a function that is declared and found nowhere.
+    """
+    _initialise()
+    try:
+        module = llvm.parse_assembly(text)
+        module.verify()
+    except RuntimeError as error:
+        raise TargetError(f"LLVM refuses the module: {error}") from error
+    _resolve(module)
+    native = _native(machine, opt_level)
+    module.triple = llvm.Target.from_default_triple().triple
+    module.data_layout = str(native.target_data)
+    _optimise(module, native, opt_level)
+    return Library(module, native, lambda: _native(machine, opt_level))
+
+
+def _native(machine: Machine, opt_level: int) -> Any:
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=machine.cpu, features=machine.features, opt=opt_level, reloc="default", codemodel="jitdefault"
+    )
+
+
+def _optimise(module: Any, native: Any, opt_level: int) -> None:
+    options = llvm.create_pipeline_tuning_options(speed_level=opt_level)
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = opt_level > 1
+    builder = llvm.create_pass_builder(native, options)
+    builder.getModulePassManager().run(module, builder)
 
 
 @cache
 def _initialise() -> None:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    for name in _MATHEMATICS:
+        for full in (name, f"{name}f"):
+            _find(full)
 
 
-def compile_llvm(text: str, machine: Machine, level: int = 3) -> Library:
-    """Parse, verify, optimise at a level from 0 to 3, and load. Raises TargetError for text LLVM refuses."""
-    _initialise()
-    try:
-        module = llvm.parse_assembly(text)
-        module.verify()
-    except RuntimeError as error:
-        raise TargetError(f"LLVM refuses the emitted text: {error}") from error
-    target = llvm.Target.from_default_triple()
-    native = target.create_target_machine(
-        cpu=machine.cpu, features=machine.features, opt=level, reloc="default", codemodel="jitdefault"
-    )
-    module.triple = target.triple
-    module.data_layout = str(native.target_data)
-    options = llvm.create_pipeline_tuning_options(speed_level=level)
-    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = level > 1
-    builder = llvm.create_pass_builder(native, options)
-    builder.getModulePassManager().run(module, builder)
-    return Library(module, native, str(module))
+_MATHEMATICS = (
+    *("exp", "exp2", "exp10", "expm1", "log", "log2", "log10", "log1p", "pow", "cbrt", "sqrt", "erf", "erfc"),
+    *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sincos", "sinh", "cosh", "tanh"),
+    *("asinh", "acosh", "atanh", "fma", "fmod", "floor", "ceil", "trunc", "round", "roundeven", "rint"),
+    *("fmin", "fmax", "fminimum", "fmaximum", "ldexp"),
+)
+"""What LLVM may call of the C library's mathematics without its being declared in the text."""
+
+
+def _find(name: str) -> bool:
+    """Make a function of the C library known to LLVM, where the process does not have it by name."""
+    if llvm.address_of_symbol(name):
+        return True
+    function = getattr(_libm(), name, None)
+    if function is None:
+        return False
+    llvm.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
+    return True
+
+
+@cache
+def _libm() -> ctypes.CDLL:
+    return ctypes.CDLL(ctypes.util.find_library("m"))
+
+
+def _resolve(module: Any) -> None:
+    """LLVM ends the process for an unknown function: refuse it before."""
+    for function in module.functions:
+        name = function.name
+        if function.is_declaration and not name.startswith("llvm.") and not _find(name):
+            raise TargetError(f"the module calls '{name}', which is in no library here")

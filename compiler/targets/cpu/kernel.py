@@ -1,4 +1,4 @@
-"""`Kernel`: a native function that takes numpy arrays, checks them, and says in a sentence what does not fit."""
+"""`Kernel`: a native function that takes numpy arrays, and says in a sentence what does not fit."""
 
 from __future__ import annotations
 
@@ -11,51 +11,37 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import MemRefType, ModuleOp
 
-from compiler.dialects.functions import find_function, outputs
 from compiler.errors import TargetError
-from compiler.lowering.low_to_llvm import emit
-from compiler.lowering.low_to_llvm.function import SLOT_ALIGNMENT, slot_offsets
-from compiler.lowering.low_to_llvm.types import suffix
-from compiler.targets.cpu.compile import Library, compile_llvm
-from compiler.targets.machine import Machine
+from compiler.lowering.low_to_llvm.signature import SLOT_ALIGNMENT, symbol
+from compiler.targets.cpu.arguments import Argument, Array, check_apart, check_input, check_target
+from compiler.targets.cpu.compile import Library
 
-DTYPES: dict[str, Any] = {
-    "f16": np.float16,
-    "f32": np.float32,
-    "f64": np.float64,
-    "i1": np.bool_,
-    "i8": np.int8,
-    "i16": np.int16,
-    "i32": np.int32,
-    "i64": np.int64,
-}
-Array = np.ndarray[Any, Any]
 Text = str | Callable[[], str]
-
-
-@dataclass(frozen=True)
-class Argument:
-    """What a kernel expects at one position: a name, a shape, and a numpy dtype."""
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
+Out = Array | Sequence[Array] | None
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds for one call: median, minimum and maximum over a number of calls."""
+    """Seconds for one call: median, minimum and maximum over a number of repeats."""
 
     median: float
     minimum: float
     maximum: float
-    calls: int
+    repeats: int
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What native code is passed, the arrays that this points into, and those of them that are results."""
+
+    passed: tuple[Any, ...]
+    arrays: list[Array]
+    results: list[Array]
 
 
 class Kernel:
-    """A compiled function. Safe to call from several Python threads; the interpreter lock is released meanwhile."""
+    """A compiled function of numpy arrays. Python threads may call it at once; it releases the GIL."""
 
     def __init__(
         self,
@@ -64,37 +50,36 @@ class Kernel:
         outputs: int,
         workspace: int,
         library: Library,
-        texts: Mapping[str, Text],
+        texts: Mapping[str, Text] | None = None,
+        policy: str = "contract",
     ) -> None:
         self.name = name
         self.arguments = tuple(arguments)
         self.outputs = outputs
+        self.policy = policy
+        self._inputs = len(self.arguments) - outputs
         self._workspace = workspace
         self._library = library
-        self._texts = dict(texts)
+        self._texts = dict(texts or {})
         self._local = threading.local()
-        pointers = [ctypes.c_void_p] * (len(arguments) + 1)
-        self._call = ctypes.CFUNCTYPE(None, *pointers)(library.address(name))
+        types = [_ctype(argument) for argument in self.arguments]
+        self._native = ctypes.CFUNCTYPE(None, *types, ctypes.c_void_p)(library.address(symbol(name)))
 
     def __repr__(self) -> str:
-        shapes = ", ".join(f"{a.name}: {a.dtype}{list(a.shape)}" for a in self.arguments)
-        return f"<Kernel {self.name}({shapes}), {self.outputs} outputs>"
+        count = f"{self.outputs} output{'' if self.outputs == 1 else 's'}"
+        return f"<Kernel {self.name}({', '.join(map(str, self.arguments))}), {count}>"
 
-    def __call__(self, *arrays: Array, out: Array | Sequence[Array] | None = None) -> Any:
+    def __call__(self, *arrays: Any, out: Out = None) -> Any:
         """Run on arrays of the expected shapes and dtypes; the result, or a tuple of several.
 
-        Inputs may have any strides and alignment (what is not contiguous is copied). `out` receives the results
-        and must be contiguous, writable, and apart from the inputs; without it, new arrays do. A function without
-        outputs works in place and returns None. Raises TargetError for arrays that do not fit.
+        Inputs may have any strides, alignment and byte order: what native code cannot read is copied. `out`
+        (an array or a tuple) receives the results and must be contiguous, writable, and apart from the rest;
+        without it they are new arrays. A function without outputs works in place on its arguments, which are
+        held to the same, and returns None. Raises TargetError for arrays that do not fit.
         """
-        split = len(self.arguments) - self.outputs
-        if len(arrays) != split:
-            raise TargetError(f"{self.name}: takes {split} arrays, got {len(arrays)}")
-        check = self._input if self.outputs else self._target
-        inputs = [check(a, array) for a, array in zip(self.arguments[:split], arrays, strict=True)]
-        results = self._results(out, self.arguments[split:])
-        self._apart(inputs, results)
-        self._call(*(array.ctypes.data for array in (*inputs, *results)), self._scratch())
+        call = self._bind(arrays, out)
+        self._native(*call.passed)
+        results = call.results
         return None if not results else results[0] if len(results) == 1 else tuple(results)
 
     def text(self, level: str) -> str:
@@ -104,18 +89,51 @@ class Kernel:
         text = self._texts[level]
         return text if isinstance(text, str) else text()
 
-    def time(self, *arrays: Array, calls: int = 9) -> Timing:
-        """Time a number of calls after a first one that does not count, results in arrays of its own."""
-        if calls < 1:
-            raise TargetError(f"{self.name}: cannot time {calls} calls")
-        first = self(*arrays)
-        out = first if self.outputs else None
-        seconds = []
+    def time(self, *arrays: Any, repeats: int = 9, min_seconds: float = 0.0) -> Timing:
+        """Time native calls, after a first one that does not count, with results in arrays of their own.
+
+        Each repeat makes as many calls as it takes to last `min_seconds`, at least one; figures are per call.
+        """
+        if repeats < 1:
+            raise TargetError(f"{self.name}: cannot time {repeats} repeats")
+        call = self._bind(arrays, None)
+        warm = self._seconds(call, 1)
+        calls = max(1, int(np.ceil(min_seconds / max(warm, 1e-7))))
+        seconds = [self._seconds(call, calls) for _ in range(repeats)]
+        return Timing(statistics.median(seconds), min(seconds), max(seconds), repeats)
+
+    def _seconds(self, call: _Call, calls: int) -> float:
+        native, passed = self._native, call.passed
+        start = time.perf_counter()
         for _ in range(calls):
-            start = time.perf_counter()
-            self(*arrays, out=out)
-            seconds.append(time.perf_counter() - start)
-        return Timing(statistics.median(seconds), min(seconds), max(seconds), calls)
+            native(*passed)
+        return (time.perf_counter() - start) / calls
+
+    def _bind(self, arrays: Sequence[Any], out: Out) -> _Call:
+        if len(arrays) != self._inputs:
+            raise TargetError(f"{self.name}: takes {_arrays(self._inputs)}, got {len(arrays)}")
+        check = check_input if self.outputs else _check_in_place
+        pairs = zip(self.arguments, arrays, strict=False)
+        inputs = [check(self.name, expected, array) for expected, array in pairs]
+        results = self._results(out)
+        if out is not None or not self.outputs:
+            written = [not self.outputs] * self._inputs + [True] * self.outputs
+            check_apart(self.name, self.arguments, [*arrays, *results], written)
+        every = [*inputs, *results]
+        passed = [_passed(a, array) for a, array in zip(self.arguments, every, strict=True)]
+        return _Call((*passed, self._scratch()), every, results)
+
+    def _results(self, out: Out) -> list[Array]:
+        expected = self.arguments[self._inputs :]
+        if out is None:
+            return [np.empty(argument.shape, argument.dtype) for argument in expected]
+        given = list(out) if isinstance(out, tuple | list) else [out]
+        if len(given) != len(expected):
+            raise TargetError(f"{self.name}: has {len(expected)} outputs, out= has {len(given)} arrays")
+        for array in given:
+            if not isinstance(array, np.ndarray):
+                raise TargetError(f"{self.name}: out= holds a {type(array).__name__}, expected numpy arrays")
+        return [check_target(self.name, a, array) for a, array in zip(expected, given, strict=True)]
 
     def _scratch(self) -> int:
         """The address of this thread's workspace, allocated once."""
@@ -126,75 +144,19 @@ class Kernel:
         address: int = self._local.memory.ctypes.data
         return -(-address // SLOT_ALIGNMENT) * SLOT_ALIGNMENT
 
-    def _matching(self, expected: Argument, array: Array) -> Array:
-        if not isinstance(array, np.ndarray | np.generic):
-            kind = type(array).__name__
-            raise TargetError(f"{self.name}: argument '{expected.name}' is a {kind}, expected a numpy array")
-        if array.shape != expected.shape:
-            raise TargetError(
-                f"{self.name}: argument '{expected.name}' has shape {array.shape}, expected {expected.shape}"
-            )
-        if array.dtype != expected.dtype:
-            raise TargetError(
-                f"{self.name}: argument '{expected.name}' has dtype {array.dtype}, expected {expected.dtype}"
-            )
-        return np.asarray(array)
 
-    def _input(self, expected: Argument, array: Array) -> Array:
-        array = self._matching(expected, array)
-        native = array.dtype.isnative and array.flags.c_contiguous and array.flags.aligned
-        return array if native else np.array(array, dtype=expected.dtype, order="C")
-
-    def _target(self, expected: Argument, array: Array) -> Array:
-        array = self._matching(expected, array)
-        for fault, holds in (
-            ("not contiguous", not array.flags.c_contiguous),
-            ("read-only", not array.flags.writeable),
-            ("not aligned to its elements", not array.flags.aligned),
-            ("not in the machine's byte order", not array.dtype.isnative),
-        ):
-            if holds:
-                raise TargetError(f"{self.name}: the output '{expected.name}' is {fault}")
-        return array
-
-    def _results(self, out: Array | Sequence[Array] | None, expected: Sequence[Argument]) -> list[Array]:
-        if out is None:
-            return [np.empty(a.shape, a.dtype) for a in expected]
-        given: list[Any] = list(out) if isinstance(out, tuple | list) else [out]
-        if len(given) != len(expected):
-            raise TargetError(f"{self.name}: has {len(expected)} outputs, out= has {len(given)} arrays")
-        for array in given:
-            if not isinstance(array, np.ndarray):
-                raise TargetError(f"{self.name}: out= holds a {type(array).__name__}, expected numpy arrays")
-        return [self._target(a, array) for a, array in zip(expected, given, strict=True)]
-
-    def _apart(self, inputs: Sequence[Array], results: Sequence[Array]) -> None:
-        """No result overlaps an input or another result: the code relies on it."""
-        names = [a.name for a in self.arguments]
-        arrays = [*inputs, *results]
-        first_written = len(inputs) if self.outputs else 0
-        for i in range(first_written, len(arrays)):
-            for j in range(i):
-                if np.may_share_memory(arrays[i], arrays[j]):
-                    raise TargetError(f"{self.name}: the output '{names[i]}' shares memory with '{names[j]}'")
+def _arrays(count: int) -> str:
+    return f"{count} array{'' if count == 1 else 's'}"
 
 
-def load(
-    module: ModuleOp, machine: Machine, name: str | None = None, texts: Mapping[str, Text] | None = None
-) -> Kernel:
-    """Compile a low-level module whose buffers are planned, and make its function (or the named one) callable."""
-    function = find_function(module, name)
-    llvm = emit(module, machine)
-    library = compile_llvm(llvm, machine)
-    arguments = []
-    for position, value in enumerate(function.args):
-        name_of = value.name_hint or f"arg{position}"
-        if not isinstance(value.type, MemRefType):
-            raise TargetError(f"@{function.sym_name.data}: argument '{name_of}' is not a buffer")
-        element = suffix(value.type.element_type)
-        if element not in DTYPES:
-            raise TargetError(f"@{function.sym_name.data}: numpy has no dtype for '{name_of}' ({value.type})")
-        arguments.append(Argument(name_of, value.type.get_shape(), np.dtype(DTYPES[element])))
-    levels: dict[str, Text] = {**(texts or {}), "llvm": llvm, "asm": library.asm}
-    workspace = slot_offsets(function)[-1]
-    return Kernel(function.sym_name.data, arguments, outputs(function), workspace, library, levels)
+def _check_in_place(kernel: str, expected: Argument, given: object) -> Array:
+    check = check_input if expected.by_value else check_target
+    return check(kernel, expected, given)
+
+
+def _ctype(argument: Argument) -> Any:
+    return np.ctypeslib.as_ctypes_type(argument.dtype) if argument.by_value else ctypes.c_void_p
+
+
+def _passed(argument: Argument, array: Array) -> Any:
+    return array.item() if argument.by_value else array.ctypes.data

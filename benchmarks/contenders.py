@@ -1,0 +1,145 @@
+"""Who runs: each contender binds a workload to arrays and gives a step, or says in a sentence why it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from types import ModuleType
+from typing import Any
+
+from benchmarks import same_loops
+from benchmarks.bounded import Array
+from benchmarks.workload import Step, Workload
+from compiler.errors import InputError, TargetError
+
+OURS = "strata"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What holds for every contender: how many threads it may use, and how free our floating point is."""
+
+    threads: int = 1
+    policy: str = "contract"
+
+
+Bind = Callable[[Workload, Settings, Sequence[Array], Array], Step]
+"""Binds a workload to inputs and an output. Raises StrataError where the contender is missing or cannot do it."""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One that is measured; `what` is how it does its work, in a few words."""
+
+    name: str
+    what: str
+    version: Callable[[], str]
+    bind: Bind
+
+
+def find(names: Sequence[str]) -> list[Contender]:
+    """Ours, and the contenders of those names in order, each once. Raises InputError for a name there is not."""
+    for name in names:
+        if name not in CONTENDERS:
+            raise InputError(f"there is no contender '{name}' (there are {', '.join(CONTENDERS)})")
+    return [CONTENDERS[name] for name in dict.fromkeys((OURS, *names))]
+
+
+def limit_threads(threads: int) -> ExitStack:
+    """Hold every library that is loaded to that many threads, until the stack is closed."""
+    from threadpoolctl import threadpool_limits
+
+    stack = ExitStack()
+    stack.enter_context(threadpool_limits(limits=threads))
+    return stack
+
+
+def _installed(package: str) -> str:
+    """The version of an installed package; nothing for one that is used from a checkout."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def _ours(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
+    from compiler import build
+
+    kernel = build(workload.function(), threads=settings.threads, policy=settings.policy)
+
+    def step() -> Array:
+        kernel(*inputs, out=out)
+        return out
+
+    return step
+
+
+def _numpy(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
+    return workload.numpy(inputs, out)
+
+
+def _import_torch() -> ModuleType:
+    try:
+        import torch
+    except ImportError as error:
+        raise TargetError("torch is not installed") from error
+    module: ModuleType = torch
+    return module
+
+
+def _torch(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
+    torch = _import_torch()
+    return _torch_step(torch, lambda *tensors: workload.torch(torch, *tensors), settings, inputs)
+
+
+def _torch_compile(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
+    torch = _import_torch()
+    compiled = torch.compile(lambda *tensors: workload.torch(torch, *tensors))
+    step = _torch_step(torch, compiled, settings, inputs)
+    try:
+        step()
+    except RuntimeError as error:
+        raise TargetError(f"torch.compile fails here ({type(error).__name__})") from error
+    return step
+
+
+def _torch_step(torch: ModuleType, function: Callable[..., Any], settings: Settings, inputs: Sequence[Array]) -> Step:
+    """A step over tensors that share the memory of the inputs; the result is torch's own."""
+    torch.set_num_threads(settings.threads)
+    tensors = [torch.from_numpy(array) for array in inputs]
+
+    def step() -> Array:
+        with torch.inference_mode():
+            result: Array = function(*tensors).numpy()
+        return result
+
+    return step
+
+
+def _gcc() -> str:
+    gcc = same_loops.find_gcc()
+    if gcc is None:
+        raise TargetError("gcc is not installed")
+    return gcc
+
+
+def _same_loops(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
+    if settings.threads != 1:
+        raise TargetError("the C loops are serial: they run with one thread only")
+    return same_loops.bind(_gcc(), workload, inputs, out)
+
+
+CONTENDERS: dict[str, Contender] = {
+    contender.name: contender
+    for contender in (
+        Contender(OURS, "its loops as they come, unscheduled", lambda: _installed("strata-compiler"), _ours),
+        Contender("numpy", "its best formulation", lambda: _installed("numpy"), _numpy),
+        Contender("torch", "eagerly", lambda: _installed("torch"), _torch),
+        Contender("torch.compile", "through inductor", lambda: _installed("torch"), _torch_compile),
+        Contender(
+            "gcc", "the same loops in C, -O3 -march=native -ffast-math", lambda: same_loops.version(_gcc()), _same_loops
+        ),
+    )
+}

@@ -1,0 +1,251 @@
+"""Workloads that are bound by arithmetic: matrix products and what is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks import bounded as ref
+from benchmarks.bounded import Array, Bounded
+from benchmarks.workload import Input, Step, Workload, unary
+from compiler import te
+
+
+def matmul(m: int, k: int, n: int) -> Workload:
+    """A[m, k] @ B[k, n]."""
+    return Workload(
+        name=f"matmul_{m}x{k}x{n}",
+        what=f"A[{m},{k}] @ B[{k},{n}]",
+        inputs=(Input("A", (m, k)), Input("B", (k, n))),
+        shape=(m, n),
+        compute=te.nn.matmul,
+        reference=ref.matmul,
+        numpy=unary(np.matmul),
+        torch=lambda torch, a, b: a @ b,
+        flops=2 * m * k * n,
+    )
+
+
+def batched(batch: int, m: int, k: int, n: int) -> Workload:
+    """A[batch, m, k] @ B[batch, k, n]."""
+    return Workload(
+        name=f"batched_{batch}x{m}x{k}x{n}",
+        what=f"A[{batch},{m},{k}] @ B[{batch},{k},{n}]",
+        inputs=(Input("A", (batch, m, k)), Input("B", (batch, k, n))),
+        shape=(batch, m, n),
+        compute=te.nn.batch_matmul,
+        reference=ref.matmul,
+        numpy=unary(np.matmul),
+        torch=lambda torch, a, b: a @ b,
+        flops=2 * batch * m * k * n,
+    )
+
+
+def mm_exp_mm(m: int, k: int, l: int, n: int) -> Workload:  # noqa: E741
+    """exp(A[m, k] @ B[k, l]) @ E[l, n]; B is small enough that exp sees numbers around 1."""
+
+    def numpy(inputs: Sequence[Array], out: Array) -> Step:
+        a, b, e = inputs
+        middle = np.empty((m, l), np.float32)
+
+        def step() -> Array:
+            np.matmul(a, b, out=middle)
+            np.exp(middle, out=middle)
+            return np.matmul(middle, e, out=out)
+
+        return step
+
+    return Workload(
+        name=f"mm_exp_mm_{m}x{k}x{l}x{n}",
+        what=f"exp(A[{m},{k}] @ B[{k},{l}]) @ E[{l},{n}]",
+        inputs=(Input("A", (m, k)), Input("B", (k, l), spread=k**-0.5), Input("E", (l, n))),
+        shape=(m, n),
+        compute=lambda a, b, e: te.nn.matmul(te.nn.exp(te.nn.matmul(a, b, name="T"), name="X"), e, name="C"),
+        reference=lambda a, b, e: ref.matmul(ref.exp(ref.matmul(a, b)), e),
+        numpy=numpy,
+        torch=lambda torch, a, b, e: (a @ b).exp_() @ e,
+        flops=2 * m * l * (k + n),
+    )
+
+
+def windows(x: Array, height: int, width: int) -> Array:
+    """The 3x3 windows of X[n, c, h, w] as [n, c * 9, height * width], a view where numpy can make one."""
+    batch, channels = x.shape[:2]
+    view = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (2, 3))[:, :, :height, :width]
+    return view.transpose(0, 1, 4, 5, 2, 3).reshape(batch, channels * 9, height * width)
+
+
+def conv(channels: int, height: int, width: int, filters: int) -> Workload:
+    """relu(conv2d(X[1, channels, height, width], W[filters, channels, 3, 3]) + bias), stride 1, padding 1."""
+    shape = (1, filters, height, width)
+    border = ((0, 0), (0, 0), (1, 1), (1, 1))
+
+    def numpy(inputs: Sequence[Array], out: Array) -> Step:
+        x, w, bias = inputs
+        padded = np.pad(np.zeros_like(x), border)
+        flat, weights = out.reshape(filters, -1), w.reshape(filters, -1)
+
+        def step() -> Array:
+            padded[:, :, 1:-1, 1:-1] = x
+            np.matmul(weights, windows(padded, height, width)[0], out=flat)
+            np.add(flat, bias[:, None], out=flat)
+            np.maximum(flat, 0, out=flat)
+            return out
+
+        return step
+
+    def reference(x: Bounded, w: Bounded, bias: Bounded) -> Bounded:
+        taps = x.map(lambda a: windows(np.pad(a, border), height, width))
+        product = ref.matmul(w.map(lambda a: a.reshape(filters, -1)), taps)
+        result = ref.relu(ref.add(product, bias.map(lambda a: a[:, None])))
+        return result.map(lambda a: a.reshape(shape))
+
+    return Workload(
+        name=f"conv_{channels}x{height}x{width}x{filters}",
+        what=f"relu(conv 3x3 of X[1,{channels},{height},{width}], {filters} filters, + bias)",
+        inputs=(
+            Input("X", (1, channels, height, width)),
+            Input("W", (filters, channels, 3, 3), spread=(9 * channels) ** -0.5),
+            Input("bias", (filters,)),
+        ),
+        shape=shape,
+        compute=lambda x, w, bias: te.nn.relu(te.nn.conv2d(x, w, bias, padding=1)),
+        reference=reference,
+        numpy=numpy,
+        torch=lambda torch, x, w, bias: torch.nn.functional.conv2d(x, w, bias, padding=1).relu_(),
+        flops=2 * 9 * channels * filters * height * width,
+    )
+
+
+def conv_grad_weight(batch: int, channels: int, height: int, width: int) -> Workload:
+    """E[o, c, r, s] = sum over n, h, w of A[n, c, h + r, w + s] * B[n, o, h, w], as one reduction."""
+    shape = (channels, channels, 3, 3)
+
+    def compute(a: te.Tensor, b: te.Tensor) -> te.Tensor:
+        n, h, w = te.reduce_axis(batch, "n"), te.reduce_axis(height, "h"), te.reduce_axis(width, "w")
+
+        def element(o: Any, c: Any, r: Any, s: Any) -> Any:
+            return te.sum(a[n, c, h + r, w + s] * b[n, o, h, w], axis=(n, h, w))
+
+        result: te.Tensor = te.compute(shape, element, "E", axes=("o", "c", "r", "s"))
+        return result
+
+    def columns(a: Array) -> Array:
+        return windows(a, height, width).transpose(0, 2, 1).reshape(-1, channels * 9)
+
+    def rows(b: Array) -> Array:
+        return b.transpose(1, 0, 2, 3).reshape(channels, -1)
+
+    def numpy(inputs: Sequence[Array], out: Array) -> Step:
+        a, b = inputs
+        flat = out.reshape(channels, -1)
+
+        def step() -> Array:
+            np.matmul(rows(b), columns(a), out=flat)
+            return out
+
+        return step
+
+    return Workload(
+        name=f"conv_grad_weight_{batch}x{channels}x{height}x{width}",
+        what=f"weight gradient of a 3x3 conv, n={batch}, {channels} channels, {height}x{width}, one reduction",
+        inputs=(
+            Input("A", (batch, channels, height + 2, width + 2)),
+            Input("B", (batch, channels, height, width)),
+        ),
+        shape=shape,
+        compute=compute,
+        reference=lambda a, b: ref.matmul(b.map(rows), a.map(columns)).map(lambda e: e.reshape(shape)),
+        numpy=numpy,
+        torch=lambda torch, a, b: torch.nn.grad.conv2d_weight(a, shape, b),
+        flops=2 * 9 * batch * channels * channels * height * width,
+    )
+
+
+def mlp(batch: int, features: int, hidden: int, classes: int) -> Workload:
+    """relu(X[batch, features] @ V^T + p) @ W^T + q, weights as [outputs, inputs]."""
+
+    def numpy(inputs: Sequence[Array], out: Array) -> Step:
+        x, v, p, w, q = inputs
+        middle = np.empty((batch, hidden), np.float32)
+
+        def step() -> Array:
+            np.matmul(x, v.T, out=middle)
+            np.add(middle, p, out=middle)
+            np.maximum(middle, 0, out=middle)
+            np.matmul(middle, w.T, out=out)
+            return np.add(out, q, out=out)
+
+        return step
+
+    def reference(x: Bounded, v: Bounded, p: Bounded, w: Bounded, q: Bounded) -> Bounded:
+        middle = ref.relu(ref.add(ref.matmul(x, v.map(np.transpose)), p))
+        return ref.add(ref.matmul(middle, w.map(np.transpose)), q)
+
+    def torch(torch: Any, x: Any, v: Any, p: Any, w: Any, q: Any) -> Any:
+        linear = torch.nn.functional.linear
+        return linear(linear(x, v, p).relu_(), w, q)
+
+    return Workload(
+        name=f"mlp_{batch}x{features}x{hidden}x{classes}",
+        what=f"X[{batch},{features}] -> dense {hidden}, relu -> dense {classes}",
+        inputs=(
+            Input("X", (batch, features)),
+            Input("V", (hidden, features), spread=features**-0.5),
+            Input("p", (hidden,)),
+            Input("W", (classes, hidden), spread=hidden**-0.5),
+            Input("q", (classes,)),
+        ),
+        shape=(batch, classes),
+        compute=lambda x, v, p, w, q: te.nn.dense(te.nn.relu(te.nn.dense(x, v, p)), w, q),
+        reference=reference,
+        numpy=numpy,
+        torch=torch,
+        flops=2 * batch * hidden * (features + classes),
+    )
+
+
+def attention(heads: int, length: int, depth: int) -> Workload:
+    """softmax(Q K^T / sqrt depth) V for Q, K, V of [heads, length, depth]."""
+    scale = depth**-0.5
+
+    def compute(q: te.Tensor, k: te.Tensor, v: te.Tensor) -> te.Tensor:
+        scores = te.nn.batch_matmul(q, k, transpose_b=True, name="scores")
+        return te.nn.batch_matmul(te.nn.softmax(te.nn.mul(scores, scale)), v, name="O")
+
+    def numpy(inputs: Sequence[Array], out: Array) -> Step:
+        q, k, v = inputs
+        scores = np.empty((heads, length, length), np.float32)
+
+        def step() -> Array:
+            np.matmul(q, k.swapaxes(1, 2), out=scores)
+            np.multiply(scores, np.float32(scale), out=scores)
+            np.subtract(scores, scores.max(-1, keepdims=True), out=scores)
+            np.exp(scores, out=scores)
+            np.divide(scores, scores.sum(-1, keepdims=True), out=scores)
+            return np.matmul(scores, v, out=out)
+
+        return step
+
+    def reference(q: Bounded, k: Bounded, v: Bounded) -> Bounded:
+        factor = Bounded(np.array(scale), np.array(scale * ref.UNIT))
+        scores = ref.mul(ref.matmul(q, k.map(lambda a: a.swapaxes(1, 2))), factor)
+        powers = ref.exp(ref.sub(scores, ref.largest(scores)))
+        return ref.matmul(ref.div(powers, ref.total(powers)), v)
+
+    def torch(torch: Any, *qkv: Any) -> Any:
+        return torch.nn.functional.scaled_dot_product_attention(*(x[None] for x in qkv))[0]
+
+    return Workload(
+        name=f"attention_{heads}x{length}x{depth}",
+        what=f"softmax(Q K^T / sqrt {depth}) V, {heads} heads, {length} x {depth}",
+        inputs=tuple(Input(name, (heads, length, depth)) for name in "QKV"),
+        shape=(heads, length, depth),
+        compute=compute,
+        reference=reference,
+        numpy=numpy,
+        torch=torch,
+        flops=4 * heads * length * length * depth,
+    )

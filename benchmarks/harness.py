@@ -1,0 +1,169 @@
+"""The protocol: contenders take turns on the same fresh inputs, and a wrong result has no time.
+
+A round runs every contender once: its output is poisoned with NaN, its call is timed, a probe of the machine's ceiling
+runs beside it for as long, and its result is compared with the float64 reference. Libraries whose threads spin while
+idle disturb each other, so with several threads compare few of them at a time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from secrets import randbits
+from statistics import median
+
+import numpy as np
+
+from benchmarks.bounded import Array, Bounded
+from benchmarks.ceilings import Arithmetic, Bandwidth, Ceiling
+from benchmarks.contenders import Contender, Settings, limit_threads
+from benchmarks.workload import Step, Workload
+from compiler.errors import StrataError
+
+ROUNDS = 9
+"""The rounds after which medians mean something."""
+SECONDS = 60.0
+"""The default budget for the rounds of one workload."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long to measure: rounds, and the seconds after which no further round begins."""
+
+    rounds: int = ROUNDS
+    seconds: float = SECONDS
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One timed call, and the ceiling beside it in units of work per second."""
+
+    seconds: float
+    ceiling: float
+
+
+@dataclass
+class Run:
+    """One contender at work on its own output; `wrong` is what is wrong with its result, if something is."""
+
+    contender: Contender
+    step: Step
+    out: Array
+    samples: list[Sample] = field(default_factory=list)
+    wrong: str | None = None
+
+    @property
+    def seconds(self) -> float | None:
+        """The median time of a call; none before the first, and none for a wrong result."""
+        return median(s.seconds for s in self.samples) if self.samples and self.wrong is None else None
+
+
+@dataclass
+class Measurement:
+    """What is known of one workload so far; `stopped` says why there are fewer rounds than planned."""
+
+    workload: Workload
+    settings: Settings
+    plan: Plan
+    seed: int
+    runs: list[Run] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+    rounds: int = 0
+    stopped: str | None = None
+    interrupted: bool = False
+
+
+Watch = Callable[[Measurement], None]
+
+
+def measure(
+    workload: Workload,
+    contenders: Sequence[Contender],
+    settings: Settings | None = None,
+    plan: Plan | None = None,
+    seed: int | None = None,
+    watch: Watch = lambda measurement: None,
+) -> Measurement:
+    """Measure a workload; `watch` sees the measurement after every sample.
+
+    Contenders that refuse are left out and named. An interruption ends the measurement, not the program: what was
+    measured is kept. Without a seed the inputs are new each time.
+    """
+    chosen = randbits(32) if seed is None else seed
+    measurement = Measurement(workload, settings or Settings(), plan or Plan(), chosen)
+    try:
+        with limit_threads(measurement.settings.threads):
+            _measure(measurement, contenders, watch)
+    except KeyboardInterrupt:
+        measurement.interrupted = True
+        measurement.stopped = "it was interrupted"
+    return measurement
+
+
+def _measure(measurement: Measurement, contenders: Sequence[Contender], watch: Watch) -> None:
+    workload, settings = measurement.workload, measurement.settings
+    inputs = workload.draw(measurement.seed)
+    expected = workload.expected(inputs)
+    for contender in contenders:
+        out = np.empty(workload.shape, np.float32)
+        try:
+            step = contender.bind(workload, settings, inputs, out)
+        except StrataError as error:
+            measurement.left_out[contender.name] = str(error)
+            continue
+        measurement.runs.append(Run(contender, step, out))
+    for run in measurement.runs:
+        _warm(run, expected)
+    watch(measurement)
+    _take_rounds(measurement, expected, _ceiling(workload, settings), watch)
+
+
+def _ceiling(workload: Workload, settings: Settings) -> Ceiling:
+    kind = Arithmetic if workload.limit == "flops" else Bandwidth
+    ceiling: Ceiling = kind(settings.threads)
+    ceiling.rate(0.0)
+    return ceiling
+
+
+def _warm(run: Run, expected: Bounded) -> None:
+    _call(run)
+    _call(run, expected)
+
+
+def _call(run: Run, expected: Bounded | None = None) -> float:
+    """Seconds of one call on a poisoned output; the result is looked at where it is known."""
+    run.out.fill(np.nan)
+    start = time.perf_counter()
+    result = run.step()
+    seconds = time.perf_counter() - start
+    if expected is not None:
+        run.wrong = run.wrong or fault(result, expected)
+    return seconds
+
+
+def _take_rounds(measurement: Measurement, expected: Bounded, ceiling: Ceiling, watch: Watch) -> None:
+    start = time.perf_counter()
+    for done in range(measurement.plan.rounds):
+        spent = time.perf_counter() - start
+        if done and spent + spent / done > measurement.plan.seconds:
+            measurement.stopped = f"the budget of {measurement.plan.seconds:g} s ended"
+            return
+        for run in measurement.runs:
+            if run.wrong is None:
+                seconds = _call(run, expected)
+                run.samples.append(Sample(seconds, ceiling.rate(seconds)))
+            watch(measurement)
+        measurement.rounds += 1
+
+
+def fault(result: Array, expected: Bounded) -> str | None:
+    """What is wrong with a result, in a few words; nothing for a right one."""
+    if result.shape != expected.value.shape:
+        return f"its shape is {result.shape}, not {expected.value.shape}"
+    close = np.abs(result - expected.value) <= expected.tolerance()
+    if close.all():
+        return None
+    place = tuple(int(i) for i in np.argwhere(~close)[0])
+    count = close.size - int(np.count_nonzero(close))
+    return f"{count} of {close.size} elements, at {place} {result[place]:.6g} for {expected.value[place]:.6g}"

@@ -1,0 +1,131 @@
+"""Workloads that are bound by memory, where exp does not bound them first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks import bounded as ref
+from benchmarks.bounded import Array, Bounded
+from benchmarks.workload import Input, Step, Workload
+from compiler import te
+
+EPS = 1e-5
+
+
+def softmax(rows: int, columns: int) -> Workload:
+    """Softmax of each row of X[rows, columns]."""
+
+    def numpy(inputs: Sequence[Array], out: Array) -> Step:
+        (x,) = inputs
+
+        def step() -> Array:
+            np.subtract(x, x.max(-1, keepdims=True), out=out)
+            np.exp(out, out=out)
+            np.divide(out, out.sum(-1, keepdims=True), out=out)
+            return out
+
+        return step
+
+    def reference(x: Bounded) -> Bounded:
+        powers = ref.exp(ref.sub(x, ref.largest(x)))
+        return ref.div(powers, ref.total(powers))
+
+    return Workload(
+        name=f"softmax_{rows}x{columns}",
+        what=f"softmax of the rows of X[{rows},{columns}]",
+        inputs=(Input("X", (rows, columns)),),
+        shape=(rows, columns),
+        compute=te.nn.softmax,
+        reference=reference,
+        numpy=numpy,
+        torch=lambda torch, x: torch.softmax(x, -1),
+        flops=4 * rows * columns,
+        limit="bytes",
+    )
+
+
+def layernorm(rows: int, columns: int) -> Workload:
+    """Each row of X[rows, columns] normalised, scaled by gamma and shifted by beta."""
+
+    def numpy(inputs: Sequence[Array], out: Array) -> Step:
+        x, gamma, beta = inputs
+        squares = np.empty_like(x)
+
+        def step() -> Array:
+            np.subtract(x, x.mean(-1, keepdims=True), out=out)
+            variance = np.multiply(out, out, out=squares).mean(-1, keepdims=True)
+            np.multiply(out, 1 / np.sqrt(variance + np.float32(EPS)), out=out)
+            np.multiply(out, gamma, out=out)
+            return np.add(out, beta, out=out)
+
+        return step
+
+    def reference(x: Bounded, gamma: Bounded, beta: Bounded) -> Bounded:
+        centred = ref.sub(x, _mean(x))
+        variance = _mean(ref.mul(centred, centred))
+        scale = ref.rsqrt(ref.add(variance, ref.exact(np.array(EPS))))
+        return ref.add(ref.mul(ref.mul(centred, scale), gamma), beta)
+
+    def torch(torch: Any, x: Any, gamma: Any, beta: Any) -> Any:
+        return torch.nn.functional.layer_norm(x, (columns,), gamma, beta, EPS)
+
+    vector = (columns,)
+    return Workload(
+        name=f"layernorm_{rows}x{columns}",
+        what=f"layer norm of the rows of X[{rows},{columns}]",
+        inputs=(Input("X", (rows, columns), mean=0.5), Input("gamma", vector, 0.5, 1.0), Input("beta", vector)),
+        shape=(rows, columns),
+        compute=lambda x, gamma, beta: te.nn.layer_norm(x, gamma, beta, EPS),
+        reference=reference,
+        numpy=numpy,
+        torch=torch,
+        flops=7 * rows * columns,
+        limit="bytes",
+    )
+
+
+def _mean(x: Bounded) -> Bounded:
+    return ref.div(ref.total(x), ref.exact(np.array(x.value.shape[-1])))
+
+
+def swish(rows: int, columns: int) -> Workload:
+    """X * sigmoid(X) * Y + bias, X and Y [rows, columns], bias [columns]."""
+
+    def compute(x: te.Tensor, y: te.Tensor, bias: te.Tensor) -> te.Tensor:
+        def element(i: Any, j: Any) -> Any:
+            return x[i, j] * te.sigmoid(x[i, j]) * y[i, j] + bias[j]
+
+        result: te.Tensor = te.compute((rows, columns), element, "Z")
+        return result
+
+    def numpy(inputs: Sequence[Array], out: Array) -> Step:
+        x, y, bias = inputs
+
+        def step() -> Array:
+            np.exp(np.negative(x, out=out), out=out)
+            np.divide(x, np.add(out, 1, out=out), out=out)
+            np.multiply(out, y, out=out)
+            return np.add(out, bias, out=out)
+
+        return step
+
+    def reference(x: Bounded, y: Bounded, bias: Bounded) -> Bounded:
+        one = ref.exact(np.array(1.0))
+        sigmoid = ref.div(one, ref.add(one, ref.exp(x.map(np.negative))))
+        return ref.add(ref.mul(ref.mul(x, sigmoid), y), bias)
+
+    return Workload(
+        name=f"swish_{rows}x{columns}",
+        what=f"x * sigmoid(x) * y + bias on {rows} x {columns}",
+        inputs=(Input("X", (rows, columns)), Input("Y", (rows, columns)), Input("bias", (columns,))),
+        shape=(rows, columns),
+        compute=compute,
+        reference=reference,
+        numpy=numpy,
+        torch=lambda torch, x, y, bias: torch.nn.functional.silu(x) * y + bias,
+        flops=6 * rows * columns,
+        limit="bytes",
+    )

@@ -1,0 +1,93 @@
+"""The loops of mm_exp_mm in C, as the expression says them, for a C compiler to make the best of.
+
+One accumulator in a local variable an element, static extents, restrict pointers, and the compiler's freest options.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from benchmarks.bounded import Array
+from benchmarks.workload import Step, Workload
+from compiler.errors import TargetError
+
+FLAGS = ("-O3", "-march=native", "-ffast-math", "-std=c11", "-shared", "-fPIC")
+
+SOURCE = """
+#include <math.h>
+
+void mm_exp_mm(const float A[restrict static M][K], const float B[restrict static K][L],
+               const float E[restrict static L][N], float T[restrict static M][L], float C[restrict static M][N]) {
+  for (int m = 0; m < M; ++m)
+    for (int l = 0; l < L; ++l) {
+      float sum = 0.0f;
+      for (int k = 0; k < K; ++k) sum += A[m][k] * B[k][l];
+      T[m][l] = sum;
+    }
+  for (int m = 0; m < M; ++m)
+    for (int l = 0; l < L; ++l) T[m][l] = expf(T[m][l]);
+  for (int m = 0; m < M; ++m)
+    for (int n = 0; n < N; ++n) {
+      float sum = 0.0f;
+      for (int l = 0; l < L; ++l) sum += T[m][l] * E[l][n];
+      C[m][n] = sum;
+    }
+}
+"""
+
+
+def find_gcc() -> str | None:
+    """The path of gcc, if there is one."""
+    return shutil.which("gcc")
+
+
+def version(gcc: str) -> str:
+    """Its version number."""
+    return _said([gcc, "-dumpfullversion"]).strip()
+
+
+def bind(gcc: str, workload: Workload, inputs: Sequence[Array], out: Array) -> Step:
+    """Compile the loops for the extents of an mm_exp_mm and bind them to arrays.
+
+    Raises TargetError for another workload, and where gcc fails.
+    """
+    if [i.name for i in workload.inputs] != ["A", "B", "E"]:
+        raise TargetError("gcc has the loops of mm_exp_mm only")
+    a, _, e = inputs
+    extents = {"M": a.shape[0], "K": a.shape[1], "L": e.shape[0], "N": e.shape[1]}
+    function = _load(gcc, extents).mm_exp_mm
+    middle = np.empty((extents["M"], extents["L"]), np.float32)
+    addresses = [array.ctypes.data_as(ctypes.c_void_p) for array in (*inputs, middle, out)]
+
+    def step() -> Array:
+        function(*addresses)
+        return out
+
+    return step
+
+
+def _load(gcc: str, extents: dict[str, int]) -> ctypes.CDLL:
+    """The compiled library; its file may go once it is mapped."""
+    with TemporaryDirectory() as folder:
+        source, library = Path(folder) / "loops.c", Path(folder) / "loops.so"
+        source.write_text(SOURCE)
+        defined = [f"-D{name}={extent}" for name, extent in extents.items()]
+        _said([gcc, *FLAGS, *defined, str(source), "-o", str(library), "-lm"])
+        return ctypes.CDLL(str(library))
+
+
+def _said(command: list[str]) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    except subprocess.CalledProcessError as error:
+        raise TargetError(f"gcc failed: {error.stderr.strip().splitlines()[0]}") from error
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise TargetError(f"gcc could not be run ({type(error).__name__})") from error
+    return done.stdout

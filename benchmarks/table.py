@@ -1,0 +1,71 @@
+"""A measurement as a table for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.markup import escape
+from rich.table import Table
+
+from benchmarks.contenders import OURS
+from benchmarks.harness import ROUNDS, Measurement
+from benchmarks.report import Row, ceiling, rows, unit
+
+WIDTH = 110
+"""Columns where no terminal says how many it has."""
+
+
+def table(measurement: Measurement, base: str = OURS) -> Table:
+    """The rows of a measurement; ratios are to the contender `base`."""
+    workload = measurement.workload
+    result = Table(title=f"{workload.name}: {escape(workload.what)}", title_justify="left", caption_justify="left")
+    result.add_column("contender", no_wrap=True)
+    for heading in ("median ms", "min", "max", unit(measurement), "% of ceiling", f"time / {base}"):
+        result.add_column(heading, justify="right")
+    found = rows(measurement, base)
+    for row in found:
+        result.add_row(row.name, *cells(row))
+    result.caption = "\n".join([*map(_who, found), *notes(measurement)])
+    return result
+
+
+def cells(row: Row) -> Sequence[str]:
+    """The figures of a row as text."""
+    if row.median is None or row.minimum is None or row.maximum is None:
+        return ("[red]wrong[/red]" if row.wrong else "-", *["-"] * 5)
+    return (
+        milliseconds(row.median),
+        milliseconds(row.minimum),
+        milliseconds(row.maximum),
+        "-" if row.rate is None else f"{row.rate / 1e9:.1f}",
+        "-" if row.percent is None else f"{row.percent:.0f}",
+        "-" if row.ratio is None else f"{row.ratio:.2f}",
+    )
+
+
+def _who(row: Row) -> str:
+    """The contender's version, how it works, and what is wrong with its result."""
+    said = f"{row.name} {row.version}".strip() + f": {row.what}"
+    return escape(f"{said}; wrong: {row.wrong}" if row.wrong else said)
+
+
+def milliseconds(seconds: float) -> str:
+    """Seconds as milliseconds with three digits."""
+    value = seconds * 1e3
+    return f"{value:.3f}" if value < 10 else f"{value:.1f}" if value < 1000 else f"{value:.0f}"
+
+
+def notes(measurement: Measurement) -> list[str]:
+    """What a reader must know beside the rows: threads, rounds, the ceiling, and who was left out."""
+    threads = measurement.settings.threads
+    said = [f"{threads} thread{'s' * (threads != 1)}, {measurement.rounds} rounds, seed {measurement.seed}"]
+    found = ceiling(measurement)
+    if found is not None:
+        low, middle, high = (found[key] / 1e9 for key in ("minimum", "median", "maximum"))
+        said.append(f"ceiling beside the samples: {middle:.0f} {unit(measurement)} ({low:.0f} to {high:.0f})")
+    if measurement.stopped is not None:
+        said.append(f"{measurement.rounds} of {measurement.plan.rounds} rounds: {measurement.stopped}")
+    elif measurement.rounds < ROUNDS:
+        said.append(f"fewer than {ROUNDS} rounds: the medians are not to be relied on")
+    said += [f"left out: {name}: {escape(reason)}" for name, reason in measurement.left_out.items()]
+    return said

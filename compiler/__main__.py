@@ -1,0 +1,57 @@
+"""`strata`, also `python -m compiler`: the command line; every error is a sentence on stderr and exit status 1."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from xdsl.utils.exceptions import ParseError, VerifyException
+
+from compiler.cli import bench, build, run
+from compiler.cli.said import sentence
+from compiler.errors import StrataError
+
+COMMANDS = {"run": run, "build": build, "bench": bench}
+INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; 0, or 1 after an error that was said, or 130 after an interruption."""
+    options = _arguments().parse_args(sys.argv[1:] if argv is None else list(argv))
+    try:
+        status: int = options.run(options)
+        sys.stdout.flush()
+    except (StrataError, ParseError, VerifyException, RecursionError) as error:
+        return _fail(sentence(error))
+    except MemoryError:
+        return _fail("there is not enough memory for this")
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        return _fail(sentence(error))
+    except KeyboardInterrupt:
+        print("strata: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    return status
+
+
+def _fail(said: str) -> int:
+    print(f"strata: error: {said}", file=sys.stderr)
+    return 1
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="strata", description="A multi-dialect tensor compiler.")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for name, command in COMMANDS.items():
+        sub = commands.add_parser(name, help=command.HELP, description=command.HELP)
+        command.add_arguments(sub)
+        sub.set_defaults(run=command.run)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

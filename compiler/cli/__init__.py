@@ -1,0 +1,8 @@
+"""The commands of `strata`, one a file: each states its arguments and runs; heavy imports wait until then.
+
+bench.py    measure workloads beside contenders
+build.py    print or write a program at a level
+run.py      build a program and try it on random inputs
+said.py     errors as sentences
+values.py   counts, seeds and scales
+"""

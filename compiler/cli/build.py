@@ -1,0 +1,73 @@
+"""`strata build FILE`: compile a program and print or write it at a level."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xdsl.utils.exceptions import VerifyException
+
+from compiler.cli.said import sentence
+from compiler.cli.values import positive
+from compiler.errors import InputError
+from compiler.opt import read
+
+if TYPE_CHECKING:
+    from compiler.targets.cpu import Kernel
+
+HELP = "compile an MLIR file and print or write it at a level"
+LEVELS = ("te", "loop", "low", "llvm", "asm")
+SUFFIXES = {".ll": "llvm", ".s": "asm"}
+POLICIES = ("strict", "contract", "fast")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """State the command's arguments."""
+    program_arguments(parser)
+    parser.add_argument("-o", "--output", help="the file to write; .ll is LLVM IR, .s is assembly")
+    parser.add_argument("--emit", choices=LEVELS, help="the level, where the output's name does not say it")
+
+
+def program_arguments(parser: argparse.ArgumentParser) -> None:
+    """State the arguments that pick a program and how it is compiled."""
+    parser.add_argument("file", help="the MLIR file, at the te, loop or low level; - is standard input")
+    parser.add_argument("--function", help="which of several functions")
+    parser.add_argument("--policy", choices=POLICIES, default="contract", help="liberties of floating point")
+    parser.add_argument("--threads", type=positive, help="threads for parallel loops")
+
+
+def compiled(options: argparse.Namespace) -> Kernel:
+    """The kernel of the program that the arguments pick. Raises InputError where it does not verify."""
+    from compiler.driver import build, parse
+
+    source = "<stdin>" if options.file == "-" else options.file
+    text = read(options.file)
+    try:
+        module = parse(text, source)
+        return build(module, threads=options.threads, policy=options.policy, name=options.function)
+    except VerifyException as error:
+        raise InputError(f"{source}: {sentence(error)}") from error
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    level = options.emit or _level(options.output)
+    text = compiled(options).text(level)
+    if options.output is None:
+        sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+        return 0
+    try:
+        Path(options.output).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{options.output} cannot be written: {error.strerror}") from error
+    return 0
+
+
+def _level(output: str | None) -> str:
+    level = SUFFIXES.get(Path(output).suffix) if output is not None else None
+    if level is None:
+        asked = "-o FILE.ll, -o FILE.s, or --emit with a level"
+        raise InputError(f"it is not said what to build: give {asked} ({', '.join(LEVELS)})")
+    return level

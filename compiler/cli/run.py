@@ -1,0 +1,108 @@
+"""`strata run FILE`: build a program, run it on random inputs, and compare it with the reference evaluator."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from secrets import randbits
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from compiler.cli.build import compiled, program_arguments
+from compiler.cli.values import positive, seed
+from compiler.errors import TargetError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from compiler.targets.cpu import Kernel
+
+    Array: TypeAlias = NDArray[Any]
+
+HELP = "build an MLIR file, run it on random inputs, compare and time it"
+TOLERANCE = {"float16": 1e-1, "float32": 1e-3, "float64": 1e-9}
+"""The largest error a result may have, relative to the largest element; integers have none."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """State the command's arguments."""
+    program_arguments(parser)
+    parser.add_argument("--seed", type=seed, help="of the random inputs; a new one each time by default")
+    parser.add_argument("--calls", type=positive, default=9, help="how many calls to time (default 9)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command; 1 where the result is wrong."""
+    import numpy as np
+
+    kernel = compiled(options)
+    chosen = randbits(32) if options.seed is None else options.seed
+    random = np.random.default_rng(chosen)
+    inputs = [draw(a.shape, a.dtype, random) for a in kernel.arguments[: _input_count(kernel)]]
+    print(f"@{kernel.name}: {_count(len(inputs), 'input')}, {_count(kernel.outputs, 'output')}, seed {chosen}")
+    right = _compare(kernel, inputs)
+    timing = kernel.time(*inputs, repeats=options.calls)
+    low, middle, high = (1e3 * t for t in (timing.minimum, timing.median, timing.maximum))
+    print(f"time: {middle:.4g} ms (median of {options.calls} calls, {low:.4g} to {high:.4g})")
+    return 0 if right else 1
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _input_count(kernel: Kernel) -> int:
+    return len(kernel.arguments) - kernel.outputs
+
+
+def draw(shape: tuple[int, ...], dtype: Any, random: np.random.Generator) -> Array:
+    """Random elements: floats in [-1, 1), truth values, integers up to 8 that are not 0, since they may divide."""
+    import numpy as np
+
+    if dtype.kind == "b":
+        return np.asarray(random.random(shape) < 0.5)
+    if dtype.kind in "iu":
+        sign = random.choice([-1, 1] if dtype.kind == "i" else [1], shape)
+        return np.asarray(sign * random.integers(1, 8, shape, endpoint=True), dtype)
+    return np.asarray(random.uniform(-1.0, 1.0, shape), dtype)
+
+
+def _compare(kernel: Kernel, inputs: Sequence[Array]) -> bool:
+    """Print the error of each result against the evaluator in float64, where the program came from te."""
+    try:
+        text = kernel.text("te")
+    except TargetError:
+        print("error: not compared, since the file is below the te level")
+        return True
+    import numpy as np
+
+    from compiler.driver import parse
+    from compiler.interpret.te import evaluate
+
+    expected = evaluate(parse(text), inputs, np.float64, kernel.name)
+    results = kernel(*inputs)
+    found = [results] if kernel.outputs == 1 else list(results)
+    verdicts = [_judge(i, *pair) for i, pair in enumerate(zip(found, expected, strict=True))]
+    return all(verdicts)
+
+
+def _judge(position: int, found: Array, expected: Array) -> bool:
+    error, largest = difference(found, expected)
+    allowed = TOLERANCE.get(str(found.dtype), 0.0)
+    right = error <= allowed * largest
+    verdict = "" if right else ": wrong"
+    print(f"error: {error:.3g} at most in output {position} (elements up to {largest:.3g}){verdict}")
+    return right
+
+
+def difference(found: Array, expected: Array) -> tuple[float, float]:
+    """The largest difference, and the largest finite magnitude expected; equal infinities and NaN do not differ."""
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        target = expected.astype(found.dtype)
+        same = (found == target) | ((found != found) & (target != target))
+        gaps = np.where(same, 0.0, np.abs(found.astype(np.float64) - expected.astype(np.float64)))
+    sizes = np.abs(expected[np.isfinite(expected)].astype(np.float64))
+    error = float(gaps.max(initial=0.0))
+    return (error if error == error else float("inf")), float(sizes.max(initial=0.0))

@@ -1,0 +1,119 @@
+"""Addresses of elements: linear forms, whose varying part is shared and whose constant part is added last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd, prod
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from compiler.affine import linear as lin
+from compiler.affine.linear import Linear, Range
+from compiler.errors import LoweringError
+from compiler.lowering.low_to_llvm.function import FunctionEmitter
+from compiler.lowering.low_to_llvm.types import buffer_type, byte_size, strides
+
+
+@dataclass(frozen=True)
+class Place:
+    """An address, and how many bytes it is surely a multiple of."""
+
+    pointer: str
+    alignment: int
+
+
+def place(f: FunctionEmitter, op: Operation, buffer: SSAValue, indices: Sequence[SSAValue]) -> Place:
+    """Where an op accesses a buffer; its `alignment` attribute, if any, is taken at its word."""
+    type = buffer_type(buffer.type)
+    size = byte_size(type.element_type)
+    form = lin.constant(0)
+    for index, stride in zip(indices, strides(type.get_shape()), strict=True):
+        form = form + f.forms.of(index).scaled(stride)
+    pointer = _address(f, buffer, form, prod(type.get_shape()), size)
+    factors = [factor * size for factor in divisors(f, form)]
+    return Place(pointer, max(_stated(op), gcd(_base(f, buffer), form.constant * size, *factors)))
+
+
+def _stated(op: Operation) -> int:
+    attribute = op.properties.get("alignment", op.attributes.get("alignment"))
+    return attribute.value.data if isinstance(attribute, IntegerAttr) else 1
+
+
+def _base(f: FunctionEmitter, buffer: SSAValue) -> int:
+    if buffer not in f.alignments:
+        raise LoweringError("a buffer that is carried, chosen or passed on has no form in LLVM IR")
+    return f.alignments[buffer]
+
+
+def _address(f: FunctionEmitter, buffer: SSAValue, form: Linear, length: int, size: int) -> str:
+    """The varying part alone may leave the buffer, until the constant is added: then it is not inbounds."""
+    varying = Linear(form.terms, 0)
+    flag = "inbounds" if _stays(f, varying, length) else "nusw"
+    pointer = f.use(buffer)
+    if varying.terms:
+        step = f"getelementptr {flag} [{size} x i8], ptr {pointer}, i64 {offset(f, varying)}"
+        pointer = f.once((buffer, varying, size), step)
+    if form.constant:
+        step = f"getelementptr {flag} [{size} x i8], ptr {pointer}, i64 {form.constant}"
+        pointer = f.once((buffer, form, size), step)
+    return pointer
+
+
+def divisors(f: FunctionEmitter, form: Linear) -> list[int]:
+    """What each varying term of a form is surely a multiple of: its factor, times the step of a loop's index."""
+    roots = list(f.forms.numbers)
+    found = []
+    for atom, factor in form.terms:
+        assert isinstance(atom, int)
+        loop = _loop(roots[atom])
+        start, step = (f.forms.of(loop.lb), f.forms.of(loop.step)) if loop else (lin.constant(1), lin.constant(1))
+        known = start.is_constant and step.is_constant
+        found.append(factor * (gcd(start.constant, step.constant) if known else 1))
+    return found
+
+
+def offset(f: FunctionEmitter, form: Linear) -> str:
+    """The value of a form's varying part."""
+    roots = list(f.forms.numbers)
+    total = ""
+    for atom, factor in form.terms:
+        assert isinstance(atom, int)
+        term = f.use(roots[atom])
+        if factor != 1:
+            term = f.once((term, factor), f"mul nsw i64 {term}, {factor}")
+        total = f.once((total, term), f"add nsw i64 {total}, {term}") if total else term
+    return total
+
+
+def _stays(f: FunctionEmitter, form: Linear, length: int) -> bool:
+    """Whether a form is surely within a buffer's elements, by the ranges of the loops."""
+    roots = list(f.forms.numbers)
+    ranges: dict[int, Range] = {}
+    for atom, _ in form.terms:
+        assert isinstance(atom, int)
+        found = _range(f, roots[atom])
+        if found is None:
+            return False
+        ranges[atom] = found
+    low, high = lin.bounds(form, ranges)
+    return low >= 0 and high <= length
+
+
+def _range(f: FunctionEmitter, value: SSAValue) -> Range | None:
+    """The values that a loop's index takes, where its bounds are constants."""
+    loop = _loop(value)
+    if loop is None:
+        return None
+    low, high = f.forms.of(loop.lb), f.forms.of(loop.ub)
+    if not low.is_constant or not high.is_constant:
+        return None
+    return low.constant, max(low.constant, high.constant - 1)
+
+
+def _loop(value: SSAValue) -> scf.ForOp | None:
+    """The loop whose index a value is."""
+    loop = value.block.parent_op() if isinstance(value, BlockArgument) else None
+    return loop if isinstance(loop, scf.ForOp) and loop.body.block.args[0] is value else None

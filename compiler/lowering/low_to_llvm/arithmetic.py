@@ -1,0 +1,198 @@
+"""arith in LLVM IR, on scalars and vectors alike."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from compiler.dialects import vector_arith
+from compiler.lowering.low_to_llvm.function import Emit, FunctionEmitter, Handlers
+from compiler.lowering.low_to_llvm.literals import fast_flags, number, wrap_flags
+from compiler.lowering.low_to_llvm.types import llvm_type, shaped, suffix, width
+
+
+def _float_binary(instruction: str) -> Emit:
+    def emit(f: FunctionEmitter, op: Operation) -> None:
+        lhs, rhs = op.operands
+        f.set(op.results[0], f"{instruction} {fast_flags(op)}{f.typed(lhs)}, {f.use(rhs)}")
+
+    return emit
+
+
+def _wrapping(instruction: str) -> Emit:
+    def emit(f: FunctionEmitter, op: Operation) -> None:
+        lhs, rhs = op.operands
+        f.set(op.results[0], f"{instruction} {wrap_flags(op)}{f.typed(lhs)}, {f.use(rhs)}")
+
+    return emit
+
+
+def _bitwise(instruction: str) -> Emit:
+    def emit(f: FunctionEmitter, op: Operation) -> None:
+        lhs, rhs = op.operands
+        f.set(op.results[0], f"{instruction} {f.typed(lhs)}, {f.use(rhs)}")
+
+    return emit
+
+
+def intrinsic(name: str, tail: str = "") -> Emit:
+    """A call of `llvm.NAME` on the operands and, as `tail`, an immediate i1."""
+
+    def emit(f: FunctionEmitter, op: Operation) -> None:
+        type = op.results[0].type
+        full = f"llvm.{name}.{suffix(type)}"
+        f.declare(llvm_type(type), full, [llvm_type(v.type) for v in op.operands] + ["i1"] * bool(tail))
+        arguments = ", ".join([*map(f.typed, op.operands), *([f"i1 {tail}"] if tail else [])])
+        f.set(op.results[0], f"call {fast_flags(op)}{llvm_type(type)} @{full}({arguments})")
+
+    return emit
+
+
+def _cast(instruction: str) -> Emit:
+    def emit(f: FunctionEmitter, op: Operation) -> None:
+        f.set(op.results[0], f"{instruction} {f.typed(op.operands[0])} to {llvm_type(op.results[0].type)}")
+
+    return emit
+
+
+def _index_cast(f: FunctionEmitter, op: arith.IndexCastOp) -> None:
+    before, after = width(op.input.type), width(op.result.type)
+    if before == after:
+        f.names[op.result] = f.use(op.input)
+    else:
+        _cast("sext" if before < after else "trunc")(f, op)
+
+
+def _cmpi(f: FunctionEmitter, op: arith.CmpiOp | vector_arith.CmpiOp) -> None:
+    predicate = vector_arith.CMPI[op.predicate.value.data]
+    f.set(op.result, f"icmp {predicate} {f.typed(op.lhs)}, {f.use(op.rhs)}")
+
+
+def _cmpf(f: FunctionEmitter, op: arith.CmpfOp | vector_arith.CmpfOp) -> None:
+    predicate = vector_arith.CMPF[op.predicate.value.data]
+    f.set(op.result, f"fcmp {fast_flags(op)}{predicate} {f.typed(op.lhs)}, {f.use(op.rhs)}")
+
+
+def _select(f: FunctionEmitter, op: Operation) -> None:
+    f.set(op.results[0], f"select {', '.join(map(f.typed, op.operands))}")
+
+
+def _negate(f: FunctionEmitter, op: arith.NegfOp) -> None:
+    f.set(op.result, f"fneg {fast_flags(op)}{f.typed(op.operand)}")
+
+
+def _division(instruction: str) -> Emit:
+    def emit(f: FunctionEmitter, op: Operation) -> None:
+        lhs, rhs = op.operands
+        divisor = _divisor(f, lhs, rhs, signed=instruction.startswith("s"))
+        result = f.temporary(f"{instruction} {f.typed(lhs)}, {divisor}")
+        f.names[op.results[0]] = _unless_zero(f, rhs, result)
+
+    return emit
+
+
+def _rounded(instruction: str, up: bool) -> Emit:
+    """The quotient rounded down (up): one less (more) where a rest remains and the signs differ (agree)."""
+
+    def emit(f: FunctionEmitter, op: Operation) -> None:
+        lhs, rhs = op.operands
+        signed, type, truth = instruction == "sdiv", llvm_type(lhs.type), shaped(lhs.type, "i1")
+        divisor, zero, one = _divisor(f, lhs, rhs, signed), number(0, lhs.type), number(1, lhs.type)
+        quotient = f.temporary(f"{instruction} {f.typed(lhs)}, {divisor}")
+        rest = f.temporary(f"{'srem' if signed else 'urem'} {f.typed(lhs)}, {divisor}")
+        adjust = f.temporary(f"icmp ne {type} {rest}, {zero}")
+        if signed:
+            signs = f.temporary(f"xor {f.typed(lhs)}, {divisor}")
+            moves = f.temporary(f"icmp {'sge' if up else 'slt'} {type} {signs}, {zero}")
+            adjust = f.temporary(f"and {truth} {adjust}, {moves}")
+        moved = f.temporary(f"{'add' if up else 'sub'} {type} {quotient}, {one}")
+        result = f.temporary(f"select {truth} {adjust}, {type} {moved}, {type} {quotient}")
+        f.names[op.results[0]] = _unless_zero(f, rhs, result)
+
+    return emit
+
+
+def _divisor(f: FunctionEmitter, lhs: SSAValue, rhs: SSAValue, signed: bool) -> str:
+    """The divisor, or 1 where the processor would trap: at zero, and at the least integer divided by -1."""
+    if _harmless(rhs):
+        return f.use(rhs)
+    type, truth, one = llvm_type(rhs.type), shaped(rhs.type, "i1"), number(1, rhs.type)
+    traps = _is(f, rhs, 0)
+    if signed:
+        least = _is(f, lhs, -(1 << width(lhs.type) - 1))
+        over = f.temporary(f"and {truth} {least}, {_is(f, rhs, -1)}")
+        traps = f.temporary(f"or {truth} {traps}, {over}")
+    return f.temporary(f"select {truth} {traps}, {type} {one}, {f.typed(rhs)}")
+
+
+def _unless_zero(f: FunctionEmitter, rhs: SSAValue, result: str) -> str:
+    if _harmless(rhs):
+        return result
+    type, zero = llvm_type(rhs.type), number(0, rhs.type)
+    return f.temporary(f"select {shaped(rhs.type, 'i1')} {_is(f, rhs, 0)}, {type} {zero}, {type} {result}")
+
+
+def _is(f: FunctionEmitter, value: SSAValue, what: int) -> str:
+    return f.temporary(f"icmp eq {f.typed(value)}, {number(what, value.type)}")
+
+
+def _harmless(divisor: SSAValue) -> bool:
+    """Whether a divisor is a constant without 0 and -1."""
+    attribute: Attribute | None = divisor.owner.value if isinstance(divisor.owner, arith.ConstantOp) else None
+    match attribute:
+        case IntegerAttr():
+            return attribute.value.data not in (0, -1) and width(attribute.type) > 1
+        case DenseIntOrFPElementsAttr():
+            return not {0, -1} & set(attribute.get_values())
+    return False
+
+
+ARITHMETIC: Handlers = {
+    arith.AddfOp: _float_binary("fadd"),
+    arith.SubfOp: _float_binary("fsub"),
+    arith.MulfOp: _float_binary("fmul"),
+    arith.DivfOp: _float_binary("fdiv"),
+    arith.NegfOp: _negate,
+    arith.AddiOp: _wrapping("add"),
+    arith.SubiOp: _wrapping("sub"),
+    arith.MuliOp: _wrapping("mul"),
+    arith.DivSIOp: _division("sdiv"),
+    arith.DivUIOp: _division("udiv"),
+    arith.RemSIOp: _division("srem"),
+    arith.RemUIOp: _division("urem"),
+    arith.FloorDivSIOp: _rounded("sdiv", up=False),
+    arith.CeilDivSIOp: _rounded("sdiv", up=True),
+    arith.CeilDivUIOp: _rounded("udiv", up=True),
+    arith.AndIOp: _bitwise("and"),
+    arith.OrIOp: _bitwise("or"),
+    arith.XOrIOp: _bitwise("xor"),
+    arith.ShLIOp: _bitwise("shl"),
+    arith.ShRSIOp: _bitwise("ashr"),
+    arith.ShRUIOp: _bitwise("lshr"),
+    arith.MaxSIOp: intrinsic("smax"),
+    arith.MinSIOp: intrinsic("smin"),
+    arith.MaxUIOp: intrinsic("umax"),
+    arith.MinUIOp: intrinsic("umin"),
+    arith.MaximumfOp: intrinsic("maximum"),
+    arith.MinimumfOp: intrinsic("minimum"),
+    arith.MaxnumfOp: intrinsic("maxnum"),
+    arith.MinnumfOp: intrinsic("minnum"),
+    arith.SIToFPOp: _cast("sitofp"),
+    arith.UIToFPOp: _cast("uitofp"),
+    arith.FPToSIOp: _cast("fptosi"),
+    arith.FPToUIOp: _cast("fptoui"),
+    arith.ExtFOp: _cast("fpext"),
+    arith.TruncFOp: _cast("fptrunc"),
+    arith.ExtSIOp: _cast("sext"),
+    arith.ExtUIOp: _cast("zext"),
+    arith.TruncIOp: _cast("trunc"),
+    arith.BitcastOp: _cast("bitcast"),
+    arith.IndexCastOp: _index_cast,
+    arith.CmpiOp: _cmpi,
+    arith.CmpfOp: _cmpf,
+    arith.SelectOp: _select,
+    vector_arith.CmpiOp: _cmpi,
+    vector_arith.CmpfOp: _cmpf,
+    vector_arith.SelectOp: _select,
+}

@@ -1,0 +1,107 @@
+"""func and scf: blocks, branches and phis. A loop tests in its header; LLVM rotates it."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith, func, scf
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import Block, Operation, Region
+
+from compiler.errors import LoweringError
+from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
+from compiler.lowering.low_to_llvm.literals import literal
+from compiler.lowering.low_to_llvm.types import llvm_type
+
+
+def _constant(f: FunctionEmitter, op: arith.ConstantOp) -> None:
+    f.names[op.result] = literal(op.value)
+
+
+def _return(f: FunctionEmitter, op: func.ReturnOp) -> None:
+    if op.arguments:
+        raise LoweringError(f"@{f.function.sym_name.data} returns values; results are written to its last arguments")
+    f.line("ret void")
+
+
+def _yield(f: FunctionEmitter, op: scf.YieldOp) -> None:
+    """The op around it reads the yielded values."""
+
+
+def _yielded(f: FunctionEmitter, block: Block) -> list[str]:
+    last = block.last_op
+    return [f.use(value) for value in last.operands] if isinstance(last, scf.YieldOp) else []
+
+
+def _no_buffers(op: Operation) -> None:
+    if any(isinstance(result.type, MemRefType) for result in op.results):
+        raise LoweringError(f"'{op.name}' carries a buffer, which has no form in LLVM IR")
+
+
+def _for(f: FunctionEmitter, op: scf.ForOp) -> None:
+    _no_buffers(op)
+    head, body, done = f.fresh("head"), f.fresh("body"), f.fresh("done")
+    before = f.label
+    iv, *carried = op.body.block.args
+    for argument in op.body.block.args:
+        f.names[argument] = f"%{f.fresh('i' if argument is iv else 'c')}"
+    f.line(f"br label %{head}")
+    f.start(head)
+    phis = len(f.lines)
+    test = f.temporary(f"icmp slt {f.typed(iv)}, {f.use(op.ub)}")
+    f.line(f"br i1 {test}, label %{body}, label %{done}")
+    f.start(body)
+    with f.scope():
+        f.block(op.body.block)
+    following = [
+        f.temporary(f"add {_wraps(f, op)} {f.typed(iv)}, {f.use(op.step)}"),
+        *_yielded(f, op.body.block),
+    ]
+    f.line(f"br label %{head}")
+    starts = [f.use(value) for value in (op.lb, *op.iter_args)]
+    f.lines[phis:phis] = [
+        f"  {f.use(value)} = phi {llvm_type(value.type)} [ {start}, %{before} ], [ {end}, %{f.label} ]"
+        for value, start, end in zip((iv, *carried), starts, following, strict=True)
+    ]
+    f.start(done)
+    for result, argument in zip(op.results, carried, strict=True):
+        f.names[result] = f.use(argument)
+
+
+def _wraps(f: FunctionEmitter, op: scf.ForOp) -> str:
+    start = f.forms.of(op.lb)
+    return "nuw nsw" if start.is_constant and start.constant >= 0 else "nsw"
+
+
+def _if(f: FunctionEmitter, op: scf.IfOp) -> None:
+    _no_buffers(op)
+    done = f.fresh("endif")
+    arms = [(f.fresh(stem), region.block) for stem, region in _regions(op)]
+    other = arms[1][0] if len(arms) == 2 else done
+    f.line(f"br i1 {f.use(op.cond)}, label %{arms[0][0]}, label %{other}")
+    ends = [_arm(f, label, block, done) for label, block in arms]
+    f.start(done)
+    for number, result in enumerate(op.results):
+        incoming = ", ".join(f"[ {values[number]}, %{label} ]" for label, values in ends)
+        f.set(result, f"phi {llvm_type(result.type)} {incoming}")
+
+
+def _regions(op: scf.IfOp) -> list[tuple[str, Region]]:
+    both = (("then", op.true_region), ("else", op.false_region))
+    return [(stem, region) for stem, region in both if region.blocks]
+
+
+def _arm(f: FunctionEmitter, label: str, block: Block, done: str) -> tuple[str, list[str]]:
+    """One side of a branch; the label that it ends at, and its values there."""
+    f.start(label)
+    with f.scope():
+        f.block(block)
+    f.line(f"br label %{done}")
+    return f.label, _yielded(f, block)
+
+
+CONTROL: Handlers = {
+    arith.ConstantOp: _constant,
+    func.ReturnOp: _return,
+    scf.YieldOp: _yield,
+    scf.ForOp: _for,
+    scf.IfOp: _if,
+}

@@ -1,0 +1,82 @@
+"""Constants, fast-math and overflow flags as LLVM spells them."""
+
+from __future__ import annotations
+
+import struct
+
+from xdsl.dialects.arith import FastMathFlagsAttr, IntegerOverflowAttr
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    DenseIntOrFPElementsAttr,
+    Float16Type,
+    Float32Type,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    VectorType,
+)
+from xdsl.ir import Attribute, Operation
+
+from compiler.errors import LoweringError
+from compiler.lowering.low_to_llvm.types import FLOATS, element, lanes, llvm_type
+
+
+def literal(attribute: Attribute) -> str:
+    """A constant as an operand."""
+    match attribute:
+        case FloatAttr() | IntegerAttr():
+            return number(attribute.value.data, attribute.type)
+        case DenseIntOrFPElementsAttr() if isinstance(attribute.type, VectorType):
+            values = attribute.get_values()
+            if attribute.is_splat():
+                return number(values[0], attribute.type)
+            inner = attribute.type.element_type
+            return f"<{', '.join(f'{llvm_type(inner)} {number(v, inner)}' for v in values)}>"
+    raise LoweringError(f"the constant {attribute} has no native form")
+
+
+def number(value: float, type: Attribute) -> str:
+    """A number as an operand of a scalar type, or the same in each lane of a vector type."""
+    inner = element(type)
+    text = _float(float(value), inner) if inner.__class__ in FLOATS else _integer(int(value), inner)
+    if isinstance(type, VectorType):
+        lanes(type)
+        return f"splat ({llvm_type(inner)} {text})"
+    return text
+
+
+def _integer(value: int, type: Attribute) -> str:
+    if isinstance(type, IntegerType) and type.width.data == 1:
+        return "true" if value else "false"
+    bits = type.width.data if isinstance(type, IntegerType) else 64
+    return str((value + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1))
+
+
+def _float(value: float, type: Attribute) -> str:
+    match type:
+        case Float16Type():
+            return f"0xH{struct.pack('>e', value).hex().upper()}"
+        case BFloat16Type():
+            return f"0xR{struct.pack('>f', value)[:2].hex().upper()}"
+        case Float32Type():
+            value = struct.unpack("f", struct.pack("f", value))[0]
+    return f"0x{struct.pack('>d', value).hex().upper()}"
+
+
+def fast_flags(op: Operation) -> str:
+    """The fast-math flags of an op as LLVM writes them, with a space after."""
+    flags = op.properties.get("fastmath")
+    if not isinstance(flags, FastMathFlagsAttr) or not flags.data:
+        return ""
+    names = sorted(flag.value for flag in flags.data)
+    return "fast " if len(names) == 7 else " ".join(names) + " "
+
+
+def wrap_flags(op: Operation) -> str:
+    """What is known of an integer op's overflow: index arithmetic never wraps, others as they say."""
+    flags = op.properties.get("overflowFlags")
+    names = {flag.value for flag in flags.data} if isinstance(flags, IntegerOverflowAttr) else set()
+    if isinstance(element(op.results[0].type), IndexType):
+        names.add("nsw")
+    return "".join(f"{name} " for name in sorted(names))

@@ -1,0 +1,152 @@
+"""math in LLVM IR: intrinsics, which LLVM turns into instructions or calls of libm, else calls of libm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects import math
+from xdsl.dialects.builtin import VectorType
+from xdsl.ir import Operation, SSAValue
+
+from compiler.errors import LoweringError
+from compiler.lowering.low_to_llvm.arithmetic import intrinsic
+from compiler.lowering.low_to_llvm.function import PURE, Emit, FunctionEmitter, Handlers
+from compiler.lowering.low_to_llvm.literals import fast_flags, number
+from compiler.lowering.low_to_llvm.types import element, is_truth, lanes, llvm_type, shaped, suffix
+
+_HALVES = ("half", "bfloat")
+
+
+def _by_lane(f: FunctionEmitter, op: Operation, one: Callable[[Sequence[str]], str]) -> None:
+    """Name the op's result as that of a scalar function, applied to each lane."""
+    type = op.results[0].type
+    if not isinstance(type, VectorType):
+        f.names[op.results[0]] = one([f.use(v) for v in op.operands])
+        return
+    whole = "poison"
+    for lane in range(lanes(type)):
+        value = one([f.temporary(f"extractelement {f.typed(v)}, i64 {lane}") for v in op.operands])
+        inner = llvm_type(type.element_type)
+        whole = f.temporary(f"insertelement {llvm_type(type)} {whole}, {inner} {value}, i64 {lane}")
+    f.names[op.results[0]] = whole
+
+
+def _library(name: str) -> Emit:
+    """A call of the C library's function for double, or of its `f` variant for what is narrower."""
+
+    def emit(f: FunctionEmitter, op: Operation) -> None:
+        own = llvm_type(element(op.results[0].type))
+        type = "float" if own in _HALVES else own
+        full = name + ("f" if type == "float" else "")
+        f.declare(type, full, [type] * len(op.operands), PURE)
+
+        def one(values: Sequence[str]) -> str:
+            if own != type:
+                values = [f.temporary(f"fpext {own} {value} to {type}") for value in values]
+            result = f.temporary(f"call {type} @{full}({', '.join(f'{type} {value}' for value in values)})")
+            return result if own == type else f.temporary(f"fptrunc {type} {result} to {own}")
+
+        _by_lane(f, op, one)
+
+    return emit
+
+
+def _reciprocal_root(f: FunctionEmitter, op: math.RsqrtOp) -> None:
+    type = op.result.type
+    root = f.temporary(f.call(type, f"llvm.sqrt.{suffix(type)}", [op.operand], fast_flags(op)))
+    f.set(op.result, f"fdiv {fast_flags(op)}{llvm_type(type)} {number(1, type)}, {root}")
+
+
+def _float_power(f: FunctionEmitter, op: math.FPowIOp) -> None:
+    """An integer exponent, exact in double."""
+    type, wide = op.result.type, shaped(op.result.type, "double")
+    name = "llvm.pow." + (f"v{lanes(type)}f64" if isinstance(type, VectorType) else "f64")
+    f.declare(wide, name, [wide, wide])
+    base = _widened(f, op.lhs, wide)
+    exponent = f.temporary(f"sitofp {f.typed(op.rhs)} to {wide}")
+    power = f.temporary(f"call {fast_flags(op)}{wide} @{name}({wide} {base}, {wide} {exponent})")
+    same = llvm_type(type) == wide
+    f.names[op.result] = power if same else f.temporary(f"fptrunc {wide} {power} to {llvm_type(type)}")
+
+
+def _widened(f: FunctionEmitter, value: SSAValue, wide: str) -> str:
+    return f.use(value) if llvm_type(value.type) == wide else f.temporary(f"fpext {f.typed(value)} to {wide}")
+
+
+def _integer_power(f: FunctionEmitter, op: math.IPowIOp) -> None:
+    """By repeated squaring, in a function beside; a negative exponent gives 1/x as an integer."""
+    inner = llvm_type(element(op.result.type))
+    if is_truth(op.result.type):
+        raise LoweringError("'math.ipowi' has no form in LLVM IR for truth values")
+    f.externals.add(_POWER.replace("TYPE", inner))
+    _by_lane(f, op, lambda v: f.temporary(f"call {inner} @ipow.{inner}({inner} {v[0]}, {inner} {v[1]})"))
+
+
+_POWER = """\
+define internal TYPE @ipow.TYPE(TYPE %x, TYPE %n) #0 {
+  %negative = icmp slt TYPE %n, 0
+  %positive = sub TYPE 0, %n
+  %count = select i1 %negative, TYPE %positive, TYPE %n
+  %unit = add TYPE %x, 1
+  %small = icmp ule TYPE %unit, 2
+  %own = select i1 %small, TYPE %x, TYPE 0
+  %base = select i1 %negative, TYPE %own, TYPE %x
+  br label %head
+head:
+  %left = phi TYPE [ %count, %0 ], [ %rest, %body ]
+  %square = phi TYPE [ %base, %0 ], [ %squared, %body ]
+  %power = phi TYPE [ 1, %0 ], [ %next, %body ]
+  %more = icmp ne TYPE %left, 0
+  br i1 %more, label %body, label %done
+body:
+  %odd = trunc TYPE %left to i1
+  %times = mul TYPE %power, %square
+  %next = select i1 %odd, TYPE %times, TYPE %power
+  %squared = mul TYPE %square, %square
+  %rest = lshr TYPE %left, 1
+  br label %head
+done:
+  ret TYPE %power
+}"""
+
+MATHEMATICS: Handlers = {
+    math.AbsFOp: intrinsic("fabs"),
+    math.AbsIOp: intrinsic("abs", "false"),
+    math.CeilOp: intrinsic("ceil"),
+    math.CopySignOp: intrinsic("copysign"),
+    math.CountLeadingZerosOp: intrinsic("ctlz", "false"),
+    math.CountTrailingZerosOp: intrinsic("cttz", "false"),
+    math.CtPopOp: intrinsic("ctpop"),
+    math.ExpOp: intrinsic("exp"),
+    math.Exp2Op: intrinsic("exp2"),
+    math.FloorOp: intrinsic("floor"),
+    math.FmaOp: intrinsic("fma"),
+    math.LogOp: intrinsic("log"),
+    math.Log2Op: intrinsic("log2"),
+    math.Log10Op: intrinsic("log10"),
+    math.PowFOp: intrinsic("pow"),
+    math.RoundOp: intrinsic("round"),
+    math.RoundEvenOp: intrinsic("roundeven"),
+    math.SqrtOp: intrinsic("sqrt"),
+    math.TruncOp: intrinsic("trunc"),
+    math.SinOp: intrinsic("sin"),
+    math.CosOp: intrinsic("cos"),
+    math.TanOp: intrinsic("tan"),
+    math.AsinOp: intrinsic("asin"),
+    math.AcosOp: intrinsic("acos"),
+    math.AtanOp: intrinsic("atan"),
+    math.Atan2Op: intrinsic("atan2"),
+    math.SinhOp: intrinsic("sinh"),
+    math.CoshOp: intrinsic("cosh"),
+    math.TanhOp: intrinsic("tanh"),
+    math.AsinhOp: _library("asinh"),
+    math.AcoshOp: _library("acosh"),
+    math.AtanhOp: _library("atanh"),
+    math.CbrtOp: _library("cbrt"),
+    math.ErfOp: _library("erf"),
+    math.ExpM1Op: _library("expm1"),
+    math.Log1pOp: _library("log1p"),
+    math.FPowIOp: _float_power,
+    math.IPowIOp: _integer_power,
+    math.RsqrtOp: _reciprocal_root,
+}

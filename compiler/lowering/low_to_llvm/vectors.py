@@ -1,0 +1,168 @@
+"""vector in LLVM IR, one-dimensional."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith, vector
+from xdsl.dialects.builtin import DenseArrayBase, VectorType
+from xdsl.ir import Attribute
+
+from compiler.errors import LoweringError
+from compiler.lowering.low_to_llvm.address import place
+from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
+from compiler.lowering.low_to_llvm.literals import fast_flags, literal, number
+from compiler.lowering.low_to_llvm.memory import from_memory, load, store, to_memory
+from compiler.lowering.low_to_llvm.types import is_float, is_truth, lanes, llvm_type, memory_type, suffix
+
+_DYNAMIC = -(1 << 63)
+
+
+def _load(f: FunctionEmitter, op: vector.LoadOp) -> None:
+    load(f, op, op.base, op.indices)
+
+
+def _store(f: FunctionEmitter, op: vector.StoreOp) -> None:
+    store(f, op, op.vector, op.base, op.indices)
+
+
+def _masked_load(f: FunctionEmitter, op: vector.MaskedLoadOp) -> None:
+    type, at = memory_type(op.result.type), place(f, op, op.base, op.indices)
+    name = f"llvm.masked.load.{_memory_suffix(op.result.type)}.p0"
+    f.declare(type, name, ["ptr", llvm_type(op.mask.type), type])
+    otherwise = to_memory(f, op.pass_thru)
+    pointer = f"ptr align {at.alignment} {at.pointer}"
+    f.set(op.result, f"call {type} @{name}({pointer}, {f.typed(op.mask)}, {type} {otherwise})")
+    from_memory(f, op.result)
+
+
+def _masked_store(f: FunctionEmitter, op: vector.MaskedStoreOp) -> None:
+    value = op.value_to_store
+    type, at = memory_type(value.type), place(f, op, op.base, op.indices)
+    name = f"llvm.masked.store.{_memory_suffix(value.type)}.p0"
+    f.declare("void", name, [type, "ptr", llvm_type(op.mask.type)])
+    pointer = f"ptr align {at.alignment} {at.pointer}"
+    f.line(f"call void @{name}({type} {to_memory(f, value)}, {pointer}, {f.typed(op.mask)})")
+
+
+def _memory_suffix(type: Attribute) -> str:
+    return f"v{lanes(type)}i8" if is_truth(type) else suffix(type)
+
+
+def _splat(f: FunctionEmitter, value: str, scalar: str, count: int) -> str:
+    type = f"<{count} x {scalar}>"
+    first = f.temporary(f"insertelement {type} poison, {scalar} {value}, i64 0")
+    return f.temporary(f"shufflevector {type} {first}, {type} poison, <{count} x i32> zeroinitializer")
+
+
+def _broadcast(f: FunctionEmitter, op: vector.BroadcastOp) -> None:
+    source, count = op.source, lanes(op.vector.type)
+    value, type = f.use(source), source.type
+    if isinstance(type, VectorType):
+        if lanes(type) != 1:
+            raise LoweringError(f"vector.broadcast of {type} to {op.vector.type} has no form in LLVM IR")
+        value, type = f.temporary(f"extractelement {f.typed(source)}, i64 0"), type.element_type
+    if isinstance(source.owner, arith.ConstantOp) and source.type == type:
+        f.names[op.vector] = f"splat ({llvm_type(type)} {literal(source.owner.value)})"
+    else:
+        f.names[op.vector] = _splat(f, value, llvm_type(type), count)
+
+
+def _position(f: FunctionEmitter, op: vector.ExtractOp | vector.InsertOp) -> str:
+    positions = op.static_position.get_values()
+    if len(positions) != 1:
+        raise LoweringError(f"'{op.name}' takes one position, not {len(positions)}")
+    return f.use(op.dynamic_position[0]) if positions[0] == _DYNAMIC else str(positions[0])
+
+
+def _extract(f: FunctionEmitter, op: vector.ExtractOp) -> None:
+    f.set(op.result, f"extractelement {f.typed(op.vector)}, i64 {_position(f, op)}")
+
+
+def _insert(f: FunctionEmitter, op: vector.InsertOp) -> None:
+    f.set(op.result, f"insertelement {f.typed(op.dest)}, {f.typed(op.source)}, i64 {_position(f, op)}")
+
+
+def _create_mask(f: FunctionEmitter, op: vector.CreateMaskOp) -> None:
+    count = lanes(op.mask_vector.type)
+    size = _splat(f, f.use(op.mask_dim_sizes[0]), "i64", count)
+    numbers = ", ".join(f"i64 {lane}" for lane in range(count))
+    f.set(op.mask_vector, f"icmp slt <{count} x i64> <{numbers}>, {size}")
+
+
+def _fma(f: FunctionEmitter, op: vector.FMAOp) -> None:
+    f.set(op.res, f.call(op.res.type, f"llvm.fma.{suffix(op.res.type)}", op.operands))
+
+
+def _shuffle(f: FunctionEmitter, op: vector.ShuffleOp) -> None:
+    assert isinstance(op.mask, DenseArrayBase)
+    picks = [f"i32 {'poison' if pick < 0 else pick}" for pick in op.mask.get_values()]
+    f.set(
+        op.result,
+        f"shufflevector {f.typed(op.v1)}, {f.typed(op.v2)}, <{len(picks)} x i32> <{', '.join(picks)}>",
+    )
+
+
+def _bitcast(f: FunctionEmitter, op: vector.BitcastOp) -> None:
+    f.set(op.result, f"bitcast {f.typed(op.source)} to {llvm_type(op.result.type)}")
+
+
+_FLOAT_STARTS = {"add": -0.0, "mul": 1.0}  # neutral; -0.0 + -0.0 is -0.0
+
+_REDUCTIONS = {
+    "add": ("add", "add"),
+    "mul": ("mul", "mul"),
+    "and": ("and", "and"),
+    "or": ("or", "or"),
+    "xor": ("xor", "xor"),
+    "maxsi": ("smax", "llvm.smax"),
+    "minsi": ("smin", "llvm.smin"),
+    "maxui": ("umax", "llvm.umax"),
+    "minui": ("umin", "llvm.umin"),
+    "maximumf": ("fmaximum", "llvm.maximum"),
+    "minimumf": ("fminimum", "llvm.minimum"),
+    "maxnumf": ("fmax", "llvm.maxnum"),
+    "minnumf": ("fmin", "llvm.minnum"),
+}
+"""Kind -> the name of LLVM's reduction, and what joins its result with an accumulator."""
+
+
+def _reduction(f: FunctionEmitter, op: vector.ReductionOp) -> None:
+    kind = op.kind.data.value
+    if is_float(op.dest.type) and kind in _FLOAT_STARTS:
+        _ordered(f, op, kind)
+        return
+    name, join = _REDUCTIONS[kind]
+    flags = fast_flags(op) if is_float(op.dest.type) else ""
+    f.set(
+        op.dest,
+        f.call(op.dest.type, f"llvm.vector.reduce.{name}.{suffix(op.vector.type)}", [op.vector], flags),
+    )
+    if op.acc is None:
+        return
+    if join.startswith("llvm."):
+        f.set(op.dest, f.call(op.dest.type, f"{join}.{suffix(op.dest.type)}", [op.acc, op.dest], flags))
+    else:
+        f.set(op.dest, f"{join} {f.typed(op.acc)}, {f.use(op.dest)}")
+
+
+def _ordered(f: FunctionEmitter, op: vector.ReductionOp, kind: str) -> None:
+    """Sums and products of floats: from the accumulator on, lane after lane unless `reassoc` is allowed."""
+    scalar, name = llvm_type(op.dest.type), f"llvm.vector.reduce.f{kind}.{suffix(op.vector.type)}"
+    f.declare(scalar, name, [scalar, llvm_type(op.vector.type)])
+    start = number(_FLOAT_STARTS[kind], op.dest.type) if op.acc is None else f.use(op.acc)
+    f.set(op.dest, f"call {fast_flags(op)}{scalar} @{name}({scalar} {start}, {f.typed(op.vector)})")
+
+
+VECTORS: Handlers = {
+    vector.LoadOp: _load,
+    vector.StoreOp: _store,
+    vector.MaskedLoadOp: _masked_load,
+    vector.MaskedStoreOp: _masked_store,
+    vector.BroadcastOp: _broadcast,
+    vector.ExtractOp: _extract,
+    vector.InsertOp: _insert,
+    vector.CreateMaskOp: _create_mask,
+    vector.FMAOp: _fma,
+    vector.ShuffleOp: _shuffle,
+    vector.BitcastOp: _bitcast,
+    vector.ReductionOp: _reduction,
+}

@@ -1,0 +1,88 @@
+"""What a kernel expects at each position, and the checks of what is given, each with its sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from compiler.errors import TargetError
+
+Array = np.ndarray[Any, Any]
+
+DTYPES: dict[str, np.dtype[Any]] = {
+    "f16": np.dtype(np.float16),
+    "f32": np.dtype(np.float32),
+    "f64": np.dtype(np.float64),
+    "i1": np.dtype(np.bool_),
+    "i8": np.dtype(np.int8),
+    "i16": np.dtype(np.int16),
+    "i32": np.dtype(np.int32),
+    "i64": np.dtype(np.int64),
+}
+"""The element types of buffers -> numpy's; index is i64."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A name, a shape and a dtype; a scalar may be passed by value instead of as a buffer of rank 0."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    by_value: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.dtype}{list(self.shape) if not self.by_value else ''}"
+
+
+def check_input(kernel: str, expected: Argument, given: object) -> Array:
+    """An input as native code can read it: itself, or a copy if it is not contiguous, aligned and native."""
+    array = _matching(kernel, expected, given)
+    readable = array.dtype.isnative and array.flags.c_contiguous and array.flags.aligned
+    return array if readable else np.array(array, dtype=expected.dtype, order="C", subok=False)
+
+
+def check_target(kernel: str, expected: Argument, given: object) -> Array:
+    """An array that native code may write to as it is."""
+    if not isinstance(given, np.ndarray):
+        kind = type(given).__name__
+        raise TargetError(f"{kernel}: '{expected.name}' is written, but of type {kind}, expected a numpy array")
+    array = _matching(kernel, expected, given)
+    for fault, holds in (
+        ("not contiguous", not array.flags.c_contiguous),
+        ("read-only", not array.flags.writeable),
+        ("not aligned to its elements", not array.flags.aligned),
+        ("not in the machine's byte order", not array.dtype.isnative),
+    ):
+        if holds:
+            raise TargetError(f"{kernel}: '{expected.name}' is written, but is {fault}")
+    return array
+
+
+def _matching(kernel: str, expected: Argument, given: object) -> Array:
+    where = f"{kernel}: argument '{expected.name}'"
+    if not isinstance(given, np.ndarray | np.generic):
+        raise TargetError(f"{where} is a {type(given).__name__}, expected a numpy array")
+    if given.shape != expected.shape:
+        raise TargetError(f"{where} has shape {given.shape}, expected {expected.shape}")
+    if given.dtype.newbyteorder("=") != expected.dtype:
+        raise TargetError(f"{where} has dtype {given.dtype}, expected {expected.dtype}")
+    return np.asarray(given)
+
+
+def check_apart(kernel: str, arguments: Sequence[Argument], arrays: Sequence[object], written: Sequence[bool]) -> None:
+    """No array that is written overlaps another one: native code relies on it."""
+    for i, target in enumerate(arrays):
+        for j, other in enumerate(arrays):
+            if written[i] and i != j and _overlap(target, other):
+                name, source = arguments[i].name, arguments[j].name
+                raise TargetError(f"{kernel}: '{name}' is written, but shares memory with '{source}'")
+
+
+def _overlap(a: object, b: object) -> bool:
+    if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)):
+        return False
+    return np.may_share_memory(a, b) and np.shares_memory(a, b)

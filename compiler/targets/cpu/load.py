@@ -1,0 +1,58 @@
+"""A low-level module, its buffers planned, to a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.ir import Attribute, BlockArgument
+
+from compiler.dialects.functions import find_function, outputs
+from compiler.errors import TargetError
+from compiler.lowering.low_to_llvm import emit
+from compiler.lowering.low_to_llvm.signature import slot_offsets
+from compiler.lowering.low_to_llvm.types import suffix
+from compiler.targets.cpu.arguments import DTYPES, Argument
+from compiler.targets.cpu.compile import compile_llvm
+from compiler.targets.cpu.kernel import Kernel, Text
+from compiler.targets.machine import Machine
+
+
+def load(
+    module: ModuleOp,
+    machine: Machine,
+    name: str | None = None,
+    texts: Mapping[str, Text] | None = None,
+    policy: str = "contract",
+) -> Kernel:
+    """Compile a low-level module, and make its function (or the named one) callable.
+
+    The last `outputs` arguments are results; names are those of the block arguments. Raises LoweringError for
+    what has no native form, TargetError for argument types that numpy lacks.
+    """
+    function = find_function(module, name)
+    own = function.sym_name.data
+    llvm = emit(module, machine)
+    arguments = [_argument(own, value) for value in function.args]
+    count = outputs(function)
+    for result in arguments[len(arguments) - count :]:
+        if result.by_value:
+            raise TargetError(f"{own}: the output '{result.name}' is a scalar, expected a memref")
+    library = compile_llvm(llvm, machine)
+    levels: dict[str, Text] = {**(texts or {}), "llvm": llvm, "asm": library.asm}
+    return Kernel(own, arguments, count, slot_offsets(function)[-1], library, levels, policy)
+
+
+def _argument(function: str, value: BlockArgument) -> Argument:
+    name = value.name_hint or f"arg{value.index}"
+    if isinstance(value.type, MemRefType):
+        return Argument(name, value.type.get_shape(), _dtype(function, name, value.type.element_type))
+    return Argument(name, (), _dtype(function, name, value.type), by_value=True)
+
+
+def _dtype(function: str, name: str, type: Attribute) -> np.dtype[Any]:
+    if suffix(type) not in DTYPES:
+        raise TargetError(f"{function}: numpy has no dtype for {type}, the type of '{name}'")
+    return DTYPES[suffix(type)]

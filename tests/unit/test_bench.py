@@ -1,0 +1,292 @@
+"""The benchmark machinery: what is compared, refused, computed and reported; nothing here depends on a time."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from io import StringIO
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from benchmarks import bounded, ceilings, contenders, same_loops, workloads
+from benchmarks.contenders import Contender, Settings
+from benchmarks.harness import Measurement, Plan, Run, Sample, fault, measure
+from benchmarks.report import as_json, rows
+from benchmarks.table import table
+from benchmarks.workload import Step, Workload
+from compiler import build
+from compiler.errors import InputError, TargetError
+from compiler.interpret.te import evaluate
+
+Array = np.ndarray[Any, Any]
+SMALL = workloads.find("matmul:7x11x13")
+SHORT = Plan(rounds=3, seconds=5.0)
+
+
+def fake(name: str, result: Callable[[int, Array], Array]) -> Contender:
+    """A contender that gives `result(call, right result)`."""
+
+    def bind(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
+        calls = iter(range(1000))
+
+        def step() -> Array:
+            out[:] = result(next(calls), workload.expected(inputs).value.astype(np.float32))
+            return out
+
+        return step
+
+    return Contender(name, "a fake", lambda: "1.0", bind)
+
+
+def right(name: str) -> Contender:
+    return fake(name, lambda call, value: value)
+
+
+def shown(measurement: Measurement) -> str:
+    stream = StringIO()
+    Console(file=stream, width=120).print(table(measurement))
+    return stream.getvalue()
+
+
+def measured(samples: dict[str, list[tuple[float, float]]]) -> Measurement:
+    result = Measurement(SMALL, Settings(), SHORT, seed=0, rounds=3)
+    for name, pairs in samples.items():
+        run = Run(right(name), lambda: np.empty(0), np.empty(0), [Sample(*pair) for pair in pairs])
+        result.runs.append(run)
+    return result
+
+
+def test_rows_have_medians_rates_percentages_and_ratios() -> None:
+    work = float(SMALL.work)
+    ours, rival = rows(
+        measured(
+            {
+                "strata": [(2.0, work), (8.0, work), (4.0, work)],
+                "rival": [(1.0, 2 * work), (1.0, 4 * work), (1.0, 4 * work)],
+            }
+        )
+    )
+    assert (ours.median, ours.minimum, ours.maximum) == (4.0, 2.0, 8.0)
+    assert ours.rate == work / 4 and ours.percent == 25.0 and ours.ratio == 1.0
+    assert rival.percent == 25.0 and rival.ratio == 0.25
+
+
+def test_ratios_can_be_to_another_contender_and_are_absent_without_it() -> None:
+    measurement = measured({"strata": [(4.0, 1.0)], "numpy": [(2.0, 1.0)]})
+    assert [row.ratio for row in rows(measurement, "numpy")] == [2.0, 1.0]
+    assert [row.ratio for row in rows(measurement, "torch")] == [None, None]
+
+
+def test_contenders_take_turns_for_all_rounds() -> None:
+    turns: list[str] = []
+
+    def note(name: str) -> Contender:
+        def result(call: int, value: Array) -> Array:
+            turns.append(name)
+            return value
+
+        return fake(name, result)
+
+    measurement = measure(SMALL, [note("strata"), note("rival")], plan=SHORT)
+    assert turns[4:] == ["strata", "rival"] * 3
+    assert measurement.rounds == 3 and measurement.stopped is None
+    assert all(len(run.samples) == 3 and run.seconds for run in measurement.runs)
+
+
+def off_by_one(call: int, value: Array) -> Array:
+    return value + 1
+
+
+def unwritten(call: int, value: Array) -> Array:
+    value[3, 4] = np.nan
+    return value
+
+
+def late(call: int, value: Array) -> Array:
+    return value if call < 4 else value * 2
+
+
+@pytest.mark.parametrize("result", [off_by_one, unwritten, late])
+def test_a_wrong_result_has_no_time(result: Callable[[int, Array], Array]) -> None:
+    measurement = measure(SMALL, [right("strata"), fake("rival", result)], plan=SHORT)
+    ours, rival = rows(measurement)
+    assert ours.median is not None and rival.median is None and rival.ratio is None
+    assert rival.wrong is not None and "elements" in rival.wrong
+    assert "wrong" in shown(measurement)
+    (entry,) = [c for c in as_json([measurement])["results"][0]["contenders"] if c["name"] == "rival"]
+    assert entry["median"] is None and entry["rate"] is None and entry["wrong"]
+
+
+def test_the_output_is_poisoned_before_each_call() -> None:
+    def lazy(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
+        out[:] = workload.expected(inputs).value
+        return lambda: out
+
+    measurement = measure(SMALL, [Contender("lazy", "does nothing", lambda: "", lazy)], plan=SHORT)
+    assert measurement.runs[0].wrong is not None
+
+
+def test_a_result_of_another_shape_is_wrong() -> None:
+    expected = bounded.exact(np.zeros((2, 3), np.float32))
+    assert fault(np.zeros((3, 2), np.float32), expected) == "its shape is (3, 2), not (2, 3)"
+
+
+def test_contenders_that_refuse_are_named() -> None:
+    def refuse(*given: Any) -> Step:
+        raise TargetError("it is out today")
+
+    measurement = measure(SMALL, [right("strata"), Contender("away", "", lambda: "", refuse)], plan=SHORT)
+    assert measurement.left_out == {"away": "it is out today"}
+    assert "left out: away: it is out today" in shown(measurement)
+    assert as_json([measurement])["results"][0]["left_out"] == {"away": "it is out today"}
+
+
+def test_torch_and_gcc_are_left_out_where_they_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setattr(same_loops, "find_gcc", lambda: None)
+    measurement = measure(
+        workloads.find("mm_exp_mm:8x8x8x8"), contenders.find(["torch", "torch.compile", "gcc"]), plan=SHORT
+    )
+    assert set(measurement.left_out) == {"torch", "torch.compile", "gcc"}
+    assert [run.contender.name for run in measurement.runs] == ["strata"]
+
+
+def test_an_unknown_contender_is_refused() -> None:
+    with pytest.raises(InputError, match="there is no contender 'nobody'"):
+        contenders.find(["nobody"])
+
+
+def test_an_interruption_keeps_what_was_measured() -> None:
+    def result(call: int, value: Array) -> Array:
+        if call == 4:
+            raise KeyboardInterrupt
+        return value
+
+    measurement = measure(SMALL, [right("strata"), fake("rival", result)], plan=Plan(9, 60.0))
+    assert measurement.interrupted and measurement.rounds == 2
+    assert [len(run.samples) for run in measurement.runs] == [3, 2]
+    assert "2 of 9 rounds: it was interrupted" in shown(measurement)
+
+
+def test_a_spent_budget_ends_the_rounds_and_is_said() -> None:
+    measurement = measure(SMALL, [right("strata")], plan=Plan(9, 0.0))
+    assert measurement.rounds == 1
+    assert "1 of 9 rounds: the budget of 0 s ended" in shown(measurement)
+
+
+def test_few_rounds_are_said() -> None:
+    assert "fewer than 9 rounds" in shown(measure(SMALL, [right("strata")], plan=SHORT))
+
+
+def test_the_json_document() -> None:
+    measurement = measure(SMALL, [right("strata")], Settings(1, "strict"), SHORT, seed=5)
+    document = json.loads(json.dumps(as_json([measurement])))
+    assert set(document) == {"format", "machine", "results"}
+    assert {"name", "cores", "vector_bits"} <= set(document["machine"])
+    (result,) = document["results"]
+    assert result["workload"] == "matmul_7x11x13" and result["unit"] == "GFLOP/s"
+    assert (result["threads"], result["policy"], result["seed"]) == (1, "strict", 5)
+    assert (result["rounds"], result["planned_rounds"], result["stopped"]) == (3, 3, None)
+    assert set(result["ceiling"]) == {"median", "minimum", "maximum"}
+    (contender,) = result["contenders"]
+    figures = {"median", "minimum", "maximum", "rate", "percent_of_ceiling", "ratio_to_ours"}
+    assert set(contender) == {"name", "version", "what", "wrong"} | figures
+    assert all(isinstance(contender[figure], float) for figure in figures)
+
+
+@pytest.mark.parametrize("name", workloads.PRESETS)
+def test_every_workload_agrees_with_its_reference(name: str) -> None:
+    workload = workloads.find(name, Fraction(1, 16))
+    inputs = workload.draw(seed=3)
+    expected = workload.expected(inputs)
+    assert np.isfinite(expected.value).all() and np.isfinite(expected.error).all()
+    out = np.full(workload.shape, np.nan, np.float32)
+    assert fault(workload.numpy(inputs, out)(), expected) is None
+    function = workload.function()
+    assert fault(evaluate(function.module, inputs)[0], expected) is None
+    assert fault(build(function)(*inputs), expected) is None
+
+
+@pytest.mark.parametrize("name", ["matmul_512", "mm_exp_mm:64x512x64x64", "attention:2x64x64", "mlp", "conv_7x7"])
+def test_one_missing_product_is_noticed(name: str) -> None:
+    """The tolerance is not so wide that a forgotten step of a reduction passes."""
+    workload = workloads.find(name)
+    inputs = workload.draw(seed=3)
+    expected = workload.expected(inputs)
+    inputs[0] = inputs[0].copy()
+    channels_first = inputs[0].ndim == 4
+    inputs[0][(slice(None), -1) if channels_first else (..., -1)] = 0
+    out = np.full(workload.shape, np.nan, np.float32)
+    assert fault(workload.numpy(inputs, out)(), expected) is not None
+
+
+def test_tolerances_hold_for_sums_in_sequence() -> None:
+    random = np.random.default_rng(1)
+    a, b = random.random((4, 5000), np.float32), random.random((5000, 4), np.float32)
+    found = np.zeros((4, 4), np.float32)
+    for k in range(5000):
+        found += np.outer(a[:, k], b[k])
+    assert fault(found, bounded.matmul(bounded.exact(a), bounded.exact(b))) is None
+
+
+def test_inputs_differ_from_seed_to_seed_and_repeat() -> None:
+    first, again, other = (SMALL.draw(seed)[0] for seed in (1, 1, 2))
+    assert np.array_equal(first, again) and not np.array_equal(first, other)
+    assert first.dtype == np.float32 and np.count_nonzero(first) == first.size
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("matmull_512", "did you mean 'matmul_512'?"),
+        ("matmul", "needs its extents as matmul:MxKxN"),
+        ("matmul:3x4", "needs its extents as matmul:MxKxN"),
+        ("matmul:3x0x4", "needs its extents"),
+        ("softmax:-3x4", "needs its extents"),
+        ("matmul:999999x999999x999999", "GB of arrays"),
+    ],
+)
+def test_names_that_are_no_workload_are_refused(name: str, said: str) -> None:
+    with pytest.raises(InputError, match=re.escape(said)):
+        workloads.find(name)
+
+
+def test_extents_come_from_the_name_and_the_scale() -> None:
+    assert workloads.find("matmul:3x4x5").shape == (3, 5)
+    assert workloads.find("conv_56x56:4x5x6x7").shape == (1, 7, 5, 6)
+    quarter = workloads.find("mm_exp_mm", Fraction(1, 4))
+    assert [i.shape for i in quarter.inputs] == [(256, 512), (512, 256), (256, 768)]
+    assert "every extent times 1/4" in quarter.what and quarter.flops == 2 * 256 * 256 * (512 + 768)
+
+
+@pytest.mark.skipif(same_loops.find_gcc() is None, reason="gcc is not installed")
+def test_the_loops_in_c_are_right_and_serve_one_workload_only() -> None:
+    gcc = contenders.CONTENDERS["gcc"]
+    workload = workloads.find("mm_exp_mm:16x33x20x17")
+    inputs = workload.draw(seed=2)
+    out = np.full(workload.shape, np.nan, np.float32)
+    assert fault(gcc.bind(workload, Settings(), inputs, out)(), workload.expected(inputs)) is None
+    with pytest.raises(TargetError, match="one thread"):
+        gcc.bind(workload, Settings(threads=2), inputs, out)
+    with pytest.raises(TargetError, match="mm_exp_mm only"):
+        gcc.bind(SMALL, Settings(), SMALL.draw(0), np.empty(SMALL.shape, np.float32))
+
+
+@pytest.mark.parametrize("kind", [ceilings.Arithmetic, ceilings.Bandwidth])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_ceilings_are_positive(kind: Callable[[int], ceilings.Ceiling], threads: int) -> None:
+    assert 0 < kind(threads).rate(0.0) < float("inf")
+
+
+def test_the_arithmetic_ceiling_stays_in_registers() -> None:
+    assembly = ceilings.library().asm("arithmetic")
+    if "vfmadd" not in assembly:
+        pytest.skip("no x86 with FMA")
+    fma = [line for line in assembly.splitlines() if "vfmadd" in line]
+    assert len(fma) >= 12 and not any("(" in line for line in fma)

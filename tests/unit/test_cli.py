@@ -1,0 +1,197 @@
+"""The `strata` command line: what it prints, what it writes, and that no wrong input ends in a traceback."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from benchmarks import contenders
+from compiler.__main__ import main
+from compiler.cli import bench
+from compiler.cli import run as run_command
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = str(ROOT / "examples" / "mm_exp_mm.mlir")
+TINY = "matmul:5x6x7"
+
+DIVIDES = """
+func.func @divides(%A: tensor<4xi32>, %B: tensor<4xi32>, %P: tensor<4xi1>) -> (tensor<4xi32>, tensor<i32>) {
+  %C = te.compute "C" [i = 4] (%a = %A[i] : tensor<4xi32>, %b = %B[i] : tensor<4xi32>,
+      %p = %P[i] : tensor<4xi1>) -> tensor<4xi32> {
+    %0 = arith.floordivsi %a, %b : i32
+    %1 = arith.select %p, %0, %a : i32
+    te.yield %1 : i32
+  }
+  %S = te.compute "S" [reduce i = 4] combine [add] (%c = %C[i] : tensor<4xi32>) -> tensor<i32> {
+    te.yield %c : i32
+  }
+  func.return %C, %S : tensor<4xi32>, tensor<i32>
+}
+"""
+
+
+def test_run_compares_and_times(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", EXAMPLE, "--seed", "3", "--calls", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "@mm_exp_mm: 3 inputs, 1 output, seed 3" in out
+    assert "error: " in out and "time: " in out and "wrong" not in out
+
+
+def test_run_takes_integers_truth_values_and_several_results(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "divides.mlir"
+    file.write_text(DIVIDES)
+    assert main(["run", str(file)]) == 0
+    out = capsys.readouterr().out
+    assert "3 inputs, 2 outputs" in out and "output 1" in out
+
+
+def test_run_says_that_a_result_is_wrong(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(run_command, "TOLERANCE", {})
+    assert main(["run", EXAMPLE]) == 1
+    assert ": wrong" in capsys.readouterr().out
+
+
+def test_run_starts_below_te_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for level in ("loop", "low"):
+        file = tmp_path / f"{level}.mlir"
+        assert main(["build", EXAMPLE, "--emit", level, "-o", str(file)]) == 0
+        assert main(["run", str(file), "--calls", "1"]) == 0
+        assert "not compared" in capsys.readouterr().out
+
+
+def test_differences_ignore_equal_infinities_and_nan() -> None:
+    found = np.array([1.0, np.inf, np.nan, 2.5], np.float32)
+    assert run_command.difference(found, np.array([1.0, 1e300, np.nan, 2.0])) == (0.5, 1e300)
+    assert run_command.difference(np.array([np.nan]), np.array([1.0]))[0] == float("inf")
+
+
+@pytest.mark.parametrize(
+    ("level", "said"),
+    [("te", "te.compute"), ("loop", "loop.for"), ("low", "scf.for"), ("llvm", "define"), ("asm", "ret")],
+)
+def test_build_prints_each_level(level: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["build", EXAMPLE, "--emit", level]) == 0
+    assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("suffix", "said"), [(".ll", "define"), (".s", ".globl")])
+def test_build_writes_what_the_name_says(suffix: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / f"out{suffix}"
+    assert main(["build", EXAMPLE, "-o", str(file)]) == 0
+    assert said in file.read_text()
+
+
+WRONG = {
+    "no_such_file": (["run", "nowhere.mlir"], "nowhere.mlir cannot be read"),
+    "not_text": (["build", "{binary}", "--emit", "te"], "is not text"),
+    "not_mlir": (["run", "{garbage}"], "is not registered"),
+    "unverified": (["run", "{unverified}"], "{unverified}: "),
+    "deep": (["run", "{deep}"], ""),
+    "no_such_function": (["run", EXAMPLE, "--function", "other"], "other"),
+    "no_level": (["build", EXAMPLE], "it is not said what to build"),
+    "no_te_below_it": (["build", "{low}", "--emit", "te"], "no level 'te'"),
+    "unwritable": (["build", EXAMPLE, "-o", "{folder}/no/out.s"], "cannot be written"),
+    "no_workload": (["bench"], "no workload is named"),
+    "unknown_workload": (["bench", "nothing"], "there is no workload 'nothing'"),
+    "unknown_contender": (["bench", TINY, "--against", "nobody"], "there is no contender 'nobody'"),
+    "unwritable_json": (["bench", TINY, "--json", "{folder}/no/out.json"], "cannot be written"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_input_ends_in_a_sentence(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = {
+        "binary": b"\xff\xfe\x00",
+        "garbage": b"func.func @f() {\n  nonsense\n}\n",
+        "unverified": b"func.func @f(%A: tensor<4xf32>) -> tensor<4xi32> {\n  func.return %A : tensor<4xf32>\n}\n",
+        "deep": b"builtin.module {" * 3000 + b"}" * 3000,
+        "low": b"func.func @f(%A: memref<4xf32>) {\n  func.return\n}\n",
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    names = {name: str(tmp_path / name) for name in files} | {"folder": str(tmp_path)}
+    arguments, said = WRONG[case]
+    assert main([argument.format(**names) for argument in arguments]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("strata: error: ") and len(error.splitlines()) == 1
+    assert said.format(**names) in error
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["fly"],
+        ["bench", TINY, "--scale", "0"],
+        ["bench", TINY, "--threads", "0"],
+        ["bench", TINY, "--rounds", "x"],
+        ["run", EXAMPLE, "--seed", "-1"],
+        ["build", EXAMPLE, "--emit", "cobol"],
+    ],
+)
+def test_wrong_options_exit_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert end.value.code == 2 and "error:" in capsys.readouterr().err
+
+
+def test_bench_prints_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "out.json"
+    assert main(["bench", TINY, "softmax:4x8", "--rounds", "2", "--json", str(file), "--seed", "1"]) == 0
+    out = capsys.readouterr().out
+    assert "strata" in out and "numpy" in out and "GB/s" in out
+    document = json.loads(file.read_text())
+    assert [result["workload"] for result in document["results"]] == ["matmul_5x6x7", "softmax_4x8"]
+    assert [contender["name"] for contender in document["results"][0]["contenders"]] == ["strata", "numpy"]
+
+
+def test_bench_lists(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--list"]) == 0
+    out = capsys.readouterr().out
+    assert "conv_grad_weight" in out and "matmul:MxKxN" in out and all(n in out for n in contenders.CONTENDERS)
+
+
+def test_bench_says_where_the_harness_is_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench, "__file__", str(tmp_path / "site" / "compiler" / "cli" / "bench.py"))
+    assert main(["bench", TINY]) == 1
+    assert "run this from a checkout" in capsys.readouterr().err
+
+
+def test_an_interrupted_bench_says_what_it_has(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    who = contenders.Contender("numpy", "", lambda: "", interrupt)  # type: ignore[arg-type]
+    monkeypatch.setitem(contenders.CONTENDERS, "numpy", who)
+    file = tmp_path / "out.json"
+    assert main(["bench", TINY, TINY, "--json", str(file)]) == 130
+    assert "it was interrupted" in capsys.readouterr().out
+    assert len(json.loads(file.read_text())["results"]) == 1
+
+
+def demo() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("demo", ROOT / "examples" / "demo.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_demo_finds_the_inner_loop() -> None:
+    assembly = (
+        ".LBB0_1:\n\tmovq %rax, %rbx\n.LBB0_2:\n\tvfmadd231ps (%rax), %zmm1, %zmm2\n\tjne\t.LBB0_2\n"
+        "\tvfmadd231ps %zmm0, %zmm1, %zmm2\n\tvfmadd231ps %zmm0, %zmm1, %zmm2\n\tjne\t.LBB0_1\n"
+    )
+    assert demo().inner_loop(assembly)[0].strip() == ".LBB0_2:"
+    assert len(demo().inner_loop(assembly)) == 3 and demo().inner_loop("\tret\n") == []

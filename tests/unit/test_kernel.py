@@ -1,0 +1,293 @@
+"""Kernels: what they accept and refuse, in which words; outputs, workspaces, threads, timing, machine facts."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.context import Context
+from xdsl.parser import Parser
+
+from compiler import universe
+from compiler.errors import InputError, TargetError
+from compiler.passes.plan_buffers import PlanBuffersPass
+from compiler.targets.cpu import Kernel, load
+from compiler.targets.machine import _cpu, host
+
+MATMUL = """
+func.func @matmul(%A: memref<3x4xf32>, %B: memref<4x5xf32>, %C: memref<3x5xf32>) attributes {outputs = 1 : i64} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %m = arith.constant 3 : index
+  %n = arith.constant 5 : index
+  %k = arith.constant 4 : index
+  %z = arith.constant 0.0 : f32
+  scf.for %i = %c0 to %m step %c1 {
+    scf.for %j = %c0 to %n step %c1 {
+      %s = scf.for %p = %c0 to %k step %c1 iter_args(%x = %z) -> (f32) {
+        %a = memref.load %A[%i, %p] : memref<3x4xf32>
+        %b = memref.load %B[%p, %j] : memref<4x5xf32>
+        %e = arith.mulf %a, %b fastmath<contract> : f32
+        %y = arith.addf %x, %e fastmath<contract> : f32
+        scf.yield %y : f32
+      }
+      memref.store %s, %C[%i, %j] : memref<3x5xf32>
+    }
+  }
+  func.return
+}"""
+# Both outputs come through a temporary, many times over, so that threads that share one would be seen.
+STAGED = """
+func.func @staged(%x: memref<4096xf64>, %y: memref<4096xf64>, %z: memref<4096xf64>) attributes {outputs = 2 : i64} {
+  %t = memref.alloc() : memref<4096xf64>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant 4096 : index
+  %rounds = arith.constant 50 : index
+  scf.for %r = %c0 to %rounds step %c1 {
+    scf.for %i = %c0 to %n step %c1 {
+      %a = memref.load %x[%i] : memref<4096xf64>
+      memref.store %a, %t[%i] : memref<4096xf64>
+    }
+    scf.for %i = %c0 to %n step %c1 {
+      %a = memref.load %t[%i] : memref<4096xf64>
+      %b = arith.addf %a, %a : f64
+      %c = arith.mulf %a, %a : f64
+      memref.store %b, %y[%i] : memref<4096xf64>
+      memref.store %c, %z[%i] : memref<4096xf64>
+    }
+  }
+  func.return
+}"""
+IN_PLACE = """
+func.func @scale(%x: memref<8xf32>, %s: memref<f32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant 8 : index
+  %f = memref.load %s[] : memref<f32>
+  scf.for %i = %c0 to %n step %c1 {
+    %a = memref.load %x[%i] : memref<8xf32>
+    %b = arith.mulf %a, %f : f32
+    memref.store %b, %x[%i] : memref<8xf32>
+  }
+  func.return
+}"""
+
+
+def build(text: str, **options: Any) -> Kernel:
+    module = Parser(universe.context(), text).parse_module()
+    PlanBuffersPass().apply(Context(), module)
+    return load(module, host(), **options)
+
+
+@pytest.fixture(scope="module")
+def matmul() -> Kernel:
+    return build(MATMUL, texts={"low": "the low text", "te": lambda: "the te text"}, policy="strict")
+
+
+@pytest.fixture(scope="module")
+def staged() -> Kernel:
+    return build(STAGED)
+
+
+@pytest.fixture(scope="module")
+def scale() -> Kernel:
+    return build(IN_PLACE)
+
+
+def arrays(number: int = 0) -> tuple[Any, Any]:
+    rng = np.random.default_rng(number)
+    return rng.random((3, 4), np.float32), rng.random((4, 5), np.float32)
+
+
+def said(refused: Any, *fragments: str) -> None:
+    with pytest.raises(TargetError) as found:
+        refused()
+    for fragment in fragments:
+        assert fragment in str(found.value)
+
+
+def test_matmul_with_and_without_out(matmul: Kernel) -> None:
+    a, b = arrays()
+    np.testing.assert_allclose(matmul(a, b), a @ b, rtol=1e-6)
+    c = np.full((3, 5), np.nan, np.float32)
+    assert matmul(a, b, out=c) is c
+    np.testing.assert_allclose(c, a @ b, rtol=1e-6)
+    assert matmul(a, b, out=(c,)) is c
+
+
+def test_what_a_kernel_says_of_itself(matmul: Kernel) -> None:
+    assert [(v.name, v.shape) for v in matmul.arguments] == [("A", (3, 4)), ("B", (4, 5)), ("C", (3, 5))]
+    assert all(v.dtype == np.float32 for v in matmul.arguments)
+    assert (matmul.name, matmul.outputs, matmul.policy) == ("matmul", 1, "strict")
+    assert repr(matmul) == "<Kernel matmul(A: float32[3, 4], B: float32[4, 5], C: float32[3, 5]), 1 output>"
+
+
+def test_texts(matmul: Kernel) -> None:
+    assert (matmul.text("low"), matmul.text("te")) == ("the low text", "the te text")
+    assert 'define void @"matmul"' in matmul.text("llvm")
+    assert "matmul.body" in matmul.text("asm")
+    said(lambda: matmul.text("ptx"), "'ptx'", "low, te, llvm, asm")
+
+
+def test_wrong_inputs(matmul: Kernel) -> None:
+    a, b = arrays()
+    said(lambda: matmul(a), "matmul: takes 2 arrays, got 1")
+    said(lambda: matmul(b, b), "matmul: argument 'A' has shape (4, 5), expected (3, 4)")
+    said(lambda: matmul(a, b.astype(np.float64)), "matmul: argument 'B' has dtype float64, expected float32")
+    said(lambda: matmul(a.tolist(), b), "matmul: argument 'A' is a list, expected a numpy array")
+    said(lambda: matmul(a, None), "argument 'B' is a NoneType")
+
+
+def test_inputs_of_any_layout(matmul: Kernel) -> None:
+    a, b = arrays()
+    expected = matmul(a, b)
+    swapped = a.astype(">f4")
+    backwards = np.ascontiguousarray(b[::-1, ::-1])[::-1, ::-1]
+    frozen = b.copy()
+    frozen.flags.writeable = False
+    for left in (a, np.asfortranarray(a), np.repeat(a, 2, 1)[:, ::2], swapped):
+        for right in (b, np.asfortranarray(b), backwards, frozen):
+            np.testing.assert_array_equal(matmul(left, right), expected)
+
+
+@pytest.mark.parametrize("offset", [0, 1, 2, 3, 4, 8, 12, 60])
+def test_inputs_at_any_address(matmul: Kernel, offset: int) -> None:
+    a, b = arrays()
+    raw = np.zeros(a.nbytes + 64, np.uint8)
+    raw[offset : offset + a.nbytes] = np.frombuffer(a.tobytes(), np.uint8)
+    odd = np.frombuffer(raw.data, np.float32, a.size, offset).reshape(a.shape)
+    np.testing.assert_array_equal(matmul(odd, b), matmul(a, b))
+
+
+def test_wrong_outs(matmul: Kernel) -> None:
+    a, b = arrays()
+    good = np.empty((3, 5), np.float32)
+    frozen = good.copy()
+    frozen.flags.writeable = False
+    odd = np.frombuffer(bytearray(64), np.float32, 15, 1).reshape(3, 5)
+    for out, words in (
+        (np.empty((5, 3), np.float32), ("'C' has shape (5, 3), expected (3, 5)",)),
+        (np.empty((3, 5)), ("'C' has dtype float64",)),
+        (np.empty((5, 3), np.float32).T, ("'C'", "not contiguous")),
+        (good.astype(">f4"), ("'C'", "byte order")),
+        (frozen, ("'C'", "read-only")),
+        (odd, ("'C'", "not aligned")),
+        ((good, good), ("has 1 outputs, out= has 2",)),
+        ((), ("out= has 0",)),
+        (good.tolist(), ("out= has 3",)),
+        (np.float32(0), ("out= holds a float32",)),
+    ):
+        said(lambda out=out: matmul(a, b, out=out), *words)
+    assert matmul(a, b, out=np.frombuffer(bytearray(64), np.float32, 15, 4).reshape(3, 5)).shape == (3, 5)
+
+
+def test_outs_that_overlap(matmul: Kernel, staged: Kernel) -> None:
+    pool = np.zeros(64, np.float32)
+    a, b = pool[:12].reshape(3, 4), pool[12:32].reshape(4, 5)
+    said(lambda: matmul(a, b, out=pool[31:46].reshape(3, 5)), "'C' is written, but shares memory with 'B'")
+    assert matmul(a, b, out=pool[32:47].reshape(3, 5)).shape == (3, 5)
+    wide = pool[:12].reshape(4, 3).T
+    said(lambda: matmul(wide, b, out=pool[:15].reshape(3, 5)), "'C' is written, but shares memory with 'A'")
+    x, y = np.zeros((2, 4096))
+    said(lambda: staged(x, out=(y, y)), "'y' is written, but shares memory with 'z'")
+    assert matmul(a, np.lib.stride_tricks.as_strided(pool, (4, 5), (0, 4))).shape == (3, 5)
+
+
+def test_several_outputs(staged: Kernel) -> None:
+    x = np.random.default_rng(0).random(4096)
+    y, z = staged(x)
+    np.testing.assert_array_equal(y, x + x)
+    np.testing.assert_array_equal(z, x * x)
+    outs = (np.empty(4096), np.empty(4096))
+    given = staged(x, out=outs)
+    assert given[0] is outs[0] and given[1] is outs[1]
+
+
+def test_in_place(scale: Kernel) -> None:
+    x, s = np.arange(8, dtype=np.float32), np.array(3, np.float32)
+    assert scale(x, s) is None
+    np.testing.assert_array_equal(x, 3 * np.arange(8))
+    said(lambda: scale(x[::-1], s), "'x' is written, but is not contiguous")
+    said(lambda: scale(x, np.float32(3)), "'s' is written, but of type float32")
+    said(lambda: scale(x, x[:1].reshape(())), "shares memory")
+    said(lambda: scale(x, s, out=x), "has 0 outputs, out= has 1")
+
+
+def test_scalars_of_rank_zero() -> None:
+    text = """
+    func.func @twice(%s: memref<i64>, %r: memref<i64>) attributes {outputs = 1 : i64} {
+      %a = memref.load %s[] : memref<i64>
+      %b = arith.addi %a, %a : i64
+      memref.store %b, %r[] : memref<i64>
+      func.return
+    }"""
+    kernel = build(text)
+    for given in (np.int64(21), np.array(21)):
+        result = kernel(given)
+        assert result.shape == () and result == 42
+    said(lambda: kernel(21), "argument 's' is a int")
+
+
+def test_threads_have_workspaces_of_their_own(staged: Kernel) -> None:
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        x = np.full(4096, float(number))
+        for _ in range(40):
+            y, z = staged(x)
+            if (y != 2 * number).any() or (z != number**2).any():
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_the_workspace_is_allocated_once_and_aligned(staged: Kernel) -> None:
+    staged(np.zeros(4096))
+    first = staged._scratch()
+    staged(np.zeros(4096))
+    assert staged._scratch() == first and first % 64 == 0
+
+
+def test_timing(matmul: Kernel, scale: Kernel) -> None:
+    timing = matmul.time(*arrays(), repeats=5, min_seconds=1e-4)
+    assert timing.repeats == 5 and 0 < timing.minimum <= timing.median <= timing.maximum
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        timing.repeats = 1  # type: ignore[misc]
+    assert scale.time(np.zeros(8, np.float32), np.array(1, np.float32)).repeats == 9
+    said(lambda: matmul.time(*arrays(), repeats=0), "0 repeats")
+    said(lambda: matmul.time(arrays()[0]), "takes 2 arrays, got 1")
+
+
+def test_names_and_functions() -> None:
+    both = MATMUL + IN_PLACE.replace("%x", "%0").replace("%s", "%1")
+    kernel = build(both, name="scale")
+    assert [argument.name for argument in kernel.arguments] == ["arg0", "arg1"]
+    with pytest.raises(InputError, match="name the one"):
+        build(both)
+    with pytest.raises(InputError, match="no function"):
+        build(both, name="other")
+
+
+def test_types_without_a_numpy_form() -> None:
+    said(lambda: build("func.func @f(%a: memref<4xbf16>) { func.return }"), "f: numpy has no dtype for bf16", "'a'")
+    text = "func.func @f(%a: f32) attributes {outputs = 1 : i64} { func.return }"
+    said(lambda: build(text), "the output 'a' is a scalar")
+
+
+def test_the_host() -> None:
+    machine = host()
+    assert machine is host() and machine.cores >= 1 and machine.vector_bits in (128, 256, 512)
+    assert machine.registers in (16, 32) and machine.l1_bytes < machine.l2_bytes <= machine.l3_bytes
+    assert _cpu("rocketlake", {"amx-tile"}) == "sapphirerapids"
+    assert _cpu("rocketlake", {"avx512f", "avx512fp16"}) == "sapphirerapids"
+    assert _cpu("rocketlake", {"avx512f"}) == "rocketlake"
+    assert _cpu("graniterapids", {"amx-tile"}) == "graniterapids"
