@@ -1,7 +1,0 @@
-"""`python -m compiler.opt`."""
-
-import sys
-
-from compiler.opt import main
-
-sys.exit(main())
