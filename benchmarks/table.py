@@ -57,15 +57,19 @@ def milliseconds(seconds: float) -> str:
 
 def notes(measurement: Measurement) -> list[str]:
     """What a reader must know beside the rows: threads, rounds, the ceiling, and who was left out."""
-    threads = measurement.settings.threads
-    said = [f"{threads} thread{'s' * (threads != 1)}, {measurement.rounds} rounds, seed {measurement.seed}"]
+    threads, rounds = measurement.settings.threads, measurement.rounds
+    said = [f"{_count(threads, 'thread')}, {_count(rounds, 'round')}, seed {measurement.seed}"]
     found = ceiling(measurement)
     if found is not None:
         low, middle, high = (found[key] / 1e9 for key in ("minimum", "median", "maximum"))
         said.append(f"ceiling beside the samples: {middle:.0f} {unit(measurement)} ({low:.0f} to {high:.0f})")
     if measurement.stopped is not None:
-        said.append(f"{measurement.rounds} of {measurement.plan.rounds} rounds: {measurement.stopped}")
-    elif measurement.rounds < ROUNDS:
+        said.append(f"{rounds} of {measurement.plan.rounds} rounds: {measurement.stopped}")
+    elif rounds < ROUNDS:
         said.append(f"fewer than {ROUNDS} rounds: the medians are not to be relied on")
     said += [f"left out: {name}: {escape(reason)}" for name, reason in measurement.left_out.items()]
     return said
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

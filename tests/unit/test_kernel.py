@@ -15,6 +15,7 @@ from compiler import universe
 from compiler.errors import InputError, TargetError
 from compiler.passes.plan_buffers import PlanBuffersPass
 from compiler.targets.cpu import Kernel, load
+from compiler.targets.cpu.arguments import check_input
 from compiler.targets.machine import _cpu, host
 
 MATMUL = """
@@ -161,6 +162,8 @@ def test_inputs_at_any_address(matmul: Kernel, offset: int) -> None:
     raw[offset : offset + a.nbytes] = np.frombuffer(a.tobytes(), np.uint8)
     odd = np.frombuffer(raw.data, np.float32, a.size, offset).reshape(a.shape)
     np.testing.assert_array_equal(matmul(odd, b), matmul(a, b))
+    passed = check_input("matmul", matmul.arguments[0], odd)
+    assert passed.flags.aligned and np.shares_memory(passed, odd) == (offset % 4 == 0)
 
 
 def test_wrong_outs(matmul: Kernel) -> None:
@@ -281,6 +284,12 @@ def test_types_without_a_numpy_form() -> None:
     said(lambda: build("func.func @f(%a: memref<4xbf16>) { func.return }"), "f: numpy has no dtype for bf16", "'a'")
     text = "func.func @f(%a: f32) attributes {outputs = 1 : i64} { func.return }"
     said(lambda: build(text), "the output 'a' is a scalar")
+    said(lambda: build("func.func @f(%a: f16) { func.return }"), "'a' is an f16")
+
+
+def test_inputs_are_not_written() -> None:
+    text = IN_PLACE.replace("%s: memref<f32>)", "%s: memref<f32>) attributes {outputs = 1 : i64}")
+    said(lambda: build(text), "scale: 'x' is written, but is not among the last 1 arguments")
 
 
 def test_the_host() -> None:

@@ -544,6 +544,34 @@ def test_guards_and_their_addresses() -> None:
     assert lines and all("nusw" in line for line in lines)  # x + i leaves x before 2 is taken off
 
 
+def test_branches_do_not_share_what_they_compute() -> None:
+    """An address of one branch does not dominate the other, nor what follows both."""
+    load = "%{0} = memref.load %a[%i, %c1] : memref<4x2xf32>"
+    text = f"""
+    func.func @f(%a: memref<4x2xf32>, %c: memref<4xi1>, %r: memref<4xf32>) attributes {{outputs = 1 : i64}} {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c4 = arith.constant 4 : index
+      scf.for %i = %c0 to %c4 step %c1 {{
+        %t = memref.load %c[%i] : memref<4xi1>
+        %y = scf.if %t -> (f32) {{
+          {load.format("x")}
+          %n = arith.negf %x : f32
+          scf.yield %n : f32
+        }} else {{
+          {load.format("x")}
+          scf.yield %x : f32
+        }}
+        {load.format("z")}
+        %s = arith.addf %y, %z : f32
+        memref.store %s, %r[%i] : memref<4xf32>
+      }}
+      func.return
+    }}"""
+    a, c = sample("f32", 0)[:8].reshape(4, 2), np.array([True, False, False, True])
+    check(text, [a, c], np.where(c, 0, 2 * a[:, 1]))
+
+
 def test_addresses_are_shared_and_constants_come_last() -> None:
     text = """
     func.func @f(%a: memref<8x32xf32>, %r: memref<8x4xf32>) attributes {outputs = 1 : i64} {
@@ -606,6 +634,19 @@ def test_facts_of_arguments() -> None:
     assert "ptr noalias nonnull align 4 dereferenceable(48) %a1" in body
     assert "min-legal-vector-width" not in llvm
     assert ('"prefer-vector-width"="512"' in llvm) == (host().vector_bits == 512)
+
+
+def test_an_argument_written_through_a_view_is_not_readonly() -> None:
+    text = """
+    func.func @f(%a: memref<64xi8>, %b: memref<64xi8>) {
+      %c0 = arith.constant 0 : index
+      %v = memref.view %a[%c0][] : memref<64xi8> to memref<16xf32>
+      %w = memref.view %b[%c0][] : memref<64xi8> to memref<16xf32>
+      %x = memref.load %w[%c0] : memref<16xf32>
+      memref.store %x, %v[%c0] : memref<16xf32>
+      func.return
+    }"""
+    assert re.findall(r"dereferenceable\(64\) (?:(readonly) )?%a", emitted(text)) == ["", "readonly"]
 
 
 def test_scalars_are_passed_by_value() -> None:
@@ -743,6 +784,27 @@ def test_refusals(case: str) -> None:
 def test_refused_functions(text: str, said: str) -> None:
     with pytest.raises(LoweringError, match=said):
         emitted(text)
+
+
+@pytest.mark.parametrize(
+    ("constant", "type", "written"),
+    [
+        ("0.1", "f32", "float 0x3FB99999A0000000"),
+        ("0.1", "f64", "double 0x3FB999999999999A"),
+        ("1.5", "f16", "half 0xH3E00"),
+        ("1.5", "bf16", "bfloat 0xR3FC0"),
+        ("18446744073709551615", "i64", "i64 -1"),
+        ("255", "i8", "i8 -1"),
+    ],
+)
+def test_constants(constant: str, type: str, written: str) -> None:
+    text = f"""
+    func.func @f(%r: memref<{type}>) {{
+      %x = arith.constant {constant} : {type}
+      memref.store %x, %r[] : memref<{type}>
+      func.return
+    }}"""
+    assert f"store {written}, ptr" in emitted(text)
 
 
 def test_empty_buffers() -> None:

@@ -60,7 +60,7 @@ def _float(value: float, type: Attribute) -> str:
         case BFloat16Type():
             return f"0xR{struct.pack('>f', value)[:2].hex().upper()}"
         case Float32Type():
-            value = struct.unpack("f", struct.pack("f", value))[0]
+            value = struct.unpack(">f", struct.pack(">f", value))[0]
     return f"0x{struct.pack('>d', value).hex().upper()}"
 
 

@@ -62,7 +62,7 @@ def _parameter(f: FunctionEmitter, number: int, argument: BlockArgument) -> str:
     size = byte_size(buffer_type(argument.type).element_type)
     f.alignments[argument] = size
     facts = _facts(size, buffer_bytes(argument.type))
-    return f"ptr {facts}{'' if _written(argument) else ' readonly'} %a{number}"
+    return f"ptr {facts}{'' if is_written(argument) else ' readonly'} %a{number}"
 
 
 def _slot(f: FunctionEmitter, number: int, slot: memref.AllocOp) -> str:
@@ -88,7 +88,7 @@ def _entry(function: FuncOp) -> str:
     return "\n".join([*lines, call, "  ret void", "}", ""])
 
 
-def _written(buffer: SSAValue) -> bool:
+def is_written(buffer: SSAValue) -> bool:
     """Whether anything may write to a buffer, directly or through a view of it."""
     for use in buffer.uses:
         match use.operation:
@@ -96,7 +96,7 @@ def _written(buffer: SSAValue) -> bool:
                 continue
             case memref.CopyOp() if use.index == 0:
                 continue
-            case memref.ViewOp(result=view) if not _written(view):
+            case memref.ViewOp(result=view) if not is_written(view):
                 continue
         return True
     return False

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument
 
 from compiler.dialects.functions import find_function, outputs
 from compiler.errors import TargetError
 from compiler.lowering.low_to_llvm import emit
-from compiler.lowering.low_to_llvm.signature import slot_offsets
+from compiler.lowering.low_to_llvm.signature import is_written, slot_offsets
 from compiler.lowering.low_to_llvm.types import suffix
 from compiler.targets.cpu.arguments import DTYPES, Argument
 from compiler.targets.cpu.compile import compile_llvm
@@ -37,19 +38,29 @@ def load(
     llvm = emit(module, machine)
     arguments = [_argument(own, value) for value in function.args]
     count = outputs(function)
-    for result in arguments[len(arguments) - count :]:
-        if result.by_value:
-            raise TargetError(f"{own}: the output '{result.name}' is a scalar, expected a memref")
+    _check_outputs(function, arguments, count)
     library = compile_llvm(llvm, machine)
     levels: dict[str, Text] = {**(texts or {}), "llvm": llvm, "asm": library.asm}
     return Kernel(own, arguments, count, slot_offsets(function)[-1], library, levels, policy)
+
+
+def _check_outputs(function: FuncOp, arguments: Sequence[Argument], count: int) -> None:
+    own, first = function.sym_name.data, len(arguments) - count
+    for position, (argument, value) in enumerate(zip(arguments, function.args, strict=True)):
+        if position >= first and argument.by_value:
+            raise TargetError(f"{own}: the output '{argument.name}' is a scalar, expected a memref")
+        if position < first and count and not argument.by_value and is_written(value):
+            raise TargetError(f"{own}: '{argument.name}' is written, but is not among the last {count} arguments")
 
 
 def _argument(function: str, value: BlockArgument) -> Argument:
     name = value.name_hint or f"arg{value.index}"
     if isinstance(value.type, MemRefType):
         return Argument(name, value.type.get_shape(), _dtype(function, name, value.type.element_type))
-    return Argument(name, (), _dtype(function, name, value.type), by_value=True)
+    dtype = _dtype(function, name, value.type)
+    if dtype == np.float16:
+        raise TargetError(f"{function}: '{name}' is an f16, which cannot be passed by value")
+    return Argument(name, (), dtype, by_value=True)
 
 
 def _dtype(function: str, name: str, type: Attribute) -> np.dtype[Any]:

@@ -1,0 +1,7 @@
+"""`python -m compiler.opt`."""
+
+import sys
+
+from compiler.opt import main
+
+sys.exit(main())

@@ -1,0 +1,56 @@
+"""The options of strata-opt, and the list of what it can run."""
+
+from __future__ import annotations
+
+import argparse
+from typing import NoReturn
+
+from compiler import universe
+from compiler.errors import InputError
+from compiler.opt.source import SPLIT
+
+TARGETS = ("mlir", "llvm", "asm")
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse, with wrong arguments reported as every other error is."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{message} (strata-opt --help lists the options)")
+
+
+def arguments() -> argparse.ArgumentParser:
+    """The parser of the command line. It raises InputError for arguments that make no sense."""
+    parser = _Parser(prog="strata-opt", description="Run passes over MLIR files.", allow_abbrev=False)
+    add = parser.add_argument
+    add("file", nargs="?", default="-", help="the MLIR file; - is standard input")
+    add("-p", "--passes", action="append", default=[], help="passes and named pipelines: 'a{x=1 y=2},b'")
+    add("--pass-pipeline", metavar="PIPELINE", help="the same as mlir-opt writes it: 'builtin.module(a,b)'")
+    add("--list-passes", action="store_true", help="list passes and pipelines, one line each")
+    add("-o", "--output-file", metavar="FILE", help="where to write instead of standard output")
+    add("-t", "--target", choices=TARGETS, default="mlir", help="what to print")
+    add("--split-input-file", action="store_true", help=f"treat the pieces between '{SPLIT}' lines apart")
+    add("--verify-diagnostics", action="store_true", help="expect the errors that comments announce")
+    add("--allow-unregistered-dialect", action="store_true", help="accept ops of unknown dialects")
+    add("--print-op-generic", action="store_true", help="print ops in generic form")
+    add("--print-ir-before-all", action="store_true", help="print the module before each pass, to stderr")
+    add("--print-ir-after-all", action="store_true", help="print the module after each pass, to stderr")
+    add("--timing", action="store_true", help="print the time of each step, to stderr")
+    add("--version", action="version", version=f"strata-opt {universe.VERSION}")
+    return parser
+
+
+def list_passes() -> None:
+    """Print a line for each pass and pipeline: ours, then xDSL's, which take part under their own names."""
+    from xdsl.transforms import get_all_passes
+
+    from compiler.pipeline import PIPELINES
+
+    lines = [("passes:", "")]
+    lines += [(f"  {name}", line) for name, (_, line) in universe.PASSES.items()]
+    lines += [("pipelines:", "")]
+    lines += [(f"  {name}", f"= {passes}") for name, passes in PIPELINES.items()]
+    lines += [("xDSL's passes:", "")]
+    lines += [(f"  {name}", "") for name in sorted(get_all_passes())]
+    for name, line in lines:
+        print(f"{name:26} {line}".rstrip())

@@ -1,0 +1,142 @@
+"""One run of strata-opt: each piece of the file is parsed, verified, taken through the passes and printed."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import StringIO
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from compiler import pipeline, universe
+from compiler.dialects.dominance import verify_module
+from compiler.errors import InputError
+from compiler.opt.diagnostics import FOREIGN, SAID, Diagnostic, diagnose, malformed
+from compiler.opt.expected import mismatches
+from compiler.opt.source import SPLIT, Piece, Places, parse, read, split
+
+
+class Session:
+    """The options of a run, its passes, and the time that each step took."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.file = "<stdin>" if options.file == "-" else options.file
+        self.passes = _passes(options)
+        self.seconds: list[tuple[str, float]] = []
+
+    def run(self) -> int:
+        """Process the file, write what came out, and say what went wrong; the exit status."""
+        text = read(self.options.file)
+        pieces = split(self.file, text) if self.options.split_input_file else [Piece(self.file, text, 0)]
+        printed: list[str] = []
+        failed = False
+        for piece in pieces:
+            found = self._process(piece, printed)
+            wrong = mismatches(piece, found) if self.options.verify_diagnostics else found
+            for diagnostic in wrong:
+                print(diagnostic.render(self.file), file=sys.stderr)
+            failed |= bool(wrong)
+        self._write(f"{SPLIT}\n".join(printed), failed)
+        if self.options.timing:
+            _print_times(self.seconds)
+        return int(failed)
+
+    def _process(self, piece: Piece, printed: list[str]) -> list[Diagnostic]:
+        """Take one piece through everything; what was wrong with it."""
+        ctx = universe.context()
+        ctx.allow_unregistered = self.options.allow_unregistered_dialect
+        places = Places(piece)
+        try:
+            try:
+                with self._timed("parse"):
+                    module = parse(ctx, places)
+                with self._timed("verify"):
+                    verify_module(module)
+            except FOREIGN as error:
+                return [malformed(error, places)]
+            for item in self.passes:
+                self._apply(item, ctx, module)
+            with self._timed("print"):
+                printed.append(self._text(module))
+        except SAID as error:
+            return [diagnose(error, places)]
+        return []
+
+    def _apply(self, item: ModulePass, ctx: Context, module: ModuleOp) -> None:
+        if self.options.print_ir_before_all:
+            _dump("Before", item, module)
+        with self._timed(item.name):
+            try:
+                pipeline.run(ctx, module, [item])
+            except FOREIGN as error:
+                if item.name in universe.PASSES:
+                    raise
+                said = f"{type(error).__name__}: {error}".rstrip(": ")
+                raise InputError(f"xDSL's pass '{item.name}' does not take this program ({said})") from error
+        if self.options.print_ir_after_all:
+            _dump("After", item, module)
+
+    def _text(self, module: ModuleOp) -> str:
+        """The module in the form that was asked for."""
+        if self.options.target == "mlir":
+            return _mlir(module, self.options.print_op_generic)
+        from compiler.lowering.low_to_llvm import emit
+        from compiler.targets.machine import host
+
+        text = emit(module, host())
+        if self.options.target == "llvm":
+            return text
+        from compiler.targets.cpu import compile_llvm
+
+        return compile_llvm(text, host()).asm()
+
+    def _write(self, text: str, failed: bool) -> None:
+        name = self.options.output_file
+        if name is None or name == "-":
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        elif not failed:
+            try:
+                with open(name, "w", encoding="utf-8") as file:
+                    file.write(text)
+            except OSError as error:
+                raise InputError(f"{name} cannot be written: {error.strerror}") from error
+
+    @contextmanager
+    def _timed(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.seconds.append((name, time.perf_counter() - start))
+
+
+def _passes(options: argparse.Namespace) -> list[ModulePass]:
+    if options.passes and options.pass_pipeline is not None:
+        raise InputError("give -p or --pass-pipeline, not both")
+    if options.pass_pipeline is not None:
+        return pipeline.parse_nested(options.pass_pipeline)
+    return [item for text in options.passes for item in pipeline.parse_passes(text)]
+
+
+def _mlir(module: ModuleOp, generic: bool) -> str:
+    from xdsl.printer import Printer
+
+    stream = StringIO()
+    Printer(stream, print_generic_format=generic).print_op(module)
+    return stream.getvalue() + "\n"
+
+
+def _dump(when: str, item: ModulePass, module: ModuleOp) -> None:
+    print(f"// -----// IR Dump {when} {item.name} //----- //\n{module}\n", file=sys.stderr)
+
+
+def _print_times(steps: list[tuple[str, float]]) -> None:
+    total = sum(seconds for _, seconds in steps)
+    print("   seconds   share  step", file=sys.stderr)
+    for name, seconds in [*steps, ("total", total)]:
+        print(f"  {seconds:8.4f}  {seconds / (total or 1):6.1%}  {name}", file=sys.stderr)
