@@ -10,7 +10,14 @@ from xdsl.dialects import arith
 from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, VectorType
 from xdsl.dialects.utils import FastMathFlag
-from xdsl.dialects.vector import BroadcastOp, CombiningKindAttr, CombiningKindFlag, ReductionOp
+from xdsl.dialects.vector import (
+    BroadcastOp,
+    CombiningKindAttr,
+    CombiningKindFlag,
+    ExtractOp,
+    InsertOp,
+    ReductionOp,
+)
 from xdsl.ir import Operation, SSAValue
 
 from compiler.dialects.vector_arith import CmpfOp, CmpiOp, SelectOp
@@ -33,6 +40,9 @@ POLICIES = {
     "contract": Policy(_CONTRACT, _REASSOCIATE),
     "fast": Policy(FastMathFlagsAttr("fast"), FastMathFlagsAttr("fast"), True),
 }
+_CASTS = tuple(
+    f"arith.{n}" for n in ["index_cast", "sitofp", "uitofp", "fptosi", "extui", "extsi", "trunci", "extf", "truncf"]
+)
 _CONTRACTED = ("arith.addf", "arith.subf", "arith.mulf")
 
 
@@ -69,7 +79,22 @@ def apply(scopes: Scopes, op: Operation, operands: Sequence[SSAValue], policy: P
     lanes = next((n for v in operands if (n := lanes_of(v)) is not None), None)
     if lanes is not None:
         operands = [widen(scopes, v, lanes) for v in operands]
+        if op.name in _CASTS:
+            return _lane_by_lane(scopes, op, operands[0], lanes)
     return scopes.add(_rebuilt(op, operands, lanes, policy))
+
+
+def _lane_by_lane(scopes: Scopes, op: Operation, value: SSAValue, lanes: int) -> SSAValue:
+    """A conversion of each lane: xDSL's definitions of the casts hold scalars only."""
+    assert isinstance(value.type, VectorType)
+    element, target = value.type.element_type, op.results[0].type
+    whole: SSAValue | None = None
+    for lane in range(lanes):
+        one = scopes.add(ExtractOp(value, [lane], element))
+        cast = scopes.add(type(op).create(operands=[one], result_types=[target], properties=dict(op.properties)))
+        whole = widen(scopes, cast, lanes) if whole is None else scopes.add(InsertOp(cast, whole, [lane]))
+    assert whole is not None
+    return whole
 
 
 def _rebuilt(op: Operation, operands: Sequence[SSAValue], lanes: int | None, policy: Policy) -> Operation:
