@@ -1,4 +1,4 @@
-"""`build`: from any level to a callable kernel."""
+"""`build`: from any level to a callable kernel; `lower`: to loops, for a schedule."""
 
 from __future__ import annotations
 
@@ -54,6 +54,19 @@ def build(
 
     run(ctx, module, parse_passes(passes), keep)
     return load(module, host(), name, texts)
+
+
+def lower(x: Any) -> ModuleOp:
+    """The loop-level module of a te function, in the order written: what a Schedule begins with.
+
+    `x` is what `build` takes, at the te or loop level. Raises InputError for the low level.
+    """
+    module = _module(x).clone()
+    verify_module(module)
+    if level_of(module) == "low":
+        raise InputError("the program is at the low level, below loops and blocks")
+    run(universe.context(), module, parse_passes("te-to-loop"))
+    return module
 
 
 def parse(text: str, source: str = "<text>") -> ModuleOp:

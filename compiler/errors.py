@@ -10,7 +10,21 @@ class TeError(StrataError):
 
 
 class ScheduleError(StrataError):
-    """A schedule primitive that was refused; the payload is untouched."""
+    """A schedule primitive that was refused; the payload is untouched.
+
+    `primitive` is its name, `place` the loop, block or buffer, `reason` a sentence or what prints as one: it is
+    rendered only when a person reads it, since a search raises thousands.
+    """
+
+    def __init__(self, reason: object, primitive: str = "", place: str = "") -> None:
+        super().__init__(reason, primitive, place)
+        self.reason = reason
+        self.primitive = primitive
+        self.place = place
+        self.op: object = None  # the op of the script, where there is one
+
+    def __str__(self) -> str:
+        return ": ".join(str(part) for part in (self.primitive, self.place, self.reason) if part)
 
 
 class LoweringError(StrataError):

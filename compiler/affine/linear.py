@@ -103,6 +103,67 @@ def _combine(kind: AffineBinaryOpKind, lhs: Linear, rhs: Linear, ranges: Ranges)
             return mod(lhs, rhs.constant, ranges)
 
 
+def substitute(form: Linear, values: Mapping[int, Linear], ranges: Ranges) -> Linear:
+    """The form with variables replaced; `ranges` are those of the variables in what is left."""
+    terms: dict[Atom, int] = {}
+    constant = form.constant
+    for atom, factor in form.terms:
+        if isinstance(atom, int):
+            value = values.get(atom)
+            if value is None:
+                terms[atom] = terms.get(atom, 0) + factor
+                continue
+        else:
+            inner = substitute(atom.form, values, ranges)
+            value = (mod if atom.is_mod else floordiv)(inner, atom.divisor, ranges)
+        constant += factor * value.constant
+        for other, coefficient in value.terms:
+            terms[other] = terms.get(other, 0) + factor * coefficient
+    return _form(terms, constant)
+
+
+def to_affine(form: Linear, dims: Mapping[int, AffineExpr]) -> AffineExpr:
+    """The expression of a form, variables replaced by dims[variable]."""
+    result: AffineExpr | None = None
+    for atom, factor in form.terms:
+        term = dims[atom] if isinstance(atom, int) else _quotient(atom, dims)
+        term = term if factor == 1 else term * factor
+        result = term if result is None else result + term
+    if result is None:
+        return AffineExpr.constant(form.constant)
+    return result + form.constant if form.constant else result
+
+
+def _quotient(atom: Quotient, dims: Mapping[int, AffineExpr]) -> AffineExpr:
+    kind = AffineBinaryOpKind.Mod if atom.is_mod else AffineBinaryOpKind.FloorDiv
+    return AffineBinaryOpExpr(kind, to_affine(atom.form, dims), AffineExpr.constant(atom.divisor))
+
+
+def to_isl(form: Linear, names: Mapping[int, str]) -> str:
+    """The form in isl's syntax, variables spelled names[variable]."""
+    parts = [str(form.constant)] if form.constant or not form.terms else []
+    for atom, factor in form.terms:
+        if isinstance(atom, int):
+            text = names[atom]
+        else:
+            inner = to_isl(atom.form, names)
+            text = f"(({inner}) mod {atom.divisor})" if atom.is_mod else f"floor(({inner})/{atom.divisor})"
+        parts.append(text if factor == 1 else f"{factor}*{text}")
+    return " + ".join(parts)
+
+
+def evaluate(form: Linear, values: Mapping[int, int]) -> int:
+    """The value of a form at a point."""
+    total = form.constant
+    for atom, factor in form.terms:
+        if isinstance(atom, int):
+            total += factor * values[atom]
+        else:
+            inner = evaluate(atom.form, values)
+            total += factor * (inner % atom.divisor if atom.is_mod else inner // atom.divisor)
+    return total
+
+
 def bounds(form: Linear, ranges: Ranges) -> Range:
     """An inclusive interval that holds every value of the form; exact where each variable occurs once."""
     low = high = form.constant

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import AnyFloat, ContainerType, IndexType, IntegerType, ShapedType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineConstraintExpr, AffineExpr, AffineMap, AffineSet
 from xdsl.utils.exceptions import VerifyException
 
-from compiler.affine.exact import escape
+from compiler.affine.exact import Escape, escape
 from compiler.affine.text import RESERVED, to_text
 from compiler.dialects.access import COMBINERS, AccessAttr, AxisAttr, names_of
 
@@ -27,8 +28,21 @@ def check_axes(axes: Sequence[AxisAttr]) -> None:
         raise VerifyException(f"reduce axis '{labels[kinds.index(True)]}' stands before a spatial axis")
 
 
-def check_access(what: str, access: AccessAttr, shape: Sequence[int], axes: Sequence[AxisAttr]) -> None:
-    """The access has one index a dimension and, wherever it happens, stays inside the shape."""
+Domain = tuple[AffineMap, AffineSet | None, Sequence[int]]
+"""Where a block runs: its axes as functions of its loops, its guard, and the extents of the loops."""
+
+
+def check_access(
+    what: str,
+    access: AccessAttr,
+    shape: Sequence[int],
+    axes: Sequence[AxisAttr],
+    domain: Domain | None = None,
+) -> None:
+    """The access has one index a dimension and, wherever it happens, stays inside the shape.
+
+    It happens for all values of the axes or, with a domain, for those that the domain gives.
+    """
     results = access.affine_map.results
     if access.affine_map.num_dims != len(axes):
         raise VerifyException(f"{what} is indexed by {access.affine_map.num_dims} axes, the op has {len(axes)}")
@@ -39,12 +53,30 @@ def check_access(what: str, access: AccessAttr, shape: Sequence[int], axes: Sequ
     extents = [axis.size for axis in axes]
     for dim, (expr, size) in enumerate(zip(results, shape, strict=True)):
         found = escape(expr, size, extents, access.condition)
-        if found is not None:
-            raise VerifyException(
-                f"{what} is out of bounds in dimension {dim}: "
-                f"index {to_text(expr, names_of(axes))} is {found.value} at {_point(found.point, axes)}, "
-                f"the size is {size}"
-            )
+        if found is None:
+            continue
+        point = found.point
+        if domain is not None:
+            inside = _escape_in(expr, size, access.condition, domain)
+            if inside is None:
+                continue
+            found, point = inside, tuple(e.eval(inside.point, ()) for e in domain[0].results)
+        raise VerifyException(
+            f"{what} is out of bounds in dimension {dim}: "
+            f"index {to_text(expr, names_of(axes))} is {found.value} at {_point(point, axes)}, "
+            f"the size is {size}"
+        )
+
+
+def _escape_in(expr: AffineExpr, size: int, condition: AffineSet | None, domain: Domain) -> Escape | None:
+    """Where an expression over axes leaves [0, size) while a block runs there."""
+    bindings, guard, extents = domain
+    constraints = list(guard.constraints) if guard is not None else []
+    for c in condition.constraints if condition is not None else ():
+        sides = [side.replace_dims_and_symbols(bindings.results, ()) for side in (c.lhs, c.rhs)]
+        constraints.append(AffineConstraintExpr(c.kind, *sides))
+    index = expr.replace_dims_and_symbols(bindings.results, ())
+    return escape(index, size, extents, AffineSet(len(extents), 0, tuple(constraints)))
 
 
 def _point(point: Sequence[int], axes: Sequence[AxisAttr]) -> str:

@@ -312,9 +312,11 @@ class BlockOp(IRDLOperation):
         if len(self.reads) != len(self.inputs) or len(self.writes) != len(self.targets):
             raise VerifyException("the block needs one access an input and one a target")
         block = check_body(self.body, self.inputs, YieldOp, "loop")
+        extents = [loop.size for loop in self.loop_ops]
         for values, accesses in ((self.inputs, self.reads), (self.targets, self.writes)):
             for value, access in zip(values, accesses, strict=True):
-                check_access(f"the access to '{value.name_hint}'", access, shape_of(value), axes)
+                what = f"the access to '{value.name_hint}'"
+                check_access(what, access, shape_of(value), axes, (self.bindings.data, self.guard, extents))
         if any(access.condition is not None for access in self.writes):
             raise VerifyException("a write has no condition; the guard is the place")
         yielded = [value.type for value in block.last_op.operands]  # type: ignore[union-attr]

@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, FloatAttr, IntegerA
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, var_result_def
 from xdsl.utils.exceptions import VerifyException
 
-from compiler.dialects.sched.handle import BlockType, LoopType, ParamType, SchedOp
+from compiler.dialects.sched.base import BlockType, LoopType, ParamType, SchedOp
 
 
 @irdl_op_definition
@@ -36,7 +36,6 @@ class SamplePerfectTileOp(SchedOp):
     assembly_format = "$loop `innermost` $innermost (`decision` $decision^)? attr-dict `:` type($params)"
 
     def verify_(self) -> None:
-        super().verify_()
         if self.decision is None:
             return
         factors = list(self.decision.get_values())
@@ -70,7 +69,6 @@ class SampleCategoricalOp(SchedOp):
     assembly_format = "$candidates `probabilities` $probabilities (`decision` $decision^)? attr-dict"
 
     def verify_(self) -> None:
-        super().verify_()
         count = len(self.candidates.get_values())
         chances = [p.value.data for p in self.probabilities]
         if len(chances) != count:
@@ -105,7 +103,6 @@ class SampleLocationOp(SchedOp):
     assembly_format = "$block (`decision` $decision^)? attr-dict"
 
     def verify_(self) -> None:
-        super().verify_()
         if self.decision is not None and self.decision.value.data < -2:
             raise VerifyException(f"the decision {self.decision.value.data} is not a loop's position, -1 or -2")
 

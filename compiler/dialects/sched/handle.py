@@ -1,79 +1,12 @@
-"""Handle types, the base of all sched ops, and the ops that find blocks and loops."""
+"""Handles: the ops that find blocks and loops."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.transform import AnyOpType
-from xdsl.ir import Operation, ParametrizedAttribute, SSAValue, TypeAttribute
-from xdsl.irdl import (
-    IRDLOperation,
-    irdl_attr_definition,
-    irdl_op_definition,
-    operand_def,
-    prop_def,
-    result_def,
-    var_result_def,
-)
-from xdsl.utils.exceptions import VerifyException
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var_result_def
 
-
-@irdl_attr_definition
-class BlockType(ParametrizedAttribute, TypeAttribute):
-    """A handle on a block."""
-
-    name = "sched.block"
-
-
-@irdl_attr_definition
-class LoopType(ParametrizedAttribute, TypeAttribute):
-    """A handle on a loop."""
-
-    name = "sched.loop"
-
-
-@irdl_attr_definition
-class ParamType(ParametrizedAttribute, TypeAttribute):
-    """An integer that a choice decides."""
-
-    name = "sched.param"
-
-
-class SchedOp(IRDLOperation):
-    """An op of a script. `CONSUMES` names the operands whose handles are invalid after it."""
-
-    CONSUMES: ClassVar[tuple[str, ...]] = ()
-
-    def consumed(self) -> list[SSAValue]:
-        """The handles that this op makes invalid."""
-        found: list[SSAValue] = []
-        for name in self.CONSUMES:
-            value = getattr(self, name)
-            found += [value] if isinstance(value, SSAValue) else list(value)
-        return found
-
-    def verify_(self) -> None:
-        op: Operation | None = self.prev_op
-        while op is not None:
-            if isinstance(op, SchedOp) and any(value in op.consumed() for value in self.operands):
-                raise VerifyException(f"'{self.name}' uses a handle that '{op.name}' has consumed")
-            op = op.prev_op
-
-
-def check_choice(what: str, value: StringAttr | None, choices: Sequence[str]) -> None:
-    """The attribute is absent or one of the choices."""
-    if value is not None and value.data not in choices:
-        raise VerifyException(f"unknown {what} '{value.data}' (there are {', '.join(choices)})")
-
-
-def check_distinct(handles: Sequence[SSAValue], least: int) -> None:
-    """At least so many handles, none twice."""
-    if len(handles) < least:
-        raise VerifyException(f"at least {least} loops are needed, got {len(handles)}")
-    if len(set(handles)) != len(handles):
-        raise VerifyException("a loop is named twice")
+from compiler.dialects.sched.base import BlockType, LoopType, SchedOp
 
 
 @irdl_op_definition
@@ -166,3 +99,6 @@ class GetConsumersOp(SchedOp):
     consumers = var_result_def(BlockType())
 
     assembly_format = "$block attr-dict `:` type($consumers)"
+
+
+OPS = (GetBlockOp, GetLoopsOp, GetProducersOp, GetConsumersOp)

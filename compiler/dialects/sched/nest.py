@@ -1,4 +1,4 @@
-"""Loops: split, partition, fuse, reorder, merge, distribute, and the kinds of loops."""
+"""The shape of a loop nest: split, partition, fuse, reorder, merge, distribute."""
 
 from __future__ import annotations
 
@@ -16,26 +16,25 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from compiler.dialects.sched.handle import BlockType, LoopType, ParamType, SchedOp, check_choice, check_distinct
-
-BINDINGS = ("block_x", "block_y", "block_z", "thread_x", "thread_y", "thread_z", "vthread")
+from compiler.dialects.sched.base import BlockType, LoopType, ParamType, SchedOp, check_choice, check_distinct
 
 
 @irdl_op_definition
 class SplitOp(SchedOp):
-    """Split a loop into a nest, outermost factor first; the factors are all constants, of which one may be -1 and is
-    inferred, or all parameters.
+    """Split a loop into a nest, outermost factor first.
 
-        Return modes: consumes the loop; refused where the product of the factors does not cover the extent.
+    The factors are all constants, of which one may be -1 and is inferred, or all parameters.
 
-        ```mlir
-        transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-          %c = sched.get_block %f "C"
-          %m, %l, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
-          %m0, %m1 = sched.split %m by [-1, 16] tail "guard" : !sched.loop, !sched.loop
-          transform.yield
-        }
-        ```
+    Return modes: consumes the loop; refused where the product of the factors does not cover the extent.
+
+    ```mlir
+    transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+      %c = sched.get_block %f "C"
+      %m, %l, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+      %m0, %m1 = sched.split %m by [-1, 16] tail "guard" : !sched.loop, !sched.loop
+      transform.yield
+    }
+    ```
     """
 
     name = "sched.split"
@@ -50,7 +49,6 @@ class SplitOp(SchedOp):
     assembly_format = "$loop (`by` $factors^)? (`with` $params^)? (`tail` $tail^)? attr-dict `:` type($loops)"
 
     def verify_(self) -> None:
-        super().verify_()
         factors = list(self.factors.get_values()) if self.factors is not None else []
         if bool(factors) == bool(self.params):
             raise VerifyException("split takes either constant factors or parameters")
@@ -113,8 +111,7 @@ class FuseOp(SchedOp):
     assembly_format = "$loops attr-dict"
 
     def verify_(self) -> None:
-        super().verify_()
-        check_distinct(self.loops, 2)
+        check_distinct(self.loops)
 
 
 @irdl_op_definition
@@ -140,13 +137,12 @@ class ReorderOp(SchedOp):
     assembly_format = "$loops attr-dict"
 
     def verify_(self) -> None:
-        super().verify_()
-        check_distinct(self.loops, 2)
+        check_distinct(self.loops)
 
 
 @irdl_op_definition
 class MergeOp(SchedOp):
-    """Let two adjacent nests share their outer loop: bodies one after the other.
+    """Let two adjacent nests share their outer loop: bodies one after the other, the second some iterations late.
 
     Return modes: consumes both loops; refused where a dependence would be reversed.
 
@@ -163,16 +159,14 @@ class MergeOp(SchedOp):
     """
 
     name = "sched.merge"
-    CONSUMES: ClassVar = (
-        "first",
-        "second",
-    )
+    CONSUMES: ClassVar = ("first", "second")
 
     first = operand_def(LoopType())
     second = operand_def(LoopType())
+    shift = opt_prop_def(IntegerAttr.constr(i64))
     merged = result_def(LoopType())
 
-    assembly_format = "$first `,` $second attr-dict"
+    assembly_format = "$first `,` $second (`shift` $shift^)? attr-dict"
 
 
 @irdl_op_definition
@@ -202,138 +196,4 @@ class DistributeOp(SchedOp):
     assembly_format = "$loop `after` $block attr-dict"
 
 
-@irdl_op_definition
-class UnrollOp(SchedOp):
-    """Mark a loop to be unrolled by the lowering.
-
-    Return modes: consumes nothing.
-
-    ```mlir
-    transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-      %c = sched.get_block %f "C"
-      %m, %l, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
-      sched.unroll %l
-      transform.yield
-    }
-    ```
-    """
-
-    name = "sched.unroll"
-
-    loop = operand_def(LoopType())
-
-    assembly_format = "$loop attr-dict"
-
-
-@irdl_op_definition
-class VectorizeOp(SchedOp):
-    """Mark a loop whose iterations become the lanes of vectors.
-
-    Return modes: consumes nothing; refused where its iterations depend on each other.
-
-    ```mlir
-    transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-      %c = sched.get_block %f "C"
-      %m, %l, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
-      sched.vectorize %l
-      transform.yield
-    }
-    ```
-    """
-
-    name = "sched.vectorize"
-
-    loop = operand_def(LoopType())
-
-    assembly_format = "$loop attr-dict"
-
-
-@irdl_op_definition
-class ParallelOp(SchedOp):
-    """Mark a loop whose iterations run on several threads.
-
-    Return modes: consumes nothing; refused where its iterations depend on each other.
-
-    ```mlir
-    transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-      %c = sched.get_block %f "C"
-      %m, %l, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
-      sched.parallel %m
-      transform.yield
-    }
-    ```
-    """
-
-    name = "sched.parallel"
-
-    loop = operand_def(LoopType())
-
-    assembly_format = "$loop attr-dict"
-
-
-@irdl_op_definition
-class BindOp(SchedOp):
-    """Bind a loop to a hardware index: block_x to block_z, thread_x to thread_z, or vthread.
-
-    Return modes: consumes nothing; refused where its iterations depend on each other.
-
-    ```mlir
-    transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-      %c = sched.get_block %f "C"
-      %m, %l, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
-      sched.bind %m to "block_x"
-      transform.yield
-    }
-    ```
-    """
-
-    name = "sched.bind"
-
-    loop = operand_def(LoopType())
-    thread = prop_def(StringAttr)
-
-    assembly_format = "$loop `to` $thread attr-dict"
-
-    def verify_(self) -> None:
-        super().verify_()
-        check_choice("thread index", self.thread, BINDINGS)
-
-
-@irdl_op_definition
-class AnnotateOp(SchedOp):
-    """Attach a named attribute to a loop, for a lowering or rule that knows it.
-
-    Return modes: consumes nothing.
-
-    ```mlir
-    transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-      %c = sched.get_block %f "C"
-      %m, %l, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
-      sched.annotate %m "hint" = 4 : i64
-      transform.yield
-    }
-    ```
-    """
-
-    name = "sched.annotate"
-
-    loop = operand_def(LoopType())
-    key = prop_def(StringAttr)
-    value = prop_def()
-
-    assembly_format = "$loop $key `=` $value attr-dict"
-
-
-OPS = (
-    SplitOp,
-    PartitionOp,
-    FuseOp,
-    ReorderOp,
-    MergeOp,
-    DistributeOp,
-    UnrollOp,
-    VectorizeOp,
-    ParallelOp,
-    BindOp,
-    AnnotateOp,
-)
+OPS = (SplitOp, PartitionOp, FuseOp, ReorderOp, MergeOp, DistributeOp)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from xdsl.irdl import irdl_op_definition, operand_def
 
-from compiler.dialects.sched.handle import BlockType, LoopType, SchedOp
+from compiler.dialects.sched.base import BlockType, LoopType, SchedOp
 
 
 @irdl_op_definition

@@ -7,7 +7,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import StringAttr
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
-from compiler.dialects.sched.handle import BlockType, LoopType, SchedOp
+from compiler.dialects.sched.base import BlockType, LoopType, SchedOp
 
 
 @irdl_op_definition

@@ -14,15 +14,16 @@ from xdsl.dialects.builtin import MemRefType, VectorType, i1
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from compiler.affine import linear as lin
+from compiler.affine.condition import Condition, conditions
 from compiler.affine.linear import Linear
 from compiler.dialects import loop
 from compiler.dialects.access import AccessAttr
+from compiler.dialects.combiner import identity
 from compiler.dialects.vector_arith import CmpiOp, SelectOp
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low import scalars
-from compiler.lowering.loop_to_low.context import Condition, Context, conditions
+from compiler.lowering.loop_to_low.context import Context
 from compiler.lowering.loop_to_low.scopes import INDEX, Scope
-from compiler.passes.decompose_reductions import identity
 
 
 def emit_block(context: Context, block: loop.BlockOp, guard: Sequence[Condition]) -> None:

@@ -7,30 +7,12 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects.arith import AndIOp
 from xdsl.ir import SSAValue
-from xdsl.ir.affine import AffineConstraintKind, AffineSet
 
 from compiler.affine import linear as lin
+from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.lowering.loop_to_low.scalars import Policy
 from compiler.lowering.loop_to_low.scopes import Scopes
-
-
-@dataclass(frozen=True)
-class Condition:
-    """form >= 0 or, with `equal`, form == 0."""
-
-    form: Linear
-    equal: bool = False
-
-    def always(self, ranges: lin.Ranges) -> bool:
-        """Whether the intervals prove it."""
-        low, high = lin.bounds(self.form, ranges)
-        return low == high == 0 if self.equal else low >= 0
-
-    def never(self, ranges: lin.Ranges) -> bool:
-        """Whether the intervals refute it."""
-        low, high = lin.bounds(self.form, ranges)
-        return high < 0 or (self.equal and low > 0)
 
 
 @dataclass
@@ -61,7 +43,8 @@ class Context:
 
     def at_lane(self, form: Linear, value: int) -> Linear:
         """The form in one lane."""
-        return _substitute(form, self.lane, lin.constant(value), self.scopes.ranges)
+        assert self.lane is not None
+        return lin.substitute(form, {self.lane: lin.constant(value)}, self.scopes.ranges)
 
     def truth(self, condition: Condition) -> SSAValue:
         """The truth of a condition without lanes."""
@@ -75,25 +58,3 @@ class Context:
         for other in truths[1:]:
             result = self.scopes.add(AndIOp(result, other))
         return result
-
-
-def conditions(guard: AffineSet, dims: Sequence[Linear], ranges: lin.Ranges) -> list[Condition]:
-    """The constraints of a set as forms that must be at least, or equal to, zero."""
-    found = []
-    for constraint in guard.constraints:
-        form = lin.linear(constraint.lhs, dims, ranges) - lin.linear(constraint.rhs, dims, ranges)
-        sign = -1 if constraint.kind is AffineConstraintKind.le else 1
-        found.append(Condition(form.scaled(sign), constraint.kind is AffineConstraintKind.eq))
-    return found
-
-
-def _substitute(form: Linear, variable: int | None, value: Linear, ranges: lin.Ranges) -> Linear:
-    result = lin.constant(form.constant)
-    for atom, factor in form.terms:
-        if isinstance(atom, int):
-            result = result + (value if atom == variable else lin.variable(atom)).scaled(factor)
-        else:
-            inner = _substitute(atom.form, variable, value, ranges)
-            divided = (lin.mod if atom.is_mod else lin.floordiv)(inner, atom.divisor, ranges)
-            result = result + divided.scaled(factor)
-    return result

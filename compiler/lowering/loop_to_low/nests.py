@@ -15,11 +15,12 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from compiler.affine import linear as lin
+from compiler.affine.condition import Condition, conditions
 from compiler.affine.linear import Linear
 from compiler.dialects import loop
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low.blocks import emit_block
-from compiler.lowering.loop_to_low.context import Condition, Context, conditions
+from compiler.lowering.loop_to_low.context import Context
 from compiler.lowering.loop_to_low.scalars import Policy
 from compiler.lowering.loop_to_low.scopes import Scope, Scopes
 

@@ -1,0 +1,55 @@
+"""Conditions: quasi-affine constraints as linear forms, and whether intervals decide them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineExpr, AffineSet
+
+from compiler.affine import linear as lin
+from compiler.affine.linear import Linear
+
+
+@dataclass(frozen=True)
+class Condition:
+    """form >= 0 or, with `equal`, form == 0."""
+
+    form: Linear
+    equal: bool = False
+
+    def always(self, ranges: lin.Ranges) -> bool:
+        """Whether the intervals prove it."""
+        low, high = lin.bounds(self.form, ranges)
+        return low == high == 0 if self.equal else low >= 0
+
+    def never(self, ranges: lin.Ranges) -> bool:
+        """Whether the intervals refute it."""
+        low, high = lin.bounds(self.form, ranges)
+        return high < 0 or (self.equal and low > 0)
+
+    def substitute(self, values: Mapping[int, Linear], ranges: lin.Ranges) -> Condition:
+        """The condition with variables replaced."""
+        return Condition(lin.substitute(self.form, values, ranges), self.equal)
+
+    def isl(self, names: Mapping[int, str]) -> str:
+        """The condition in isl's syntax."""
+        return f"{lin.to_isl(self.form, names)} {'=' if self.equal else '>='} 0"
+
+
+def conditions(guard: AffineSet, dims: Sequence[Linear], ranges: lin.Ranges) -> list[Condition]:
+    """The constraints of a set as forms that must be at least, or equal to, zero."""
+    found = []
+    for constraint in guard.constraints:
+        form = lin.linear(constraint.lhs, dims, ranges) - lin.linear(constraint.rhs, dims, ranges)
+        sign = -1 if constraint.kind is AffineConstraintKind.le else 1
+        found.append(Condition(form.scaled(sign), constraint.kind is AffineConstraintKind.eq))
+    return found
+
+
+def to_set(found: Sequence[Condition], dims: Mapping[int, AffineExpr], count: int) -> AffineSet:
+    """The conjunction of conditions as a set over `count` dimensions."""
+    zero = AffineExpr.constant(0)
+    kinds = {True: AffineConstraintKind.eq, False: AffineConstraintKind.ge}
+    exprs = [AffineConstraintExpr(kinds[c.equal], lin.to_affine(c.form, dims), zero) for c in found]
+    return AffineSet(count, 0, tuple(exprs))

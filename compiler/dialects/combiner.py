@@ -1,0 +1,20 @@
+"""The neutral value of each combiner."""
+
+import math
+
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType
+from xdsl.ir import Attribute
+
+from compiler.errors import LoweringError
+
+
+def identity(combiner: str, type: Attribute) -> FloatAttr | IntegerAttr:
+    """The neutral value of a combiner at a scalar type."""
+    if isinstance(type, AnyFloat):
+        values = {"add": 0.0, "mul": 1.0, "max": -math.inf, "min": math.inf}
+        return FloatAttr(values[combiner], type)
+    if isinstance(type, IntegerType):
+        half = 1 << (type.width.data - 1)
+        least, most = (1, 0) if type.width.data == 1 else (-half, half - 1)  # as a signed bit, true is -1
+        return IntegerAttr({"add": 0, "mul": 1, "max": least, "min": most}[combiner], type)
+    raise LoweringError(f"the combiner '{combiner}' has no identity at type {type}")

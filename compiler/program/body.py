@@ -1,0 +1,189 @@
+"""Scalar bodies as expressions: equal expressions are one object, so that comparing is `is` and sharing is free."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, i1, i64
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from compiler.affine.condition import Condition
+from compiler.affine.linear import Linear
+from compiler.dialects import loop
+from compiler.dialects.access import AxisAttr
+from compiler.dialects.vector_arith import CmpiOp, SelectOp
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """The value of a block's read number `position`."""
+
+    position: int
+    type: Attribute
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """The value of a block's axis number `axis`."""
+
+    axis: int
+
+
+@dataclass(frozen=True, eq=False)
+class Apply:
+    """Result number `result` of a scalar operation."""
+
+    kind: type[Operation]
+    operands: tuple[Scalar, ...]
+    properties: tuple[tuple[str, Attribute], ...]
+    types: tuple[Attribute, ...]
+    result: int = 0
+
+
+Scalar: TypeAlias = Read | Index | Apply
+
+_known: dict[object, Scalar] = {}
+
+
+def read(position: int, type: Attribute) -> Scalar:
+    """The one expression of a read."""
+    return _known.setdefault(("read", position, type), Read(position, type))
+
+
+def index(axis: int) -> Scalar:
+    """The one expression of an axis."""
+    return _known.setdefault(("index", axis), Index(axis))
+
+
+def apply(
+    kind: type[Operation],
+    operands: Sequence[Scalar],
+    properties: Mapping[str, Attribute],
+    types: Sequence[Attribute],
+    result: int = 0,
+) -> Scalar:
+    """The one expression of an operation on operands."""
+    sorted_properties = tuple(sorted(properties.items()))
+    key = (kind, tuple(map(id, operands)), sorted_properties, tuple(types), result)
+    return _known.setdefault(key, Apply(kind, tuple(operands), sorted_properties, tuple(types), result))
+
+
+def constant(value: FloatAttr | IntegerAttr) -> Scalar:
+    """A literal."""
+    return apply(arith.ConstantOp, (), {"value": value}, (value.type,))
+
+
+def from_block(block: Block, labels: Sequence[str]) -> tuple[Scalar, ...]:
+    """The values that a body yields, as expressions; `labels` are those of the axes."""
+    values: dict[SSAValue, Scalar] = {arg: read(n, arg.type) for n, arg in enumerate(block.args)}
+    for op in block.ops:
+        if isinstance(op, loop.YieldOp):
+            return tuple(values[v] for v in op.values)
+        if isinstance(op, loop.IndexOp):
+            values[op.value] = index(labels.index(op.label.data))
+            continue
+        operands = [values[v] for v in op.operands]
+        types = [r.type for r in op.results]
+        for number, result in enumerate(op.results):
+            values[result] = apply(type(op), operands, op.properties | op.attributes, types, number)
+    raise AssertionError("a body ends with a yield")
+
+
+def to_block(yields: Sequence[Scalar], types: Sequence[Attribute], axes: Sequence[AxisAttr]) -> Block:
+    """The body of a block that yields these expressions; `types` are those of the reads."""
+    block = Block(arg_types=types)
+    done: dict[tuple[object, ...], Operation] = {}
+
+    def value(node: Scalar) -> SSAValue:
+        if isinstance(node, Read):
+            return block.args[node.position]
+        if isinstance(node, Index):
+            return operation((Index, node.axis), lambda: loop.IndexOp(axes[node.axis].label)).results[0]
+        operands = [value(operand) for operand in node.operands]
+        key = (node.kind, *map(id, operands), node.properties)
+        made = operation(key, lambda: _create(node, operands))
+        return made.results[node.result]
+
+    def operation(key: tuple[object, ...], make: Callable[[], Operation]) -> Operation:
+        if key not in done:
+            done[key] = make()
+            block.add_op(done[key])
+        return done[key]
+
+    block.add_op(loop.YieldOp(*map(value, yields)))
+    return block
+
+
+def _create(node: Apply, operands: Sequence[SSAValue]) -> Operation:
+    return node.kind.create(operands=operands, result_types=node.types, properties=dict(node.properties))
+
+
+def rewrite(node: Scalar, leaf: Callable[[Read | Index], Scalar]) -> Scalar:
+    """The expression with its leaves replaced."""
+    done: dict[int, Scalar] = {}
+
+    def visit(node: Scalar) -> Scalar:
+        if id(node) not in done:
+            if isinstance(node, Apply):
+                operands = [visit(o) for o in node.operands]
+                new = apply(node.kind, operands, dict(node.properties), node.types, node.result)
+            else:
+                new = leaf(node)
+            done[id(node)] = new
+        return done[id(node)]
+
+    return visit(node)
+
+
+def leaves(nodes: Sequence[Scalar]) -> list[Read | Index]:
+    """The reads and indices that occur, each once."""
+    seen: dict[int, Scalar] = {}
+    stack = list(nodes)
+    while stack:
+        node = stack.pop()
+        if id(node) not in seen:
+            seen[id(node)] = node
+            stack += node.operands if isinstance(node, Apply) else ()
+    return [node for node in seen.values() if not isinstance(node, Apply)]
+
+
+INDEX = IndexType()
+"""The type of an axis value."""
+
+
+def _literal(value: int) -> Scalar:
+    return constant(IntegerAttr(value, INDEX))
+
+
+def _binary(kind: type[Operation], lhs: Scalar, rhs: Scalar) -> Scalar:
+    return apply(kind, (lhs, rhs), {}, (INDEX,))
+
+
+def from_linear(form: Linear) -> Scalar:
+    """The value, of type index, of a form over axes."""
+    total: Scalar | None = None if form.terms else _literal(form.constant)
+    for atom, factor in form.terms:
+        if isinstance(atom, int):
+            term = index(atom)
+        else:  # quotients round down, remainders are not negative
+            inner, divisor = from_linear(atom.form), _literal(atom.divisor)
+            floor = _binary(arith.FloorDivSIOp, inner, divisor)
+            term = floor
+            if atom.is_mod:
+                term = _binary(arith.SubiOp, inner, _binary(arith.MuliOp, floor, divisor))
+        term = term if factor == 1 else _binary(arith.MuliOp, term, _literal(factor))
+        total = term if total is None else _binary(arith.AddiOp, total, term)
+    assert total is not None
+    return _binary(arith.AddiOp, total, _literal(form.constant)) if form.constant and form.terms else total
+
+
+def select(tests: Sequence[Condition], then: Scalar, otherwise: Scalar, type: Attribute) -> Scalar:
+    """`then` where all conditions over axes hold, else `otherwise`."""
+    for test in reversed(tests):
+        predicate = IntegerAttr(0 if test.equal else 5, i64)  # eq, sge
+        truth = apply(CmpiOp, (from_linear(test.form), _literal(0)), {"predicate": predicate}, (i1,))
+        then = apply(SelectOp, (truth, then, otherwise), {}, (type,))
+    return then

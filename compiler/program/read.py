@@ -1,0 +1,107 @@
+"""From a loop function to a program."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineMap
+
+from compiler.affine import linear as lin
+from compiler.affine.condition import conditions
+from compiler.affine.linear import Linear
+from compiler.dialects import loop
+from compiler.dialects.access import AccessAttr, names_of
+from compiler.dialects.checks import element_type
+from compiler.dialects.functions import outputs
+from compiler.errors import InputError
+from compiler.program import body
+from compiler.program.tree import Access, Alloc, Block, Buffer, Loop, Node, Program, fresh
+
+
+def read(function: FuncOp) -> Program:
+    """The program of a loop function. Labels and names that occur twice are told apart by a number.
+
+    Raises InputError for an op that is not of the loop level, and an argument that is not a memref.
+    """
+    return _Reader(function).program()
+
+
+class _Reader:
+    def __init__(self, function: FuncOp) -> None:
+        self.function = function
+        self.names: dict[SSAValue, str] = {}
+        self.labels: set[str] = set()
+        self.loops: dict[SSAValue, int] = {}
+        self.ranges: dict[int, lin.Range] = {}
+
+    def program(self) -> Program:
+        if not self.function.body.blocks:
+            raise InputError(f"@{self.function.sym_name.data} has no body")
+        block = self.function.body.block
+        arguments = []
+        for number, value in enumerate(block.args):
+            if not isinstance(value.type, MemRefType):
+                raise InputError(
+                    f"argument {number} of @{self.function.sym_name.data} is no memref: not a loop function"
+                )
+            arguments.append(self._buffer(value, value.name_hint or f"arg{number}", "global"))
+        nodes = self._nodes(block)
+        return Program(self.function.sym_name.data, tuple(arguments), outputs(self.function), nodes)
+
+    def _buffer(self, value: SSAValue, name: str, scope: str) -> Buffer:
+        name = self.names[value] = fresh(name, self.names.values())
+        assert isinstance(value.type, MemRefType)
+        return Buffer(name, value.type.get_shape(), element_type(value), scope)
+
+    def _nodes(self, block: object) -> tuple[Node, ...]:
+        return tuple(self._node(op) for op in block.ops if not isinstance(op, ReturnOp))  # type: ignore[attr-defined]
+
+    def _node(self, op: Operation) -> Node:
+        match op:
+            case loop.AllocOp():
+                return Alloc(self._buffer(op.buffer, op.label.data, op.scope.data))
+            case loop.ForOp():
+                number = self.loops[op.iv] = len(self.loops)
+                self.ranges[number] = (0, op.size - 1)
+                attributes = tuple(sorted(op.attributes.items()))
+                nodes = self._nodes(op.body.block)
+                return Loop(number, op.label.data, op.size, nodes, op.loop_kind, attributes)
+            case loop.BlockOp():
+                return self._block(op)
+        raise InputError(f"'{op.name}' is not an op of the loop level")
+
+    def _block(self, op: loop.BlockOp) -> Block:
+        label = fresh(op.label.data, self.labels)
+        self.labels.add(label)
+        loops = [lin.variable(self.loops[value]) for value in op.loops]
+        ranges = {n: (0, axis.size - 1) for n, axis in enumerate(op.axes)}
+        origin = None
+        if op.origin_label is not None and op.origin_map is not None:
+            origin = (op.origin_label.data, _forms(op.origin_map.data, ranges))
+        return Block(
+            label,
+            tuple(op.axes),
+            tuple(lin.linear(e, loops, self.ranges) for e in op.bindings.data.results),
+            tuple(conditions(op.guard, loops, self.ranges)) if op.guard is not None else (),
+            tuple(self._access(v, a, ranges) for v, a in zip(op.inputs, op.reads, strict=True)),
+            tuple(element_type(v) for v in op.inputs),
+            tuple(self._access(v, a, ranges) for v, a in zip(op.targets, op.writes, strict=True)),
+            body.from_block(op.body.block, names_of(op.axes.data)),
+            tuple(c.data for c in op.combiners),
+            op.accumulate is not None,
+            origin,
+            tuple(sorted(op.attributes.items())),
+        )
+
+    def _access(self, value: SSAValue, access: AccessAttr, ranges: lin.Ranges) -> Access:
+        index = _forms(access.affine_map, ranges)
+        if access.condition is None:
+            return Access(self.names[value], index)
+        dims = [lin.variable(n) for n in ranges]
+        return Access(self.names[value], index, tuple(conditions(access.condition, dims, ranges)), access.otherwise)
+
+
+def _forms(map: AffineMap, ranges: lin.Ranges) -> tuple[Linear, ...]:
+    dims = [lin.variable(n) for n in ranges]
+    return tuple(lin.linear(e, dims, ranges) for e in map.results)

@@ -1,0 +1,95 @@
+"""From a program to a loop function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import FunctionType, IndexType, IntegerAttr, MemRefType, i64
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block as IrBlock
+from xdsl.ir import Operation, Region, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
+
+from compiler.affine import linear as lin
+from compiler.affine.condition import to_set
+from compiler.affine.linear import Linear
+from compiler.dialects import loop
+from compiler.dialects.access import AccessAttr
+from compiler.program import body
+from compiler.program.tree import Access, Alloc, Block, Buffer, Loop, Node, Program
+
+
+def write(program: Program) -> FuncOp:
+    """A new loop function; equal programs give equal text."""
+    types = [_memref(buffer) for buffer in program.arguments]
+    block = IrBlock(arg_types=types)
+    values: dict[str, SSAValue] = {}
+    for buffer, argument in zip(program.arguments, block.args, strict=True):
+        argument.name_hint = buffer.name if SSAValue.is_valid_name(buffer.name) else None
+        values[buffer.name] = argument
+    _fill(block, program.body, values, {})
+    block.add_op(ReturnOp())
+    function = FuncOp(program.name, FunctionType.from_lists(types, []), Region(block))
+    function.attributes["outputs"] = IntegerAttr(program.outputs, i64)
+    return function
+
+
+def _memref(buffer: Buffer) -> MemRefType:
+    return MemRefType(buffer.element, buffer.shape)
+
+
+def _fill(block: IrBlock, nodes: Sequence[Node], buffers: dict[str, SSAValue], loops: dict[int, SSAValue]) -> None:
+    for node in nodes:
+        match node:
+            case Alloc(buffer):
+                alloc = loop.AllocOp(buffer.name, _memref(buffer), buffer.scope)
+                buffers[buffer.name] = alloc.buffer
+                block.add_op(alloc)
+            case Loop():
+                inner = IrBlock(arg_types=[IndexType()])
+                inner.args[0].name_hint = node.label
+                loops[node.number] = inner.args[0]
+                _fill(inner, node.body, buffers, loops)
+                op: Operation = loop.ForOp(node.label, node.extent, Region(inner), node.kind)
+                op.attributes |= dict(node.attributes)
+                block.add_op(op)
+            case Block():
+                block.add_op(_block(node, buffers, loops))
+
+
+def _block(node: Block, buffers: dict[str, SSAValue], loops: dict[int, SSAValue]) -> loop.BlockOp:
+    used = [number for number in loops if number in node.loops]
+    dims = {number: AffineExpr.dimension(n) for n, number in enumerate(used)}
+    axes = {n: AffineExpr.dimension(n) for n in range(len(node.axes))}
+    inner = body.to_block(node.body, node.read_types, node.axes)
+    for argument, access in zip(inner.args, node.reads, strict=True):
+        hint = access.buffer.lower()
+        argument.name_hint = hint if SSAValue.is_valid_name(hint) else None
+    op = loop.BlockOp(
+        node.label,
+        node.axes,
+        [loops[number] for number in used],
+        AffineMap(len(used), 0, tuple(lin.to_affine(form, dims) for form in node.bindings)),
+        [buffers[a.buffer] for a in node.reads],
+        [_access(a, axes) for a in node.reads],
+        [buffers[a.buffer] for a in node.writes],
+        [_access(a, axes) for a in node.writes],
+        Region(inner),
+        node.combiners,
+        to_set(node.guard, dims, len(used)),
+        node.accumulate,
+        (node.origin[0], _map(node.origin[1], axes)) if node.origin else None,
+    )
+    op.attributes |= dict(node.attributes)
+    return op
+
+
+def _map(forms: Sequence[Linear], axes: dict[int, AffineExpr]) -> AffineMap:
+    return AffineMap(len(axes), 0, tuple(lin.to_affine(form, axes) for form in forms))
+
+
+def _access(access: Access, axes: dict[int, AffineExpr]) -> AccessAttr:
+    map = _map(access.index, axes)
+    if not access.where or access.otherwise is None:
+        return AccessAttr(map)
+    return AccessAttr(map, to_set(access.where, axes, len(axes)), access.otherwise)
