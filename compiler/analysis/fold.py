@@ -1,0 +1,93 @@
+"""Storage folding: may several elements of a buffer share a place? Exactly, through isl."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from compiler.affine import linear as lin
+from compiler.affine.linear import Linear
+from compiler.analysis.sets import Undecided, sample
+from compiler.analysis.statements import Statement, Use, statements
+from compiler.program.tree import Program
+
+
+def is_injective(forms: Sequence[Linear], shape: Sequence[int]) -> bool:
+    """Whether different elements of the shape have different places."""
+    one = {d: f"x{d}" for d in range(len(shape))}
+    two = {d: f"y{d}" for d in range(len(shape))}
+    inside = [f"0 <= {names[d]} < {n}" for names in (one, two) for d, n in enumerate(shape)]
+    same = [f"{lin.to_isl(f, one)} = {lin.to_isl(f, two)}" for f in forms]
+    differ = " or ".join(f"{one[d]} != {two[d]}" for d in one) or "false"
+    text = f"{{ [{', '.join([*one.values(), *two.values()])}] : {' and '.join([*inside, *same])} and ({differ}) }}"
+    try:
+        return sample(text) is None
+    except Undecided:
+        return False
+
+
+def clash(program: Program, buffer: str, forms: Sequence[Linear]) -> str | None:
+    """A sentence about an element that would be overwritten between a write and a later use, or None."""
+    uses = [(s, u) for s in statements(program).values() for u in s.uses if u.buffer == buffer]
+    writes = [(s, u) for s, u in uses if u.how != "read"]
+    later = [(s, u) for s, u in uses if u.how != "write"]
+    for first in writes:
+        for between in writes:
+            for last in later:
+                found = _clash(program, buffer, forms, first, between, last)
+                if found is not None:
+                    return found
+    return None
+
+
+Instance = tuple[Statement, Use]
+
+
+def _clash(
+    program: Program, buffer: str, forms: Sequence[Linear], first: Instance, between: Instance, last: Instance
+) -> str | None:
+    names = [{n: f"{v}{n}" for n in s.loops} for v, (s, _) in zip("xyz", (first, between, last), strict=True)]
+    around = [loop.number for loop in program.enclosing((buffer,))]
+    fixed = [f"{names[0][n]} = {other[n]}" for other in names[1:] for n in around]
+    for (s, u), own in zip((first, between, last), names, strict=True):
+        fixed += [f"0 <= {own[n]} < {program.loops[n].extent}" for n in s.loops]
+        fixed += [c.isl(own) for c in (*s.guard, *u.where)]
+    index = [[lin.to_isl(f, own) for f in u.index] for (_, u), own in zip((first, between, last), names, strict=True)]
+    fixed += [f"{a} = {b}" for a, b in zip(index[0], index[2], strict=True)]
+    differ = " or ".join(f"{a} != {b}" for a, b in zip(index[0], index[1], strict=True)) or "false"
+    fixed.append(f"({differ})")
+    for form in forms:
+        places = [
+            lin.to_isl(lin.substitute(form, dict(enumerate(u.index)), program.ranges), own)
+            for (_, u), own in zip((first, between), names[:2], strict=True)
+        ]
+        fixed.append(f"{places[0]} = {places[1]}")
+    variables = [v for own in names for v in own.values()]
+    for one in _orders(first[0], between[0], names[0], names[1]):
+        for two in _orders(between[0], last[0], names[1], names[2]):
+            text = f"{{ [{', '.join(variables)}] : {' and '.join([*fixed, *one, *two])} }}"
+            try:
+                point = sample(text)
+            except Undecided:
+                return f"whether elements of '{buffer}' that share a place live at once was not decided in the budget"
+            if point is not None:
+                values = dict(zip(variables, point, strict=True))
+                at = [{n: values[v] for n, v in own.items()} for own in names]
+                element = [
+                    ",".join(str(lin.evaluate(f, p)) for f in u.index)
+                    for (_, u), p in zip((first, between), at, strict=False)
+                ]
+                return (
+                    f"{between[0].instance(at[1])} writes {buffer}[{element[1]}] to the place of "
+                    f"{buffer}[{element[0]}] before {last[0].instance(at[2])} has used that"
+                )
+    return None
+
+
+def _orders(s: Statement, t: Statement, x: dict[int, str], y: dict[int, str]) -> Iterator[list[str]]:
+    depth = s.common(t)
+    equal: list[str] = []
+    for n in s.loops[:depth]:
+        yield [*equal, f"{x[n]} < {y[n]}"]
+        equal.append(f"{x[n]} = {y[n]}")
+    if s is not t and s.positions[depth] < t.positions[depth]:
+        yield equal

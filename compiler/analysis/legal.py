@@ -1,0 +1,464 @@
+"""`legal`: the one predicate that judges a schedule step, exactly, through isl.
+
+Order: every dependence of the program before the step (two instances that touch one element, at least one of them
+writing, unless both update it by the same combiner) has its source before its target afterwards. Concurrency: no
+two iterations of a concurrent loop depend on each other, reductions included.
+
+Index equations fix most loops of two dependent instances to equal values by the ranges alone; what is left open is
+asked of isl, one level of the two orders at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from compiler.affine import linear as lin
+from compiler.affine.linear import Linear
+from compiler.analysis.sets import Undecided, is_subset, sample
+from compiler.analysis.statements import Key, Statement, Use, statements
+from compiler.program.tree import CONCURRENT, Program
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a primitive plans: the program afterwards, and how its instances correspond to those before.
+
+    A loop that is in both programs corresponds to itself, unless `links` gives its former value as a form over the
+    new loops (`shifts`: for one block only). A block in `moved` corresponds by its axes. `sources` names the
+    statement that a new one was. With `keeps_order` the order of instances is the same by construction.
+    """
+
+    program: Program
+    links: Mapping[int, Linear] = field(default_factory=dict)
+    shifts: Mapping[str, Mapping[int, Linear]] = field(default_factory=dict)
+    moved: frozenset[str] = frozenset()
+    sources: Mapping[Key, Key] = field(default_factory=dict)
+    keeps_order: bool = False
+
+    def links_of(self, label: str) -> Mapping[int, Linear]:
+        """The links that hold for one block."""
+        return {**self.links, **self.shifts.get(label, {})}
+
+
+@dataclass(frozen=True)
+class Violation:
+    """Two instances that a step would put into the wrong order, or at once. Printed as a sentence."""
+
+    first: Statement
+    second: Statement
+    uses: tuple[Use, Use]
+    points: tuple[dict[int, int], dict[int, int]] | None
+    loop: str | None = None
+
+    def __str__(self) -> str:
+        one, two = self.uses
+        if self.points is None:
+            return (
+                f"whether {self.first.block.label} and {self.second.block.label} keep their order on "
+                f"'{one.buffer}' could not be decided within the budget"
+            )
+        first, second = self.first.instance(self.points[0]), self.second.instance(self.points[1])
+        element = f"{one.buffer}[{','.join(str(lin.evaluate(f, self.points[0])) for f in one.index)}]"
+        if self.loop is not None:
+            return (
+                f"iterations of loop '{self.loop}' depend on each other: "
+                f"{self._verb(first, self.first, one, element)} and {self._verb(second, self.second, two, 'it')}"
+            )
+        if two.how == "read":
+            return f"{second} reads {element} before {first} has been {self._done(self.first, one)}"
+        if one.how == "read":
+            return f"{second} overwrites {element} before {first} has read it"
+        if self.second.is_init:
+            return f"{element} is set to its identity after {first} has been {self._done(self.first, one)}"
+        if self.first.is_init:
+            return f"{second} is added to {element} before it is set to its identity"
+        return f"{second} overwrites {element} before {first} has been {self._done(self.first, one)} there"
+
+    @staticmethod
+    def _done(statement: Statement, use: Use) -> str:
+        if statement.is_init:
+            return "set to its identity"
+        return {"write": "written", "add": "added", "mul": "multiplied in"}.get(use.how, "combined")
+
+    @staticmethod
+    def _verb(instance: str, statement: Statement, use: Use, element: str) -> str:
+        verb = "initialises" if statement.is_init else {"read": "reads", "write": "writes"}.get(use.how, "updates")
+        return f"{instance} {verb} {element}"
+
+
+@dataclass(frozen=True)
+class Uninitialised:
+    """A reduction of which a step would leave elements without their init. Printed as a sentence."""
+
+    label: str
+    buffer: str
+    loop: str | None = None
+
+    def __str__(self) -> str:
+        return f"some elements of '{self.buffer}' would not be set to the identity before block '{self.label}' runs"
+
+
+def legal(after: Program, before: Program | None = None, step: Step | None = None) -> Violation | Uninitialised | None:
+    """The first violation of `after`, or None where it is legal.
+
+    Its order is judged against `before` where that is given (with `step` as the correspondence, by default the
+    identity); its concurrent loops always.
+    """
+    new = statements(after)
+    if before is not None:
+        step = step or Step(after)
+        old = statements(before)
+        lost = _lost_init(before, old, after, new, step)
+        if lost is not None:
+            return lost
+        if not step.keeps_order:
+            found = _order(before, old, after, new, step)
+            if found is not None:
+                return found
+        return _concurrency(after, new, _unchanged(before, old, after, new))
+    return _concurrency(after, new, set())
+
+
+def _unchanged(
+    before: Program, old: Mapping[Key, Statement], after: Program, new: Mapping[Key, Statement]
+) -> set[tuple[Key, int]]:
+    """The statements that stand in a concurrent loop as they did before, whose buffers live where they did."""
+    same_allocs = {name for name in after.buffers if _private(before, name) == _private(after, name)}
+    kept = set()
+    for key, statement in new.items():
+        former = old.get(key)
+        if former is None or former.block is not statement.block or former.loops != statement.loops:
+            continue
+        if any(use.buffer not in same_allocs for use in statement.uses):
+            continue
+        for number in statement.loops:
+            was, now = before.loops.get(number), after.loops[number]
+            if was is not None and (was.kind, was.extent) == (now.kind, now.extent):
+                kept.add((key, number))
+    return kept
+
+
+def _private(program: Program, buffer: str) -> tuple[int, ...]:
+    """The loops in each iteration of which a buffer is another one."""
+    if (buffer,) not in program.places:
+        return ()
+    return tuple(loop.number for loop in program.enclosing((buffer,)))
+
+
+# --- inits ---------------------------------------------------------------------------------------------------------
+
+
+def _lost_init(
+    before: Program, old: Mapping[Key, Statement], after: Program, new: Mapping[Key, Statement], step: Step
+) -> Uninitialised | None:
+    """An init that reaches fewer elements than before: what guards it depends on which loops bind reductions alone."""
+    for key, former in old.items():
+        if not key[1] or not former.block.guard:
+            continue
+        now = [s for k, s in new.items() if step.sources.get(k, k) == key]
+        if not now or all(s.block is former.block for s in now):
+            continue
+        if any(s.block.writes != former.block.writes for s in now if s.is_init):
+            continue  # another buffer, or another layout
+        buffer = former.uses[0].buffer
+        try:
+            if not is_subset(_set_of(before, [former]), _set_of(after, now)):
+                return Uninitialised(key[0], buffer)
+        except Undecided:
+            return Uninitialised(key[0], buffer)
+    return None
+
+
+def _set_of(program: Program, found: Sequence[Statement]) -> str:
+    """The elements that inits write, in isl's syntax."""
+    parts = []
+    for s in found:
+        names = {n: f"l{n}" for n in s.loops}
+        heads = [f"e{d}" for d in range(len(s.uses[0].index))]
+        domain = [f"0 <= {names[n]} < {program.loops[n].extent}" for n in s.loops] + [c.isl(names) for c in s.guard]
+        domain += [f"{e} = {lin.to_isl(f, names)}" for e, f in zip(heads, s.uses[0].index, strict=True)]
+        exists = f"exists {', '.join(names.values())} : " if names else ""
+        parts.append(f"[{', '.join(heads)}] : {exists}({' and '.join(domain) or 'true'})")
+    return f"{{ {'; '.join(parts)} }}"
+
+
+# --- order ------------------------------------------------------------------------------------------------------
+
+
+def _order(
+    before: Program, old: Mapping[Key, Statement], after: Program, new: Mapping[Key, Statement], step: Step
+) -> Violation | None:
+    matched = {key: old[source] for key in new if (source := step.sources.get(key, key)) in old}
+    touching: dict[str, list[Key]] = {}
+    for key in matched:
+        for name in dict.fromkeys(use.buffer for use in new[key].uses):
+            touching.setdefault(name, []).append(key)
+    seen: set[tuple[Key, Key]] = set()
+    for keys in touching.values():
+        for s in keys:
+            for t in keys:
+                if (s, t) in seen:
+                    continue
+                seen.add((s, t))
+                pair = _Pair(before, after, (matched[s], matched[t]), (new[s], new[t]), step)
+                if pair.keeps_order():
+                    continue
+                found = pair.violation()
+                if found is not None:
+                    return found
+    return None
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Two statements, before and after a step: does an instance of the second overtake one of the first?"""
+
+    before: Program
+    after: Program
+    old: tuple[Statement, Statement]
+    new: tuple[Statement, Statement]
+    step: Step
+
+    def keeps_order(self) -> bool:
+        """Whether the order is evidently the same: the same common loops, then the same order of text."""
+        (s, t), (u, v) = self.old, self.new
+        depth = s.common(t)
+        common = s.loops[:depth]
+        if u.common(v) != depth or u.loops[:depth] != common:
+            return False
+        if any(n in self.step.links_of(label) for n in common for label in (u.block.label, v.block.label)):
+            return False
+        if any(self.before.ranges[n] != self.after.ranges[n] for n in common):
+            return False
+        if s is t or u is v:
+            return s is t and u is v
+        return _sign(s.positions[depth], t.positions[depth]) == _sign(u.positions[depth], v.positions[depth])
+
+    def violation(self) -> Violation | None:
+        """The least violation on any buffer."""
+        for one in self.new[0].uses:
+            for two in self.new[1].uses:
+                if one.buffer == two.buffer and not one.commutes(two):
+                    found = self._on(one, two)
+                    if found is not None:
+                        return found
+        return None
+
+    def _on(self, one: Use, two: Use) -> Violation | None:
+        s, t = self.new
+        space = _Space(self.after, s, t, one, two)
+        first = _former(space.left, self.old[0], s, self.step, self.before, "a")
+        second = _former(space.right, self.old[1], t, self.step, self.before, "b")
+        shared = self.old[0].common(self.old[1])
+        earlier = list(_earlier(space, first, second, self.old[0], self.old[1], shared))
+        depth = t.common(s)
+        here = {n: space.left[n] for n in s.loops}, {n: space.right[n] for n in t.loops}
+        later = list(
+            _before(
+                [(here[1][n], here[0][n]) for n in s.loops[:depth]],
+                s is not t and t.positions[depth] < s.positions[depth],
+            )
+        )
+        for was in earlier:
+            for now in later:
+                point = _solve(space, [*was, *now, *first.constraints, *second.constraints], first, second)
+                if point is not None:
+                    return Violation(s, t, (one, two), space.points(point))
+        return None
+
+
+@dataclass(frozen=True)
+class _Former:
+    """Where an instance stood before: the text of each former loop's value, new variables, constraints."""
+
+    values: Mapping[int, str]
+    variables: tuple[str, ...]
+    constraints: tuple[str, ...]
+
+
+def _former(
+    names: Mapping[int, str], old: Statement, new: Statement, step: Step, before: Program, prefix: str
+) -> _Former:
+    links = step.links_of(new.block.label)
+    values: dict[int, str] = {}
+    variables: list[str] = []
+    by_axes = new.block.label in step.moved
+    for number in old.loops:
+        form = links.get(number)
+        if form is not None and form.variables() <= names.keys():
+            values[number] = f"({lin.to_isl(form, names)})"
+        elif number in names and number in new.loops and form is None:
+            values[number] = names[number]
+        else:
+            values[number] = f"{prefix}{number}"
+            variables.append(values[number])
+    constraints: list[str] = []
+    if variables:
+        constraints += [
+            f"0 <= {prefix}{n} < {before.loops[n].extent}" for n in old.loops if f"{prefix}{n}" in variables
+        ]
+        constraints += [c.isl(values) for c in old.guard if c.form.variables() <= values.keys()]
+    if by_axes or variables:
+        count = old.block.spatial if old.is_init else len(old.block.axes)
+        for was, now in zip(old.block.bindings[:count], new.block.bindings[:count], strict=False):
+            if was.variables() <= values.keys() and now.variables() <= names.keys():
+                constraints.append(f"{lin.to_isl(was, values)} = {lin.to_isl(now, names)}")
+    return _Former(values, tuple(variables), tuple(constraints))
+
+
+def _earlier(
+    space: _Space, first: _Former, second: _Former, s: Statement, t: Statement, depth: int
+) -> Iterator[list[str]]:
+    pairs = [(first.values[n], second.values[n]) for n in s.loops[:depth]]
+    return _before(pairs, s is not t and s.positions[depth] < t.positions[depth])
+
+
+def _before(pairs: Sequence[tuple[str, str]], textual: bool) -> Iterator[list[str]]:
+    """The ways in which one instance comes before another: at each level whose values can differ, and by text."""
+    equal: list[str] = []
+    for one, two in pairs:
+        if one == two:
+            continue
+        yield [*equal, f"{one} < {two}"]
+        equal.append(f"{one} = {two}")
+    if textual:
+        yield equal
+
+
+def _sign(a: tuple[int, int], b: tuple[int, int]) -> int:
+    return (a > b) - (a < b)
+
+
+# --- concurrency ------------------------------------------------------------------------------------------------
+
+
+def _concurrency(program: Program, new: Mapping[Key, Statement], known: set[tuple[Key, int]]) -> Violation | None:
+    concurrent = [loop for loop in program.loops.values() if loop.kind in CONCURRENT]
+    for loop in concurrent:
+        inside = [s for s in new.values() if loop.number in s.loops]
+        depth = len(program.enclosing(loop.number))
+        for number, s in enumerate(inside):
+            for t in inside[number:]:
+                if (s.key, loop.number) in known and (t.key, loop.number) in known:
+                    continue
+                if s.common(t) <= depth:
+                    continue
+                found = _race(program, s, t, loop.number, depth)
+                if found is not None:
+                    return found
+    return None
+
+
+def _race(program: Program, s: Statement, t: Statement, number: int, depth: int) -> Violation | None:
+    for one in s.uses:
+        for two in t.uses:
+            if one.buffer != two.buffer or (one.how == "read" and two.how == "read"):
+                continue
+            if number in _private(program, one.buffer):
+                continue
+            space = _Space(program, s, t, one, two, s.loops[:depth])
+            x, y = space.left[number], space.right[number]
+            if x == y:
+                continue
+            for way in (f"{x} < {y}", f"{y} < {x}") if s is not t else (f"{x} < {y}",):
+                point = _solve(space, [way])
+                if point is not None:
+                    label = program.loops[number].label
+                    return Violation(s, t, (one, two), space.points(point), label)
+    return None
+
+
+# --- two instances on one element -----------------------------------------------------------------------------
+
+
+class _Space:
+    """Instances of two statements that touch one element; loops whose values must agree share a variable."""
+
+    def __init__(
+        self, program: Program, s: Statement, t: Statement, one: Use, two: Use, equal: Sequence[int] = ()
+    ) -> None:
+        self.program = program
+        self.s, self.t, self.one, self.two = s, t, one, two
+        forced = set(equal) | (set(_private(program, one.buffer)) & set(s.loops) & set(t.loops))
+        shared = set(s.loops[: s.common(t)])
+        for f, g in zip(one.index, two.index, strict=True):
+            forced |= _forced(f, g, shared, program.ranges, forced)
+        self.left = {n: f"z{n}" if n in forced else f"x{n}" for n in s.loops}
+        self.right = {n: f"z{n}" if n in forced else f"y{n}" for n in t.loops}
+        self.variables = tuple(dict.fromkeys([*self.left.values(), *self.right.values()]))
+
+    def constraints(self) -> list[str]:
+        """Domains, guards, conditions of the reads, and that the element is the same."""
+        found: dict[str, None] = {}
+        for loops, names in ((self.s.loops, self.left), (self.t.loops, self.right)):
+            for n in loops:
+                found[f"0 <= {names[n]} < {self.program.loops[n].extent}"] = None
+        sides = ((self.s.guard, self.one.where, self.left), (self.t.guard, self.two.where, self.right))
+        for guard, where, names in sides:
+            for condition in (*guard, *where):
+                found[condition.isl(names)] = None
+        for f, g in zip(self.one.index, self.two.index, strict=True):
+            a, b = lin.to_isl(f, self.left), lin.to_isl(g, self.right)
+            if a != b:
+                found[f"{a} = {b}"] = None
+        return list(found)
+
+    def points(self, point: Sequence[int] | None) -> tuple[dict[int, int], dict[int, int]] | None:
+        """The two instances at a point."""
+        if not point:
+            return None if point is None or self.variables else ({}, {})
+        values = dict(zip(self.variables, point, strict=False))
+        return {n: values[v] for n, v in self.left.items()}, {n: values[v] for n, v in self.right.items()}
+
+
+def _solve(space: _Space, more: Sequence[str], *formers: _Former) -> tuple[int, ...] | None:
+    """A point of the space with further constraints; an empty point where isl gives up."""
+    variables = [*space.variables, *(v for former in formers for v in former.variables)]
+    conditions = " and ".join([*space.constraints(), *more]) or "true"
+    try:
+        return sample(f"{{ [{', '.join(variables)}] : {conditions} }}")
+    except Undecided:
+        return ()
+
+
+@lru_cache(maxsize=65536)
+def _coefficients(form: Linear) -> dict[int, int] | None:
+    """The factors of a form's variables, or None if it has quotients."""
+    if any(not isinstance(atom, int) for atom, _ in form.terms):
+        return None
+    return dict(form.terms)  # type: ignore[arg-type]
+
+
+def _forced(f: Linear, g: Linear, shared: set[int], ranges: lin.Ranges, known: set[int]) -> set[int]:
+    """The shared loops whose two values must agree where f(x) = g(y), by the ranges alone."""
+    one, two = _coefficients(f), _coefficients(g)
+    if one is None or two is None:
+        return set()
+    terms: list[tuple[int, int, int, int | None]] = []  # factor, least, most, the loop if its values differ by this
+    for n in sorted(one.keys() | two.keys()):
+        a, b, extent = one.get(n, 0), two.get(n, 0), ranges[n][1]
+        if n in shared and a == b:
+            if n not in known:
+                terms.append((abs(a), -extent, extent, n))
+        else:
+            terms += [(a, 0, extent, None)] if a else []
+            terms += [(-b, 0, extent, None)] if b else []
+    low = high = f.constant - g.constant
+    for factor, least, most, _ in terms:
+        low += min(factor * least, factor * most)
+        high += max(factor * least, factor * most)
+    found: set[int] = set()
+    for factor, least, most, loop in sorted(terms, key=lambda term: -abs(term[0])):
+        low -= min(factor * least, factor * most)
+        high -= max(factor * least, factor * most)
+        if loop is None or not (-factor < low and high < factor):
+            break
+        found.add(loop)
+    return found
+
+
+def forget() -> None:
+    """Empty the cache of coefficients."""
+    _coefficients.cache_clear()

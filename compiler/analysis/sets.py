@@ -1,0 +1,61 @@
+"""Questions to isl: whether a set is empty, with an operation limit so that none can hang, each asked once."""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from typing import Any
+
+MAX_OPERATIONS = 2_000_000
+
+
+class Undecided(Exception):
+    """A question that isl did not answer within its operation limit."""
+
+
+@cache
+def context() -> Any:
+    """The one isl context."""
+    import islpy as isl
+
+    made = isl.Context()
+    made.set_max_operations(MAX_OPERATIONS)
+    return made
+
+
+def limited(ask: Any) -> Any:
+    """The answer to a question that calls isl. Raises Undecided beyond the operation limit."""
+    import islpy as isl
+
+    context().reset_operations()
+    try:
+        return ask()
+    except isl.Error as error:
+        if "exceed" in str(error) or "quota" in str(error).lower():
+            raise Undecided from error
+        raise
+
+
+@lru_cache(maxsize=65536)
+def sample(text: str) -> tuple[int, ...] | None:
+    """The least point of a set in isl's syntax, or None if it is empty. Raises Undecided."""
+    return limited(lambda: _sample(text))  # type: ignore[no-any-return]
+
+
+def _sample(text: str) -> tuple[int, ...] | None:
+    import islpy as isl
+
+    found = isl.Set(text, context())
+    if found.is_empty():
+        return None
+    least = found.detect_equalities().lexmin()
+    point = (found if least.is_empty() else least).sample_point()
+    count = found.dim(isl.dim_type.set)
+    return tuple(int(point.get_coordinate_val(isl.dim_type.set, n).to_python()) for n in range(count))
+
+
+@lru_cache(maxsize=65536)
+def is_subset(one: str, two: str) -> bool:
+    """Whether a set is within another, both in isl's syntax. Raises Undecided."""
+    import islpy as isl
+
+    return bool(limited(lambda: isl.Set(one, context()).is_subset(isl.Set(two, context()))))

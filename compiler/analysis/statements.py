@@ -1,0 +1,167 @@
+"""The polyhedral model of a program: statements with domains, uses of buffers, and places in time.
+
+A block with combiners gives two statements: its init, which stands immediately before the outermost enclosing loop
+that binds one of its reduce axes, and the block itself. The time of an instance is the sequence position, loop,
+position, loop ... position from the outside in, compared lexicographically.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from compiler.affine import linear as lin
+from compiler.affine.condition import Condition
+from compiler.affine.linear import Linear
+from compiler.program.tree import Access, Block, Loop, Place, Program
+
+Key = tuple[str, bool]
+"""A statement: the label of its block, and whether it is the init."""
+
+_MAIN = 1 << 30
+
+
+@dataclass(frozen=True)
+class Use:
+    """One access of a statement, over its loops. `how` is read, write, or the combiner of an update."""
+
+    buffer: str
+    index: tuple[Linear, ...]
+    where: tuple[Condition, ...]
+    how: str
+
+    def commutes(self, other: Use) -> bool:
+        """Whether two instances may run in either order: two reads, or two updates by one combiner."""
+        return self.how == other.how and self.how != "write"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A block, or its init, at its place."""
+
+    block: Block
+    is_init: bool
+    loops: tuple[int, ...]
+    positions: tuple[tuple[int, int], ...]
+    ranges: lin.Ranges
+
+    @property
+    def key(self) -> Key:
+        """What the statement is known by."""
+        return self.block.label, self.is_init
+
+    @cached_property
+    def guard(self) -> tuple[Condition, ...]:
+        """The conditions over loops under which it runs."""
+        if not self.is_init:
+            return self.block.guard
+        reduce_only = self.block.loops_of(True) - self.block.loops_of(False)
+        return tuple(c for c in self.block.guard if not c.form.variables() & reduce_only)
+
+    @cached_property
+    def uses(self) -> tuple[Use, ...]:
+        """The accesses, reads first."""
+        block = self.block
+        if self.is_init:
+            return tuple(self._use(a, "write") for a in block.writes)
+        hows = block.combiners or ["write"] * len(block.writes)
+        reads = [self._use(a, "read") for a in block.reads]
+        return (*reads, *(self._use(a, how) for a, how in zip(block.writes, hows, strict=True)))
+
+    def _use(self, access: Access, how: str) -> Use:
+        values = dict(enumerate(self.block.bindings))
+        index = tuple(lin.substitute(f, values, self.ranges) for f in access.index)
+        return Use(access.buffer, index, tuple(c.substitute(values, self.ranges) for c in access.where), how)
+
+    def common(self, other: Statement) -> int:
+        """How many loops two statements share, counted from the outside."""
+        depth = 0
+        for mine, theirs, p, q in zip(self.loops, other.loops, self.positions, other.positions, strict=False):
+            if mine != theirs or p != q:
+                break
+            depth += 1
+        return depth
+
+    def instance(self, point: dict[int, int]) -> str:
+        """An instance in words: its spatial axes, then its reduce axes by name."""
+        shown = []
+        for axis, form in zip(self.block.axes, self.block.bindings, strict=True):
+            if axis.is_reduce and self.is_init:
+                continue
+            value = lin.evaluate(form, point)
+            shown.append(f"{axis.label}={value}" if axis.is_reduce else str(value))
+        return f"{self.block.label}[{','.join(shown)}]"
+
+
+def statements(program: Program) -> dict[Key, Statement]:
+    """All statements of a program."""
+    found: dict[Key, Statement] = {}
+    for order, block in enumerate(program.blocks.values()):
+        place = program.places[block.label]
+        if block.has_init:
+            found[block.label, True] = _init(program, block, place, order)
+        found[block.label, False] = _statement(
+            block, False, tuple(loop.number for loop in place.loops), _mains(place.positions), program.ranges
+        )
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _cached(key: tuple[int, bool, tuple[int, ...], tuple[tuple[int, int], ...]], ranges: _Ranges) -> Statement:
+    return Statement(ranges.block, key[1], key[2], key[3], ranges.ranges)
+
+
+@dataclass(frozen=True)
+class _Ranges:
+    block: Block
+    of: tuple[tuple[int, lin.Range], ...]
+
+    @property
+    def ranges(self) -> lin.Ranges:
+        return dict(self.of)
+
+    def __hash__(self) -> int:
+        return hash(self.block.label)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Ranges) and self.block is other.block and self.of == other.of
+
+
+def _statement(
+    block: Block,
+    is_init: bool,
+    loops: tuple[int, ...],
+    positions: tuple[tuple[int, int], ...],
+    ranges: lin.Ranges,
+) -> Statement:
+    """A statement; the same object for the same block at the same place, so that its uses are computed once."""
+    used = tuple((n, ranges[n]) for n in loops) + tuple((n, ranges[n]) for n in sorted(block.loops - set(loops)))
+    return _cached((id(block), is_init, loops, positions), _Ranges(block, used))
+
+
+def forget() -> None:
+    """Empty the cache of statements."""
+    _cached.cache_clear()
+
+
+def _mains(positions: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    return tuple((p, _MAIN) for p in positions)
+
+
+def init_depth(block: Block, loops: Sequence[Loop]) -> int:
+    """How many of the loops around a block are outside its init."""
+    reduced = block.loops_of(True)
+    return next((d for d, loop in enumerate(loops) if loop.number in reduced), len(loops))
+
+
+def _init(program: Program, block: Block, place: Place, order: int) -> Statement:
+    depth = init_depth(block, place.loops)
+    draft = Statement(block, True, (), (), program.ranges)
+    used = set().union(*(f.variables() for f in block.bindings[: block.spatial]))
+    used = used.union(*(c.form.variables() for c in draft.guard))
+    inner = [loop.number for loop in place.loops[depth:] if loop.number in used]
+    loops = (*(loop.number for loop in place.loops[:depth]), *inner)
+    outside = _mains(place.positions[:depth])
+    positions = (*outside, (place.positions[depth], order), *[(0, 0)] * len(inner))
+    return _statement(block, True, loops, positions, program.ranges)

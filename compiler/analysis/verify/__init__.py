@@ -1,0 +1,11 @@
+"""Law 2: a scheduled program computes what its original does, proved by induction over execution order.
+
+equations.py   what the original computes: each element of each buffer as an expression of others
+flow.py        what each read of the scheduled program finds: finished values, contributions so far, constants
+values.py      whether a body computes what the original's equation says
+prove.py       `verify_schedule`: proved, refuted (with an instance), or undecided within the budget
+"""
+
+from compiler.analysis.verify.prove import Verdict, verify_schedule
+
+__all__ = ["Verdict", "verify_schedule"]

@@ -1,0 +1,77 @@
+"""What the original computes: each element of a buffer is a combination, over a block's reduce axes, of its body."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from compiler.program.tree import Block, Program
+
+
+class NotFunctional(Exception):
+    """An original whose buffers do not have one value an element; the message says why."""
+
+
+@dataclass(frozen=True)
+class Equation:
+    """The value of a buffer's elements: result number `result` of a block, over the block's axes.
+
+    `dims[d]` is the spatial axis that indexes dimension d, or None where that has one element.
+    """
+
+    buffer: str
+    block: Block
+    result: int
+    dims: tuple[int | None, ...]
+
+    @property
+    def combiner(self) -> str | None:
+        """How contributions combine; None without reduction."""
+        return self.block.combiners[self.result] if self.block.combiners else None
+
+
+def equations(program: Program) -> Mapping[str, Equation]:
+    """The equation of each buffer that the original writes.
+
+    Raises NotFunctional where a buffer has several writers, is read before it is finished, or is not written once
+    an element.
+    """
+    found: dict[str, Equation] = {}
+    order = {label: program.places[label].positions[0] for label in program.blocks}
+    for block in program.blocks.values():
+        if block.combiners and block.accumulate:
+            raise NotFunctional(f"block '{block.label}' of the original accumulates onto what is there")
+        for number, access in enumerate(block.writes):
+            if access.buffer in found:
+                raise NotFunctional(f"'{access.buffer}' is written by several blocks of the original")
+            if access.buffer in program.allocs and program.enclosing((access.buffer,)):
+                raise NotFunctional(f"'{access.buffer}' of the original lives in a loop")
+            found[access.buffer] = Equation(access.buffer, block, number, _dims(program, block, number))
+    for block in program.blocks.values():
+        for access in block.reads:
+            writer = found.get(access.buffer)
+            if writer is not None and order[writer.block.label] >= order[block.label]:
+                raise NotFunctional(
+                    f"block '{block.label}' of the original reads '{access.buffer}' before it is finished"
+                )
+    return found
+
+
+def _dims(program: Program, block: Block, number: int) -> tuple[int | None, ...]:
+    access = block.writes[number]
+    dims: list[int | None] = []
+    for form, size in zip(access.index, program.buffers[access.buffer].shape, strict=True):
+        if form.is_constant and form.constant == 0 and size == 1:
+            dims.append(None)
+            continue
+        atom = form.terms[0][0] if len(form.terms) == 1 else None
+        if not isinstance(atom, int) or form.terms[0][1] != 1 or form.constant or atom in dims or atom >= block.spatial:
+            raise NotFunctional(
+                f"block '{block.label}' of the original does not write one element for each of its axes"
+            )
+        if block.axes[atom].size != size:
+            raise NotFunctional(f"block '{block.label}' of the original does not write all of '{access.buffer}'")
+        dims.append(atom)
+    if any(n not in dims and block.axes[n].size > 1 for n in range(block.spatial)):
+        raise NotFunctional(f"block '{block.label}' of the original writes elements several times")
+    return tuple(dims)

@@ -1,0 +1,214 @@
+"""Whether a body computes what the original's equation says, for all instances: expressions compared leaf by leaf,
+the domain split where a condition decides, elementwise equations expanded where the schedule has inlined them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import islpy as isl
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Attribute
+
+from compiler.affine import linear as lin
+from compiler.affine.condition import Condition
+from compiler.affine.linear import Linear
+from compiler.analysis.sets import context
+from compiler.analysis.statements import Key
+from compiler.analysis.verify.equations import Equation
+from compiler.analysis.verify.flow import Flow, Refuted
+from compiler.dialects.vector_arith import CmpiOp, SelectOp
+from compiler.program import body
+from compiler.program.tree import Block
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An expression of the original: a scalar over the reads and axes of a block, at forms over the loops."""
+
+    block: Block
+    node: body.Scalar
+    at: tuple[Linear, ...]
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A constant that is wanted."""
+
+    value: Attribute
+
+
+class Comparison:
+    """One computing statement of the scheduled program, against the equation that it claims."""
+
+    def __init__(self, flow: Flow, key: Key, equations: Mapping[str, Equation]) -> None:
+        self.flow = flow
+        self.key = key
+        self.statement = flow.statements[key]
+        self.block = self.statement.block
+        self.equations = equations
+
+    def check(self, wanted: Wanted | Literal, actual: body.Scalar, domain: Any) -> None:
+        """Raise Refuted unless both have one value on the domain (a union set of instances)."""
+        if domain.is_empty():
+            return
+        split = self._split(wanted, actual, domain)
+        if split:
+            return
+        if isinstance(wanted, Wanted) and isinstance(wanted.node, body.Read):
+            self._check_read(wanted, actual, domain)
+        elif isinstance(wanted, Literal):
+            self._check_literal(wanted.value, actual, domain)
+        elif isinstance(wanted.node, body.Index):
+            self._check_index(wanted.at[wanted.node.axis], actual, domain)
+        elif isinstance(actual, body.Apply) and _same_operation(wanted.node, actual):
+            assert isinstance(wanted.node, body.Apply)
+            for part, other in zip(wanted.node.operands, actual.operands, strict=True):
+                self.check(Wanted(wanted.block, part, wanted.at), other, domain)
+        else:
+            self._refute(domain, f"computes something else than '{wanted.block.label}' does")
+
+    def _refute(self, domain: Any, what: str) -> None:
+        raise Refuted(f"{self.flow.sample(domain, self.key)} {what}")
+
+    # --- conditions -----------------------------------------------------------------------------------------------
+
+    def _set(self, conditions: Sequence[Condition]) -> Any:
+        text = " and ".join(c.isl(self.flow.names) for c in conditions) or "true"
+        return isl.UnionSet(f"{{ {self.flow.space(self.key)} : {text} }}", context())
+
+    def _split(self, wanted: Wanted | Literal, actual: body.Scalar, domain: Any) -> bool:
+        """Judge a select on an affine condition by its two cases."""
+        if not isinstance(actual, body.Apply) or actual.kind is not SelectOp:
+            return False
+        same = isinstance(wanted, Wanted) and isinstance(wanted.node, body.Apply) and wanted.node.kind is SelectOp
+        condition = None if same else self._affine_test(actual.operands[0])
+        if condition is None:
+            return False
+        inside = self._set([condition])
+        self.check(wanted, actual.operands[1], domain.intersect(inside))
+        self.check(wanted, actual.operands[2], domain.subtract(inside))
+        return True
+
+    def _affine_test(self, node: body.Scalar) -> Condition | None:
+        if not isinstance(node, body.Apply) or node.kind is not CmpiOp:
+            return None
+        predicate = dict(node.properties)["predicate"]
+        left, right = self._linear(node.operands[0]), self._linear(node.operands[1])
+        if left is None or right is None or not isinstance(predicate, IntegerAttr):
+            return None
+        return {0: Condition(left - right, True), 5: Condition(left - right)}.get(predicate.value.data)
+
+    def _linear(self, node: body.Scalar) -> Linear | None:
+        """An index expression of the scheduled body as a form over loops."""
+        ranges = self.flow.program.ranges
+        if isinstance(node, body.Index):
+            return self.block.bindings[node.axis]
+        if isinstance(node, body.Read):
+            return None
+        if node.kind is arith.ConstantOp:
+            value = dict(node.properties)["value"]
+            return lin.constant(value.value.data) if isinstance(value, IntegerAttr) else None
+        if len(node.operands) != 2:
+            return None
+        left, right = self._linear(node.operands[0]), self._linear(node.operands[1])
+        if left is None or right is None:
+            return None
+        if node.kind is arith.AddiOp:
+            return left + right
+        if node.kind is arith.SubiOp:
+            return left - right
+        if node.kind is arith.MuliOp and (left.is_constant or right.is_constant):
+            return right.scaled(left.constant) if left.is_constant else left.scaled(right.constant)
+        if node.kind is arith.FloorDivSIOp and right.is_constant and right.constant > 0:
+            return lin.floordiv(left, right.constant, ranges)
+        return None
+
+    # --- leaves ---------------------------------------------------------------------------------------------------
+
+    def _check_index(self, form: Linear, actual: body.Scalar, domain: Any) -> None:
+        found = self._linear(actual)
+        if found is None:
+            self._refute(domain, "computes something else where its origin has an index")
+            return
+        if found == form:
+            return
+        wrong = domain.subtract(self._set([Condition(found - form, True)]))
+        if not wrong.is_empty():
+            self._refute(wrong, "has another index than its origin")
+
+    def _check_literal(self, value: Attribute, actual: body.Scalar, domain: Any) -> None:
+        if isinstance(actual, body.Apply) and actual.kind is arith.ConstantOp:
+            if dict(actual.properties)["value"] != value:
+                self._refute(domain, f"has another value than {value}")
+            return
+        if isinstance(actual, body.Read):
+            content = self.flow.content(self.key, actual.position)
+            found = content.constant.get(value)
+            wrong = domain if found is None else domain.subtract(found)
+            if wrong.is_empty():
+                return
+            domain = wrong
+        self._refute(domain, f"does not have the value {value}")
+
+    def _check_read(self, wanted: Wanted, actual: body.Scalar, domain: Any) -> None:
+        assert isinstance(wanted.node, body.Read)
+        access = wanted.block.reads[wanted.node.position]
+        values = dict(enumerate(wanted.at))
+        ranges = self.flow.program.ranges
+        if access.where and access.otherwise is not None:
+            inside = self._set([c.substitute(values, ranges) for c in access.where])
+            self.check(Literal(access.otherwise), actual, domain.subtract(inside))
+            domain = domain.intersect(inside)
+            if domain.is_empty():
+                return
+        index = tuple(lin.substitute(f, values, ranges) for f in access.index)
+        expansion = self._expanded(access.buffer, index)
+        if isinstance(actual, body.Read):
+            content = self.flow.content(self.key, actual.position)
+            if access.buffer in content.final or expansion is None:
+                self._check_found(access.buffer, index, actual, domain)
+                return
+        if expansion is None:
+            self._refute(domain, f"does not read '{access.buffer}', as its origin does")
+            return
+        self.check(expansion, actual, domain)
+
+    def _expanded(self, buffer: str, index: Sequence[Linear]) -> Wanted | None:
+        """The elementwise equation of an element, if it has one."""
+        equation = self.equations.get(buffer)
+        if equation is None or equation.combiner is not None:
+            return None
+        at = {axis: form for axis, form in zip(equation.dims, index, strict=True) if axis is not None}
+        axes = tuple(at.get(n, lin.constant(0)) for n in range(len(equation.block.axes)))
+        return Wanted(equation.block, equation.block.body[equation.result], axes)
+
+    def _check_found(self, buffer: str, index: Sequence[Linear], actual: body.Read, domain: Any) -> None:
+        content = self.flow.content(self.key, actual.position)
+        expected = self.flow.map(self.key, self.flow.value_space(buffer), index).intersect_domain(domain)
+        found = content.final.get(buffer)
+        wrong = expected if found is None else expected.subtract(found)
+        if wrong.is_empty():
+            return
+        instances = wrong.domain()
+        read = self.block.reads[actual.position].buffer
+        partial = content.partial.get(buffer)
+        if partial is not None and not partial.domain().intersect(instances).is_empty():
+            at = partial.domain().intersect(instances)
+            self._refute(at, f"reads '{read}' while contributions to '{buffer}' are missing")
+        if found is not None and not found.domain().intersect(instances).is_empty():
+            self._refute(found.domain().intersect(instances), f"reads another element of '{buffer}' than its origin")
+        self._refute(instances, f"reads '{read}' where it does not hold the value of '{buffer}'")
+
+
+def _same_operation(one: body.Scalar, two: body.Apply) -> bool:
+    return (
+        isinstance(one, body.Apply)
+        and one.kind is two.kind
+        and one.properties == two.properties
+        and one.types == two.types
+        and one.result == two.result
+        and len(one.operands) == len(two.operands)
+    )
