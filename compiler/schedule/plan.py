@@ -1,0 +1,79 @@
+"""What primitives share: the plan that they return, refusals, and the names of new loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from compiler.analysis.legal import Step
+from compiler.errors import ScheduleError
+from compiler.program.tree import Block, Loop, Node, Program, fresh, walk
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a primitive would do: the step to be judged, and the loops and blocks that it gives."""
+
+    step: Step
+    loops: tuple[int | None, ...] = ()
+    blocks: tuple[str, ...] = ()
+    params: tuple[int, ...] = ()
+
+
+def refuse(primitive: str, place: str, reason: object) -> NoReturn:
+    """Raise the one error of a refused primitive."""
+    raise ScheduleError(reason, primitive, place)
+
+
+def loop_place(program: Program, loop: int) -> str:
+    """A loop in words."""
+    return f"loop '{program.loops[loop].label}'"
+
+
+def block_place(label: str) -> str:
+    """A block in words."""
+    return f"block '{label}'"
+
+
+def labels_around(program: Program, loop: int) -> set[str]:
+    """The labels of the loops outside and inside a loop, its own left out: a new loop here must differ from them."""
+    node = program.loops[loop]
+    outside = {other.label for other in program.enclosing(loop)}
+    return outside | labels_in(node.body)
+
+
+def labels_in(nodes: Iterable[Node]) -> set[str]:
+    """The labels of all loops at or inside nodes."""
+    return {node.label for node in walk(nodes) if isinstance(node, Loop)}
+
+
+def new_label(label: str, taken: set[str]) -> str:
+    """The label, or a variation that is not taken; from then on it is."""
+    found = fresh(label, taken)
+    taken.add(found)
+    return found
+
+
+def require_serial(primitive: str, program: Program, loops: Sequence[int]) -> None:
+    """The loops have no kind yet."""
+    for number in loops:
+        if program.loops[number].kind != "serial":
+            refuse(primitive, loop_place(program, number), f"it is {program.loops[number].kind} already, not serial")
+
+
+def sole_writer(primitive: str, program: Program, buffer: str, label: str) -> None:
+    """The buffer is a temporary that only this block writes."""
+    if buffer not in program.allocs:
+        refuse(primitive, block_place(label), f"'{buffer}' is an argument of the function, not a temporary")
+    others = [w.label for w in program.writers[buffer] if w.label != label]
+    if others:
+        refuse(primitive, block_place(label), f"'{buffer}' is written by block '{others[0]}' as well")
+
+
+def only_target(primitive: str, block: Block) -> str:
+    """The name of a block's one target."""
+    names = dict.fromkeys(access.buffer for access in block.writes)
+    if len(block.writes) != 1:
+        refuse(primitive, block_place(block.label), f"it writes {len(names)} buffers, not one")
+    return block.writes[0].buffer

@@ -1,0 +1,271 @@
+"""cache_read, cache_write and stage: work on copies of buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from xdsl.ir import Attribute
+
+from compiler.affine import linear as lin
+from compiler.affine.condition import Condition
+from compiler.affine.linear import Linear
+from compiler.analysis.cover import covered
+from compiler.analysis.legal import Step
+from compiler.analysis.statements import init_depth
+from compiler.dialects.access import AxisAttr
+from compiler.program import body
+from compiler.program.tree import (
+    Access,
+    Alloc,
+    Block,
+    Buffer,
+    Loop,
+    Node,
+    Program,
+    blocks_in,
+    key_of,
+    map_blocks,
+    touched,
+)
+from compiler.schedule.plan import Plan, block_place, loop_place, new_label, only_target, refuse
+from compiler.schedule.region import Span, inside, region, window_axis
+
+
+def cache_read(program: Program, block: str, buffer: str, scope: str) -> Plan:
+    """Copy a buffer that a block reads into another scope, and read the copy.
+
+        loop.for "i" { S[i] = f(A[i]) }
+      ->
+        alloc A.shared;  loop.for "ax0" { A.shared[ax0] = A[ax0] }  loop.for "i" { S[i] = f(A.shared[i]) }
+
+    The copy is of the whole buffer, before the outermost loop around the block in which nothing writes it;
+    compute_at then makes it a copy of a tile. Requires a buffer that the block reads and does not write. Elsewhere:
+    TVM cache_read, Halide in(), Exo stage_mem, MLIR promote.
+    """
+    reader = program.blocks[block]
+    if all(access.buffer != buffer for access in reader.reads):
+        refuse("cache_read", block_place(block), f"it does not read '{buffer}'")
+    if any(access.buffer == buffer for access in reader.writes):
+        refuse("cache_read", block_place(block), f"it writes '{buffer}' as well")
+    place = before_reads(program, block, buffer)
+    source = program.buffers[buffer]
+    copy = Buffer(program.fresh_buffer(f"{buffer}.{scope}"), source.shape, source.element, scope)
+    identity = tuple(lin.variable(d) for d in range(len(source.shape)))
+    label, nest = copy_nest(
+        program, copy.name, source.shape, Access(buffer, identity), copy.name, source.element, place
+    )
+
+    def redirect(access: Access) -> Access:
+        return replace(access, buffer=copy.name) if access.buffer == buffer else access
+
+    after = program.replaced(block, lambda _: [replace(reader, reads=tuple(map(redirect, reader.reads)))])
+    after = after.replaced(place, lambda node: [Alloc(copy), nest, node])
+    return Plan(Step(after), blocks=(label,))
+
+
+def before_reads(program: Program, block: str, buffer: str) -> int | str:
+    """The outermost node around a block in which nothing writes a buffer, and where the buffer lives."""
+    alive = len(program.enclosing((buffer,))) if buffer in program.allocs else 0
+    path: list[Node] = [*program.enclosing(block), program.blocks[block]]
+    for node in path[alive:]:
+        if buffer not in touched([node])[1]:
+            return key_of(node)  # type: ignore[return-value]
+    raise AssertionError("a block that does not write the buffer is such a place")
+
+
+def copy_nest(
+    program: Program,
+    label: str,
+    shape: Sequence[int],
+    source: Access,
+    target: str,
+    element: Attribute,
+    place: int | str,
+) -> tuple[str, Node]:
+    """A nest that copies to every element of `target`; `source` is over one axis a dimension."""
+    label = program.fresh_block(label)
+    taken = {n.label for n in program.enclosing(place)}
+    axes = tuple(AxisAttr(f"ax{d}", n) for d, n in enumerate(shape))
+    first = program.fresh_number()
+    loops = [Loop(first + d, new_label(f"ax{d}", taken), n, ()) for d, n in enumerate(shape)]
+    identity = tuple(lin.variable(d) for d in range(len(shape)))
+    bindings = tuple(lin.variable(n.number) if n.extent > 1 else lin.constant(0) for n in loops)
+    nest: Node = Block(
+        label, axes, bindings, (), (source,), (element,), (Access(target, identity),), (body.read(0, element),)
+    )
+    for loop in reversed([n for n in loops if n.extent > 1]):
+        nest = replace(loop, body=(nest,))
+    return label, nest
+
+
+def cache_write(program: Program, block: str, scope: str) -> Plan:
+    """Compute a block's result in another scope and copy it out.
+
+        loop.for "i" { S[i] = f(A[i]) }
+      ->
+        alloc S.local;  loop.for "i" { S.local[i] = f(A[i]) }  loop.for "ax0" { S[ax0] = S.local[ax0] }
+
+    The copy is of the whole buffer, behind the outermost loop around the block; reverse_compute_at then makes it a
+    copy of a tile. Requires a block with one target that nothing has touched before that loop. Elsewhere: TVM
+    cache_write, Halide in(), Exo stage_mem.
+    """
+    writer = program.blocks[block]
+    buffer = only_target("cache_write", writer)
+    path: list[Node] = [*program.enclosing(block), writer]
+    alive = len(program.enclosing((buffer,))) if buffer in program.allocs else 0
+    top = path[alive]
+    others = [b for b in program.readers[buffer] + program.writers[buffer] if b.label != block]
+    inside_top = {b.label for b in blocks_in(top)}
+    for other in others:
+        before = program.places[other.label].positions < program.places[block].positions
+        if before and other.label not in inside_top:
+            refuse("cache_write", block_place(block), f"block '{other.label}' uses '{buffer}' before it")
+    source = program.buffers[buffer]
+    copy = Buffer(program.fresh_buffer(f"{buffer}.{scope}"), source.shape, source.element, scope)
+    identity = tuple(lin.variable(d) for d in range(len(source.shape)))
+    access = Access(copy.name, identity)
+    place = key_of(top)
+    assert not isinstance(place, tuple)
+    label, nest = copy_nest(program, copy.name, source.shape, access, buffer, source.element, place)
+
+    def redirect(access: Access) -> Access:
+        return replace(access, buffer=copy.name) if access.buffer == buffer else access
+
+    changed = map_blocks(
+        [top],
+        lambda b: replace(b, reads=tuple(map(redirect, b.reads)), writes=tuple(map(redirect, b.writes))),
+    )
+    after = program.replaced(place, lambda _: [Alloc(copy), *changed, nest])
+    return Plan(Step(after), blocks=(label,))
+
+
+def stage(program: Program, loop: int, buffer: str, scope: str) -> Plan:
+    """Work on a copy of the window of a buffer that a loop's body touches: copy it in, work, copy it out.
+
+        loop.for "i" { loop.for "j" = 4 { C[i, j] += f(i, j) } }                      // stage C at i, C accumulates
+      ->
+        loop.for "i" { alloc C.local[1, 4];  copy in;  loop.for "j" { C.local[0, j] += f(i, j) }  copy out }
+
+    Copies in unless what is read has been written in the same iteration and all of the window is written; copies
+    out where the body writes. Windows may overlap, and partial sums may travel in and out: a rolling window is a
+    stage whose allocation is lifted.
+
+    Requires a buffer that the body touches, with an init, if any, in the same iteration or apart
+    (decompose_reduction). Elsewhere: Exo stage_mem, Halide store_at and fold_storage; TVM cache_read and cache_write.
+    """
+    node = program.loops[loop]
+    inner = blocks_in(node)
+    reads, writes = touched([node])
+    if buffer not in reads | writes:
+        refuse("stage", loop_place(program, loop), f"its body does not touch '{buffer}'")
+    outer = {n.number for n in (*program.enclosing(loop), node)}
+    if buffer in program.allocs and loop in {n.number for n in program.enclosing((buffer,))}:
+        refuse("stage", loop_place(program, loop), f"'{buffer}' lives inside it already")
+    depth = len(program.enclosing(loop)) + 1
+    for writer in inner:
+        writes_it = any(access.buffer == buffer for access in writer.writes)
+        if writes_it and writer.has_init and init_depth(writer, program.enclosing(writer.label)) < depth:
+            reason = f"the init of block '{writer.label}' stands outside; decompose_reduction first"
+            refuse("stage", loop_place(program, loop), reason)
+    spans = region(program, buffer, inner, outer, writes=None)
+    source = program.buffers[buffer]
+    copy = Buffer(program.fresh_buffer(f"{buffer}.{scope}"), tuple(s.extent for s in spans), source.element, scope)
+    changed = map_blocks(node.body, lambda b: _windowed(program, b, buffer, copy.name, spans))
+    builder = _Window(program, node, buffer, copy, spans, source)
+    staged = replace(node, body=(Alloc(copy), *changed))
+    whole = program.replaced(loop, lambda _: [staged])
+    written = buffer in writes
+    parts: list[Node] = [Alloc(copy)]
+    label_in = label_out = ""
+    accumulates = any(b.accumulate and any(a.buffer == buffer for a in b.writes) for b in inner)
+    if accumulates or not covered(whole, copy.name, outer) or (written and not _all_written(whole, copy, outer)):
+        label_in, nest = builder.nest("in", "")
+        parts.append(nest)
+    parts += changed
+    if written:
+        label_out, nest = builder.nest("out", label_in)
+        parts.append(nest)
+    after = program.replaced(loop, lambda _: [replace(node, body=tuple(parts))])
+    return Plan(Step(after), blocks=(label_in, label_out))
+
+
+def _all_written(program: Program, copy: Buffer, outer: set[int]) -> bool:
+    """Whether every element of a window is written in each iteration."""
+    access = Access(copy.name, tuple(lin.variable(d) for d in range(len(copy.shape))))
+    first = program.fresh_number()
+    axes = tuple(AxisAttr(f"ax{d}", n) for d, n in enumerate(copy.shape))
+    bindings = tuple(lin.variable(first + d) for d in range(len(copy.shape)))
+    probe: Node = Block("?", axes, bindings, (), (access,), (copy.element,), (), ())
+    for d, n in reversed(list(enumerate(copy.shape))):
+        probe = Loop(first + d, f"ax{d}", n, (probe,))
+    holder = program.enclosing((copy.name,))[-1]
+    return covered(program.replaced(holder.number, lambda n: [_appended(n, probe)]), copy.name, outer)
+
+
+def _appended(node: Node, last: Node) -> Node:
+    assert isinstance(node, Loop)
+    return replace(node, body=(*node.body, last))
+
+
+def _windowed(program: Program, block: Block, buffer: str, name: str, spans: Sequence[Span]) -> Block:
+    """The block with its accesses to a buffer redirected to a window of it."""
+    if all(access.buffer != buffer for access in (*block.reads, *block.writes)):
+        return block
+    offsets: list[Linear] = []
+    for span in spans:
+        if span.low.is_constant:
+            offsets.append(span.low)
+        else:
+            block, axis, least = window_axis(program, block, span.low)  # the last spatial axis: no other moves
+            offsets.append(lin.variable(axis) + lin.constant(least))
+
+    def redirect(access: Access) -> Access:
+        if access.buffer != buffer:
+            return access
+        index = tuple(f - o for f, o in zip(access.index, offsets, strict=True))
+        return replace(access, buffer=name, index=index)
+
+    return replace(block, reads=tuple(map(redirect, block.reads)), writes=tuple(map(redirect, block.writes)))
+
+
+class _Window:
+    """Builds the nests that copy a window in and out."""
+
+    def __init__(
+        self, program: Program, node: Loop, buffer: str, copy: Buffer, spans: Sequence[Span], source: Buffer
+    ) -> None:
+        self.program, self.node, self.buffer, self.copy, self.spans = program, node, buffer, copy, spans
+        self.source = source
+        self.first = program.fresh_number()
+
+    def nest(self, way: str, taken_label: str) -> tuple[str, Node]:
+        """The nest that copies `in` or `out`."""
+        program = self.program
+        label = f"{self.copy.name}.{way}"
+        while label in program.blocks or label == taken_label:
+            label += "'"
+        taken = {n.label for n in (*program.enclosing(self.node.number), self.node)}
+        ranges = dict(program.ranges)
+        loops, forms = [], []
+        guard: list[Condition] = []
+        for d, span in enumerate(self.spans):
+            loop = Loop(self.first, new_label(f"ax{d}", taken), span.extent, ())
+            self.first += 1
+            form = span.low
+            if span.extent > 1:
+                loops.append(loop)
+                ranges[loop.number] = (0, span.extent - 1)
+                form = form + lin.variable(loop.number)
+            forms.append(form)
+            guard += inside([span], [form], [self.source.shape[d]], ranges)
+        axes = tuple(AxisAttr(f"ax{d}", n) for d, n in enumerate(self.source.shape))
+        identity = tuple(lin.variable(d) for d in range(len(axes)))
+        element = self.source.element
+        whole = Access(self.buffer, identity)
+        block = Block(label, axes, tuple(forms), tuple(guard), (whole,), (element,), (whole,), (body.read(0, element),))
+        part = _windowed(program, block, self.buffer, self.copy.name, self.spans)
+        nest: Node = replace(part, writes=(whole,)) if way == "out" else replace(part, reads=(whole,))
+        for loop in reversed(loops):
+            nest = replace(loop, body=(nest,))
+        return label, nest

@@ -1,0 +1,323 @@
+"""inline and reverse_inline: a block dissolves into its consumers, or into its producer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xdsl.ir import Attribute
+
+from compiler.affine import linear as lin
+from compiler.affine.condition import Condition
+from compiler.affine.linear import Linear
+from compiler.analysis.cover import covered, runs_once
+from compiler.analysis.legal import Step
+from compiler.program import body
+from compiler.program.tree import Access, Block, Program, pruned, walk
+from compiler.schedule.plan import Plan, block_place, only_target, refuse, sole_writer
+from compiler.schedule.region import alloc_first
+
+
+def inline(program: Program, block: str) -> Plan:
+    """Replace every read of a block's result by the block's body, and drop the block.
+
+        loop.for "i" { T[i] = f(A[i]) }  loop.for "i" { S[i] = g(T[i + 1]) }
+      ->
+        loop.for "i" { S[i] = g(f(A[i + 1])) }
+
+    Requires a block without reduction that alone writes a temporary, one element for each of its spatial axes, and
+    inputs that nothing changes until the last consumer has read. Elsewhere: TVM compute_inline, Halide
+    compute_inline, Exo inline_assign, MLIR linalg elementwise fusion.
+    """
+    dropped = program.blocks[block]
+    place = block_place(block)
+    if dropped.combiners:
+        refuse("inline", place, "it is a reduction, whose value takes a loop")
+    buffer = only_target("inline", dropped)
+    sole_writer("inline", program, buffer, block)
+    inverse = _inverse("inline", dropped)
+    if not program.readers[buffer]:
+        refuse("inline", place, f"nothing reads '{buffer}'")
+    for reader in program.readers[buffer]:
+        shared = {n.number for n in program.enclosing(block)} & {n.number for n in program.enclosing(reader.label)}
+        if not covered(program, buffer, shared, reader.label):
+            reason = f"block '{reader.label}' reads elements of '{buffer}' that it has not written in the iteration"
+            refuse("inline", place, reason)
+    _require_stable(program, dropped, program.readers[buffer])
+
+    def change(consumer: Block) -> Block:
+        if all(access.buffer != buffer for access in consumer.reads):
+            return consumer
+        return _absorbed(consumer, dropped, buffer, inverse)
+
+    after = program.replaced(block, lambda _: []).replaced((buffer,), lambda _: [])
+    after = after.map_blocks(change)
+    return Plan(Step(replace(after, body=pruned(after.body))))
+
+
+def _inverse(primitive: str, block: Block) -> dict[int, int]:
+    """For each spatial axis, the dimension of the target that it indexes alone; others have one value."""
+    found: dict[int, int] = {}
+    for dim, form in enumerate(block.writes[0].index):
+        if form.is_constant:
+            continue
+        atom, factor = form.terms[0]
+        if len(form.terms) > 1 or factor != 1 or form.constant or not isinstance(atom, int) or atom in found:
+            refuse(primitive, block_place(block.label), "it does not write one element for each of its axes")
+        found[atom] = dim
+    for number, axis in enumerate(block.axes):
+        if number not in found and axis.size > 1:
+            refuse(primitive, block_place(block.label), f"its axis '{axis.label}' indexes no element")
+    return found
+
+
+def _require_stable(program: Program, block: Block, readers: list[Block]) -> None:
+    """Nothing writes the block's inputs between the block and its last consumer, and they live as long."""
+    order = [node.label for node in walk(program.body) if isinstance(node, Block)]
+    top = {b: program.places[b].positions[0] for b in order}
+    last = max(top[r.label] for r in readers)
+    for access in block.reads:
+        for writer in program.writers[access.buffer]:
+            if top[block.label] <= top[writer.label] <= last and not _before_both(program, writer, block, readers):
+                reason = f"block '{writer.label}' writes its input '{access.buffer}' before the last consumer has read"
+                refuse("inline", block_place(block.label), reason)
+        if access.buffer in program.allocs:
+            outer = {n.number for n in program.enclosing((access.buffer,))}
+            for reader in readers:
+                if not outer <= {n.number for n in program.enclosing(reader.label)}:
+                    reason = f"its input '{access.buffer}' does not live where block '{reader.label}' reads"
+                    refuse("inline", block_place(block.label), reason)
+
+
+def _before_both(program: Program, writer: Block, block: Block, readers: list[Block]) -> bool:
+    """Whether a writer has finished when the block begins and does not run again until the consumers have read: in
+    an iteration of the innermost loops that all share, it stands before the block."""
+    paths = [[n.number for n in program.enclosing(b.label)] for b in (writer, block, *readers)]
+    depth = 0
+    while all(len(p) > depth and p[depth] == paths[0][depth] for p in paths):
+        depth += 1
+    positions = [program.places[b.label].positions[depth] for b in (writer, block, *readers)]
+    private = (
+        {n.number for n in program.enclosing((writer.writes[0].buffer,))}
+        if ((writer.writes[0].buffer,) in program.places)
+        else set()
+    )
+    return positions[0] < min(positions[1:]) and set(paths[0][:depth]) <= private
+
+
+def _absorbed(consumer: Block, dropped: Block, buffer: str, inverse: dict[int, int]) -> Block:
+    """The consumer with each read of the buffer replaced by the dropped block's reads and body."""
+    reads: list[Access] = []
+    types: list[Attribute] = []
+    values: dict[int, body.Scalar] = {}
+
+    def add(access: Access, type: Attribute) -> body.Scalar:
+        for position, (known, known_type) in enumerate(zip(reads, types, strict=True)):
+            if known == access and known_type == type:
+                return body.read(position, type)
+        reads.append(access)
+        types.append(type)
+        return body.read(len(reads) - 1, type)
+
+    ranges = consumer.axis_ranges
+    for position, (access, type) in enumerate(zip(consumer.reads, consumer.read_types, strict=True)):
+        if access.buffer != buffer:
+            values[position] = add(access, type)
+            continue
+        axes = {n: access.index[inverse[n]] if n in inverse else lin.constant(0) for n in range(len(dropped.axes))}
+        inner = _inner_reads(dropped, axes, access.where, ranges)
+        whole = len(inner) == 1 and isinstance(dropped.body[0], body.Read) and access.where
+        if whole and (not inner[0].where[len(access.where) :] or inner[0].otherwise == access.otherwise):
+            values[position] = add(replace(inner[0], otherwise=access.otherwise), dropped.read_types[0])
+            continue
+        taken = [add(a, t) for a, t in zip(inner, dropped.read_types, strict=True)]
+
+        def leaf(
+            node: body.Read | body.Index, taken: list[body.Scalar] = taken, axes: dict[int, Linear] = axes
+        ) -> body.Scalar:
+            return taken[node.position] if isinstance(node, body.Read) else body.from_linear(axes[node.axis])
+
+        value = body.rewrite(dropped.body[0], leaf)
+        if access.where and access.otherwise is not None:
+            value = body.select(access.where, value, body.constant(access.otherwise), type)
+        values[position] = value
+
+    def outer(node: body.Read | body.Index) -> body.Scalar:
+        return values[node.position] if isinstance(node, body.Read) else node
+
+    new = tuple(body.rewrite(node, outer) for node in consumer.body)
+    origin = consumer.origin or _inherited(consumer, dropped, inverse)
+    return without_unused(replace(consumer, reads=tuple(reads), read_types=tuple(types), body=new, origin=origin))
+
+
+def _inherited(consumer: Block, dropped: Block, inverse: dict[int, int]) -> tuple[str, tuple[Linear, ...]] | None:
+    """A copy of what the dropped block computes now computes it itself, wherever there is such an element."""
+    if dropped.origin is None or consumer.combiners or len(consumer.reads) != 1:
+        return None
+    if not isinstance(consumer.body[0], body.Read):
+        return None
+    index = consumer.reads[0].index
+    for condition in consumer.reads[0].where:  # a packed copy's padding lies beyond what there is
+        if not any((condition.form + form).is_constant for form in index):
+            return None
+    axes = {n: index[inverse[n]] if n in inverse else lin.constant(0) for n in range(len(dropped.axes))}
+    forms = tuple(lin.substitute(f, axes, consumer.axis_ranges) for f in dropped.origin[1])
+    return dropped.origin[0], forms
+
+
+def _inner_reads(
+    dropped: Block, axes: dict[int, Linear], where: tuple[Condition, ...], ranges: lin.Ranges
+) -> list[Access]:
+    """The dropped block's reads at the consumer's axes; they happen only where its value is wanted."""
+    from compiler.dialects.combiner import identity
+
+    found = []
+    for access, type in zip(dropped.reads, dropped.read_types, strict=True):
+        index = tuple(lin.substitute(f, axes, ranges) for f in access.index)
+        own = tuple(c.substitute(axes, ranges) for c in access.where)
+        conditions = tuple(dict.fromkeys((*where, *(c for c in own if not c.always(ranges)))))
+        otherwise = access.otherwise if access.otherwise is not None or not conditions else identity("add", type)
+        found.append(Access(access.buffer, index, conditions, otherwise))
+    return found
+
+
+def without_unused(block: Block) -> Block:
+    """The block without reads that its body does not use."""
+    used = sorted({leaf.position for leaf in body.leaves(block.body) if isinstance(leaf, body.Read)})
+    if len(used) == len(block.reads):
+        return block
+    numbers = {old: new for new, old in enumerate(used)}
+
+    def leaf(node: body.Read | body.Index) -> body.Scalar:
+        return body.read(numbers[node.position], node.type) if isinstance(node, body.Read) else node
+
+    return replace(
+        block,
+        reads=tuple(block.reads[n] for n in used),
+        read_types=tuple(block.read_types[n] for n in used),
+        body=tuple(body.rewrite(node, leaf) for node in block.body),
+    )
+
+
+def reverse_inline(program: Program, block: str) -> Plan:
+    """Apply an elementwise consumer where its producer writes, and drop the consumer.
+
+        loop.for "i" { T[i] = f(A[i]) }  loop.for "i" { S[i] = g(T[i], B[i]) }
+      ->
+        loop.for "i" { S[i] = g(f(A[i]), B[i]) }
+
+    Requires a consumer without reduction, the only reader of a temporary that one block without reduction writes;
+    it reads one element at its own axes and writes one for each. Elsewhere: TVM reverse_compute_inline, MLIR
+    linalg elementwise fusion.
+    """
+    consumer = program.blocks[block]
+    place = block_place(block)
+    if consumer.combiners:
+        refuse("reverse_inline", place, "it is a reduction")
+    found = None
+    for access in consumer.reads:
+        writers = program.writers[access.buffer]
+        if access.buffer in program.allocs and len(writers) == 1 and not writers[0].combiners:
+            found = access
+            break
+    if found is None:
+        refuse("reverse_inline", place, "it reads no temporary of a single block without reduction")
+    buffer = found.buffer
+    producer = program.writers[buffer][0]
+    if len(producer.writes) != 1:
+        refuse("reverse_inline", place, f"block '{producer.label}' writes several buffers")
+    if [r.label for r in program.readers[buffer]] != [block]:
+        refuse("reverse_inline", place, f"it is not the only reader of '{buffer}'")
+    if sum(access.buffer == buffer for access in consumer.reads) > 1:
+        refuse("reverse_inline", place, f"it reads '{buffer}' more than once")
+    if found.where:
+        refuse("reverse_inline", place, f"it reads '{buffer}' under a condition")
+    target = program.buffers[only_target("reverse_inline", consumer)]
+    if sum(w is not consumer for w in program.writers[target.name]):
+        refuse("reverse_inline", place, f"'{target.name}' is written by another block as well")
+    _inverse("reverse_inline", consumer)
+    by_dim: dict[int, int] = {}
+    for dim, form in enumerate(found.index):
+        if form.is_constant and form.constant == 0 and program.buffers[buffer].shape[dim] == 1:
+            continue
+        atom, factor = form.terms[0] if form.terms else (None, 0)
+        if len(form.terms) != 1 or factor != 1 or form.constant or not isinstance(atom, int) or atom in by_dim.values():
+            refuse("reverse_inline", place, f"it does not read one element of '{buffer}' at its own axes")
+        if consumer.axes[atom].size != program.buffers[buffer].shape[dim]:
+            refuse("reverse_inline", place, f"it does not read all of '{buffer}'")
+        by_dim[dim] = atom
+    if any(n not in by_dim.values() and axis.size > 1 for n, axis in enumerate(consumer.axes)):
+        refuse("reverse_inline", place, f"it reads an element of '{buffer}' more than once")
+    _inverse("reverse_inline", producer)
+    if not runs_once(program, producer.label):
+        refuse("reverse_inline", place, f"block '{producer.label}' writes elements of '{buffer}' more than once")
+    _require_readable(program, producer, consumer)
+    axes = {atom: producer.writes[0].index[dim] for dim, atom in by_dim.items()}
+    axes |= {n: lin.constant(0) for n in range(len(consumer.axes)) if n not in axes}
+    merged = _applied(producer, consumer, buffer, axes)
+    after = program.replaced(block, lambda _: []).replaced((buffer,), lambda _: [])
+    after = after.replaced(producer.label, lambda _: [merged])
+    after = replace(after, body=pruned(after.body))
+    after = alloc_first(after, target.name)
+    sources = {(merged.label, False): (producer.label, False)}
+    return Plan(Step(after, sources=sources))
+
+
+def _require_readable(program: Program, producer: Block, consumer: Block) -> None:
+    """What the consumer reads besides, and its target, live where the producer runs; the reads have their values."""
+    outer = {n.number for n in program.enclosing(producer.label)}
+    for access in (*consumer.reads, *consumer.writes):
+        for around in program.enclosing((access.buffer,)) if access.buffer in program.allocs else ():
+            if around.number not in outer:
+                reason = f"'{access.buffer}' does not live where block '{producer.label}' runs"
+                refuse("reverse_inline", block_place(consumer.label), reason)
+    start = program.places[producer.label].positions[0]
+    for access in consumer.reads:
+        for writer in program.writers[access.buffer]:
+            if writer is not producer and program.places[writer.label].positions[0] >= start:
+                reason = (
+                    f"block '{writer.label}' writes '{access.buffer}', which it reads, after its producer has begun"
+                )
+                refuse("reverse_inline", block_place(consumer.label), reason)
+    target = consumer.writes[0].buffer
+    here = program.places[consumer.label].positions
+    users = [u for u in program.readers[target] if program.places[u.label].positions < here]
+    if users or target in {a.buffer for a in producer.reads}:
+        refuse("reverse_inline", block_place(consumer.label), f"'{target}' is read before it")
+
+
+def _applied(producer: Block, consumer: Block, buffer: str, axes: dict[int, Linear]) -> Block:
+    reads: list[Access] = list(producer.reads)
+    types: list[Attribute] = list(producer.read_types)
+    ranges = producer.axis_ranges
+    values: dict[int, body.Scalar] = {}
+    for position, (access, type) in enumerate(zip(consumer.reads, consumer.read_types, strict=True)):
+        if access.buffer == buffer:
+            values[position] = producer.body[0]
+            continue
+        index = tuple(lin.substitute(f, axes, ranges) for f in access.index)
+        reads.append(
+            Access(access.buffer, index, tuple(c.substitute(axes, ranges) for c in access.where), access.otherwise)
+        )
+        types.append(type)
+        values[position] = body.read(len(reads) - 1, type)
+
+    def leaf(node: body.Read | body.Index) -> body.Scalar:
+        return values[node.position] if isinstance(node, body.Read) else body.from_linear(axes[node.axis])
+
+    index = tuple(lin.substitute(f, axes, ranges) for f in consumer.writes[0].index)
+    origin = consumer.origin
+    if origin is not None:
+        origin = origin[0], tuple(lin.substitute(f, axes, ranges) for f in origin[1])
+    elif len(consumer.reads) == 1 and isinstance(consumer.body[0], body.Read):
+        origin = producer.origin
+    return without_unused(
+        replace(
+            producer,
+            label=consumer.label,
+            reads=tuple(reads),
+            read_types=tuple(types),
+            writes=(Access(consumer.writes[0].buffer, index),),
+            body=tuple(body.rewrite(node, leaf) for node in consumer.body),
+            origin=origin,
+        )
+    )

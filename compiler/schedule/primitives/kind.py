@@ -1,0 +1,102 @@
+"""The kinds of loops, and annotations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xdsl.ir import Attribute
+
+from compiler.analysis.legal import Step
+from compiler.program.tree import Alloc, Loop, Program, walk
+from compiler.schedule.plan import Plan, loop_place, refuse
+
+
+def unroll(program: Program, loop: int) -> Plan:
+    """Mark a loop to be unrolled by the lowering.
+
+        loop.for "i" = 4 { S(i) }
+      ->
+        loop.for "i" = 4 unrolled { S(i) }
+
+    Requires a serial loop. Elsewhere: TVM unroll, Halide unroll, Exo unroll_loop, MLIR loop.unroll.
+    """
+    return _with_kind("unroll", program, loop, "unrolled")
+
+
+def vectorize(program: Program, loop: int) -> Plan:
+    """Mark a loop whose iterations become the lanes of vectors.
+
+        loop.for "i" = 16 { S(i) }
+      ->
+        loop.for "i" = 16 vectorized { S(i) }
+
+    Requires a serial loop with no vectorized loop around or inside it, and no buffer that lives inside. Refused where
+    its iterations depend on each other, reductions included: rfactor first. Elsewhere: TVM vectorize, Halide vectorize,
+    MLIR vectorize.
+    """
+    nested = [*program.enclosing(loop), *(n for n in walk(program.loops[loop].body) if isinstance(n, Loop))]
+    for other in nested:
+        if other.kind == "vectorized":
+            refuse(
+                "vectorize", loop_place(program, loop), f"loop '{other.label}' in the same nest is vectorized already"
+            )
+    for inner in walk(program.loops[loop].body):
+        if isinstance(inner, Alloc):
+            reason = f"buffer '{inner.buffer.name}' lives inside it, one a lane; lift_alloc or stage it elsewhere"
+            refuse("vectorize", loop_place(program, loop), reason)
+    return _with_kind("vectorize", program, loop, "vectorized")
+
+
+def parallel(program: Program, loop: int) -> Plan:
+    """Mark a loop whose iterations run on several threads.
+
+        loop.for "i" = 16 { S(i) }
+      ->
+        loop.for "i" = 16 parallel { S(i) }
+
+    Requires a serial loop. Refused where its iterations depend on each other. Elsewhere: TVM parallel, Halide
+    parallel, Exo parallelize_loop, MLIR scf.forall.
+    """
+    return _with_kind("parallel", program, loop, "parallel")
+
+
+def bind(program: Program, loop: int, thread: str) -> Plan:
+    """Bind a loop to a hardware index: block_x to block_z, thread_x to thread_z, or vthread.
+
+        loop.for "i" = 16 { S(i) }               // bind to thread_x
+      ->
+        loop.for "i" = 16 thread_x { S(i) }
+
+    Requires a serial loop with no loop of the same binding around or inside it. Refused where its iterations depend
+    on each other. Elsewhere: TVM bind, Halide gpu_blocks and gpu_threads, MLIR map_forall_to_blocks.
+    """
+    nested = [*program.enclosing(loop), *(n for n in walk(program.loops[loop].body) if isinstance(n, Loop))]
+    for other in nested:
+        if other.kind == thread and thread != "vthread":
+            refuse(
+                "bind", loop_place(program, loop), f"loop '{other.label}' in the same nest is bound to {thread} already"
+            )
+    return _with_kind("bind", program, loop, thread)
+
+
+def _with_kind(primitive: str, program: Program, loop: int, kind: str) -> Plan:
+    node = program.loops[loop]
+    if node.kind != "serial":
+        refuse(primitive, loop_place(program, loop), f"it is {node.kind} already")
+    after = program.replaced(loop, lambda _: [replace(node, kind=kind)])
+    return Plan(Step(after, keeps_order=True))
+
+
+def annotate(program: Program, loop: int, key: str, value: Attribute) -> Plan:
+    """Attach a named attribute to a loop, for a lowering or rule that knows it.
+
+        loop.for "i" = 16 { S(i) }               // annotate "hint" = 4
+      ->
+        loop.for "i" = 16 { S(i) } attributes {hint = 4}
+
+    Elsewhere: TVM annotate, MLIR transform.annotate.
+    """
+    node = program.loops[loop]
+    attributes = tuple(sorted({**dict(node.attributes), key: value}.items()))
+    after = program.replaced(loop, lambda _: [replace(node, attributes=attributes)])
+    return Plan(Step(after, keeps_order=True))

@@ -1,0 +1,127 @@
+"""merge and distribute: nests come to share a loop, or get one each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from compiler.affine import linear as lin
+from compiler.affine.condition import Condition
+from compiler.affine.linear import Linear
+from compiler.analysis.legal import Step
+from compiler.program.tree import Alloc, Block, Loop, Node, Program, blocks_in, key_of, map_blocks, rebound, touched
+from compiler.schedule.plan import (
+    Plan,
+    block_place,
+    labels_around,
+    labels_in,
+    loop_place,
+    new_label,
+    refuse,
+    require_serial,
+)
+
+
+def merge(program: Program, first: int, second: int, shift: int = 0) -> Plan:
+    """Let two adjacent nests share their outer loop: bodies one after the other. With a shift, iteration i of the
+    second runs in iteration i + shift. Where the extents differ, guards say so.
+
+        loop.for "i" = 4 { S(i) }  loop.for "j" = 4 { T(j) }
+      ->
+        loop.for "i" = 4 { S(i)  T(i) }
+
+    Two reductions may share an outer loop, and a shifted consumer follows a rolling window of its producer.
+    Requires serial loops, one after the other in one body (allocations between them move before). Refused where a
+    dependence would be reversed. Elsewhere: Exo fuse, Halide compute_with, MLIR affine-loop-fusion; TVM
+    merge takes equal extents and no shift.
+    """
+    require_serial("merge", program, [first, second])
+    one, two = program.loops[first], program.loops[second]
+    if shift < 0:
+        refuse("merge", loop_place(program, second), f"the shift {shift} is negative")
+    siblings, start, end = _adjacent(program, one, two)
+    extent = max(one.extent, two.extent + shift)
+    number = program.fresh_number()
+    ranges = dict(program.ranges) | {number: (0, extent - 1)}
+    variable = lin.variable(number) if extent > 1 else lin.constant(0)
+    links = {first: variable, second: variable - lin.constant(shift)}
+    limits = {
+        first: [Condition(lin.constant(one.extent - 1) - variable)],
+        second: [Condition(variable - lin.constant(shift)), Condition(lin.constant(two.extent - 1 + shift) - variable)],
+    }
+    bodies = []
+    for node in (one, two):
+        open_limits = tuple(c for c in limits[node.number] if not c.always(ranges))
+
+        def change(block: Block, node: Loop = node, limits: tuple[Condition, ...] = open_limits) -> Block:
+            new = rebound(block, {node.number: links[node.number]}, ranges)
+            return replace(new, guard=tuple(dict.fromkeys((*new.guard, *limits)))) if limits else new
+
+        bodies.append(map_blocks(node.body, change))
+    label = one.label
+    if label in labels_in(bodies[1]):
+        label = new_label(label, labels_around(program, first) | labels_in(bodies[1]))
+    merged = Loop(number, label, extent, (*bodies[0], *bodies[1]), "serial", one.attributes)
+    between = siblings[start + 1 : end]
+    new = (*siblings[:start], *between, merged, *siblings[end + 1 :])
+    after = _with_siblings(program, first, new)
+    shifts: dict[str, dict[int, Linear]] = {b.label: {first: links[first]} for b in blocks_in(one)}
+    shifts |= {b.label: {second: links[second]} for b in blocks_in(two)}
+    return Plan(Step(after, shifts=shifts), loops=(number,))
+
+
+def _adjacent(program: Program, one: Loop, two: Loop) -> tuple[tuple[Node, ...], int, int]:
+    here, there = program.places[one.number], program.places[two.number]
+    if [n.number for n in here.loops] != [n.number for n in there.loops]:
+        refuse("merge", loop_place(program, two.number), f"it does not stand beside loop '{one.label}'")
+    siblings = here.loops[-1].body if here.loops else program.body
+    start, end = here.positions[-1], there.positions[-1]
+    if start >= end:
+        refuse("merge", loop_place(program, two.number), f"it does not come after loop '{one.label}'")
+    for node in siblings[start + 1 : end]:
+        if not isinstance(node, Alloc):
+            what = f"loop '{node.label}'" if isinstance(node, Loop) else block_place(node.label)
+            refuse("merge", loop_place(program, two.number), f"{what} stands between it and loop '{one.label}'")
+    return siblings, start, end
+
+
+def _with_siblings(program: Program, key: int, siblings: tuple[Node, ...]) -> Program:
+    around = program.enclosing(key)
+    if not around:
+        return replace(program, body=siblings)
+    return program.replaced(around[-1].number, lambda n: [replace(n, body=siblings)])  # type: ignore[arg-type]
+
+
+def distribute(program: Program, loop: int, block: str) -> Plan:
+    """Cut the body of a loop after the part that holds a block, and give each part a loop of its own.
+
+        loop.for "i" = 4 { S(i)  T(i) }          // distribute after S
+      ->
+        loop.for "i" = 4 { S(i) }  loop.for "i" = 4 { T(i) }
+
+    The inverse of merge. Requires a serial loop around the block with something after it, and no buffer that lives
+    in one iteration and is used by both parts (lift_alloc first). Refused where a dependence would be reversed.
+    Elsewhere: Exo fission, MLIR affine loop distribution.
+    """
+    require_serial("distribute", program, [loop])
+    node = program.loops[loop]
+    if loop not in {around.number for around in program.enclosing(block)}:
+        refuse("distribute", loop_place(program, loop), f"it is not around {block_place(block)}")
+    cut = program.places[block].positions[len(program.enclosing(loop)) + 1] + 1
+    first, second = node.body[:cut], node.body[cut:]
+    if not blocks_in(*second):
+        refuse("distribute", loop_place(program, loop), f"nothing stands after {block_place(block)}")
+    local = {n.buffer.name for n in first if isinstance(n, Alloc)}
+    reads, writes = touched(second)
+    crossing = sorted(local & (reads | writes))
+    if crossing:
+        reason = f"buffer '{crossing[0]}' lives in one iteration and is used by both parts; lift_alloc first"
+        refuse("distribute", loop_place(program, loop), reason)
+    unused = tuple(n for n in second if isinstance(n, Alloc) and n.buffer.name in local)
+    number = program.fresh_number()
+    ranges = dict(program.ranges) | {number: program.ranges[loop]}
+    values = {loop: lin.variable(number)}
+    moved = map_blocks(second, lambda b: rebound(b, values, ranges))
+    parts = [replace(node, body=(*first, *unused)), replace(node, number=number, body=moved)]
+    shifts = {b.label: values for b in blocks_in(*second)}
+    after = program.replaced(loop, lambda _: parts)
+    return Plan(Step(after, shifts=shifts), loops=(key_of(parts[0]), number))  # type: ignore[arg-type]

@@ -1,0 +1,211 @@
+"""decompose_reduction and rfactor."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xdsl.ir import Attribute
+
+from compiler.affine import linear as lin
+from compiler.affine.linear import Linear
+from compiler.analysis.legal import Step
+from compiler.analysis.statements import init_depth, statements
+from compiler.dialects.access import AxisAttr
+from compiler.dialects.combiner import identity
+from compiler.program import body
+from compiler.program.tree import Access, Alloc, Block, Buffer, Loop, Node, Program, fresh, rebound
+from compiler.schedule.plan import Plan, block_place, loop_place, new_label, refuse
+
+
+def decompose_reduction(program: Program, block: str, loop: int) -> Plan:
+    """Make the init of a reduction a block of its own, before a loop.
+
+        loop.for "i" { loop.for "k" { C[i] += f(i, k) } }                // decompose C at i
+      ->
+        loop.for "i" { C[i] = 0 }  loop.for "i" { loop.for "k" { C[i] += f(i, k) } }   // C accumulates
+
+    Requires a block whose init is implicit, and a loop around it that is not inside its reduction. Elsewhere: TVM
+    decompose_reduction, Exo fission of the init.
+    """
+    reduction = program.blocks[block]
+    place = block_place(block)
+    if not reduction.has_init:
+        refuse("decompose_reduction", place, "it has no implicit init")
+    around = program.enclosing(block)
+    numbers = [n.number for n in around]
+    if loop not in numbers:
+        refuse("decompose_reduction", loop_place(program, loop), f"it is not around {place}")
+    depth = numbers.index(loop)
+    if depth > init_depth(reduction, around):
+        refuse("decompose_reduction", loop_place(program, loop), f"it is inside the reduction of {place}")
+    for access in reduction.writes:
+        if (access.buffer,) in program.places and len(program.enclosing((access.buffer,))) > depth:
+            refuse("decompose_reduction", place, f"'{access.buffer}' does not live there; lift_alloc first")
+    former = statements(program)[block, True]
+    label = program.fresh_block(f"{block}.init")
+    init = _init_block(reduction, label)
+    needed = set(init.loops)
+    inner = [n for n in around[depth:] if n.number in needed]
+    number = program.fresh_number()
+    values: dict[int, Linear] = {}
+    loops = []
+    ranges = dict(program.ranges)
+    for offset, node in enumerate(inner):
+        ranges[number + offset] = (0, node.extent - 1)
+        values[node.number] = lin.variable(number + offset)
+        loops.append(replace(node, number=number + offset, body=(), attributes=()))
+    nest: Node = rebound(init, values, ranges)
+    for node in reversed(loops):
+        nest = replace(node, body=(nest,))
+    after = program.replaced(block, lambda _: [replace(reduction, accumulate=True)])
+    after = after.replaced(loop, lambda node: [nest, node])
+    shifts = {label: {n: form for n, form in values.items() if n in former.loops}}
+    sources = {(label, False): (block, True)}
+    return Plan(Step(after, shifts=shifts, sources=sources), blocks=(label,))
+
+
+def _init_block(block: Block, label: str) -> Block:
+    """The statement that sets the block's targets to the identity."""
+    spatial = block.spatial
+    reduce_only = block.loops_of(True) - block.loops_of(False)
+    guard = tuple(c for c in block.guard if not c.form.variables() & reduce_only)
+    ranges = block.axis_ranges
+    gone = {n: lin.constant(0) for n in range(spatial, len(block.axes))}
+    writes = tuple(replace(a, index=tuple(lin.substitute(f, gone, ranges) for f in a.index)) for a in block.writes)
+    types = _target_types(block)
+    values = [body.constant(identity(c, t)) for c, t in zip(block.combiners, types, strict=True)]
+    return Block(label, block.axes[:spatial], block.bindings[:spatial], guard, (), (), writes, tuple(values))
+
+
+def _target_types(block: Block) -> list[Attribute]:
+    found: list[Attribute] = []
+    for node in block.body:
+        if isinstance(node, body.Read):
+            found.append(node.type)
+        elif isinstance(node, body.Apply):
+            found.append(node.types[node.result])
+        else:
+            found.append(body.INDEX)
+    return found
+
+
+def rfactor(program: Program, block: str, loop: int) -> Plan:
+    """Reduce along one loop into a buffer of partial results, and combine those afterwards.
+
+        loop.for "k.0" = 4 { loop.for "k.1" = 8 { C[] += A[8*k.0 + k.1] } }        // rfactor C along k.0
+      ->
+        loop.for "k.0" { loop.for "k.1" { C.rf[k.0] += A[8*k.0 + k.1] } }
+        loop.for "k.0" { C[] += C.rf[k.0] }
+
+    The loop is then spatial for the partial results, so it can run concurrently. Any combiner will do; floating-point
+    sums are reassociated, which a te reduction permits.
+
+    Requires a reduction with an implicit init and one target, and a loop that binds reduce axes of it only.
+    Elsewhere: TVM rfactor, Halide rfactor.
+    """
+    reduction = program.blocks[block]
+    place = block_place(block)
+    if not reduction.has_init or len(reduction.writes) != 1:
+        refuse("rfactor", place, "it is not a reduction of one target with an implicit init")
+    around = program.enclosing(block)
+    numbers = [n.number for n in around]
+    if loop not in numbers:
+        refuse("rfactor", loop_place(program, loop), f"it is not around {place}")
+    if loop not in reduction.loops_of(True) or loop in reduction.loops_of(False):
+        refuse("rfactor", loop_place(program, loop), f"it does not bind reduce axes, and only those, of {place}")
+    node = program.loops[loop]
+    target = program.buffers[reduction.writes[0].buffer]
+    partial_name = program.fresh_buffer(f"{target.name}.rf")
+    partial_buffer = Buffer(partial_name, (node.extent, *target.shape), target.element)
+    spatial = reduction.spatial
+    partial = _with_spatial_axis(reduction, node)
+    write = Access(partial_name, (lin.variable(spatial), *partial.writes[0].index))
+    partial = replace(partial, label=program.fresh_block(f"{block}.rf"), writes=(write,))
+    depth = init_depth(reduction, around)
+    final, nest = _final(program, reduction, around, depth, node, partial_name, target)
+    outermost = around[depth]
+    after = program.replaced(block, lambda _: [partial])
+    after = after.replaced(outermost.number, lambda old: [old, nest])
+    after = replace(after, body=(Alloc(partial_buffer), *after.body))
+    after = _settled(after, partial_name, outermost.number)
+    shifts = _final_links(final, reduction, around)
+    step = Step(after, sources={(block, True): (block, True)}, shifts=shifts)
+    return Plan(step, blocks=(partial.label,))
+
+
+def _settled(program: Program, buffer: str, loop: int) -> Program:
+    """The buffer's allocation immediately before the reduction."""
+    alloc = program.allocs[buffer]
+    program = program.replaced((buffer,), lambda _: [])
+    return program.replaced(loop, lambda node: [alloc, node])
+
+
+def _with_spatial_axis(block: Block, node: Loop) -> Block:
+    """The block with the loop as its last spatial axis."""
+    from compiler.schedule.region import insert_axis
+
+    label = fresh(node.label, [axis.label for axis in block.axes])
+    return insert_axis(block, block.spatial, AxisAttr(label, node.extent), lin.variable(node.number))
+
+
+def _final(
+    program: Program,
+    block: Block,
+    around: tuple[Loop, ...],
+    depth: int,
+    node: Loop,
+    partial: str,
+    target: Buffer,
+) -> tuple[Block, Node]:
+    """The block that combines the partial results, and its nest: the spatial loops inside the reduction's, then
+    the factored one."""
+    spatial = block.spatial
+    others = block.loops_of(True) - block.loops_of(False) - {node.number}
+    guard = tuple(c for c in block.guard if not c.form.variables() & others)  # where partial results have an init
+    used = set().union(*(f.variables() for f in block.bindings[:spatial]), *(c.form.variables() for c in guard))
+    used.discard(node.number)
+    inner = [n for n in around[depth:] if n.number in used]
+    number = program.fresh_number()
+    ranges = dict(program.ranges)
+    values: dict[int, Linear] = {}
+    loops = []
+    for loop in inner:
+        ranges[number] = (0, loop.extent - 1)
+        values[loop.number] = lin.variable(number)
+        loops.append(Loop(number, new_label(loop.label, {n.label for n in around[:depth]}), loop.extent, ()))
+        number += 1
+    ranges[number] = (0, node.extent - 1)
+    values[node.number] = lin.variable(number)
+    label = new_label(node.label, {n.label for n in (*around[:depth], *loops)})
+    loops.append(Loop(number, label, node.extent, ()))
+    axis_label = fresh(node.label, [axis.label for axis in block.axes[:spatial]])
+    axes = (*block.axes[:spatial], AxisAttr(axis_label, node.extent, reduce=True))
+    gone = {n: lin.constant(0) for n in range(spatial, len(block.axes))}
+    index = tuple(lin.substitute(f, gone, block.axis_ranges) for f in block.writes[0].index)
+    final = Block(
+        block.label,
+        axes,
+        (*block.bindings[:spatial], lin.variable(number)),
+        guard,
+        (Access(partial, (lin.variable(spatial), *index)),),
+        (target.element,),
+        (Access(target.name, index),),
+        (body.read(0, target.element),),
+        block.combiners,
+    )
+    final = rebound(final, values, ranges)
+    nest: Node = final
+    for loop in reversed(loops):
+        nest = replace(loop, body=(nest,))
+    return final, nest
+
+
+def _final_links(final: Block, before: Block, around: tuple[Loop, ...]) -> dict[str, dict[int, Linear]]:
+    """The final block's instances correspond by the loops that bind its spatial axes."""
+    links: dict[int, Linear] = {}
+    for was, now in zip(before.bindings[: before.spatial], final.bindings, strict=False):
+        old, new = [a for a, _ in was.terms], [a for a, _ in now.terms]
+        for a, b in zip(old, new, strict=False):
+            if isinstance(a, int) and isinstance(b, int) and a != b:
+                links[a] = lin.variable(b)
+    return {final.label: links}

@@ -1,0 +1,233 @@
+"""Regions: the box of a buffer that some accesses touch in one iteration of the loops around them, and buffers
+made as small as that box."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from compiler.affine import linear as lin
+from compiler.affine.condition import Condition
+from compiler.affine.linear import Linear, Quotient
+from compiler.dialects.access import AxisAttr
+from compiler.program.tree import Access, Alloc, Block, Buffer, Node, Program, fresh, key_of
+
+WINDOW = "w."
+"""How the labels of axes begin that are bound to the low end of a window."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """In one dimension: `extent` elements from `low`, a form over the outer loops."""
+
+    low: Linear
+    extent: int
+
+
+def region(program: Program, buffer: str, blocks: Sequence[Block], outer: set[int], writes: bool | None) -> list[Span]:
+    """The box that the reads (writes False), writes (True) or both (None) of blocks touch for fixed outer loops.
+
+    A hull: exact for boxes; where two lower ends do not differ by a constant, the whole dimension.
+    """
+    spans: list[Span] | None = None
+    shape = program.buffers[buffer].shape
+    for block in blocks:
+        chosen = [a for a in block.reads if writes is not True] + [a for a in block.writes if writes is not False]
+        for access in chosen:
+            if access.buffer != buffer:
+                continue
+            found = [
+                _clipped(_span(block.at(form, program.ranges), outer, program.ranges, size), size)
+                for form, size in zip(access.index, shape, strict=True)
+            ]
+            spans = found if spans is None else [_hull(a, b, n) for a, b, n in zip(spans, found, shape, strict=True)]
+    return spans or [Span(lin.constant(0), n) for n in shape]
+
+
+def _clipped(span: Span, size: int) -> Span:
+    """A span that lies partly outside the buffer and does not move is cut to it."""
+    if span.low.is_constant:
+        low = max(span.low.constant, 0)
+        high = min(span.low.constant + span.extent, size)
+        return Span(lin.constant(low), max(high - low, 1))
+    return span if span.extent < size else Span(lin.constant(0), size)
+
+
+def _span(form: Linear, outer: set[int], ranges: lin.Ranges, size: int) -> Span:
+    low, extra_low, extra_high = lin.constant(form.constant), 0, 0
+    for atom, factor in form.terms:
+        variables = {atom} if isinstance(atom, int) else atom.form.variables()
+        term = Linear(((atom, factor),), 0)
+        if variables <= outer:
+            low = low + term
+            continue
+        if not variables & outer:
+            least, most = lin.bounds(term, ranges)
+        elif isinstance(atom, Quotient) and not atom.is_mod:
+            inner = _span(atom.form, outer, ranges, 1 << 62)
+            base = lin.floordiv(inner.low, atom.divisor, ranges)
+            if factor < 0:
+                return Span(lin.constant(0), size)
+            rest = lin.mod(inner.low, atom.divisor, ranges)
+            top = lin.bounds(rest, ranges)[1]
+            low = low + base.scaled(factor)
+            least, most = 0, factor * ((top + inner.extent - 1) // atom.divisor)
+        else:
+            return Span(lin.constant(0), size)
+        extra_low += least
+        extra_high += most
+    return Span(low + lin.constant(extra_low), extra_high - extra_low + 1)
+
+
+def _hull(a: Span, b: Span, size: int) -> Span:
+    gap = b.low - a.low
+    if not gap.is_constant:
+        return Span(lin.constant(0), size)
+    start, end = min(0, gap.constant), max(a.extent, gap.constant + b.extent)
+    return Span(a.low + lin.constant(start), end - start)
+
+
+def inside(spans: Sequence[Span], forms: Sequence[Linear], shape: Sequence[int], ranges: lin.Ranges) -> list[Condition]:
+    """The conditions, beyond what the ranges prove, that an element of a box lies in the buffer."""
+    found = []
+    for form, size in zip(forms, shape, strict=True):
+        found += [Condition(form), Condition(lin.constant(size - 1) - form)]
+    return [c for c in found if not c.always(ranges)]
+
+
+def folded(program: Program, buffer: str, spans: Sequence[Span], within: set[int]) -> Program:
+    """The program with a temporary made as small as its window: each index less the window's low end.
+
+    Where the low end is a multiple of the extent, the index is taken modulo the extent; else every block that
+    accesses the buffer gains an axis bound to the low end. `within` are the loops that the window is fixed for.
+    """
+    old = program.buffers[buffer]
+    kept: dict[int, Span] = {}
+    for d, (span, n) in enumerate(zip(spans, old.shape, strict=True)):
+        if span.extent < n or not span.low.is_constant or span.low.constant:
+            kept[d] = span
+    if not kept:
+        return program
+    shape = tuple(kept[d].extent if d in kept else n for d, n in enumerate(old.shape))
+
+    def change(block: Block) -> Block:
+        accesses = (*block.reads, *block.writes)
+        return _folded_block(program, block, buffer, kept) if any(a.buffer == buffer for a in accesses) else block
+
+    after = program.map_blocks(change)
+    return with_buffer(after, buffer, replace(old, shape=shape))
+
+
+def _folded_block(program: Program, block: Block, buffer: str, kept: Mapping[int, Span]) -> Block:
+    offsets: dict[int, Linear] = {}
+    for d, span in kept.items():
+        if span.low.is_constant:
+            offsets[d] = lin.constant(span.low.constant)
+        elif not _aligned(span):
+            block, axis, least = window_axis(program, block, span.low)
+            offsets[d] = lin.variable(axis) + lin.constant(least)
+
+    def fold(access: Access) -> Access:
+        if access.buffer != buffer:
+            return access
+        ranges = block.axis_ranges
+        index = list(access.index)
+        for d, span in kept.items():
+            index[d] = index[d] - offsets[d] if d in offsets else lin.mod(index[d], span.extent, ranges)
+        return replace(access, index=tuple(index))
+
+    return replace(block, reads=tuple(map(fold, block.reads)), writes=tuple(map(fold, block.writes)))
+
+
+def _aligned(span: Span) -> bool:
+    low = span.low
+    return low.constant % span.extent == 0 and all(factor % span.extent == 0 for _, factor in low.terms)
+
+
+def window_axis(program: Program, block: Block, low: Linear) -> tuple[Block, int, int]:
+    """The block with a spatial axis whose value, plus the least value, is the form; existing ones are reused."""
+    least, most = lin.bounds(low, program.ranges)
+    form = low - lin.constant(least)
+    for number, bound in enumerate(block.bindings[: block.spatial]):
+        if bound == form and block.axes[number].size > most - least:
+            return block, number, least
+    position = block.spatial
+    label = fresh(f"{WINDOW}0", [axis.label for axis in block.axes])
+    block = insert_axis(block, position, AxisAttr(label, most - least + 1), form)
+    return block, position, least
+
+
+def insert_axis(block: Block, position: int, axis: AxisAttr, binding: Linear) -> Block:
+    """The block with one more axis, later ones renumbered."""
+    shift = {n: lin.variable(n + 1) for n in range(position, len(block.axes))}
+    return replace(
+        renumbered(block, shift),
+        axes=(*block.axes[:position], axis, *block.axes[position:]),
+        bindings=(*block.bindings[:position], binding, *block.bindings[position:]),
+    )
+
+
+def renumbered(block: Block, values: Mapping[int, Linear]) -> Block:
+    """The block with its axes replaced in everything but `axes` and `bindings`; only renumberings are valid."""
+    from compiler.program import body
+
+    if not values:
+        return block
+    ranges = {new: block.axis_ranges[n] for n, form in values.items() for new in form.variables()}
+    ranges = {**block.axis_ranges, **ranges}
+
+    def access(a: Access) -> Access:
+        index = tuple(lin.substitute(f, values, ranges) for f in a.index)
+        return replace(a, index=index, where=tuple(c.substitute(values, ranges) for c in a.where))
+
+    def leaf(node: body.Read | body.Index) -> body.Scalar:
+        if isinstance(node, body.Read) or node.axis not in values:
+            return node
+        return body.from_linear(values[node.axis])
+
+    origin = block.origin
+    if origin is not None:
+        origin = origin[0], tuple(lin.substitute(f, values, ranges) for f in origin[1])
+    return replace(
+        block,
+        reads=tuple(map(access, block.reads)),
+        writes=tuple(map(access, block.writes)),
+        body=tuple(body.rewrite(node, leaf) for node in block.body),
+        origin=origin,
+    )
+
+
+def with_buffer(program: Program, name: str, buffer: Buffer) -> Program:
+    """The program with another buffer in the allocation of one."""
+    return program.replaced((name,), lambda _: [Alloc(buffer)])
+
+
+def moved_alloc(program: Program, name: str, loop: int | None) -> Program:
+    """The program with an allocation at the start of a loop's body, or of the function."""
+    alloc = program.allocs[name]
+    program = program.replaced((name,), lambda _: [])
+    if loop is None:
+        return replace(program, body=(alloc, *program.body))
+
+    def into(node: Node) -> Sequence[Node]:
+        return [replace(node, body=(alloc, *node.body))]  # type: ignore[union-attr,arg-type]
+
+    return program.replaced(loop, into)
+
+
+def alloc_first(program: Program, name: str) -> Program:
+    """The program with a temporary's allocation before the first node that uses it, in the body where it stands."""
+    if name not in program.allocs:
+        return program
+    place = program.places[(name,)]
+    depth = len(place.loops)
+    users = program.readers[name] + program.writers[name]
+    firsts = [program.places[b.label].positions for b in users]
+    first = min(firsts, default=None)
+    if first is None or first[depth] > place.positions[depth]:
+        return program
+    alloc = program.allocs[name]
+    siblings = place.loops[-1].body if place.loops else program.body
+    anchor = key_of(siblings[first[depth]])
+    cleared = program.replaced((name,), lambda _: [])
+    return cleared.replaced(anchor, lambda node: [alloc, node])

@@ -1,0 +1,45 @@
+"""A scheduled program as an indented tree: what a person looks at between two steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from compiler.program.tree import Alloc, Block, Buffer, Loop, Node, Program
+
+_SIGNS = {"add": "+=", "mul": "*="}
+
+
+def outline(program: Program) -> str:
+    """Loops with their extents and kinds, allocations, and what each block computes, one a line.
+
+    alloc C.local: 8x16 local
+    m = 12 parallel
+      C += f(A, B), guarded
+    """
+    return "\n".join(_lines(program.body, ""))
+
+
+def _lines(nodes: Iterable[Node], indent: str) -> Iterator[str]:
+    for node in nodes:
+        match node:
+            case Alloc(buffer):
+                yield f"{indent}alloc {_buffer(buffer)}"
+            case Loop():
+                kind = "" if node.kind == "serial" else f" {node.kind}"
+                yield f"{indent}{node.label} = {node.extent}{kind}"
+                yield from _lines(node.body, indent + "  ")
+            case Block():
+                yield f"{indent}{_block(node)}"
+
+
+def _buffer(buffer: Buffer) -> str:
+    scope = "" if buffer.scope == "global" else f" {buffer.scope}"
+    return f"{buffer.name}: {'x'.join(map(str, buffer.shape))}{scope}"
+
+
+def _block(block: Block) -> str:
+    writes = ", ".join(dict.fromkeys(access.buffer for access in block.writes))
+    reads = ", ".join(dict.fromkeys(access.buffer for access in block.reads))
+    label = "" if block.label == writes else f"{block.label}: "
+    sign = _SIGNS.get(block.combiners[0], f"{block.combiners[0]}=") if block.combiners else "="
+    return f"{label}{writes} {sign} f({reads})" + (", guarded" if block.guard else "")

@@ -1,0 +1,134 @@
+"""A program under a script: ops are applied one by one, judged, and recorded."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, UnitAttr
+from xdsl.dialects.transform import AnyOpType, NamedSequenceOp, YieldOp
+from xdsl.ir import Block, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from compiler.analysis.legal import legal
+from compiler.dialects.dominance import last_sentence
+from compiler.dialects.sched.base import BlockType, LoopType, ParamType, SchedOp
+from compiler.errors import ScheduleError
+from compiler.program.tree import Program
+from compiler.schedule.plan import Plan
+
+ROOT = -1
+"""In place of a loop: outside all loops, where a block stands anyway."""
+INLINE = -2
+"""In place of a loop: nowhere, the block is inlined."""
+
+
+@dataclass(eq=False)
+class State:
+    """The program so far, what each handle stands for, and the script so far."""
+
+    program: Program
+    random: random.Random
+    script: Block
+    values: dict[SSAValue, int | str | None] = field(default_factory=dict)
+    names: dict[SSAValue, str] = field(default_factory=dict)
+    consumed: dict[SSAValue, str] = field(default_factory=dict)
+    gone: dict[int | str, str] = field(default_factory=dict)
+
+    @property
+    def function(self) -> SSAValue:
+        """The handle on the function."""
+        return self.script.args[0]
+
+    def apply(self, op: SchedOp, call: Callable[[State, SchedOp], Plan]) -> None:
+        """Plan an op, judge the plan, and only then take it over and record the op.
+
+        Raises ScheduleError, after which nothing has changed.
+        """
+        primitive = op.name.removeprefix("sched.")
+        try:
+            op.verify_()
+        except VerifyException as error:
+            raise ScheduleError(last_sentence(str(error)), primitive) from error
+        plan = call(self, op)
+        step = plan.step
+        if step.program is not self.program:
+            violation = legal(step.program, self.program, step)
+            if violation is not None:
+                raise ScheduleError(violation, primitive)
+        self._take(op, plan, primitive)
+
+    def _take(self, op: SchedOp, plan: Plan, primitive: str) -> None:
+        before, after = self.program, plan.step.program
+        self.program = after
+        if after is not before:
+            for number in before.loops.keys() - after.loops.keys():
+                self.gone[number] = primitive
+            for label in before.blocks.keys() - after.blocks.keys():
+                self.gone[label] = primitive
+        for handle in op.consumed():
+            self.consumed[handle] = primitive
+        last = self.script.last_op
+        assert last is not None
+        self.script.insert_op_before(op, last)
+        given: list[int | str | None] = [*plan.loops, *plan.blocks, *plan.params]
+        for result, value in zip(op.results, given, strict=True):
+            self.values[result] = value
+            result.name_hint = self._hint(result, value)
+
+    def _hint(self, result: SSAValue, value: int | str | None) -> str | None:
+        if isinstance(result.type, LoopType) and isinstance(value, int) and value >= 0:
+            name = self.names[result] = self.program.loops[value].label
+        elif isinstance(result.type, BlockType) and isinstance(value, str) and value:
+            name = self.names[result] = value
+        else:
+            name = "param" if isinstance(result.type, ParamType) else "at"
+        return name if SSAValue.is_valid_name(name) else "".join(c if c.isalnum() else "_" for c in f"x{name}")
+
+    def loop(self, op: SchedOp, value: SSAValue, special: bool = False) -> int:
+        """The loop of a handle; with `special` also ROOT and INLINE. Raises ScheduleError for a dead handle."""
+        number = self._live(op, value, "loop")
+        assert isinstance(number, int)
+        if number < 0 and not special:
+            raise ScheduleError(
+                "the location is no loop: the block stays, or is inlined", op.name.removeprefix("sched.")
+            )
+        return number
+
+    def block(self, op: SchedOp, value: SSAValue) -> str:
+        """The block of a handle. Raises ScheduleError for a dead handle."""
+        label = self._live(op, value, "block")
+        assert isinstance(label, str)
+        return label
+
+    def _live(self, op: SchedOp, value: SSAValue, what: str) -> int | str:
+        primitive = op.name.removeprefix("sched.")
+        if value not in self.values:
+            raise ScheduleError(f"the {what} handle belongs to another schedule", primitive)
+        found = self.values[value]
+        place = f"{what} '{self.names.get(value, '?')}'"
+        if found is None or found == "":
+            raise ScheduleError(f"there is no such {what}: nothing had to be copied", primitive)
+        by = self.consumed.get(value) or self.gone.get(found)
+        if by is not None:
+            raise ScheduleError(f"it has been consumed by '{by}'", primitive, place)
+        return found
+
+    def param(self, op: SchedOp, value: SSAValue) -> int:
+        """The integer of a parameter."""
+        if value not in self.values:
+            raise ScheduleError("the parameter belongs to another schedule", op.name.removeprefix("sched."))
+        found = self.values[value]
+        assert isinstance(found, int)
+        return found
+
+
+def empty_script() -> tuple[ModuleOp, Block]:
+    """A module with an empty `transform.named_sequence @schedule`, and the body of that."""
+    body = Block(arg_types=[AnyOpType()])
+    body.args[0].name_hint = "f"
+    body.add_op(YieldOp())
+    readonly = ArrayAttr([DictionaryAttr({"transform.readonly": UnitAttr()})])
+    sequence = NamedSequenceOp("schedule", ([AnyOpType()], []), Region(body), arg_attrs=readonly)
+    return ModuleOp([sequence]), body
