@@ -29,6 +29,7 @@ Watch = Callable[["ModulePass", ModuleOp], None]
 
 _TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|[^",(){}]+|.', re.DOTALL)
 _OPTION = re.compile(r'([\w-]+)(?:=(?:"(?:\\.|[^"\\])*"|[^\s"])*)?')
+_DOTTED = re.compile(r'"(?:\\.|[^"\\])*"|(?<=[=,])(?=[\w-]*[./])(?![-.\d]*[,}\s]|[\d.]+$)[\w./-]+')
 _ANCHOR = re.compile(r"\s*([\w.]+)\s*\((.*)\)\s*", re.DOTALL)
 
 
@@ -109,6 +110,9 @@ def _spec(name: str, options: str, kind: type[ModulePass]) -> ArgSpec:
     from xdsl.utils.exceptions import ArgSpecParseError
 
     inner = options.removeprefix("{").removesuffix("}").strip()
+    inner = _DOTTED.sub(
+        lambda found: found[0] if found[0].startswith('"') else f'"{found[0]}"', inner
+    )  # C.m.0, a/b.mlir
     keys = [match[1] for match in _OPTION.finditer(inner)]
     for key in keys:
         if keys.count(key) > 1:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, IntegerAttr, IntegerType, ModuleOp, UnitAttr
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import IndexType, ModuleOp, UnitAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstraintExpr, AffineExpr, AffineMap, AffineSet
 from xdsl.passes import ModulePass
 
 from compiler.dialects import loop
 from compiler.dialects.access import AccessAttr, project
 from compiler.dialects.checks import element_type
+from compiler.dialects.combiner import identity
 from compiler.dialects.loop import BlockOp, ForOp
 from compiler.errors import LoweringError
 
@@ -36,18 +36,6 @@ class DecomposeReductionsPass(ModulePass):
         for block in blocks:
             if block.combiners.data and block.accumulate is None:
                 decompose(block)
-
-
-def identity(combiner: str, type: Attribute) -> FloatAttr | IntegerAttr:
-    """The neutral value of a combiner at a scalar type."""
-    if isinstance(type, AnyFloat):
-        values = {"add": 0.0, "mul": 1.0, "max": -math.inf, "min": math.inf}
-        return FloatAttr(values[combiner], type)
-    if isinstance(type, IntegerType):
-        half = 1 << (type.width.data - 1)
-        least, most = (1, 0) if type.width.data == 1 else (-half, half - 1)  # as a signed bit, true is -1
-        return IntegerAttr({"add": 0, "mul": 1, "max": least, "min": most}[combiner], type)
-    raise LoweringError(f"the combiner '{combiner}' has no identity at type {type}")
 
 
 def decompose(block: BlockOp) -> None:

@@ -1,0 +1,30 @@
+"""A module that a pass reads from a file of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import ParseError, VerifyException
+
+from compiler.dialects.dominance import last_sentence, verify_module
+from compiler.errors import InputError
+
+
+def read_module(ctx: Context, path: str, what: str) -> ModuleOp:
+    """The verified module of a file, which is called `what` in errors. Raises InputError, with the line."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"the {what} '{path}' cannot be read") from error
+    try:
+        module = Parser(ctx, text, path).parse_module()
+        verify_module(module)
+    except ParseError as error:
+        line = text.count("\n", 0, error.span.start) + 1
+        raise InputError(f"the {what} '{path}' cannot be read: line {line}: {last_sentence(error.msg)}") from error
+    except VerifyException as error:
+        raise InputError(f"the {what} '{path}' does not verify: {last_sentence(str(error))}") from error
+    return module

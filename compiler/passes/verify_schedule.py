@@ -1,0 +1,50 @@
+"""verify-schedule: prove that scheduled functions compute what their originals do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from compiler.analysis.verify import verify_schedule
+from compiler.dialects import loop
+from compiler.dialects.functions import find_function, functions
+from compiler.errors import InputError, ScheduleError
+from compiler.passes.file import read_module
+from compiler.program.read import read
+
+
+@dataclass(frozen=True)
+class VerifySchedulePass(ModulePass):
+    """Prove that each loop function computes what the function of its name in the file `original` does.
+
+    The scheduled function may come out of any script, or be edited by hand; the original is at the loop level, as
+    te-to-loop leaves it. Each block is compared with the one that its origin names, each read must find the right
+    value, each contribution to a reduction must occur once, and none may be missing. Changes nothing.
+
+    Raises ScheduleError where it is refuted (with an instance) or, unless `undecided` is true, could not be decided.
+    """
+
+    name = "verify-schedule"
+
+    original: str
+    undecided: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        originals = _parsed(ctx, self.original)
+        for function in functions(op):
+            if not any(isinstance(inner, loop.BlockOp) for inner in function.walk()):
+                continue
+            name = function.sym_name.data
+            verdict = verify_schedule(read(function), read(find_function(originals, name)))
+            if verdict.answer == "refuted" or (verdict.answer == "undecided" and not self.undecided):
+                raise ScheduleError(str(verdict), self.name, f"@{name}")
+
+
+def _parsed(ctx: Context, path: str) -> ModuleOp:
+    module = read_module(ctx, path, "original")
+    if not any(isinstance(op, loop.BlockOp) for op in module.walk()):
+        raise InputError(f"the original '{path}' is not at the loop level; lower it with te-to-loop first")
+    return module
