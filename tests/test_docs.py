@@ -1,14 +1,21 @@
-"""Docs are executed: the README's Python, and its strata-opt commands."""
+"""Docs are executed: the README, the walk, and the pages of the primitives."""
 
 from __future__ import annotations
 
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from compiler.driver import parse
 from compiler.opt import main as strata_opt
+from compiler.schedule import Schedule, replay
+from examples import primitives as examples
+from examples import walk
+from tests.scheduled import check
+from tools import docs, document
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -25,3 +32,83 @@ def test_commands(command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     monkeypatch.chdir(ROOT)
     assert strata_opt(shlex.split(command)) == 0
     assert capsys.readouterr().out
+
+
+def test_every_primitive_has_a_page() -> None:
+    names = [primitive.name for primitive in docs.found()]
+    assert {path.stem for path in docs.PAGES.glob("*.md")} == {*names, "README"}
+    assert set(examples.PROGRAMS) == {*names, *(f"{name}_refused" for name in names)}
+    assert len(set(names)) == len(names) >= 32
+
+
+def test_every_op_of_a_script_is_on_a_page_or_in_the_index() -> None:
+    from compiler.dialects.sched import SCHED
+
+    index = docs.index()
+    for op in SCHED.operations:
+        name = op.name.removeprefix("sched.")
+        assert f"[{name}]" in index or f"`{name}`" in index
+
+
+@pytest.mark.parametrize("primitive", docs.found(), ids=lambda p: p.name)
+def test_pages_are_what_their_examples_give(primitive: docs.Primitive) -> None:
+    assert docs.page(primitive) == (docs.PAGES / f"{primitive.name}.md").read_text(), "run python tools/docs.py"
+
+
+def test_the_index_is_up_to_date() -> None:
+    assert docs.index() == (docs.PAGES / "README.md").read_text(), "run python tools/docs.py"
+
+
+@pytest.mark.parametrize("name", [p.name for p in docs.found()])
+def test_examples_are_right(name: str) -> None:
+    check(examples.PROGRAMS[name](), getattr(examples, name), native=name != "bind")
+
+
+def test_the_walk_shows_what_it_does_and_is_right() -> None:
+    checked = []
+
+    def after(step: document.Step, names: dict[str, Any]) -> None:
+        schedule = names.get("s")
+        if isinstance(schedule, Schedule):
+            assert walk.right(names["f"], schedule), step.title
+            assert str(replay(parse(str(schedule)), schedule).module) == str(schedule.module)
+            checked.append(step.title)
+
+    text = document.WALK.read_text()
+    assert document.refreshed(text, after) == text, "run python tools/docs.py"
+    assert len(checked) >= 10
+
+
+def test_the_walk_as_a_table() -> None:
+    found = list(walk.rows())
+    assert all(row.right and row.proved == "proved" for row in found)
+    assert sum(line.startswith("refused") for row in found for line in row.said) >= 6
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```python refused\nx = 1\n```\n",
+        "```sh\npython tools/opt.py no_such_file.mlir\n```\n",
+    ],
+)
+def test_a_document_that_is_wrong_is_seen(text: str) -> None:
+    with pytest.raises(AssertionError):
+        document.refreshed(text)
+
+
+def test_outputs_are_refreshed() -> None:
+    stale = "```python\nprint(1 + 1)\n```\n\n```text\n3\n```\n\nmore\n\n```python\nx = 1\n```\n"
+    assert document.refreshed(stale) == stale.replace("3", "2")
+
+
+@pytest.mark.parametrize("name", [p.name for p in docs.found()])
+def test_the_pass_on_a_page_has_these_options(name: str) -> None:
+    from compiler.pipeline import parse_passes
+
+    shown = re.search(r"\*\*Shell\*\* `strata-opt -p '(.*)'`", (docs.PAGES / f"{name}.md").read_text())
+    if shown is None:
+        assert name == "annotate" or name.startswith("sample_")
+    else:
+        (item,) = parse_passes(shown[1])
+        assert item.name == docs.PASSES.get(name, name.replace("_", "-"))

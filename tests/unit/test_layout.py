@@ -16,6 +16,7 @@ ORDER = [
     "errors",
     "affine",
     "dialects",
+    "program",
     "te",
     "interpret",
     "analysis",
@@ -30,7 +31,9 @@ ORDER = [
     "cli",
     "__main__",
 ]
-EXCEPTIONS = {("lowering", "targets.machine")}  # the facts of a machine are data that emission reads
+EXCEPTIONS = {
+    ("lowering", "targets.machine"),  # the facts of a machine are data that emission reads
+}
 
 
 def imports_of(text: str) -> list[str]:

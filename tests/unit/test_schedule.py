@@ -1,13 +1,63 @@
-"""The smallest Schedule: a copy, a script that round-trips, and refusals."""
+"""Schedule and replay: scripts that round-trip, results that stay, handles that are consumed, refusals that change
+nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 import compiler
+from compiler import universe
+from compiler.dialects.functions import find_function
+from compiler.dialects.sched import SCHED
+from compiler.dialects.sched.base import SchedOp
 from compiler.driver import parse
-from compiler.errors import ScheduleError
-from compiler.schedule import Schedule
+from compiler.errors import InputError, ScheduleError
+from compiler.pipeline import parse_passes, run
+from compiler.schedule import Handle, Schedule, replay
+from examples import primitives as examples
 from tests.operators import CASES, inputs
+from tests.schedules import SCHEDULES, agree, lowered, mm_exp_mm
+
+NOT_YET = {"tensorize", "auto"}
+"""Ops that are refused for now, whatever they are applied to."""
+
+REFUSED = sorted(name for name in examples.PROGRAMS if name.endswith("_refused"))
+
+Apply = Callable[[Schedule], Any]
+
+
+def scheduled(apply: Apply, seed: int = 0) -> Schedule:
+    """exp(A @ B) @ E, blocks C, D and F, under a schedule."""
+    schedule = Schedule(lowered(mm_exp_mm()), seed=seed)
+    apply(schedule)
+    return schedule
+
+
+def said(call: Callable[[], object]) -> str:
+    """The sentence of a refusal."""
+    with pytest.raises(ScheduleError) as error:
+        call()
+    return str(error.value)
+
+
+def texts(schedule: Schedule) -> tuple[str, str]:
+    """The scheduled module and the script."""
+    return str(schedule.module), str(schedule)
+
+
+def ops_of(schedule: Schedule) -> set[str]:
+    """The primitives in a script."""
+    return {op.name.removeprefix("sched.") for op in schedule.script.walk() if isinstance(op, SchedOp)}
+
+
+# --- scripts --------------------------------------------------------------------------------------------------------
 
 
 def test_a_schedule_is_built_like_its_function() -> None:
@@ -19,21 +69,266 @@ def test_a_schedule_is_built_like_its_function() -> None:
     assert schedule.function.sym_name.data == "matmul"
 
 
-def test_the_script_round_trips() -> None:
-    schedule = Schedule(parse(compiler.build(CASES["matmul-0"]()).text("loop")))
+def test_the_empty_script_round_trips() -> None:
+    schedule = Schedule(compiler.lower(CASES["matmul-0"]()))
     assert str(parse(str(schedule))) == str(schedule)
     assert "transform.named_sequence @schedule" in str(schedule)
 
 
 def test_the_original_is_untouched() -> None:
-    module = parse(compiler.build(CASES["matmul-0"]()).text("loop"))
+    module = compiler.lower(CASES["matmul-0"]())
     before = str(module)
     next(iter(Schedule(module).function.body.block.ops)).detach()
     assert str(module) == before
 
 
-def test_refusals() -> None:
-    with pytest.raises(ScheduleError, match="is not at the loop level"):
-        Schedule(CASES["matmul-0"]().module)
-    with pytest.raises(ScheduleError, match="not of a str"):
-        Schedule("text")  # type: ignore[arg-type]
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_a_script_prints_parses_and_replays(name: str) -> None:
+    schedule = scheduled(SCHEDULES[name])
+    assert str(parse(str(schedule))) == str(schedule)
+    assert texts(replay(parse(str(schedule)), schedule)) == texts(schedule)
+    assert texts(Schedule(schedule.original).apply(schedule.script)) == texts(schedule)
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_the_results_stay(name: str) -> None:
+    assert agree(scheduled(SCHEDULES[name]).program, mm_exp_mm())
+
+
+def test_every_primitive_is_in_a_script() -> None:
+    used = set.union(*(ops_of(scheduled(apply)) for apply in SCHEDULES.values()))
+    for name in examples.PROGRAMS:
+        if name not in REFUSED:
+            schedule = Schedule(compiler.lower(examples.PROGRAMS[name]()))
+            getattr(examples, name)(schedule)
+            used |= ops_of(schedule)
+    schedule = scheduled(lambda s: s.get_consumers(*s.get_producers(s.get_block("D"))))
+    assert used | ops_of(schedule) == {op.name.removeprefix("sched.") for op in SCHED.operations} - NOT_YET
+
+
+def test_a_written_script_is_a_schedule() -> None:
+    script = """
+    transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+      %d = sched.get_block %f "D"
+      %m, %l = sched.get_loops %d : !sched.loop, !sched.loop
+      %outer, %inner = sched.split %l by [-1, 4] : !sched.loop, !sched.loop
+      sched.vectorize %inner
+      transform.yield
+    }"""
+    schedule = replay(parse(script), lowered(mm_exp_mm()))
+    assert 'loop.for "l.1" %l.1 = 4 vectorized' in str(schedule.module)
+    assert agree(schedule.program, mm_exp_mm())
+
+
+# --- choices --------------------------------------------------------------------------------------------------------
+
+
+def open_choices(s: Schedule) -> None:
+    """A space: tiles of a loop, a width, a place."""
+    d = s.get_block("D")
+    m, l = s.get_loops(d)
+    s.split(m, s.sample_perfect_tile(m, 3, 4))
+    s.split(l, [s.sample_categorical([7, 14]), s.sample_categorical([2, 4, 8])])
+    s.compute_at(s.get_block("C"), s.sample_location(s.get_block("C")))
+
+
+def test_a_seed_decides() -> None:
+    scripts = [str(scheduled(open_choices, seed)) for seed in range(8)]
+    assert scripts[3] == str(scheduled(open_choices, 3))
+    assert len(set(scripts)) > 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_decisions_are_recorded(seed: int) -> None:
+    schedule = scheduled(open_choices, seed)
+    assert all("decision" in op.properties for op in schedule.script.walk() if op.name.startswith("sched.sample"))
+    assert texts(replay(schedule.script, schedule, seed=seed + 100)) == texts(schedule)
+    assert agree(schedule.program, mm_exp_mm())
+
+
+def test_the_value_of_a_choice() -> None:
+    s = Schedule(lowered(mm_exp_mm()))
+    m = s.get_loops(s.get_block("C"))[0]
+    outer, inner = s.sample_perfect_tile(m, 2, decision=[4, 3])
+    assert (s.value(outer), s.value(inner)) == (4, 3)
+    assert [s.extent(loop) for loop in s.split(m, [outer, inner])] == [4, 3]
+
+
+# --- handles --------------------------------------------------------------------------------------------------------
+
+
+def test_handles_have_names() -> None:
+    s = Schedule(lowered(mm_exp_mm()))
+    c = s.get_block("C")
+    assert s.label(c) == "C"
+    assert [s.label(loop) for loop in s.get_loops(c)] == ["m", "l", "k"]
+    assert [s.extent(loop) for loop in s.get_loops(c)] == [12, 14, 10]
+    assert [s.label(block) for block in s.get_consumers(c)] == ["D"]
+    assert [s.label(block) for block in s.get_producers(s.get_block("F"))] == ["D"]
+
+
+def pipelined(s: Schedule) -> Handle:
+    """A loop that has been pipelined."""
+    copy = s.cache_read(s.get_block("C"), "B")
+    k = s.get_loops(s.get_block("C"))[0]
+    s.compute_at(copy, k)
+    s.double_buffer(copy)
+    s.software_pipeline(k, [0, 1])
+    return k
+
+
+CONSUMED: dict[str, Callable[[Schedule, list[Handle], list[Handle]], Handle]] = {
+    "split": lambda s, c, d: [c[0], s.split(c[0], [None, 4])][0],
+    "partition": lambda s, c, d: [c[1], s.partition(c[1], 3)][0],
+    "fuse": lambda s, c, d: [c[1], s.fuse(c[0], c[1])][0],
+    "merge": lambda s, c, d: [d[0], s.merge(c[0], d[0])][0],
+    "distribute": lambda s, c, d: [both := s.merge(c[0], d[0]), s.distribute(both, s.get_block("C"))][0],
+    "software_pipeline": lambda s, c, d: pipelined(s),
+    "inline": lambda s, c, d: [d[0], s.inline(s.get_block("D"))][0],
+}
+"""For each consuming primitive: apply it to loops of C or D; one of the handles that are gone."""
+
+
+@pytest.mark.parametrize("name", CONSUMED)
+def test_a_consumed_handle_names_its_consumer(name: str) -> None:
+    s = Schedule(lowered(mm_exp_mm()))
+    gone = CONSUMED[name](s, s.get_loops(s.get_block("C")), s.get_loops(s.get_block("D")))
+    before = texts(s)
+    assert f"it has been consumed by '{name}'" in said(lambda: s.unroll(gone))
+    assert texts(s) == before
+
+
+@pytest.mark.parametrize("block", ["inline", "reverse_inline"])
+def test_a_consumed_block_names_its_consumer(block: str) -> None:
+    def apply(s: Schedule) -> Handle:
+        handle = s.get_block("T" if block == "inline" else "S")
+        getattr(s, block)(handle)
+        return handle
+
+    s = Schedule(compiler.lower(examples.transposed()))
+    handle = apply(s)
+    assert f"it has been consumed by '{block}'" in said(lambda: s.set_scope(handle, "shared"))
+
+
+def test_wrong_handles() -> None:
+    s, other = Schedule(lowered(mm_exp_mm())), Schedule(lowered(mm_exp_mm()))
+    theirs = other.get_loops(other.get_block("C"))[0]
+    assert said(lambda: s.unroll(theirs)) == "unroll: the loop handle belongs to another schedule"
+    assert said(lambda: s.unroll(3)) == "unroll: it takes handles, not a int"  # type: ignore[arg-type]
+    assert said(lambda: s.get_loops("C")).endswith("it takes the handle of a block of this schedule")  # type: ignore[arg-type]
+    assert "Expected attribute !sched.loop" in said(lambda: s.unroll(s.get_block("C")))
+
+
+# --- refusals -------------------------------------------------------------------------------------------------------
+
+
+class Watched(Schedule):
+    """A schedule that remembers what it was before the last primitive."""
+
+    before = ("", "")
+
+    def _run(self, *args: Any, **more: Any) -> list[Handle]:
+        self.before = texts(self)
+        return super()._run(*args, **more)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_refusal_changes_nothing(name: str) -> None:
+    s = Watched(compiler.lower(examples.PROGRAMS[name]()))
+    said(lambda: getattr(examples, name)(s))
+    assert texts(s) == s.before
+    assert texts(replay(parse(str(s)), s)) == texts(s)
+
+
+def test_what_can_be_scheduled() -> None:
+    assert "is not at the loop level" in said(lambda: Schedule(CASES["matmul-0"]().module))
+    assert "not of a str" in said(lambda: Schedule("text"))
+    with pytest.raises(InputError, match="has no function @g"):
+        Schedule(lowered(mm_exp_mm()), "g")
+
+
+def test_a_refused_script_knows_the_op() -> None:
+    s = Schedule(lowered(mm_exp_mm()))
+    m = s.get_loops(s.get_block("C"))[0]
+    s.split(m, [None, 6])
+    narrow = lowered(mm_exp_mm(m=4))
+    with pytest.raises(ScheduleError) as error:
+        replay(parse(str(s).replace("[-1, 6]", "[1, 2]")), narrow)
+    assert isinstance(error.value.op, Operation)
+    assert error.value.op.name == "sched.split"
+
+
+def test_what_came_before_a_refusal_stays_applied() -> None:
+    script = scheduled(lambda s: [s.inline(s.get_block("D")), s.vectorize(s.get_loops(s.get_block("F"))[1])]).script
+    other = scheduled(lambda s: s.vectorize(s.get_loops(s.get_block("F"))[2 - 1]))
+    assert said(lambda: other.apply(script)) == "vectorize: loop 'n': it is vectorized already"
+    assert "inline" in ops_of(other)
+
+
+# --- passes ---------------------------------------------------------------------------------------------------------
+
+
+def passed(spec: str) -> ModuleOp:
+    """exp(A @ B) @ E after passes."""
+    module = lowered(mm_exp_mm())
+    run(universe.context(), module, parse_passes(spec))
+    return module
+
+
+FACES: dict[str, Apply] = {
+    "fuse-loops{block=C loops=m,l}": lambda s: s.fuse(*s.get_loops(s.get_block("C"))[:2]),
+    "compute-at{block=D at=F.m}": lambda s: s.compute_at(s.get_block("D"), s.get_loops(s.get_block("F"))[0]),
+    "inline{block=D}": lambda s: s.inline(s.get_block("D")),
+    "pack{block=C buffer=B tiles=1,4 order=1,0,2}": lambda s: s.pack(s.get_block("C"), "B", [1, 4], [1, 0, 2]),
+    "stage{block=C loop=m buffer=A scope=shared}": lambda s: s.stage(s.get_loops(s.get_block("C"))[0], "A", "shared"),
+    "rfactor{block=F loop=l}": lambda s: s.rfactor(s.get_block("F"), s.get_loops(s.get_block("F"))[2]),
+}
+
+
+@pytest.mark.parametrize("spec", FACES)
+def test_a_pass_is_its_primitive(spec: str) -> None:
+    assert str(passed(spec)) == str(scheduled(FACES[spec]).module)
+
+
+def test_a_pass_schedules_all_functions_or_none() -> None:
+    one, two = (str(find_function(lowered(mm_exp_mm(m=m)))) for m in (12, 5))
+    module = parse(one + two.replace("@mm_exp_mm", "@two"))
+    before = str(module)
+    with pytest.raises(ScheduleError, match="position 5 is not inside its extent 5"):
+        run(universe.context(), module, parse_passes("partition{block=C loop=m at=5}"))
+    assert str(module) == before
+    run(
+        universe.context(),
+        module,
+        parse_passes("partition{block=C loop=m at=4},unroll{block=C loop=m.head function=two}"),
+    )
+    assert str(module).count('"m.rest"') == 2
+    assert str(module).count("unrolled") == 1
+
+
+def file_with(folder: Path, schedule: Schedule | str) -> str:
+    """The name of a file with a script."""
+    path = folder / "script.mlir"
+    path.write_text(str(schedule))
+    return str(path)
+
+
+def test_apply_schedule_reads_a_file(tmp_path: Path) -> None:
+    schedule = scheduled(SCHEDULES["compute_at"])
+    assert str(passed(f'apply-schedule{{script="{file_with(tmp_path, schedule)}"}}')) == str(schedule.module)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('%x = sched.get_block %f "X"', r"""sched.get_block %f "X": get_block: block 'X': there is none"""),
+        ("%x = sched.nothing %f", "cannot be read: line 2: .*not registered"),
+        ('%x = sched.cache_write %f in "local"', "does not verify|cannot be read"),
+    ],
+)
+def test_a_wrong_script_of_a_file(tmp_path: Path, text: str, sentence: str) -> None:
+    head = "transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {"
+    name = file_with(tmp_path, f"{head}\n{text}\ntransform.yield\n}}")
+    with pytest.raises((ScheduleError, InputError), match=sentence) as error:
+        passed(f'apply-schedule{{script="{name}"}}')
+    assert "script.mlir" in str(error.value)

@@ -164,7 +164,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %c = sched.get_block %f "C"
   %m, %l = sched.get_loops %c : !sched.loop, !sched.loop
   %a, %b = sched.split %l by [4, -1] : !sched.loop, !sched.loop
-  // expected-error@+1 {{'sched.vectorize' uses a handle that 'sched.split' has consumed}}
+  // expected-error@+1 {{'sched.vectorize' uses a handle '%l' that 'sched.split' has consumed}}
   sched.vectorize %l
   transform.yield
 }

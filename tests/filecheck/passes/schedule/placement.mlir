@@ -1,0 +1,71 @@
+// RUN: strata-opt %s -p 'compute-at{block=T at=D.m}' | filecheck %s --check-prefix=COMPUTE
+// RUN: strata-opt %s -p 'reverse-compute-at{block=D at=T.m}' | filecheck %s --check-prefix=REVERSE
+// RUN: strata-opt %s -p 'tile{block=T axes=m,n sizes=3,4},fuse{block=D at=T.n.0}' | filecheck %s --check-prefix=FUSE
+// RUN: strata-opt %s -p 'inline{block=T}' | filecheck %s --check-prefix=INLINE
+// RUN: strata-opt %s -p 'reverse-inline{block=D}' | filecheck %s --check-prefix=INTO
+
+// The passes that say where a block is computed.
+func.func @f(%A: memref<6x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<6x8xf32>
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "T" [m = 6 at %m, n = 8 at %n]
+          (%x = %A[m, n] : memref<6x8xf32>) -> (%T[m, n] : memref<6x8xf32>) origin "T"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "D" [m = 6 at %m, n = 8 at %n]
+          (%x = %T[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+// COMPUTE-LABEL: func.func @f(
+// COMPUTE: loop.for "m" {{.*}} = 6 {
+// COMPUTE: loop.alloc "T" : memref<1x8xf32>
+// COMPUTE: loop.for "T.n" {{.*}} = 8 {
+// COMPUTE: loop.block "T"
+// COMPUTE: loop.for "n" {{.*}} = 8 {
+// COMPUTE: loop.block "D"
+// COMPUTE-NOT: loop.for
+
+// REVERSE-LABEL: func.func @f(
+// REVERSE: loop.for "m" {{.*}} = 6 {
+// REVERSE: loop.alloc "T" : memref<1x8xf32>
+// REVERSE: loop.for "n" {{.*}} = 8 {
+// REVERSE: loop.block "T"
+// REVERSE: loop.for "D.n" {{.*}} = 8 {
+// REVERSE: loop.block "D"
+// REVERSE-NOT: loop.for
+
+// FUSE-LABEL: func.func @f(
+// FUSE: loop.for "m.0" {{.*}} = 2 {
+// FUSE: loop.for "n.0" {{.*}} = 2 {
+// FUSE: loop.alloc "T" : memref<3x4xf32>
+// FUSE: loop.for "m.1" {{.*}} = 3 {
+// FUSE: loop.for "n.1" {{.*}} = 4 {
+// FUSE: loop.block "T"
+// FUSE: loop.for "m" {{.*}} = 3 {
+// FUSE: loop.for "n" {{.*}} = 4 {
+// FUSE: loop.block "D"
+// FUSE-NOT: loop.for
+
+// INLINE-LABEL: func.func @f(
+// INLINE: loop.for "m" {{.*}} = 6 {
+// INLINE: loop.for "n" {{.*}} = 8 {
+// INLINE: loop.block "D"
+// INLINE-NOT: loop.for
+
+// INTO-LABEL: func.func @f(
+// INTO: loop.for "m" {{.*}} = 6 {
+// INTO: loop.for "n" {{.*}} = 8 {
+// INTO: loop.block "D"
+// INTO-NOT: loop.for

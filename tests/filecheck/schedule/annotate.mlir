@@ -1,0 +1,56 @@
+// RUN: strata-opt %s -p 'apply-schedule{verify=true}' --split-input-file | filecheck %s
+
+// The attribute is printed with the loop.
+// CHECK-LABEL: func.func @number(
+// CHECK-NEXT: loop.for "i" [[I:%\S+]] = 10 {
+// CHECK-NEXT:   loop.block "D" [i = 10 at [[I]]]
+// CHECK-NEXT:       (%a = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>)
+// CHECK:          loop.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: } attributes {hint = 4 : i64}
+func.func @number(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 10 {
+    loop.block "D" [i = 10 at %i]
+        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  %i = sched.get_loops %d : !sched.loop
+  sched.annotate %i "hint" = 4 : i64
+  transform.yield
+}
+
+// -----
+
+// A second one under the same name replaces the first.
+// CHECK-LABEL: func.func @word(
+// CHECK-NEXT: loop.for "i" [[I:%\S+]] = 10 {
+// CHECK-NEXT:   loop.block "D" [i = 10 at [[I]]]
+// CHECK-NEXT:       (%a = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>)
+// CHECK:          loop.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: } attributes {hint = "hot"}
+func.func @word(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 10 {
+    loop.block "D" [i = 10 at %i]
+        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  %i = sched.get_loops %d : !sched.loop
+  sched.annotate %i "hint" = 4 : i64
+  sched.annotate %i "hint" = "hot"
+  transform.yield
+}

@@ -1,0 +1,24 @@
+// RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
+
+// A loop that has been split is gone.
+func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 10 {
+    loop.block "D" [i = 10 at %i]
+        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  %i = sched.get_loops %d : !sched.loop
+  %d2 = sched.get_block %f "D"
+  %j = sched.get_loops %d2 : !sched.loop
+  %o, %n = sched.split %i by [2, 5] : !sched.loop, !sched.loop
+  // expected-error@below {{annotate: loop 'i': it has been consumed by 'split'}}
+  sched.annotate %j "hint" = 4 : i64
+  transform.yield
+}

@@ -1,0 +1,63 @@
+// RUN: strata-opt %s -p 'apply-schedule{verify=true}' --split-input-file | filecheck %s
+
+// One loop over blocks of threads, one over the threads of a block.
+// CHECK-LABEL: func.func @grid(
+// CHECK-NEXT: loop.for "m" [[M:%\S+]] = 6 block_x {
+// CHECK-NEXT:   loop.for "n" [[N:%\S+]] = 8 thread_x {
+// CHECK-NEXT:     loop.for "k" [[K:%\S+]] = 4 {
+// CHECK-NEXT:       loop.block "C" [m = 6 at [[M]], n = 8 at [[N]], reduce k = 4 at [[K]]] combine [add]
+// CHECK-NEXT:           (%a = %A[m, k] : memref<6x4xf32>, %b = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>)
+func.func @grid(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %C: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.for "k" %k = 4 {
+        loop.block "C" [m = 6 at %m, n = 8 at %n, reduce k = 4 at %k] combine [add]
+            (%x = %A[m, k] : memref<6x4xf32>, %y = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>) origin "C"[m, n, k] {
+          %0 = arith.mulf %x, %y : f32
+          loop.yield %0 : f32
+        }
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %c = sched.get_block %f "C"
+  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+  sched.bind %m to "block_x"
+  sched.bind %n to "thread_x"
+  transform.yield
+}
+
+// -----
+
+// Virtual threads nest.
+// CHECK-LABEL: func.func @virtual(
+// CHECK-NEXT: loop.for "m" [[M:%\S+]] = 6 vthread {
+// CHECK-NEXT:   loop.for "n" [[N:%\S+]] = 8 vthread {
+// CHECK-NEXT:     loop.for "k" [[K:%\S+]] = 4 {
+// CHECK-NEXT:       loop.block "C" [m = 6 at [[M]], n = 8 at [[N]], reduce k = 4 at [[K]]] combine [add]
+// CHECK-NEXT:           (%a = %A[m, k] : memref<6x4xf32>, %b = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>)
+func.func @virtual(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %C: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.for "k" %k = 4 {
+        loop.block "C" [m = 6 at %m, n = 8 at %n, reduce k = 4 at %k] combine [add]
+            (%x = %A[m, k] : memref<6x4xf32>, %y = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>) origin "C"[m, n, k] {
+          %0 = arith.mulf %x, %y : f32
+          loop.yield %0 : f32
+        }
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %c = sched.get_block %f "C"
+  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+  sched.bind %m to "vthread"
+  sched.bind %n to "vthread"
+  transform.yield
+}

@@ -1,0 +1,93 @@
+// RUN: strata-opt %s -p 'apply-schedule{verify=true}' --split-input-file | filecheck %s
+
+// The result is made in another scope and copied out behind the nest.
+// CHECK-LABEL: func.func @whole(
+// CHECK-NEXT: [[C_LOCAL:%\S+]] = loop.alloc "C.local" local : memref<6x8xf32>
+// CHECK-NEXT: loop.for "m" [[M:%\S+]] = 6 {
+// CHECK-NEXT:   loop.for "n" [[N:%\S+]] = 8 {
+// CHECK-NEXT:     loop.for "k" [[K:%\S+]] = 4 {
+// CHECK-NEXT:       loop.block "C" [m = 6 at [[M]], n = 8 at [[N]], reduce k = 4 at [[K]]] combine [add]
+// CHECK-NEXT:           (%a = %A[m, k] : memref<6x4xf32>, %b = %B[k, n] : memref<4x8xf32>) -> ([[C_LOCAL]][m, n] : memref<6x8xf32>)
+// CHECK:              loop.yield
+// CHECK-NEXT:       }
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+// CHECK-NEXT: loop.for "ax0" [[AX0:%\S+]] = 6 {
+// CHECK-NEXT:   loop.for "ax1" [[AX1:%\S+]] = 8 {
+// CHECK-NEXT:     loop.block "C.local" [ax0 = 6 at [[AX0]], ax1 = 8 at [[AX1]]]
+// CHECK-NEXT:         (%c.local = [[C_LOCAL]][ax0, ax1] : memref<6x8xf32>) -> (%C[ax0, ax1] : memref<6x8xf32>)
+// CHECK-NEXT:       loop.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+func.func @whole(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %C: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.for "k" %k = 4 {
+        loop.block "C" [m = 6 at %m, n = 8 at %n, reduce k = 4 at %k] combine [add]
+            (%x = %A[m, k] : memref<6x4xf32>, %y = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>) origin "C"[m, n, k] {
+          %0 = arith.mulf %x, %y : f32
+          loop.yield %0 : f32
+        }
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %c = sched.get_block %f "C"
+  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+  %copy = sched.cache_write %c in "local"
+  transform.yield
+}
+
+// -----
+
+// reverse_compute_at makes it a copy of a tile.
+// CHECK-LABEL: func.func @at_a_loop(
+// CHECK-NEXT: loop.for "m.0" [[M_0:%\S+]] = 2 {
+// CHECK-NEXT:   [[C_LOCAL:%\S+]] = loop.alloc "C.local" local : memref<3x8xf32>
+// CHECK-NEXT:   loop.for "m.1" [[M_1:%\S+]] = 3 {
+// CHECK-NEXT:     loop.for "n" [[N:%\S+]] = 8 {
+// CHECK-NEXT:       loop.for "k" [[K:%\S+]] = 4 {
+// CHECK-NEXT:         loop.block "C" [m = 6 at [[M_0]] * 3 + [[M_1]], n = 8 at [[N]], reduce k = 4 at [[K]]] combine [add]
+// CHECK-NEXT:             (%a = %A[m, k] : memref<6x4xf32>, %b = %B[k, n] : memref<4x8xf32>) -> ([[C_LOCAL]][m mod 3, n] : memref<3x8xf32>)
+// CHECK:                loop.yield
+// CHECK-NEXT:         }
+// CHECK-NEXT:       }
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT:   loop.for "ax0" [[AX0:%\S+]] = 3 {
+// CHECK-NEXT:     loop.for "ax1" [[AX1:%\S+]] = 8 {
+// CHECK-NEXT:       loop.block "C.local" [ax0 = 6 at [[M_0]] * 3 + [[AX0]], ax1 = 8 at [[AX1]]]
+// CHECK-NEXT:           (%c.local = [[C_LOCAL]][ax0 mod 3, ax1] : memref<3x8xf32>) -> (%C[ax0, ax1] : memref<6x8xf32>)
+// CHECK-NEXT:         loop.yield
+// CHECK-NEXT:       }
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+func.func @at_a_loop(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %C: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.for "k" %k = 4 {
+        loop.block "C" [m = 6 at %m, n = 8 at %n, reduce k = 4 at %k] combine [add]
+            (%x = %A[m, k] : memref<6x4xf32>, %y = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>) origin "C"[m, n, k] {
+          %0 = arith.mulf %x, %y : f32
+          loop.yield %0 : f32
+        }
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %c = sched.get_block %f "C"
+  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+  %m0, %m1 = sched.split %m by [-1, 3] : !sched.loop, !sched.loop
+  %copy = sched.cache_write %c in "local"
+  sched.reverse_compute_at %copy at %m0
+  transform.yield
+}

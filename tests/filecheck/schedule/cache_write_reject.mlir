@@ -1,0 +1,48 @@
+// RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
+
+// It has one target.
+func.func @f(%A: memref<10xf32>, %D: memref<10xf32>, %E: memref<10xf32>) attributes {outputs = 2 : i64} {
+  loop.for "i" %i = 10 {
+    loop.block "D" [i = 10 at %i]
+        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>, %E[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0, %0 : f32, f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  // expected-error@below {{cache_write: block 'D': it writes 2 buffers, not one}}
+  %copy = sched.cache_write %d in "local"
+  transform.yield
+}
+
+// -----
+
+// Nothing has touched the target before.
+func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  loop.for "h" %h = 5 {
+    loop.block "E" [i = 5 at %h]
+        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "E"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "g" %g = 5 {
+    loop.block "D" [i = 5 at %g]
+        (%x = %A[i] : memref<10xf32>) -> (%D[i + 5] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  // expected-error@below {{cache_write: block 'D': block 'E' uses 'D' before it}}
+  %copy = sched.cache_write %d in "local"
+  transform.yield
+}

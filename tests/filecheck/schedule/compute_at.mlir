@@ -1,0 +1,203 @@
+// RUN: strata-opt %s -p 'apply-schedule{verify=true}' --split-input-file | filecheck %s
+
+// What one iteration reads is recomputed in it; the buffer shrinks to it.
+// CHECK-LABEL: func.func @halo(
+// CHECK-NEXT: loop.for "i" [[I:%\S+]] = 8 {
+// CHECK-NEXT:   [[T:%\S+]] = loop.alloc "T" : memref<3xf32>
+// CHECK-NEXT:   loop.for "T.i" [[T_I:%\S+]] = 3 {
+// CHECK-NEXT:     loop.block "T" [i = 10 at [[I]] + [[T_I]], w.0 = 8 at [[I]]]
+// CHECK-NEXT:         (%a = %A[i] : memref<10xf32>) -> ([[T]][i - w.0] : memref<3xf32>)
+// CHECK:            loop.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT:   loop.block "S" [i = 8 at [[I]]]
+// CHECK-NEXT:       (%t = [[T]][0] : memref<3xf32>, %t_1 = [[T]][1] : memref<3xf32>, %t_2 = [[T]][2] : memref<3xf32>) -> (%S[i] : memref<8xf32>)
+// CHECK:          loop.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+func.func @halo(%A: memref<10xf32>, %S: memref<8xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<10xf32>
+  loop.for "h" %h = 10 {
+    loop.block "T" [i = 10 at %h]
+        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "i" %i = 8 {
+    loop.block "S" [i = 8 at %i]
+        (%x = %T[i] : memref<10xf32>, %y = %T[i + 1] : memref<10xf32>, %z = %T[i + 2] : memref<10xf32>) -> (%S[i] : memref<8xf32>) origin "S"[i] {
+      %0 = arith.mulf %x, %y : f32
+      %1 = arith.addf %0, %z : f32
+      loop.yield %1 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %h = sched.get_loops %t : !sched.loop
+  %s = sched.get_block %f "S"
+  %i = sched.get_loops %s : !sched.loop
+  sched.compute_at %t at %i
+  transform.yield
+}
+
+// -----
+
+// At an outer loop the inner ones are computed whole.
+// CHECK-LABEL: func.func @whole_row(
+// CHECK-NEXT: loop.for "m" [[M:%\S+]] = 6 {
+// CHECK-NEXT:   [[T:%\S+]] = loop.alloc "T" : memref<1x8xf32>
+// CHECK-NEXT:   loop.for "T.n" [[T_N:%\S+]] = 8 {
+// CHECK-NEXT:     loop.block "T" [m = 6 at [[M]], n = 8 at [[T_N]]]
+// CHECK-NEXT:         (%a = %A[m, n] : memref<6x8xf32>) -> ([[T]][0, n] : memref<1x8xf32>)
+// CHECK:            loop.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT:   loop.for "n" [[N:%\S+]] = 8 {
+// CHECK-NEXT:     loop.block "D" [m = 6 at [[M]], n = 8 at [[N]]]
+// CHECK-NEXT:         (%t = [[T]][0, n] : memref<1x8xf32>) -> (%D[m, n] : memref<6x8xf32>)
+// CHECK:            loop.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+func.func @whole_row(%A: memref<6x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<6x8xf32>
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "T" [m = 6 at %m, n = 8 at %n]
+          (%x = %A[m, n] : memref<6x8xf32>) -> (%T[m, n] : memref<6x8xf32>) origin "T"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "D" [m = 6 at %m, n = 8 at %n]
+          (%x = %T[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %m, %n = sched.get_loops %t : !sched.loop, !sched.loop
+  %d = sched.get_block %f "D"
+  %p, %q = sched.get_loops %d : !sched.loop, !sched.loop
+  sched.compute_at %t at %p
+  transform.yield
+}
+
+// -----
+
+// The region of a tile, cut to the buffer by a guard.
+// CHECK-LABEL: func.func @tile(
+// CHECK-NEXT: loop.for "m.0" [[M_0:%\S+]] = 2 {
+// CHECK-NEXT:   [[T:%\S+]] = loop.alloc "T" : memref<4x8xf32>
+// CHECK-NEXT:   loop.for "m" [[M:%\S+]] = 4 {
+// CHECK-NEXT:     loop.for "T.n" [[T_N:%\S+]] = 8 {
+// CHECK-NEXT:       loop.block "T" [m = 6 at [[M_0]] * 4 + [[M]], n = 8 at [[T_N]]] where ([[M_0]] * -4 - [[M]] + 5 >= 0)
+// CHECK-NEXT:           (%a = %A[m, n] : memref<6x8xf32>) -> ([[T]][m mod 4, n] : memref<4x8xf32>)
+// CHECK:              loop.yield
+// CHECK-NEXT:       }
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT:   loop.for "m.1" [[M_1:%\S+]] = 4 {
+// CHECK-NEXT:     loop.for "n" [[N:%\S+]] = 8 {
+// CHECK-NEXT:       loop.block "D" [m = 6 at [[M_0]] * 4 + [[M_1]], n = 8 at [[N]]] where ([[M_0]] * -4 - [[M_1]] + 5 >= 0)
+// CHECK-NEXT:           (%t = [[T]][m mod 4, n] : memref<4x8xf32>) -> (%D[m, n] : memref<6x8xf32>)
+// CHECK:              loop.yield
+// CHECK-NEXT:       }
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+func.func @tile(%A: memref<6x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<6x8xf32>
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "T" [m = 6 at %m, n = 8 at %n]
+          (%x = %A[m, n] : memref<6x8xf32>) -> (%T[m, n] : memref<6x8xf32>) origin "T"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "D" [m = 6 at %m, n = 8 at %n]
+          (%x = %T[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %d = sched.get_block %f "D"
+  %p, %q = sched.get_loops %d : !sched.loop, !sched.loop
+  %p0, %p1 = sched.split %p by [-1, 4] : !sched.loop, !sched.loop
+  sched.compute_at %t at %p0
+  transform.yield
+}
+
+// -----
+
+// A reduction moves with all of its loops.
+// CHECK-LABEL: func.func @reduction(
+// CHECK-NEXT: loop.for "m" [[M:%\S+]] = 6 {
+// CHECK-NEXT:   loop.for "n" [[N:%\S+]] = 8 {
+// CHECK-NEXT:     [[C:%\S+]] = loop.alloc "C" : memref<1x1xf32>
+// CHECK-NEXT:     loop.for "k" [[K:%\S+]] = 4 {
+// CHECK-NEXT:       loop.block "C" [m = 6 at [[M]], n = 8 at [[N]], reduce k = 4 at [[K]]] combine [add]
+// CHECK-NEXT:           (%a = %A[m, k] : memref<6x4xf32>, %b = %B[k, n] : memref<4x8xf32>) -> ([[C]][0, 0] : memref<1x1xf32>)
+// CHECK:              loop.yield
+// CHECK-NEXT:       }
+// CHECK-NEXT:     }
+// CHECK-NEXT:     loop.block "D" [m = 6 at [[M]], n = 8 at [[N]]]
+// CHECK-NEXT:         (%c = [[C]][0, 0] : memref<1x1xf32>) -> (%D[m, n] : memref<6x8xf32>)
+// CHECK:            loop.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+func.func @reduction(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  %C = loop.alloc "C" : memref<6x8xf32>
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.for "k" %k = 4 {
+        loop.block "C" [m = 6 at %m, n = 8 at %n, reduce k = 4 at %k] combine [add]
+            (%x = %A[m, k] : memref<6x4xf32>, %y = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>) origin "C"[m, n, k] {
+          %0 = arith.mulf %x, %y : f32
+          loop.yield %0 : f32
+        }
+      }
+    }
+  }
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "D" [m = 6 at %m, n = 8 at %n]
+          (%x = %C[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %c = sched.get_block %f "C"
+  %d = sched.get_block %f "D"
+  %m, %n = sched.get_loops %d : !sched.loop, !sched.loop
+  sched.compute_at %c at %n
+  transform.yield
+}

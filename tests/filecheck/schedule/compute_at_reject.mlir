@@ -1,0 +1,380 @@
+// RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
+
+// The block writes a temporary, which nothing else wants.
+func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 10 {
+    loop.block "D" [i = 10 at %i]
+        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  %i = sched.get_loops %d : !sched.loop
+  // expected-error@below {{compute_at: block 'D': 'D' is an argument of the function, not a temporary}}
+  sched.compute_at %d at %i
+  transform.yield
+}
+
+// -----
+
+// It alone writes the temporary.
+func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<10xf32>
+  loop.for "h" %h = 5 {
+    loop.block "T" [i = 5 at %h]
+        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "g" %g = 5 {
+    loop.block "U" [i = 5 at %g]
+        (%x = %A[i] : memref<10xf32>) -> (%T[i + 5] : memref<10xf32>) origin "U"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "i" %i = 10 {
+    loop.block "D" [i = 10 at %i]
+        (%x = %T[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %h = sched.get_loops %t : !sched.loop
+  %d = sched.get_block %f "D"
+  %i = sched.get_loops %d : !sched.loop
+  // expected-error@below {{compute_at: block 'T': 'T' is written by block 'U' as well}}
+  sched.compute_at %t at %i
+  transform.yield
+}
+
+// -----
+
+// It has one target.
+func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<10xf32>
+  %U = loop.alloc "U" : memref<10xf32>
+  loop.for "h" %h = 10 {
+    loop.block "T" [i = 10 at %h]
+        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>, %U[i] : memref<10xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0, %0 : f32, f32
+    }
+  }
+  loop.for "i" %i = 10 {
+    loop.block "D" [i = 10 at %i]
+        (%x = %T[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %h = sched.get_loops %t : !sched.loop
+  %d = sched.get_block %f "D"
+  %i = sched.get_loops %d : !sched.loop
+  // expected-error@below {{compute_at: block 'T': it writes 2 buffers, not one}}
+  sched.compute_at %t at %i
+  transform.yield
+}
+
+// -----
+
+// It writes one element for each of its spatial axes.
+func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<20xf32>
+  loop.for "h" %h = 10 {
+    loop.block "T" [i = 10 at %h]
+        (%x = %A[i] : memref<10xf32>) -> (%T[i * 2] : memref<20xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "i" %i = 10 {
+    loop.block "D" [i = 10 at %i]
+        (%x = %T[i * 2] : memref<20xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %h = sched.get_loops %t : !sched.loop
+  %d = sched.get_block %f "D"
+  %i = sched.get_loops %d : !sched.loop
+  // expected-error@below {{compute_at: block 'T': it does not write one element for each of its spatial axes}}
+  sched.compute_at %t at %i
+  transform.yield
+}
+
+// -----
+
+// Its axes are bound apart.
+func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<10x10xf32>
+  loop.for "h" %h = 10 {
+    loop.block "T" [i = 10 at %h, j = 10 at %h]
+        (%x = %A[i] : memref<10xf32>) -> (%T[i, j] : memref<10x10xf32>) origin "T"[i, j] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "i" %i = 10 {
+    loop.block "D" [i = 10 at %i]
+        (%x = %T[i, i] : memref<10x10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %h = sched.get_loops %t : !sched.loop
+  %d = sched.get_block %f "D"
+  %i = sched.get_loops %d : !sched.loop
+  // expected-error@below {{compute_at: block 'T': its axes 'i' and 'j' are tied to each other by loop 'h'}}
+  sched.compute_at %t at %i
+  transform.yield
+}
+
+// -----
+
+// An axis that indexes no element is bound by no loop.
+func.func @f(%A: memref<10x3xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<10xf32>
+  loop.for "h" %h = 10 {
+    loop.for "e" %e = 3 {
+      loop.block "T" [i = 10 at %h, j = 3 at %e]
+          (%x = %A[i, j] : memref<10x3xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i, j] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  loop.for "i" %i = 10 {
+    loop.block "D" [i = 10 at %i]
+        (%x = %T[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %h, %e = sched.get_loops %t : !sched.loop, !sched.loop
+  %d = sched.get_block %f "D"
+  %i = sched.get_loops %d : !sched.loop
+  // expected-error@below {{compute_at: block 'T': its axis 'j' indexes no element and is tied to the place where it stands}}
+  sched.compute_at %t at %i
+  transform.yield
+}
+
+// -----
+
+// It is not inside the loop already.
+func.func @f(%A: memref<10xf32>, %S: memref<8xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<10xf32>
+  loop.for "h" %h = 10 {
+    loop.block "T" [i = 10 at %h]
+        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "i" %i = 8 {
+    loop.block "S" [i = 8 at %i]
+        (%x = %T[i] : memref<10xf32>, %y = %T[i + 1] : memref<10xf32>, %z = %T[i + 2] : memref<10xf32>) -> (%S[i] : memref<8xf32>) origin "S"[i] {
+      %0 = arith.mulf %x, %y : f32
+      %1 = arith.addf %0, %z : f32
+      loop.yield %1 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %h = sched.get_loops %t : !sched.loop
+  // expected-error@below {{compute_at: block 'T': it is inside loop 'h' already}}
+  sched.compute_at %t at %h
+  transform.yield
+}
+
+// -----
+
+// It has a consumer.
+func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<10xf32>
+  loop.for "h" %h = 10 {
+    loop.block "T" [i = 10 at %h]
+        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "i" %i = 10 {
+    loop.block "D" [i = 10 at %i]
+        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %h = sched.get_loops %t : !sched.loop
+  %d = sched.get_block %f "D"
+  %i = sched.get_loops %d : !sched.loop
+  // expected-error@below {{compute_at: block 'T': it has no consumer of 'T' but itself}}
+  sched.compute_at %t at %i
+  transform.yield
+}
+
+// -----
+
+// All its consumers are inside the loop.
+func.func @f(%A: memref<10xf32>, %D: memref<10xf32>, %E: memref<10xf32>) attributes {outputs = 2 : i64} {
+  %T = loop.alloc "T" : memref<10xf32>
+  loop.for "h" %h = 10 {
+    loop.block "T" [i = 10 at %h]
+        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "i" %i = 10 {
+    loop.block "D" [i = 10 at %i]
+        (%x = %T[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "j" %j = 10 {
+    loop.block "E" [i = 10 at %j]
+        (%x = %T[i] : memref<10xf32>) -> (%E[i] : memref<10xf32>) origin "E"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %h = sched.get_loops %t : !sched.loop
+  %d = sched.get_block %f "D"
+  %i = sched.get_loops %d : !sched.loop
+  // expected-error@below {{compute_at: block 'T': its consumer 'E' is not inside loop 'i'}}
+  sched.compute_at %t at %i
+  transform.yield
+}
+
+// -----
+
+// What it reads lives in the loop.
+func.func @f(%A: memref<10x4xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<10xf32>
+  loop.for "h" %h = 10 {
+    %U = loop.alloc "U" : memref<4xf32>
+    loop.for "e" %e = 4 {
+      loop.block "U" [i = 10 at %h, j = 4 at %e]
+          (%x = %A[i, j] : memref<10x4xf32>) -> (%U[j] : memref<4xf32>) origin "U"[i, j] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+    loop.block "T" [i = 10 at %h]
+        (%x = %U[0] : memref<4xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "i" %i = 10 {
+    loop.block "D" [i = 10 at %i]
+        (%x = %T[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %h = sched.get_loops %t : !sched.loop
+  %d = sched.get_block %f "D"
+  %i = sched.get_loops %d : !sched.loop
+  // expected-error@below {{compute_at: block 'T': buffer 'U' lives in loop 'h' only}}
+  sched.compute_at %t at %i
+  transform.yield
+}
+
+// -----
+
+// What it reads has not been overwritten there.
+func.func @f(%A: memref<10xf32>, %B: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<10xf32>
+  %U = loop.alloc "U" : memref<10xf32>
+  loop.for "g" %g = 10 {
+    loop.block "U" [i = 10 at %g]
+        (%x = %A[i] : memref<10xf32>) -> (%U[i] : memref<10xf32>) origin "U"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "h" %h = 10 {
+    loop.block "T" [i = 10 at %h]
+        (%x = %U[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "e" %e = 10 {
+    loop.block "V" [i = 10 at %e]
+        (%x = %B[i] : memref<10xf32>) -> (%U[i] : memref<10xf32>) origin "V"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "i" %i = 10 {
+    loop.block "D" [i = 10 at %i]
+        (%x = %T[i] : memref<10xf32>, %y = %U[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.mulf %x, %y : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %h = sched.get_loops %t : !sched.loop
+  %d = sched.get_block %f "D"
+  %i = sched.get_loops %d : !sched.loop
+  // expected-error@below {{compute_at: V[0] overwrites U[0] before T[0] has read it}}
+  sched.compute_at %t at %i
+  transform.yield
+}

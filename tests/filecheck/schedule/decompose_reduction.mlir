@@ -1,0 +1,99 @@
+// RUN: strata-opt %s -p 'apply-schedule{verify=true}' --split-input-file | filecheck %s
+
+// The init is a block before the loop; the reduction accumulates.
+// CHECK-LABEL: func.func @before_the_reduction(
+// CHECK-NEXT: loop.for "i" [[I:%\S+]] = 4 {
+// CHECK-NEXT:   loop.block "S.init" [i = 4 at [[I]]] () -> (%S[i] : memref<4xf32>) {
+// CHECK:          loop.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT:   loop.for "k" [[K:%\S+]] = 10 {
+// CHECK-NEXT:     loop.block "S" [i = 4 at [[I]], reduce k = 10 at [[K]]] combine [add] accumulate
+// CHECK-NEXT:         (%a = %A[i, k] : memref<4x10xf32>) -> (%S[i] : memref<4xf32>)
+// CHECK-NEXT:       loop.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+func.func @before_the_reduction(%A: memref<4x10xf32>, %S: memref<4xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 4 {
+    loop.for "k" %k = 10 {
+      loop.block "S" [i = 4 at %i, reduce k = 10 at %k] combine [add]
+          (%x = %A[i, k] : memref<4x10xf32>) -> (%S[i] : memref<4xf32>) origin "S"[i, k] {
+        loop.yield %x : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %s = sched.get_block %f "S"
+  %i, %k = sched.get_loops %s : !sched.loop, !sched.loop
+  %init = sched.decompose_reduction %s at %k
+  transform.yield
+}
+
+// -----
+
+// Before an outer loop it gets loops of its own.
+// CHECK-LABEL: func.func @outermost(
+// CHECK-NEXT: loop.for "i" [[I:%\S+]] = 4 {
+// CHECK-NEXT:   loop.block "S.init" [i = 4 at [[I]]] () -> (%S[i] : memref<4xf32>) {
+// CHECK:          loop.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+// CHECK-NEXT: loop.for "i" [[I_1:%\S+]] = 4 {
+// CHECK-NEXT:   loop.for "k" [[K:%\S+]] = 10 {
+// CHECK-NEXT:     loop.block "S" [i = 4 at [[I_1]], reduce k = 10 at [[K]]] combine [add] accumulate
+// CHECK-NEXT:         (%a = %A[i, k] : memref<4x10xf32>) -> (%S[i] : memref<4xf32>)
+// CHECK-NEXT:       loop.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+func.func @outermost(%A: memref<4x10xf32>, %S: memref<4xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 4 {
+    loop.for "k" %k = 10 {
+      loop.block "S" [i = 4 at %i, reduce k = 10 at %k] combine [add]
+          (%x = %A[i, k] : memref<4x10xf32>) -> (%S[i] : memref<4xf32>) origin "S"[i, k] {
+        loop.yield %x : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %s = sched.get_block %f "S"
+  %i, %k = sched.get_loops %s : !sched.loop, !sched.loop
+  %init = sched.decompose_reduction %s at %i
+  transform.yield
+}
+
+// -----
+
+// A product begins with one.
+// CHECK-LABEL: func.func @product(
+// CHECK-NEXT: loop.block "S.init" [i = 1 at 0] () -> (%S[i] : memref<1xf32>) {
+// CHECK:        loop.yield
+// CHECK-NEXT: }
+// CHECK-NEXT: loop.for "k" [[K:%\S+]] = 10 {
+// CHECK-NEXT:   loop.block "S" [i = 1 at 0, reduce k = 10 at [[K]]] combine [mul] accumulate
+// CHECK-NEXT:       (%a = %A[k] : memref<10xf32>) -> (%S[i] : memref<1xf32>)
+// CHECK-NEXT:     loop.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+func.func @product(%A: memref<10xf32>, %S: memref<1xf32>) attributes {outputs = 1 : i64} {
+  loop.for "k" %k = 10 {
+    loop.block "S" [i = 1 at 0, reduce k = 10 at %k] combine [mul]
+        (%x = %A[k] : memref<10xf32>) -> (%S[i] : memref<1xf32>) origin "S"[i, k] {
+      loop.yield %x : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %s = sched.get_block %f "S"
+  %k = sched.get_loops %s : !sched.loop
+  %init = sched.decompose_reduction %s at %k
+  transform.yield
+}

@@ -1,0 +1,98 @@
+// RUN: strata-opt %s -p 'apply-schedule{verify=true}' --split-input-file | filecheck %s
+
+// Each part of the body gets a loop of its own.
+// CHECK-LABEL: func.func @two_parts(
+// CHECK-NEXT: [[T:%\S+]] = loop.alloc "T" : memref<10xf32>
+// CHECK-NEXT: loop.for "i" [[I:%\S+]] = 10 {
+// CHECK-NEXT:   loop.block "T" [i = 10 at [[I]]]
+// CHECK-NEXT:       (%a = %A[i] : memref<10xf32>) -> ([[T]][i] : memref<10xf32>)
+// CHECK:          loop.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+// CHECK-NEXT: loop.for "i" [[I_1:%\S+]] = 10 {
+// CHECK-NEXT:   loop.block "D" [i = 10 at [[I_1]]]
+// CHECK-NEXT:       (%t = [[T]][i] : memref<10xf32>) -> (%D[i] : memref<10xf32>)
+// CHECK:          loop.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+func.func @two_parts(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<10xf32>
+  loop.for "i" %i = 10 {
+    loop.block "T" [i = 10 at %i]
+        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "j" %j = 10 {
+    loop.block "D" [i = 10 at %j]
+        (%x = %T[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %i = sched.get_loops %t : !sched.loop
+  %d = sched.get_block %f "D"
+  %j = sched.get_loops %d : !sched.loop
+  %both = sched.merge %i, %j
+  %x, %y = sched.distribute %both after %t
+  transform.yield
+}
+
+// -----
+
+// A loop inside a shared loop.
+// CHECK-LABEL: func.func @inside(
+// CHECK-NEXT: [[T:%\S+]] = loop.alloc "T" : memref<6x8xf32>
+// CHECK-NEXT: loop.for "m" [[M:%\S+]] = 6 {
+// CHECK-NEXT:   loop.for "n" [[N:%\S+]] = 8 {
+// CHECK-NEXT:     loop.block "T" [m = 6 at [[M]], n = 8 at [[N]]]
+// CHECK-NEXT:         (%a = %A[m, n] : memref<6x8xf32>) -> ([[T]][m, n] : memref<6x8xf32>)
+// CHECK:            loop.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT:   loop.for "n" [[N_1:%\S+]] = 8 {
+// CHECK-NEXT:     loop.block "D" [m = 6 at [[M]], n = 8 at [[N_1]]]
+// CHECK-NEXT:         (%t = [[T]][m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>)
+// CHECK:            loop.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+func.func @inside(%A: memref<6x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<6x8xf32>
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "T" [m = 6 at %m, n = 8 at %n]
+          (%x = %A[m, n] : memref<6x8xf32>) -> (%T[m, n] : memref<6x8xf32>) origin "T"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "D" [m = 6 at %m, n = 8 at %n]
+          (%x = %T[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %m, %n = sched.get_loops %t : !sched.loop, !sched.loop
+  %d = sched.get_block %f "D"
+  %p, %q = sched.get_loops %d : !sched.loop, !sched.loop
+  %r = sched.merge %m, %p
+  %s = sched.merge %n, %q
+  %x, %y = sched.distribute %s after %t
+  transform.yield
+}

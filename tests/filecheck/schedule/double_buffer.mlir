@@ -1,0 +1,45 @@
+// RUN: strata-opt %s -p 'apply-schedule{verify=true}' --split-input-file | filecheck %s
+
+// Even and odd iterations use a half each.
+// CHECK-LABEL: func.func @two_halves(
+// CHECK-NEXT: [[T:%\S+]] = loop.alloc "T" : memref<2x3xf32>
+// CHECK-NEXT: loop.for "i" [[I:%\S+]] = 8 {
+// CHECK-NEXT:   loop.for "T.i" [[T_I:%\S+]] = 3 {
+// CHECK-NEXT:     loop.block "T" [i = 10 at [[I]] + [[T_I]], w.0 = 8 at [[I]], w.0.1 = 2 at [[I]] mod 2]
+// CHECK-NEXT:         (%a = %A[i] : memref<10xf32>) -> ([[T]][w.0.1, i - w.0] : memref<2x3xf32>)
+// CHECK:            loop.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT:   loop.block "S" [i = 8 at [[I]], w.0 = 2 at [[I]] mod 2]
+// CHECK-NEXT:       (%t = [[T]][w.0, 0] : memref<2x3xf32>, %t_1 = [[T]][w.0, 1] : memref<2x3xf32>, %t_2 = [[T]][w.0, 2] : memref<2x3xf32>) -> (%S[i] : memref<8xf32>)
+// CHECK:          loop.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+func.func @two_halves(%A: memref<10xf32>, %S: memref<8xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<10xf32>
+  loop.for "h" %h = 10 {
+    loop.block "T" [i = 10 at %h]
+        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "i" %i = 8 {
+    loop.block "S" [i = 8 at %i]
+        (%x = %T[i] : memref<10xf32>, %y = %T[i + 1] : memref<10xf32>, %z = %T[i + 2] : memref<10xf32>) -> (%S[i] : memref<8xf32>) origin "S"[i] {
+      %0 = arith.mulf %x, %y : f32
+      %1 = arith.addf %0, %z : f32
+      loop.yield %1 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %s = sched.get_block %f "S"
+  %i = sched.get_loops %s : !sched.loop
+  sched.compute_at %t at %i
+  sched.double_buffer %t
+  transform.yield
+}

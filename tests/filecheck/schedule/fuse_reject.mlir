@@ -1,0 +1,105 @@
+// RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
+
+// The loops are next to each other.
+func.func @f(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %C: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.for "k" %k = 4 {
+        loop.block "C" [m = 6 at %m, n = 8 at %n, reduce k = 4 at %k] combine [add]
+            (%x = %A[m, k] : memref<6x4xf32>, %y = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>) origin "C"[m, n, k] {
+          %0 = arith.mulf %x, %y : f32
+          loop.yield %0 : f32
+        }
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %c = sched.get_block %f "C"
+  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+  // expected-error@below {{fuse: loop 'k': it is not the only content of loop 'm', so they are not perfectly nested}}
+  %x = sched.fuse %m, %k
+  transform.yield
+}
+
+// -----
+
+// They are named outermost first.
+func.func @f(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %C: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.for "k" %k = 4 {
+        loop.block "C" [m = 6 at %m, n = 8 at %n, reduce k = 4 at %k] combine [add]
+            (%x = %A[m, k] : memref<6x4xf32>, %y = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>) origin "C"[m, n, k] {
+          %0 = arith.mulf %x, %y : f32
+          loop.yield %0 : f32
+        }
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %c = sched.get_block %f "C"
+  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+  // expected-error@below {{fuse: loop 'm': it is not the only content of loop 'n', so they are not perfectly nested}}
+  %x = sched.fuse %n, %m
+  transform.yield
+}
+
+// -----
+
+// Each is the only content of the one before.
+func.func @f(%A: memref<4xf32>, %D: memref<4x6xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 4 {
+    %T = loop.alloc "T" : memref<1xf32>
+    loop.block "T" [i = 4 at %i]
+        (%x = %A[i] : memref<4xf32>) -> (%T[0] : memref<1xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+    loop.for "j" %j = 6 {
+      loop.block "D" [i = 4 at %i, j = 6 at %j]
+          (%x = %T[0] : memref<1xf32>) -> (%D[i, j] : memref<4x6xf32>) origin "D"[i, j] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  %i, %j = sched.get_loops %d : !sched.loop, !sched.loop
+  // expected-error@below {{fuse: loop 'j': it is not the only content of loop 'i', so they are not perfectly nested}}
+  %x = sched.fuse %i, %j
+  transform.yield
+}
+
+// -----
+
+// All are serial.
+func.func @f(%A: memref<4x6xf32>, %D: memref<4x6xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 4 {
+    loop.for "j" %j = 6 vectorized {
+      loop.block "D" [i = 4 at %i, j = 6 at %j]
+          (%x = %A[i, j] : memref<4x6xf32>) -> (%D[i, j] : memref<4x6xf32>) origin "D"[i, j] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  %i, %j = sched.get_loops %d : !sched.loop, !sched.loop
+  // expected-error@below {{fuse: loop 'j': it is vectorized already, not serial}}
+  %x = sched.fuse %i, %j
+  transform.yield
+}

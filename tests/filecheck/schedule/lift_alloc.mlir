@@ -1,0 +1,97 @@
+// RUN: strata-opt %s -p 'apply-schedule{verify=true}' --split-input-file | filecheck %s
+
+// The lifetime begins in an outer loop.
+// CHECK-LABEL: func.func @to_a_loop(
+// CHECK-NEXT: loop.for "m" [[M:%\S+]] = 6 {
+// CHECK-NEXT:   [[T:%\S+]] = loop.alloc "T" : memref<1x1xf32>
+// CHECK-NEXT:   loop.for "n" [[N:%\S+]] = 8 {
+// CHECK-NEXT:     loop.block "T" [m = 6 at [[M]], n = 8 at [[N]]]
+// CHECK-NEXT:         (%a = %A[m, n] : memref<6x8xf32>) -> ([[T]][0, 0] : memref<1x1xf32>)
+// CHECK:            loop.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:     loop.block "D" [m = 6 at [[M]], n = 8 at [[N]]]
+// CHECK-NEXT:         (%t = [[T]][0, 0] : memref<1x1xf32>) -> (%D[m, n] : memref<6x8xf32>)
+// CHECK:            loop.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+func.func @to_a_loop(%A: memref<6x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<6x8xf32>
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "T" [m = 6 at %m, n = 8 at %n]
+          (%x = %A[m, n] : memref<6x8xf32>) -> (%T[m, n] : memref<6x8xf32>) origin "T"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "D" [m = 6 at %m, n = 8 at %n]
+          (%x = %T[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %d = sched.get_block %f "D"
+  %p, %q = sched.get_loops %d : !sched.loop, !sched.loop
+  sched.compute_at %t at %q
+  sched.lift_alloc "T" to %p
+  transform.yield
+}
+
+// -----
+
+// Or in the function.
+// CHECK-LABEL: func.func @to_the_function(
+// CHECK-NEXT: [[T:%\S+]] = loop.alloc "T" : memref<1x1xf32>
+// CHECK-NEXT: loop.for "m" [[M:%\S+]] = 6 {
+// CHECK-NEXT:   loop.for "n" [[N:%\S+]] = 8 {
+// CHECK-NEXT:     loop.block "T" [m = 6 at [[M]], n = 8 at [[N]]]
+// CHECK-NEXT:         (%a = %A[m, n] : memref<6x8xf32>) -> ([[T]][0, 0] : memref<1x1xf32>)
+// CHECK:            loop.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:     loop.block "D" [m = 6 at [[M]], n = 8 at [[N]]]
+// CHECK-NEXT:         (%t = [[T]][0, 0] : memref<1x1xf32>) -> (%D[m, n] : memref<6x8xf32>)
+// CHECK:            loop.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+func.func @to_the_function(%A: memref<6x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<6x8xf32>
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "T" [m = 6 at %m, n = 8 at %n]
+          (%x = %A[m, n] : memref<6x8xf32>) -> (%T[m, n] : memref<6x8xf32>) origin "T"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "D" [m = 6 at %m, n = 8 at %n]
+          (%x = %T[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %d = sched.get_block %f "D"
+  %p, %q = sched.get_loops %d : !sched.loop, !sched.loop
+  sched.compute_at %t at %q
+  sched.lift_alloc "T"
+  transform.yield
+}

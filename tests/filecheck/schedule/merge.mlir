@@ -1,0 +1,183 @@
+// RUN: strata-opt %s -p 'apply-schedule{verify=true}' --split-input-file | filecheck %s
+
+// The bodies stand one after the other in one loop.
+// CHECK-LABEL: func.func @same_extent(
+// CHECK-NEXT: [[T:%\S+]] = loop.alloc "T" : memref<10xf32>
+// CHECK-NEXT: loop.for "i" [[I:%\S+]] = 10 {
+// CHECK-NEXT:   loop.block "T" [i = 10 at [[I]]]
+// CHECK-NEXT:       (%a = %A[i] : memref<10xf32>) -> ([[T]][i] : memref<10xf32>)
+// CHECK:          loop.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT:   loop.block "D" [i = 10 at [[I]]]
+// CHECK-NEXT:       (%t = [[T]][i] : memref<10xf32>) -> (%D[i] : memref<10xf32>)
+// CHECK:          loop.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+func.func @same_extent(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<10xf32>
+  loop.for "i" %i = 10 {
+    loop.block "T" [i = 10 at %i]
+        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "j" %j = 10 {
+    loop.block "D" [i = 10 at %j]
+        (%x = %T[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %i = sched.get_loops %t : !sched.loop
+  %d = sched.get_block %f "D"
+  %j = sched.get_loops %d : !sched.loop
+  %x = sched.merge %i, %j
+  transform.yield
+}
+
+// -----
+
+// The consumer follows two iterations late, when its window has been written.
+// CHECK-LABEL: func.func @shifted(
+// CHECK-NEXT: [[T:%\S+]] = loop.alloc "T" : memref<10xf32>
+// CHECK-NEXT: loop.for "h" [[H:%\S+]] = 10 {
+// CHECK-NEXT:   loop.block "T" [i = 10 at [[H]]]
+// CHECK-NEXT:       (%a = %A[i] : memref<10xf32>) -> ([[T]][i] : memref<10xf32>)
+// CHECK:          loop.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT:   loop.block "S" [i = 8 at [[H]] - 2] where ([[H]] - 2 >= 0)
+// CHECK-NEXT:       (%t = [[T]][i] : memref<10xf32>, %t_1 = [[T]][i + 1] : memref<10xf32>, %t_2 = [[T]][i + 2] : memref<10xf32>) -> (%S[i] : memref<8xf32>)
+// CHECK:          loop.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+func.func @shifted(%A: memref<10xf32>, %S: memref<8xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<10xf32>
+  loop.for "h" %h = 10 {
+    loop.block "T" [i = 10 at %h]
+        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "i" %i = 8 {
+    loop.block "S" [i = 8 at %i]
+        (%x = %T[i] : memref<10xf32>, %y = %T[i + 1] : memref<10xf32>, %z = %T[i + 2] : memref<10xf32>) -> (%S[i] : memref<8xf32>) origin "S"[i] {
+      %0 = arith.mulf %x, %y : f32
+      %1 = arith.addf %0, %z : f32
+      loop.yield %1 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %h = sched.get_loops %t : !sched.loop
+  %s = sched.get_block %f "S"
+  %i = sched.get_loops %s : !sched.loop
+  %x = sched.merge %h, %i shift 2
+  transform.yield
+}
+
+// -----
+
+// Two nests that share a loop already may share the next.
+// CHECK-LABEL: func.func @inner(
+// CHECK-NEXT: [[T:%\S+]] = loop.alloc "T" : memref<6x8xf32>
+// CHECK-NEXT: loop.for "m" [[M:%\S+]] = 6 {
+// CHECK-NEXT:   loop.for "n" [[N:%\S+]] = 8 {
+// CHECK-NEXT:     loop.block "T" [m = 6 at [[M]], n = 8 at [[N]]]
+// CHECK-NEXT:         (%a = %A[m, n] : memref<6x8xf32>) -> ([[T]][m, n] : memref<6x8xf32>)
+// CHECK:            loop.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:     loop.block "D" [m = 6 at [[M]], n = 8 at [[N]]]
+// CHECK-NEXT:         (%t = [[T]][m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>)
+// CHECK:            loop.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+func.func @inner(%A: memref<6x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<6x8xf32>
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "T" [m = 6 at %m, n = 8 at %n]
+          (%x = %A[m, n] : memref<6x8xf32>) -> (%T[m, n] : memref<6x8xf32>) origin "T"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "D" [m = 6 at %m, n = 8 at %n]
+          (%x = %T[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %m, %n = sched.get_loops %t : !sched.loop, !sched.loop
+  %d = sched.get_block %f "D"
+  %p, %q = sched.get_loops %d : !sched.loop, !sched.loop
+  %x = sched.merge %m, %p
+  %y = sched.merge %n, %q
+  transform.yield
+}
+
+// -----
+
+// Two reductions share their outer loop.
+// CHECK-LABEL: func.func @reductions(
+// CHECK-NEXT: loop.for "i" [[I:%\S+]] = 4 {
+// CHECK-NEXT:   loop.for "k" [[K:%\S+]] = 10 {
+// CHECK-NEXT:     loop.block "D" [i = 4 at [[I]], reduce k = 10 at [[K]]] combine [add]
+// CHECK-NEXT:         (%a = %A[i, k] : memref<4x10xf32>) -> (%D[i] : memref<4xf32>)
+// CHECK-NEXT:       loop.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT:   loop.for "k" [[K_1:%\S+]] = 10 {
+// CHECK-NEXT:     loop.block "E" [i = 4 at [[I]], reduce k = 10 at [[K_1]]] combine [mul]
+// CHECK-NEXT:         (%a = %A[i, k] : memref<4x10xf32>) -> (%E[i] : memref<4xf32>)
+// CHECK-NEXT:       loop.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+func.func @reductions(%A: memref<4x10xf32>, %D: memref<4xf32>, %E: memref<4xf32>) attributes {outputs = 2 : i64} {
+  loop.for "i" %i = 4 {
+    loop.for "k" %k = 10 {
+      loop.block "D" [i = 4 at %i, reduce k = 10 at %k] combine [add]
+          (%x = %A[i, k] : memref<4x10xf32>) -> (%D[i] : memref<4xf32>) origin "D"[i, k] {
+        loop.yield %x : f32
+      }
+    }
+  }
+  loop.for "j" %j = 4 {
+    loop.for "k" %k = 10 {
+      loop.block "E" [i = 4 at %j, reduce k = 10 at %k] combine [mul]
+          (%x = %A[i, k] : memref<4x10xf32>) -> (%E[i] : memref<4xf32>) origin "E"[i, k] {
+        loop.yield %x : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  %i, %k = sched.get_loops %d : !sched.loop, !sched.loop
+  %e = sched.get_block %f "E"
+  %j, %l = sched.get_loops %e : !sched.loop, !sched.loop
+  %x = sched.merge %i, %j
+  transform.yield
+}

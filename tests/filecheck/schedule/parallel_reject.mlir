@@ -1,0 +1,96 @@
+// RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
+
+// The iterations do not depend on each other, through a reduction neither.
+func.func @f(%A: memref<4x10xf32>, %S: memref<4xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 4 {
+    loop.for "k" %k = 10 {
+      loop.block "S" [i = 4 at %i, reduce k = 10 at %k] combine [add]
+          (%x = %A[i, k] : memref<4x10xf32>) -> (%S[i] : memref<4xf32>) origin "S"[i, k] {
+        loop.yield %x : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %s = sched.get_block %f "S"
+  %i, %k = sched.get_loops %s : !sched.loop, !sched.loop
+  // expected-error@below {{parallel: iterations of loop 'k' depend on each other: S[0,k=0] updates S[0] and S[0,k=1] updates it}}
+  sched.parallel %k
+  transform.yield
+}
+
+// -----
+
+// Nor through a recurrence.
+func.func @f(%A: memref<4x4xf32>, %D: memref<4x4xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 3 {
+    loop.for "j" %j = 3 {
+      loop.block "D" [i = 3 at %i, j = 3 at %j]
+          (%x = %D[i, j + 1] : memref<4x4xf32>) -> (%D[i + 1, j] : memref<4x4xf32>) origin "D"[i, j] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  %i, %j = sched.get_loops %d : !sched.loop, !sched.loop
+  // expected-error@below {{parallel: iterations of loop 'i' depend on each other: D[0,1] writes D[1,1] and D[1,0] reads it}}
+  sched.parallel %i
+  transform.yield
+}
+
+// -----
+
+// A buffer outside the loop is shared by all iterations.
+func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<1xf32>
+  loop.for "i" %i = 10 {
+    loop.block "T" [i = 10 at %i]
+        (%x = %A[i] : memref<10xf32>) -> (%T[0] : memref<1xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+    loop.block "D" [i = 10 at %i]
+        (%x = %T[0] : memref<1xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %i = sched.get_loops %t : !sched.loop
+  // expected-error@below {{parallel: iterations of loop 'i' depend on each other: T[0] writes T[0] and T[1] writes it}}
+  sched.parallel %i
+  transform.yield
+}
+
+// -----
+
+// The loop is serial.
+func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 10 parallel {
+    loop.block "D" [i = 10 at %i]
+        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  %i = sched.get_loops %d : !sched.loop
+  // expected-error@below {{parallel: loop 'i': it is parallel already}}
+  sched.parallel %i
+  transform.yield
+}

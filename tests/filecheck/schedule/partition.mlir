@@ -1,0 +1,104 @@
+// RUN: strata-opt %s -p 'apply-schedule{verify=true}' --split-input-file | filecheck %s
+
+// The iterations below the position, then the rest, whose block is a copy.
+// CHECK-LABEL: func.func @two_loops(
+// CHECK-NEXT: loop.for "i.head" [[I_HEAD:%\S+]] = 8 {
+// CHECK-NEXT:   loop.block "D" [i = 10 at [[I_HEAD]]]
+// CHECK-NEXT:       (%a = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>)
+// CHECK:          loop.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+// CHECK-NEXT: loop.for "i.rest" [[I_REST:%\S+]] = 2 {
+// CHECK-NEXT:   loop.block "D.1" [i = 10 at [[I_REST]] + 8]
+// CHECK-NEXT:       (%a = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>)
+// CHECK:          loop.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+func.func @two_loops(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 10 {
+    loop.block "D" [i = 10 at %i]
+        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  %i = sched.get_loops %d : !sched.loop
+  %h, %r = sched.partition %i at 8
+  transform.yield
+}
+
+// -----
+
+// A part of one iteration keeps its loop.
+// CHECK-LABEL: func.func @one_iteration(
+// CHECK-NEXT: loop.for "i.head" [[I_HEAD:%\S+]] = 9 {
+// CHECK-NEXT:   loop.block "D" [i = 10 at [[I_HEAD]]]
+// CHECK-NEXT:       (%a = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>)
+// CHECK:          loop.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+// CHECK-NEXT: loop.for "i.rest" [[I_REST:%\S+]] = 1 {
+// CHECK-NEXT:   loop.block "D.1" [i = 10 at 9]
+// CHECK-NEXT:       (%a = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>)
+// CHECK:          loop.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+func.func @one_iteration(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 10 {
+    loop.block "D" [i = 10 at %i]
+        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  %i = sched.get_loops %d : !sched.loop
+  %h, %r = sched.partition %i at 9
+  transform.yield
+}
+
+// -----
+
+// The rest of a reduction accumulates.
+// CHECK-LABEL: func.func @reduction(
+// CHECK-NEXT: loop.for "i" [[I:%\S+]] = 4 {
+// CHECK-NEXT:   loop.for "k.head" [[K_HEAD:%\S+]] = 8 {
+// CHECK-NEXT:     loop.block "S" [i = 4 at [[I]], reduce k = 10 at [[K_HEAD]]] combine [add]
+// CHECK-NEXT:         (%a = %A[i, k] : memref<4x10xf32>) -> (%S[i] : memref<4xf32>)
+// CHECK-NEXT:       loop.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT:   loop.for "k.rest" [[K_REST:%\S+]] = 2 {
+// CHECK-NEXT:     loop.block "S.1" [i = 4 at [[I]], reduce k = 10 at [[K_REST]] + 8] combine [add] accumulate
+// CHECK-NEXT:         (%a = %A[i, k] : memref<4x10xf32>) -> (%S[i] : memref<4xf32>)
+// CHECK-NEXT:       loop.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+func.func @reduction(%A: memref<4x10xf32>, %S: memref<4xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 4 {
+    loop.for "k" %k = 10 {
+      loop.block "S" [i = 4 at %i, reduce k = 10 at %k] combine [add]
+          (%x = %A[i, k] : memref<4x10xf32>) -> (%S[i] : memref<4xf32>) origin "S"[i, k] {
+        loop.yield %x : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %s = sched.get_block %f "S"
+  %i, %k = sched.get_loops %s : !sched.loop, !sched.loop
+  %h, %r = sched.partition %k at 8
+  transform.yield
+}

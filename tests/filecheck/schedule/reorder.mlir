@@ -1,0 +1,89 @@
+// RUN: strata-opt %s -p apply-schedule --split-input-file | filecheck %s
+
+// The order of a reduction is free.
+// CHECK-LABEL: func.func @reduction_outside(
+// CHECK-NEXT: loop.for "k" [[K:%\S+]] = 4 {
+// CHECK-NEXT:   loop.for "m" [[M:%\S+]] = 6 {
+// CHECK-NEXT:     loop.for "n" [[N:%\S+]] = 8 {
+// CHECK-NEXT:       loop.block "C" [m = 6 at [[M]], n = 8 at [[N]], reduce k = 4 at [[K]]] combine [add]
+// CHECK-NEXT:           (%a = %A[m, k] : memref<6x4xf32>, %b = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>)
+func.func @reduction_outside(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %C: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.for "k" %k = 4 {
+        loop.block "C" [m = 6 at %m, n = 8 at %n, reduce k = 4 at %k] combine [add]
+            (%x = %A[m, k] : memref<6x4xf32>, %y = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>) origin "C"[m, n, k] {
+          %0 = arith.mulf %x, %y : f32
+          loop.yield %0 : f32
+        }
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %c = sched.get_block %f "C"
+  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+  sched.reorder %k, %m, %n
+  transform.yield
+}
+
+// -----
+
+// A loop that is not named stays where it is.
+// CHECK-LABEL: func.func @between(
+// CHECK-NEXT: loop.for "k" [[K:%\S+]] = 4 {
+// CHECK-NEXT:   loop.for "n" [[N:%\S+]] = 8 {
+// CHECK-NEXT:     loop.for "m" [[M:%\S+]] = 6 {
+// CHECK-NEXT:       loop.block "C" [m = 6 at [[M]], n = 8 at [[N]], reduce k = 4 at [[K]]] combine [add]
+// CHECK-NEXT:           (%a = %A[m, k] : memref<6x4xf32>, %b = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>)
+func.func @between(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %C: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.for "k" %k = 4 {
+        loop.block "C" [m = 6 at %m, n = 8 at %n, reduce k = 4 at %k] combine [add]
+            (%x = %A[m, k] : memref<6x4xf32>, %y = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>) origin "C"[m, n, k] {
+          %0 = arith.mulf %x, %y : f32
+          loop.yield %0 : f32
+        }
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %c = sched.get_block %f "C"
+  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+  sched.reorder %k, %m
+  transform.yield
+}
+
+// -----
+
+// A recurrence along the outer loop only does not mind.
+// CHECK-LABEL: func.func @recurrence(
+// CHECK-NEXT: loop.for "j" [[J:%\S+]] = 4 {
+// CHECK-NEXT:   loop.for "i" [[I:%\S+]] = 3 {
+// CHECK-NEXT:     loop.block "D" [i = 3 at [[I]], j = 4 at [[J]]]
+// CHECK-NEXT:         (%d = %D[i, j] : memref<4x4xf32>) -> (%D[i + 1, j] : memref<4x4xf32>)
+func.func @recurrence(%A: memref<4x4xf32>, %D: memref<4x4xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 3 {
+    loop.for "j" %j = 4 {
+      loop.block "D" [i = 3 at %i, j = 4 at %j]
+          (%x = %D[i, j] : memref<4x4xf32>) -> (%D[i + 1, j] : memref<4x4xf32>) origin "D"[i, j] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  %i, %j = sched.get_loops %d : !sched.loop, !sched.loop
+  sched.reorder %j, %i
+  transform.yield
+}

@@ -1,0 +1,117 @@
+// RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
+
+// A dependence would be reversed.
+func.func @f(%A: memref<4x4xf32>, %D: memref<4x4xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 3 {
+    loop.for "j" %j = 3 {
+      loop.block "D" [i = 3 at %i, j = 3 at %j]
+          (%x = %D[i, j + 1] : memref<4x4xf32>) -> (%D[i + 1, j] : memref<4x4xf32>) origin "D"[i, j] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  %i, %j = sched.get_loops %d : !sched.loop, !sched.loop
+  // expected-error@below {{reorder: D[1,0] reads D[1,1] before D[0,1] has been written}}
+  sched.reorder %j, %i
+  transform.yield
+}
+
+// -----
+
+// The loops are in one nest.
+func.func @f(%A: memref<6x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<6x8xf32>
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "T" [m = 6 at %m, n = 8 at %n]
+          (%x = %A[m, n] : memref<6x8xf32>) -> (%T[m, n] : memref<6x8xf32>) origin "T"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "D" [m = 6 at %m, n = 8 at %n]
+          (%x = %T[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %m, %n = sched.get_loops %t : !sched.loop, !sched.loop
+  %d = sched.get_block %f "D"
+  %p, %q = sched.get_loops %d : !sched.loop, !sched.loop
+  // expected-error@below {{reorder: loop 'm': it is not in one nest with loop 'n'}}
+  sched.reorder %m, %q
+  transform.yield
+}
+
+// -----
+
+// They are perfectly nested.
+func.func @f(%A: memref<4xf32>, %D: memref<4x6xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 4 {
+    %T = loop.alloc "T" : memref<1xf32>
+    loop.block "T" [i = 4 at %i]
+        (%x = %A[i] : memref<4xf32>) -> (%T[0] : memref<1xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+    loop.for "j" %j = 6 {
+      loop.block "D" [i = 4 at %i, j = 6 at %j]
+          (%x = %T[0] : memref<1xf32>) -> (%D[i, j] : memref<4x6xf32>) origin "D"[i, j] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  %i, %j = sched.get_loops %d : !sched.loop, !sched.loop
+  // expected-error@below {{reorder: loop 'j': it is not the only content of loop 'i', so they are not perfectly nested}}
+  sched.reorder %j, %i
+  transform.yield
+}
+
+// -----
+
+// Two handles on one loop are one loop.
+func.func @f(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %C: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.for "k" %k = 4 {
+        loop.block "C" [m = 6 at %m, n = 8 at %n, reduce k = 4 at %k] combine [add]
+            (%x = %A[m, k] : memref<6x4xf32>, %y = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>) origin "C"[m, n, k] {
+          %0 = arith.mulf %x, %y : f32
+          loop.yield %0 : f32
+        }
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %c = sched.get_block %f "C"
+  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+  %c2 = sched.get_block %f "C"
+  %x, %y, %z = sched.get_loops %c2 : !sched.loop, !sched.loop, !sched.loop
+  // expected-error@below {{reorder: loop 'm': a loop is named twice}}
+  sched.reorder %m, %x
+  transform.yield
+}

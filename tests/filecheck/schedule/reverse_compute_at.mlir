@@ -1,0 +1,152 @@
+// RUN: strata-opt %s -p 'apply-schedule{verify=true}' --split-input-file | filecheck %s
+
+// The consumer takes a row when that is finished; the buffer shrinks to it.
+// CHECK-LABEL: func.func @row(
+// CHECK-NEXT: loop.for "m" [[M:%\S+]] = 6 {
+// CHECK-NEXT:   [[C:%\S+]] = loop.alloc "C" : memref<1x8xf32>
+// CHECK-NEXT:   loop.for "n" [[N:%\S+]] = 8 {
+// CHECK-NEXT:     loop.for "k" [[K:%\S+]] = 4 {
+// CHECK-NEXT:       loop.block "C" [m = 6 at [[M]], n = 8 at [[N]], reduce k = 4 at [[K]]] combine [add]
+// CHECK-NEXT:           (%a = %A[m, k] : memref<6x4xf32>, %b = %B[k, n] : memref<4x8xf32>) -> ([[C]][0, n] : memref<1x8xf32>)
+// CHECK:              loop.yield
+// CHECK-NEXT:       }
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT:   loop.for "D.n" [[D_N:%\S+]] = 8 {
+// CHECK-NEXT:     loop.block "D" [m = 6 at [[M]], n = 8 at [[D_N]]]
+// CHECK-NEXT:         (%c = [[C]][0, n] : memref<1x8xf32>) -> (%D[m, n] : memref<6x8xf32>)
+// CHECK:            loop.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+func.func @row(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  %C = loop.alloc "C" : memref<6x8xf32>
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.for "k" %k = 4 {
+        loop.block "C" [m = 6 at %m, n = 8 at %n, reduce k = 4 at %k] combine [add]
+            (%x = %A[m, k] : memref<6x4xf32>, %y = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>) origin "C"[m, n, k] {
+          %0 = arith.mulf %x, %y : f32
+          loop.yield %0 : f32
+        }
+      }
+    }
+  }
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "D" [m = 6 at %m, n = 8 at %n]
+          (%x = %C[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %c = sched.get_block %f "C"
+  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+  %d = sched.get_block %f "D"
+  sched.reverse_compute_at %d at %m
+  transform.yield
+}
+
+// -----
+
+// Or an element.
+// CHECK-LABEL: func.func @element(
+// CHECK-NEXT: loop.for "m" [[M:%\S+]] = 6 {
+// CHECK-NEXT:   loop.for "n" [[N:%\S+]] = 8 {
+// CHECK-NEXT:     [[C:%\S+]] = loop.alloc "C" : memref<1x1xf32>
+// CHECK-NEXT:     loop.for "k" [[K:%\S+]] = 4 {
+// CHECK-NEXT:       loop.block "C" [m = 6 at [[M]], n = 8 at [[N]], reduce k = 4 at [[K]]] combine [add]
+// CHECK-NEXT:           (%a = %A[m, k] : memref<6x4xf32>, %b = %B[k, n] : memref<4x8xf32>) -> ([[C]][0, 0] : memref<1x1xf32>)
+// CHECK:              loop.yield
+// CHECK-NEXT:       }
+// CHECK-NEXT:     }
+// CHECK-NEXT:     loop.block "D" [m = 6 at [[M]], n = 8 at [[N]]]
+// CHECK-NEXT:         (%c = [[C]][0, 0] : memref<1x1xf32>) -> (%D[m, n] : memref<6x8xf32>)
+// CHECK:            loop.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+func.func @element(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  %C = loop.alloc "C" : memref<6x8xf32>
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.for "k" %k = 4 {
+        loop.block "C" [m = 6 at %m, n = 8 at %n, reduce k = 4 at %k] combine [add]
+            (%x = %A[m, k] : memref<6x4xf32>, %y = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>) origin "C"[m, n, k] {
+          %0 = arith.mulf %x, %y : f32
+          loop.yield %0 : f32
+        }
+      }
+    }
+  }
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "D" [m = 6 at %m, n = 8 at %n]
+          (%x = %C[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %c = sched.get_block %f "C"
+  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+  %d = sched.get_block %f "D"
+  sched.reverse_compute_at %d at %n
+  transform.yield
+}
+
+// -----
+
+// Or a tile; a guard cuts the last.
+// CHECK-LABEL: func.func @tile(
+// CHECK-NEXT: loop.for "i.0" [[I_0:%\S+]] = 3 {
+// CHECK-NEXT:   [[T:%\S+]] = loop.alloc "T" : memref<4xf32>
+// CHECK-NEXT:   loop.for "i.1" [[I_1:%\S+]] = 4 {
+// CHECK-NEXT:     loop.block "T" [i = 10 at [[I_0]] * 4 + [[I_1]]] where ([[I_0]] * -4 - [[I_1]] + 9 >= 0)
+// CHECK-NEXT:         (%a = %A[i] : memref<10xf32>) -> ([[T]][i mod 4] : memref<4xf32>)
+// CHECK:            loop.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT:   loop.for "i" [[I:%\S+]] = 4 {
+// CHECK-NEXT:     loop.block "D" [i = 10 at [[I_0]] * 4 + [[I]]] where ([[I_0]] * -4 - [[I]] + 9 >= 0)
+// CHECK-NEXT:         (%t = [[T]][i mod 4] : memref<4xf32>) -> (%D[i] : memref<10xf32>)
+// CHECK:            loop.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+func.func @tile(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<10xf32>
+  loop.for "i" %i = 10 {
+    loop.block "T" [i = 10 at %i]
+        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "j" %j = 10 {
+    loop.block "D" [i = 10 at %j]
+        (%x = %T[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %i = sched.get_loops %t : !sched.loop
+  %d = sched.get_block %f "D"
+  %o, %n = sched.split %i by [-1, 4] : !sched.loop, !sched.loop
+  sched.reverse_compute_at %d at %o
+  transform.yield
+}

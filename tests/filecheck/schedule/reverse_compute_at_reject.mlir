@@ -1,0 +1,406 @@
+// RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
+
+// It is not inside the loop already.
+func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<10xf32>
+  loop.for "i" %i = 10 {
+    loop.block "T" [i = 10 at %i]
+        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+    loop.block "D" [i = 10 at %i]
+        (%x = %T[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  %i = sched.get_loops %d : !sched.loop
+  // expected-error@below {{reverse_compute_at: block 'D': it is inside loop 'i' already}}
+  sched.reverse_compute_at %d at %i
+  transform.yield
+}
+
+// -----
+
+// It reads what the loop writes.
+func.func @f(%A: memref<10xf32>, %D: memref<10xf32>, %E: memref<10xf32>) attributes {outputs = 2 : i64} {
+  loop.for "i" %i = 10 {
+    loop.block "D" [i = 10 at %i]
+        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "j" %j = 10 {
+    loop.block "E" [i = 10 at %j]
+        (%x = %A[i] : memref<10xf32>) -> (%E[i] : memref<10xf32>) origin "E"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  %i = sched.get_loops %d : !sched.loop
+  %e = sched.get_block %f "E"
+  // expected-error@below {{reverse_compute_at: block 'E': it reads nothing that loop 'i' writes}}
+  sched.reverse_compute_at %e at %i
+  transform.yield
+}
+
+// -----
+
+// It is no reduction.
+func.func @f(%A: memref<4x10xf32>, %S: memref<4xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<4x10xf32>
+  loop.for "h" %h = 4 {
+    loop.for "e" %e = 10 {
+      loop.block "T" [i = 4 at %h, k = 10 at %e]
+          (%x = %A[i, k] : memref<4x10xf32>) -> (%T[i, k] : memref<4x10xf32>) origin "T"[i, k] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  loop.for "i" %i = 4 {
+    loop.for "k" %k = 10 {
+      loop.block "S" [i = 4 at %i, reduce k = 10 at %k] combine [add]
+          (%x = %T[i, k] : memref<4x10xf32>) -> (%S[i] : memref<4xf32>) origin "S"[i, k] {
+        loop.yield %x : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %h, %e = sched.get_loops %t : !sched.loop, !sched.loop
+  %s = sched.get_block %f "S"
+  // expected-error@below {{reverse_compute_at: block 'S': it is a reduction, which is spread over several iterations}}
+  sched.reverse_compute_at %s at %h
+  transform.yield
+}
+
+// -----
+
+// It reads one element at its own axes.
+func.func @f(%A: memref<10xf32>, %D: memref<5xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<10xf32>
+  loop.for "h" %h = 10 {
+    loop.block "T" [i = 10 at %h]
+        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "i" %i = 5 {
+    loop.block "D" [i = 5 at %i]
+        (%x = %T[i * 2] : memref<10xf32>) -> (%D[i] : memref<5xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %h = sched.get_loops %t : !sched.loop
+  %d = sched.get_block %f "D"
+  // expected-error@below {{reverse_compute_at: block 'D': it does not read one element at its own axes}}
+  sched.reverse_compute_at %d at %h
+  transform.yield
+}
+
+// -----
+
+// The sum is finished: not inside the reduction.
+func.func @f(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  %C = loop.alloc "C" : memref<6x8xf32>
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.for "k" %k = 4 {
+        loop.block "C" [m = 6 at %m, n = 8 at %n, reduce k = 4 at %k] combine [add]
+            (%x = %A[m, k] : memref<6x4xf32>, %y = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>) origin "C"[m, n, k] {
+          %0 = arith.mulf %x, %y : f32
+          loop.yield %0 : f32
+        }
+      }
+    }
+  }
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "D" [m = 6 at %m, n = 8 at %n]
+          (%x = %C[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %c = sched.get_block %f "C"
+  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+  %d = sched.get_block %f "D"
+  // expected-error@below {{reverse_compute_at: block 'D': iterations of loop 'k' have the same region: it would run more than once}}
+  sched.reverse_compute_at %d at %k
+  transform.yield
+}
+
+// -----
+
+// Nor in a loop around which the reduction goes on.
+func.func @f(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  %C = loop.alloc "C" : memref<6x8xf32>
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.for "k" %k = 4 {
+        loop.block "C" [m = 6 at %m, n = 8 at %n, reduce k = 4 at %k] combine [add]
+            (%x = %A[m, k] : memref<6x4xf32>, %y = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>) origin "C"[m, n, k] {
+          %0 = arith.mulf %x, %y : f32
+          loop.yield %0 : f32
+        }
+      }
+    }
+  }
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "D" [m = 6 at %m, n = 8 at %n]
+          (%x = %C[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %c = sched.get_block %f "C"
+  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+  %d = sched.get_block %f "D"
+  sched.reorder %m, %k, %n
+  // expected-error@below {{reverse_compute_at: block 'D': iterations of loop 'k' have the same region: it would run more than once}}
+  sched.reverse_compute_at %d at %n
+  transform.yield
+}
+
+// -----
+
+// The regions of two iterations do not overlap.
+func.func @f(%A: memref<12xf32>, %D: memref<8xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<8xf32>
+  loop.for "h" %h = 6 {
+    loop.for "e" %e = 3 {
+      loop.block "T" [i = 8 at %h + %e]
+          (%x = %A[i] : memref<12xf32>) -> (%T[i] : memref<8xf32>) origin "T"[i] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  loop.for "i" %i = 8 {
+    loop.block "D" [i = 8 at %i]
+        (%x = %T[i] : memref<8xf32>) -> (%D[i] : memref<8xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %h, %e = sched.get_loops %t : !sched.loop, !sched.loop
+  %d = sched.get_block %f "D"
+  // expected-error@below {{reverse_compute_at: block 'D': the regions of iterations of loop 'h' overlap}}
+  sched.reverse_compute_at %d at %h
+  transform.yield
+}
+
+// -----
+
+// The region is a box that moves.
+func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<10xf32>
+  loop.for "h" %h = 10 {
+    loop.block "T" [i = 10 at (%h + 5) mod 10]
+        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "i" %i = 10 {
+    loop.block "D" [i = 10 at %i]
+        (%x = %T[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %h = sched.get_loops %t : !sched.loop
+  %d = sched.get_block %f "D"
+  // expected-error@below {{reverse_compute_at: block 'D': the region of one iteration is not a box that moves}}
+  sched.reverse_compute_at %d at %h
+  transform.yield
+}
+
+// -----
+
+// The loop produces all that it reads.
+func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<10xf32>
+  loop.for "h" %h = 5 {
+    loop.block "T" [i = 5 at %h]
+        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "g" %g = 5 {
+    loop.block "U" [i = 5 at %g]
+        (%x = %A[i] : memref<10xf32>) -> (%T[i + 5] : memref<10xf32>) origin "U"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "i" %i = 10 {
+    loop.block "D" [i = 10 at %i]
+        (%x = %T[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %h = sched.get_loops %t : !sched.loop
+  %d = sched.get_block %f "D"
+  // expected-error@below {{reverse_compute_at: block 'D': loop 'h' does not produce all of 'T' that it reads}}
+  sched.reverse_compute_at %d at %h
+  transform.yield
+}
+
+// -----
+
+// Its axes are bound apart.
+func.func @f(%A: memref<10xf32>, %D: memref<10x10xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<10xf32>
+  loop.for "h" %h = 10 {
+    loop.block "T" [i = 10 at %h]
+        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "i" %i = 10 {
+    loop.block "D" [i = 10 at %i, j = 10 at %i]
+        (%x = %T[i] : memref<10xf32>) -> (%D[i, j] : memref<10x10xf32>) origin "D"[i, j] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %h = sched.get_loops %t : !sched.loop
+  %d = sched.get_block %f "D"
+  // expected-error@below {{reverse_compute_at: block 'D': its axes 'i' and 'j' are tied to each other by loop 'i'}}
+  sched.reverse_compute_at %d at %h
+  transform.yield
+}
+
+// -----
+
+// What it reads besides lives there.
+func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<10xf32>
+  loop.for "h" %h = 10 {
+    loop.block "T" [i = 10 at %h]
+        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "i" %i = 10 {
+    %U = loop.alloc "U" : memref<1xf32>
+    loop.block "U" [i = 10 at %i]
+        (%x = %A[i] : memref<10xf32>) -> (%U[0] : memref<1xf32>) origin "U"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+    loop.block "D" [i = 10 at %i]
+        (%x = %T[i] : memref<10xf32>, %y = %U[0] : memref<1xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.mulf %x, %y : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %h = sched.get_loops %t : !sched.loop
+  %d = sched.get_block %f "D"
+  // expected-error@below {{reverse_compute_at: block 'D': buffer 'U' lives in loop 'i' only}}
+  sched.reverse_compute_at %d at %h
+  transform.yield
+}
+
+// -----
+
+// What it reads besides has been written there.
+func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<10xf32>
+  %U = loop.alloc "U" : memref<10xf32>
+  loop.for "h" %h = 10 {
+    loop.block "T" [i = 10 at %h]
+        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "e" %e = 10 {
+    loop.block "U" [i = 10 at %e]
+        (%x = %A[i] : memref<10xf32>) -> (%U[i] : memref<10xf32>) origin "U"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "i" %i = 10 {
+    loop.block "D" [i = 10 at %i]
+        (%x = %T[i] : memref<10xf32>, %y = %U[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.mulf %x, %y : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %h = sched.get_loops %t : !sched.loop
+  %d = sched.get_block %f "D"
+  // expected-error@below {{reverse_compute_at: D[0] reads U[0] before U[0] has been written}}
+  sched.reverse_compute_at %d at %h
+  transform.yield
+}

@@ -1,0 +1,53 @@
+// RUN: strata-opt %s -p 'apply-schedule{verify=true}' --split-input-file | filecheck %s
+
+// The decision is what the loop is split by.
+// CHECK-LABEL: func.func @decided(
+// CHECK-NEXT: loop.for "i.0" [[I_0:%\S+]] = 4 {
+// CHECK-NEXT:   loop.for "i.1" [[I_1:%\S+]] = 3 {
+// CHECK-NEXT:     loop.block "D" [i = 12 at [[I_0]] * 3 + [[I_1]]]
+// CHECK-NEXT:         (%a = %A[i] : memref<12xf32>) -> (%D[i] : memref<12xf32>)
+func.func @decided(%A: memref<12xf32>, %D: memref<12xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 12 {
+    loop.block "D" [i = 12 at %i]
+        (%x = %A[i] : memref<12xf32>) -> (%D[i] : memref<12xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  %i = sched.get_loops %d : !sched.loop
+  %t:2 = sched.sample_perfect_tile %i innermost 4 decision [4, 3] : !sched.param, !sched.param
+  %o, %n = sched.split %i with %t#0, %t#1 : !sched.loop, !sched.loop
+  transform.yield
+}
+
+// -----
+
+// Without a decision it is drawn; of a prime only one is left.
+// CHECK-LABEL: func.func @open_choice(
+// CHECK-NEXT: loop.for "i.0" [[I_0:%\S+]] = 7 {
+// CHECK-NEXT:   loop.for "i.1" [[I_1:%\S+]] = 1 {
+// CHECK-NEXT:     loop.block "D" [i = 7 at [[I_0]]]
+// CHECK-NEXT:         (%a = %A[i] : memref<7xf32>) -> (%D[i] : memref<7xf32>)
+func.func @open_choice(%A: memref<7xf32>, %D: memref<7xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 7 {
+    loop.block "D" [i = 7 at %i]
+        (%x = %A[i] : memref<7xf32>) -> (%D[i] : memref<7xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  %i = sched.get_loops %d : !sched.loop
+  %t:2 = sched.sample_perfect_tile %i innermost 4 : !sched.param, !sched.param
+  %o, %n = sched.split %i with %t#0, %t#1 : !sched.loop, !sched.loop
+  transform.yield
+}

@@ -1,0 +1,95 @@
+// RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
+
+// The block writes a temporary.
+func.func @f(%A: memref<6x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<6x8xf32>
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "T" [m = 6 at %m, n = 8 at %n]
+          (%x = %A[m, n] : memref<6x8xf32>) -> (%T[m, n] : memref<6x8xf32>) origin "T"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "D" [m = 6 at %m, n = 8 at %n]
+          (%x = %T[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  // expected-error@below {{set_scope: buffer 'D': it is an argument, not a temporary}}
+  sched.set_scope %d "shared"
+  transform.yield
+}
+
+// -----
+
+// It has one target.
+func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<10xf32>
+  %U = loop.alloc "U" : memref<10xf32>
+  loop.for "h" %h = 10 {
+    loop.block "T" [i = 10 at %h]
+        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>, %U[i] : memref<10xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0, %0 : f32, f32
+    }
+  }
+  loop.for "i" %i = 10 {
+    loop.block "D" [i = 10 at %i]
+        (%x = %T[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  // expected-error@below {{set_scope: block 'T': it writes 2 buffers, not one}}
+  sched.set_scope %t "shared"
+  transform.yield
+}
+
+// -----
+
+// There is such a scope.
+func.func @f(%A: memref<6x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<6x8xf32>
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "T" [m = 6 at %m, n = 8 at %n]
+          (%x = %A[m, n] : memref<6x8xf32>) -> (%T[m, n] : memref<6x8xf32>) origin "T"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "D" [m = 6 at %m, n = 8 at %n]
+          (%x = %T[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  // expected-error@below {{unknown scope 'moon' (there are global, shared, local, fragment)}}
+  sched.set_scope %t "moon"
+  transform.yield
+}

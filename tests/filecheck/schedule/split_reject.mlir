@@ -1,0 +1,195 @@
+// RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
+
+// The factors must cover the extent.
+func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 10 {
+    loop.block "D" [i = 10 at %i]
+        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  %i = sched.get_loops %d : !sched.loop
+  // expected-error@below {{split: loop 'i': the factors 2 x 4 do not cover its extent 10}}
+  %o, %n = sched.split %i by [2, 4] : !sched.loop, !sched.loop
+  transform.yield
+}
+
+// -----
+
+// Parameters must be positive as well.
+func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 10 {
+    loop.block "D" [i = 10 at %i]
+        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  %i = sched.get_loops %d : !sched.loop
+  %t = sched.sample_categorical [0] probabilities [1.0]
+  // expected-error@below {{split: loop 'i': the factors [0] are not positive with at most one left open}}
+  %o = sched.split %i with %t : !sched.loop
+  transform.yield
+}
+
+// -----
+
+// Only a serial loop is split.
+func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 10 parallel {
+    loop.block "D" [i = 10 at %i]
+        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  %i = sched.get_loops %d : !sched.loop
+  // expected-error@below {{split: loop 'i': it is parallel already, not serial}}
+  %o, %n = sched.split %i by [2, 5] : !sched.loop, !sched.loop
+  transform.yield
+}
+
+// -----
+
+// Padding is for temporaries.
+func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 10 {
+    loop.block "D" [i = 10 at %i]
+        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  %i = sched.get_loops %d : !sched.loop
+  // expected-error@below {{split: loop 'i': 'D' is an argument of the function and cannot be padded}}
+  %o, %n = sched.split %i by [-1, 4] tail "pad" : !sched.loop, !sched.loop
+  transform.yield
+}
+
+// -----
+
+// Padding is for spatial axes.
+func.func @f(%A: memref<4x10xf32>, %S: memref<4xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 4 {
+    loop.for "k" %k = 10 {
+      loop.block "S" [i = 4 at %i, reduce k = 10 at %k] combine [add]
+          (%x = %A[i, k] : memref<4x10xf32>) -> (%S[i] : memref<4xf32>) origin "S"[i, k] {
+        loop.yield %x : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %s = sched.get_block %f "S"
+  %i, %k = sched.get_loops %s : !sched.loop, !sched.loop
+  // expected-error@below {{split: loop 'k': it binds the reduction 'k' of block 'S'; guard it instead}}
+  %o, %n = sched.split %k by [-1, 4] tail "pad" : !sched.loop, !sched.loop
+  transform.yield
+}
+
+// -----
+
+// A guarded block is not padded.
+func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<10xf32>
+  loop.for "i" %i = 10 {
+    loop.block "T" [i = 10 at %i]
+        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "j" %j = 10 {
+    loop.block "D" [i = 10 at %j]
+        (%x = %T[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %i = sched.get_loops %t : !sched.loop
+  %a, %b = sched.split %i by [-1, 3] : !sched.loop, !sched.loop
+  // expected-error@below {{split: loop 'i.0': block 'T' is guarded already and cannot be padded}}
+  %o, %n = sched.split %a by [-1, 3] tail "pad" : !sched.loop, !sched.loop
+  transform.yield
+}
+
+// -----
+
+// A loop that binds no axis is not padded: its blocks would run more often.
+func.func @f(%A: memref<1xf32>, %D: memref<1xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<1xf32>
+  loop.for "i" %i = 3 {
+    loop.block "T" [a = 1 at 0]
+        (%x = %A[a] : memref<1xf32>) -> (%T[a] : memref<1xf32>) origin "T"[a] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.block "D" [a = 1 at 0]
+      (%x = %T[a] : memref<1xf32>) -> (%D[a] : memref<1xf32>) origin "D"[a] {
+    %0 = arith.addf %x, %x : f32
+    loop.yield %0 : f32
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %i = sched.get_loops %t : !sched.loop
+  // expected-error@below {{split: loop 'i': block 'T' would run more often, not on more elements}}
+  %o, %n = sched.split %i by [-1, 2] tail "pad" : !sched.loop, !sched.loop
+  transform.yield
+}
+
+// -----
+
+// A loop that has been split is gone.
+func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 10 {
+    loop.block "D" [i = 10 at %i]
+        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  %i = sched.get_loops %d : !sched.loop
+  %d2 = sched.get_block %f "D"
+  %j = sched.get_loops %d2 : !sched.loop
+  %o, %n = sched.split %i by [2, 5] : !sched.loop, !sched.loop
+  // expected-error@below {{split: loop 'i': it has been consumed by 'split'}}
+  %p, %q = sched.split %j by [2, 5] : !sched.loop, !sched.loop
+  transform.yield
+}

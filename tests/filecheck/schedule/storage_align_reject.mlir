@@ -1,0 +1,102 @@
+// RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
+
+// The block writes a temporary.
+func.func @f(%A: memref<6x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<6x8xf32>
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "T" [m = 6 at %m, n = 8 at %n]
+          (%x = %A[m, n] : memref<6x8xf32>) -> (%T[m, n] : memref<6x8xf32>) origin "T"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "D" [m = 6 at %m, n = 8 at %n]
+          (%x = %T[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  // expected-error@below {{storage_align: buffer 'D': it is an argument, not a temporary}}
+  sched.storage_align %d dim 0 factor 32 offset 8
+  transform.yield
+}
+
+// -----
+
+// There is a dimension inside it, which grows.
+func.func @f(%A: memref<6x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<6x8xf32>
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "T" [m = 6 at %m, n = 8 at %n]
+          (%x = %A[m, n] : memref<6x8xf32>) -> (%T[m, n] : memref<6x8xf32>) origin "T"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "D" [m = 6 at %m, n = 8 at %n]
+          (%x = %T[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  // expected-error@below {{storage_align: buffer 'T': dimension 1 has no dimension inside it that could grow}}
+  sched.storage_align %t dim 1 factor 32 offset 8
+  transform.yield
+}
+
+// -----
+
+// A length gives that stride.
+func.func @f(%A: memref<2x3x4xf32>, %D: memref<2x3x4xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<2x3x4xf32>
+  loop.for "a" %a = 2 {
+    loop.for "b" %b = 3 {
+      loop.for "c" %c = 4 {
+        loop.block "T" [i = 2 at %a, j = 3 at %b, k = 4 at %c]
+            (%x = %A[i, j, k] : memref<2x3x4xf32>) -> (%T[i, j, k] : memref<2x3x4xf32>) origin "T"[i, j, k] {
+          %0 = arith.addf %x, %x : f32
+          loop.yield %0 : f32
+        }
+      }
+    }
+  }
+  loop.for "d" %d = 2 {
+    loop.for "e" %e = 3 {
+      loop.for "g" %g = 4 {
+        loop.block "D" [i = 2 at %d, j = 3 at %e, k = 4 at %g]
+            (%x = %T[i, j, k] : memref<2x3x4xf32>) -> (%D[i, j, k] : memref<2x3x4xf32>) origin "D"[i, j, k] {
+          %0 = arith.addf %x, %x : f32
+          loop.yield %0 : f32
+        }
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  // expected-error@below {{storage_align: buffer 'T': no length of dimension 1 gives that stride}}
+  sched.storage_align %t dim 0 factor 8 offset 3
+  transform.yield
+}

@@ -1,0 +1,49 @@
+// RUN: strata-opt %s -p 'apply-schedule{verify=true}' --split-input-file | filecheck %s
+
+// Columns are rotated by the row, in groups of four.
+// CHECK-LABEL: func.func @rotated(
+// CHECK-NEXT: [[T:%\S+]] = loop.alloc "T" : memref<6x8xf32>
+// CHECK-NEXT: loop.for "m" [[M:%\S+]] = 6 {
+// CHECK-NEXT:   loop.for "n" [[N:%\S+]] = 8 {
+// CHECK-NEXT:     loop.block "T" [m = 6 at [[M]], n = 8 at [[N]]]
+// CHECK-NEXT:         (%a = %A[m, n] : memref<6x8xf32>) -> ([[T]][m, (m + n) mod 4 + (n floordiv 4) * 4] : memref<6x8xf32>)
+// CHECK:            loop.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+// CHECK-NEXT: loop.for "m" [[M_1:%\S+]] = 6 {
+// CHECK-NEXT:   loop.for "n" [[N_1:%\S+]] = 8 {
+// CHECK-NEXT:     loop.block "D" [m = 6 at [[M_1]], n = 8 at [[N_1]]]
+// CHECK-NEXT:         (%t = [[T]][m, (m + n) mod 4 + (n floordiv 4) * 4] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>)
+// CHECK:            loop.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+func.func @rotated(%A: memref<6x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<6x8xf32>
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "T" [m = 6 at %m, n = 8 at %n]
+          (%x = %A[m, n] : memref<6x8xf32>) -> (%T[m, n] : memref<6x8xf32>) origin "T"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "D" [m = 6 at %m, n = 8 at %n]
+          (%x = %T[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  sched.swizzle %t width 4
+  transform.yield
+}

@@ -1,0 +1,94 @@
+// RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
+
+// The block writes a temporary.
+func.func @f(%A: memref<6x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<6x8xf32>
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "T" [m = 6 at %m, n = 8 at %n]
+          (%x = %A[m, n] : memref<6x8xf32>) -> (%T[m, n] : memref<6x8xf32>) origin "T"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "D" [m = 6 at %m, n = 8 at %n]
+          (%x = %T[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  // expected-error@below {{swizzle: buffer 'D': it is an argument, not a temporary}}
+  sched.swizzle %d width 4
+  transform.yield
+}
+
+// -----
+
+// The last dimension is a multiple of the width.
+func.func @f(%A: memref<6x10xf32>, %D: memref<6x10xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<6x10xf32>
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 10 {
+      loop.block "T" [m = 6 at %m, n = 10 at %n]
+          (%x = %A[m, n] : memref<6x10xf32>) -> (%T[m, n] : memref<6x10xf32>) origin "T"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 10 {
+      loop.block "D" [m = 6 at %m, n = 10 at %n]
+          (%x = %T[m, n] : memref<6x10xf32>) -> (%D[m, n] : memref<6x10xf32>) origin "D"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  // expected-error@below {{swizzle: buffer 'T': its last dimension is no multiple of the width 4}}
+  sched.swizzle %t width 4
+  transform.yield
+}
+
+// -----
+
+// There are two dimensions.
+func.func @f(%A: memref<8xf32>, %D: memref<8xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<8xf32>
+  loop.for "i" %i = 8 {
+    loop.block "T" [i = 8 at %i]
+        (%x = %A[i] : memref<8xf32>) -> (%T[i] : memref<8xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "j" %j = 8 {
+    loop.block "D" [i = 8 at %j]
+        (%x = %T[i] : memref<8xf32>) -> (%D[i] : memref<8xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  // expected-error@below {{swizzle: buffer 'T': its last dimension is no multiple of the width 4}}
+  sched.swizzle %t width 4
+  transform.yield
+}

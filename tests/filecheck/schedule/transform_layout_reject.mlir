@@ -1,0 +1,201 @@
+// RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
+
+// Two elements that live at the same time do not share a place.
+func.func @f(%A: memref<10xf32>, %S: memref<8xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<10xf32>
+  loop.for "h" %h = 10 {
+    loop.block "T" [i = 10 at %h]
+        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "i" %i = 8 {
+    loop.block "S" [i = 8 at %i]
+        (%x = %T[i] : memref<10xf32>, %y = %T[i + 1] : memref<10xf32>, %z = %T[i + 2] : memref<10xf32>) -> (%S[i] : memref<8xf32>) origin "S"[i] {
+      %0 = arith.mulf %x, %y : f32
+      %1 = arith.addf %0, %z : f32
+      loop.yield %1 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %h = sched.get_loops %t : !sched.loop
+  %s = sched.get_block %f "S"
+  %i = sched.get_loops %s : !sched.loop
+  %x = sched.merge %h, %i shift 2
+  // expected-error@below {{transform_layout: buffer 'T': T[2] writes T[2] to the place of T[0] before S[0] has used that}}
+  sched.transform_layout %t "T" by affine_map<(i) -> (i mod 2)>
+  transform.yield
+}
+
+// -----
+
+// The buffer is a temporary.
+func.func @f(%A: memref<6x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<6x8xf32>
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "T" [m = 6 at %m, n = 8 at %n]
+          (%x = %A[m, n] : memref<6x8xf32>) -> (%T[m, n] : memref<6x8xf32>) origin "T"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "D" [m = 6 at %m, n = 8 at %n]
+          (%x = %T[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  // expected-error@below {{transform_layout: buffer 'D': it is an argument, not a temporary}}
+  sched.transform_layout %d "D" by affine_map<(i, j) -> (j, i)>
+  transform.yield
+}
+
+// -----
+
+// There is such a buffer.
+func.func @f(%A: memref<6x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<6x8xf32>
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "T" [m = 6 at %m, n = 8 at %n]
+          (%x = %A[m, n] : memref<6x8xf32>) -> (%T[m, n] : memref<6x8xf32>) origin "T"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "D" [m = 6 at %m, n = 8 at %n]
+          (%x = %T[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  // expected-error@below {{transform_layout: buffer 'U': there is no such buffer}}
+  sched.transform_layout %d "U" by affine_map<(i, j) -> (j, i)>
+  transform.yield
+}
+
+// -----
+
+// The block touches it.
+func.func @f(%A: memref<10xf32>, %D: memref<10xf32>, %E: memref<10xf32>) attributes {outputs = 2 : i64} {
+  %T = loop.alloc "T" : memref<10xf32>
+  loop.for "h" %h = 10 {
+    loop.block "T" [i = 10 at %h]
+        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "i" %i = 10 {
+    loop.block "D" [i = 10 at %i]
+        (%x = %T[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "j" %j = 10 {
+    loop.block "E" [i = 10 at %j]
+        (%x = %A[i] : memref<10xf32>) -> (%E[i] : memref<10xf32>) origin "E"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %e = sched.get_block %f "E"
+  // expected-error@below {{transform_layout: buffer 'T': block 'E' does not touch it}}
+  sched.transform_layout %e "T" by affine_map<(i) -> (i + 1)>
+  transform.yield
+}
+
+// -----
+
+// The map has a dimension for each of the buffer's.
+func.func @f(%A: memref<6x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<6x8xf32>
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "T" [m = 6 at %m, n = 8 at %n]
+          (%x = %A[m, n] : memref<6x8xf32>) -> (%T[m, n] : memref<6x8xf32>) origin "T"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "D" [m = 6 at %m, n = 8 at %n]
+          (%x = %T[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  // expected-error@below {{transform_layout: buffer 'T': the layout is of 1 dimensions, the buffer has 2}}
+  sched.transform_layout %t "T" by affine_map<(i) -> (i)>
+  transform.yield
+}
+
+// -----
+
+// No place is negative.
+func.func @f(%A: memref<6x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<6x8xf32>
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "T" [m = 6 at %m, n = 8 at %n]
+          (%x = %A[m, n] : memref<6x8xf32>) -> (%T[m, n] : memref<6x8xf32>) origin "T"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "D" [m = 6 at %m, n = 8 at %n]
+          (%x = %T[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  // expected-error@below {{transform_layout: buffer 'T': the layout has negative places}}
+  sched.transform_layout %t "T" by affine_map<(i, j) -> (i - 1, j)>
+  transform.yield
+}

@@ -1,0 +1,302 @@
+"""Small te programs at random: a chain or small dag of computes over odd extents, for property tests."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from compiler import te
+
+P = te.placeholder
+LARGEST = 100
+"""How many elements a tensor has at most."""
+
+
+def program(rng: random.Random) -> te.Function:
+    """One to four computes, each of an earlier tensor, mostly the last; one or more of them are outputs."""
+    return _Maker(rng).function()
+
+
+def arrays_for(function: te.Function, seed: int) -> list[np.ndarray[Any, Any]]:
+    """Random inputs: floats between -1 and 1, small integers."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for tensor in function.inputs:
+        if tensor.dtype == "f32":
+            found.append(rng.uniform(-1, 1, tensor.shape).astype(np.float32))
+        else:
+            found.append(rng.integers(-3, 4, tensor.shape).astype(np.int32))
+    return found
+
+
+class _Maker:
+    """The tensors so far."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.dtype = rng.choice(("f32", "f32", "f32", "i32"))
+        self.inputs: list[te.Tensor] = []
+        self.made: list[te.Tensor] = []
+
+    def function(self) -> te.Function:
+        """The function of a few random computes."""
+        rng = self.rng
+        self.input(tuple(rng.choice((2, 3, 4, 5, 6, 7, 8, 9)) for _ in range(rng.choice((1, 2, 2, 2, 3)))))
+        for _ in range(rng.choice((1, 2, 2, 3, 3, 4))):
+            self.add(self.source())
+        others = [t for t in self.made[:-1] if rng.random() < 0.2]
+        return te.function("program", self.inputs, [*others, self.made[-1]])
+
+    def input(self, shape: tuple[int, ...], cut: bool = True) -> te.Tensor:
+        """A new input, cut down where it is too large."""
+        while cut and prod(shape) > LARGEST:
+            shape = tuple(max(2, n - 1) for n in shape)
+        tensor = P(shape, self.dtype, name=f"I{len(self.inputs)}")
+        self.inputs.append(tensor)
+        return tensor
+
+    def source(self) -> te.Tensor:
+        """A tensor to compute with: mostly the last one."""
+        if not self.made:
+            return self.inputs[0]
+        return self.made[-1] if self.rng.random() < 0.75 else self.rng.choice([*self.inputs, *self.made])
+
+    def like(self, x: te.Tensor) -> te.Tensor:
+        """A tensor of the same shape: an earlier one, which is then read twice, or a new input."""
+        known = [t for t in (*self.inputs, *self.made) if t.shape == x.shape and t is not x]
+        return self.rng.choice(known) if known and self.rng.random() < 0.8 else self.input(x.shape, cut=False)
+
+    def add(self, x: te.Tensor) -> None:
+        """A random compute of a tensor."""
+        for kind in self.rng.sample(KINDS, len(KINDS)):
+            result = kind(self, x)
+            if result is not None:
+                self.made += [result] if isinstance(result, te.Tensor) else result
+                return
+
+    def name(self) -> str:
+        """The name of the next tensor."""
+        return "ABCDEFGHJKLM"[len(self.made)]
+
+    def compute(self, shape: tuple[int, ...], fn: Callable[..., Any]) -> Any:
+        """A compute with axes i, j, k, l."""
+        return te.compute(shape, fn, self.name(), axes=tuple("ijkl"[: len(shape)]))
+
+    def scalar(self, value: Any) -> Any:
+        """Something elementwise of a value."""
+        forms: list[Callable[[Any], Any]] = [
+            lambda v: v * 2 + 1,
+            lambda v: te.maximum(v, 0),
+            lambda v: 3 - v,
+            te.abs,
+            lambda v: te.select(v > 0, v, v * 2),
+        ]
+        if self.dtype == "f32":
+            forms += [te.tanh, te.sigmoid]
+        return self.rng.choice(forms)(value)
+
+
+Kind = Callable[[_Maker, te.Tensor], Any]
+
+
+def elementwise(m: _Maker, x: te.Tensor) -> Any:
+    """f(x)"""
+    return m.compute(x.shape, lambda *i: m.scalar(x[i]))
+
+
+def joined(m: _Maker, x: te.Tensor) -> Any:
+    """f(x, y) of equal shapes"""
+    y = m.like(x)
+    return m.compute(x.shape, lambda *i: m.rng.choice((lambda a, b: a + b, lambda a, b: a * b, te.minimum))(x[i], y[i]))
+
+
+def broadcast(m: _Maker, x: te.Tensor) -> Any:
+    """x[i, j] + b[j]"""
+    if x.rank < 2:
+        return None
+    b = m.input(x.shape[-1:])
+    return m.compute(x.shape, lambda *i: x[i] + b[i[-1]])
+
+
+def outer(m: _Maker, x: te.Tensor) -> Any:
+    """x[i] * y[j]"""
+    if x.rank != 1:
+        return None
+    y = m.like(x) if m.rng.random() < 0.5 else m.input((m.rng.randint(2, 6),))
+    return m.compute((x.shape[0], y.shape[0]), lambda i, j: x[i] * y[j])
+
+
+def transpose(m: _Maker, x: te.Tensor) -> Any:
+    """x[j, i]"""
+    if x.rank < 2:
+        return None
+    order = m.rng.sample(range(x.rank), x.rank)
+    shape = tuple(x.shape[d] for d in order)
+    return m.compute(shape, lambda *i: x[tuple(i[order.index(d)] for d in range(x.rank))])
+
+
+def reduction(m: _Maker, x: te.Tensor) -> Any:
+    """A reduction over one or two dimensions"""
+    if x.rank == 0:
+        return None
+    dims = sorted(m.rng.sample(range(x.rank), min(x.rank, m.rng.choice((1, 1, 2)))))
+    size = prod(x.shape[d] for d in dims)
+    forms = [te.sum, te.sum, te.max, te.min] + ([te.prod] * 2 if size <= 9 else [])
+    combine = m.rng.choice(forms)
+    axes = {d: te.reduce_axis(x.shape[d], f"r{d}") for d in dims}
+    kept = [d for d in range(x.rank) if d not in dims]
+
+    def element(*i: Any) -> Any:
+        at = {**dict(zip(kept, i, strict=True)), **axes}
+        value = x[tuple(at[d] for d in range(x.rank))]
+        return combine(value * 2 if m.rng.random() < 0.3 else value, axis=list(axes.values()))
+
+    return m.compute(tuple(x.shape[d] for d in kept), element)
+
+
+def two_reductions(m: _Maker, x: te.Tensor) -> Any:
+    """The sum and the maximum of each row"""
+    if x.rank < 2:
+        return None
+    r = te.reduce_axis(x.shape[-1], "r")
+    first, second = m.compute(x.shape[:-1], lambda *i: (te.sum(x[(*i, r)], axis=r), te.max(x[(*i, r)] * 2, axis=r)))
+    return m.compute(x.shape[:-1], lambda *i: first[i] + second[i])
+
+
+def two_results(m: _Maker, x: te.Tensor) -> Any:
+    """Two tensors of one compute"""
+    return list(m.compute(x.shape, lambda *i: (x[i] + 1, x[i] * 2)))
+
+
+def product(m: _Maker, x: te.Tensor) -> Any:
+    """x times a matrix"""
+    if x.rank not in (1, 2):
+        return None
+    size = x.shape[-1]
+    known = [
+        t for t in (*m.inputs, *m.made) if t.rank == 2 and t.shape[0] == size and t.shape[1] * x.shape[0] <= LARGEST
+    ]
+    w = m.rng.choice(known) if known and m.rng.random() < 0.5 else m.input((size, m.rng.randint(2, 9)))
+    if w.shape[0] != size:
+        return None
+    r = te.reduce_axis(size, "r")
+    return m.compute((*x.shape[:-1], w.shape[1]), lambda *i: te.sum(x[(*i[:-1], r)] * w[r, i[-1]], axis=r))
+
+
+def padded(m: _Maker, x: te.Tensor) -> Any:
+    """x surrounded by a value"""
+    widths = [(m.rng.randint(0, 2), m.rng.randint(0, 2)) for _ in x.shape]
+    shape = [n + a + b for n, (a, b) in zip(x.shape, widths, strict=True)]
+    if not x.rank or prod(shape) > LARGEST:
+        return None
+    return te.nn.pad(x, widths, m.rng.choice((0, 1)), name=m.name())
+
+
+def halo(m: _Maker, x: te.Tensor) -> Any:
+    """x[i - 1] + x[i] + x[i + 1], zero outside"""
+    if not x.rank:
+        return None
+    d = m.rng.randrange(x.rank)
+    source = x.padded(0)
+    offsets = m.rng.choice(((-1, 0, 1), (-1, 1), (0, 2), (-2, 0)))
+
+    def element(*i: Any) -> Any:
+        parts = [source[(*i[:d], i[d] + o, *i[d + 1 :])] for o in offsets]
+        return sum(parts[1:], parts[0])
+
+    return m.compute(x.shape, element)
+
+
+def stencil(m: _Maker, x: te.Tensor) -> Any:
+    """x[i] + x[i + 1], where both are inside"""
+    if not x.rank or max(x.shape) < 4:
+        return None
+    d = m.rng.choice([d for d in range(x.rank) if x.shape[d] >= 4])
+    shape = tuple(n - 2 * (e == d) for e, n in enumerate(x.shape))
+
+    def at(i: Any, o: int) -> Any:
+        return x[(*i[:d], i[d] + o, *i[d + 1 :])]
+
+    return m.compute(shape, lambda *i: at(i, 0) * 2 + at(i, 1) + at(i, 2))
+
+
+def window(m: _Maker, x: te.Tensor) -> Any:
+    """A convolution or pooling along the last dimension, with stride, dilation and padding"""
+    if not x.rank:
+        return None
+    taps, stride, dilation, border = m.rng.randint(2, 3), m.rng.randint(1, 2), m.rng.randint(1, 2), m.rng.randint(0, 2)
+    size = (x.shape[-1] + 2 * border - dilation * (taps - 1) - 1) // stride + 1
+    if size < 1:
+        return None
+    w, r = m.input((taps,)), te.reduce_axis(taps, "r")
+    source = x.padded(0)
+    combine, weighted = m.rng.choice(((te.sum, True), (te.sum, True), (te.max, False)))
+
+    def element(*i: Any) -> Any:
+        value = source[(*i[:-1], i[-1] * stride + r * dilation - border)]
+        return combine(value * w[r] if weighted else value, axis=r)
+
+    result = m.compute((*x.shape[:-1], size), element)
+    if not weighted:
+        m.inputs.remove(w)
+    return result
+
+
+def selected(m: _Maker, x: te.Tensor) -> Any:
+    """A read under a condition: a shift, or a triangle"""
+    if not x.rank:
+        return None
+    if x.rank >= 2 and m.rng.random() < 0.5:
+        return m.compute(x.shape, lambda *i: te.select(i[0] >= i[1], x[i], 0))
+    by = m.rng.randint(1, 3)
+    return m.compute(x.shape, lambda *i: te.select(i[0] >= by, x[(i[0] - by, *i[1:])], 1))
+
+
+def reindexed(m: _Maker, x: te.Tensor) -> Any:
+    """A flattened, repeated, reversed or strided tensor"""
+    if not x.rank:
+        return None
+    n = x.shape[0]
+    ways: list[Callable[[], Any]] = [
+        lambda: m.compute((2 * n, *x.shape[1:]), lambda *i: x[(i[0] // 2, *i[1:])]),
+        lambda: m.compute((n + 2, *x.shape[1:]), lambda *i: x[(i[0] % n, *i[1:])]),
+        lambda: m.compute(x.shape, lambda *i: x[(n - 1 - i[0], *i[1:])]),
+        lambda: m.compute((-(-n // 2), *x.shape[1:]), lambda *i: x[(2 * i[0], *i[1:])]),
+    ]
+    if x.rank == 2:
+        ways.append(lambda: m.compute((prod(x.shape),), lambda i: x[i // x.shape[1], i % x.shape[1]]))
+    return m.rng.choice(ways)()
+
+
+def indexed(m: _Maker, x: te.Tensor) -> Any:
+    """x plus an axis value"""
+    return m.compute(x.shape, lambda *i: x[i] + te.cast(i[0] * 2 + 1, m.dtype)) if x.rank else None
+
+
+KINDS: tuple[Kind, ...] = (
+    elementwise,
+    elementwise,
+    joined,
+    joined,
+    broadcast,
+    outer,
+    transpose,
+    reduction,
+    reduction,
+    two_reductions,
+    two_results,
+    product,
+    product,
+    product,
+    padded,
+    halo,
+    stencil,
+    window,
+    selected,
+    reindexed,
+    indexed,
+)

@@ -1,0 +1,196 @@
+"""Random steps over all primitives, with arguments that are often, but not always, accepted."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from xdsl.ir import Operation
+
+from compiler.errors import ScheduleError
+from compiler.program.tree import Alloc, Loop, blocks_in
+from compiler.schedule import Handle, Schedule
+
+SCOPES = ("local", "shared", "global")
+THREADS = ("block_x", "block_y", "thread_x", "thread_y", "vthread")
+
+
+@dataclass
+class Walker:
+    """A random walk over the primitives of one schedule; counts what was accepted and what was refused."""
+
+    s: Schedule
+    rng: random.Random
+    accepted: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+
+    def step(self) -> None:
+        """Try one primitive. A refusal must change nothing: neither the module nor the script, byte for byte."""
+        name, make = self.rng.choice(STEPS)
+        handles = self._handles()
+        if handles is None:
+            return
+        program, script = self.s.program, self._script()
+        thorough = self.rng.random() < 0.1
+        module = str(self.s.module) if thorough else ""
+        try:
+            make(self, *handles)
+        except ScheduleError as error:
+            assert str(error)
+            self.refused[name] += 1
+            assert self.s.program is program, f"{name} was refused and changed the payload"
+            assert not thorough or str(self.s.module) == module
+            assert self._script() == script, f"{name} was refused and changed the script"
+        else:
+            self.accepted[name] += 1
+
+    def _script(self) -> list[Operation]:
+        """The ops of the script but those that only look for blocks and loops, or decide."""
+        ops = [op for op in self.s.script.walk() if op.name.startswith("sched.")]
+        return [op for op in ops if not op.name.startswith(("sched.get_", "sched.sample_"))]
+
+    def _handles(self) -> tuple[Handle, list[Handle]] | None:
+        block = self.s.get_block(self.rng.choice(list(self.s.program.blocks)))
+        loops = self.s.get_loops(block)
+        return (block, loops) if loops else None
+
+    def buffer(self, block: Handle) -> str:
+        """A buffer, mostly one of the block."""
+        node = self.s.program.blocks[self.s.label(block)]
+        own = [a.buffer for a in (*node.reads, *node.writes)]
+        return self.rng.choice(own if self.rng.random() < 0.8 else list(self.s.program.buffers))
+
+    def other(self) -> Handle:
+        """Any block."""
+        return self.s.get_block(self.rng.choice(list(self.s.program.blocks)))
+
+    def siblings(self) -> tuple[Handle, Handle] | None:
+        """Two loops, one behind the other."""
+        p = self.s.program
+        bodies = [p.body, *(loop.body for loop in p.loops.values())]
+        pairs = []
+        for nodes in bodies:
+            rest = [n for n in nodes if not isinstance(n, Alloc)]
+            pairs += [(a, b) for a, b in pairwise(rest) if isinstance(a, Loop) and isinstance(b, Loop)]
+        if not pairs:
+            return None
+        one, two = self.rng.choice(pairs)
+        return self.handle(one), self.handle(two)
+
+    def handle(self, loop: Loop) -> Handle:
+        """The handle of a loop."""
+        block = self.s.get_block(blocks_in(loop)[0].label)
+        return self.s.get_loops(block)[len(self.s.program.enclosing(loop.number))]
+
+
+Make = Callable[[Walker, Handle, list[Handle]], Any]
+
+
+def _split(w: Walker, block: Handle, loops: list[Handle]) -> None:
+    factors = w.rng.choice([[None, w.rng.randint(1, 4)], [w.rng.randint(1, 3), None], [None, 2, 2], [3, 3]])
+    w.s.split(w.rng.choice(loops), factors, w.rng.choice(["guard", "guard", "partition", "pad"]))
+
+
+def _fuse(w: Walker, block: Handle, loops: list[Handle]) -> None:
+    start = w.rng.randrange(len(loops))
+    w.s.fuse(*loops[start : start + w.rng.randint(2, 3)])
+
+
+def _reorder(w: Walker, block: Handle, loops: list[Handle]) -> None:
+    w.s.reorder(*w.rng.sample(loops, min(len(loops), w.rng.randint(2, 4))))
+
+
+def _merge(w: Walker, block: Handle, loops: list[Handle]) -> None:
+    pair = w.siblings()
+    if pair is not None:
+        w.s.merge(*pair, shift=w.rng.choice([0, 0, 0, 1, 2]))
+
+
+def _lift(w: Walker, block: Handle, loops: list[Handle]) -> None:
+    w.s.lift_alloc(w.buffer(block), w.rng.choice([None, w.rng.choice(loops)]))
+
+
+def _layout(w: Walker, block: Handle, loops: list[Handle]) -> None:
+    n = w.rng.randint(1, 4)
+    forms: list[Callable[..., Any]] = [
+        lambda *d: (d[-1] // n, *d[:-1], d[-1] % n),
+        lambda *d: tuple(reversed(d)),
+        lambda *d: (d[0] % n, *d[1:]),
+        lambda *d: (d[0] % n, *d[1:]),
+    ]
+    w.s.transform_layout(block, w.buffer(block), w.rng.choice(forms))
+
+
+def _pack(w: Walker, block: Handle, loops: list[Handle]) -> None:
+    name = w.buffer(block)
+    tiles = [w.rng.randint(1, 3) for _ in w.s.program.buffers[name].shape]
+    rank = len(tiles) + sum(t > 1 for t in tiles)
+    order = w.rng.sample(range(rank), rank) if w.rng.random() < 0.5 else []
+    w.s.pack(block, name, tiles, order)
+
+
+def _pipeline(w: Walker, block: Handle, loops: list[Handle]) -> None:
+    loop = w.rng.choice(loops)
+    node = next(n for n in w.s.program.loops.values() if n.label == w.s.label(loop) and n in _around(w, block))
+    parts = sum(not isinstance(n, Alloc) for n in node.body)
+    w.s.software_pipeline(loop, [w.rng.randint(0, 2) for _ in range(parts)])
+
+
+def _around(w: Walker, block: Handle) -> tuple[Loop, ...]:
+    return w.s.program.enclosing(w.s.label(block))
+
+
+def _located(w: Walker, block: Handle, loops: list[Handle]) -> None:
+    w.s.compute_at(block, w.s.sample_location(block))
+
+
+def _sampled_tile(w: Walker, block: Handle, loops: list[Handle]) -> None:
+    loop = w.rng.choice(loops)
+    w.s.split(loop, w.s.sample_perfect_tile(loop, w.rng.randint(2, 3), 8))
+
+
+def _sampled_factor(w: Walker, block: Handle, loops: list[Handle]) -> None:
+    w.s.split(w.rng.choice(loops), [w.s.sample_categorical([3, 5]), w.s.sample_categorical([2, 3], [0.25, 0.75])])
+
+
+_ONCE: dict[str, Make] = {
+    "partition": lambda w, b, ls: w.s.partition(w.rng.choice(ls), w.rng.randint(1, 4)),
+    "fuse": _fuse,
+    "distribute": lambda w, b, ls: w.s.distribute(w.rng.choice(ls), b),
+    "unroll": lambda w, b, ls: w.s.unroll(w.rng.choice(ls)),
+    "vectorize": lambda w, b, ls: w.s.vectorize(w.rng.choice(ls)),
+    "parallel": lambda w, b, ls: w.s.parallel(w.rng.choice(ls)),
+    "bind": lambda w, b, ls: w.s.bind(w.rng.choice(ls), w.rng.choice(THREADS)),
+    "annotate": lambda w, b, ls: w.s.annotate(w.rng.choice(ls), "hint", w.rng.randint(1, 9)),
+    "inline": lambda w, b, ls: w.s.inline(b),
+    "reverse_inline": lambda w, b, ls: w.s.reverse_inline(b),
+    "decompose_reduction": lambda w, b, ls: w.s.decompose_reduction(b, w.rng.choice(ls)),
+    "rfactor": lambda w, b, ls: w.s.rfactor(b, w.rng.choice(ls)),
+    "cache_read": lambda w, b, ls: w.s.cache_read(b, w.buffer(b), w.rng.choice(SCOPES)),
+    "cache_write": lambda w, b, ls: w.s.cache_write(b, w.rng.choice(SCOPES)),
+    "stage": lambda w, b, ls: w.s.stage(w.rng.choice(ls), w.buffer(b), w.rng.choice(SCOPES)),
+    "lift_alloc": _lift,
+    "set_scope": lambda w, b, ls: w.s.set_scope(b, w.rng.choice(SCOPES)),
+    "transform_layout": _layout,
+    "pack": _pack,
+    "storage_align": lambda w, b, ls: w.s.storage_align(b, w.rng.randint(0, 1), 4, w.rng.randint(0, 3)),
+    "swizzle": lambda w, b, ls: w.s.swizzle(b, w.rng.choice([1, 2, 4])),
+    "prefetch": lambda w, b, ls: w.s.prefetch(w.rng.choice(ls), w.buffer(b), 2),
+    "double_buffer": lambda w, b, ls: w.s.double_buffer(b),
+    "software_pipeline": _pipeline,
+    "sample_location": _located,
+    "sample_perfect_tile": _sampled_tile,
+    "sample_categorical": _sampled_factor,
+}
+_TWICE: dict[str, Make] = {
+    "split": _split,
+    "reorder": _reorder,
+    "merge": _merge,
+    "compute_at": lambda w, b, ls: w.s.compute_at(w.other(), w.rng.choice(ls)),
+    "reverse_compute_at": lambda w, b, ls: w.s.reverse_compute_at(w.other(), w.rng.choice(ls)),
+}
+STEPS: list[tuple[str, Make]] = [*_ONCE.items(), *_TWICE.items(), *_TWICE.items()]

@@ -1,0 +1,85 @@
+"""verify_schedule proves what primitives make, refutes planted faults, and never proves what is wrong."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from compiler.analysis.verify import verify_schedule
+from compiler.driver import parse
+from compiler.opt import main as strata_opt
+from compiler.program.read import read
+from compiler.schedule import Schedule
+from tests.faults import FAULTS
+from tests.schedules import SCHEDULES, agree, lowered, mm_exp_mm
+
+FUNCTION = mm_exp_mm()
+MODULE = lowered(FUNCTION)
+ORIGINAL = Schedule(MODULE).program
+
+# A fault that may leave the results as they are: a swap of independent parts, padding that nobody reads.
+MAY_BE_HARMLESS = {"swapped", "shrunk", "missing", "changed_body"}
+
+
+def scheduled(name: str) -> Schedule:
+    schedule = Schedule(MODULE)
+    SCHEDULES[name](schedule)
+    return schedule
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_proves(name: str) -> None:
+    schedule = scheduled(name)
+    assert str(schedule.verify()) == "proved"
+    assert agree(schedule.program, FUNCTION)
+    assert verify_schedule(read(schedule.function), ORIGINAL), "also as text"
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_refutes(name: str, fault: str) -> None:
+    program = scheduled(name).program
+    for seed in range(2):
+        wrong = FAULTS[fault](program, random.Random(seed))
+        if wrong is None:
+            continue
+        verdict = verify_schedule(wrong, ORIGINAL)
+        if fault in MAY_BE_HARMLESS and agree(wrong, FUNCTION):
+            assert verdict.answer in ("proved", "refuted", "undecided")
+        else:
+            assert verdict.answer == "refuted", f"{verdict}"
+            assert verdict.reason
+
+
+def test_every_fault_is_planted() -> None:
+    for fault in FAULTS.values():
+        assert any(fault(scheduled(name).program, random.Random(0)) is not None for name in SCHEDULES)
+
+
+def test_an_original_that_is_not_functional_is_undecided() -> None:
+    program = scheduled("decompose").program
+    verdict = verify_schedule(program, program)
+    assert verdict.answer == "undecided"
+    assert "accumulates" in verdict.reason or "several blocks" in verdict.reason
+
+
+def test_a_wrong_origin_is_refuted() -> None:
+    text = str(scheduled("fuse").module).replace('origin "C"[m, l, k]', 'origin "C"[m, l, 9 - k]'.replace("9 - k", "0"))
+    verdict = verify_schedule(read(next(iter(parse(text).ops))), ORIGINAL)  # type: ignore[arg-type]
+    assert verdict.answer == "refuted"
+
+
+def test_the_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    original, good, bad = tmp_path / "original.mlir", tmp_path / "good.mlir", tmp_path / "bad.mlir"
+    original.write_text(str(MODULE))
+    text = str(scheduled("compute_at").module)
+    good.write_text(text)
+    bad.write_text(text.replace("combine [add]", "combine [add] accumulate", 1))
+    passes = ["-p", f'verify-schedule{{original="{original}"}}']
+    assert strata_opt([str(good), *passes]) == 0
+    capsys.readouterr()
+    assert strata_opt([str(bad), *passes]) == 1
+    assert "verify-schedule: @mm_exp_mm: refuted" in capsys.readouterr().err
+    assert strata_opt([str(good), "-p", 'verify-schedule{original="none.mlir"}']) == 1
