@@ -43,7 +43,7 @@ def batched(batch: int, m: int, k: int, n: int) -> Workload:
     )
 
 
-def mm_exp_mm(m: int, k: int, l: int, n: int) -> Workload:  # noqa: E741
+def mm_exp_mm(m: int, k: int, l: int, n: int) -> Workload:
     """exp(A[m, k] @ B[k, l]) @ E[l, n]; B is small enough that exp sees numbers around 1."""
 
     def numpy(inputs: Sequence[Array], out: Array) -> Step:

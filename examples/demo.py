@@ -1,4 +1,5 @@
-"""matmul -> exp -> matmul, from the expression through every level to machine code; then measured beside numpy.
+"""matmul -> exp -> matmul, from the expression through every level to machine code; a schedule step by step; then
+measured beside numpy.
 
 Run by `make demo`; well under a minute.
 """
@@ -27,6 +28,7 @@ from benchmarks.workload import Workload
 from compiler import build
 from compiler.targets.cpu import Kernel
 from compiler.te import Function
+from examples import walk
 
 SCALE = Fraction(1, 4)
 PLAN = Plan(rounds=150, seconds=30.0)
@@ -44,7 +46,7 @@ def main() -> int:
     kernel = _compile(console, function)
     _show_levels(console, kernel)
     wrong = _check(console, workload, kernel)
-    if wrong is not None:
+    if wrong is not None or not _walk(console):
         return 1
     measurement = _measure(console, workload)
     return 130 if measurement.interrupted else int(any(run.wrong for run in measurement.runs))
@@ -119,6 +121,14 @@ def _check(console: Console, workload: Workload, kernel: Kernel) -> str | None:
     console.print(f"largest error {error.max():.2e}, elements up to {np.abs(expected.value).max():.0f};", end=" ")
     console.print(f"{used:.1%} of what float32 may err by: right")
     return None
+
+
+def _walk(console: Console) -> bool:
+    """A schedule, one row a step; whether all of it is right."""
+    console.rule("scheduled", align="left")
+    shown, right = walk.table()
+    console.print(shown)
+    return right
 
 
 def _measure(console: Console, workload: Workload) -> Measurement:

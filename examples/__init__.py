@@ -1,0 +1,1 @@
+"""Examples: the demo, the walk through a schedule, and one example of each primitive."""

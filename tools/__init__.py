@@ -1,0 +1,1 @@
+"""Command lines: strata-opt, and what writes and executes the documents."""

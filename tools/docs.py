@@ -1,0 +1,275 @@
+"""Writes docs/primitives/, a page a primitive, from its docstring and its executed example in examples/primitives.py;
+and the outputs in docs/walk.md.
+
+python tools/docs.py          # write the pages
+python tools/docs.py --check  # say which pages are out of date; 1 where some are
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import compiler
+from compiler import universe
+from compiler.dialects.sched.base import SchedOp
+from compiler.errors import ScheduleError
+from compiler.schedule import Schedule, sample
+from examples import primitives as examples
+from tools import document
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = DOCS / "primitives"
+FILES = ("split", "nest", "merge", "kind", "place", "inline", "reduce", "cache", "memory", "pipeline")
+PASSES = {"fuse": "fuse-loops", "parallel": "parallelize", "bind": "bind-threads"}
+"""The passes that are not called as their primitive is."""
+SECTIONS = re.compile(r"\b(Requires|Refused where|Elsewhere:)(?= )")
+
+
+@dataclass(frozen=True)
+class Primitive:
+    """A primitive by its name in scripts, the function that plans it, and the file that holds it."""
+
+    name: str
+    plan: Callable[..., object]
+    file: str
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a docstring says."""
+
+    sentence: str
+    schematic: str
+    notes: str
+    requires: str
+    refused: str
+    elsewhere: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """An executed example: the program before the primitive and after all of its calls, and the script's ops of it."""
+
+    before: str
+    after: str
+    ops: str
+
+
+def found() -> list[Primitive]:
+    """Every primitive and every choice, in the order of the files."""
+    planned = [
+        Primitive(name, plan, f"compiler/schedule/primitives/{file}.py")
+        for file in FILES
+        for name, plan in _plans(import_module(f"compiler.schedule.primitives.{file}"))
+    ]
+    choices = [Primitive(f"sample_{name}", plan, "compiler/schedule/sample.py") for name, plan in _plans(sample)]
+    return planned + choices
+
+
+def _plans(module: object) -> Iterator[tuple[str, Callable[..., object]]]:
+    """The public functions of a module that plan a primitive."""
+    for name, value in vars(module).items():
+        if not inspect.isfunction(value) or name.startswith("_") or value.__module__ != getattr(module, "__name__", ""):
+            continue
+        if value.__annotations__.get("return") == "Plan":
+            yield name, value
+
+
+def described(plan: Callable[..., object]) -> Description:
+    """A docstring taken apart. Raises ValueError for one without a sentence or without 'Elsewhere:'."""
+    text = inspect.getdoc(plan) or ""
+    sentence, _, rest = text.partition("\n\n")
+    parts = rest.split("\n\n")
+    schematic = [part for part in parts if part.startswith(("    ", "  ->"))]
+    prose = " ".join(_joined(part) for part in parts if part not in schematic)
+    first, *sections = SECTIONS.split(prose)
+    by_name: dict[str, str] = {}
+    for name, said in zip(sections[::2], sections[1::2], strict=True):
+        by_name[name] = f"{by_name[name]} {name}{said}" if name in by_name else said.strip()
+    if not sentence or "Elsewhere:" not in by_name:
+        raise ValueError(f"the docstring of '{plan.__name__}' says no sentence, or not where else it is known")
+    return Description(
+        _joined(sentence),
+        textwrap.dedent("\n\n".join(schematic)),
+        first.strip(),
+        by_name.get("Requires", "nothing."),
+        by_name.get("Refused where", ""),
+        by_name["Elsewhere:"],
+    )
+
+
+def _joined(text: str) -> str:
+    return " ".join(text.split())
+
+
+def executed(name: str) -> Run:
+    """Run the example of a primitive."""
+    original = compiler.lower(examples.PROGRAMS[name]())
+    schedule = Schedule(original)
+    getattr(examples, name)(schedule)
+    return Run(str(_before(original, schedule, name).function), str(schedule.function), _ops(schedule, name))
+
+
+def _before(original: object, schedule: Schedule, name: str) -> Schedule:
+    """The program as the example's calls before the primitive leave it."""
+    script = schedule.script.clone()
+    ops = [op for op in script.walk() if isinstance(op, SchedOp)]
+    first = next(i for i, op in enumerate(ops) if op.name == f"sched.{name}")
+    for op in reversed(ops[first:]):
+        op.detach()
+        op.erase()
+    return Schedule(original).apply(script)
+
+
+def _ops(schedule: Schedule, name: str) -> str:
+    """The script from the primitive's first op on."""
+    lines = [line.strip() for line in str(schedule).splitlines() if "sched." in line]
+    first = next(i for i, line in enumerate(lines) if re.search(rf"sched\.{name}\b", line))
+    return "\n".join(line for line in lines[first:] if "sched.get_" not in line)
+
+
+def refused(name: str) -> str:
+    """The sentence of the refused example. Raises AssertionError where it is not refused."""
+    schedule = Schedule(compiler.lower(examples.PROGRAMS[f"{name}_refused"]()))
+    try:
+        getattr(examples, f"{name}_refused")(schedule)
+    except ScheduleError as error:
+        return str(error)
+    raise AssertionError(f"the example '{name}_refused' is not refused")
+
+
+def body(function: Callable[..., object]) -> str:
+    """The source of a function's body."""
+    lines = inspect.getsource(function).splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("def "))
+    text = textwrap.dedent("\n".join(lines[start + 1 :]))
+    return re.sub(r'\A""".*?"""\n', "", text)
+
+
+def page(primitive: Primitive) -> str:
+    """The page of a primitive."""
+    name, said = primitive.name, described(primitive.plan)
+    run = executed(name)
+    parts = [
+        f"# {name}",
+        said.sentence,
+        _code("", said.schematic) if said.schematic else "",
+        said.notes,
+        f"**Python** `{_method(name)}`, planned in `{primitive.file}`",
+        _shell(name),
+        f"**Requires** {said.requires}",
+        f"**Refused where** {said.refused}" if said.refused else "",
+        f"**Elsewhere** {said.elsewhere}",
+        "## Example",
+        _code("python", _program(name)),
+        _code("python", body(getattr(examples, name))),
+        f"Before `{name}`:",
+        _code("mlir", run.before),
+        "After:",
+        _code("mlir", run.after) if run.before != run.after else "The same: only the script has changed.",
+        "In the script:",
+        _code("mlir", run.ops),
+        "## Refused",
+        _other_program(name),
+        _code("python", body(getattr(examples, f"{name}_refused"))),
+        _code("", refused(name)),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _method(name: str) -> str:
+    """The Python method's signature, its types unquoted."""
+    parameters = list(inspect.signature(getattr(Schedule, name)).parameters.values())[1:]
+    return re.sub(r": '([^']*)'", r": \1", f"schedule.{name}({', '.join(map(str, parameters))})")
+
+
+def _shell(name: str) -> str:
+    """The pass that applies the primitive, as its docstring shows it."""
+    kind = universe.find_pass(PASSES.get(name, name.replace("_", "-")))
+    shown = re.search(r"`([\w-]+\{.*?\})`", inspect.getdoc(kind) or "") if kind is not None else None
+    return f"**Shell** `strata-opt -p '{shown[1]}'`" if shown else ""
+
+
+def _program(example: str) -> str:
+    """The program of an example, up to its schedule."""
+    text = body(examples.PROGRAMS[example]).replace("return te.function", "f = te.function")
+    return f"{text}\ns = Schedule(compiler.lower(f))"
+
+
+def _other_program(name: str) -> str:
+    refusal = f"{name}_refused"
+    return "" if examples.PROGRAMS[refusal] is examples.PROGRAMS[name] else _code("python", _program(refusal))
+
+
+def _code(language: str, text: str) -> str:
+    return f"```{language}\n{text.strip(chr(10))}\n```"
+
+
+def index() -> str:
+    """The list of all pages."""
+    rows = [(p.name, described(p.plan)) for p in found()]
+    lines = [f"| [{name}]({name}.md) | {_cell(said.sentence)} | {_cell(said.elsewhere)} |" for name, said in rows]
+    return "\n".join([INDEX_HEAD, *lines, INDEX_END])
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+INDEX_HEAD = """# The schedule primitives
+
+A primitive is a rewrite of one loop nest with a checked precondition: it is planned, judged exactly (through isl) for
+every dependence that it would reverse, and only then applied. A refusal is a `ScheduleError` with one sentence, and
+leaves the program as it was. Each is a method of `Schedule`, an op of the `sched` dialect, and a function in
+`compiler/schedule/primitives/`.
+
+These pages are written by `python tools/docs.py` from the docstrings and from the examples in `examples/primitives.py`,
+which are executed.
+
+| primitive | what it does | elsewhere |
+|---|---|---|"""
+
+INDEX_END = """
+Handles come from `get_block`, `get_loops`, `get_producers` and `get_consumers`. The ops `tensorize` (no intrinsic is
+declared yet) and `auto` (there are no rules yet) are always refused. Composites of primitives, such as a packed
+matmul, are in `compiler/schedule/library.py`.
+"""
+
+
+def texts() -> dict[Path, str]:
+    """The text of every file that is written here."""
+    found_pages = {PAGES / f"{p.name}.md": page(p) for p in found()}
+    walk = document.refreshed(document.WALK.read_text())
+    return found_pages | {PAGES / "README.md": index(), document.WALK: walk}
+
+
+def main() -> int:
+    """Write the files, or with --check compare them; 0, or 1 where one is out of date."""
+    wanted = texts()
+    stale = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
+    gone = [path for path in PAGES.glob("*.md") if path not in wanted]
+    check = "--check" in sys.argv[1:]
+    for path in [*stale, *gone]:
+        print(f"{path.relative_to(ROOT)}{' is out of date; run python tools/docs.py' * check}")
+    if check:
+        return int(bool(stale or gone))
+    PAGES.mkdir(parents=True, exist_ok=True)
+    for path in stale:
+        path.write_text(wanted[path])
+    for path in gone:
+        path.unlink()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+"""Executed documents: Markdown whose code blocks are run in order, each output written behind its block.
+
+    ```python            run in the document's namespace; what it prints is in the ```text block behind it
+    ```python refused    must raise ScheduleError, whose sentence is in the ```text block behind it
+    ```sh                lines `python tools/opt.py ... [| grep TEXT]`, run from the root of the repository
+    ```sh refused        lines that must end with an error
+
+A block that prints nothing has no block behind it. `run` gives the text as it should be.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import shlex
+import time
+from collections.abc import Callable, Iterator
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from compiler.errors import ScheduleError
+from compiler.opt import main as strata_opt
+
+ROOT = Path(__file__).resolve().parent.parent
+WALK = ROOT / "docs" / "walk.md"
+BLOCK = re.compile(r"^```(python|sh)( refused)?\n(.*?)^```\n(?:\n```text\n.*?^```\n)?", re.DOTALL | re.MULTILINE)
+
+
+@dataclass
+class Step:
+    """An executed section: its title, its text as it should be, the seconds of its Python, and its refusals."""
+
+    title: str
+    text: str = ""
+    seconds: float = 0.0
+    refusals: list[str] = field(default_factory=list)
+
+
+def run(text: str, names: dict[str, Any]) -> Iterator[Step]:
+    """Execute a document section by section, in the namespace `names`."""
+    for part in re.split(r"^(?=## )", text, flags=re.MULTILINE):
+        step = Step(part.partition("\n")[0].lstrip("# "))
+
+        def executed(block: re.Match[str], step: Step = step) -> str:
+            language, refused, code = block.groups()
+            printed = _shell(code, bool(refused)) if language == "sh" else _python(code, bool(refused), names, step)
+            behind = f"\n```text\n{printed.rstrip()}\n```\n" if printed.strip() else ""
+            return f"```{language}{refused or ''}\n{code}```\n{behind}"
+
+        step.text = BLOCK.sub(executed, part)
+        yield step
+
+
+def _python(code: str, refused: bool, names: dict[str, Any], step: Step) -> str:
+    printed = io.StringIO()
+    start = time.perf_counter()
+    try:
+        with redirect_stdout(printed):
+            exec(compile(code, step.title, "exec"), names)
+    except ScheduleError as error:
+        if not refused:
+            raise
+        step.refusals.append(str(error))
+        return str(error)
+    finally:
+        step.seconds += time.perf_counter() - start
+    if refused:
+        raise AssertionError(f"not refused: {code}")
+    return printed.getvalue()
+
+
+def _shell(code: str, refused: bool) -> str:
+    """The output of strata-opt's command lines, or what they say on stderr; a backslash continues a line."""
+    shown = []
+    for line in code.replace("\\\n", " ").splitlines():
+        command, _, wanted = line.removeprefix("python tools/opt.py ").partition(" | grep ")
+        printed, said = io.StringIO(), io.StringIO()
+        with chdir(ROOT), redirect_stdout(printed), redirect_stderr(said):
+            status = strata_opt(shlex.split(command))
+        if bool(status) != refused:
+            raise AssertionError(f"'{line}' ended with {status}: {said.getvalue()}")
+        lines = (said if refused else printed).getvalue().splitlines()
+        shown += [one for one in lines if wanted.strip("'") in one]
+    return "\n".join(shown)
+
+
+def refreshed(text: str, after: Callable[[Step, dict[str, Any]], None] | None = None) -> str:
+    """A document with the outputs that its blocks give."""
+    names: dict[str, Any] = {}
+    parts = []
+    for step in run(text, names):
+        parts.append(step.text)
+        if after is not None:
+            after(step, names)
+    return "".join(parts)
