@@ -252,7 +252,7 @@ class _Pair:
         first = _former(space.left, self.old[0], s, self.step, self.before, "a")
         second = _former(space.right, self.old[1], t, self.step, self.before, "b")
         shared = self.old[0].common(self.old[1])
-        earlier = list(_earlier(space, first, second, self.old[0], self.old[1], shared))
+        earlier = list(_earlier(first, second, self.old[0], self.old[1], shared))
         depth = t.common(s)
         here = {n: space.left[n] for n in s.loops}, {n: space.right[n] for n in t.loops}
         later = list(
@@ -308,9 +308,7 @@ def _former(
     return _Former(values, tuple(variables), tuple(constraints))
 
 
-def _earlier(
-    space: _Space, first: _Former, second: _Former, s: Statement, t: Statement, depth: int
-) -> Iterator[list[str]]:
+def _earlier(first: _Former, second: _Former, s: Statement, t: Statement, depth: int) -> Iterator[list[str]]:
     pairs = [(first.values[n], second.values[n]) for n in s.loops[:depth]]
     return _before(pairs, s is not t and s.positions[depth] < t.positions[depth])
 

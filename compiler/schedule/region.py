@@ -87,7 +87,7 @@ def _hull(a: Span, b: Span, size: int) -> Span:
     return Span(a.low + lin.constant(start), end - start)
 
 
-def inside(spans: Sequence[Span], forms: Sequence[Linear], shape: Sequence[int], ranges: lin.Ranges) -> list[Condition]:
+def inside(forms: Sequence[Linear], shape: Sequence[int], ranges: lin.Ranges) -> list[Condition]:
     """The conditions, beyond what the ranges prove, that an element of a box lies in the buffer."""
     found = []
     for form, size in zip(forms, shape, strict=True):
@@ -95,11 +95,11 @@ def inside(spans: Sequence[Span], forms: Sequence[Linear], shape: Sequence[int],
     return [c for c in found if not c.always(ranges)]
 
 
-def folded(program: Program, buffer: str, spans: Sequence[Span], within: set[int]) -> Program:
+def folded(program: Program, buffer: str, spans: Sequence[Span]) -> Program:
     """The program with a temporary made as small as its window: each index less the window's low end.
 
     Where the low end is a multiple of the extent, the index is taken modulo the extent; else every block that
-    accesses the buffer gains an axis bound to the low end. `within` are the loops that the window is fixed for.
+    accesses the buffer gains an axis bound to the low end.
     """
     old = program.buffers[buffer]
     kept: dict[int, Span] = {}

@@ -118,8 +118,8 @@ class Schedule:
         value = self._state.values.get(handle) if isinstance(handle, SSAValue) else None
         if value is None or not isinstance(handle.type, BlockType | LoopType):
             raise ScheduleError("it is not the handle of a block or loop of this schedule")
-        if value not in (self.program.loops if isinstance(value, int) else self.program.blocks):
-            by = self._state.gone.get(value)
+        by = self._state.consumed.get(handle)
+        if by or value not in (self.program.loops if isinstance(value, int) else self.program.blocks):
             raise ScheduleError(f"it has been consumed by '{by}'" if by else "it is no loop, but a location")
         return value
 
@@ -187,7 +187,7 @@ class Schedule:
         value = self._state.values.get(block) if isinstance(block, SSAValue) else None
         if not isinstance(value, str):
             raise ScheduleError("it takes the handle of a block of this schedule", primitive)
-        by = self._state.gone.get(value)
+        by = self._state.consumed.get(block)
         if by is not None:
             raise ScheduleError(f"it has been consumed by '{by}'", primitive, f"block '{value}'")
         return value

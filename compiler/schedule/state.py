@@ -34,7 +34,6 @@ class State:
     values: dict[SSAValue, int | str | None] = field(default_factory=dict)
     names: dict[SSAValue, str] = field(default_factory=dict)
     consumed: dict[SSAValue, str] = field(default_factory=dict)
-    gone: dict[int | str, str] = field(default_factory=dict)
 
     @property
     def function(self) -> SSAValue:
@@ -63,10 +62,10 @@ class State:
         before, after = self.program, plan.step.program
         self.program = after
         if after is not before:
-            for number in before.loops.keys() - after.loops.keys():
-                self.gone[number] = primitive
-            for label in before.blocks.keys() - after.blocks.keys():
-                self.gone[label] = primitive
+            gone = (before.loops.keys() - after.loops.keys()) | (before.blocks.keys() - after.blocks.keys())
+            for handle, known in self.values.items():
+                if known in gone and not isinstance(handle.type, ParamType):
+                    self.consumed.setdefault(handle, primitive)  # by handle: numbers and labels may come back
         for handle in op.consumed():
             self.consumed[handle] = primitive
         last = self.script.last_op
@@ -110,7 +109,7 @@ class State:
         place = f"{what} '{self.names.get(value, '?')}'"
         if found is None or found == "":
             raise ScheduleError(f"there is no such {what}: nothing had to be copied", primitive)
-        by = self.consumed.get(value) or self.gone.get(found)
+        by = self.consumed.get(value)
         if by is not None:
             raise ScheduleError(f"it has been consumed by '{by}'", primitive, place)
         return found

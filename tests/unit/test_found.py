@@ -9,7 +9,7 @@ import pytest
 from compiler import te
 from compiler.errors import ScheduleError
 from compiler.schedule import Handle, Schedule
-from tests.schedules import agree, lowered
+from tests.schedules import agree, lowered, mm_exp_mm
 
 
 def loop(s: Schedule, block: str, label: str) -> Handle:
@@ -113,3 +113,14 @@ def test_refused_or_right(function: te.Function, script: Callable[[Schedule], No
         assert len(str(error)) > 20
     assert agree(s.program, function)
     assert s.verify().answer == "proved"
+
+
+def test_a_number_that_comes_back_is_a_new_loop() -> None:
+    s = Schedule(lowered(mm_exp_mm()))
+    copy = s.cache_write(s.get_block("C"))
+    old = s.get_loops(copy)[-1]
+    s.inline(copy)
+    _, inner = s.split(s.get_loops(s.get_block("F"))[0], [None, 4])
+    s.unroll(inner)
+    with pytest.raises(ScheduleError, match="consumed by 'inline'"):
+        s.unroll(old)

@@ -69,8 +69,6 @@ class Flow:
 
     def space(self, key: Key) -> str:
         """The tuple of a statement's instances."""
-        if key == END:
-            return "E"
         return f"S{self.numbers[key]}[{', '.join(f'l{n}' for n in self.statements[key].loops)}]"
 
     def domain_text(self, key: Key, use: Use | None = None) -> str:
@@ -125,9 +123,14 @@ class Flow:
                 if d < depth:
                     dims.append(f"l{s.loops[d]}" if d < len(s.loops) else "0")
             found[key] = isl.UnionMap(f"{{ {self.space(key)} -> [{', '.join(dims)}] }}", context())
-        last = ["1000000000", *["0"] * (2 * depth)]
-        found[END] = isl.UnionMap(f"{{ E[] -> [{', '.join(last)}] }}", context())
         return found
+
+    @property
+    def end(self) -> str:
+        """A time after all others."""
+        return ", ".join(
+            ["1000000000", *["0"] * (2 * max((len(s.loops) for s in self.statements.values()), default=0))]
+        )
 
     def sample(self, found: Any, key: Key) -> str:
         """An instance of a statement out of a set, in words."""
@@ -432,10 +435,9 @@ class Flow:
         elements = points.apply_range(self.to_values(name))
         wanted = elements.apply_range(self.to_values(name).reverse())
         missing = wanted.subtract(points)
-        several = isl.UnionSet("{ }", context())
         if not elements.is_single_valued():
             raise Refuted(f"contributions to different elements of '{name}' are combined")
-        open_instances = missing.domain().union(several)
+        open_instances = missing.domain()
         done = elements.subtract_domain(open_instances)
         if not done.is_empty():
             content.add("final", name, done)

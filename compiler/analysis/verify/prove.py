@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import islpy as isl
 
 from compiler.affine import linear as lin
 from compiler.analysis.legal import legal
 from compiler.analysis.sets import Undecided, context, limited
-from compiler.analysis.statements import Key, Statement
+from compiler.analysis.statements import Statement
 from compiler.analysis.verify.equations import NotFunctional, equations
 from compiler.analysis.verify.flow import END, Flow, Refuted, Unknown
 from compiler.analysis.verify.values import Comparison, Wanted
@@ -73,7 +72,7 @@ def _verify(scheduled: Program, original: Program) -> Verdict:
         domain = isl.UnionSet(f"{{ {flow.space(key)} : {text} }}", context())
         for wanted, actual in zip(source.body, block.body, strict=True):
             comparison.check(Wanted(source, wanted, origin[1]), actual, domain)
-    _check_results(flow, scheduled, original)
+    _check_results(flow, original)
     return Verdict("proved")
 
 
@@ -118,22 +117,19 @@ def _lives(program: Program, buffer: str, statement: Statement) -> bool:
     )
 
 
-def _check_results(flow: Flow, scheduled: Program, original: Program) -> None:
+def _check_results(flow: Flow, original: Program) -> None:
     for buffer in original.arguments[len(original.arguments) - original.outputs :]:
         names = [f"e{d}" for d in range(len(buffer.shape))]
         inside = " and ".join(f"0 <= {n} < {size}" for n, size in zip(names, buffer.shape, strict=True)) or "true"
-        cell = f"M{flow.cells[buffer.name]}[{', '.join(names)}]"
-        sink = isl.UnionMap(f"{{ E[] -> {cell} : {inside} }}", context())
-        _check_result(flow, buffer.name, sink, names, inside)
+        _check_result(flow, buffer.name, names, inside)
 
 
-def _check_result(flow: Flow, name: str, sink: Any, names: list[str], inside: str) -> None:
-    """The sink is asked element by element, as instances of their own."""
+def _check_result(flow: Flow, name: str, names: list[str], inside: str) -> None:
+    """Every element of a result, an instance of its own after the program, finds its value."""
     element = f"R[{', '.join(names)}]"
     asked = isl.UnionMap(f"{{ {element} -> M{flow.cells[name]}[{', '.join(names)}] : {inside} }}", context())
-    last = str(flow.times[END]).split("->")[1].split("}")[0]
-    flow.times[("\0end", False)] = isl.UnionMap(f"{{ {element} -> {last} }}", context())
-    content = flow.of_cells(("\0end", False), name, asked, None)
+    flow.times[END] = isl.UnionMap(f"{{ {element} -> [{flow.end}] }}", context())
+    content = flow.of_cells(END, name, asked, None)
     text = f"{{ {element} -> {flow.value_space(name)}[{', '.join(names)}] : {inside} }}"
     wrong = isl.UnionMap(text, context())
     if name in content.final:
@@ -148,4 +144,4 @@ def _check_result(flow: Flow, name: str, sink: Any, names: list[str], inside: st
         raise Refuted(f"{where} does not have its value at the end")
 
 
-__all__ = ["Key", "Verdict", "verify_schedule"]
+__all__ = ["Verdict", "verify_schedule"]

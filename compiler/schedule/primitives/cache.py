@@ -258,7 +258,7 @@ class _Window:
                 ranges[loop.number] = (0, span.extent - 1)
                 form = form + lin.variable(loop.number)
             forms.append(form)
-            guard += inside([span], [form], [self.source.shape[d]], ranges)
+            guard += inside([form], [self.source.shape[d]], ranges)
         axes = tuple(AxisAttr(f"ax{d}", n) for d, n in enumerate(self.source.shape))
         identity = tuple(lin.variable(d) for d in range(len(axes)))
         element = self.source.element

@@ -62,7 +62,7 @@ def compute_at(program: Program, block: str, loop: int) -> Plan:
     if not runs_for_all(after, program, block):
         reason = f"{loop_place(program, loop)} needs elements that are computed in other iterations of the loops around"
         refuse("compute_at", block_place(block), reason)
-    after = folded(moved_alloc(after, buffer, loop), buffer, spans, outer)
+    after = folded(moved_alloc(after, buffer, loop), buffer, spans)
     return Plan(Step(after, moved=frozenset((block,))))
 
 
@@ -114,7 +114,7 @@ def _nest(program: Program, block: Block, spans: dict[int, Span], node: Loop) ->
             form = form + lin.variable(number)
             number += 1
         bindings.append(form)
-        guard += inside([span], [form], [axis.size], ranges)
+        guard += inside([form], [axis.size], ranges)
     nest: Node = replace(block, bindings=tuple(bindings), guard=tuple(dict.fromkeys(guard)))
     for loop in reversed(loops):
         nest = replace(loop, body=(nest,))
@@ -242,4 +242,4 @@ def _shrunk(after: Program, buffer: str, spans: Sequence[Span], outer: set[int],
     private = moved_alloc(after, buffer, loop)
     if not covered(private, buffer, outer):
         return after
-    return folded(private, buffer, spans, outer)
+    return folded(private, buffer, spans)

@@ -23,7 +23,6 @@ from compiler.program.tree import (
     fresh,
     map_blocks,
     rebound,
-    walk,
 )
 from compiler.schedule.plan import Plan, labels_around, loop_place, new_label, refuse, require_serial
 
@@ -116,12 +115,12 @@ def _split_partitioned(program: Program, node: Loop, sizes: Sequence[int]) -> Pl
     assert head is not None
     inner = split(parted.step.program, head, [whole, *sizes[1:]])
     tree = inner.step.program
-    step = replace(parted.step, program=tree, shifts=_composed(parted, inner.step, program, tree, head))
+    step = replace(parted.step, program=tree, shifts=_composed(parted, inner.step))
     return Plan(step, inner.loops)
 
 
-def _composed(parted: Plan, inner: Step, program: Program, tree: Program, head: int) -> dict[str, dict[int, Linear]]:
-    ranges = {**parted.step.program.ranges, **tree.ranges}
+def _composed(parted: Plan, inner: Step) -> dict[str, dict[int, Linear]]:
+    ranges = {**parted.step.program.ranges, **inner.program.ranges}
     return {
         label: {n: lin.substitute(form, inner.links, ranges) for n, form in links.items()}
         for label, links in parted.step.shifts.items()
@@ -284,8 +283,3 @@ class _Copier:
             writes=tuple(map(renamed, new.writes)),
             accumulate=new.accumulate or reduces,
         )
-
-
-def loops_inside(node: Loop) -> list[Loop]:
-    """The loops inside a loop, outermost first."""
-    return [inner for inner in walk(node.body) if isinstance(inner, Loop)]
