@@ -1,4 +1,4 @@
-"""What te and loop share: named axes, accesses (map, condition, otherwise), combiners, and their syntax."""
+"""What te and loop share: named axes, accesses (map, condition, otherwise), and their syntax."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from xdsl.dialects.builtin import (
     AffineMapAttr,
     AffineSetAttr,
     AnyFloat,
-    ArrayAttr,
     FloatAttr,
     IntAttr,
     IntegerAttr,
@@ -25,10 +24,9 @@ from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 
 from compiler.affine.text import NamedAffineParser, constraint_text, to_text
+from compiler.dialects.types import is_unsigned
 
 _T = TypeVar("_T")
-
-COMBINERS = ("add", "mul", "max", "min")
 
 
 @irdl_attr_definition
@@ -137,19 +135,6 @@ def print_list(printer: Printer, items: Sequence[_T], print_item: Callable[[_T],
     printer.print_list(items, print_item)
 
 
-def print_combiners(printer: Printer, combiners: ArrayAttr[StringAttr]) -> None:
-    """Print ` combine [add, ...]`, or nothing where there are none."""
-    if combiners.data:
-        printer.print_string(f" combine [{', '.join(c.data for c in combiners)}]")
-
-
-def parse_combiners(parser: Parser) -> list[str]:
-    """Parse an optional `combine [...]`."""
-    if parser.parse_optional_keyword("combine") is None:
-        return []
-    return parser.parse_comma_separated_list(Parser.Delimiter.SQUARE, parser.parse_identifier)
-
-
 def print_indices(printer: Printer, map: AffineMap, names: Sequence[str]) -> None:
     """Print `[m, k + 1]`."""
     printer.print_string(f"[{', '.join(to_text(e, names) for e in map.results)}]")
@@ -176,12 +161,12 @@ def parse_set(parser: Parser, names: Sequence[str]) -> AffineSet | None:
     return AffineSet(len(names), 0, tuple(constraints))
 
 
-def print_access(printer: Printer, access: AccessAttr, names: Sequence[str]) -> None:
-    """Print `[h - 1] where (h - 1 >= 0) else 0.0`."""
+def print_access(printer: Printer, access: AccessAttr, names: Sequence[str], element: Attribute) -> None:
+    """Print `[h - 1] where (h - 1 >= 0) else 0.0`, the value as one of an element type."""
     print_indices(printer, access.affine_map, names)
     if access.condition is not None and access.otherwise is not None:
         print_set(printer, access.condition, names)
-        printer.print_string(f" else {_literal(access.otherwise)}")
+        printer.print_string(f" else {literal_text(access.otherwise, element)}")
 
 
 def parse_access(parser: Parser, names: Sequence[str]) -> Callable[[Attribute], AccessAttr]:
@@ -192,26 +177,40 @@ def parse_access(parser: Parser, names: Sequence[str]) -> Callable[[Attribute], 
         return lambda element: AccessAttr(map)
     parser.parse_keyword("else")
     place = parser.pos
-    value = _parse_literal(parser)
+    value = parse_literal(parser)
 
     def finish(element: Attribute) -> AccessAttr:
-        if isinstance(element, AnyFloat):
-            return AccessAttr(map, condition, FloatAttr(float(value), element))
-        if isinstance(element, IntegerType) and isinstance(value, int):
-            return AccessAttr(map, condition, IntegerAttr(value, element))
-        parser.raise_error(f"{value} is not a value of type {element}", place)
+        return AccessAttr(map, condition, literal_of(parser, value, element, place))
 
     return finish
 
 
-def _literal(value: FloatAttr | IntegerAttr) -> str:
+def literal_of(parser: Parser, value: float, element: Attribute, place: int) -> FloatAttr | IntegerAttr:
+    """A number that was parsed at a place, as a value of an element type."""
+    if isinstance(element, AnyFloat):
+        try:
+            return FloatAttr(float(value), element)
+        except OverflowError:
+            parser.raise_error(f"{value} is beyond the greatest {element}", place)
+    if isinstance(element, IntegerType) and isinstance(value, int):
+        low, high = element.value_range()
+        if low <= value < high or (is_unsigned(element) and -high // 2 <= value < 0):
+            return IntegerAttr(value, IntegerType(element.width.data))
+    parser.raise_error(f"{value} is not a value of type {element}", place)
+
+
+def literal_text(value: FloatAttr | IntegerAttr, element: Attribute | None = None) -> str:
+    """A number as written; of an unsigned element type without sign."""
     if isinstance(value, IntegerAttr):
-        return str(value.value.data)
-    number = float(value.value.data)
-    return repr(number) if math.isfinite(number) else str(number)
+        number: int = value.value.data
+        wraps = number < 0 and element is not None and is_unsigned(element) and isinstance(element, IntegerType)
+        return str(number + (1 << element.width.data) if wraps else number)  # type: ignore[union-attr]
+    real = float(value.value.data)
+    return repr(real) if math.isfinite(real) else str(real)
 
 
-def _parse_literal(parser: Parser) -> int | float:
+def parse_literal(parser: Parser) -> int | float:
+    """Parse a number, inf or nan, with an optional sign."""
     sign = -1 if parser.parse_optional_punctuation("-") else 1
     for word in ("inf", "nan"):
         if parser.parse_optional_keyword(word):

@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import AnyFloat, ContainerType, IndexType, IntegerType, ShapedType
+from xdsl.dialects.builtin import AnyFloat, ContainerType, IndexType, IntegerType, ShapedType, Signedness
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstraintExpr, AffineExpr, AffineMap, AffineSet
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.affine.exact import Escape, escape
 from compiler.affine.text import RESERVED, to_text
-from compiler.dialects.access import COMBINERS, AccessAttr, AxisAttr, names_of
+from compiler.dialects.access import AccessAttr, AxisAttr, names_of
+from compiler.dialects.types import scalar_type
 
 
 def check_axes(axes: Sequence[AxisAttr]) -> None:
@@ -83,29 +84,25 @@ def _point(point: Sequence[int], axes: Sequence[AxisAttr]) -> str:
     return ", ".join(f"{axis.label}={value}" for axis, value in zip(axes, point, strict=True))
 
 
-def check_combiners(combiners: Sequence[str], results: int, axes: Sequence[AxisAttr]) -> None:
-    """One known combiner a result where there are reduce axes, none otherwise."""
-    for combiner in combiners:
-        if combiner not in COMBINERS:
-            raise VerifyException(f"unknown combiner '{combiner}' (there are {', '.join(COMBINERS)})")
-    expected = results if any(axis.is_reduce for axis in axes) else 0
-    if len(combiners) != expected:
-        raise VerifyException(f"expected {expected} combiners for {results} results, got {len(combiners)}")
-
-
 def check_body(body: Region, inputs: Sequence[SSAValue], yield_op: type[Operation], prefix: str) -> Block:
     """One block with a scalar argument an input, holding only scalar ops and ended by the yield."""
     block = body.block
-    elements = [element_type(value) for value in inputs]
+    elements = [scalar_type(element_type(value)) for value in inputs]
     if [arg.type for arg in block.args] != elements:
         raise VerifyException("the body needs one argument an input, of its element type")
+    check_scalars(block, yield_op, (prefix,))
+    return block
+
+
+def check_scalars(block: Block, yield_op: type[Operation], prefixes: Sequence[str]) -> None:
+    """Only scalar ops of arith, math and the given dialects, each value defined before its use, ended by the yield."""
     if not isinstance(block.last_op, yield_op):
         raise VerifyException(f"the body must end with {yield_op.name}")
     for op in block.ops:
-        if op.regions or op.name.split(".")[0] not in ("arith", "math", prefix):
+        scalar = op.name.split(".")[0] in ("arith", "math", *prefixes) or op is block.last_op
+        if op.regions or not scalar:
             raise VerifyException(f"'{op.name}' is not a scalar operation and cannot stand in a body")
     check_order(block)
-    return block
 
 
 def check_order(block: Block) -> None:
@@ -125,8 +122,9 @@ def element_type(value: SSAValue) -> Attribute:
     if any(size < 1 for size in type.get_shape()):
         raise VerifyException(f"{type} has a dynamic or empty dimension; shapes are static and positive")
     element = type.get_element_type()
-    if not isinstance(element, AnyFloat | IntegerType | IndexType):
-        raise VerifyException(f"{type} does not hold scalars")
+    signed = isinstance(element, IntegerType) and element.signedness.data is Signedness.SIGNED
+    if signed or not isinstance(element, AnyFloat | IntegerType | IndexType):
+        raise VerifyException(f"{type} does not hold scalars (floats, index, signless or unsigned integers)")
     return element
 
 

@@ -1,20 +1,25 @@
-"""The neutral value of each combiner."""
+"""The named combiners and their neutral values."""
 
 import math
 
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType
 from xdsl.ir import Attribute
 
+from compiler.dialects.types import is_unsigned
 from compiler.errors import LoweringError
+
+COMBINERS = ("add", "mul", "max", "min")
 
 
 def identity(combiner: str, type: Attribute) -> FloatAttr | IntegerAttr:
-    """The neutral value of a combiner at a scalar type."""
+    """The neutral value of a combiner at an element type, as a scalar; of unsigned integers, max begins at 0."""
     if isinstance(type, AnyFloat):
         values = {"add": 0.0, "mul": 1.0, "max": -math.inf, "min": math.inf}
         return FloatAttr(values[combiner], type)
     if isinstance(type, IntegerType):
         half = 1 << (type.width.data - 1)
         least, most = (1, 0) if type.width.data == 1 else (-half, half - 1)  # as a signed bit, true is -1
-        return IntegerAttr({"add": 0, "mul": 1, "max": least, "min": most}[combiner], type)
+        if is_unsigned(type):
+            least, most = 0, -1
+        return IntegerAttr({"add": 0, "mul": 1, "max": least, "min": most}[combiner], IntegerType(type.width.data))
     raise LoweringError(f"the combiner '{combiner}' has no identity at type {type}")

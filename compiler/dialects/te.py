@@ -1,7 +1,8 @@
 """The te dialect: tensor expressions over whole tensors, SSA values.
 
-`te.compute` is the one op: named axes, operands read through quasi-affine maps, a scalar body, and a combiner
-a result where there are reduce axes. `te.index` and `te.yield` stand in its body.
+`te.compute` is the general op: named axes, operands read through quasi-affine maps, a scalar body, and a combiner
+a result where there are reduce axes. `te.index` and `te.yield` stand in its body. `te.gather` reads a table
+at a data-dependent index.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import ArrayAttr, IndexType, StringAttr, TensorType
+from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, IndexType, StringAttr, TensorType
 from xdsl.ir import Attribute, Dialect, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -31,21 +32,23 @@ from compiler.dialects.access import (
     AxisAttr,
     names_of,
     parse_access,
-    parse_combiners,
     print_access,
-    print_combiners,
 )
-from compiler.dialects.checks import check_access, check_axes, check_body, check_combiners, shape_of
+from compiler.dialects.checks import check_access, check_axes, check_body, element_type, shape_of
+from compiler.dialects.combination import Combination, Combining, parse_combination, print_combination
+from compiler.dialects.gather import Gathered, Gathering, parse_gather
+from compiler.dialects.types import scalar_type
 
-__all__ = ["TE", "AccessAttr", "AxisAttr", "ComputeOp", "IndexOp", "YieldOp"]
+__all__ = ["TE", "AccessAttr", "AxisAttr", "ComputeOp", "GatherOp", "IndexOp", "YieldOp"]
 
 
 @irdl_op_definition
-class ComputeOp(IRDLOperation):
+class ComputeOp(Combining):
     """Compute whole tensors from whole tensors, element by element, optionally reducing.
 
     For each point of the spatial axes, the body's yielded values over all points of the reduce axes are combined
-    in an unspecified order, starting from the combiner's identity. An input is read at its map of the axes; where
+    in an unspecified order, starting from the combiner's identity: each result by a named combiner (add, mul, max,
+    min), or all of them jointly by a region that states its identities. An input is read at its map of the axes; where
     its condition fails, its `else` value is read instead and the tensor is not touched.
 
     ```mlir
@@ -65,7 +68,6 @@ class ComputeOp(IRDLOperation):
     label = prop_def(StringAttr)
     axes = prop_def(ArrayAttr[AxisAttr])
     reads = prop_def(ArrayAttr[AccessAttr])
-    combiners = prop_def(ArrayAttr[StringAttr])
     inputs = var_operand_def(TensorType)
     outputs = var_result_def(TensorType)
     body = region_def("single_block")
@@ -80,8 +82,9 @@ class ComputeOp(IRDLOperation):
         reads: Sequence[AccessAttr],
         result_types: Sequence[Attribute],
         body: Region,
-        combiners: Sequence[str] = (),
+        combination: Combination | None = None,
     ) -> None:
+        how = combination or Combination()
         super().__init__(
             operands=[inputs],
             result_types=[result_types],
@@ -89,9 +92,10 @@ class ComputeOp(IRDLOperation):
                 "label": StringAttr(label),
                 "axes": ArrayAttr(axes),
                 "reads": ArrayAttr(reads),
-                "combiners": ArrayAttr([StringAttr(c) for c in combiners]),
+                "combiners": ArrayAttr([StringAttr(c) for c in how.names]),
+                "identities": ArrayAttr(how.identities) if how.identities else None,
             },
-            regions=[body],
+            regions=[body, how.region],
         )
 
     @property
@@ -107,7 +111,7 @@ class ComputeOp(IRDLOperation):
     def verify_(self) -> None:
         axes = self.axes.data
         check_axes(axes)
-        check_combiners([c.data for c in self.combiners], len(self.outputs), axes)
+        self.verify_combination([element_type(v) for v in self.outputs], axes, YieldOp)
         if len(self.reads) != len(self.inputs):
             raise VerifyException(f"{len(self.inputs)} inputs but {len(self.reads)} accesses")
         block = check_body(self.body, self.inputs, YieldOp, "te")
@@ -115,7 +119,8 @@ class ComputeOp(IRDLOperation):
             check_access(_what(value, position), access, shape_of(value), axes)
         extents = tuple(axis.size for axis in self.spatial_axes)
         expected = [TensorType(v.type, extents) for v in block.last_op.operands]  # type: ignore[union-attr]
-        if list(self.outputs.types) != expected:
+        given = [TensorType(scalar_type(element_type(v)), shape_of(v)) for v in self.outputs]
+        if given != expected:
             raise VerifyException(
                 f"the results of '{self.label.data}' must be {', '.join(map(str, expected))} "
                 f"after its spatial axes and yielded values, not {', '.join(map(str, self.outputs.types))}"
@@ -126,7 +131,7 @@ class ComputeOp(IRDLOperation):
         printer.print_string(" ")
         printer.print_string_literal(self.label.data)
         printer.print_string(f" [{', '.join(_axis_text(axis) for axis in self.axes)}]")
-        print_combiners(printer, self.combiners)
+        print_combination(printer, self)
         print_reads(printer, self.body.block.args, self.inputs, self.reads.data, names)
         printer.print_string(" -> ")
         printer.print_list(self.outputs.types, printer.print_attribute)
@@ -138,14 +143,14 @@ class ComputeOp(IRDLOperation):
     def parse(cls, parser: Parser) -> ComputeOp:
         label = parser.parse_str_literal()
         axes = parser.parse_comma_separated_list(Parser.Delimiter.SQUARE, lambda: _parse_axis(parser))
-        combiners = parse_combiners(parser)
+        combination = parse_combination(parser)
         names = names_of(axes)
         reads = parse_reads(parser, names)
         parser.parse_punctuation("->")
         types = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_type)
         body = parser.parse_region(reads.arguments)
         attributes = parser.parse_optional_attr_dict_with_keyword()
-        op = cls(label, axes, reads.inputs, reads.accesses, types, body, combiners)
+        op = cls(label, axes, reads.inputs, reads.accesses, types, body, combination)
         if attributes is not None:
             op.attributes |= attributes.data
         return op
@@ -174,7 +179,7 @@ def print_reads(
         printer.print_ssa_value(argument)
         printer.print_string(" = ")
         printer.print_ssa_value(value)
-        print_access(printer, access, names)
+        print_access(printer, access, names, element_type(value))
         printer.print_string(" : ")
         printer.print_attribute(value.type)
 
@@ -196,7 +201,7 @@ def parse_reads(parser: Parser, names: Sequence[str]) -> Reads:
         type = parse_shaped_type(parser)
         reads.inputs.append(parser.resolve_operand(operand, type))
         reads.accesses.append(access(type.get_element_type()))
-        reads.arguments.append(argument.resolve(type.get_element_type()))
+        reads.arguments.append(argument.resolve(scalar_type(type.get_element_type())))
 
     parser.parse_comma_separated_list(Parser.Delimiter.PAREN, one)
     return reads
@@ -296,4 +301,77 @@ class YieldOp(IRDLOperation):
         super().__init__(operands=[values])
 
 
-TE = Dialect("te", [ComputeOp, IndexOp, YieldOp], [AxisAttr, AccessAttr])
+@irdl_op_definition
+class GatherOp(Gathering):
+    """Read a table at an index that other tensors hold, for each point of the axes.
+
+    A dimension of the table's index is a quasi-affine expression of the axes, proved in bounds, or the value of an
+    integer tensor. Where such a value is outside the table, the `else` value is read; negative values do not wrap.
+
+    ```mlir
+    func.func @rows(%T: tensor<100x16xf32>, %I: tensor<5xi64>) -> tensor<5x16xf32> {
+      %Y = te.gather "Y" [i = 5, d = 16] %T[%I[i], d] else 0.0 : tensor<100x16xf32>, tensor<5xi64>
+          -> tensor<5x16xf32>
+      func.return %Y : tensor<5x16xf32>
+    }
+    ```
+    """
+
+    name = "te.gather"
+
+    label = prop_def(StringAttr)
+    axes = prop_def(ArrayAttr[AxisAttr])
+    inputs = var_operand_def(TensorType)
+    output = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    def __init__(self, label: str, axes: Sequence[AxisAttr], gathered: Gathered, result_type: Attribute) -> None:
+        super().__init__(
+            operands=[[*gathered.indices, gathered.table]],
+            result_types=[result_type],
+            properties={
+                "label": StringAttr(label),
+                "axes": ArrayAttr(axes),
+                "table_map": AffineMapAttr(gathered.map),
+                "otherwise": gathered.otherwise,
+                "reads": ArrayAttr(gathered.reads),
+            },
+        )
+
+    def verify_(self) -> None:
+        check_axes(self.axes.data)
+        if any(axis.is_reduce for axis in self.axes):
+            raise VerifyException("a gather has spatial axes only; reduce what it gives")
+        self.verify_gather()
+        assert isinstance(self.table.type, TensorType)
+        expected = TensorType(self.table.type.get_element_type(), [axis.size for axis in self.axes])
+        if self.output.type != expected:
+            raise VerifyException(
+                f"the result of '{self.label.data}' must be {expected} after its axes and its table, "
+                f"not {self.output.type}"
+            )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_string_literal(self.label.data)
+        printer.print_string(f" [{', '.join(_axis_text(axis) for axis in self.axes)}]")
+        self.print_gather(printer)
+        printer.print_string(" -> ")
+        printer.print_attribute(self.output.type)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> GatherOp:
+        label = parser.parse_str_literal()
+        axes = parser.parse_comma_separated_list(Parser.Delimiter.SQUARE, lambda: _parse_axis(parser))
+        gathered = parse_gather(parser, names_of(axes))
+        parser.parse_punctuation("->")
+        op = cls(label, axes, gathered, parser.parse_type())
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        if attributes is not None:
+            op.attributes |= attributes.data
+        return op
+
+
+TE = Dialect("te", [ComputeOp, GatherOp, IndexOp, YieldOp], [AxisAttr, AccessAttr])

@@ -1,4 +1,4 @@
-"""The upstream arith dialect, with the comparisons and select on vectors that xDSL's definitions leave out.
+"""The upstream arith dialect, with comparisons, select and conversions on vectors, which xDSL's definitions leave out.
 
 The names and the syntax are upstream's; a context that loads `ARITH` in the place of xDSL's reads and prints them.
 """
@@ -9,7 +9,18 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerAttr, VectorType, i1, i64
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    VectorType,
+    i1,
+    i64,
+)
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     AnyAttr,
@@ -173,5 +184,172 @@ class SelectOp(IRDLOperation):
         return op
 
 
-_OURS = {op.name: op for op in (CmpiOp, CmpfOp, SelectOp)}
+class CastOp(IRDLOperation):
+    """What the conversions share: one operand and one result, both scalars or vectors of one length."""
+
+    FROM: ClassVar[tuple[type[Attribute], ...]]
+    TO: ClassVar[tuple[type[Attribute], ...]]
+
+    input = operand_def()
+    result = result_def()
+    assembly_format = "$input attr-dict `:` type($input) `to` type($result)"
+
+    def __init__(self, value: SSAValue | Operation, type: Attribute) -> None:
+        super().__init__(operands=[value], result_types=[type])
+
+    def verify_(self) -> None:
+        source, target = self.input.type, self.result.type
+        before, after = element_of(source), element_of(target)
+        same = (source.get_shape() if isinstance(source, VectorType) else ()) == (
+            target.get_shape() if isinstance(target, VectorType) else ()
+        )
+        if not same or not isinstance(before, self.FROM) or not isinstance(after, self.TO):
+            raise VerifyException(f"{source} cannot become {target}")
+        if self.FROM == self.TO and not self._fits(_bits(before), _bits(after)):
+            raise VerifyException(f"{source} is not {'narrower' if 'ext' in self.name else 'wider'} than {target}")
+
+    def _fits(self, before: int, after: int) -> bool:
+        return before < after if "ext" in self.name else before > after
+
+
+def element_of(type: Attribute) -> Attribute:
+    """The type of a vector's lanes, or a scalar's own."""
+    return type.element_type if isinstance(type, VectorType) else type
+
+
+def _bits(type: Attribute) -> int:
+    if isinstance(type, IndexType):
+        return 0
+    found: int = type.width.data if isinstance(type, IntegerType) else type.bitwidth  # type: ignore[attr-defined]
+    return found
+
+
+_FLOATS = (Float16Type, BFloat16Type, Float32Type, Float64Type)
+_INTEGERS = (IntegerType,)
+
+
+@irdl_op_definition
+class ExtFOp(CastOp):
+    """A float as a wider one: `%b = arith.extf %a : f16 to f32`."""
+
+    name = "arith.extf"
+    FROM: ClassVar = _FLOATS
+    TO: ClassVar = _FLOATS
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class TruncFOp(CastOp):
+    """A float rounded to a narrower one, to nearest, ties to even: `%b = arith.truncf %a : f32 to f16`."""
+
+    name = "arith.truncf"
+    FROM: ClassVar = _FLOATS
+    TO: ClassVar = _FLOATS
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class ExtSIOp(CastOp):
+    """A signed integer as a wider one: `%b = arith.extsi %a : i8 to i32`."""
+
+    name = "arith.extsi"
+    FROM: ClassVar = _INTEGERS
+    TO: ClassVar = _INTEGERS
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class ExtUIOp(CastOp):
+    """An unsigned integer as a wider one: `%b = arith.extui %a : i8 to i32`."""
+
+    name = "arith.extui"
+    FROM: ClassVar = _INTEGERS
+    TO: ClassVar = _INTEGERS
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class TruncIOp(CastOp):
+    """The low bits of an integer: `%b = arith.trunci %a : i32 to i8`."""
+
+    name = "arith.trunci"
+    FROM: ClassVar = _INTEGERS
+    TO: ClassVar = _INTEGERS
+    traits = traits_def(Pure())
+
+    def _fits(self, before: int, after: int) -> bool:
+        return before > after
+
+
+@irdl_op_definition
+class SIToFPOp(CastOp):
+    """A signed integer as a float: `%b = arith.sitofp %a : i32 to f32`."""
+
+    name = "arith.sitofp"
+    FROM: ClassVar = _INTEGERS
+    TO: ClassVar = _FLOATS
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class UIToFPOp(CastOp):
+    """An unsigned integer as a float: `%b = arith.uitofp %a : i8 to f32`."""
+
+    name = "arith.uitofp"
+    FROM: ClassVar = _INTEGERS
+    TO: ClassVar = _FLOATS
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class FPToSIOp(CastOp):
+    """A float truncated to a signed integer, undefined beyond its limits: `%b = arith.fptosi %a : f32 to i32`."""
+
+    name = "arith.fptosi"
+    FROM: ClassVar = _FLOATS
+    TO: ClassVar = _INTEGERS
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class FPToUIOp(CastOp):
+    """A float truncated to an unsigned integer, undefined beyond its limits: `%b = arith.fptoui %a : f32 to i8`."""
+
+    name = "arith.fptoui"
+    FROM: ClassVar = _FLOATS
+    TO: ClassVar = _INTEGERS
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class IndexCastOp(CastOp):
+    """An index as an integer, or the reverse: `%b = arith.index_cast %a : index to i64`."""
+
+    name = "arith.index_cast"
+    FROM: ClassVar = (IndexType, IntegerType)
+    TO: ClassVar = (IndexType, IntegerType)
+    traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        super().verify_()
+        if element_of(self.input.type) == element_of(self.result.type) or isinstance(
+            element_of(self.input.type), IndexType
+        ) == isinstance(element_of(self.result.type), IndexType):
+            raise VerifyException(f"{self.input.type} cannot become {self.result.type}")
+
+    def _fits(self, before: int, after: int) -> bool:
+        return True
+
+
+CASTS = (ExtFOp, TruncFOp, ExtSIOp, ExtUIOp, TruncIOp, SIToFPOp, UIToFPOp, FPToSIOp, FPToUIOp, IndexCastOp)
+"""The conversions; each takes the place of xDSL's op of the same name, which holds scalars only."""
+
+_OURS: dict[str, type[Operation]] = {op.name: op for op in (CmpiOp, CmpfOp, SelectOp, *CASTS)}
+
+
+def kind_of(op: Operation) -> type[Operation]:
+    """The class of an op; ours where it is one that xDSL defines otherwise."""
+    return _OURS.get(op.name, type(op))
+
+
 ARITH = Dialect("arith", [_OURS.get(op.name, op) for op in arith.Arith.operations], list(arith.Arith.attributes))

@@ -1,0 +1,192 @@
+"""What te.gather and loop.gather share: a table read at an index that other tensors or buffers hold.
+
+    %T[%I[i], d] else 0.0 : tensor<100x16xf32>, tensor<5xi64>
+
+Each dimension of the table's index is a quasi-affine expression of the axes, or the value of an integer tensor read at
+a map of the axes. Where such a value is outside the table, the `else` value is read and the table is not touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    AnyFloat,
+    ArrayAttr,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    TensorType,
+)
+from xdsl.ir import Attribute, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap, AffineSymExpr
+from xdsl.irdl import IRDLOperation, opt_prop_def, prop_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from compiler.affine.text import NamedAffineParser, to_text
+from compiler.dialects.access import (
+    AccessAttr,
+    literal_of,
+    literal_text,
+    names_of,
+    parse_access,
+    parse_literal,
+    print_access,
+)
+from compiler.dialects.checks import Domain, check_access, element_type, shape_of
+from compiler.dialects.types import scalar_type
+
+Literal = FloatAttr | IntegerAttr
+
+
+@dataclass
+class Gathered:
+    """A table access: the index tensors, how each is read, the table's map and value outside, the table.
+
+    The map's dimensions are the axes, its symbols the values of the index tensors, each once and in order.
+    """
+
+    map: AffineMap
+    otherwise: Literal
+    table: SSAValue
+    indices: Sequence[SSAValue] = field(default_factory=list)
+    reads: Sequence[AccessAttr] = field(default_factory=list)
+
+
+class Gathering(IRDLOperation):
+    """The table access of te.gather and loop.gather: `inputs` are the index tensors, then the table."""
+
+    table_map = prop_def(AffineMapAttr)
+    otherwise = opt_prop_def()
+    reads = prop_def(ArrayAttr[AccessAttr])
+
+    if TYPE_CHECKING:  # fields of the ops themselves
+        axes: Any
+        inputs: Any
+
+    @property
+    def table(self) -> SSAValue:
+        """The tensor or buffer that is read at a data-dependent index."""
+        table: SSAValue = self.inputs[-1]
+        return table
+
+    @property
+    def indices(self) -> Sequence[SSAValue]:
+        """The integer tensors or buffers whose values index the table."""
+        return list(self.inputs[:-1])
+
+    @property
+    def outside(self) -> Literal:
+        """What is read where an index value is outside the table."""
+        assert isinstance(self.otherwise, FloatAttr | IntegerAttr)
+        return self.otherwise
+
+    @property
+    def gathered(self) -> Gathered:
+        """The table access as it stands."""
+        return Gathered(self.table_map.data, self.outside, self.table, self.indices, self.reads.data)
+
+    def verify_gather(self, domain: Domain | None = None) -> None:
+        """Index tensors hold integers and are read inside their bounds, and so is the table in affine dimensions."""
+        if not self.inputs or len(self.reads) != len(self.inputs) - 1:
+            raise VerifyException(f"{len(self.inputs)} inputs, the table included, but {len(self.reads)} index reads")
+        map, axes = self.table_map.data, self.axes.data
+        symbols = [e.position for e in map.results if isinstance(e, AffineSymExpr)]
+        if symbols != list(range(len(self.reads))) or map.num_symbols != len(self.reads):
+            raise VerifyException("each index value is one dimension of the table's index, in order")
+        if not symbols:
+            raise VerifyException("no dimension is data-dependent: read the table in a te.compute")
+        if any(isinstance(inner, AffineSymExpr) for e in map.results if e not in _symbols(map) for inner in e.dfs()):
+            raise VerifyException("an index value is a dimension of the table's index by itself, without arithmetic")
+        for value, access in zip(self.indices, self.reads, strict=True):
+            _check_integer(value)
+            check_access(_what("index", value), access, shape_of(value), axes, domain)
+        known = AffineMap(map.num_dims, 0, tuple(affine_part(e) for e in map.results))
+        check_access(_what("read of table", self.table), AccessAttr(known), shape_of(self.table), axes, domain)
+        if not isinstance(self.otherwise, FloatAttr | IntegerAttr) or self.otherwise.type != scalar_of(self.table):
+            raise VerifyException(f"the value outside the table must be of type {scalar_of(self.table)}")
+
+    def print_gather(self, printer: Printer) -> None:
+        """Print ` %T[%I[i], d] else 0.0 : type, type`."""
+        names = names_of(self.axes.data)
+        printer.print_string("\n    ")
+        printer.print_ssa_value(self.table)
+        printer.print_string("[")
+        printer.print_list(self.table_map.data.results, lambda expr: self._print_dim(printer, expr, names))
+        printer.print_string(f"] else {literal_text(self.outside, element_type(self.table))} : ")
+        printer.print_list([self.table, *self.indices], lambda value: printer.print_attribute(value.type))
+
+    def _print_dim(self, printer: Printer, expr: AffineExpr, names: Sequence[str]) -> None:
+        if not isinstance(expr, AffineSymExpr):
+            printer.print_string(to_text(expr, names))
+            return
+        index = self.indices[expr.position]
+        printer.print_ssa_value(index)
+        print_access(printer, self.reads.data[expr.position], names, element_type(index))
+
+
+def _symbols(map: AffineMap) -> list[AffineExpr]:
+    return [e for e in map.results if isinstance(e, AffineSymExpr)]
+
+
+def affine_part(expr: AffineExpr) -> AffineExpr:
+    """A dimension of a table's index, with zero in place of an index value."""
+    return AffineExpr.constant(0) if isinstance(expr, AffineSymExpr) else expr
+
+
+def _what(verb: str, value: SSAValue) -> str:
+    return f"the {verb} '{value.name_hint}'" if value.name_hint else f"the {verb}"
+
+
+def scalar_of(value: SSAValue) -> Attribute:
+    """The type of an element of a tensor or buffer as a value."""
+    return scalar_type(element_type(value))
+
+
+def _check_integer(value: SSAValue) -> None:
+    element = scalar_of(value)
+    if not isinstance(element, IndexType) and not (isinstance(element, IntegerType) and element.width.data >= 8):
+        raise VerifyException(f"{_what('index', value)} holds {element}; the values of an index are integers")
+
+
+def parse_gather(parser: Parser, names: Sequence[str]) -> Gathered:
+    """Parse `%T[%I[i], d] else 0.0 : type, type`."""
+    affine = NamedAffineParser(parser, names)
+    table = parser.parse_unresolved_operand()
+    unresolved = []
+    accesses = []
+
+    def dimension() -> AffineExpr:
+        operand = parser.parse_optional_unresolved_operand()
+        if operand is None:
+            return affine.expr()
+        unresolved.append(operand)
+        accesses.append(parse_access(parser, names))
+        return AffineExpr.symbol(len(accesses) - 1)
+
+    results = parser.parse_comma_separated_list(Parser.Delimiter.SQUARE, dimension)
+    parser.parse_keyword("else")
+    place = parser.pos
+    number = parse_literal(parser)
+    parser.parse_punctuation(":")
+    types = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_type)
+    if len(types) != 1 + len(accesses) or not all(isinstance(t, TensorType | MemRefType) for t in types):
+        parser.raise_error(f"expected {1 + len(accesses)} tensor or memref types: of the table, then of each index")
+    resolved = parser.resolve_operand(table, types[0])
+    otherwise = _literal(parser, number, scalar_of(resolved), place)
+    indices = [parser.resolve_operand(o, t) for o, t in zip(unresolved, types[1:], strict=True)]
+    reads = [finish(scalar_of(v)) for finish, v in zip(accesses, indices, strict=True)]
+    return Gathered(AffineMap(len(names), len(accesses), tuple(results)), otherwise, resolved, indices, reads)
+
+
+def _literal(parser: Parser, number: float, element: Attribute, place: int) -> Literal:
+    if not isinstance(element, AnyFloat) and not isinstance(element, IntegerType):
+        parser.raise_error(f"a table of {element} cannot be gathered from", place)
+    return literal_of(parser, number, element, place)

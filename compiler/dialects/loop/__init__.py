@@ -1,0 +1,30 @@
+"""The loop dialect: buffers, explicit loops with kinds, and blocks.
+
+`loop.for` is a named loop, `loop.alloc` a buffer whose lifetime begins there, `loop.block` one structured
+statement, `loop.gather` a table read at an index that buffers hold. Schedules act on this level; every analysis reads
+attributes instead of guessing from loads and stores.
+"""
+
+from xdsl.ir import Dialect
+
+from compiler.dialects.loop.block import BlockOp, IndexOp, YieldOp
+from compiler.dialects.loop.gather import GatherOp
+from compiler.dialects.loop.loops import KINDS, SCOPES, AllocOp, ForOp, enclosing_loops, loop_of
+from compiler.dialects.loop.placed import Placed
+
+LOOP = Dialect("loop", [ForOp, AllocOp, BlockOp, GatherOp, IndexOp, YieldOp], [])
+
+__all__ = [
+    "KINDS",
+    "LOOP",
+    "SCOPES",
+    "AllocOp",
+    "BlockOp",
+    "ForOp",
+    "GatherOp",
+    "IndexOp",
+    "Placed",
+    "YieldOp",
+    "enclosing_loops",
+    "loop_of",
+]

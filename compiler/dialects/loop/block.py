@@ -1,0 +1,237 @@
+"""`loop.block`, one structured statement, and what stands in its body."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    AffineSetAttr,
+    ArrayAttr,
+    IndexType,
+    StringAttr,
+    UnitAttr,
+)
+from xdsl.ir import Region, SSAValue
+from xdsl.ir.affine import AffineMap, AffineSet
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    irdl_op_definition,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
+from xdsl.utils.exceptions import VerifyException
+
+from compiler.dialects.access import (
+    AccessAttr,
+    AxisAttr,
+    names_of,
+)
+from compiler.dialects.checks import (
+    check_access,
+    check_axes,
+    check_body,
+    element_type,
+    shape_of,
+)
+from compiler.dialects.combination import Combination, Combining, parse_combination, print_combination
+from compiler.dialects.loop.placed import Placed, parse_head, parse_tail
+from compiler.dialects.te import parse_reads, print_reads
+from compiler.dialects.types import scalar_type
+
+
+@irdl_op_definition
+class BlockOp(Placed, Combining):
+    """One structured statement, run in each iteration of its loops where its guard holds.
+
+    Each iterator is bound to a quasi-affine expression of surrounding loops. Inputs are read and targets written
+    at maps of the iterators. With combiners, the yielded value is combined into the target; unless the block is
+    marked `accumulate`, its targets are set to the identity immediately before the outermost enclosing loop that
+    binds one of its reduce iterators. `origin` says what the block computes: a te result, at which index.
+
+    ```mlir
+    func.func @sum(%A: memref<10xf32>, %S: memref<f32>) attributes {outputs = 1 : i64} {
+      loop.for "k.0" %k.0 = 3 {
+        loop.for "k.1" %k.1 = 4 {
+          loop.block "S" [reduce k = 10 at %k.0 * 4 + %k.1] where (%k.0 * -4 - %k.1 + 9 >= 0) combine [add]
+              (%a = %A[k] : memref<10xf32>) -> (%S[] : memref<f32>) origin "S"[k] {
+            loop.yield %a : f32
+          }
+        }
+      }
+      func.return
+    }
+    ```
+    """
+
+    name = "loop.block"
+
+    reads = prop_def(ArrayAttr[AccessAttr])
+    accumulate = opt_prop_def(UnitAttr)
+    body = region_def("single_block")
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(IsolatedFromAbove())
+
+    def __init__(
+        self,
+        label: str,
+        axes: Sequence[AxisAttr],
+        loops: Sequence[SSAValue],
+        bindings: AffineMap,
+        inputs: Sequence[SSAValue],
+        reads: Sequence[AccessAttr],
+        targets: Sequence[SSAValue],
+        writes: Sequence[AccessAttr],
+        body: Region,
+        combination: Combination | None = None,
+        guard: AffineSet | None = None,
+        accumulate: bool = False,
+        origin: tuple[str, AffineMap] | None = None,
+    ) -> None:
+        how = combination or Combination()
+        super().__init__(
+            operands=[loops, inputs, targets],
+            properties={
+                "label": StringAttr(label),
+                "axes": ArrayAttr(axes),
+                "bindings": AffineMapAttr(bindings),
+                "where": AffineSetAttr(guard) if guard is not None and guard.constraints else None,
+                "reads": ArrayAttr(reads),
+                "writes": ArrayAttr(writes),
+                "combiners": ArrayAttr([StringAttr(c) for c in how.names]),
+                "identities": ArrayAttr(how.identities) if how.identities else None,
+                "accumulate": UnitAttr() if accumulate else None,
+                "origin_label": StringAttr(origin[0]) if origin else None,
+                "origin_map": AffineMapAttr(origin[1]) if origin else None,
+            },
+            regions=[body, how.region],
+        )
+
+    def verify_(self) -> None:
+        axes = self.axes.data
+        check_axes(axes)
+        self.verify_combination([element_type(v) for v in self.targets], axes, YieldOp)
+        if self.accumulate is not None and not self.is_reduction:
+            raise VerifyException("only a block with combiners can accumulate")
+        self.verify_bindings()
+        if len(self.reads) != len(self.inputs):
+            raise VerifyException("the block needs one access an input and one a target")
+        block = check_body(self.body, self.inputs, YieldOp, "loop")
+        for value, access in zip(self.inputs, self.reads, strict=True):
+            check_access(f"the access to '{value.name_hint}'", access, shape_of(value), axes, self.domain)
+        self.verify_writes()
+        yielded = [value.type for value in block.last_op.operands]  # type: ignore[union-attr]
+        if yielded != [scalar_type(element_type(target)) for target in self.targets]:
+            raise VerifyException("the body must yield one value a target, of its element type")
+
+    def print(self, printer: Printer) -> None:
+        names = names_of(self.axes.data)
+        self.print_head(printer)
+        print_combination(printer, self)
+        if self.accumulate is not None:
+            printer.print_string(" accumulate")
+        print_reads(printer, self.body.block.args, self.inputs, self.reads.data, names)
+        self.print_tail(printer)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> BlockOp:
+        head = parse_head(parser)
+        combination = parse_combination(parser)
+        accumulate = parser.parse_optional_keyword("accumulate") is not None
+        names = names_of(head.axes)
+        reads = parse_reads(parser, names)
+        tail = parse_tail(parser, names)
+        body = parser.parse_region(reads.arguments)
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        op = cls(
+            head.label,
+            head.axes,
+            head.loops,
+            head.bindings,
+            reads.inputs,
+            reads.accesses,
+            tail.targets,
+            tail.writes,
+            body,
+            combination,
+            head.guard,
+            accumulate,
+            tail.origin,
+        )
+        if attributes is not None:
+            op.attributes |= attributes.data
+        return op
+
+
+@irdl_op_definition
+class IndexOp(IRDLOperation):
+    """The value of an iterator inside the body of a loop.block.
+
+    ```mlir
+    func.func @count(%I: memref<4xindex>) attributes {outputs = 1 : i64} {
+      loop.for "i" %i = 4 {
+        loop.block "I" [i = 4 at %i] () -> (%I[i] : memref<4xindex>) {
+          %0 = loop.index "i" : index
+          loop.yield %0 : index
+        }
+      }
+      func.return
+    }
+    ```
+    """
+
+    name = "loop.index"
+
+    label = prop_def(StringAttr)
+    value = result_def(IndexType)
+
+    traits = traits_def(Pure())
+    assembly_format = "$label attr-dict `:` type($value)"
+
+    def __init__(self, label: str) -> None:
+        super().__init__(properties={"label": StringAttr(label)}, result_types=[IndexType()])
+
+    def verify_(self) -> None:
+        parent = self.parent_op()
+        if not isinstance(parent, BlockOp):
+            raise VerifyException("loop.index stands only in the body of a loop.block")
+        if self.label.data not in names_of(parent.axes.data):
+            raise VerifyException(f"'{self.label.data}' is not an axis of '{parent.label.data}'")
+
+
+@irdl_op_definition
+class YieldOp(IRDLOperation):
+    """End the body of a loop.block with one scalar a target.
+
+    ```mlir
+    func.func @zero(%A: memref<f32>) attributes {outputs = 1 : i64} {
+      loop.block "A" [] () -> (%A[] : memref<f32>) {
+        %0 = arith.constant 0.0 : f32
+        loop.yield %0 : f32
+      }
+      func.return
+    }
+    ```
+    """
+
+    name = "loop.yield"
+
+    values = var_operand_def()
+
+    traits = traits_def(IsTerminator())
+    assembly_format = "attr-dict ($values^ `:` type($values))?"
+
+    def __init__(self, *values: SSAValue) -> None:
+        super().__init__(operands=[values])

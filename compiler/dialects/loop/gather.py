@@ -1,0 +1,127 @@
+"""`loop.gather`, a table read at an index that buffers hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    AffineSetAttr,
+    ArrayAttr,
+    StringAttr,
+)
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineMap, AffineSet
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    irdl_op_definition,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from compiler.dialects.access import (
+    AccessAttr,
+    AxisAttr,
+    names_of,
+)
+from compiler.dialects.checks import (
+    check_axes,
+    element_type,
+)
+from compiler.dialects.gather import Gathered, Gathering, parse_gather
+from compiler.dialects.loop.placed import Placed, parse_head, parse_tail
+
+
+@irdl_op_definition
+class GatherOp(Placed, Gathering):
+    """Read a table at an index that other buffers hold, in each iteration of its loops where its guard holds.
+
+    A statement like loop.block, without body: the element read is written to the one target. Where an index value is
+    outside the table, the `else` value is written.
+
+    ```mlir
+    func.func @rows(%T: memref<100x16xf32>, %I: memref<5xi64>, %Y: memref<5x16xf32>) attributes {outputs = 1 : i64} {
+      loop.for "i" %i = 5 {
+        loop.for "d" %d = 16 {
+          loop.gather "Y" [i = 5 at %i, d = 16 at %d] %T[%I[i], d] else 0.0 : memref<100x16xf32>, memref<5xi64>
+              -> (%Y[i, d] : memref<5x16xf32>) origin "Y"[i, d]
+        }
+      }
+      func.return
+    }
+    ```
+    """
+
+    name = "loop.gather"
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def __init__(
+        self,
+        label: str,
+        axes: Sequence[AxisAttr],
+        loops: Sequence[SSAValue],
+        bindings: AffineMap,
+        gathered: Gathered,
+        target: SSAValue,
+        write: AccessAttr,
+        guard: AffineSet | None = None,
+        origin: tuple[str, AffineMap] | None = None,
+    ) -> None:
+        super().__init__(
+            operands=[loops, [*gathered.indices, gathered.table], [target]],
+            properties={
+                "label": StringAttr(label),
+                "axes": ArrayAttr(axes),
+                "bindings": AffineMapAttr(bindings),
+                "where": AffineSetAttr(guard) if guard is not None and guard.constraints else None,
+                "reads": ArrayAttr(gathered.reads),
+                "table_map": AffineMapAttr(gathered.map),
+                "otherwise": gathered.otherwise,
+                "writes": ArrayAttr([write]),
+                "origin_label": StringAttr(origin[0]) if origin else None,
+                "origin_map": AffineMapAttr(origin[1]) if origin else None,
+            },
+        )
+
+    def verify_(self) -> None:
+        check_axes(self.axes.data)
+        if any(axis.is_reduce for axis in self.axes):
+            raise VerifyException("a gather has spatial axes only; reduce what it gives")
+        self.verify_bindings()
+        self.verify_gather(self.domain)
+        self.verify_writes()
+        if [element_type(target) for target in self.targets] != [element_type(self.table)]:
+            raise VerifyException("a gather writes one target, of the table's element type")
+
+    def print(self, printer: Printer) -> None:
+        self.print_head(printer)
+        self.print_gather(printer)
+        self.print_tail(printer)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> GatherOp:
+        head = parse_head(parser)
+        names = names_of(head.axes)
+        gathered = parse_gather(parser, names)
+        place = parser.pos
+        tail = parse_tail(parser, names)
+        if len(tail.targets) != 1:
+            parser.raise_error("a gather writes one target", place)
+        op = cls(
+            head.label,
+            head.axes,
+            head.loops,
+            head.bindings,
+            gathered,
+            tail.targets[0],
+            tail.writes[0],
+            head.guard,
+            tail.origin,
+        )
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        if attributes is not None:
+            op.attributes |= attributes.data
+        return op

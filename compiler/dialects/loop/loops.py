@@ -1,0 +1,202 @@
+"""`loop.for` and `loop.alloc`: what blocks stand in."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import (
+    IndexType,
+    IntAttr,
+    MemRefType,
+    StringAttr,
+)
+from xdsl.ir import BlockArgument, Operation, Region, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import NoTerminator
+from xdsl.utils.exceptions import VerifyException
+
+from compiler.dialects.checks import (
+    element_type,
+)
+
+KINDS = (
+    "serial",
+    "parallel",
+    "vectorized",
+    "unrolled",
+    "block_x",
+    "block_y",
+    "block_z",
+    "thread_x",
+    "thread_y",
+    "thread_z",
+    "vthread",
+)
+SCOPES = ("global", "shared", "local", "fragment")
+
+
+@irdl_op_definition
+class ForOp(IRDLOperation):
+    """Run the body for each value of a named loop variable, from zero, in unit steps, up to a constant extent.
+
+    The kind (parallel, vectorized, unrolled, a thread binding ...) is an annotation until lowering.
+
+    ```mlir
+    func.func @f(%A: memref<4xf32>) attributes {outputs = 1 : i64} {
+      loop.for "i" %i = 4 vectorized {
+        loop.block "A" [i = 4 at %i] () -> (%A[i] : memref<4xf32>) {
+          %0 = arith.constant 1.0 : f32
+          loop.yield %0 : f32
+        }
+      }
+      func.return
+    }
+    ```
+    """
+
+    name = "loop.for"
+
+    label = prop_def(StringAttr)
+    extent = prop_def(IntAttr)
+    kind = prop_def(StringAttr)
+    body = region_def("single_block")
+
+    traits = traits_def(NoTerminator())
+
+    def __init__(self, label: str, extent: int, body: Region, kind: str = "serial") -> None:
+        properties = {"label": StringAttr(label), "extent": IntAttr(extent), "kind": StringAttr(kind)}
+        super().__init__(properties=properties, regions=[body])
+
+    @property
+    def size(self) -> int:
+        """The extent."""
+        return int(self.extent.data)
+
+    @property
+    def loop_kind(self) -> str:
+        """One of KINDS."""
+        return self.kind.data
+
+    @property
+    def iv(self) -> BlockArgument:
+        """The loop variable."""
+        return self.body.block.args[0]
+
+    def verify_(self) -> None:
+        if self.size < 1:
+            raise VerifyException(f"loop '{self.label.data}' has extent {self.size}; extents are at least 1")
+        if self.loop_kind not in KINDS:
+            raise VerifyException(f"unknown loop kind '{self.loop_kind}' (there are {', '.join(KINDS)})")
+        if [arg.type for arg in self.body.block.args] != [IndexType()]:
+            raise VerifyException(f"loop '{self.label.data}' has one loop variable, of type index")
+        for loop in enclosing_loops(self):
+            if loop.label.data == self.label.data:
+                raise VerifyException(f"loop '{self.label.data}' stands inside a loop of the same name")
+        for op in self.body.block.ops:
+            if op.name not in ("loop.for", "loop.alloc", "loop.block", "loop.gather"):
+                raise VerifyException(f"'{op.name}' cannot stand in a loop (only loop.for, alloc, block and gather)")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_string_literal(self.label.data)
+        printer.print_string(" ")
+        printer.print_ssa_value(self.iv)
+        printer.print_string(f" = {self.size} ")
+        if self.loop_kind != "serial":
+            printer.print_string(f"{self.loop_kind} ")
+        printer.print_region(self.body, print_entry_block_args=False)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ForOp:
+        label = parser.parse_str_literal()
+        iv = parser.parse_argument(expect_type=False)
+        parser.parse_punctuation("=")
+        extent = parser.parse_integer(allow_boolean=False, allow_negative=True)
+        kind = parser.parse_optional_identifier() or "serial"
+        body = parser.parse_region([iv.resolve(IndexType())])
+        op = cls(label, extent, body, kind)
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        if attributes is not None:
+            op.attributes |= attributes.data
+        return op
+
+
+@irdl_op_definition
+class AllocOp(IRDLOperation):
+    """Begin the lifetime of a buffer; inside a loop, each iteration has its own.
+
+    ```mlir
+    func.func @f() {
+      %T = loop.alloc "T" shared : memref<4x6xf32>
+      func.return
+    }
+    ```
+    """
+
+    name = "loop.alloc"
+
+    label = prop_def(StringAttr)
+    scope = prop_def(StringAttr)
+    buffer = result_def(MemRefType)
+
+    def __init__(self, label: str, type: MemRefType, scope: str = "global") -> None:
+        properties = {"label": StringAttr(label), "scope": StringAttr(scope)}
+        super().__init__(properties=properties, result_types=[type])
+        self.buffer.name_hint = label if SSAValue.is_valid_name(label) else None
+
+    def verify_(self) -> None:
+        if self.scope.data not in SCOPES:
+            raise VerifyException(f"unknown scope '{self.scope.data}' (there are {', '.join(SCOPES)})")
+        element_type(self.buffer)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_string_literal(self.label.data)
+        if self.scope.data != "global":
+            printer.print_string(f" {self.scope.data}")
+        printer.print_string(" : ")
+        printer.print_attribute(self.buffer.type)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> AllocOp:
+        label = parser.parse_str_literal()
+        scope = parser.parse_optional_identifier() or "global"
+        parser.parse_punctuation(":")
+        place = parser.pos
+        type = parser.parse_type()
+        if not isinstance(type, MemRefType):
+            parser.raise_error(f"expected a memref type, got {type}", place)
+        op = cls(label, type, scope)
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        if attributes is not None:
+            op.attributes |= attributes.data
+        return op
+
+
+def enclosing_loops(op: Operation) -> list[ForOp]:
+    """The loops around an op, outermost first."""
+    loops: list[ForOp] = []
+    parent = op.parent_op()
+    while parent is not None:
+        if isinstance(parent, ForOp):
+            loops.insert(0, parent)
+        parent = parent.parent_op()
+    return loops
+
+
+def loop_of(value: SSAValue) -> ForOp:
+    """The loop whose variable a value is."""
+    owner = value.owner
+    loop = None if isinstance(owner, Operation) else owner.parent_op()
+    if not isinstance(loop, ForOp):
+        raise VerifyException(f"'{value.name_hint}' is not the variable of a loop")
+    return loop

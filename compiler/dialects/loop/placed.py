@@ -1,0 +1,211 @@
+"""What `loop.block` and `loop.gather` share: axes bound to loops, a guard, targets, an origin; and its syntax."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    AffineSetAttr,
+    ArrayAttr,
+    IndexType,
+    MemRefType,
+    StringAttr,
+)
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet
+from xdsl.irdl import (
+    IRDLOperation,
+    opt_prop_def,
+    prop_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from compiler.affine.exact import escape
+from compiler.affine.text import NamedAffineParser, constraint_text, to_text
+from compiler.dialects.access import (
+    AccessAttr,
+    AxisAttr,
+    names_of,
+    parse_access,
+    parse_indices,
+    print_access,
+    print_indices,
+)
+from compiler.dialects.checks import (
+    Domain,
+    check_access,
+    element_type,
+    shape_of,
+)
+from compiler.dialects.loop.loops import ForOp, enclosing_loops, loop_of
+from compiler.dialects.te import parse_axis_head, parse_shaped_type
+
+
+class Placed(IRDLOperation):
+    """What loop.block and loop.gather share: axes bound to the surrounding loops, a guard, targets, the origin."""
+
+    label = prop_def(StringAttr)
+    axes = prop_def(ArrayAttr[AxisAttr])
+    bindings = prop_def(AffineMapAttr)
+    where = opt_prop_def(AffineSetAttr)
+    writes = prop_def(ArrayAttr[AccessAttr])
+    origin_label = opt_prop_def(StringAttr)
+    origin_map = opt_prop_def(AffineMapAttr)
+    loops = var_operand_def(IndexType)
+    inputs = var_operand_def(MemRefType)
+    targets = var_operand_def(MemRefType)
+
+    @property
+    def guard(self) -> AffineSet | None:
+        """The condition over `loops` under which the block runs, or None for always."""
+        return self.where.data if self.where is not None else None
+
+    @property
+    def loop_ops(self) -> list[ForOp]:
+        """The loops whose variables `loops` are, in that order."""
+        return [loop_of(value) for value in self.loops]
+
+    @property
+    def domain(self) -> Domain:
+        """Where it runs: its axes over its loops, its guard, the extents of the loops."""
+        return self.bindings.data, self.guard, [loop.size for loop in self.loop_ops]
+
+    def verify_writes(self) -> None:
+        """Targets are written inside their bounds, without conditions; the origin is over the axes."""
+        if len(self.writes) != len(self.targets):
+            raise VerifyException("the block needs one access an input and one a target")
+        for value, access in zip(self.targets, self.writes, strict=True):
+            check_access(f"the access to '{value.name_hint}'", access, shape_of(value), self.axes.data, self.domain)
+        if any(access.condition is not None for access in self.writes):
+            raise VerifyException("a write has no condition; the guard is the place")
+        if self.origin_map is not None and self.origin_map.data.num_dims != len(self.axes):
+            raise VerifyException("the origin must be indexed by the block's axes")
+
+    def verify_bindings(self) -> None:
+        """One binding an axis, over surrounding loops, and within the axis' extent where the guard holds."""
+        enclosing = enclosing_loops(self)
+        for value in self.loops:
+            if not any(loop.iv is value for loop in enclosing):
+                raise VerifyException(f"'{value.name_hint}' is not the variable of an enclosing loop")
+        loops = self.loop_ops
+        bindings = self.bindings.data
+        if bindings.num_dims != len(loops) or len(bindings.results) != len(self.axes):
+            raise VerifyException("the block needs one binding an axis, over its loops")
+        extents = [loop.size for loop in loops]
+        names = [f"%{loop.label.data}" for loop in loops]
+        for axis, expr in zip(self.axes, bindings.results, strict=True):
+            found = escape(expr, axis.size, extents, self.guard)
+            if found is not None:
+                at = ", ".join(f"{n}={v}" for n, v in zip(names, found.point, strict=True))
+                raise VerifyException(
+                    f"axis '{axis.label}' of block '{self.label.data}' is bound to {to_text(expr, names)}, "
+                    f"which is {found.value} at {at}, outside its extent {axis.size}"
+                )
+
+    def print_head(self, printer: Printer) -> None:
+        """Print ` "S" [k = 10 at %k.0 * 4 + %k.1] where (...)`."""
+        loops = _loop_names(printer, self)
+        printer.print_string(" ")
+        printer.print_string_literal(self.label.data)
+        bound = zip(self.axes, self.bindings.data.results, strict=True)
+        printer.print_string(f" [{', '.join(_bound_axis(axis, expr, loops) for axis, expr in bound)}]")
+        if self.guard is not None:
+            conditions = ", ".join(constraint_text(c, loops) for c in self.guard.constraints)
+            printer.print_string(f" where ({conditions})")
+
+    def print_tail(self, printer: Printer) -> None:
+        """Print ` -> (%S[] : memref<f32>) origin "S"[k]`."""
+        names = names_of(self.axes.data)
+        printer.print_string(" -> ")
+        with printer.in_parens():
+            printer.print_list(
+                list(zip(self.targets, self.writes, strict=True)),
+                lambda item: _print_write(printer, item[0], item[1], names),
+            )
+        if self.origin_label is not None and self.origin_map is not None:
+            printer.print_string(" origin ")
+            printer.print_string_literal(self.origin_label.data)
+            print_indices(printer, self.origin_map.data, names)
+
+
+@dataclass(frozen=True)
+class Head:
+    """What begins a block as parsed: its label, axes, and how they are bound."""
+
+    label: str
+    axes: list[AxisAttr]
+    loops: Sequence[SSAValue]
+    bindings: AffineMap
+    guard: AffineSet
+
+
+def parse_head(parser: Parser) -> Head:
+    """Parse `"S" [k = 10 at %k.0 * 4 + %k.1] where (...)`."""
+    label = parser.parse_str_literal()
+    affine = NamedAffineParser(parser, None)
+    axes: list[AxisAttr] = []
+    bound: list[AffineExpr] = []
+
+    def one() -> None:
+        finish = parse_axis_head(parser)
+        axes.append(finish(parser.parse_integer(allow_boolean=False, allow_negative=True)))
+        parser.parse_keyword("at")
+        bound.append(affine.expr())
+
+    parser.parse_comma_separated_list(Parser.Delimiter.SQUARE, one)
+    constraints = []
+    if parser.parse_optional_keyword("where"):
+        constraints = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, affine.constraint)
+    loops = [parser.resolve_operand(UnresolvedOperand(s, 0), IndexType()) for s in affine.spans]
+
+    bindings = AffineMap(len(loops), 0, tuple(bound))
+    return Head(label, axes, loops, bindings, AffineSet(len(loops), 0, tuple(constraints)))
+
+
+@dataclass(frozen=True)
+class Tail:
+    """What ends a block as parsed: its targets and origin."""
+
+    targets: list[SSAValue]
+    writes: list[AccessAttr]
+    origin: tuple[str, AffineMap] | None
+
+
+def parse_tail(parser: Parser, names: Sequence[str]) -> Tail:
+    """Parse `-> (%S[] : memref<f32>) origin "S"[k]`."""
+    parser.parse_punctuation("->")
+    writes = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, lambda: _parse_write(parser, names))
+    origin = None
+    if parser.parse_optional_keyword("origin"):
+        origin = (parser.parse_str_literal(), parse_indices(parser, names))
+    return Tail([target for target, _ in writes], [access for _, access in writes], origin)
+
+
+def _loop_names(printer: Printer, block: Placed) -> list[str]:
+    named = printer._ssa_values  # an op printed on its own, as in an error, has loops without names
+    return [f"%{named.get(value) or value.name_hint or '?'}" for value in block.loops]
+
+
+def _bound_axis(axis: AxisAttr, expr: AffineExpr, loops: Sequence[str]) -> str:
+    reduce = "reduce " if axis.is_reduce else ""
+    return f"{reduce}{axis.label} = {axis.size} at {to_text(expr, loops)}"
+
+
+def _print_write(printer: Printer, target: SSAValue, access: AccessAttr, names: Sequence[str]) -> None:
+    printer.print_ssa_value(target)
+    print_access(printer, access, names, element_type(target))
+    printer.print_string(" : ")
+    printer.print_attribute(target.type)
+
+
+def _parse_write(parser: Parser, names: Sequence[str]) -> tuple[SSAValue, AccessAttr]:
+    operand = parser.parse_unresolved_operand()
+    access = parse_access(parser, names)
+    parser.parse_punctuation(":")
+    type = parse_shaped_type(parser)
+    return parser.resolve_operand(operand, type), access(type.get_element_type())
