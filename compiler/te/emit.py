@@ -2,28 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
-from xdsl.dialects import arith, math
+from xdsl.dialects import arith
+from xdsl.dialects import math as math_dialect
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, TensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.ir.affine import AffineMap, AffineSet
+from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet
 
 from compiler.dialects import te
-from compiler.dialects.vector_arith import CmpfOp, CmpiOp, SelectOp
-from compiler.te.expr import Apply, AxisValue, Const, Expr, Holds, Read, is_float
+from compiler.dialects.combination import Combination
+from compiler.dialects.gather import Gathered
+from compiler.dialects.vector_arith import (
+    CmpfOp,
+    CmpiOp,
+    ExtFOp,
+    ExtSIOp,
+    ExtUIOp,
+    FPToSIOp,
+    FPToUIOp,
+    IndexCastOp,
+    SelectOp,
+    SIToFPOp,
+    TruncFOp,
+    TruncIOp,
+    UIToFPOp,
+)
+from compiler.te.dtypes import SCALARS, TYPES, greatest, is_float, is_unsigned, limits, width
+from compiler.te.expr import Apply, AxisValue, Const, Expr, Holds, Read
+from compiler.te.gather import Gather
 from compiler.te.index import Axis, Binary, Fixed, Index
 from compiler.te.tensor import Compute, Tensor, reads_of
 
-Types = Mapping[str, Any]
-_WIDTHS = {"i1": 1, "i32": 32, "i64": 64, "f32": 32, "f64": 64}
 
-
-def emit_compute(op: Compute, label: str, value_of: Callable[[Tensor], SSAValue], types: Types) -> te.ComputeOp:
+def emit_compute(op: Compute, label: str, value_of: Callable[[Tensor], SSAValue]) -> te.ComputeOp:
     """The te.compute of a compute, on the values of the tensors that it reads."""
-    body = _Body(op, types)
+    body = _Body(op)
     inputs: list[SSAValue] = []
     accesses: list[te.AccessAttr] = []
     for expr in (e for root in op.bodies for e in reads_of(root)):
@@ -33,23 +49,55 @@ def emit_compute(op: Compute, label: str, value_of: Callable[[Tensor], SSAValue]
             if not known:
                 inputs.append(value)
                 accesses.append(access)
-                argument = body.block.insert_arg(types[expr.dtype], len(body.block.args))
+                argument = body.block.insert_arg(SCALARS[expr.dtype], len(body.block.args))
                 argument.name_hint = expr.tensor.name.lower()
             body.values[expr] = body.block.args[known[0] if known else -1]
     yielded = [body.emit(root) for root in op.bodies]
     body.block.add_op(te.YieldOp(*yielded))
     shape = [axis.extent for axis in op.spatial]
-    results = [TensorType(value.type, shape) for value in yielded]
+    results = [TensorType(TYPES[body.dtype], shape) for body in op.bodies]
     axes = [te.AxisAttr(axis.name, axis.extent, axis.reduce) for axis in op.axes]
-    return te.ComputeOp(label, axes, inputs, accesses, results, Region(body.block), op.combiners)
+    return te.ComputeOp(label, axes, inputs, accesses, results, Region(body.block), _combination(op))
+
+
+def emit_gather(op: Gather, label: str, value_of: Callable[[Tensor], SSAValue]) -> te.GatherOp:
+    """The te.gather of a gather, on the values of the tensors that it reads."""
+    body = _Body(op)
+    numbers = {read: n for n, read in enumerate(op.reads)}
+    results = [
+        AffineExpr.symbol(numbers[index]) if isinstance(index, Read) else index.affine(body.order)
+        for index in op.read.indices
+    ]
+    table = value_of(op.read.tensor)
+    gathered = Gathered(
+        AffineMap(len(op.axes), len(numbers), tuple(results)),
+        body.attribute(op.otherwise, op.read.dtype),
+        table,
+        [value_of(read.tensor) for read in op.reads],
+        [body.access(read) for read in op.reads],
+    )
+    axes = [te.AxisAttr(axis.name, axis.extent) for axis in op.axes]
+    assert isinstance(table.type, TensorType)
+    result = TensorType(table.type.get_element_type(), [axis.extent for axis in op.axes])
+    return te.GatherOp(label, axes, gathered, result)
+
+
+def _combination(op: Compute) -> Combination:
+    if op.joint is None:
+        return Combination(op.combiners)
+    block = Block(arg_types=[SCALARS[operand.dtype] for operand in op.joint.operands])
+    body = _Body(op, block, dict(zip(op.joint.operands, block.args, strict=True)))
+    results = [body.emit(root) for root in op.joint.results]
+    block.add_op(te.YieldOp(*results))
+    identities = [body.attribute(value.value, value.dtype) for value in op.joint.identities]
+    return Combination((), identities, Region(block))
 
 
 @dataclass
 class _Body:
     """The block under construction, and the values of expressions already in it."""
 
-    op: Compute
-    types: Types
+    op: Compute | Gather
     block: Block = field(default_factory=Block)
     values: dict[Expr, SSAValue] = field(default_factory=dict)
     constants: dict[Attribute, SSAValue] = field(default_factory=dict)
@@ -67,7 +115,7 @@ class _Body:
             return te.AccessAttr(map)
         condition = AffineSet(len(order), 0, read.condition.affine(order))
         assert read.otherwise is not None
-        return te.AccessAttr(map, condition, self._attribute(read.otherwise, read.dtype))
+        return te.AccessAttr(map, condition, self.attribute(read.otherwise, read.dtype))
 
     def emit(self, root: Expr) -> SSAValue:
         """The value of an expression."""
@@ -79,9 +127,9 @@ class _Body:
     def _value(self, expr: Expr) -> SSAValue:
         match expr:
             case Const():
-                return self._constant(self._attribute(expr.value, expr.dtype))
+                return self._constant(self.attribute(expr.value, expr.dtype))
             case AxisValue():
-                return self._add(arith.IndexCastOp(self._index(expr.index), self.types["i64"]))
+                return self._add(IndexCastOp(self._index(expr.index), SCALARS["i64"]))
             case Holds():
                 return self._holds(expr)
             case Apply():
@@ -97,10 +145,12 @@ class _Body:
             self.constants[value] = self._add(arith.ConstantOp(value))
         return self.constants[value]
 
-    def _attribute(self, value: float | int | bool, dtype: str) -> FloatAttr | IntegerAttr:
+    def attribute(self, value: float | int | bool, dtype: str) -> FloatAttr | IntegerAttr:
+        """A number as a literal."""
         if is_float(dtype):
-            return FloatAttr(float(value), self.types[dtype])
-        return IntegerAttr(int(value), self.types[dtype])
+            held = value if abs(value) < greatest(dtype) else math.copysign(math.inf, value)
+            return FloatAttr(float(held), SCALARS[dtype])
+        return IntegerAttr(int(value), SCALARS[dtype])
 
     def _index(self, index: Index) -> SSAValue:
         match index:
@@ -147,34 +197,61 @@ class _Body:
         if expr.name == "select":
             return self._add(SelectOp(*operands))
         if expr.name in _FLOAT_PREDICATES:
-            if is_float(source):
-                return self._add(CmpfOp(operands[0], operands[1], _FLOAT_PREDICATES[expr.name]))
-            return self._add(CmpiOp(operands[0], operands[1], _INT_PREDICATES[expr.name]))
-        if not is_float(source) and expr.name in ("floordiv", "mod"):
+            return self._compare(expr.name, operands, source)
+        if is_float(source):
+            return self._add(_FLOAT_OPS[expr.name](*operands))
+        if expr.name in ("floordiv", "mod") and not is_unsigned(source):
             return self._integer("//" if expr.name == "floordiv" else "%", *operands)
-        if not is_float(source) and expr.name == "neg":
-            zero = self._constant(self._attribute(0, source))
-            return self._add(arith.SubiOp(zero, operands[0]))
-        table = _FLOAT_OPS if is_float(source) else _INT_OPS
+        if expr.name == "neg":
+            return self._add(arith.SubiOp(self._constant(self.attribute(0, source)), operands[0]))
+        if expr.name == "abs" and is_unsigned(source):
+            return operands[0]
+        table = _UNSIGNED_OPS if is_unsigned(source) and expr.name in _UNSIGNED_OPS else _INT_OPS
         return self._add(table[expr.name](*operands))
 
+    def _compare(self, relation: str, operands: list[SSAValue], source: str) -> SSAValue:
+        lhs, rhs = operands
+        if is_float(source):
+            return self._add(CmpfOp(lhs, rhs, _FLOAT_PREDICATES[relation]))
+        predicate = _INT_PREDICATES[relation]
+        if is_unsigned(source) and predicate.startswith("s"):
+            predicate = f"u{predicate[1:]}"
+        return self._add(CmpiOp(lhs, rhs, predicate))
+
     def _cast(self, value: SSAValue, source: str, target: str) -> SSAValue:
-        type = self.types[target]
+        type = SCALARS[target]
         if target == "i1":
-            zero = self._constant(self._attribute(0, source))
+            zero = self._constant(self.attribute(0, source))
             compare = CmpfOp(value, zero, "une") if is_float(source) else CmpiOp(value, zero, "ne")
             return self._add(compare)
         if is_float(source) and is_float(target):
-            widens = _WIDTHS[target] > _WIDTHS[source]
-            return self._add((arith.ExtFOp if widens else arith.TruncFOp)(value, type))
+            if width(source) == width(target):  # f16 and bf16 meet in f32, which holds both
+                value, source = self._add(ExtFOp(value, SCALARS["f32"])), "f32"
+            widens = width(target) > width(source)
+            return self._add((ExtFOp if widens else TruncFOp)(value, type))
         if is_float(source):
-            return self._add(arith.FPToSIOp(value, type))
+            return self._saturated(value, source, target)
         if is_float(target):
-            return self._add((arith.UIToFPOp if source == "i1" else arith.SIToFPOp)(value, type))
-        if source == "i1":
-            return self._add(arith.ExtUIOp(value, type))
-        widens = _WIDTHS[target] > _WIDTHS[source]
-        return self._add((arith.ExtSIOp if widens else arith.TruncIOp)(value, type))
+            return self._add((UIToFPOp if is_unsigned(source) else SIToFPOp)(value, type))
+        if width(source) == width(target):
+            return value
+        if width(source) > width(target):
+            return self._add(TruncIOp(value, type))
+        return self._add((ExtUIOp if is_unsigned(source) else ExtSIOp)(value, type))
+
+    def _saturated(self, value: SSAValue, source: str, target: str) -> SSAValue:
+        """A float as an integer; where the conversion itself is undefined, its result is not chosen."""
+        low, high = limits(target)
+        unsigned = is_unsigned(target)
+        result = self._add((FPToUIOp if unsigned else FPToSIOp)(value, SCALARS[target]))
+        beyond = self._add(CmpfOp(value, self._constant(self.attribute(float(high + 1), source)), "oge"))
+        result = self._add(SelectOp(beyond, self._constant(self.attribute(high, target)), result))
+        least = self._constant(self.attribute(float(low), source))
+        if low:
+            below = self._add(CmpfOp(value, least, "ole"))
+            result = self._add(SelectOp(below, self._constant(self.attribute(low, target)), result))
+        nothing = self._add(CmpfOp(value, value, "uno") if low else CmpfOp(value, least, "ule"))
+        return self._add(SelectOp(nothing, self._constant(self.attribute(0, target)), result))
 
 
 _FLOAT_PREDICATES = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}
@@ -187,17 +264,24 @@ _FLOAT_OPS: dict[str, Callable[..., Operation]] = {
     "maximum": arith.MaximumfOp,
     "minimum": arith.MinimumfOp,
     "neg": arith.NegfOp,
-    "pow": math.PowFOp,
-    "exp": math.ExpOp,
-    "log": math.LogOp,
-    "sqrt": math.SqrtOp,
-    "rsqrt": math.RsqrtOp,
-    "tanh": math.TanhOp,
-    "erf": math.ErfOp,
-    "sin": math.SinOp,
-    "cos": math.CosOp,
-    "floor": math.FloorOp,
-    "abs": math.AbsFOp,
+    "pow": math_dialect.PowFOp,
+    "exp": math_dialect.ExpOp,
+    "log": math_dialect.LogOp,
+    "sqrt": math_dialect.SqrtOp,
+    "rsqrt": math_dialect.RsqrtOp,
+    "tanh": math_dialect.TanhOp,
+    "erf": math_dialect.ErfOp,
+    "sin": math_dialect.SinOp,
+    "cos": math_dialect.CosOp,
+    "floor": math_dialect.FloorOp,
+    "round": math_dialect.RoundEvenOp,
+    "abs": math_dialect.AbsFOp,
+}
+_UNSIGNED_OPS: dict[str, Callable[..., Operation]] = {
+    "maximum": arith.MaxUIOp,
+    "minimum": arith.MinUIOp,
+    "floordiv": arith.DivUIOp,
+    "mod": arith.RemUIOp,
 }
 _INT_OPS: dict[str, Callable[..., Operation]] = {
     "add": arith.AddiOp,
@@ -205,7 +289,7 @@ _INT_OPS: dict[str, Callable[..., Operation]] = {
     "mul": arith.MuliOp,
     "maximum": arith.MaxSIOp,
     "minimum": arith.MinSIOp,
-    "abs": math.AbsIOp,
+    "abs": math_dialect.AbsIOp,
     "and": arith.AndIOp,
     "or": arith.OrIOp,
     "xor": arith.XOrIOp,

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from compiler.errors import TeError
+from compiler.te.dtypes import check_dtype, greatest, is_float, limits
 from compiler.te.index import Axis, Condition, Index, as_index, compared
 
 if TYPE_CHECKING:
     from compiler.te.tensor import Tensor
-
-DTYPES = ("f32", "f64", "i32", "i64", "i1")
-
-
-def check_dtype(dtype: object) -> str:
-    """The dtype, if there is one of that name. Raises TeError."""
-    if dtype not in DTYPES:
-        raise TeError(f"unknown dtype {dtype!r} (there are {', '.join(DTYPES)})")
-    return str(dtype)
-
-
-def is_float(dtype: str) -> bool:
-    """Whether a dtype is a floating-point one."""
-    return dtype.startswith("f")
 
 
 class Expr:
@@ -149,12 +137,37 @@ class Apply(Expr):
 
 
 @dataclass(frozen=True, eq=False)
-class Reduce(Expr):
-    """A reduction of an expression over reduce axes; stands only at the top of a compute."""
+class Operand(Expr):
+    """A value that a combiner takes: number `position` of those held so far, or of those `added`."""
 
-    combiner: str
+    position: int
+    added: bool
+    dtype: str
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """How all results of a reduction combine: their neutral values, and the new ones as expressions of operands."""
+
+    operands: tuple[Operand, ...]
+    identities: tuple[Const, ...]
+    results: tuple[Expr, ...]
+
+    def __str__(self) -> str:
+        return "joint"
+
+
+@dataclass(frozen=True, eq=False)
+class Reduce(Expr):
+    """A reduction of an expression over reduce axes; stands only at the top of a compute.
+
+    Under a joint combiner it is part number `part`, and stands beside all others.
+    """
+
+    combiner: str | Joint
     body: Expr
     axes: tuple[Axis, ...]
+    part: int = 0
 
     @property
     def dtype(self) -> str:  # type: ignore[override]
@@ -186,9 +199,25 @@ def const(value: float, dtype: str) -> Expr:
     check_dtype(dtype)
     if not isinstance(value, int | float):
         raise TeError(f"{value!r} is not a number")
-    if not is_float(dtype) and float(value) != int(value):
-        raise TeError(f"{value} is not a value of {dtype}")
-    return Const(float(value) if is_float(dtype) else int(value), dtype)
+    if is_float(dtype):
+        return Const(_finite(value, dtype), dtype)
+    low, high = limits(dtype)
+    if (isinstance(value, float) and not value.is_integer()) or not low <= value <= high:
+        raise TeError(f"{_shown(value)} is not a value of {dtype}")
+    return Const(int(value), dtype)
+
+
+def _shown(value: float) -> str:
+    text = str(value)
+    return text if len(text) < 40 else f"{text[:9]}... ({len(text)} digits)"
+
+
+def _finite(value: float, dtype: str) -> float:
+    """The number, which the dtype must not round to infinity."""
+    finite = isinstance(value, int) or math.isfinite(value)
+    if finite and not -greatest(dtype) < value < greatest(dtype):
+        raise TeError(f"{_shown(value)} is not a value of {dtype}: it is beyond the greatest")
+    return float(value)
 
 
 def _pair(name: str, lhs: Any, rhs: Any) -> tuple[Expr, Expr]:
@@ -239,7 +268,7 @@ def _unary(name: str, formula: str) -> Callable[[Any], Expr]:
     def build(value: Any) -> Expr:
         return unary(name, value)
 
-    build.__name__, build.__doc__ = name, f"{formula}, of an f32 or f64."
+    build.__name__, build.__doc__ = name, f"{formula}, of a float."
     return build
 
 
@@ -252,11 +281,12 @@ erf = _unary("erf", "The error function of x")
 sin = _unary("sin", "The sine of x")
 cos = _unary("cos", "The cosine of x")
 floor = _unary("floor", "The greatest integer not above x")
+round = _unary("round", "The integer nearest to x, of two the even one")
 abs = _unary("abs", "The absolute value of x (integers too)")
 
 
 def sigmoid(value: Any) -> Expr:
-    """1 / (1 + exp(-x)), of an f32 or f64."""
+    """1 / (1 + exp(-x)), of a float."""
     return 1.0 / (1.0 + exp(-as_expr(value)))
 
 
@@ -327,24 +357,46 @@ def select(condition: Any, then: Any, otherwise: Any) -> Expr:
     return Apply("select", (truth, left, right), left.dtype)
 
 
-def cast(value: Any, dtype: str) -> Expr:
-    """The value, or an index expression, converted to a dtype; floats truncate towards zero."""
+def cast(value: Any, dtype: str, saturate: bool = False) -> Expr:
+    """The value, or an index expression, converted to a dtype.
+
+    Floats become integers by truncation towards zero, saturated at the dtype's limits, NaN as 0; floats are rounded
+    to the nearest, ties to even, once; integers wrap, or with `saturate` stay at the limits. Numbers are true where
+    they are not zero.
+    """
     check_dtype(dtype)
     index = as_index(value) if isinstance(value, Index) else None
     operand: Expr = AxisValue(index) if index is not None else as_expr(value)
-    return operand if operand.dtype == dtype else Apply("cast", (operand,), dtype)
+    if operand.dtype == dtype:
+        return operand
+    if saturate and not is_float(operand.dtype) and not is_float(dtype) and dtype != "i1":
+        operand = _clamped(operand, dtype)
+    return Apply("cast", (operand,), dtype)
+
+
+def _clamped(value: Expr, dtype: str) -> Expr:
+    """The integer within the limits of another dtype, as far as its own reaches them."""
+    (low, high), (least, most) = limits(dtype), limits(value.dtype)
+    value = maximum(value, low) if least < low else value
+    return minimum(value, high) if most > high else value
+
+
+def reduce_axes(axis: Any) -> tuple[Axis, ...]:
+    """The axes of a reduction, one or several. Raises TeError for what is no reduce axis."""
+    axes = (axis,) if isinstance(axis, Axis) else tuple(axis) if isinstance(axis, tuple | list) else ()
+    if not axes or not all(isinstance(a, Axis) for a in axes):
+        raise TeError(f"the reduction needs axis=, one reduce axis or several, got {axis!r}")
+    for one in axes:
+        if not one.reduce:
+            raise TeError(f"the reduction runs over '{one.name}', which is a spatial axis of the compute")
+        if axes.count(one) > 1:
+            raise TeError(f"the reduction runs twice over '{one.name}'")
+    return axes
 
 
 def _reduction(combiner: str) -> Callable[..., Reduce]:
     def build(body: Any, axis: Axis | Sequence[Axis]) -> Reduce:
-        axes = (axis,) if isinstance(axis, Axis) else tuple(axis) if isinstance(axis, tuple | list) else ()
-        if not axes or not all(isinstance(a, Axis) for a in axes):
-            raise TeError(f"the reduction needs axis=, one reduce axis or several, got {axis!r}")
-        for one in axes:
-            if not one.reduce:
-                raise TeError(f"the reduction runs over '{one.name}', which is a spatial axis of the compute")
-            if axes.count(one) > 1:
-                raise TeError(f"the reduction runs twice over '{one.name}'")
+        axes = reduce_axes(axis)
         expr = as_expr(body)
         if expr.dtype == "i1":
             raise TeError("truth values are not reduced: te.cast them first")

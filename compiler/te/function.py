@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType, f32, f64, i1, i32, i64
+from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from compiler.dialects.dominance import verify_module
 from compiler.errors import TeError
-from compiler.te.emit import emit_compute
-from compiler.te.expr import Read
+from compiler.te.dtypes import TYPES
+from compiler.te.emit import emit_compute, emit_gather
+from compiler.te.gather import Gather
 from compiler.te.index import check_name
-from compiler.te.tensor import Compute, Tensor, reads_of
-
-TYPES: dict[str, Any] = {"f32": f32, "f64": f64, "i32": i32, "i64": i64, "i1": i1}
+from compiler.te.tensor import Compute, Tensor
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,8 @@ def function(name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | Te
     output that depends on a tensor which is neither an input nor computed, and for inputs named alike.
     """
     check_name("a function", name)
-    outs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+    outs = (outputs,) if isinstance(outputs, Tensor) else _tuple(name, "outputs", outputs)
+    inputs = _tuple(name, "inputs", inputs)
     _check_tensors(name, inputs, outs)
     block = Block(arg_types=[_type(tensor) for tensor in inputs])
     values: dict[tuple[object, int], SSAValue] = {}
@@ -50,10 +50,10 @@ def function(name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | Te
     taken = {tensor.name for tensor in inputs}
     for op in _ordered(outs, set(inputs)):
         label = _unique(op.name, taken)
-        emitted = emit_compute(op, label, lambda tensor: _find(name, tensor, values), TYPES)
+        emitted = _emitted(op, label, lambda tensor: _find(name, tensor, values))
         block.add_op(emitted)
-        for position, result in enumerate(emitted.outputs):
-            result.name_hint = label if len(op.bodies) == 1 else f"{label}.{position}"
+        for position, result in enumerate(emitted.results):
+            result.name_hint = label if len(emitted.results) == 1 else f"{label}.{position}"
             values[(op, position)] = result
     returned = [_find(name, tensor, values) for tensor in outs]
     block.add_op(ReturnOp(*returned))
@@ -61,6 +61,18 @@ def function(name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | Te
     module = ModuleOp([FuncOp(name, type, Region(block))])
     verify_module(module)
     return Function(name, module, tuple(inputs), outs)
+
+
+def _emitted(op: Compute | Gather, label: str, value_of: Callable[[Tensor], SSAValue]) -> Operation:
+    if isinstance(op, Gather):
+        return emit_gather(op, label, value_of)
+    return emit_compute(op, label, value_of)
+
+
+def _tuple(name: str, what: str, given: Any) -> tuple[Any, ...]:
+    if not isinstance(given, tuple | list):
+        raise TeError(f"the {what} of function '{name}' are {given!r}, expected a list of tensors")
+    return tuple(given)
 
 
 def _check_tensors(name: str, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
@@ -88,9 +100,9 @@ def _find(name: str, tensor: Tensor, values: dict[tuple[object, int], SSAValue])
     return value
 
 
-def _ordered(outputs: Sequence[Tensor], inputs: set[Tensor]) -> list[Compute]:
-    """The computes that outputs need, each once, producers first."""
-    found: dict[Compute, None] = {}
+def _ordered(outputs: Sequence[Tensor], inputs: set[Tensor]) -> list[Compute | Gather]:
+    """The computes and gathers that outputs need, each once, producers first."""
+    found: dict[Compute | Gather, None] = {}
     stack = [(t.source, False) for t in reversed(outputs) if t.source is not None]
     while stack:
         op, done = stack.pop()
@@ -100,8 +112,7 @@ def _ordered(outputs: Sequence[Tensor], inputs: set[Tensor]) -> list[Compute]:
             found[op] = None
             continue
         stack.append((op, True))
-        reads = [e for body in op.bodies for e in reads_of(body) if isinstance(e, Read)]
-        stack += [(r.tensor.source, False) for r in reversed(reads) if r.tensor.source is not None]
+        stack += [(t.source, False) for t in reversed(op.sources()) if t.source is not None]
     return list(found)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from operator import index as as_integer
 from typing import Any
 
 from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineExpr
@@ -23,12 +24,22 @@ def check_name(what: str, name: object) -> str:
 
 def check_extent(what: str, extent: object) -> int:
     """The extent as an int of at least 1. Raises TeError."""
-    if isinstance(extent, bool) or not hasattr(extent, "__index__"):
+    value = whole(extent)
+    if value is None:
         raise TeError(f"{what} has extent {extent!r}; extents are integers (shapes are static)")
-    value = extent.__index__()
     if value < 1:
         raise TeError(f"{what} has extent {value}; extents are at least 1")
-    return int(value)
+    return value
+
+
+def whole(value: Any) -> int | None:
+    """The value as an int, if it is an integer of Python's or numpy's."""
+    if isinstance(value, bool | Index):
+        return None
+    try:
+        return as_integer(value)
+    except TypeError:
+        return None
 
 
 class Index:
@@ -181,9 +192,8 @@ def as_index(value: Any) -> Index | None:
     """The value as an index expression, if it is one."""
     if isinstance(value, Index):
         return value
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        return None
-    return Fixed(int(value.__index__()))
+    number = whole(value)
+    return None if number is None else Fixed(number)
 
 
 def _arithmetic(operator: str, lhs: Any, rhs: Any) -> Any:

@@ -10,7 +10,9 @@ from typing import Any
 from compiler.affine import linear as lin
 from compiler.affine.exact import escape
 from compiler.errors import TeError
-from compiler.te.expr import Const, Expr, Read, Reduce, as_expr, check_dtype, const
+from compiler.te.dtypes import check_dtype
+from compiler.te.expr import Const, Expr, Joint, Read, Reduce, as_expr, const
+from compiler.te.gather import Gather, TableRead, table_read
 from compiler.te.index import Axis, Condition, Index, as_index, check_extent, check_name, compared
 
 
@@ -21,7 +23,7 @@ class Tensor:
     name: str
     shape: tuple[int, ...]
     dtype: str
-    source: Compute | None = None
+    source: Compute | Gather | None = None
     position: int = 0
 
     @property
@@ -31,6 +33,10 @@ class Tensor:
 
     def __getitem__(self, indices: Any) -> Read:
         return Read(self, self.indices(indices))
+
+    def at(self, *indices: Any) -> TableRead:
+        """One element at a data-dependent index, for te.gather: `T.at(I[i], d)`."""
+        return table_read(self, indices)
 
     def padded(self, value: float) -> Padded:
         """The tensor as if surrounded by a value: `A.padded(0.0)[i - 1]` reads it outside the bounds."""
@@ -47,7 +53,10 @@ class Tensor:
             index = as_index(item)
             if index is None:
                 kind = "a data-dependent value" if isinstance(item, Expr) else f"{item!r}"
-                raise TeError(f"tensor '{self.name}' is indexed with {kind}; indices are quasi-affine in the axes")
+                raise TeError(
+                    f"tensor '{self.name}' is indexed with {kind}; indices are quasi-affine in the axes"
+                    f"{'; te.gather reads at one' if isinstance(item, Expr) else ''}"
+                )
             found.append(index)
         return tuple(found)
 
@@ -106,20 +115,26 @@ class Compute:
     reduce: tuple[Axis, ...]
     bodies: tuple[Expr, ...]
     combiners: tuple[str, ...]
+    joint: Joint | None = None
 
     @property
     def axes(self) -> tuple[Axis, ...]:
         """All axes, spatial first."""
         return self.spatial + self.reduce
 
+    def sources(self) -> list[Tensor]:
+        """The tensors that it reads, in the order of its bodies."""
+        return [e.tensor for body in self.bodies for e in reads_of(body) if isinstance(e, Read)]
+
 
 def placeholder(shape: Sequence[int], dtype: str = "f32", name: str = "arg") -> Tensor:
     """An input tensor. Raises TeError for a shape that is not static and positive, or an unknown dtype."""
     check_name("a tensor", name)
-    return Tensor(name, _shape(f"tensor '{name}'", shape), check_dtype(dtype))
+    return Tensor(name, static_shape(f"tensor '{name}'", shape), check_dtype(dtype))
 
 
-def _shape(what: str, shape: Any) -> tuple[int, ...]:
+def static_shape(what: str, shape: Any) -> tuple[int, ...]:
+    """A shape that was given, of something. Raises TeError unless it is static and positive."""
     if isinstance(shape, int):
         return (check_extent(what, shape),)
     if not isinstance(shape, tuple | list):
@@ -139,8 +154,8 @@ def compute(shape: Sequence[int], fn: Callable[..., Any], name: str = "T", axes:
     `axes`. Raises TeError, naming the tensor and the axis, for whatever does not fit.
     """
     check_name("a tensor", name)
-    extents = _shape(f"tensor '{name}'", shape)
-    names = _axis_names(name, extents, fn, axes)
+    extents = static_shape(f"tensor '{name}'", shape)
+    names = axis_names(name, extents, fn, axes)
     spatial = tuple(Axis(n, extent) for n, extent in zip(names, extents, strict=True))
     try:
         value = fn(*spatial)
@@ -152,18 +167,22 @@ def compute(shape: Sequence[int], fn: Callable[..., Any], name: str = "T", axes:
     return tuple(results) if several else results[0]
 
 
-def _axis_names(name: str, extents: Sequence[int], fn: Callable[..., Any], axes: Sequence[str] | None) -> list[str]:
+def axis_names(name: str, extents: Sequence[int], fn: Callable[..., Any], axes: Sequence[str] | None) -> list[str]:
+    """The names of a compute's axes: as given, or of the function's parameters."""
     if not callable(fn):
         raise TeError(f"in compute '{name}': {fn!r} is not a function of the axes")
     parameters = [p for p in inspect.signature(fn).parameters.values() if p.default is p.empty]
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    if axes is not None and not isinstance(axes, tuple | list):
+        raise TeError(f"in compute '{name}': {axes!r} are not the names of axes")
     if axes is None:
         axes = [f"i{d}" for d in range(len(extents))] if variadic else [p.name for p in parameters]
     if len(axes) != len(extents) or not (variadic or len(parameters) == len(extents)):
         raise TeError(f"in compute '{name}': the shape has {len(extents)} dimensions, the function takes {len(axes)}")
-    if len(set(axes)) != len(axes):
-        raise TeError(f"in compute '{name}': an axis name occurs twice in {list(axes)}")
-    return [check_name("an axis", axis) for axis in axes]
+    names = [check_name("an axis", axis) for axis in axes]
+    if len(set(names)) != len(names):
+        raise TeError(f"in compute '{name}': an axis name occurs twice in {names}")
+    return names
 
 
 def _compute(name: str, spatial: tuple[Axis, ...], values: Sequence[Any]) -> Compute:
@@ -179,10 +198,23 @@ def _compute(name: str, spatial: tuple[Axis, ...], values: Sequence[Any]) -> Com
         if one.name in [axis.name for axis in (*spatial, *reduce) if axis is not one]:
             raise TeError(f"the axis name '{one.name}' occurs twice")
     bodies = tuple(v.body if isinstance(v, Reduce) else _value(v) for v in values)
-    op = Compute(name, spatial, reduce, bodies, tuple(r.combiner for r in reduces))
+    joint = _joint(reduces)
+    names = () if joint else tuple(r.combiner for r in reduces if isinstance(r.combiner, str))
+    op = Compute(name, spatial, reduce, bodies, names, joint)
     for body in bodies:
         _check(op, body)
     return op
+
+
+def _joint(reduces: Sequence[Reduce]) -> Joint | None:
+    """The joint combiner, of which all parts stand side by side, or None."""
+    joint = next((r.combiner for r in reduces if isinstance(r.combiner, Joint)), None)
+    if joint is None:
+        return None
+    whole = [r.part for r in reduces] == list(range(len(joint.results)))
+    if not whole or any(r.combiner is not joint for r in reduces):
+        raise TeError("a joint reduction gives all results of its compute: return the tuple of te.reduce as it is")
+    return joint
 
 
 def _value(value: Any) -> Expr:
@@ -208,24 +240,32 @@ def reads_of(body: Expr) -> list[Expr]:
 
 
 def _check(op: Compute, body: Expr) -> None:
-    order = {axis: i for i, axis in enumerate(op.axes)}
     for expr in reads_of(body):
+        if isinstance(expr, TableRead):
+            raise TeError(f"'{expr.tensor.name}' is read at a data-dependent index: that is a te.gather of its own")
         if isinstance(expr, Read):
-            _check_read(op, order, expr)
+            check_read(op.axes, expr)
 
 
-def _check_read(op: Compute, order: dict[Axis, int], read: Read) -> None:
+def check_read(axes: Sequence[Axis], read: Read) -> None:
+    """Raise TeError unless a read stays inside its tensor for all values of the axes."""
+    check_indices(axes, read.tensor, list(enumerate(read.indices)), read.condition)
+
+
+def check_indices(
+    axes: Sequence[Axis], tensor: Tensor, indices: Sequence[tuple[int, Index]], condition: Condition | None
+) -> None:
+    """Raise TeError unless the indices of some dimensions stay inside wherever the condition holds."""
     from xdsl.ir.affine import AffineSet
 
-    condition = None
-    if read.condition is not None:
-        condition = AffineSet(len(order), 0, read.condition.affine(order))
-    extents = [axis.extent for axis in op.axes]
-    for dim, (index, size) in enumerate(zip(read.indices, read.tensor.shape, strict=True)):
-        found = escape(index.affine(order), size, extents, condition)
+    order = {axis: i for i, axis in enumerate(axes)}
+    where = None if condition is None else AffineSet(len(order), 0, condition.affine(order))
+    for dim, index in indices:
+        size = tensor.shape[dim]
+        found = escape(index.affine(order), size, [axis.extent for axis in axes], where)
         if found is not None:
-            at = ", ".join(f"{a.name}={v}" for a, v in zip(op.axes, found.point, strict=True))
+            at = ", ".join(f"{a.name}={v}" for a, v in zip(axes, found.point, strict=True))
             raise TeError(
-                f"the read of '{read.tensor.name}' is out of bounds in dimension {dim}: {index} is {found.value} "
+                f"the read of '{tensor.name}' is out of bounds in dimension {dim}: {index} is {found.value} "
                 f"at {at}, the size is {size}; guard it with te.select, or read it .padded(value)"
             )

@@ -1,0 +1,62 @@
+"""Joint combiners: several results of a reduction combined together, such as a greatest value and its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from compiler.errors import TeError
+from compiler.te.expr import Joint, Operand, Reduce, as_expr, const, reduce_axes
+from compiler.te.index import Axis
+
+
+@dataclass(frozen=True)
+class Combiner:
+    """How values are combined, and the values that change nothing; made by `combiner`."""
+
+    combine: Callable[[Any, Any], Any]
+    identity: tuple[float, ...]
+
+
+def combiner(combine: Callable[[Any, Any], Any], identity: Sequence[float]) -> Combiner:
+    """A combiner of tuples: `combine(held, added)` takes two tuples of scalars and returns one.
+
+    It must be associative and commutative, ties included, and `identity` neutral, since the order of a reduction is
+    open; that is tested (check-combiners) on values of the computes that use it. Source: TVM comm_reducer.
+
+        first_max = te.combiner(
+            lambda a, b: (te.maximum(a[0], b[0]), te.select(later(a, b), b[1], a[1])),
+            identity=(-math.inf, 2**63 - 1),
+        )
+
+    Raises TeError.
+    """
+    if not callable(combine) or not isinstance(identity, tuple | list) or not identity:
+        raise TeError("a combiner is a function of two tuples, and a tuple of neutral values")
+    return Combiner(combine, tuple(identity))
+
+
+def reduce(combiner: Combiner, values: Sequence[Any], axis: Axis | Sequence[Axis]) -> tuple[Reduce, ...]:
+    """The joint reduction of several expressions over reduce axes: one result each, returned together by a compute.
+
+    Raises TeError where the combiner takes or gives another number of values, or other dtypes.
+    """
+    axes = reduce_axes(axis)
+    if not isinstance(combiner, Combiner):
+        raise TeError(f"{combiner!r} is no combiner: te.combiner makes one")
+    bodies = [as_expr(value) for value in (values if isinstance(values, tuple | list) else (values,))]
+    if len(bodies) != len(combiner.identity):
+        raise TeError(f"the combiner has {len(combiner.identity)} neutral values, the reduction {len(bodies)} values")
+    held, added = (tuple(Operand(n, side, b.dtype) for n, b in enumerate(bodies)) for side in (False, True))
+    found = combiner.combine(held, added)
+    given = list(found) if isinstance(found, tuple | list) else [found]
+    if len(given) != len(bodies):
+        raise TeError(f"the combiner returns {len(given)} values, not {len(bodies)}")
+    results = tuple(as_expr(value, body.dtype) for value, body in zip(given, bodies, strict=True))
+    for number, (result, body) in enumerate(zip(results, bodies, strict=True)):
+        if result.dtype != body.dtype:
+            raise TeError(f"the combiner returns {result.dtype} where it takes {body.dtype}, as value {number}")
+    identities = tuple(const(value, body.dtype) for value, body in zip(combiner.identity, bodies, strict=True))
+    joint = Joint((*held, *added), identities, results)  # type: ignore[arg-type]
+    return tuple(Reduce(joint, body, axes, number) for number, body in enumerate(bodies))
