@@ -1,65 +1,196 @@
 """Named operators: plain functions that build te computes.
 
-contraction.py   matmul, batch_matmul, dense, conv2d
-pooling.py       max_pool2d, avg_pool2d
-elementwise.py   activations and arithmetic with numpy's broadcasting
-reduction.py     sum, max, min, mean, prod, softmax, layer_norm
-shape.py         transpose, pad
+attention.py       scaled dot-product attention
+contraction.py     matrix products
+convolution.py     convolutions, transposed ones, gradients
+elementwise.py     activations, arithmetic with numpy's broadcasting
+gather.py          reads at indices that a tensor holds
+losses.py          cross entropy, mean squared error
+normalisation.py   softmax, logsumexp, layer, batch and other norms
+pooling.py         maxima and means over windows
+reduction.py       sums, products, extremes, means
+resize.py          images at another size
+selection.py       argmax, argmin
+shape.py           operators that move elements
 """
 
-from compiler.te.nn.contraction import batch_matmul, conv2d, dense, matmul
+from compiler.te.nn.attention import attention
+from compiler.te.nn.contraction import batch_matmul, dense, matmul
+from compiler.te.nn.convolution import (
+    conv1d,
+    conv1d_transpose,
+    conv2d,
+    conv2d_grad_data,
+    conv2d_grad_weight,
+    conv2d_transpose,
+    conv3d,
+    depthwise_conv2d,
+)
 from compiler.te.nn.elementwise import (
+    abs,
     add,
+    cast,
+    clamp,
+    cos,
     div,
+    elu,
+    equal,
+    erf,
     exp,
+    floor,
     gelu,
+    greater,
+    greater_equal,
+    hardswish,
+    leaky_relu,
+    less,
+    less_equal,
     log,
     maximum,
     minimum,
     mul,
     neg,
+    not_equal,
     pow,
     relu,
+    round,
+    rsqrt,
     sigmoid,
     silu,
+    sin,
+    softplus,
     sqrt,
+    square,
     sub,
     tanh,
+    where,
 )
-from compiler.te.nn.pooling import avg_pool2d, max_pool2d
-from compiler.te.nn.reduction import layer_norm, max, mean, min, prod, softmax, sum
-from compiler.te.nn.shape import pad, transpose
+from compiler.te.nn.gather import embedding, gather, take_along_axis
+from compiler.te.nn.losses import cross_entropy, mse_loss
+from compiler.te.nn.normalisation import (
+    batch_norm,
+    instance_norm,
+    layer_norm,
+    log_softmax,
+    logsumexp,
+    rms_norm,
+    softmax,
+)
+from compiler.te.nn.pooling import (
+    avg_pool1d,
+    avg_pool2d,
+    avg_pool3d,
+    global_avg_pool,
+    max_pool1d,
+    max_pool2d,
+    max_pool3d,
+)
+from compiler.te.nn.reduction import max, mean, min, prod, sum
+from compiler.te.nn.resize import resize_bilinear, resize_nearest
+from compiler.te.nn.selection import argmax, argmin
+from compiler.te.nn.shape import (
+    broadcast_to,
+    concat,
+    expand_dims,
+    flatten,
+    flip,
+    pad,
+    reshape,
+    slice,
+    squeeze,
+    stack,
+    tile,
+    transpose,
+)
 
 __all__ = [
+    "abs",
     "add",
+    "argmax",
+    "argmin",
+    "attention",
+    "avg_pool1d",
     "avg_pool2d",
+    "avg_pool3d",
     "batch_matmul",
+    "batch_norm",
+    "broadcast_to",
+    "cast",
+    "clamp",
+    "concat",
+    "conv1d",
+    "conv1d_transpose",
     "conv2d",
+    "conv2d_grad_data",
+    "conv2d_grad_weight",
+    "conv2d_transpose",
+    "conv3d",
+    "cos",
+    "cross_entropy",
     "dense",
+    "depthwise_conv2d",
     "div",
+    "elu",
+    "embedding",
+    "equal",
+    "erf",
     "exp",
+    "expand_dims",
+    "flatten",
+    "flip",
+    "floor",
+    "gather",
     "gelu",
+    "global_avg_pool",
+    "greater",
+    "greater_equal",
+    "hardswish",
+    "instance_norm",
     "layer_norm",
+    "leaky_relu",
+    "less",
+    "less_equal",
     "log",
+    "log_softmax",
+    "logsumexp",
     "matmul",
     "max",
+    "max_pool1d",
     "max_pool2d",
+    "max_pool3d",
     "maximum",
     "mean",
     "min",
     "minimum",
+    "mse_loss",
     "mul",
     "neg",
+    "not_equal",
     "pad",
     "pow",
     "prod",
     "relu",
+    "reshape",
+    "resize_bilinear",
+    "resize_nearest",
+    "rms_norm",
+    "round",
+    "rsqrt",
     "sigmoid",
     "silu",
+    "sin",
+    "slice",
     "softmax",
+    "softplus",
     "sqrt",
+    "square",
+    "squeeze",
+    "stack",
     "sub",
     "sum",
+    "take_along_axis",
     "tanh",
+    "tile",
     "transpose",
+    "where",
 ]

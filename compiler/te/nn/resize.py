@@ -1,0 +1,79 @@
+"""Images at another size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compiler.te import expr as e
+from compiler.te.dtypes import is_float
+from compiler.te.nn.common import accumulator, check_flag, check_float, check_rank, pair, rounded
+from compiler.te.tensor import Tensor, compute
+
+
+def resize_nearest(x: Tensor, size: Any, name: str = "resize_nearest") -> Tensor:
+    """Y[n, c, h, w] = X[n, c, h * H // OH, w * W // OW], for a size of (OH, OW).
+
+    x is [N, C, H, W] of any dtype, the result [N, C, OH, OW]. Raises TeError. Elsewhere: torch interpolate, nearest.
+    """
+    check_rank("resize_nearest", x, 4, "N, C, H, W")
+    oh, ow = pair("resize_nearest", "size", size, 1)
+    batch, channels, height, width = x.shape
+
+    def element(n: Any, c: Any, h: Any, w: Any) -> e.Expr:
+        return x[n, c, h * height // oh, w * width // ow]
+
+    result: Tensor = compute((batch, channels, oh, ow), element, name)
+    return result
+
+
+def resize_bilinear(x: Tensor, size: Any, align_corners: bool = False, name: str = "resize_bilinear") -> Tensor:
+    """Y[.., h, w] = X at row (h + 1/2) * H / OH - 1/2 and the like column, interpolated linearly between neighbours.
+
+    Beyond the centres of the outermost pixels these are repeated. With align_corners the row is h * (H - 1) / (OH - 1).
+    x is [N, C, H, W] of a float dtype, the result [N, C, OH, OW] for a size of (OH, OW); rows are interpolated first,
+    in f32 where x is narrower. Raises TeError. Elsewhere: torch interpolate, bilinear.
+    """
+    check_float("resize_bilinear", check_rank("resize_bilinear", x, 4, "N, C, H, W"))
+    oh, ow = pair("resize_bilinear", "size", size, 1)
+    check_flag("resize_bilinear", "align_corners", align_corners)
+    rows = _linear(x, 2, oh, align_corners, f"{name}.rows")
+    wide = x.dtype == accumulator(x.dtype)
+    result = _linear(rows, 3, ow, align_corners, name if wide else f"{name}.wide")
+    return rounded(result, x.dtype, name)
+
+
+def _linear(x: Tensor, dim: int, size: int, align_corners: bool, name: str) -> Tensor:
+    """One dimension of an image interpolated at `size` places, in the accumulator's dtype."""
+    extent, dtype = x.shape[dim], accumulator(x.dtype)
+
+    def element(*i: Any) -> e.Expr:
+        scaled, step = _place(i[dim], extent, size, align_corners)  # the place is scaled / step
+        low = scaled // step
+        share = e.cast(scaled % step, dtype) * (1.0 / step)
+
+        def at(index: Any) -> e.Expr:
+            return e.cast(_clamped(x, i, dim, index), dtype)
+
+        return at(low) * (1.0 - share) + at(low + 1) * share
+
+    shape = [size if d == dim else n for d, n in enumerate(x.shape)]
+    result: Tensor = compute(shape, element, name, axes=("n", "c", "h", "w"))
+    return result
+
+
+def _place(index: Any, extent: int, size: int, align_corners: bool) -> tuple[Any, int]:
+    if not align_corners:
+        return (index * 2 + 1) * extent - size, 2 * size
+    return (index * (extent - 1), size - 1) if size > 1 else (index * 0, 1)
+
+
+def _clamped(x: Tensor, i: tuple[Any, ...], dim: int, index: Any) -> e.Expr:
+    """The element at an index along one dimension, or the first or last one where it is outside."""
+
+    def at(place: Any) -> Any:
+        return x[(*i[:dim], place, *i[dim + 1 :])]
+
+    last = x.shape[dim] - 1
+    zero = 0.0 if is_float(x.dtype) else 0
+    inside = e.select(e.all_of(index >= 0, index <= last), at(index), zero)
+    return e.select(index < 0, at(0), e.select(index > last, at(last), inside))

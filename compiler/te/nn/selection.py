@@ -1,0 +1,67 @@
+"""Where the greatest and the least elements are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from compiler.te import expr as e
+from compiler.te.combiner import combiner, reduce
+from compiler.te.dtypes import is_float, limits
+from compiler.te.nn.common import check_axis, check_flag, check_tensor
+from compiler.te.tensor import Tensor, compute, reduce_axis
+
+_LAST = 2**63 - 1
+
+
+def _select(operator: str, better: Callable[[Any, Any], Any], formula: str) -> Callable[..., Tensor]:
+    def build(x: Tensor, axis: int = -1, keepdims: bool = False, name: str = operator) -> Tensor:
+        along = check_axis(operator, check_tensor(operator, x), axis)
+        check_flag(operator, "keepdims", keepdims)
+        k = reduce_axis(x.shape[along], f"k{along}")
+        shown = [d for d in range(x.rank) if keepdims or d != along]
+        worst = _worst(x.dtype, least=operator == "argmax")
+        pick = combiner(_first(better, x.dtype), (worst, _LAST))
+
+        def element(*i: Any) -> Any:
+            at = dict(zip(shown, i, strict=True)) | {along: k}
+            return reduce(pick, (x[tuple(at[d] for d in range(x.rank))], e.cast(k, "i64")), axis=k)
+
+        shape = [1 if d == along else x.shape[d] for d in shown]
+        _, place = compute(shape, element, name, axes=[f"i{d}" for d in shown])
+        found: Tensor = place
+        return found
+
+    build.__name__ = operator
+    build.__doc__ = (
+        f"Y[i...] = the least k, an i64, at which X[i..., k, ...] is {formula} along one axis; NaN counts as such.\n\n"
+        "The axis is dropped, or kept with extent 1. Ties go to the first. Raises TeError."
+    )
+    return build
+
+
+def _first(better: Callable[[Any, Any], Any], dtype: str) -> Callable[[Any, Any], Any]:
+    """The better of two values with its place; NaN is best, and of equals the first."""
+
+    def combine(held: Any, added: Any) -> Any:
+        (v, i), (w, j) = held, added
+        wins, ties = better(w, v), e.equal(v, w)
+        if is_float(dtype):
+            nan, other = e.not_equal(w, w), e.not_equal(v, v)
+            wins, ties = wins | (nan & ~other), ties | (nan & other)
+        take = wins | (ties & (j < i))
+        return e.select(take, w, v), e.select(take, j, i)
+
+    return combine
+
+
+def _worst(dtype: str, least: bool) -> float:
+    if is_float(dtype):
+        return -math.inf if least else math.inf
+    low, high = limits(dtype)
+    return low if least else high
+
+
+argmax = _select("argmax", lambda a, b: a > b, "greatest")
+argmin = _select("argmin", lambda a, b: a < b, "least")
