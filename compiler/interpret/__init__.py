@@ -1,1 +1,10 @@
-"""The oracles: numpy evaluators of te and loop functions, independent of every lowering."""
+"""The oracles: numpy evaluators of te and loop functions, independent of every lowering.
+
+numbers.py      scalar types as numpy holds them
+conversions.py  conversions between them
+maps.py         affine maps and conditions as Python functions
+scalar.py       scalar ops, bodies, named combiners
+combination.py  joint combiners, and the test that a region is one
+te.py           the evaluator of te functions
+loop.py         the interpreter of loop functions
+"""

@@ -16,24 +16,18 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet
+from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet, AffineSymExpr
 
 from compiler.dialects.access import AccessAttr, names_of
 from compiler.dialects.checks import element_type, shape_of
 from compiler.dialects.functions import find_function
-from compiler.dialects.loop import AllocOp, BlockOp, ForOp, enclosing_loops
+from compiler.dialects.gather import affine_part
+from compiler.dialects.loop import AllocOp, BlockOp, ForOp, GatherOp, Placed, enclosing_loops
 from compiler.errors import InputError, StrataError
-from compiler.interpret.scalar import (
-    Body,
-    DType,
-    Value,
-    combiner,
-    condition_function,
-    constant,
-    dtype_of,
-    identity,
-    index_function,
-)
+from compiler.interpret.combination import joint, neutral
+from compiler.interpret.maps import condition_function, index_function
+from compiler.interpret.numbers import DType, Value, constant, dtype_of, is_float, loaded, stored
+from compiler.interpret.scalar import Body, combiner
 
 Array: TypeAlias = NDArray[Any]
 Statement: TypeAlias = Callable[[], None]
@@ -89,7 +83,7 @@ class _Scope:
         """A copy for the inside of a loop: what is added there is not visible outside."""
         return _Scope(dict(self.loops), dict(self.buffers), self.inits)
 
-    def buffer(self, value: SSAValue, block: BlockOp) -> _Buffer:
+    def buffer(self, value: SSAValue, block: Placed) -> _Buffer:
         """The buffer of a value that a block, or its init, uses at this place."""
         if value not in self.buffers:
             raise InterpretError(f"block '{block.label.data}' uses '{value.name_hint}' where it is not allocated")
@@ -100,7 +94,7 @@ def _bind(function: FuncOp, arrays: Sequence[Array]) -> dict[SSAValue, _Buffer]:
     arguments = function.body.block.args
     if len(arrays) != len(arguments):
         raise InputError(f"@{function.sym_name.data} takes {len(arguments)} arrays, not {len(arrays)}")
-    written = {target for op in function.walk() if isinstance(op, BlockOp) for target in op.targets}
+    written = {target for op in function.walk() if isinstance(op, Placed) for target in op.targets}
     buffers: dict[SSAValue, _Buffer] = {}
     for position, (argument, array) in enumerate(zip(arguments, arrays, strict=True)):
         name = argument.name_hint or str(position)
@@ -125,7 +119,7 @@ def _init_places(function: FuncOp) -> Mapping[Operation, Sequence[BlockOp]]:
     """For each op, the blocks whose init happens immediately before it, in the order of the program."""
     places: dict[Operation, list[BlockOp]] = {}
     for block in function.walk():
-        if isinstance(block, BlockOp) and block.combiners.data and block.accumulate is None:
+        if isinstance(block, BlockOp) and block.is_reduction and block.accumulate is None:
             reduced = _bound_loops(block, reduce=True)
             place = next((loop for loop in enclosing_loops(block) if loop.iv in reduced), block)
             places.setdefault(place, []).append(block)
@@ -140,6 +134,8 @@ def _statements(ops: Iterable[Operation], scope: _Scope) -> list[Statement]:
             statements.append(_loop(op, scope))
         elif isinstance(op, AllocOp):
             statements.append(_alloc(op, scope))
+        elif isinstance(op, GatherOp):
+            statements.append(_gather(op, scope))
         elif isinstance(op, BlockOp):
             statements.append(_instance(op, scope))
         elif not isinstance(op, ReturnOp):
@@ -173,7 +169,7 @@ def _alloc(op: AllocOp, scope: _Scope) -> Statement:
 
 
 def _poison(dtype: DType) -> Value:
-    if dtype.kind == "f":
+    if is_float(dtype):
         return dtype.type(np.nan)
     return dtype.type(dtype == np.bool_ or np.frombuffer(b"\xa5" * dtype.itemsize, dtype)[0])
 
@@ -182,7 +178,7 @@ def _poison(dtype: DType) -> Value:
 class _Place:
     """A block, or its init, among the loops around it, for the words of an error."""
 
-    block: BlockOp
+    block: Placed
     loops: Sequence[_Loop]
 
     def __str__(self) -> str:
@@ -222,11 +218,11 @@ class _Access:
 
     def load(self, axes: Sequence[int]) -> Value:
         """The element for these iterators."""
-        return self.buffer.array[self.index(axes)]
+        return loaded(self.buffer.array[self.index(axes)])
 
     def store(self, axes: Sequence[int], value: Value) -> None:
         """Set the element for these iterators."""
-        self.buffer.array[self.index(axes)] = value
+        self.buffer.array[self.index(axes)] = stored(value, self.buffer.array.dtype)
 
 
 def _instance(block: BlockOp, scope: _Scope) -> Statement:
@@ -237,21 +233,48 @@ def _instance(block: BlockOp, scope: _Scope) -> Statement:
     bindings = index_function(block.bindings.data)
     reads = [_read(place, *read, scope) for read in zip(block.inputs, block.reads, strict=True)]
     body = Body(block.body.block, names_of(block.axes.data))
-    writes = _writes(place, scope)
+    write = _write(place, scope)
 
     def instance() -> None:
         at = [loop.value for loop in loops]
         if holds(*at):
             axes = bindings(*at)
             place.check(axes)
-            values = body([read(axes) for read in reads], axes)
-            for write, value in zip(writes, values, strict=True):
-                write(axes, value)
+            write(axes, body([read(axes) for read in reads], axes))
 
     return instance
 
 
-def _visible_loop(value: SSAValue, block: BlockOp, scope: _Scope) -> _Loop:
+def _gather(block: GatherOp, scope: _Scope) -> Statement:
+    """One execution of a gather: the table's element, or the value outside, into the target."""
+    place = _Place(block, list(scope.loops.values()))
+    loops = [_visible_loop(value, block, scope) for value in block.loops]
+    holds = condition_function(block.guard, len(loops))
+    bindings = index_function(block.bindings.data)
+    reads = [_read(place, *read, scope) for read in zip(block.indices, block.reads, strict=True)]
+    dtypes = [scope.buffer(v, block).array.dtype for v in block.indices]
+    dims = block.table_map.data.results
+    known = AccessAttr(AffineMap(len(block.axes), 0, tuple(map(affine_part, dims))))
+    table = _Access(place, "reads", scope.buffer(block.table, block), known)
+    target = _Access(place, "writes", scope.buffer(block.targets[0], block), block.writes.data[0])
+    outside = constant(block.outside)
+
+    def instance() -> None:
+        at = [loop.value for loop in loops]
+        if holds(*at):
+            axes = bindings(*at)
+            place.check(axes)
+            values = [int(stored(read(axes), dtype)) for read, dtype in zip(reads, dtypes, strict=True)]
+            index = list(table.index(axes))
+            for dim, expr in enumerate(dims):
+                index[dim] = values[expr.position] if isinstance(expr, AffineSymExpr) else index[dim]
+            inside = all(0 <= i < n for i, n in zip(index, table.buffer.array.shape, strict=True))
+            target.store(axes, table.buffer.array[tuple(index)] if inside else outside)
+
+    return instance
+
+
+def _visible_loop(value: SSAValue, block: Placed, scope: _Scope) -> _Loop:
     if value not in scope.loops:
         raise InterpretError(f"block '{block.label.data}' is bound to a loop that does not enclose it")
     return scope.loops[value]
@@ -266,23 +289,37 @@ def _read(place: _Place, value: SSAValue, read: AccessAttr, scope: _Scope) -> Ca
     return lambda axes: access.load(axes) if holds(*axes) else otherwise
 
 
-def _writes(place: _Place, scope: _Scope) -> list[Callable[[Sequence[int], Value], None]]:
+def _write(place: _Place, scope: _Scope) -> Callable[[Sequence[int], list[Value]], None]:
+    """What an instance does with the values of its body: store them, or combine them into what is there."""
     block = place.block
     targets = zip(block.targets, block.writes, strict=True)
     accesses = [_Access(place, "writes", scope.buffer(v, block), access) for v, access in targets]
+    assert isinstance(block, BlockOp)
+    combine = _combined(block, accesses)
+
+    def write(axes: Sequence[int], values: list[Value]) -> None:
+        if combine is not None:
+            values = combine([access.load(axes) for access in accesses], values)
+        for access, value in zip(accesses, values, strict=True):
+            access.store(axes, value)
+
+    return write
+
+
+def _combined(
+    block: BlockOp, accesses: Sequence[_Access]
+) -> Callable[[Sequence[Value], list[Value]], list[Value]] | None:
+    if block.joint is not None:
+        return joint(block.joint.block)
     if not block.combiners.data:
-        return [access.store for access in accesses]
-    pairs = zip(accesses, block.combiners, strict=True)
-    return [_combining(access, combiner(name.data, access.buffer.array.dtype)) for access, name in pairs]
+        return None
+    dtypes = [access.buffer.array.dtype for access in accesses]
+    ufuncs = [combiner(name.data, dtype) for dtype, name in zip(dtypes, block.combiners, strict=True)]
 
+    def each(held: Sequence[Value], added: list[Value]) -> list[Value]:
+        return [f(stored(h, d), stored(a, d)) for f, d, h, a in zip(ufuncs, dtypes, held, added, strict=True)]
 
-def _combining(access: _Access, combine: np.ufunc) -> Callable[[Sequence[int], Value], None]:
-    def combine_into(axes: Sequence[int], value: Value) -> None:
-        index = access.index(axes)
-        array = access.buffer.array
-        array[index] = combine(array[index], value)
-
-    return combine_into
+    return each
 
 
 def _init(block: BlockOp, scope: _Scope) -> Statement:
@@ -339,10 +376,11 @@ def _padded(spatial: Sequence[AffineExpr], dims: int, axes: int) -> AffineMap:
 
 def _init_stores(place: _Place, scope: _Scope, spatial: int) -> list[tuple[_Access, Value]]:
     block = place.block
+    assert isinstance(block, BlockOp)
     stores = []
-    for value, write, name in zip(block.targets, block.writes, block.combiners, strict=True):
+    for number, (value, write) in enumerate(zip(block.targets, block.writes, strict=True)):
         if any(dim >= spatial for dim in _dims(write.affine_map.results)):
             raise InterpretError(f"block '{block.label.data}' writes its reduction at an index of a reduce axis")
         access = _Access(place, "initialises", scope.buffer(value, block), write)
-        stores.append((access, identity(name.data, access.buffer.array.dtype)))
+        stores.append((access, neutral(block, number, access.buffer.array.dtype)))
     return stores

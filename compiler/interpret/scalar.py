@@ -1,4 +1,4 @@
-"""What both evaluators share: numpy types, scalar ops, bodies, combiners, affine maps as Python functions.
+"""What both evaluators share: scalar ops, bodies, and combiners.
 
 All of it works alike on numpy scalars and arrays. Integers wrap at their width; i1 is numpy's bool, whose
 true is -1 in signed arithmetic. `floats` replaces every float type by one dtype. Callers silence warnings.
@@ -9,93 +9,28 @@ from __future__ import annotations
 import math as python_math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import (
-    AnyFloat,
-    Float16Type,
-    Float32Type,
-    Float64Type,
-    FloatAttr,
-    IndexType,
-    IntegerAttr,
-    IntegerType,
-    i1,
-)
+from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.ir.affine import (
-    AffineBinaryOpExpr,
-    AffineBinaryOpKind,
-    AffineConstantExpr,
-    AffineDimExpr,
-    AffineExpr,
-    AffineMap,
-    AffineSet,
-)
 
 from compiler.dialects import loop, te
 from compiler.dialects.vector_arith import CmpfOp, CmpiOp, SelectOp
 from compiler.errors import InputError
+from compiler.interpret.conversions import CASTS
+from compiler.interpret.numbers import DType, Value, as_signed, as_unsigned, constant, dtype_of, is_float, to_int
 
-Value: TypeAlias = Any  # a numpy scalar or array
-DType: TypeAlias = np.dtype[Any]
 Function: TypeAlias = Callable[..., Value]
-
-_FLOAT_DTYPES: Mapping[type, DType] = {
-    Float16Type: np.dtype(np.float16),
-    Float32Type: np.dtype(np.float32),
-    Float64Type: np.dtype(np.float64),
-}
-_INT_DTYPES: Mapping[int, DType] = {1: np.dtype(np.bool_)} | {w: np.dtype(f"i{w // 8}") for w in (8, 16, 32, 64)}
-
-
-def dtype_of(type_: Attribute, floats: DType | None = None) -> DType:
-    """The numpy dtype of a scalar type; raises InputError where numpy has none."""
-    found: DType | None = None
-    if isinstance(type_, AnyFloat):
-        found = floats or _FLOAT_DTYPES.get(type(type_))
-    elif isinstance(type_, IndexType):
-        found = np.dtype(np.int64)
-    elif isinstance(type_, IntegerType):
-        found = _INT_DTYPES.get(type_.width.data)
-    if found is None:
-        raise InputError(f"the interpreter has no numbers of type {type_}")
-    return found
-
-
-def constant(attribute: Attribute, floats: DType | None = None) -> Value:
-    """The value of a FloatAttr (which holds it rounded to its type) or IntegerAttr, wrapped to its type."""
-    if isinstance(attribute, FloatAttr):
-        return dtype_of(attribute.type, floats).type(attribute.value.data)
-    if isinstance(attribute, IntegerAttr):
-        bits = np.uint64(attribute.value.data & (2**64 - 1))
-        return _to_int(bits, dtype_of(attribute.type))
-    raise InputError(f"{attribute} is not a scalar constant")
-
-
-def _to_int(value: Value, dtype: DType) -> Value:
-    if dtype == np.bool_:
-        return (value & value.dtype.type(1)).astype(np.bool_)
-    return value.astype(dtype)
-
-
-def _signed(value: Value) -> Value:
-    return -value.astype(np.int8) if value.dtype == np.bool_ else value
-
-
-def _unsigned(value: Value) -> Value:
-    return value.astype(f"u{value.dtype.itemsize}")
 
 
 def _on_unsigned(function: Function) -> Function:
-    return lambda a, b: function(_unsigned(a), _unsigned(b)).astype(a.dtype)
+    return lambda a, b: function(as_unsigned(a), as_unsigned(b)).astype(a.dtype)
 
 
 def _on_bools(function: Function) -> Function:
-    return lambda *operands: _to_int(function(*map(_signed, operands)), np.dtype(np.bool_))
+    return lambda *operands: to_int(function(*map(as_signed, operands)), np.dtype(np.bool_))
 
 
 def _divsi(a: Value, b: Value) -> Value:
@@ -122,6 +57,10 @@ def _minimumf(a: Value, b: Value) -> Value:
 def _round(a: Value) -> Value:
     whole = np.trunc(a)
     return np.copysign(whole + np.copysign(np.abs(a - whole) >= 0.5, a), a)
+
+
+def _at_least_single(a: Value) -> Value:
+    return a.astype(np.float32) if a.dtype.itemsize == 2 else a
 
 
 def _fma(a: Value, b: Value, c: Value) -> Value:
@@ -194,7 +133,7 @@ _OPS: Mapping[type[Operation], Function] = {
     math.PowFOp: np.power,
     math.RoundOp: _round,
     math.RoundEvenOp: np.rint,
-    math.RsqrtOp: lambda a: 1 / np.sqrt(a),
+    math.RsqrtOp: lambda a: (1 / np.sqrt(_at_least_single(a))).astype(a.dtype),
     math.SinOp: np.sin,
     math.SinhOp: np.sinh,
     math.SqrtOp: np.sqrt,
@@ -203,19 +142,6 @@ _OPS: Mapping[type[Operation], Function] = {
     math.TruncOp: np.trunc,
 }
 
-# (operand, result dtype) -> result
-_CASTS: Mapping[type[Operation], Function] = {
-    arith.SIToFPOp: lambda a, dtype: _signed(a).astype(dtype),
-    arith.UIToFPOp: lambda a, dtype: _unsigned(a).astype(dtype),
-    arith.FPToSIOp: lambda a, dtype: _to_int(a.astype(np.int64), dtype),
-    arith.FPToUIOp: lambda a, dtype: _to_int(a.astype(np.uint64), dtype),
-    arith.ExtFOp: lambda a, dtype: a.astype(dtype),
-    arith.TruncFOp: lambda a, dtype: a.astype(dtype),
-    arith.ExtSIOp: lambda a, dtype: _signed(a).astype(dtype),
-    arith.ExtUIOp: lambda a, dtype: _unsigned(a).astype(dtype),
-    arith.TruncIOp: _to_int,
-    arith.IndexCastOp: lambda a, dtype: _to_int(_signed(a), dtype),
-}
 
 # (bits as a non-negative int, width) -> count
 _COUNTS: Mapping[type[Operation], Callable[[int, int], int]] = {
@@ -227,8 +153,8 @@ _COUNTS: Mapping[type[Operation], Callable[[int, int], int]] = {
 # in the order of the predicates' numbers
 _SIGNED = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
 _CMPI: Sequence[Function] = (
-    *(lambda a, b, f=f: f(_signed(a), _signed(b)) for f in _SIGNED),
-    *(lambda a, b, f=f: f(_unsigned(a), _unsigned(b)) for f in _SIGNED[2:]),
+    *(lambda a, b, f=f: f(as_signed(a), as_signed(b)) for f in _SIGNED),
+    *(lambda a, b, f=f: f(as_unsigned(a), as_unsigned(b)) for f in _SIGNED[2:]),
 )
 _CMPF: Sequence[Function] = (
     lambda a, b: (a == b) & False,
@@ -265,8 +191,8 @@ def function(op: Operation, floats: DType | None = None) -> Function:
         return np.where
     if isinstance(op, arith.BitcastOp):
         return _bitcast(op, floats)
-    if kind in _CASTS:
-        cast, dtype = _CASTS[kind], dtype_of(op.results[0].type, floats)
+    if op.name in CASTS:
+        cast, dtype = CASTS[op.name], dtype_of(op.results[0].type, floats)
         return lambda a: cast(a, dtype)
     if kind in _COUNTS:
         return _count(_COUNTS[kind], op.results[0].type)
@@ -285,7 +211,7 @@ def _count(count: Callable[[int, int], int], type_: Attribute) -> Function:
     dtype = dtype_of(type_)
     width = 1 if dtype == np.bool_ else dtype.itemsize * 8
     counts = np.vectorize(lambda v: count(int(v) & ((1 << width) - 1), width), otypes=[np.int64])
-    return lambda a: _to_int(counts(a), dtype)
+    return lambda a: to_int(counts(a), dtype)
 
 
 _COMBINERS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
@@ -293,7 +219,7 @@ _BOOL_COMBINERS = {"add": np.not_equal, "mul": np.logical_and, "max": np.logical
 
 
 def combiner(name: str, dtype: DType) -> np.ufunc:
-    """The combiner as a ufunc; max and min propagate NaN, and which of two zeros they give is open."""
+    """The combiner as a ufunc on arrays of a dtype; max and min propagate NaN, which of two zeros they give is open."""
     return (_BOOL_COMBINERS if dtype == np.bool_ else _COMBINERS)[name]
 
 
@@ -303,7 +229,7 @@ def identity(name: str, dtype: DType) -> Value:
         return dtype.type(name == "mul")
     if dtype == np.bool_:
         return dtype.type(name == "max")
-    if dtype.kind == "f":
+    if is_float(dtype):
         return dtype.type(-np.inf if name == "max" else np.inf)
     limits = np.iinfo(dtype)
     return dtype.type(limits.min if name == "max" else limits.max)
@@ -341,41 +267,3 @@ def _step(
         value = constant(op.value, floats)
         return lambda: value, ()
     return function(op, floats), operands
-
-
-def index_function(map: AffineMap) -> Callable[..., tuple[Value, ...]]:
-    """The map as a Python function of its dimensions, which may be ints or arrays."""
-    return _compiled(map.num_dims, f"({''.join(f'{_python(e)}, ' for e in map.results)})")
-
-
-def condition_function(condition: AffineSet | None, dims: int) -> Callable[..., Value]:
-    """The conjunction as a Python function of `dims` dimensions; None holds always."""
-    constraints = condition.constraints if condition is not None else ()
-    tests = [f"({_python(c.lhs)} {c.kind.value} {_python(c.rhs)})" for c in constraints]
-    return _compiled(dims, " & ".join(tests) or "True")
-
-
-@lru_cache(maxsize=4096)
-def _compiled(dims: int, text: str) -> Callable[..., Any]:
-    found: Callable[..., Any] = eval(f"lambda {', '.join(f'd{i}' for i in range(dims))}: {text}", {})
-    return found
-
-
-_PYTHON = {
-    AffineBinaryOpKind.Add: "({} + {})",
-    AffineBinaryOpKind.Mul: "({} * {})",
-    AffineBinaryOpKind.Mod: "({} % {})",
-    AffineBinaryOpKind.FloorDiv: "({} // {})",
-    AffineBinaryOpKind.CeilDiv: "(-(-{} // {}))",
-}
-
-
-def _python(expr: AffineExpr) -> str:
-    match expr:
-        case AffineConstantExpr(value):
-            return f"({value})"
-        case AffineDimExpr(position):
-            return f"d{position}"
-        case AffineBinaryOpExpr(kind, lhs, rhs):
-            return _PYTHON[kind].format(_python(lhs), _python(rhs))
-    raise AssertionError(f"symbols do not occur here: {expr}")

@@ -9,27 +9,21 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from xdsl.dialects.arith import MulfOp
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType, bf16
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import SSAValue
-from xdsl.ir.affine import AffineDimExpr
+from xdsl.ir import Block, SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineMap, AffineSymExpr
 
 from compiler.dialects.access import AccessAttr, AxisAttr, names_of
 from compiler.dialects.checks import element_type, shape_of
 from compiler.dialects.functions import find_function
-from compiler.dialects.te import ComputeOp
+from compiler.dialects.gather import affine_part
+from compiler.dialects.te import ComputeOp, GatherOp
 from compiler.errors import InputError, TeError
-from compiler.interpret.scalar import (
-    Body,
-    DType,
-    Value,
-    combiner,
-    condition_function,
-    constant,
-    dtype_of,
-    identity,
-    index_function,
-)
+from compiler.interpret.combination import fold, joint, neutral
+from compiler.interpret.maps import condition_function, index_function
+from compiler.interpret.numbers import DType, Value, constant, dtype_of, is_float, loaded, stored
+from compiler.interpret.scalar import Body, combiner
 
 Array: TypeAlias = NDArray[Any]
 Tensors: TypeAlias = dict[SSAValue, Array]
@@ -56,8 +50,11 @@ def evaluate(
         for op in function.body.block.ops:
             if isinstance(op, ReturnOp):
                 return [np.array(tensors[value], order="C") for value in op.operands]
+            if isinstance(op, GatherOp):
+                tensors[op.output] = gather(op, tensors, floats)
+                continue
             if not isinstance(op, ComputeOp):
-                raise InputError(f"'{op.name}' is not a tensor expression (te.compute is the only one)")
+                raise InputError(f"'{op.name}' is not a tensor expression (te.compute and te.gather are)")
             tensors.update(zip(op.outputs, _compute(op, tensors, floats), strict=True))
     raise InputError(f"@{function.sym_name.data} does not end with func.return")
 
@@ -66,7 +63,7 @@ def _float_dtype(dtype: DTypeLike | None) -> DType | None:
     if dtype is None:
         return None
     floats = np.dtype(dtype)
-    if floats.kind != "f":
+    if not is_float(floats):
         raise InputError(f"{floats} is not a float dtype to evaluate in")
     return floats
 
@@ -87,7 +84,7 @@ def _argument(name: str, type_: object, array: Array, floats: DType | None) -> A
     if not isinstance(type_, TensorType):
         raise InputError(f"argument '{name}' is no tensor but {type_}: this is not a te function")
     expected = dtype_of(type_.get_element_type())
-    fits = array.dtype == expected or (floats is not None and array.dtype.kind == expected.kind == "f")
+    fits = array.dtype == expected or (floats is not None and is_float(array.dtype) and is_float(expected))
     if array.shape != type_.get_shape() or not fits:
         raise InputError(f"input '{name}' is {type_}, not an array of shape {array.shape} and dtype {array.dtype}")
     return array.astype(dtype_of(type_.get_element_type(), floats), copy=False)
@@ -102,7 +99,11 @@ def _compute(op: ComputeOp, tensors: Tensors, floats: DType | None) -> list[Arra
         axes = _index_arrays(box)
         reads = zip(op.inputs, op.reads.data, strict=True)
         values = [_read(op, tensors[value], access, axes, floats) for value, access in reads]
-        for position, value in enumerate(body(values, axes)):
+        yielded = body(values, axes)
+        if op.joint is not None:
+            _write_joint(op, op.joint.block, outputs, box, yielded, floats)
+            continue
+        for position, value in enumerate(yielded):
             _write(op, outputs[position], position, box, value)
     return outputs
 
@@ -110,10 +111,9 @@ def _compute(op: ComputeOp, tensors: Tensors, floats: DType | None) -> list[Arra
 def _initial(op: ComputeOp, floats: DType | None) -> list[Array]:
     shape = [axis.size for axis in op.spatial_axes]
     dtypes = [dtype_of(element_type(result), floats) for result in op.outputs]
-    if not op.combiners.data:
+    if not op.is_reduction:
         return [np.empty(shape, dtype) for dtype in dtypes]
-    pairs = zip(op.combiners, dtypes, strict=True)
-    return [np.full(shape, identity(name.data, dtype), dtype) for name, dtype in pairs]
+    return [np.full(shape, neutral(op, n, dtype, floats), dtype) for n, dtype in enumerate(dtypes)]
 
 
 def _boxes(extents: Sequence[int]) -> Iterator[Box]:
@@ -136,31 +136,75 @@ def _index_arrays(box: Box) -> list[Array]:
     ]
 
 
-def _read(op: ComputeOp, tensor: Array, access: AccessAttr, axes: Sequence[Array], floats: DType | None) -> Value:
+def _read(
+    op: ComputeOp | GatherOp, tensor: Array, access: AccessAttr, axes: Sequence[Array], floats: DType | None
+) -> Value:
     mask = condition_function(access.condition, len(axes))(*axes)
     index = index_function(access.affine_map)(*axes)
     inside = tuple(np.clip(i, 0, size - 1) for i, size in zip(index, tensor.shape, strict=True))
     for dim, (wanted, clipped) in enumerate(zip(index, inside, strict=True)):
         if np.any(mask & (wanted != clipped)):
             raise TeError(f"'{op.label.data}' reads a tensor of shape {tensor.shape} outside its dimension {dim}")
-    if access.otherwise is None:
-        return tensor[inside]
-    return np.where(mask, tensor[inside], constant(access.otherwise, floats))
+    values = loaded(tensor[inside])
+    return values if access.otherwise is None else np.where(mask, values, constant(access.otherwise, floats))
+
+
+def gather(op: GatherOp, tensors: Tensors, floats: DType | None) -> Array:
+    """The result of a te.gather: the table where all index values are inside, the `else` value elsewhere."""
+    table = tensors[op.table]
+    axes = _index_arrays(tuple(slice(0, axis.size) for axis in op.axes))
+    reads = zip(op.indices, op.reads, strict=True)
+    values = [_index_values(_read(op, tensors[v], access, axes, floats), tensors[v].dtype) for v, access in reads]
+    known = index_function(AffineMap(len(axes), 0, tuple(map(affine_part, op.table_map.data.results))))(*axes)
+    inside: Any = np.True_
+    index = []
+    for dim, (expr, form, size) in enumerate(zip(op.table_map.data.results, known, table.shape, strict=True)):
+        at = values[expr.position] if isinstance(expr, AffineSymExpr) else form
+        within = (at >= 0) & (at < size)
+        if not isinstance(expr, AffineSymExpr) and not np.all(within):
+            raise TeError(f"'{op.label.data}' reads a table of shape {table.shape} outside its dimension {dim}")
+        inside = inside & within
+        index.append(np.clip(at, 0, size - 1))
+    found = np.where(inside, loaded(table[tuple(index)]), constant(op.outside, floats))
+    shape = [axis.size for axis in op.axes]
+    return np.array(np.broadcast_to(stored(found, table.dtype), shape), dtype=table.dtype)
+
+
+def _index_values(value: Value, dtype: DType) -> Array:
+    """Values of a tensor of a dtype, whose sign it says, as numbers to index with."""
+    return np.asarray(stored(np.asarray(value), dtype).astype(np.int64))
 
 
 def _write(op: ComputeOp, output: Array, position: int, box: Box, value: Value) -> None:
     spatial = len(op.spatial_axes)
     if not op.combiners.data:
-        output[box] = value
+        output[box] = stored(value, output.dtype)
         return
     combine = combiner(op.combiners.data[position].data, output.dtype)
-    full = np.broadcast_to(value, [part.stop - part.start for part in box])
+    full = np.broadcast_to(stored(value, output.dtype), [part.stop - part.start for part in box])
     partial = combine.reduce(full, axis=tuple(range(spatial, len(box))), dtype=output.dtype)
     output[box[:spatial]] = combine(output[box[:spatial]], partial)
 
 
+def _write_joint(
+    op: ComputeOp, region: Block, outputs: list[Array], box: Box, values: list[Value], floats: DType | None
+) -> None:
+    spatial = len(op.spatial_axes)
+    combine = joint(region, floats)
+    shape = [part.stop - part.start for part in box]
+    partial = fold(combine, [np.broadcast_to(v, shape) for v in values], spatial)
+    combined = combine([loaded(output[box[:spatial]]) for output in outputs], partial)
+    for output, value in zip(outputs, combined, strict=True):
+        output[box[:spatial]] = stored(value, output.dtype)
+
+
 def _is_contraction(op: ComputeOp) -> bool:
-    """Whether a compute sums products of two floats read at distinct whole axes, which einsum does faster."""
+    """Whether a compute sums products of two floats read at distinct whole axes, which einsum does faster.
+
+    numpy's einsum does not know the dtype of bf16.
+    """
+    if element_type(op.outputs[0]) == bf16:
+        return False
     block = op.body.block
     product_ = block.first_op
     if [c.data for c in op.combiners] != ["add"] or not isinstance(product_, MulfOp):
@@ -190,4 +234,5 @@ def _contract(op: ComputeOp, tensors: Tensors) -> Array:
     operands: list[Any] = []
     for value, read in zip(op.inputs, op.reads, strict=True):
         operands += [tensors[value], _axes_read(read)]
-    return np.asarray(np.einsum(*operands, list(range(len(op.spatial_axes))), optimize=True))
+    found = np.einsum(*operands, list(range(len(op.spatial_axes))), optimize=True)
+    return np.asarray(found, tensors[op.inputs[0]].dtype)

@@ -1,0 +1,57 @@
+"""Affine maps and conditions as Python functions of ints or arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineDimExpr,
+    AffineExpr,
+    AffineMap,
+    AffineSet,
+)
+
+from compiler.interpret.numbers import Value
+
+
+def index_function(map: AffineMap) -> Callable[..., tuple[Value, ...]]:
+    """The map as a Python function of its dimensions, which may be ints or arrays."""
+    return _compiled(map.num_dims, f"({''.join(f'{_python(e)}, ' for e in map.results)})")
+
+
+def condition_function(condition: AffineSet | None, dims: int) -> Callable[..., Value]:
+    """The conjunction as a Python function of `dims` dimensions; None holds always."""
+    constraints = condition.constraints if condition is not None else ()
+    tests = [f"({_python(c.lhs)} {c.kind.value} {_python(c.rhs)})" for c in constraints]
+    return _compiled(dims, " & ".join(tests) or "True")
+
+
+@lru_cache(maxsize=4096)
+def _compiled(dims: int, text: str) -> Callable[..., Any]:
+    found: Callable[..., Any] = eval(f"lambda {', '.join(f'd{i}' for i in range(dims))}: {text}", {})
+    return found
+
+
+_PYTHON = {
+    AffineBinaryOpKind.Add: "({} + {})",
+    AffineBinaryOpKind.Mul: "({} * {})",
+    AffineBinaryOpKind.Mod: "({} % {})",
+    AffineBinaryOpKind.FloorDiv: "({} // {})",
+    AffineBinaryOpKind.CeilDiv: "(-(-{} // {}))",
+}
+
+
+def _python(expr: AffineExpr) -> str:
+    match expr:
+        case AffineConstantExpr(value):
+            return f"({value})"
+        case AffineDimExpr(position):
+            return f"d{position}"
+        case AffineBinaryOpExpr(kind, lhs, rhs):
+            return _PYTHON[kind].format(_python(lhs), _python(rhs))
+    raise AssertionError(f"symbols do not occur here: {expr}")
