@@ -38,9 +38,9 @@ def _touched(program: Program, buffer: str, found: Sequence[Statement], fixed: S
     import islpy as isl
 
     parts = []
-    rank = len(program.buffers[buffer].shape)
+    shape = program.buffers[buffer].shape
     names = {n: f"l{n}" for n in program.loops}
-    heads = [names[n] for n in fixed] + [f"e{d}" for d in range(rank)]
+    heads = [names[n] for n in fixed] + [f"e{d}" for d in range(len(shape))]
     for statement in found:
         inner = [names[n] for n in statement.loops if n not in fixed]
         loops = dict.fromkeys((*statement.loops, *fixed))
@@ -48,7 +48,10 @@ def _touched(program: Program, buffer: str, found: Sequence[Statement], fixed: S
         domain += [c.isl(names) for c in statement.guard]
         for use in statement.uses:
             if use.buffer == buffer and (use.how == "read") == read:
-                index = [f"e{d} = {lin.to_isl(f, names)}" for d, f in enumerate(use.index)]
+                index = [
+                    f"e{d} = {lin.to_isl(f, names)}" if f is not None else f"0 <= e{d} < {shape[d]}"
+                    for d, f in enumerate(use.index)
+                ]
                 body = " and ".join([*domain, *(c.isl(names) for c in use.where), *index]) or "true"
                 exists = f"exists {', '.join(inner)} : " if inner else ""
                 parts.append(f"[{', '.join(heads)}] : {exists}({body})")

@@ -51,13 +51,13 @@ def _clash(
     for (s, u), own in zip((first, between, last), names, strict=True):
         fixed += [f"0 <= {own[n]} < {program.loops[n].extent}" for n in s.loops]
         fixed += [c.isl(own) for c in (*s.guard, *u.where)]
-    index = [[lin.to_isl(f, own) for f in u.index] for (_, u), own in zip((first, between, last), names, strict=True)]
+    index = [[lin.to_isl(f, own) for f in u.forms] for (_, u), own in zip((first, between, last), names, strict=True)]
     fixed += [f"{a} = {b}" for a, b in zip(index[0], index[2], strict=True)]
     differ = " or ".join(f"{a} != {b}" for a, b in zip(index[0], index[1], strict=True)) or "false"
     fixed.append(f"({differ})")
     for form in forms:
         places = [
-            lin.to_isl(lin.substitute(form, dict(enumerate(u.index)), program.ranges), own)
+            lin.to_isl(lin.substitute(form, dict(enumerate(u.forms)), program.ranges), own)
             for (_, u), own in zip((first, between), names[:2], strict=True)
         ]
         fixed.append(f"{places[0]} = {places[1]}")
@@ -73,7 +73,7 @@ def _clash(
                 values = dict(zip(variables, point, strict=True))
                 at = [{n: values[v] for n, v in own.items()} for own in names]
                 element = [
-                    ",".join(str(lin.evaluate(f, p)) for f in u.index)
+                    ",".join(str(lin.evaluate(f, p)) for f in u.forms)
                     for (_, u), p in zip((first, between), at, strict=False)
                 ]
                 return (

@@ -60,7 +60,7 @@ class Violation:
                 f"'{one.buffer}' could not be decided within the budget"
             )
         first, second = self.first.instance(self.points[0]), self.second.instance(self.points[1])
-        element = f"{one.buffer}[{','.join(str(lin.evaluate(f, self.points[0])) for f in one.index)}]"
+        element = f"{one.buffer}[{','.join(_element(one, two, self.points))}]"
         if self.loop is not None:
             return (
                 f"iterations of loop '{self.loop}' depend on each other: "
@@ -80,12 +80,21 @@ class Violation:
     def _done(statement: Statement, use: Use) -> str:
         if statement.is_init:
             return "set to its identity"
-        return {"write": "written", "add": "added", "mul": "multiplied in"}.get(use.how, "combined")
+        return {"write": "written", "add": "added", "mul": "multiplied in"}.get(str(use.how), "combined")
 
     @staticmethod
     def _verb(instance: str, statement: Statement, use: Use, element: str) -> str:
-        verb = "initialises" if statement.is_init else {"read": "reads", "write": "writes"}.get(use.how, "updates")
+        verb = "initialises" if statement.is_init else {"read": "reads", "write": "writes"}.get(str(use.how), "updates")
         return f"{instance} {verb} {element}"
+
+
+def _element(one: Use, two: Use, points: tuple[dict[int, int], dict[int, int]]) -> Iterator[str]:
+    """The index of an element that both touch; any one where neither says it."""
+    for f, g in zip(one.index, two.index, strict=True):
+        if f is not None:
+            yield str(lin.evaluate(f, points[0]))
+        else:
+            yield str(lin.evaluate(g, points[1])) if g is not None else "*"
 
 
 @dataclass(frozen=True)
@@ -176,9 +185,9 @@ def _set_of(program: Program, found: Sequence[Statement]) -> str:
     parts = []
     for s in found:
         names = {n: f"l{n}" for n in s.loops}
-        heads = [f"e{d}" for d in range(len(s.uses[0].index))]
+        heads = [f"e{d}" for d in range(len(s.uses[0].forms))]
         domain = [f"0 <= {names[n]} < {program.loops[n].extent}" for n in s.loops] + [c.isl(names) for c in s.guard]
-        domain += [f"{e} = {lin.to_isl(f, names)}" for e, f in zip(heads, s.uses[0].index, strict=True)]
+        domain += [f"{e} = {lin.to_isl(f, names)}" for e, f in zip(heads, s.uses[0].forms, strict=True)]
         exists = f"exists {', '.join(names.values())} : " if names else ""
         parts.append(f"[{', '.join(heads)}] : {exists}({' and '.join(domain) or 'true'})")
     return f"{{ {'; '.join(parts)} }}"
@@ -382,7 +391,8 @@ class _Space:
         forced = set(equal) | (set(_private(program, one.buffer)) & set(s.loops) & set(t.loops))
         shared = set(s.loops[: s.common(t)])
         for f, g in zip(one.index, two.index, strict=True):
-            forced |= _forced(f, g, shared, program.ranges, forced)
+            if f is not None and g is not None:
+                forced |= _forced(f, g, shared, program.ranges, forced)
         self.left = {n: f"z{n}" if n in forced else f"x{n}" for n in s.loops}
         self.right = {n: f"z{n}" if n in forced else f"y{n}" for n in t.loops}
         self.variables = tuple(dict.fromkeys([*self.left.values(), *self.right.values()]))
@@ -398,6 +408,8 @@ class _Space:
             for condition in (*guard, *where):
                 found[condition.isl(names)] = None
         for f, g in zip(self.one.index, self.two.index, strict=True):
+            if f is None or g is None:
+                continue
             a, b = lin.to_isl(f, self.left), lin.to_isl(g, self.right)
             if a != b:
                 found[f"{a} = {b}"] = None

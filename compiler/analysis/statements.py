@@ -14,7 +14,9 @@ from functools import cached_property, lru_cache
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
-from compiler.program.tree import Access, Block, Loop, Place, Program
+from compiler.analysis.sets import Undecided, sample
+from compiler.program.combiner import Combiner, Joint
+from compiler.program.tree import Access, Block, Loop, Place, Program, Table
 
 Key = tuple[str, bool]
 """A statement: the label of its block, and whether it is the init."""
@@ -24,16 +26,28 @@ _MAIN = 1 << 30
 
 @dataclass(frozen=True)
 class Use:
-    """One access of a statement, over its loops. `how` is read, write, or the combiner of an update."""
+    """One access of a statement, over its loops. `how` is read, write, or the combiner of an update; `partners` are
+    all accesses that a joint combiner updates, none where it cannot be reordered.
+
+    An index is None where any element along the dimension may be touched: a gather's read of its table."""
 
     buffer: str
-    index: tuple[Linear, ...]
+    index: tuple[Linear | None, ...]
     where: tuple[Condition, ...]
-    how: str
+    how: Combiner
+    partners: tuple[Access, ...] = ()
+
+    @property
+    def forms(self) -> tuple[Linear, ...]:
+        """The index of a use that touches one element."""
+        assert None not in self.index
+        return self.index  # type: ignore[return-value]
 
     def commutes(self, other: Use) -> bool:
         """Whether two instances may run in either order: two reads, or two updates by one combiner."""
-        return self.how == other.how and self.how != "write"
+        if isinstance(self.how, Joint) and not self.partners:
+            return False
+        return self.how == other.how and self.how != "write" and self.partners == other.partners
 
 
 @dataclass(frozen=True)
@@ -65,14 +79,23 @@ class Statement:
         block = self.block
         if self.is_init:
             return tuple(self._use(a, "write") for a in block.writes)
-        hows = block.combiners or ["write"] * len(block.writes)
+        hows: Sequence[Combiner] = block.combiners or ["write"] * len(block.writes)
         reads = [self._use(a, "read") for a in block.reads]
+        if block.table is not None:
+            reads.append(self._table_use(block.table))
         return (*reads, *(self._use(a, how) for a, how in zip(block.writes, hows, strict=True)))
 
-    def _use(self, access: Access, how: str) -> Use:
+    def _table_use(self, table: Table) -> Use:
+        values = dict(enumerate(self.block.bindings))
+        index = [None if isinstance(f, int) else lin.substitute(f, values, self.ranges) for f in table.index]
+        return Use(table.buffer, tuple(index), (), "read")
+
+    def _use(self, access: Access, how: Combiner) -> Use:
         values = dict(enumerate(self.block.bindings))
         index = tuple(lin.substitute(f, values, self.ranges) for f in access.index)
-        return Use(access.buffer, index, tuple(c.substitute(values, self.ranges) for c in access.where), how)
+        partners = self.block.writes if isinstance(how, Joint) and _paired(self.block) else ()
+        where = tuple(c.substitute(values, self.ranges) for c in access.where)
+        return Use(access.buffer, index, where, how, partners)
 
     def common(self, other: Statement) -> int:
         """How many loops two statements share, counted from the outside."""
@@ -92,6 +115,23 @@ class Statement:
             value = lin.evaluate(form, point)
             shown.append(f"{axis.label}={value}" if axis.is_reduce else str(value))
         return f"{self.block.label}[{','.join(shown)}]"
+
+
+@lru_cache(maxsize=256)
+def _paired(block: Block) -> bool:
+    """Whether instances that share an element of one target share those of all targets, so that updates commute."""
+    mine, other = ({n: f"{v}{n}" for n in range(len(block.axes))} for v in "ab")
+    domain = [f"0 <= {names[n]} < {axis.size}" for names in (mine, other) for n, axis in enumerate(block.axes)]
+
+    def meets(access: Access) -> str:
+        return " and ".join(f"{lin.to_isl(f, mine)} = {lin.to_isl(f, other)}" for f in access.index) or "true"
+
+    one, two = (" or ".join(f"{part} ({meets(a)})" for a in block.writes) for part in ("", "not"))
+    text = f"{{ [{', '.join([*mine.values(), *other.values()])}] : {' and '.join(['true', *domain])}"
+    try:
+        return sample(f"{text} and ({one}) and ({two}) }}") is None
+    except Undecided:
+        return False
 
 
 def statements(program: Program) -> dict[Key, Statement]:

@@ -14,7 +14,7 @@ from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.dialects import loop
 from compiler.dialects.access import AxisAttr
-from compiler.dialects.vector_arith import CmpiOp, SelectOp
+from compiler.dialects.vector_arith import CmpiOp, SelectOp, kind_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +88,7 @@ def from_block(block: Block, labels: Sequence[str]) -> tuple[Scalar, ...]:
         operands = [values[v] for v in op.operands]
         types = [r.type for r in op.results]
         for number, result in enumerate(op.results):
-            values[result] = apply(type(op), operands, op.properties | op.attributes, types, number)
+            values[result] = apply(kind_of(op), operands, op.properties | op.attributes, types, number)
     raise AssertionError("a body ends with a yield")
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Operation, SSAValue
-from xdsl.ir.affine import AffineMap
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir.affine import AffineMap, AffineSymExpr
 
 from compiler.affine import linear as lin
 from compiler.affine.condition import conditions
@@ -14,9 +16,10 @@ from compiler.dialects import loop
 from compiler.dialects.access import AccessAttr, names_of
 from compiler.dialects.checks import element_type
 from compiler.dialects.functions import outputs
+from compiler.dialects.gather import scalar_of
 from compiler.errors import InputError
-from compiler.program import body
-from compiler.program.tree import Access, Alloc, Block, Buffer, Loop, Node, Program, fresh
+from compiler.program import body, combiner
+from compiler.program.tree import Access, Alloc, Block, Buffer, Loop, Node, Program, Table, fresh
 
 
 def read(function: FuncOp) -> Program:
@@ -69,13 +72,45 @@ class _Reader:
                 return Loop(number, op.label.data, op.size, nodes, op.loop_kind, attributes)
             case loop.BlockOp():
                 return self._block(op)
+            case loop.GatherOp():
+                return self._gather(op)
         raise InputError(f"'{op.name}' is not an op of the loop level")
 
     def _block(self, op: loop.BlockOp) -> Block:
+        ranges = _axis_ranges(op)
+        scalars = body.from_block(op.body.block, names_of(op.axes.data))
+        types = tuple(scalar_of(v) for v in op.inputs)
+        reads = tuple(self._access(v, a, ranges) for v, a in zip(op.inputs, op.reads, strict=True))
+        return replace(
+            self._placed(op, reads, types, scalars),
+            combiners=combiner.from_op(op),
+            accumulate=op.accumulate is not None,
+        )
+
+    def _gather(self, op: loop.GatherOp) -> Block:
+        ranges = _axis_ranges(op)
+        reads = tuple(self._access(v, a, ranges) for v, a in zip(op.indices, op.reads, strict=True))
+        types = tuple(scalar_of(v) for v in op.indices)
+        dims = [lin.variable(n) for n in ranges]
+        index = tuple(
+            e.position if isinstance(e, AffineSymExpr) else lin.linear(e, dims, ranges)
+            for e in op.table_map.data.results
+        )
+        table = Table(self.names[op.table], index, op.outside)
+        value = body.read(len(reads), scalar_of(op.table))
+        return replace(self._placed(op, reads, types, (value,)), table=table)
+
+    def _placed(
+        self,
+        op: loop.Placed,
+        reads: tuple[Access, ...],
+        types: tuple[Attribute, ...],
+        scalars: tuple[body.Scalar, ...],
+    ) -> Block:
         label = fresh(op.label.data, self.labels)
         self.labels.add(label)
         loops = [lin.variable(self.loops[value]) for value in op.loops]
-        ranges = {n: (0, axis.size - 1) for n, axis in enumerate(op.axes)}
+        ranges = _axis_ranges(op)
         origin = None
         if op.origin_label is not None and op.origin_map is not None:
             origin = (op.origin_label.data, _forms(op.origin_map.data, ranges))
@@ -84,14 +119,12 @@ class _Reader:
             tuple(op.axes),
             tuple(lin.linear(e, loops, self.ranges) for e in op.bindings.data.results),
             tuple(conditions(op.guard, loops, self.ranges)) if op.guard is not None else (),
-            tuple(self._access(v, a, ranges) for v, a in zip(op.inputs, op.reads, strict=True)),
-            tuple(element_type(v) for v in op.inputs),
+            reads,
+            types,
             tuple(self._access(v, a, ranges) for v, a in zip(op.targets, op.writes, strict=True)),
-            body.from_block(op.body.block, names_of(op.axes.data)),
-            tuple(c.data for c in op.combiners),
-            op.accumulate is not None,
-            origin,
-            tuple(sorted(op.attributes.items())),
+            scalars,
+            origin=origin,
+            attributes=tuple(sorted(op.attributes.items())),
         )
 
     def _access(self, value: SSAValue, access: AccessAttr, ranges: lin.Ranges) -> Access:
@@ -100,6 +133,10 @@ class _Reader:
             return Access(self.names[value], index)
         dims = [lin.variable(n) for n in ranges]
         return Access(self.names[value], index, tuple(conditions(access.condition, dims, ranges)), access.otherwise)
+
+
+def _axis_ranges(op: loop.Placed) -> dict[int, lin.Range]:
+    return {n: (0, axis.size - 1) for n, axis in enumerate(op.axes)}
 
 
 def _forms(map: AffineMap, ranges: lin.Ranges) -> tuple[Linear, ...]:

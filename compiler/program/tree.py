@@ -18,7 +18,9 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.dialects.access import AxisAttr
+from compiler.dialects.types import scalar_type
 from compiler.program.body import Scalar
+from compiler.program.combiner import Combiner
 
 CONCURRENT = frozenset(
     ("parallel", "vectorized", "block_x", "block_y", "block_z", "thread_x", "thread_y", "thread_z", "vthread")
@@ -34,6 +36,11 @@ class Buffer:
     element: Attribute
     scope: str = "global"
 
+    @property
+    def scalar(self) -> Attribute:
+        """The type of its elements' values."""
+        return scalar_type(self.element)
+
 
 @dataclass(frozen=True)
 class Access:
@@ -46,8 +53,20 @@ class Access:
 
 
 @dataclass(frozen=True)
+class Table:
+    """What a gather reads: in each dimension a form over its axes, or the number of the read that gives the index."""
+
+    buffer: str
+    index: tuple[Linear | int, ...]
+    otherwise: FloatAttr | IntegerAttr
+
+
+@dataclass(frozen=True)
 class Block:
-    """One structured statement; `bindings` and `guard` are over loops, everything else over axes (by position)."""
+    """One structured statement; `bindings` and `guard` are over loops, everything else over axes (by position).
+
+    With a `table` it is a gather: `reads` are those of the index, and its body is read number len(reads), the table's.
+    """
 
     label: str
     axes: tuple[AxisAttr, ...]
@@ -57,10 +76,17 @@ class Block:
     read_types: tuple[Attribute, ...]
     writes: tuple[Access, ...]
     body: tuple[Scalar, ...]
-    combiners: tuple[str, ...] = ()
+    combiners: tuple[Combiner, ...] = ()
     accumulate: bool = False
     origin: tuple[str, tuple[Linear, ...]] | None = None
     attributes: tuple[tuple[str, Attribute], ...] = ()
+    table: Table | None = None
+
+    @property
+    def sources(self) -> list[str]:
+        """The buffers that it reads, each once, its table last."""
+        table = () if self.table is None else (self.table.buffer,)
+        return list(dict.fromkeys((*(access.buffer for access in self.reads), *table)))
 
     @property
     def spatial(self) -> int:
@@ -175,7 +201,7 @@ class Program:
         """The blocks that read each buffer, in order."""
         found: dict[str, list[Block]] = {name: [] for name in self.buffers}
         for block in self.blocks.values():
-            for name in dict.fromkeys(access.buffer for access in block.reads):
+            for name in block.sources:
                 found[name].append(block)
         return found
 
@@ -258,7 +284,7 @@ def blocks_in(*nodes: Node) -> list[Block]:
 def touched(nodes: Iterable[Node]) -> tuple[set[str], set[str]]:
     """The buffers read, and those written, by the blocks of some nodes."""
     inside = blocks_in(*nodes)
-    return {a.buffer for b in inside for a in b.reads}, {a.buffer for b in inside for a in b.writes}
+    return {name for b in inside for name in b.sources}, {a.buffer for b in inside for a in b.writes}
 
 
 def map_blocks(nodes: Iterable[Node], change: Callable[[Block], Block]) -> tuple[Node, ...]:

@@ -15,7 +15,9 @@ from compiler.affine.condition import to_set
 from compiler.affine.linear import Linear
 from compiler.dialects import loop
 from compiler.dialects.access import AccessAttr
+from compiler.dialects.gather import Gathered
 from compiler.program import body
+from compiler.program.combiner import to_combination
 from compiler.program.tree import Access, Alloc, Block, Buffer, Loop, Node, Program
 
 
@@ -54,7 +56,8 @@ def _fill(block: IrBlock, nodes: Sequence[Node], buffers: dict[str, SSAValue], l
                 op.attributes |= dict(node.attributes)
                 block.add_op(op)
             case Block():
-                block.add_op(_block(node, buffers, loops))
+                make = _block if node.table is None else _gather
+                block.add_op(make(node, buffers, loops))
 
 
 def _block(node: Block, buffers: dict[str, SSAValue], loops: dict[int, SSAValue]) -> loop.BlockOp:
@@ -75,9 +78,37 @@ def _block(node: Block, buffers: dict[str, SSAValue], loops: dict[int, SSAValue]
         [buffers[a.buffer] for a in node.writes],
         [_access(a, axes) for a in node.writes],
         Region(inner),
-        node.combiners,
+        to_combination(node.combiners),
         to_set(node.guard, dims, len(used)),
         node.accumulate,
+        (node.origin[0], _map(node.origin[1], axes)) if node.origin else None,
+    )
+    op.attributes |= dict(node.attributes)
+    return op
+
+
+def _gather(node: Block, buffers: dict[str, SSAValue], loops: dict[int, SSAValue]) -> loop.GatherOp:
+    assert node.table is not None
+    used = [number for number in loops if number in node.loops]
+    dims = {number: AffineExpr.dimension(n) for n, number in enumerate(used)}
+    axes = {n: AffineExpr.dimension(n) for n in range(len(node.axes))}
+    index = [AffineExpr.symbol(d) if isinstance(d, int) else lin.to_affine(d, axes) for d in node.table.index]
+    gathered = Gathered(
+        AffineMap(len(axes), len(node.reads), tuple(index)),
+        node.table.otherwise,
+        buffers[node.table.buffer],
+        [buffers[a.buffer] for a in node.reads],
+        [_access(a, axes) for a in node.reads],
+    )
+    op = loop.GatherOp(
+        node.label,
+        node.axes,
+        [loops[number] for number in used],
+        AffineMap(len(used), 0, tuple(lin.to_affine(form, dims) for form in node.bindings)),
+        gathered,
+        buffers[node.writes[0].buffer],
+        _access(node.writes[0], axes),
+        to_set(node.guard, dims, len(used)),
         (node.origin[0], _map(node.origin[1], axes)) if node.origin else None,
     )
     op.attributes |= dict(node.attributes)

@@ -2,6 +2,8 @@
 
 equations.py   what the original computes: each element of each buffer as an expression of others
 flow.py        what each read of the scheduled program finds: finished values, contributions so far, constants
+tables.py      whether a gather reads what its origin does
+joint.py       whether the targets of a joint reduction stay in step
 values.py      whether a body computes what the original's equation says
 prove.py       `verify_schedule`: proved, refuted (with an instance), or undecided within the budget
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from compiler.program.combiner import Combiner
 from compiler.program.tree import Block, Program
 
 
@@ -25,7 +26,7 @@ class Equation:
     dims: tuple[int | None, ...]
 
     @property
-    def combiner(self) -> str | None:
+    def combiner(self) -> Combiner | None:
         """How contributions combine; None without reduction."""
         return self.block.combiners[self.result] if self.block.combiners else None
 
@@ -48,12 +49,10 @@ def equations(program: Program) -> Mapping[str, Equation]:
                 raise NotFunctional(f"'{access.buffer}' of the original lives in a loop")
             found[access.buffer] = Equation(access.buffer, block, number, _dims(program, block, number))
     for block in program.blocks.values():
-        for access in block.reads:
-            writer = found.get(access.buffer)
+        for name in block.sources:
+            writer = found.get(name)
             if writer is not None and order[writer.block.label] >= order[block.label]:
-                raise NotFunctional(
-                    f"block '{block.label}' of the original reads '{access.buffer}' before it is finished"
-                )
+                raise NotFunctional(f"block '{block.label}' of the original reads '{name}' before it is finished")
     return found
 
 

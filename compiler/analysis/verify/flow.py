@@ -20,8 +20,8 @@ from compiler.affine.linear import Linear
 from compiler.analysis.sets import context
 from compiler.analysis.statements import Key, Use, statements
 from compiler.analysis.verify.equations import Equation
-from compiler.dialects.combiner import identity
 from compiler.program import body
+from compiler.program.combiner import Combiner, neutral
 from compiler.program.tree import Program
 
 END: Key = ("", False)
@@ -99,7 +99,7 @@ class Flow:
         around: tuple[Linear, ...] = ()
         if use.buffer in self.program.allocs:
             around = tuple(lin.variable(n.number) for n in self.program.enclosing((use.buffer,)))
-        return self.map(key, f"M{self.cells[use.buffer]}", (*around, *use.index), use)
+        return self.map(key, f"M{self.cells[use.buffer]}", (*around, *use.forms), use)
 
     def value_space(self, buffer: str) -> str:
         """The tuple of a buffer's elements."""
@@ -195,8 +195,8 @@ class Flow:
         number = next(n for n, u in enumerate(statement.uses[len(statement.uses) - len(block.writes) :]) if u == use)
         content = Content()
         if statement.is_init:
-            neutral = identity(block.combiners[number], self.program.buffers[use.buffer].element)
-            content.add("constant", neutral, self.domain(key))
+            held = neutral(block.combiners[number], self.program.buffers[use.buffer].element)
+            content.add("constant", held, self.domain(key))
             return content
         claimed = self.claimed(key, number)
         if claimed is not None:
@@ -204,7 +204,7 @@ class Flow:
             content.add("final", buffer, points.apply_range(self.to_values(buffer)))
             return content
         value = block.body[number]
-        if isinstance(value, body.Read):
+        if isinstance(value, body.Read) and block.table is None:
             if (key, value.position) in self.known and self.known[key, value.position] is None:
                 return self._assumed(key, value.position, use)
             return self.content(key, value.position)
@@ -214,22 +214,25 @@ class Flow:
 
     def _assumed(self, key: Key, position: int, use: Use) -> Content:
         """What a copy leaves whose value depends on what it left before, as when partial sums travel in and out of a
-        window: all contributions to the element so far. `content` proves it, by induction over time."""
-        equation = self.equations.get(use.buffer)
-        if equation is None or equation.combiner is None:
+        window: all contributions to the element so far, or the element itself once it has been computed. `content`
+        proves it, by induction over time."""
+        source = self.statements[key].uses[position]
+        named = use if use.buffer in self.equations else source  # into a window, or out of it
+        buffer = named.buffer
+        if buffer not in self.equations or named.where:
             raise Unknown(f"'{use.buffer}' is built from its own earlier values")
-        elements = self._elements(key, use)
         points = isl.UnionMap("{ }", context())
         for k, s in self.statements.items():
             for number in range(0 if s.is_init else len(s.block.writes)):
                 claimed = self.claimed(k, number)
-                if claimed is not None and claimed[0] == use.buffer:
+                if claimed is not None and claimed[0] == buffer:
                     earlier = self.times[key].lex_gt_union_map(self.times[k])
                     points = points.union(earlier.apply_range(claimed[1].intersect_domain(self.domain(k))))
-        mine = elements.apply_range(self.to_values(use.buffer).reverse())
-        found = Content(partial={use.buffer: points.intersect(mine)})
-        self.assumed[key, position] = use.buffer, found.partial[use.buffer]
-        return found
+        points = points.intersect(self._elements(key, named).apply_range(self.to_values(buffer).reverse()))
+        self.assumed[key, position] = buffer, points
+        if self.equations[buffer].combiner is None:
+            return Content(final={buffer: points.apply_range(self.to_values(buffer))})
+        return Content(partial={buffer: points})
 
     def _elements(self, key: Key, use: Use) -> Any:
         """The element of an original buffer that lies in a statement's cell: the one that computing blocks put there,
@@ -243,7 +246,7 @@ class Flow:
                     values = claimed[1].apply_range(self.to_values(claimed[0]))
                     found = found.union(self.cell(k, written).reverse().apply_range(values))
         if found.is_empty():
-            return self.map(key, self.value_space(use.buffer), use.index)
+            return self.map(key, self.value_space(use.buffer), use.forms)
         if not found.is_single_valued():
             raise Unknown(f"the cells of '{use.buffer}' hold several elements one after another")
         return self.cell(key, use).apply_range(found)
@@ -311,7 +314,7 @@ class Flow:
         if not written:
             if use is None or buffer in self.program.allocs:
                 return Content()
-            return Content(final={buffer: self.map(key, self.value_space(buffer), use.index, use)})
+            return Content(final={buffer: self.map(key, self.value_space(buffer), use.forms, use)})
         resets = [(k, u) for k, u in written if u.how == "write"]
         updates = [(k, u) for k, u in written if u.how != "write"]
         dependences = self._dependences(key, sink, resets, updates)
@@ -339,10 +342,10 @@ class Flow:
 
     def _neutral(self, buffer: str, updates: list[tuple[Key, Use]]) -> Attribute | None:
         """The identity of the combiner by which a buffer is updated."""
-        hows = {u.how for _, u in updates}
+        hows: set[Combiner] = {u.how for _, u in updates}
         if len(hows) > 1:
             raise Unknown(f"'{buffer}' is updated by several combiners")
-        return identity(hows.pop(), self.program.buffers[buffer].element) if hows else None
+        return neutral(hows.pop(), self.program.buffers[buffer].element) if hows else None
 
     def _dependences(self, key: Key, sink: Any, resets: list[tuple[Key, Use]], updates: list[tuple[Key, Use]]) -> Any:
         """From the last reset, and all updates since, to the instances that find them."""

@@ -12,6 +12,7 @@ from compiler.analysis.sets import Undecided, context, limited
 from compiler.analysis.statements import Statement
 from compiler.analysis.verify.equations import NotFunctional, equations
 from compiler.analysis.verify.flow import END, Flow, Refuted, Unknown
+from compiler.analysis.verify.joint import check_joint
 from compiler.analysis.verify.values import Comparison, Wanted
 from compiler.program.tree import Program
 
@@ -64,6 +65,8 @@ def _verify(scheduled: Program, original: Program) -> Verdict:
         if statement.is_init or origin is None:
             continue
         block, source = statement.block, flow.blocks[origin[0]]
+        if (block.table is None) != (source.table is None):
+            raise Refuted(f"one of block '{block.label}' and its origin '{source.label}' is a gather")
         if block.combiners != source.combiners or len(block.body) != len(source.body):
             raise Refuted(f"block '{block.label}' does not combine as its origin '{source.label}' does")
         comparison = Comparison(flow, key, known)
@@ -72,6 +75,8 @@ def _verify(scheduled: Program, original: Program) -> Verdict:
         domain = isl.UnionSet(f"{{ {flow.space(key)} : {text} }}", context())
         for wanted, actual in zip(source.body, block.body, strict=True):
             comparison.check(Wanted(source, wanted, origin[1]), actual, domain)
+    for key in flow.statements:
+        check_joint(flow, key)
     _check_results(flow, original)
     return Verdict("proved")
 
@@ -91,6 +96,8 @@ def _check_bounds(flow: Flow) -> None:
             if not _lives(program, use.buffer, statement):
                 raise Refuted(f"block '{key[0]}' uses '{use.buffer}' where it does not live")
             for d, (form, size) in enumerate(zip(use.index, program.buffers[use.buffer].shape, strict=True)):
+                if form is None:
+                    continue  # a gather's index value, which lowering clamps to the table
                 low, high = lin.bounds(form, program.ranges)
                 if low >= 0 and high < size:
                     continue

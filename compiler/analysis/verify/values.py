@@ -19,6 +19,7 @@ from compiler.analysis.sets import context
 from compiler.analysis.statements import Key
 from compiler.analysis.verify.equations import Equation
 from compiler.analysis.verify.flow import Flow, Refuted
+from compiler.analysis.verify.tables import check_gather, is_gather
 from compiler.dialects.vector_arith import CmpiOp, SelectOp
 from compiler.program import body
 from compiler.program.tree import Block
@@ -57,7 +58,9 @@ class Comparison:
         split = self._split(wanted, actual, domain)
         if split:
             return
-        if isinstance(wanted, Wanted) and isinstance(wanted.node, body.Read):
+        if isinstance(wanted, Wanted) and is_gather(wanted):
+            check_gather(self, wanted, actual, domain)
+        elif isinstance(wanted, Wanted) and isinstance(wanted.node, body.Read):
             self._check_read(wanted, actual, domain)
         elif isinstance(wanted, Literal):
             self._check_literal(wanted.value, actual, domain)
@@ -68,9 +71,9 @@ class Comparison:
             for part, other in zip(wanted.node.operands, actual.operands, strict=True):
                 self.check(Wanted(wanted.block, part, wanted.at), other, domain)
         else:
-            self._refute(domain, f"computes something else than '{wanted.block.label}' does")
+            self.refute(domain, f"computes something else than '{wanted.block.label}' does")
 
-    def _refute(self, domain: Any, what: str) -> None:
+    def refute(self, domain: Any, what: str) -> None:
         raise Refuted(f"{self.flow.sample(domain, self.key)} {what}")
 
     # --- conditions -----------------------------------------------------------------------------------------------
@@ -131,18 +134,18 @@ class Comparison:
     def _check_index(self, form: Linear, actual: body.Scalar, domain: Any) -> None:
         found = self._linear(actual)
         if found is None:
-            self._refute(domain, "computes something else where its origin has an index")
+            self.refute(domain, "computes something else where its origin has an index")
             return
         if found == form:
             return
         wrong = domain.subtract(self._set([Condition(found - form, True)]))
         if not wrong.is_empty():
-            self._refute(wrong, "has another index than its origin")
+            self.refute(wrong, "has another index than its origin")
 
     def _check_literal(self, value: Attribute, actual: body.Scalar, domain: Any) -> None:
         if isinstance(actual, body.Apply) and actual.kind is arith.ConstantOp:
             if dict(actual.properties)["value"] != value:
-                self._refute(domain, f"has another value than {value}")
+                self.refute(domain, f"has another value than {value}")
             return
         if isinstance(actual, body.Read):
             content = self.flow.content(self.key, actual.position)
@@ -151,7 +154,7 @@ class Comparison:
             if wrong.is_empty():
                 return
             domain = wrong
-        self._refute(domain, f"does not have the value {value}")
+        self.refute(domain, f"does not have the value {value}")
 
     def _check_read(self, wanted: Wanted, actual: body.Scalar, domain: Any) -> None:
         assert isinstance(wanted.node, body.Read)
@@ -172,7 +175,7 @@ class Comparison:
                 self._check_found(access.buffer, index, actual, domain)
                 return
         if expansion is None:
-            self._refute(domain, f"does not read '{access.buffer}', as its origin does")
+            self.refute(domain, f"does not read '{access.buffer}', as its origin does")
             return
         self.check(expansion, actual, domain)
 
@@ -197,10 +200,10 @@ class Comparison:
         partial = content.partial.get(buffer)
         if partial is not None and not partial.domain().intersect(instances).is_empty():
             at = partial.domain().intersect(instances)
-            self._refute(at, f"reads '{read}' while contributions to '{buffer}' are missing")
+            self.refute(at, f"reads '{read}' while contributions to '{buffer}' are missing")
         if found is not None and not found.domain().intersect(instances).is_empty():
-            self._refute(found.domain().intersect(instances), f"reads another element of '{buffer}' than its origin")
-        self._refute(instances, f"reads '{read}' where it does not hold the value of '{buffer}'")
+            self.refute(found.domain().intersect(instances), f"reads another element of '{buffer}' than its origin")
+        self.refute(instances, f"reads '{read}' where it does not hold the value of '{buffer}'")
 
 
 def _same_operation(one: body.Scalar, two: body.Apply) -> bool:

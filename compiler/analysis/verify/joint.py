@@ -1,0 +1,69 @@
+"""Joint combiners: what is proved of each target alone holds only while all targets are in step.
+
+The dataflow follows each target of a joint reduction by itself. That is sound if, whenever one is updated, all of them
+hold the same contributions and gain the same: then each finished target is a part of one combination. Where what one
+holds is not known, that of all must not be, and the dataflow drops them together.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import islpy as isl
+
+from compiler.analysis.sets import context
+from compiler.analysis.statements import Key
+from compiler.analysis.verify.flow import Content, Flow, Refuted, Unknown
+from compiler.program.combiner import Joint
+
+
+def check_joint(flow: Flow, key: Key) -> None:
+    """Raise Refuted or Unknown unless the targets of a joint update are in step at each of its instances."""
+    statement = flow.statements[key]
+    block = statement.block
+    if statement.is_init or not block.combiners or not isinstance(block.combiners[0], Joint):
+        return
+    uses = statement.uses[len(statement.uses) - len(block.writes) :]
+    held = [flow.of_cells(key, use.buffer, flow.cell(key, use), None) for use in uses]
+    _in_step(flow, key, held, "holds")
+    if flow.claimed(key, 0) is None:
+        _in_step(flow, key, [flow.added(key, use) for use in uses], "gains")
+
+
+def _in_step(flow: Flow, key: Key, contents: list[Content], verb: str) -> None:
+    block = flow.statements[key].block
+    parts = [_part(flow, key, content, number) for number, content in enumerate(contents)]
+    empty = [_empty(flow, key, content, number) for number, content in enumerate(contents)]
+    for number in range(len(contents)):
+        names = f"'{block.writes[0].buffer}' and '{block.writes[number].buffer}'"
+        apart = _difference(parts[0], parts[number]).domain().union(_difference(empty[0], empty[number]))
+        if not apart.is_empty():
+            where = flow.sample(apart, key)
+            raise Refuted(f"at {where}, one of {names} {verb} contributions that the other does not")
+
+
+def _part(flow: Flow, key: Key, content: Content, number: int) -> Any:
+    """Instances -> the contributions of one target, named after the first target of the block that makes them."""
+    found = isl.UnionMap("{ }", context())
+    for table, finished in ((content.partial, False), (content.final, True)):
+        for name, points in table.items():
+            equation = flow.equations.get(name)
+            if equation is None or equation.combiner != flow.statements[key].block.combiners[number]:
+                raise Unknown(f"block '{key[0]}' combines '{name}', which is not a result of its combiner")
+            mine = points.apply_range(flow.to_values(name).reverse()) if finished else points
+            axes = ", ".join(f"i{n}" for n in range(len(equation.block.axes)))
+            first = flow.points_space(equation.block.writes[0].buffer)
+            rename = isl.UnionMap(f"{{ {flow.points_space(name)}[{axes}] -> {first}[{axes}] }}", context())
+            found = found.union(mine.apply_range(rename))
+    return found
+
+
+def _empty(flow: Flow, key: Key, content: Content, number: int) -> Any:
+    """The instances at which a target holds, or gains, the identity."""
+    combiner = flow.statements[key].block.combiners[number]
+    assert isinstance(combiner, Joint)
+    return content.constant.get(combiner.identities[number], isl.UnionSet("{ }", context()))
+
+
+def _difference(one: Any, two: Any) -> Any:
+    return one.subtract(two).union(two.subtract(one))
