@@ -43,7 +43,7 @@ def _get_loops(state: State, op: handle.GetLoopsOp) -> Plan:
 def neighbours(program: Program, label: str, producers: bool) -> list[str]:
     """The blocks that write what a block reads, or read what it writes, in the order of the program."""
     block = program.blocks[label]
-    touched = [a.buffer for a in (block.reads if producers else block.writes)]
+    touched = block.sources if producers else [a.buffer for a in block.writes]
     others = program.writers if producers else program.readers
     found = {b.label for name in touched for b in others[name]} - {label}
     return [name for name in program.blocks if name in found]

@@ -236,4 +236,4 @@ def matmul_nest(s: Schedule, block: Handle, composite: str) -> list[Handle]:
 
 def operands(s: Schedule, block: Handle) -> list[str]:
     """The names of the buffers that a block reads, in the order of its operands."""
-    return list(dict.fromkeys(access.buffer for access in s.program.blocks[s.label(block)].reads))
+    return s.program.blocks[s.label(block)].sources

@@ -71,9 +71,27 @@ def sole_writer(primitive: str, program: Program, buffer: str, label: str) -> No
         refuse(primitive, block_place(label), f"'{buffer}' is written by block '{others[0]}' as well")
 
 
+def target_names(block: Block) -> list[str]:
+    """The buffers that a block writes, each once."""
+    return list(dict.fromkeys(access.buffer for access in block.writes))
+
+
+def no_table(primitive: str, place: str, blocks: Iterable[Block], *buffers: str) -> None:
+    """No gather among some blocks reads one of the buffers as its table: at an index that depends on data."""
+    for block in blocks:
+        if block.table is not None and block.table.buffer in buffers:
+            gathers = f"block '{block.label}' gathers from '{block.table.buffer}'"
+            refuse(primitive, place, f"{gathers}: which elements it reads depends on data")
+
+
+def no_gather(primitive: str, place: str, block: Block) -> None:
+    """The block is no gather."""
+    if block.table is not None:
+        refuse(primitive, place, f"block '{block.label}' is a gather, which stays a statement of its own")
+
+
 def only_target(primitive: str, block: Block) -> str:
     """The name of a block's one target."""
-    names = dict.fromkeys(access.buffer for access in block.writes)
     if len(block.writes) != 1:
-        refuse(primitive, block_place(block.label), f"it writes {len(names)} buffers, not one")
+        refuse(primitive, block_place(block.label), f"it writes {len(target_names(block))} buffers, not one")
     return block.writes[0].buffer

@@ -10,7 +10,7 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear, Quotient
 from compiler.dialects.access import AxisAttr
-from compiler.program.tree import Access, Alloc, Block, Buffer, Node, Program, fresh, key_of
+from compiler.program.tree import Access, Alloc, Block, Buffer, Node, Program, Table, fresh, key_of
 
 WINDOW = "w."
 """How the labels of axes begin that are bound to the low end of a window."""
@@ -40,7 +40,7 @@ def region(program: Program, buffer: str, blocks: Sequence[Block], outer: set[in
                 _clipped(_span(block.at(form, program.ranges), outer, program.ranges, size), size)
                 for form, size in zip(access.index, shape, strict=True)
             ]
-            spans = found if spans is None else [_hull(a, b, n) for a, b, n in zip(spans, found, shape, strict=True)]
+            spans = found if spans is None else [hull(a, b, n) for a, b, n in zip(spans, found, shape, strict=True)]
     return spans or [Span(lin.constant(0), n) for n in shape]
 
 
@@ -79,7 +79,8 @@ def _span(form: Linear, outer: set[int], ranges: lin.Ranges, size: int) -> Span:
     return Span(low + lin.constant(extra_low), extra_high - extra_low + 1)
 
 
-def _hull(a: Span, b: Span, size: int) -> Span:
+def hull(a: Span, b: Span, size: int) -> Span:
+    """One span that holds both: exact where their lower ends differ by a constant, else the whole dimension."""
     gap = b.low - a.low
     if not gap.is_constant:
         return Span(lin.constant(0), size)
@@ -194,7 +195,13 @@ def renumbered(block: Block, values: Mapping[int, Linear]) -> Block:
         writes=tuple(map(access, block.writes)),
         body=tuple(body.rewrite(node, leaf) for node in block.body),
         origin=origin,
+        table=block.table and _renumbered_table(block.table, values, ranges),
     )
+
+
+def _renumbered_table(table: Table, values: Mapping[int, Linear], ranges: lin.Ranges) -> Table:
+    index = tuple(f if isinstance(f, int) else lin.substitute(f, values, ranges) for f in table.index)
+    return replace(table, index=index)
 
 
 def with_buffer(program: Program, name: str, buffer: Buffer) -> Program:

@@ -30,6 +30,7 @@ from compiler.dialects.functions import find_function
 from compiler.dialects.sched import choice, handle, kind, layout, nest, pipelining, placement, reduction, staging
 from compiler.dialects.sched.base import BlockType, LoopType, ParamType, SchedOp
 from compiler.errors import ScheduleError, StrataError
+from compiler.interpret.combination import check_combiners
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.program.write import write
@@ -55,9 +56,10 @@ class Schedule:
     def __init__(self, x: Any, name: str | None = None, seed: int = 0) -> None:
         module = _loop_module(x)
         function = find_function(module, name)
-        if not any(isinstance(op, loop_dialect.ForOp | loop_dialect.BlockOp) for op in function.walk()):
+        if not any(isinstance(op, loop_dialect.ForOp | loop_dialect.Placed) for op in function.walk()):
             raise ScheduleError(f"@{function.sym_name.data} is not at the loop level; lower it with te-to-loop first")
         verify_module(module)
+        check_combiners(module)
         self.name = function.sym_name.data
         self.original = module.clone()
         self.script, body = empty_script()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from compiler.program.combiner import Combiner
 from compiler.program.tree import Alloc, Block, Buffer, Loop, Node, Program
 
 _SIGNS = {"add": "+=", "mul": "*="}
@@ -39,7 +40,11 @@ def _buffer(buffer: Buffer) -> str:
 
 def _block(block: Block) -> str:
     writes = ", ".join(dict.fromkeys(access.buffer for access in block.writes))
-    reads = ", ".join(dict.fromkeys(access.buffer for access in block.reads))
+    reads = ", ".join(block.sources)
     label = "" if block.label == writes else f"{block.label}: "
-    sign = _SIGNS.get(block.combiners[0], f"{block.combiners[0]}=") if block.combiners else "="
+    sign = _sign(block.combiners[0]) if block.combiners else "="
     return f"{label}{writes} {sign} f({reads})" + (", guarded" if block.guard else "")
+
+
+def _sign(combiner: Combiner) -> str:
+    return _SIGNS.get(combiner, f"{combiner}=") if isinstance(combiner, str) else "combined with"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-
-from xdsl.ir import Attribute
 
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
@@ -28,7 +26,7 @@ from compiler.program.tree import (
     map_blocks,
     touched,
 )
-from compiler.schedule.plan import Plan, block_place, loop_place, new_label, only_target, refuse
+from compiler.schedule.plan import Plan, block_place, loop_place, new_label, no_table, refuse, target_names
 from compiler.schedule.region import Span, inside, region, window_axis
 
 
@@ -39,12 +37,12 @@ def cache_read(program: Program, block: str, buffer: str, scope: str) -> Plan:
       ->
         alloc A.shared;  loop.for "ax0" { A.shared[ax0] = A[ax0] }  loop.for "i" { S[i] = f(A.shared[i]) }
 
-    The copy is of the whole buffer, before the outermost loop around the block in which nothing writes it;
-    compute_at then makes it a copy of a tile. Requires a buffer that the block reads and does not write. Elsewhere:
-    TVM cache_read, Halide in(), Exo stage_mem, MLIR promote.
+    The copy is of the whole buffer, before the outermost loop around the block in which nothing writes it; compute_at
+    then makes it a copy of a tile. Requires a buffer that the block reads and does not write; the table of a gather is
+    copied whole and stays so. Elsewhere: TVM cache_read, Halide in(), Exo stage_mem, MLIR promote.
     """
     reader = program.blocks[block]
-    if all(access.buffer != buffer for access in reader.reads):
+    if buffer not in reader.sources:
         refuse("cache_read", block_place(block), f"it does not read '{buffer}'")
     if any(access.buffer == buffer for access in reader.writes):
         refuse("cache_read", block_place(block), f"it writes '{buffer}' as well")
@@ -52,16 +50,22 @@ def cache_read(program: Program, block: str, buffer: str, scope: str) -> Plan:
     source = program.buffers[buffer]
     copy = Buffer(program.fresh_buffer(f"{buffer}.{scope}"), source.shape, source.element, scope)
     identity = tuple(lin.variable(d) for d in range(len(source.shape)))
-    label, nest = copy_nest(
-        program, copy.name, source.shape, Access(buffer, identity), copy.name, source.element, place
-    )
+    label, nest = copy_nest(program, copy.name, source.shape, [(Access(buffer, identity), copy)], place)
 
-    def redirect(access: Access) -> Access:
-        return replace(access, buffer=copy.name) if access.buffer == buffer else access
-
-    after = program.replaced(block, lambda _: [replace(reader, reads=tuple(map(redirect, reader.reads)))])
+    after = program.replaced(block, lambda _: [redirected(reader, {buffer: copy.name})])
     after = after.replaced(place, lambda node: [Alloc(copy), nest, node])
     return Plan(Step(after), blocks=(label,))
+
+
+def redirected(block: Block, names: Mapping[str, str]) -> Block:
+    """The block with some buffers replaced by others of the same shape."""
+
+    def redirect(access: Access) -> Access:
+        return replace(access, buffer=names.get(access.buffer, access.buffer))
+
+    table = block.table and replace(block.table, buffer=names.get(block.table.buffer, block.table.buffer))
+    reads, writes = tuple(map(redirect, block.reads)), tuple(map(redirect, block.writes))
+    return replace(block, reads=reads, writes=writes, table=table)
 
 
 def before_reads(program: Program, block: str, buffer: str) -> int | str:
@@ -78,12 +82,10 @@ def copy_nest(
     program: Program,
     label: str,
     shape: Sequence[int],
-    source: Access,
-    target: str,
-    element: Attribute,
+    copies: Sequence[tuple[Access, Buffer]],
     place: int | str,
 ) -> tuple[str, Node]:
-    """A nest that copies to every element of `target`; `source` is over one axis a dimension."""
+    """A nest that copies to every element of targets of one shape; each source is over one axis a dimension."""
     label = program.fresh_block(label)
     taken = {n.label for n in program.enclosing(place)}
     axes = tuple(AxisAttr(f"ax{d}", n) for d, n in enumerate(shape))
@@ -91,8 +93,16 @@ def copy_nest(
     loops = [Loop(first + d, new_label(f"ax{d}", taken), n, ()) for d, n in enumerate(shape)]
     identity = tuple(lin.variable(d) for d in range(len(shape)))
     bindings = tuple(lin.variable(n.number) if n.extent > 1 else lin.constant(0) for n in loops)
+    types = tuple(target.scalar for _, target in copies)
     nest: Node = Block(
-        label, axes, bindings, (), (source,), (element,), (Access(target, identity),), (body.read(0, element),)
+        label,
+        axes,
+        bindings,
+        (),
+        tuple(source for source, _ in copies),
+        types,
+        tuple(Access(target.name, identity) for _, target in copies),
+        tuple(body.read(n, type) for n, type in enumerate(types)),
     )
     for loop in reversed([n for n in loops if n.extent > 1]):
         nest = replace(loop, body=(nest,))
@@ -100,44 +110,47 @@ def copy_nest(
 
 
 def cache_write(program: Program, block: str, scope: str) -> Plan:
-    """Compute a block's result in another scope and copy it out.
+    """Compute a block's results in another scope and copy them out.
 
         loop.for "i" { S[i] = f(A[i]) }
       ->
         alloc S.local;  loop.for "i" { S.local[i] = f(A[i]) }  loop.for "ax0" { S[ax0] = S.local[ax0] }
 
     The copy is of the whole buffer, behind the outermost loop around the block; reverse_compute_at then makes it a
-    copy of a tile. Requires a block with one target that nothing has touched before that loop. Elsewhere: TVM
+    copy of a tile. Several targets are copied by one nest. Requires targets of one shape that nothing has touched
+    before that loop. Elsewhere: TVM
     cache_write, Halide in(), Exo stage_mem.
     """
     writer = program.blocks[block]
-    buffer = only_target("cache_write", writer)
+    targets = [program.buffers[name] for name in target_names(writer)]
+    shape = targets[0].shape
+    if any(target.shape != shape for target in targets):
+        refuse("cache_write", block_place(block), "its targets have different shapes")
     path: list[Node] = [*program.enclosing(block), writer]
-    alive = len(program.enclosing((buffer,))) if buffer in program.allocs else 0
+    alive = max(len(program.enclosing((t.name,))) if t.name in program.allocs else 0 for t in targets)
     top = path[alive]
-    others = [b for b in program.readers[buffer] + program.writers[buffer] if b.label != block]
-    inside_top = {b.label for b in blocks_in(top)}
-    for other in others:
-        before = program.places[other.label].positions < program.places[block].positions
-        if before and other.label not in inside_top:
-            refuse("cache_write", block_place(block), f"block '{other.label}' uses '{buffer}' before it")
-    source = program.buffers[buffer]
-    copy = Buffer(program.fresh_buffer(f"{buffer}.{scope}"), source.shape, source.element, scope)
-    identity = tuple(lin.variable(d) for d in range(len(source.shape)))
-    access = Access(copy.name, identity)
+    for target in targets:
+        _require_untouched(program, target.name, block, top)
+    copies = {t.name: Buffer(program.fresh_buffer(f"{t.name}.{scope}"), shape, t.element, scope) for t in targets}
+    identity = tuple(lin.variable(d) for d in range(len(shape)))
     place = key_of(top)
     assert not isinstance(place, tuple)
-    label, nest = copy_nest(program, copy.name, source.shape, access, buffer, source.element, place)
+    pairs = [(Access(copies[t.name].name, identity), t) for t in targets]
+    label, nest = copy_nest(program, copies[targets[0].name].name, shape, pairs, place)
 
-    def redirect(access: Access) -> Access:
-        return replace(access, buffer=copy.name) if access.buffer == buffer else access
-
-    changed = map_blocks(
-        [top],
-        lambda b: replace(b, reads=tuple(map(redirect, b.reads)), writes=tuple(map(redirect, b.writes))),
-    )
-    after = program.replaced(place, lambda _: [Alloc(copy), *changed, nest])
+    names = {name: copy.name for name, copy in copies.items()}
+    changed = map_blocks([top], lambda b: redirected(b, names))
+    after = program.replaced(place, lambda _: [*map(Alloc, copies.values()), *changed, nest])
     return Plan(Step(after), blocks=(label,))
+
+
+def _require_untouched(program: Program, buffer: str, block: str, top: Node) -> None:
+    """Nothing before the outermost loop uses a buffer that a block writes."""
+    inside_top = {b.label for b in blocks_in(top)}
+    for other in program.readers[buffer] + program.writers[buffer]:
+        before = program.places[other.label].positions < program.places[block].positions
+        if other.label != block and before and other.label not in inside_top:
+            refuse("cache_write", block_place(block), f"block '{other.label}' uses '{buffer}' before it")
 
 
 def stage(program: Program, loop: int, buffer: str, scope: str) -> Plan:
@@ -151,14 +164,16 @@ def stage(program: Program, loop: int, buffer: str, scope: str) -> Plan:
     out where the body writes. Windows may overlap, and partial sums may travel in and out: a rolling window is a
     stage whose allocation is lifted.
 
-    Requires a buffer that the body touches, with an init, if any, in the same iteration or apart
-    (decompose_reduction). Elsewhere: Exo stage_mem, Halide store_at and fold_storage; TVM cache_read and cache_write.
+    Requires a buffer that the body touches, not as the table of a gather, with an init, if any, in the same iteration
+    or apart (decompose_reduction). Elsewhere: Exo stage_mem, Halide store_at and fold_storage; TVM cache_read and
+    cache_write.
     """
     node = program.loops[loop]
     inner = blocks_in(node)
     reads, writes = touched([node])
     if buffer not in reads | writes:
         refuse("stage", loop_place(program, loop), f"its body does not touch '{buffer}'")
+    no_table("stage", loop_place(program, loop), inner, buffer)
     outer = {n.number for n in (*program.enclosing(loop), node)}
     if buffer in program.allocs and loop in {n.number for n in program.enclosing((buffer,))}:
         refuse("stage", loop_place(program, loop), f"'{buffer}' lives inside it already")
@@ -196,7 +211,7 @@ def _all_written(program: Program, copy: Buffer, outer: set[int]) -> bool:
     first = program.fresh_number()
     axes = tuple(AxisAttr(f"ax{d}", n) for d, n in enumerate(copy.shape))
     bindings = tuple(lin.variable(first + d) for d in range(len(copy.shape)))
-    probe: Node = Block("?", axes, bindings, (), (access,), (copy.element,), (), ())
+    probe: Node = Block("?", axes, bindings, (), (access,), (copy.scalar,), (), ())
     for d, n in reversed(list(enumerate(copy.shape))):
         probe = Loop(first + d, f"ax{d}", n, (probe,))
     holder = program.enclosing((copy.name,))[-1]
@@ -261,7 +276,7 @@ class _Window:
             guard += inside([form], [self.source.shape[d]], ranges)
         axes = tuple(AxisAttr(f"ax{d}", n) for d, n in enumerate(self.source.shape))
         identity = tuple(lin.variable(d) for d in range(len(axes)))
-        element = self.source.element
+        element = self.source.scalar
         whole = Access(self.buffer, identity)
         block = Block(label, axes, tuple(forms), tuple(guard), (whole,), (element,), (whole,), (body.read(0, element),))
         part = _windowed(program, block, self.buffer, self.copy.name, self.spans)

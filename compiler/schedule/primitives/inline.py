@@ -13,7 +13,16 @@ from compiler.analysis.cover import covered, runs_once
 from compiler.analysis.legal import Step
 from compiler.program import body
 from compiler.program.tree import Access, Block, Program, pruned, walk
-from compiler.schedule.plan import Plan, block_place, only_target, refuse, sole_writer
+from compiler.schedule.plan import (
+    Plan,
+    block_place,
+    no_gather,
+    no_table,
+    only_target,
+    refuse,
+    sole_writer,
+    target_names,
+)
 from compiler.schedule.region import alloc_first
 
 
@@ -24,40 +33,50 @@ def inline(program: Program, block: str) -> Plan:
       ->
         loop.for "i" { S[i] = g(f(A[i + 1])) }
 
-    Requires a block without reduction that alone writes a temporary, one element for each of its spatial axes, and
-    inputs that nothing changes until the last consumer has read. Elsewhere: TVM compute_inline, Halide
-    compute_inline, Exo inline_assign, MLIR linalg elementwise fusion.
+    Requires a block without reduction that alone writes its temporaries, one element for each of its spatial axes, and
+    inputs that nothing changes until the last consumer has read. Gathers neither dissolve nor take in others.
+    Elsewhere: TVM compute_inline, Halide compute_inline, Exo inline_assign, MLIR linalg elementwise fusion.
     """
     dropped = program.blocks[block]
     place = block_place(block)
     if dropped.combiners:
         refuse("inline", place, "it is a reduction, whose value takes a loop")
-    buffer = only_target("inline", dropped)
-    sole_writer("inline", program, buffer, block)
-    inverse = _inverse("inline", dropped)
-    if not program.readers[buffer]:
-        refuse("inline", place, f"nothing reads '{buffer}'")
-    for reader in program.readers[buffer]:
-        shared = {n.number for n in program.enclosing(block)} & {n.number for n in program.enclosing(reader.label)}
-        if not covered(program, buffer, shared, reader.label):
-            reason = f"block '{reader.label}' reads elements of '{buffer}' that it has not written in the iteration"
-            refuse("inline", place, reason)
-    _require_stable(program, dropped, program.readers[buffer])
+    no_gather("inline", place, dropped)
+    targets = target_names(dropped)
+    no_table("inline", place, program.blocks.values(), *targets)
+    for reader in program.blocks.values():
+        if any(access.buffer in targets for access in reader.reads):
+            no_gather("inline", place, reader)
+    for buffer in targets:
+        sole_writer("inline", program, buffer, block)
+    inverses = {a.buffer: (n, _inverse("inline", dropped, n)) for n, a in enumerate(dropped.writes)}
+    readers = [b for b in program.blocks.values() if any(a.buffer in targets for a in b.reads)]
+    if not readers:
+        refuse("inline", place, f"nothing reads '{targets[0]}'")
+    for buffer in targets:
+        for reader in program.readers[buffer]:
+            shared = {n.number for n in program.enclosing(block)} & {n.number for n in program.enclosing(reader.label)}
+            if not covered(program, buffer, shared, reader.label):
+                reason = f"block '{reader.label}' reads elements of '{buffer}' that it has not written in the iteration"
+                refuse("inline", place, reason)
+    _require_stable(program, dropped, readers)
+
+    consuming = {reader.label for reader in readers}
 
     def change(consumer: Block) -> Block:
-        if all(access.buffer != buffer for access in consumer.reads):
-            return consumer
-        return _absorbed(consumer, dropped, buffer, inverse)
+        return _absorbed(consumer, dropped, inverses) if consumer.label in consuming else consumer
 
-    after = program.replaced(block, lambda _: []).replaced((buffer,), lambda _: [])
+    after = program.replaced(block, lambda _: [])
+    for buffer in targets:
+        after = after.replaced((buffer,), lambda _: [])
     after = after.map_blocks(change)
     return Plan(Step(replace(after, body=pruned(after.body))))
 
 
-def _inverse(primitive: str, block: Block) -> dict[int, int]:
-    """For each spatial axis, the dimension of the target that it indexes alone; others have one value."""
+def _inverse(primitive: str, block: Block, target: int = 0) -> dict[int, int]:
+    """For each spatial axis, the dimension of a target that it indexes alone; others have one value."""
     found: dict[int, int] = {}
-    for dim, form in enumerate(block.writes[0].index):
+    for dim, form in enumerate(block.writes[target].index):
         if form.is_constant:
             continue
         atom, factor = form.terms[0]
@@ -104,8 +123,8 @@ def _before_both(program: Program, writer: Block, block: Block, readers: list[Bl
     return positions[0] < min(positions[1:]) and set(paths[0][:depth]) <= private
 
 
-def _absorbed(consumer: Block, dropped: Block, buffer: str, inverse: dict[int, int]) -> Block:
-    """The consumer with each read of the buffer replaced by the dropped block's reads and body."""
+def _absorbed(consumer: Block, dropped: Block, inverses: dict[str, tuple[int, dict[int, int]]]) -> Block:
+    """The consumer with each read of a target replaced by the dropped block's reads and body."""
     reads: list[Access] = []
     types: list[Attribute] = []
     values: dict[int, body.Scalar] = {}
@@ -120,12 +139,13 @@ def _absorbed(consumer: Block, dropped: Block, buffer: str, inverse: dict[int, i
 
     ranges = consumer.axis_ranges
     for position, (access, type) in enumerate(zip(consumer.reads, consumer.read_types, strict=True)):
-        if access.buffer != buffer:
+        if access.buffer not in inverses:
             values[position] = add(access, type)
             continue
+        number, inverse = inverses[access.buffer]
         axes = {n: access.index[inverse[n]] if n in inverse else lin.constant(0) for n in range(len(dropped.axes))}
         inner = _inner_reads(dropped, axes, access.where, ranges)
-        whole = len(inner) == 1 and isinstance(dropped.body[0], body.Read) and access.where
+        whole = len(inner) == 1 and isinstance(dropped.body[number], body.Read) and access.where
         if whole and (not inner[0].where[len(access.where) :] or inner[0].otherwise == access.otherwise):
             values[position] = add(replace(inner[0], otherwise=access.otherwise), dropped.read_types[0])
             continue
@@ -136,7 +156,7 @@ def _absorbed(consumer: Block, dropped: Block, buffer: str, inverse: dict[int, i
         ) -> body.Scalar:
             return taken[node.position] if isinstance(node, body.Read) else body.from_linear(axes[node.axis])
 
-        value = body.rewrite(dropped.body[0], leaf)
+        value = body.rewrite(dropped.body[number], leaf)
         if access.where and access.otherwise is not None:
             value = body.select(access.where, value, body.constant(access.otherwise), type)
         values[position] = value
@@ -145,18 +165,23 @@ def _absorbed(consumer: Block, dropped: Block, buffer: str, inverse: dict[int, i
         return values[node.position] if isinstance(node, body.Read) else node
 
     new = tuple(body.rewrite(node, outer) for node in consumer.body)
-    origin = consumer.origin or _inherited(consumer, dropped, inverse)
+    origin = consumer.origin or _inherited(consumer, dropped, inverses)
     return without_unused(replace(consumer, reads=tuple(reads), read_types=tuple(types), body=new, origin=origin))
 
 
-def _inherited(consumer: Block, dropped: Block, inverse: dict[int, int]) -> tuple[str, tuple[Linear, ...]] | None:
+def _inherited(
+    consumer: Block, dropped: Block, inverses: dict[str, tuple[int, dict[int, int]]]
+) -> tuple[str, tuple[Linear, ...]] | None:
     """A copy of what the dropped block computes now computes it itself, wherever there is such an element."""
-    if dropped.origin is None or consumer.combiners or len(consumer.reads) != 1:
+    if dropped.origin is None or consumer.combiners or len(consumer.writes) != len(dropped.writes):
         return None
-    if not isinstance(consumer.body[0], body.Read):
+    copied = [consumer.reads[v.position] for v in consumer.body if isinstance(v, body.Read)]
+    if [access.buffer for access in copied] != [access.buffer for access in dropped.writes]:
         return None
-    index = consumer.reads[0].index
-    for condition in consumer.reads[0].where:  # a packed copy's padding lies beyond what there is
+    index, inverse = copied[0].index, inverses[copied[0].buffer][1]
+    if any(access.index != index for access in copied):
+        return None
+    for condition in copied[0].where:  # a packed copy's padding lies beyond what there is
         if not any((condition.form + form).is_constant for form in index):
             return None
     axes = {n: index[inverse[n]] if n in inverse else lin.constant(0) for n in range(len(dropped.axes))}
@@ -205,14 +230,15 @@ def reverse_inline(program: Program, block: str) -> Plan:
       ->
         loop.for "i" { S[i] = g(f(A[i]), B[i]) }
 
-    Requires a consumer without reduction, the only reader of a temporary that one block without reduction writes;
-    it reads one element at its own axes and writes one for each. Elsewhere: TVM reverse_compute_inline, MLIR
-    linalg elementwise fusion.
+    Requires a consumer without reduction, the only reader of a temporary that one block without reduction writes; it
+    reads one element at its own axes and writes one for each. Neither of them is a gather. Elsewhere: TVM
+    reverse_compute_inline, MLIR linalg elementwise fusion.
     """
     consumer = program.blocks[block]
     place = block_place(block)
     if consumer.combiners:
         refuse("reverse_inline", place, "it is a reduction")
+    no_gather("reverse_inline", place, consumer)
     found = None
     for access in consumer.reads:
         writers = program.writers[access.buffer]
@@ -223,6 +249,7 @@ def reverse_inline(program: Program, block: str) -> Plan:
         refuse("reverse_inline", place, "it reads no temporary of a single block without reduction")
     buffer = found.buffer
     producer = program.writers[buffer][0]
+    no_gather("reverse_inline", place, producer)
     if len(producer.writes) != 1:
         refuse("reverse_inline", place, f"block '{producer.label}' writes several buffers")
     if [r.label for r in program.readers[buffer]] != [block]:

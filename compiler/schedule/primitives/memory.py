@@ -16,7 +16,7 @@ from compiler.analysis.fold import clash, is_injective
 from compiler.analysis.legal import Step
 from compiler.dialects.combiner import identity
 from compiler.program.tree import Access, Alloc, Block, Buffer, Program
-from compiler.schedule.plan import Plan, block_place, loop_place, only_target, refuse
+from compiler.schedule.plan import Plan, block_place, loop_place, no_table, only_target, refuse
 from compiler.schedule.primitives.cache import before_reads, copy_nest
 from compiler.schedule.region import moved_alloc, with_buffer
 
@@ -72,14 +72,15 @@ def transform_layout(program: Program, block: str, buffer: str, layout: AffineMa
       ->
         alloc T[6, 3];  T[j, i mod 3] ...
 
-    Several elements may share a place (storage folding, rolling windows) as long as none is overwritten before its
-    last use. Requires a temporary that the block touches, and a map with one dimension for each of its own and
-    results that are not negative. Refused where two elements that live at the same time would share a place.
-    Elsewhere: TVM transform_layout, Halide fold_storage and reorder_storage, Exo rearrange_dim.
+    Several elements may share a place (storage folding, rolling windows) as long as none is overwritten before its last
+    use. Requires a temporary that the block touches, and a map with one dimension for each of its own and results that
+    are not negative. Refused where two elements that live at the same time would share a place, and for the table of a
+    gather. Elsewhere: TVM transform_layout, Halide fold_storage and reorder_storage, Exo rearrange_dim.
     """
     old = _temporary("transform_layout", program, block, buffer)
     place = f"buffer '{buffer}'"
     node = program.blocks[block]
+    no_table("transform_layout", place, program.blocks.values(), buffer)
     if all(a.buffer != buffer for a in (*node.reads, *node.writes)):
         refuse("transform_layout", place, f"{block_place(block)} does not touch it")
     if layout.num_dims != len(old.shape):
@@ -140,6 +141,7 @@ def pack(program: Program, block: str, buffer: str, tiles: Sequence[int], order:
     BLIS packing, TVM cache_read with transform_layout.
     """
     reader = program.blocks[block]
+    no_table("pack", block_place(block), [reader], buffer)
     if all(access.buffer != buffer for access in reader.reads):
         refuse("pack", block_place(block), f"it does not read '{buffer}'")
     if any(access.buffer == buffer for access in reader.writes):
@@ -171,9 +173,8 @@ def pack(program: Program, block: str, buffer: str, tiles: Sequence[int], order:
     otherwise = identity("add", source.element) if where else None
     place = before_reads(program, block, buffer)
     copy = Buffer(name, tuple(shape[d] for d in order), source.element)
-    label, nest = copy_nest(
-        program, name, copy.shape, Access(buffer, tuple(index), where, otherwise), name, source.element, place
-    )
+    source_access = Access(buffer, tuple(index), where, otherwise)
+    label, nest = copy_nest(program, name, copy.shape, [(source_access, copy)], place)
 
     def redirect(access: Access) -> Access:
         if access.buffer != buffer:
@@ -200,6 +201,7 @@ def storage_align(program: Program, block: str, dim: int, factor: int, offset: i
     storage_align.
     """
     buffer = _temporary("storage_align", program, block)
+    no_table("storage_align", f"buffer '{buffer.name}'", program.blocks.values(), buffer.name)
     if not 0 <= dim < len(buffer.shape) - 1:
         refuse(
             "storage_align", f"buffer '{buffer.name}'", f"dimension {dim} has no dimension inside it that could grow"
@@ -223,6 +225,7 @@ def swizzle(program: Program, block: str, width: int) -> Plan:
     Swizzle (an exclusive or), Triton's swizzled shared layouts.
     """
     buffer = _temporary("swizzle", program, block)
+    no_table("swizzle", f"buffer '{buffer.name}'", program.blocks.values(), buffer.name)
     rank = len(buffer.shape)
     if rank < 2 or buffer.shape[-1] % width:
         refuse("swizzle", f"buffer '{buffer.name}'", f"its last dimension is no multiple of the width {width}")

@@ -24,7 +24,16 @@ from compiler.program.tree import (
     rebound,
     touched,
 )
-from compiler.schedule.plan import Plan, block_place, loop_place, new_label, only_target, refuse, require_serial
+from compiler.schedule.plan import (
+    Plan,
+    block_place,
+    loop_place,
+    new_label,
+    no_table,
+    only_target,
+    refuse,
+    require_serial,
+)
 from compiler.schedule.region import WINDOW, insert_axis, moved_alloc, with_buffer
 
 
@@ -67,6 +76,7 @@ def double_buffer(program: Program, block: str) -> Plan:
     if not around:
         refuse("double_buffer", block_place(block), f"'{buffer}' lives outside all loops, not in one iteration")
     loop = around[-1]
+    no_table("double_buffer", block_place(block), program.blocks.values(), buffer)
     half = lin.mod(lin.variable(loop.number), 2, program.ranges)
 
     def change(node: Block) -> Block:

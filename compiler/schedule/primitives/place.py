@@ -11,9 +11,19 @@ from compiler.affine.linear import Linear
 from compiler.analysis.cover import covered, runs_for_all
 from compiler.analysis.legal import Step
 from compiler.analysis.statements import init_depth
-from compiler.program.tree import Block, Loop, Node, Program, blocks_in
-from compiler.schedule.plan import Plan, block_place, labels_in, loop_place, new_label, only_target, refuse, sole_writer
-from compiler.schedule.region import Span, alloc_first, folded, inside, moved_alloc, region
+from compiler.program.tree import Access, Block, Loop, Node, Program, blocks_in
+from compiler.schedule.plan import (
+    Plan,
+    block_place,
+    labels_in,
+    loop_place,
+    new_label,
+    no_table,
+    refuse,
+    sole_writer,
+    target_names,
+)
+from compiler.schedule.region import Span, alloc_first, folded, hull, inside, moved_alloc, region
 
 
 def compute_at(program: Program, block: str, loop: int) -> Plan:
@@ -25,33 +35,37 @@ def compute_at(program: Program, block: str, loop: int) -> Plan:
 
     The region is exact for boxes, halos are recomputed. The buffer shrinks to the region and lives in the iteration.
 
-    Requires a block that alone writes a temporary, once an element, and whose readers are all inside the loop.
-    Refused where a value that the block reads would have changed. Elsewhere: TVM compute_at, Halide compute_at,
-    Exo fuse with recomputation, MLIR fuse_into_containing_op.
+    Requires a block that alone writes its temporaries, once an element, and whose readers are all inside the loop;
+    several targets get one region, the hull of what is read of them. Refused where a value that the block reads would
+    have changed, and where a gather has a target as its table: any element of that may be read. Elsewhere: TVM
+    compute_at, Halide compute_at, Exo fuse with recomputation, MLIR fuse_into_containing_op.
     """
     moved = program.blocks[block]
-    buffer = only_target("compute_at", moved)
-    sole_writer("compute_at", program, buffer, block)
+    targets = target_names(moved)
+    for buffer in targets:
+        sole_writer("compute_at", program, buffer, block)
+    no_table("compute_at", block_place(block), program.blocks.values(), *targets)
     node = program.loops[loop]
-    dims = _written_axes("compute_at", moved, program.buffers[buffer].shape)
+    dims = {access.buffer: _written_axes("compute_at", moved, access) for access in moved.writes}
     _require_box("compute_at", program, moved)
     consumers = blocks_in(node)
     inner = {b.label for b in consumers}
     if block in inner and loop in {n.number for n in program.enclosing(block)}:
         refuse("compute_at", block_place(block), f"it is inside {loop_place(program, loop)} already")
-    readers = program.readers[buffer]
+    readers = [b for b in program.blocks.values() if any(a.buffer in targets for a in b.reads)]
     if moved in readers or not readers:
-        refuse("compute_at", block_place(block), f"it has no consumer of '{buffer}' but itself")
+        named = " or ".join(f"'{name}'" for name in targets)
+        refuse("compute_at", block_place(block), f"it has no consumer of {named} but itself")
     for reader in readers:
         if reader.label not in inner:
             reason = f"its consumer '{reader.label}' is not inside {loop_place(program, loop)}"
             refuse("compute_at", block_place(block), reason)
     outer = {n.number for n in (*program.enclosing(loop), node)}
     _require_visible("compute_at", program, moved, outer)
-    spans = region(program, buffer, readers, outer, writes=False)
+    spans = _spans_by_axis(program, moved, dims, outer)
     removed = program.replaced(block, lambda _: [])
     position = next(i for i, child in enumerate(node.body) if any(b in readers for b in blocks_in(child)))
-    nest = _nest(program, moved, dict(zip(dims, spans, strict=True)), node)
+    nest = _nest(program, moved, spans, node)
 
     def insert(here: Node) -> Sequence[Node]:
         assert isinstance(here, Loop)
@@ -62,23 +76,37 @@ def compute_at(program: Program, block: str, loop: int) -> Plan:
     if not runs_for_all(after, program, block):
         reason = f"{loop_place(program, loop)} needs elements that are computed in other iterations of the loops around"
         refuse("compute_at", block_place(block), reason)
-    after = folded(moved_alloc(after, buffer, loop), buffer, spans)
+    for buffer in targets:
+        after = folded(moved_alloc(after, buffer, loop), buffer, [spans[axis] for axis in dims[buffer]])
     return Plan(Step(after, moved=frozenset((block,))))
+
+
+def _spans_by_axis(program: Program, block: Block, dims: dict[str, list[int]], outer: set[int]) -> dict[int, Span]:
+    """For each spatial axis, what the readers of any target need of it; -1 stands for dimensions without axis."""
+    found = {-1: Span(lin.constant(0), 1)}
+    for buffer, axes in dims.items():
+        if not program.readers[buffer]:
+            continue
+        spans = region(program, buffer, program.readers[buffer], outer, writes=False)
+        for axis, span in zip(axes, spans, strict=True):
+            if axis >= 0:
+                found[axis] = hull(found[axis], span, block.axes[axis].size) if axis in found else span
+    return found
 
 
 def _require_visible(primitive: str, program: Program, block: Block, outer: set[int]) -> None:
     """Every buffer of the block lives at its new place."""
-    for name in dict.fromkeys(a.buffer for a in (*block.reads, *block.writes)):
+    for name in dict.fromkeys((*block.sources, *(a.buffer for a in block.writes))):
         around = program.enclosing((name,)) if name in program.allocs else ()
         for loop in around:
             if loop.number not in outer:
                 refuse(primitive, block_place(block.label), f"buffer '{name}' lives in loop '{loop.label}' only")
 
 
-def _written_axes(primitive: str, block: Block, shape: Sequence[int]) -> list[int]:
-    """The axis that indexes each dimension of the block's target; each spatial axis indexes one."""
+def _written_axes(primitive: str, block: Block, access: Access) -> list[int]:
+    """The axis that indexes each dimension of a target of the block, -1 for none; each spatial axis indexes one."""
     found: list[int] = []
-    for form in block.writes[0].index:
+    for form in access.index:
         atoms = [atom for atom, factor in form.terms if factor == 1 and isinstance(atom, int)]
         if form.is_constant and form.constant == 0:
             found.append(-1)
@@ -142,14 +170,15 @@ def reverse_compute_at(program: Program, block: str, loop: int) -> Plan:
 
     Requires a block without reduction that reads one element of the producer's buffer for each of its instances,
     through an index that is one axis a dimension, and regions of the loop's iterations that do not overlap. Refused
-    where a dependence would be reversed, as inside the producer's reduction. Elsewhere: TVM reverse_compute_at,
-    Exo fuse, MLIR fuse_consumer.
+    where a dependence would be reversed, as inside the producer's reduction, and for a gather from that buffer.
+    Elsewhere: TVM reverse_compute_at, Exo fuse, MLIR fuse_consumer.
     """
     moved = program.blocks[block]
     node = program.loops[loop]
     if loop in {n.number for n in program.enclosing(block)}:
         refuse("reverse_compute_at", block_place(block), f"it is inside {loop_place(program, loop)} already")
     written = {a.buffer: b for b in blocks_in(node) for a in b.writes}
+    no_table("reverse_compute_at", block_place(block), [moved], *written)
     sources = [a for a in moved.reads if a.buffer in written]
     if not sources:
         refuse("reverse_compute_at", block_place(block), f"it reads nothing that {loop_place(program, loop)} writes")
@@ -233,6 +262,8 @@ def _shrunk(after: Program, buffer: str, spans: Sequence[Span], outer: set[int],
     users = after.readers.get(buffer, []) + after.writers[buffer]
     if buffer not in after.allocs or any(b.label not in inside_now for b in users):
         return after
+    if any(b.table is not None and b.table.buffer == buffer for b in users):
+        return after  # any element may be read
     if any(n.number not in outer for n in after.enclosing((buffer,))):
         return after
     writers = after.writers[buffer]

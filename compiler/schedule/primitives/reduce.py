@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-
-from xdsl.ir import Attribute
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
 from compiler.analysis.legal import Step
 from compiler.analysis.statements import init_depth, statements
 from compiler.dialects.access import AxisAttr
-from compiler.dialects.combiner import identity
 from compiler.program import body
+from compiler.program.combiner import neutral
 from compiler.program.tree import Access, Alloc, Block, Buffer, Loop, Node, Program, fresh, rebound
 from compiler.schedule.plan import Plan, block_place, loop_place, new_label, refuse
 
@@ -43,7 +42,7 @@ def decompose_reduction(program: Program, block: str, loop: int) -> Plan:
             refuse("decompose_reduction", place, f"'{access.buffer}' does not live there; lift_alloc first")
     former = statements(program)[block, True]
     label = program.fresh_block(f"{block}.init")
-    init = _init_block(reduction, label)
+    init = _init_block(program, reduction, label)
     needed = set(init.loops)
     inner = [n for n in around[depth:] if n.number in needed]
     number = program.fresh_number()
@@ -64,7 +63,7 @@ def decompose_reduction(program: Program, block: str, loop: int) -> Plan:
     return Plan(Step(after, shifts=shifts, sources=sources), blocks=(label,))
 
 
-def _init_block(block: Block, label: str) -> Block:
+def _init_block(program: Program, block: Block, label: str) -> Block:
     """The statement that sets the block's targets to the identity."""
     spatial = block.spatial
     reduce_only = block.loops_of(True) - block.loops_of(False)
@@ -72,21 +71,9 @@ def _init_block(block: Block, label: str) -> Block:
     ranges = block.axis_ranges
     gone = {n: lin.constant(0) for n in range(spatial, len(block.axes))}
     writes = tuple(replace(a, index=tuple(lin.substitute(f, gone, ranges) for f in a.index)) for a in block.writes)
-    types = _target_types(block)
-    values = [body.constant(identity(c, t)) for c, t in zip(block.combiners, types, strict=True)]
+    elements = [program.buffers[access.buffer].element for access in block.writes]
+    values = [body.constant(neutral(c, t)) for c, t in zip(block.combiners, elements, strict=True)]
     return Block(label, block.axes[:spatial], block.bindings[:spatial], guard, (), (), writes, tuple(values))
-
-
-def _target_types(block: Block) -> list[Attribute]:
-    found: list[Attribute] = []
-    for node in block.body:
-        if isinstance(node, body.Read):
-            found.append(node.type)
-        elif isinstance(node, body.Apply):
-            found.append(node.types[node.result])
-        else:
-            found.append(body.INDEX)
-    return found
 
 
 def rfactor(program: Program, block: str, loop: int) -> Plan:
@@ -97,16 +84,16 @@ def rfactor(program: Program, block: str, loop: int) -> Plan:
         loop.for "k.0" { loop.for "k.1" { C.rf[k.0] += A[8*k.0 + k.1] } }
         loop.for "k.0" { C[] += C.rf[k.0] }
 
-    The loop is then spatial for the partial results, so it can run concurrently. Any combiner will do; floating-point
-    sums are reassociated, which a te reduction permits.
+    The loop is then spatial for the partial results, so it can run concurrently. Any combiner will do, joint ones too;
+    floating-point sums are reassociated, which a te reduction permits. Several targets have a buffer each.
 
-    Requires a reduction with an implicit init and one target, and a loop that binds reduce axes of it only.
+    Requires a reduction with an implicit init, and a loop that binds reduce axes of it only.
     Elsewhere: TVM rfactor, Halide rfactor.
     """
     reduction = program.blocks[block]
     place = block_place(block)
-    if not reduction.has_init or len(reduction.writes) != 1:
-        refuse("rfactor", place, "it is not a reduction of one target with an implicit init")
+    if not reduction.has_init:
+        refuse("rfactor", place, "it is not a reduction with an implicit init")
     around = program.enclosing(block)
     numbers = [n.number for n in around]
     if loop not in numbers:
@@ -114,30 +101,26 @@ def rfactor(program: Program, block: str, loop: int) -> Plan:
     if loop not in reduction.loops_of(True) or loop in reduction.loops_of(False):
         refuse("rfactor", loop_place(program, loop), f"it does not bind reduce axes, and only those, of {place}")
     node = program.loops[loop]
-    target = program.buffers[reduction.writes[0].buffer]
-    partial_name = program.fresh_buffer(f"{target.name}.rf")
-    partial_buffer = Buffer(partial_name, (node.extent, *target.shape), target.element)
+    targets = [program.buffers[access.buffer] for access in reduction.writes]
+    partials = [
+        Buffer(program.fresh_buffer(f"{target.name}.rf"), (node.extent, *target.shape), target.element)
+        for target in targets
+    ]
     spatial = reduction.spatial
     partial = _with_spatial_axis(reduction, node)
-    write = Access(partial_name, (lin.variable(spatial), *partial.writes[0].index))
-    partial = replace(partial, label=program.fresh_block(f"{block}.rf"), writes=(write,))
+    writes = tuple(
+        Access(buffer.name, (lin.variable(spatial), *access.index))
+        for buffer, access in zip(partials, partial.writes, strict=True)
+    )
+    partial = replace(partial, label=program.fresh_block(f"{block}.rf"), writes=writes)
     depth = init_depth(reduction, around)
-    final, nest = _final(program, reduction, around, depth, node, partial_name, target)
+    final, nest = _final(program, reduction, around, depth, node, partials)
     outermost = around[depth]
     after = program.replaced(block, lambda _: [partial])
-    after = after.replaced(outermost.number, lambda old: [old, nest])
-    after = replace(after, body=(Alloc(partial_buffer), *after.body))
-    after = _settled(after, partial_name, outermost.number)
+    after = after.replaced(outermost.number, lambda old: [*map(Alloc, partials), old, nest])
     shifts = _final_links(final, reduction, around)
     step = Step(after, sources={(block, True): (block, True)}, shifts=shifts)
     return Plan(step, blocks=(partial.label,))
-
-
-def _settled(program: Program, buffer: str, loop: int) -> Program:
-    """The buffer's allocation immediately before the reduction."""
-    alloc = program.allocs[buffer]
-    program = program.replaced((buffer,), lambda _: [])
-    return program.replaced(loop, lambda node: [alloc, node])
 
 
 def _with_spatial_axis(block: Block, node: Loop) -> Block:
@@ -154,8 +137,7 @@ def _final(
     around: tuple[Loop, ...],
     depth: int,
     node: Loop,
-    partial: str,
-    target: Buffer,
+    partials: Sequence[Buffer],
 ) -> tuple[Block, Node]:
     """The block that combines the partial results, and its nest: the spatial loops inside the reduction's, then
     the factored one."""
@@ -181,16 +163,17 @@ def _final(
     axis_label = fresh(node.label, [axis.label for axis in block.axes[:spatial]])
     axes = (*block.axes[:spatial], AxisAttr(axis_label, node.extent, reduce=True))
     gone = {n: lin.constant(0) for n in range(spatial, len(block.axes))}
-    index = tuple(lin.substitute(f, gone, block.axis_ranges) for f in block.writes[0].index)
+    indices = [tuple(lin.substitute(f, gone, block.axis_ranges) for f in access.index) for access in block.writes]
+    types = tuple(buffer.scalar for buffer in partials)
     final = Block(
         block.label,
         axes,
         (*block.bindings[:spatial], lin.variable(number)),
         guard,
-        (Access(partial, (lin.variable(spatial), *index)),),
-        (target.element,),
-        (Access(target.name, index),),
-        (body.read(0, target.element),),
+        tuple(Access(b.name, (lin.variable(spatial), *index)) for b, index in zip(partials, indices, strict=True)),
+        types,
+        tuple(replace(access, index=index) for access, index in zip(block.writes, indices, strict=True)),
+        tuple(body.read(n, type) for n, type in enumerate(types)),
         block.combiners,
     )
     final = rebound(final, values, ranges)

@@ -24,7 +24,16 @@ from compiler.program.tree import (
     map_blocks,
     rebound,
 )
-from compiler.schedule.plan import Plan, labels_around, loop_place, new_label, refuse, require_serial
+from compiler.schedule.plan import (
+    Plan,
+    labels_around,
+    loop_place,
+    new_label,
+    no_gather,
+    no_table,
+    refuse,
+    require_serial,
+)
 
 
 def split(program: Program, loop: int, factors: Sequence[int | None], tail: str = "guard") -> Plan:
@@ -136,7 +145,9 @@ def _padded(program: Program, node: Loop, extent: int) -> Program:
     for block in blocks_in(node):
         if block.guard:
             refuse("split", place, f"block '{block.label}' is guarded already and cannot be padded")
+        no_gather("split", place, block)
         longer[block.label] = _longer(program, block, node.number, grown, place)
+        no_table("split", place, program.blocks.values(), *(access.buffer for access in block.writes))
         for access in block.writes:
             _pad_target(program, access, longer[block.label], buffers, place)
     program = program.replaced(node.number, lambda _: [replace(node, extent=extent)])
@@ -281,5 +292,6 @@ class _Copier:
             label=label,
             reads=tuple(map(renamed, new.reads)),
             writes=tuple(map(renamed, new.writes)),
+            table=new.table and replace(new.table, buffer=self.buffers.get(new.table.buffer, new.table.buffer)),
             accumulate=new.accumulate or reduces,
         )
