@@ -45,7 +45,7 @@ def build(
     verify_module(module)
     level = level_of(module)
     texts = {level: str(module)}
-    passes = {"te": PIPELINES["cpu"], "loop": PIPELINES["loop-to-cpu"], "low": "plan-buffers"}[level]
+    passes = {"te": PIPELINES["cpu"], "loop": PIPELINES["loop-to-cpu"], "low": "extend-floats,plan-buffers"}[level]
     passes = passes.replace("loop-to-low", f"loop-to-low{{policy={policy}}}")
 
     def keep(item: Any, module: ModuleOp) -> None:
@@ -65,7 +65,7 @@ def lower(x: Any) -> ModuleOp:
     verify_module(module)
     if level_of(module) == "low":
         raise InputError("the program is at the low level, below loops and blocks")
-    run(universe.context(), module, parse_passes("te-to-loop"))
+    run(universe.context(), module, parse_passes("check-combiners,te-to-loop"))
     return module
 
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from xdsl.utils.arg_spec import ArgSpec
 
 PIPELINES: dict[str, str] = {
-    "te-to-low": "te-to-loop,reorder-contiguous,loop-to-low,promote-buffers",
-    "loop-to-cpu": "loop-to-low,promote-buffers,plan-buffers",
-    "cpu": "te-to-loop,reorder-contiguous,loop-to-low,promote-buffers,plan-buffers",
+    "te-to-low": "check-combiners,te-to-loop,reorder-contiguous,loop-to-low,promote-buffers",
+    "loop-to-cpu": "check-combiners,loop-to-low,promote-buffers,extend-floats,plan-buffers",
+    "cpu": "check-combiners,te-to-loop,reorder-contiguous,loop-to-low,promote-buffers,extend-floats,plan-buffers",
 }
 
 Watch = Callable[["ModulePass", ModuleOp], None]

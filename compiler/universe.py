@@ -31,6 +31,14 @@ UPSTREAM = {"arith": "compiler.dialects.vector_arith:ARITH"}
 
 PASSES = {
     "te-to-loop": ("compiler.lowering.te_to_loop:TeToLoopPass", "tensor expressions to loop nests"),
+    "check-combiners": (
+        "compiler.passes.check_combiners:CheckCombinersPass",
+        "test that regions which combine are neutral at their identity and free of order",
+    ),
+    "extend-floats": (
+        "compiler.passes.extend_floats:ExtendFloatsPass",
+        "compute in f32 what is computed in bf16, and round each result",
+    ),
     "reorder-contiguous": (
         "compiler.passes.reorder_contiguous:ReorderContiguousPass",
         "the default loop order: contiguous accesses innermost",

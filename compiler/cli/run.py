@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Array: TypeAlias = NDArray[Any]
 
 HELP = "build an MLIR file, run it on random inputs, compare and time it"
-TOLERANCE = {"float16": 1e-1, "float32": 1e-3, "float64": 1e-9}
+TOLERANCE = {"bfloat16": 1e-1, "float16": 1e-1, "float32": 1e-3, "float64": 1e-9}
 """The largest error a result may have, relative to the largest element; integers have none."""
 
 

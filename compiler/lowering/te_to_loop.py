@@ -5,8 +5,8 @@ A function's results become trailing arguments; intermediates become loop.alloc.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
@@ -24,13 +24,15 @@ from xdsl.ir.affine import AffineMap
 from xdsl.passes import ModulePass
 
 from compiler.dialects import loop, te
+from compiler.dialects.combination import Combination
 from compiler.dialects.functions import functions
+from compiler.dialects.types import scalar_type
 from compiler.errors import LoweringError
 
 
 @dataclass(frozen=True)
 class TeToLoopPass(ModulePass):
-    """Lower tensor expressions to loop nests, one a compute.
+    """Lower tensor expressions to loop nests, one a compute or gather.
 
         %C = te.compute "C" [m = 4, reduce k = 8] combine [add] (%a = %A[m, k] ...) { ... }
       ->
@@ -68,12 +70,15 @@ def _lower_function(function: FuncOp) -> None:
         if isinstance(op, te.ComputeOp):
             targets = [buffers.of_result(result, op) for result in op.outputs]
             body.insert_op_before(_nest(op, [buffers.of[v] for v in op.inputs], targets), op)
+        elif isinstance(op, te.GatherOp):
+            inputs = [buffers.of[v] for v in op.inputs]
+            body.insert_op_before(_gather_nest(op, inputs, buffers.of_result(op.output, op)), op)
         elif op is not terminator:
-            raise LoweringError(f"'{op.name}' is not a tensor expression (te.compute is the only one)")
+            raise LoweringError(f"'{op.name}' is not a tensor expression (te.compute and te.gather are)")
     for source, target in buffers.resolve_copies():
         body.insert_op_before(_copy(source, target), terminator)
     body.insert_op_before(ReturnOp(), terminator)
-    for op in reversed([op for op in body.ops if isinstance(op, te.ComputeOp) or op is terminator]):
+    for op in reversed([op for op in body.ops if isinstance(op, te.ComputeOp | te.GatherOp) or op is terminator]):
         body.erase_op(op)
     buffers.finish()
 
@@ -92,7 +97,7 @@ class _Buffers:
         self.targets: dict[SSAValue, SSAValue] = {}
         for number, value in enumerate(returned):
             target = self._argument(value, f"result{number}")
-            if isinstance(value.owner, te.ComputeOp) and value not in self.targets:
+            if isinstance(value.owner, te.ComputeOp | te.GatherOp) and value not in self.targets:
                 self.targets[value] = target
             else:
                 self.copies.append((value, target))
@@ -103,7 +108,7 @@ class _Buffers:
         argument.name_hint = value.name_hint or default
         return argument
 
-    def of_result(self, result: SSAValue, op: te.ComputeOp) -> SSAValue:
+    def of_result(self, result: SSAValue, op: te.ComputeOp | te.GatherOp) -> SSAValue:
         buffer = self.targets.get(result)
         if buffer is None:
             alloc = loop.AllocOp(result.name_hint or op.label.data, buffer_type(result.type))
@@ -128,10 +133,9 @@ def _nest(op: te.ComputeOp, inputs: Sequence[SSAValue], targets: Sequence[SSAVal
     axes = op.axes.data
     spatial = AffineMap(len(axes), 0, AffineMap.identity(len(axes)).results[: len(op.spatial_axes)])
     writes = [te.AccessAttr(spatial)] * len(targets)
-    combiners = [c.data for c in op.combiners]
     origin = (op.label.data, AffineMap.identity(len(axes)))
-    body = _loop_body(op)
-    return nest(op.label.data, axes, inputs, op.reads.data, targets, writes, body, combiners, origin)
+    body = _loop_body(op.body)
+    return nest(op.label.data, axes, inputs, op.reads.data, targets, writes, body, _loop_combination(op), origin)
 
 
 def nest(
@@ -142,26 +146,52 @@ def nest(
     targets: Sequence[SSAValue],
     writes: Sequence[te.AccessAttr],
     body: Region,
-    combiners: Sequence[str],
+    combination: Combination,
     origin: tuple[str, AffineMap] | None,
 ) -> Operation:
     """A block under one loop an axis, the first axis outermost."""
+
+    def block(loops: list[SSAValue], bindings: AffineMap) -> Operation:
+        return loop.BlockOp(
+            label, axes, loops, bindings, inputs, reads, targets, writes, body, combination, origin=origin
+        )
+
+    return _under_loops(axes, block)
+
+
+def _gather_nest(op: te.GatherOp, inputs: Sequence[SSAValue], target: SSAValue) -> Operation:
+    """A loop.gather under one loop an axis."""
+    axes, identity = op.axes.data, AffineMap.identity(len(op.axes))
+    gathered = replace(op.gathered, table=inputs[-1], indices=inputs[:-1])
+
+    def gather(loops: list[SSAValue], bindings: AffineMap) -> Operation:
+        origin = (op.label.data, identity)
+        write = te.AccessAttr(identity)
+        return loop.GatherOp(op.label.data, axes, loops, bindings, gathered, target, write, origin=origin)
+
+    return _under_loops(axes, gather)
+
+
+def _under_loops(axes: Sequence[te.AxisAttr], make: Callable[[list[SSAValue], AffineMap], Operation]) -> Operation:
+    """What `make` gives for loop variables and bindings, under one loop an axis, the first outermost."""
     bodies = [Block(arg_types=[IndexType()]) for _ in axes]
     for block, axis in zip(bodies, axes, strict=True):
         block.args[0].name_hint = axis.label
-    loops = [block.args[0] for block in bodies]
-    bindings = AffineMap.identity(len(axes))
-    op: Operation = loop.BlockOp(
-        label, axes, loops, bindings, inputs, reads, targets, writes, body, combiners, origin=origin
-    )
+    op = make([block.args[0] for block in bodies], AffineMap.identity(len(axes)))
     for axis, block in reversed(list(zip(axes, bodies, strict=True))):
         block.add_op(op)
         op = loop.ForOp(axis.label, axis.size, Region(block))
     return op
 
 
-def _loop_body(op: te.ComputeOp) -> Region:
-    body = op.body.clone()
+def _loop_combination(op: te.ComputeOp) -> Combination:
+    combination = op.combination
+    region = _loop_body(combination.region) if combination.region is not None else None
+    return Combination(combination.names, combination.identities, region)
+
+
+def _loop_body(region: Region) -> Region:
+    body = region.clone()
     for inner in list(body.block.ops):
         if isinstance(inner, te.IndexOp):
             index = loop.IndexOp(inner.label.data)
@@ -179,7 +209,7 @@ def _copy(source: SSAValue, target: SSAValue) -> Operation:
     shape = target.type.get_shape()
     axes = [te.AxisAttr(f"i{d}", size) for d, size in enumerate(shape)]
     access = te.AccessAttr(AffineMap.identity(len(shape)))
-    block = Block(arg_types=[target.type.get_element_type()])
+    block = Block(arg_types=[scalar_type(target.type.get_element_type())])
     block.add_op(loop.YieldOp(block.args[0]))
     label = f"copy_{target.name_hint or 'result'}"
-    return nest(label, axes, [source], [access], [target], [access], Region(block), [], None)
+    return nest(label, axes, [source], [access], [target], [access], Region(block), Combination(), None)

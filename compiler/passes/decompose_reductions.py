@@ -14,7 +14,6 @@ from xdsl.passes import ModulePass
 from compiler.dialects import loop
 from compiler.dialects.access import AccessAttr, project
 from compiler.dialects.checks import element_type
-from compiler.dialects.combiner import identity
 from compiler.dialects.loop import BlockOp, ForOp
 from compiler.errors import LoweringError
 
@@ -34,7 +33,7 @@ class DecomposeReductionsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         blocks = [b for b in op.walk() if isinstance(b, BlockOp)]
         for block in blocks:
-            if block.combiners.data and block.accumulate is None:
+            if block.is_reduction and block.accumulate is None:
                 decompose(block)
 
 
@@ -124,8 +123,8 @@ def _spatial(access: AccessAttr, spatial: int, axes: int) -> AccessAttr:
 def _identity_body(block: BlockOp) -> Region:
     body = Block()
     values = []
-    for combiner, target in zip(block.combiners, block.targets, strict=True):
-        constant = ConstantOp(identity(combiner.data, element_type(target)))
+    for position, target in enumerate(block.targets):
+        constant = ConstantOp(block.neutral(element_type(target), position))
         body.add_op(constant)
         values.append(constant.result)
     body.add_op(loop.YieldOp(*values))

@@ -35,7 +35,7 @@ class VerifySchedulePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         originals = _parsed(ctx, self.original)
         for function in functions(op):
-            if not any(isinstance(inner, loop.BlockOp) for inner in function.walk()):
+            if not any(isinstance(inner, loop.Placed) for inner in function.walk()):
                 continue
             name = function.sym_name.data
             verdict = verify_schedule(read(function), read(find_function(originals, name)))
@@ -45,6 +45,6 @@ class VerifySchedulePass(ModulePass):
 
 def _parsed(ctx: Context, path: str) -> ModuleOp:
     module = read_module(ctx, path, "original")
-    if not any(isinstance(op, loop.BlockOp) for op in module.walk()):
+    if not any(isinstance(op, loop.Placed) for op in module.walk()):
         raise InputError(f"the original '{path}' is not at the loop level; lower it with te-to-loop first")
     return module

@@ -7,6 +7,7 @@ vector load or store, masked where a guard or condition differs between lanes; a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from xdsl.dialects import memref, scf, vector
 from xdsl.dialects.arith import AddiOp, AndIOp
@@ -18,6 +19,7 @@ from compiler.affine.condition import Condition, conditions
 from compiler.affine.linear import Linear
 from compiler.dialects import loop
 from compiler.dialects.access import AccessAttr
+from compiler.dialects.checks import element_type
 from compiler.dialects.combiner import identity
 from compiler.dialects.vector_arith import CmpiOp, SelectOp
 from compiler.errors import LoweringError
@@ -28,13 +30,15 @@ from compiler.lowering.loop_to_low.scopes import INDEX, Scope
 
 def emit_block(context: Context, block: loop.BlockOp, guard: Sequence[Condition]) -> None:
     """Emit a block; `guard` holds the conditions that differ between lanes, all others are settled."""
+    under_guard(context, guard, lambda open: Emitter(context, block, open).emit())
+
+
+def under_guard(context: Context, guard: Sequence[Condition], emit: Callable[[list[Condition]], None]) -> None:
+    """Emit what runs under conditions that differ between lanes, skipped where no lane is active."""
     open = [c for c in guard if not c.always(context.scopes.ranges)]
-    if open:
-        possible = [Condition(_most(context, c.form), c.equal) for c in open if not c.equal]
-        tests = [c for c in possible if not c.always(context.scopes.ranges)]
-        _under(context, tests, lambda: _Emitter(context, block, open).emit())
-    else:
-        _Emitter(context, block, open).emit()
+    possible = [Condition(_most(context, c.form), c.equal) for c in open if not c.equal]
+    tests = [c for c in possible if not c.always(context.scopes.ranges)]
+    _under(context, tests, lambda: emit(open))
 
 
 def _most(context: Context, form: Linear) -> Linear:
@@ -60,10 +64,12 @@ def _under(context: Context, tests: Sequence[Condition], emit: Callable[[], None
     context.scopes.run(scf.IfOp(truth, [], Region(body)))
 
 
-class _Emitter:
+class Emitter:
     """The emission of one block: the forms of its axes, its mask, its scalars."""
 
-    def __init__(self, context: Context, block: loop.BlockOp, guard: Sequence[Condition]) -> None:
+    block: Any  # a loop.BlockOp; in gathers.py, a loop.GatherOp
+
+    def __init__(self, context: Context, block: loop.Placed, guard: Sequence[Condition]) -> None:
         self.context = context
         self.scopes = context.scopes
         self.block = block
@@ -80,7 +86,7 @@ class _Emitter:
             values[argument] = self._read(buffer, access)
             values[argument].name_hint = values[argument].name_hint or argument.name_hint
         yielded = self._body(values)
-        stores = [self._combined(i, value) for i, value in enumerate(yielded)]
+        stores = self._jointly(yielded) if block.joint is not None else self._each(yielded)
         for (target, access), value in zip(zip(block.targets, block.writes, strict=True), stores, strict=True):
             self._write(target, access, value)
 
@@ -96,32 +102,85 @@ class _Emitter:
                 values[op.results[0]] = scalars.apply(self.scopes, op, operands, self.context.policy)
         raise AssertionError("the verifier requires a yield")
 
+    def _each(self, yielded: Sequence[SSAValue]) -> list[SSAValue]:
+        """The values to store: combined with the targets' where the block is a reduction."""
+        if not self.block.is_reduction:
+            return list(yielded)
+        return [self._combined(i, value) for i, value in enumerate(yielded)]
+
+    def _jointly(self, yielded: Sequence[SSAValue]) -> list[SSAValue]:
+        """The values to store: all targets combined with all values by the block's region."""
+        held = [self._read(v, access) for v, access in zip(self.block.targets, self.block.writes, strict=True)]
+        lane = self.context.lane is not None and not any(map(self._varies, self._written()))
+        if lane and (self.mask is not None or any(scalars.lanes_of(v) for v in yielded)):
+            for values in self._lane_values(yielded):
+                held = self._joined(held, values)
+            return held
+        if lane:
+            for _ in range(self.context.lanes):
+                held = self._joined(held, yielded)
+            return held
+        return self._joined(held, yielded)
+
+    def _lane_values(self, yielded: Sequence[SSAValue]) -> list[list[SSAValue]]:
+        """The values of each lane; a lane outside the mask adds the identity."""
+        wide = []
+        for position, value in enumerate(yielded):
+            value = scalars.widen(self.scopes, value, self.context.lanes)
+            if self.mask is not None:
+                neutral = scalars.splat(self.block.neutral(self._element(position), position), self.context.lanes)
+                value = self.scopes.add(SelectOp(self.mask, value, self.scopes.constant(neutral)))
+            wide.append(value)
+        return [[scalars.lane(self.scopes, v, n) for v in wide] for n in range(self.context.lanes)]
+
+    def _joined(self, held: Sequence[SSAValue], added: Sequence[SSAValue]) -> list[SSAValue]:
+        """One application of the region, on scalars or, where one of them is a vector, on vectors."""
+        assert self.block.joint is not None
+        block, given = self.block.joint.block, [*held, *added]
+        values: dict[SSAValue, SSAValue] = dict(zip(block.args, given, strict=True))
+        for op in block.ops:
+            if isinstance(op, loop.YieldOp):
+                results = [values[v] for v in op.values]
+                lanes = next((n for v in given if (n := scalars.lanes_of(v)) is not None), None)
+                return results if lanes is None else [scalars.widen(self.scopes, v, lanes) for v in results]
+            operands = [values[v] for v in op.operands]
+            values[op.results[0]] = scalars.apply(self.scopes, op, operands, self.context.policy)
+        raise AssertionError("the verifier requires a yield")
+
     def _combined(self, position: int, value: SSAValue) -> SSAValue:
-        """The value to store: combined with the target's where the block is a reduction."""
-        if not self.block.combiners.data:
-            return value
         combiner = self.block.combiners.data[position].data
         access, target = self.block.writes.data[position], self.block.targets[position]
-        if self.context.lane is not None and not self._varies(self._forms(access)):
-            value = self._horizontal(combiner, value)
+        if self.context.lane is not None and not self._varies(self._forms(target, access)):
+            value = self._horizontal(position, value)
         old = self._read(target, access)
         lanes = scalars.lanes_of(old)
         if lanes is not None:
             value = scalars.widen(self.scopes, value, lanes)
-        return scalars.combine(self.scopes, combiner, old, value, self.context.policy)
+        return scalars.combine(self.scopes, combiner, old, value, self._element(position), self.context.policy)
 
-    def _horizontal(self, combiner: str, value: SSAValue) -> SSAValue:
+    def _element(self, position: int) -> Attribute:
+        """The element type of a target, which says the sign."""
+        return element_type(self.block.targets[position])
+
+    def _horizontal(self, position: int, value: SSAValue) -> SSAValue:
         """All lanes combined into one scalar; lanes outside the mask count as the identity."""
+        combiner = self.block.combiners.data[position].data
         value = scalars.widen(self.scopes, value, self.context.lanes)
-        assert isinstance(value.type, VectorType)
-        element = value.type.element_type
         if self.mask is not None:
-            neutral = scalars.splat(identity(combiner, element), self.context.lanes)
+            neutral = scalars.splat(identity(combiner, self._element(position)), self.context.lanes)
             value = self.scopes.add(SelectOp(self.mask, value, self.scopes.constant(neutral)))
-        return self.scopes.add(scalars.reduction(combiner, value, self.context.policy))
+        return self.scopes.add(scalars.reduction(combiner, value, self._element(position), self.context.policy))
 
-    def _forms(self, access: AccessAttr) -> list[Linear]:
-        return [lin.linear(e, self.axes, self.scopes.ranges) for e in access.affine_map.results]
+    def _forms(self, buffer: SSAValue, access: AccessAttr) -> list[Linear]:
+        """Where a buffer is accessed; one that lives inside a vectorized loop has the lane as its last dimension."""
+        forms = [lin.linear(e, self.axes, self.scopes.ranges) for e in access.affine_map.results]
+        if buffer in self.context.private:
+            assert self.context.lane is not None
+            forms.append(lin.variable(self.context.lane))
+        return forms
+
+    def _written(self) -> list[list[Linear]]:
+        return [self._forms(v, access) for v, access in zip(self.block.targets, self.block.writes, strict=True)]
 
     def _varies(self, forms: Sequence[Linear]) -> bool:
         return any(self.context.has_lanes(form) for form in forms)
@@ -176,8 +235,8 @@ class _Emitter:
 
     def _read(self, buffer: SSAValue, access: AccessAttr) -> SSAValue:
         """The value read, a vector where it differs from lane to lane."""
+        forms = self._forms(buffer, access)
         buffer = self.context.buffers[buffer]
-        forms = self._forms(access)
         tests: list[Condition] = []
         if access.condition is not None:
             tests = conditions(access.condition, self.axes, self.scopes.ranges)
@@ -269,7 +328,7 @@ class _Emitter:
 
     def _write(self, target: SSAValue, access: AccessAttr, value: SSAValue) -> None:
         buffer = self.context.buffers[target]
-        forms = self._forms(access)
+        forms = self._forms(target, access)
         if not self._varies(forms):
             if scalars.lanes_of(value) is not None:
                 raise LoweringError(

@@ -25,6 +25,7 @@ class Context:
     variables: dict[SSAValue, int] = field(default_factory=dict)
     values: dict[int, Linear] = field(default_factory=dict)
     settled: list[set[Condition]] = field(default_factory=list)
+    private: set[SSAValue] = field(default_factory=set)
     lane: int | None = None
     lanes: int = 0
 

@@ -10,17 +10,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.builtin import DenseArrayBase, FunctionType, IndexType, MemRefType, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition, conditions
 from compiler.affine.linear import Linear
 from compiler.dialects import loop
+from compiler.dialects.types import scalar_type
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low.blocks import emit_block
 from compiler.lowering.loop_to_low.context import Context
+from compiler.lowering.loop_to_low.gathers import emit_gather
 from compiler.lowering.loop_to_low.scalars import Policy
 from compiler.lowering.loop_to_low.scopes import Scope, Scopes
 
@@ -28,7 +30,10 @@ from compiler.lowering.loop_to_low.scopes import Scope, Scopes
 def lower_function(function: FuncOp, policy: Policy) -> None:
     """Replace the body of a loop function by its low form."""
     old = function.body.block
-    new = Block(arg_types=[argument.type for argument in old.args])
+    new = Block(arg_types=[_signless(argument.type) for argument in old.args])
+    unsigned = [n for n, a in enumerate(old.args) if a.type != _signless(a.type)]
+    if unsigned:
+        function.attributes["unsigned"] = DenseArrayBase.from_list(i64, unsigned)
     context = Context(Scopes([Scope(new)]), policy)
     for before, after in zip(old.args, new.args, strict=True):
         after.name_hint = before.name_hint
@@ -42,21 +47,32 @@ def lower_function(function: FuncOp, policy: Policy) -> None:
     new.add_op(ReturnOp())
     function.detach_region(function.body)
     function.add_region(Region(new))
+    function.properties["function_type"] = FunctionType.from_lists([a.type for a in new.args], [])
+
+
+def _signless(type: Attribute) -> MemRefType:
+    """A memref's type at the low level, where the ops say the sign."""
+    assert isinstance(type, MemRefType)
+    return MemRefType(scalar_type(type.element_type), type.get_shape())
 
 
 def _emit(context: Context, op: Operation) -> None:
     match op:
         case loop.AllocOp():
-            buffer = context.scopes.add(memref.AllocOp([], [], op.buffer.type))
+            type = _signless(op.buffer.type)
+            if context.lane is not None:  # each lane has its own
+                context.private.add(op.buffer)
+                type = MemRefType(type.element_type, [*type.get_shape(), context.lanes])
+            buffer = context.scopes.add(memref.AllocOp([], [], type))
             buffer.name_hint = op.buffer.name_hint
             context.buffers[op.buffer] = buffer
-        case loop.ForOp() | loop.BlockOp():
+        case loop.ForOp() | loop.Placed():
             _emit_guarded(context, op)
         case _:
             raise LoweringError(f"'{op.name}' is not an op of the loop level")
 
 
-def _emit_guarded(context: Context, op: loop.ForOp | loop.BlockOp) -> None:
+def _emit_guarded(context: Context, op: loop.ForOp | loop.Placed) -> None:
     """Emit a loop or block under the tests that all its blocks share and that are known here."""
     tests = [c for c in _shared(context, op) if context.is_known(c.form) and not context.has_lanes(c.form)]
     if any(c.never(context.scopes.ranges) for c in tests):
@@ -72,9 +88,13 @@ def _emit_guarded(context: Context, op: loop.ForOp | loop.BlockOp) -> None:
     context.settled.pop()
 
 
-def _emit_plain(context: Context, op: loop.ForOp | loop.BlockOp) -> None:
-    if isinstance(op, loop.BlockOp):
+def _emit_plain(context: Context, op: loop.ForOp | loop.Placed) -> None:
+    if isinstance(op, loop.GatherOp):
+        emit_gather(context, op, _open(context, op))
+    elif isinstance(op, loop.BlockOp):
         emit_block(context, op, _open(context, op))
+    elif not isinstance(op, loop.ForOp):
+        raise LoweringError(f"'{op.name}' is not an op of the loop level")
     elif op.loop_kind == "unrolled":
         _unroll(context, op)
     elif op.loop_kind == "vectorized":
@@ -164,16 +184,16 @@ def _floor(form: Linear, divisor: int, ranges: lin.Ranges) -> Linear:
     return form if divisor == 1 else lin.floordiv(form, divisor, ranges)
 
 
-def _shared(context: Context, op: loop.ForOp | loop.BlockOp) -> list[Condition]:
+def _shared(context: Context, op: loop.ForOp | loop.Placed) -> list[Condition]:
     """The unsettled conditions that every block under an op has in its guard, in the first block's order."""
-    blocks = [b for b in op.walk() if isinstance(b, loop.BlockOp)]
+    blocks = [b for b in op.walk() if isinstance(b, loop.Placed)]
     if not blocks:
         return []
     each = [_open(context, block) for block in blocks]
     return [c for c in each[0] if all(c in other for other in each[1:])]
 
 
-def _open(context: Context, block: loop.BlockOp) -> list[Condition]:
+def _open(context: Context, block: loop.Placed) -> list[Condition]:
     """The conditions of a block's guard that no surrounding test has settled."""
     if block.guard is None:
         return []

@@ -15,12 +15,12 @@ from xdsl.dialects.vector import (
     CombiningKindAttr,
     CombiningKindFlag,
     ExtractOp,
-    InsertOp,
     ReductionOp,
 )
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
-from compiler.dialects.vector_arith import CmpfOp, CmpiOp, SelectOp
+from compiler.dialects.types import is_unsigned
+from compiler.dialects.vector_arith import CmpfOp, CmpiOp, SelectOp, kind_of
 from compiler.lowering.loop_to_low.scopes import Scopes
 
 
@@ -40,9 +40,6 @@ POLICIES = {
     "contract": Policy(_CONTRACT, _REASSOCIATE),
     "fast": Policy(FastMathFlagsAttr("fast"), FastMathFlagsAttr("fast"), True),
 }
-_CASTS = tuple(
-    f"arith.{n}" for n in ["index_cast", "sitofp", "uitofp", "fptosi", "extui", "extsi", "trunci", "extf", "truncf"]
-)
 _CONTRACTED = ("arith.addf", "arith.subf", "arith.mulf")
 
 
@@ -59,6 +56,12 @@ def widen(scopes: Scopes, value: SSAValue, lanes: int) -> SSAValue:
     if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, FloatAttr | IntegerAttr):
         return scopes.constant(splat(owner.value, lanes))
     return scopes.add(BroadcastOp(value, VectorType(value.type, [lanes])))
+
+
+def lane(scopes: Scopes, value: SSAValue, number: int) -> SSAValue:
+    """One lane of a vector."""
+    assert isinstance(value.type, VectorType)
+    return scopes.add(ExtractOp(value, [number], value.type.element_type))
 
 
 def splat(value: FloatAttr | IntegerAttr, lanes: int) -> Any:
@@ -79,22 +82,7 @@ def apply(scopes: Scopes, op: Operation, operands: Sequence[SSAValue], policy: P
     lanes = next((n for v in operands if (n := lanes_of(v)) is not None), None)
     if lanes is not None:
         operands = [widen(scopes, v, lanes) for v in operands]
-        if op.name in _CASTS:
-            return _lane_by_lane(scopes, op, operands[0], lanes)
     return scopes.add(_rebuilt(op, operands, lanes, policy))
-
-
-def _lane_by_lane(scopes: Scopes, op: Operation, value: SSAValue, lanes: int) -> SSAValue:
-    """A conversion of each lane: xDSL's definitions of the casts hold scalars only."""
-    assert isinstance(value.type, VectorType)
-    element, target = value.type.element_type, op.results[0].type
-    whole: SSAValue | None = None
-    for lane in range(lanes):
-        one = scopes.add(ExtractOp(value, [lane], element))
-        cast = scopes.add(type(op).create(operands=[one], result_types=[target], properties=dict(op.properties)))
-        whole = widen(scopes, cast, lanes) if whole is None else scopes.add(InsertOp(cast, whole, [lane]))
-    assert whole is not None
-    return whole
 
 
 def _rebuilt(op: Operation, operands: Sequence[SSAValue], lanes: int | None, policy: Policy) -> Operation:
@@ -106,7 +94,7 @@ def _rebuilt(op: Operation, operands: Sequence[SSAValue], lanes: int | None, pol
         case "arith.select":
             return SelectOp(*operands)
     scalar = op.results[0].type
-    new = type(op).create(
+    new = kind_of(op).create(
         operands=operands,
         result_types=[scalar if lanes is None else VectorType(scalar, [lanes])],
         properties=dict(op.properties),
@@ -123,31 +111,35 @@ def _flag(op: Operation, policy: Policy) -> None:
         op.properties["fastmath"] = policy.body
 
 
-def combine(scopes: Scopes, combiner: str, lhs: SSAValue, rhs: SSAValue, policy: Policy) -> SSAValue:
-    """lhs combined with rhs."""
-    element = lhs.type.element_type if isinstance(lhs.type, VectorType) else lhs.type
+def combine(
+    scopes: Scopes, combiner: str, lhs: SSAValue, rhs: SSAValue, element: Attribute, policy: Policy
+) -> SSAValue:
+    """lhs combined with rhs, as a target of an element type combines."""
     kinds = _FLOAT_COMBINERS if isinstance(element, AnyFloat) else _INT_COMBINERS
+    if is_unsigned(element):
+        kinds = _UNSIGNED_COMBINERS
     op = kinds[combiner].create(operands=[lhs, rhs], result_types=[lhs.type])
     if isinstance(element, AnyFloat):
         op.properties["fastmath"] = policy.combine or FastMathFlagsAttr("none")
     return scopes.add(op)
 
 
-def reduction(combiner: str, value: SSAValue, policy: Policy) -> ReductionOp:
-    """The lanes of a vector combined into a scalar."""
+def reduction(combiner: str, value: SSAValue, element: Attribute, policy: Policy) -> ReductionOp:
+    """The lanes of a vector combined into a scalar, as a target of an element type combines."""
     assert isinstance(value.type, VectorType)
-    element = value.type.element_type
     floats = isinstance(element, AnyFloat)
-    kind = CombiningKindAttr(CombiningKindFlag(_REDUCTIONS[combiner][0 if floats else 1]))
+    column = 0 if floats else 2 if is_unsigned(element) else 1
+    kind = CombiningKindAttr(CombiningKindFlag(_REDUCTIONS[combiner][column]))
     flags = (policy.combine if floats else None) or FastMathFlagsAttr("none")
-    return ReductionOp.create(operands=[value], result_types=[element], properties={"kind": kind, "fastmath": flags})
+    properties: dict[str, Attribute] = {"kind": kind, "fastmath": flags}
+    return ReductionOp.create(operands=[value], result_types=[value.type.element_type], properties=properties)
 
 
 _REDUCTIONS = {
-    "add": ("add", "add"),
-    "mul": ("mul", "mul"),
-    "max": ("maximumf", "maxsi"),
-    "min": ("minimumf", "minsi"),
+    "add": ("add", "add", "add"),
+    "mul": ("mul", "mul", "mul"),
+    "max": ("maximumf", "maxsi", "maxui"),
+    "min": ("minimumf", "minsi", "minui"),
 }
 _FLOAT_COMBINERS: dict[str, type[Operation]] = {
     "add": arith.AddfOp,
@@ -161,3 +153,4 @@ _INT_COMBINERS: dict[str, type[Operation]] = {
     "max": arith.MaxSIOp,
     "min": arith.MinSIOp,
 }
+_UNSIGNED_COMBINERS = _INT_COMBINERS | {"max": arith.MaxUIOp, "min": arith.MinUIOp}

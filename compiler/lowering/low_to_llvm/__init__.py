@@ -7,7 +7,7 @@ signature.py   entry and body, slots of the workspace
 address.py     where an op accesses a buffer
 control.py     func, scf            arithmetic.py  arith
 memory.py      memref               mathematics.py math
-vectors.py     vector
+vectors.py     vector           conversions.py conversions to and from floats
 
 A function becomes two: `NAME(ptr ..., ptr workspace)`, which callers see, and `NAME.body`, whose parameters
 are the arguments and each slot of the workspace, all noalias (LLVM takes that fact from parameters only).
@@ -21,13 +21,14 @@ from xdsl.dialects.func import FuncOp
 from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.arithmetic import ARITHMETIC
 from compiler.lowering.low_to_llvm.control import CONTROL
+from compiler.lowering.low_to_llvm.conversions import CONVERSIONS
 from compiler.lowering.low_to_llvm.mathematics import MATHEMATICS
 from compiler.lowering.low_to_llvm.memory import MEMORY
 from compiler.lowering.low_to_llvm.signature import emit_function
 from compiler.lowering.low_to_llvm.vectors import VECTORS
 from compiler.targets.machine import Machine
 
-HANDLERS = {**CONTROL, **ARITHMETIC, **MATHEMATICS, **MEMORY, **VECTORS}
+HANDLERS = {**CONTROL, **ARITHMETIC, **CONVERSIONS, **MATHEMATICS, **MEMORY, **VECTORS}
 
 
 def emit(module: ModuleOp, machine: Machine) -> str:

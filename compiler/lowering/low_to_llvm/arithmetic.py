@@ -56,7 +56,7 @@ def _cast(instruction: str) -> Emit:
     return emit
 
 
-def _index_cast(f: FunctionEmitter, op: arith.IndexCastOp) -> None:
+def _index_cast(f: FunctionEmitter, op: vector_arith.IndexCastOp) -> None:
     before, after = width(op.input.type), width(op.result.type)
     if before == after:
         f.names[op.result] = f.use(op.input)
@@ -178,17 +178,11 @@ ARITHMETIC: Handlers = {
     arith.MinimumfOp: intrinsic("minimum"),
     arith.MaxnumfOp: intrinsic("maxnum"),
     arith.MinnumfOp: intrinsic("minnum"),
-    arith.SIToFPOp: _cast("sitofp"),
-    arith.UIToFPOp: _cast("uitofp"),
-    arith.FPToSIOp: _cast("fptosi"),
-    arith.FPToUIOp: _cast("fptoui"),
-    arith.ExtFOp: _cast("fpext"),
-    arith.TruncFOp: _cast("fptrunc"),
-    arith.ExtSIOp: _cast("sext"),
-    arith.ExtUIOp: _cast("zext"),
-    arith.TruncIOp: _cast("trunc"),
+    vector_arith.ExtSIOp: _cast("sext"),
+    vector_arith.ExtUIOp: _cast("zext"),
+    vector_arith.TruncIOp: _cast("trunc"),
     arith.BitcastOp: _cast("bitcast"),
-    arith.IndexCastOp: _index_cast,
+    vector_arith.IndexCastOp: _index_cast,
     arith.CmpiOp: _cmpi,
     arith.CmpfOp: _cmpf,
     arith.SelectOp: _select,

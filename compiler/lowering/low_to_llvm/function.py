@@ -10,6 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from compiler.analysis.memory import Forms
+from compiler.dialects.vector_arith import kind_of
 from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.types import llvm_type
 
@@ -97,7 +98,7 @@ class FunctionEmitter:
     def block(self, block: Block) -> None:
         """Emit the ops of a block in their order. Raises LoweringError for an op without a handler."""
         for op in block.ops:
-            handler = self.handlers.get(type(op))
+            handler = self.handlers.get(kind_of(op))
             if handler is None:
                 raise LoweringError(f"'{op.name}' has no form in LLVM IR")
             handler(self, op)

@@ -39,11 +39,17 @@ def literal(attribute: Attribute) -> str:
 def number(value: float, type: Attribute) -> str:
     """A number as an operand of a scalar type, or the same in each lane of a vector type."""
     inner = element(type)
-    text = _float(float(value), inner) if inner.__class__ in FLOATS else _integer(int(value), inner)
+    text = _literal(value, inner)
     if isinstance(type, VectorType):
         lanes(type)
         return f"splat ({llvm_type(inner)} {text})"
     return text
+
+
+def _literal(value: float, type: Attribute) -> str:
+    if isinstance(type, BFloat16Type):
+        return str(struct.unpack(">h", struct.pack(">f", value)[:2])[0])
+    return _float(float(value), type) if type.__class__ in FLOATS else _integer(int(value), type)
 
 
 def _integer(value: int, type: Attribute) -> str:
@@ -57,8 +63,6 @@ def _float(value: float, type: Attribute) -> str:
     match type:
         case Float16Type():
             return f"0xH{struct.pack('>e', value).hex().upper()}"
-        case BFloat16Type():
-            return f"0xR{struct.pack('>f', value)[:2].hex().upper()}"
         case Float32Type():
             value = struct.unpack(">f", struct.pack(">f", value))[0]
     return f"0x{struct.pack('>d', value).hex().upper()}"

@@ -14,7 +14,7 @@ from compiler.lowering.low_to_llvm.function import PURE, Emit, FunctionEmitter, 
 from compiler.lowering.low_to_llvm.literals import fast_flags, number
 from compiler.lowering.low_to_llvm.types import element, is_truth, lanes, llvm_type, shaped, suffix
 
-_HALVES = ("half", "bfloat")
+_HALF = "half"
 
 
 def _by_lane(f: FunctionEmitter, op: Operation, one: Callable[[Sequence[str]], str]) -> None:
@@ -36,7 +36,7 @@ def _library(name: str) -> Emit:
 
     def emit(f: FunctionEmitter, op: Operation) -> None:
         own = llvm_type(element(op.results[0].type))
-        type = "float" if own in _HALVES else own
+        type = "float" if own == _HALF else own
         full = name + ("f" if type == "float" else "")
         f.declare(type, full, [type] * len(op.operands), PURE)
 

@@ -22,11 +22,14 @@ from compiler.errors import LoweringError
 
 FLOATS: dict[type[Attribute], tuple[str, str, int]] = {
     Float16Type: ("half", "f16", 2),
-    BFloat16Type: ("bfloat", "bf16", 2),
     Float32Type: ("float", "f32", 4),
     Float64Type: ("double", "f64", 8),
 }
-"""Type class -> LLVM's name, the short name in intrinsics, bytes."""
+"""Type class -> LLVM's name, the short name in intrinsics, bytes.
+
+A bf16 is its bits, an i16: LLVM's own bfloat ends the process in places ("cannot soft promote"), and what computes is
+in f32 by now (extend-floats).
+"""
 
 _WIDTHS = (1, 8, 16, 32, 64)
 
@@ -38,6 +41,8 @@ def llvm_type(type: Attribute) -> str:
     match type:
         case IndexType():
             return "i64"
+        case BFloat16Type():
+            return "i16"
         case IntegerType() if type.width.data in _WIDTHS:
             return f"i{type.width.data}"
         case MemRefType():
@@ -99,6 +104,8 @@ def byte_size(type: Attribute) -> int:
     """The size of one element in memory, in bytes."""
     if type.__class__ in FLOATS:
         return FLOATS[type.__class__][2]
+    if isinstance(type, BFloat16Type):
+        return 2
     if isinstance(type, IndexType | IntegerType) and width(type) in _WIDTHS:
         return max(1, width(type) // 8)
     raise LoweringError(f"the type {type} cannot stand in memory")

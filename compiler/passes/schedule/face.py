@@ -28,7 +28,7 @@ class FacePass(ModulePass, ABC):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         wanted = functions(op) if self.function is None else [find_function(op, self.function)]
-        wanted = [f for f in wanted if any(isinstance(inner, loop.BlockOp) for inner in f.walk())]
+        wanted = [f for f in wanted if any(isinstance(inner, loop.Placed) for inner in f.walk())]
         if not wanted:
             raise ScheduleError("no function of the module is at the loop level; lower it with te-to-loop", self.name)
         for schedule in [self._scheduled(op, function) for function in wanted]:
@@ -40,7 +40,7 @@ class FacePass(ModulePass, ABC):
             self.schedule(schedule)
         except ScheduleError as error:
             label = getattr(self, "block", None)
-            blocks = (op for op in function.walk() if isinstance(op, loop.BlockOp) and op.label.data == label)
+            blocks = (op for op in function.walk() if isinstance(op, loop.Placed) and op.label.data == label)
             error.op = next(blocks, function)
             raise
         return schedule

@@ -7,22 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from xdsl.ir import Attribute
 
 from compiler.errors import TargetError
+from compiler.interpret.numbers import dtype_of
 
 Array = np.ndarray[Any, Any]
 
-DTYPES: dict[str, np.dtype[Any]] = {
-    "f16": np.dtype(np.float16),
-    "f32": np.dtype(np.float32),
-    "f64": np.dtype(np.float64),
-    "i1": np.dtype(np.bool_),
-    "i8": np.dtype(np.int8),
-    "i16": np.dtype(np.int16),
-    "i32": np.dtype(np.int32),
-    "i64": np.dtype(np.int64),
-}
-"""The element types of buffers -> numpy's; index is i64."""
+
+def argument_dtype(element: Attribute, unsigned: bool) -> np.dtype[Any]:
+    """The dtype of a buffer's elements; index is int64. Raises InputError for bf16 without its package."""
+    found = dtype_of(element)
+    return np.dtype(f"u{found.itemsize}") if unsigned else found
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,8 @@ def _optimise(module: Any, native: Any, opt_level: int) -> None:
 def _initialise() -> None:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    for name in _HALVES:
+        _find(name, "gcc_s")
     for name in _MATHEMATICS:
         for full in (name, f"{name}f"):
             _find(full)
@@ -96,11 +98,15 @@ _MATHEMATICS = (
 """What LLVM may call of the C library's mathematics without its being declared in the text."""
 
 
-def _find(name: str) -> bool:
-    """Make a function of the C library known to LLVM, where the process does not have it by name."""
+_HALVES = ("__extendhfsf2", "__truncsfhf2", "__truncdfhf2")
+"""What LLVM calls of the compiler's library for f16 where the processor has no conversions of it."""
+
+
+def _find(name: str, library: str = "m") -> bool:
+    """Make a function of a library known to LLVM, where the process does not have it by name."""
     if llvm.address_of_symbol(name):
         return True
-    function = getattr(_libm(), name, None)
+    function = getattr(_library(library), name, None)
     if function is None:
         return False
     llvm.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
@@ -108,8 +114,8 @@ def _find(name: str) -> bool:
 
 
 @cache
-def _libm() -> ctypes.CDLL:
-    return ctypes.CDLL(ctypes.util.find_library("m"))
+def _library(name: str) -> ctypes.CDLL:
+    return ctypes.CDLL(ctypes.util.find_library(name))
 
 
 def _resolve(module: Any) -> None:

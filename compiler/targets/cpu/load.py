@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-import numpy as np
-from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.dialects.builtin import DenseArrayBase, MemRefType, ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, BlockArgument
+from xdsl.ir import BlockArgument
 
 from compiler.dialects.functions import find_function, outputs
-from compiler.errors import TargetError
+from compiler.errors import InputError, TargetError
 from compiler.lowering.low_to_llvm import emit
 from compiler.lowering.low_to_llvm.signature import is_written, slot_offsets
-from compiler.lowering.low_to_llvm.types import suffix
-from compiler.targets.cpu.arguments import DTYPES, Argument
+from compiler.targets.cpu.arguments import Argument, argument_dtype
 from compiler.targets.cpu.compile import compile_llvm
 from compiler.targets.cpu.kernel import Kernel, Text
 from compiler.targets.machine import Machine
@@ -36,7 +33,8 @@ def load(
     function = find_function(module, name)
     own = function.sym_name.data
     llvm = emit(module, machine)
-    arguments = [_argument(own, value) for value in function.args]
+    unsigned = _unsigned(function)
+    arguments = [_argument(own, value, value.index in unsigned) for value in function.args]
     count = outputs(function)
     _check_outputs(function, arguments, count)
     library = compile_llvm(llvm, machine)
@@ -53,17 +51,20 @@ def _check_outputs(function: FuncOp, arguments: Sequence[Argument], count: int) 
             raise TargetError(f"{own}: '{argument.name}' is written, but is not among the last {count} arguments")
 
 
-def _argument(function: str, value: BlockArgument) -> Argument:
+def _unsigned(function: FuncOp) -> set[int]:
+    """The positions of the arguments whose integers have no sign, as the attribute `unsigned` lists them."""
+    found = function.attributes.get("unsigned")
+    positions = found.get_values() if isinstance(found, DenseArrayBase) else () if found is None else (-1,)
+    if not all(isinstance(n, int) and 0 <= n < len(function.args) for n in positions):
+        raise InputError(f"the attribute 'unsigned' of @{function.sym_name.data} does not list its arguments")
+    return {int(n) for n in positions}
+
+
+def _argument(function: str, value: BlockArgument, unsigned: bool) -> Argument:
     name = value.name_hint or f"arg{value.index}"
     if isinstance(value.type, MemRefType):
-        return Argument(name, value.type.get_shape(), _dtype(function, name, value.type.element_type))
-    dtype = _dtype(function, name, value.type)
-    if dtype == np.float16:
-        raise TargetError(f"{function}: '{name}' is an f16, which cannot be passed by value")
+        return Argument(name, value.type.get_shape(), argument_dtype(value.type.element_type, unsigned))
+    dtype = argument_dtype(value.type, unsigned)
+    if dtype.itemsize == 2 and dtype.kind != "i":
+        raise TargetError(f"{function}: '{name}' is of type {value.type}, which cannot be passed by value")
     return Argument(name, (), dtype, by_value=True)
-
-
-def _dtype(function: str, name: str, type: Attribute) -> np.dtype[Any]:
-    if suffix(type) not in DTYPES:
-        raise TargetError(f"{function}: numpy has no dtype for {type}, the type of '{name}'")
-    return DTYPES[suffix(type)]

@@ -1,0 +1,151 @@
+"""Conversions between floats, and between integers and floats, in LLVM IR: each rounds once, to nearest, ties to even.
+
+LLVM has no instruction for some of them on most processors, and would call a function that a process may lack, round
+twice, or take denormals for zero (vcvtneps2bf16); those are spelled out here.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float64Type
+
+from compiler.dialects import vector_arith
+from compiler.lowering.low_to_llvm.function import Emit, FunctionEmitter, Handlers
+from compiler.lowering.low_to_llvm.types import element, is_truth, llvm_type, shaped, width
+
+
+def _cast(f: FunctionEmitter, op: vector_arith.CastOp, instruction: str) -> None:
+    f.set(op.result, f"{instruction} {f.typed(op.input)} to {llvm_type(op.result.type)}")
+
+
+def _extend(f: FunctionEmitter, op: vector_arith.ExtFOp) -> None:
+    if not isinstance(element(op.input.type), BFloat16Type):
+        _cast(f, op, "fpext")
+        return
+    value = _to_float(f, op)
+    if isinstance(element(op.result.type), Float64Type):
+        value = f.temporary(f"fpext {shaped(op.input.type, 'float')} {value} to {llvm_type(op.result.type)}")
+    f.names[op.result] = value
+
+
+def _to_float(f: FunctionEmitter, op: vector_arith.CastOp) -> str:
+    """A bf16, which is the upper half of a float, as a float."""
+    whole, real = (shaped(op.input.type, t) for t in ("i32", "float"))
+    wide = f.temporary(f"zext {f.typed(op.input)} to {whole}")
+    high = f.temporary(f"shl {whole} {wide}, {_splat(op, 16)}")
+    return f.temporary(f"bitcast {whole} {high} to {real}")
+
+
+def _to_integer(instruction: str) -> Emit:
+    def emit(f: FunctionEmitter, op: vector_arith.CastOp) -> None:
+        if not isinstance(element(op.input.type), BFloat16Type):
+            _cast(f, op, instruction)
+            return
+        value = _to_float(f, op)
+        f.set(op.result, f"{instruction} {shaped(op.input.type, 'float')} {value} to {llvm_type(op.result.type)}")
+
+    return emit
+
+
+def _truncate(f: FunctionEmitter, op: vector_arith.TruncFOp) -> None:
+    source, target = element(op.input.type), element(op.result.type)
+    narrow = isinstance(target, Float16Type | BFloat16Type)
+    value = f.use(op.input)
+    if narrow and isinstance(source, Float64Type):
+        value = _to_odd(f, op, value)
+    if isinstance(target, BFloat16Type):
+        f.names[op.result] = _to_bfloat(f, op, value)
+    elif narrow and isinstance(source, Float64Type):
+        f.set(op.result, f"fptrunc {shaped(op.input.type, 'float')} {value} to {llvm_type(op.result.type)}")
+    else:
+        _cast(f, op, "fptrunc")
+
+
+def _splat(op: vector_arith.CastOp, value: int) -> str:
+    type = shaped(op.input.type, "i32")
+    return f"splat (i32 {value})" if type != "i32" else str(value)
+
+
+def _to_odd(f: FunctionEmitter, op: vector_arith.CastOp, value: str) -> str:
+    """A double as a float rounded to odd: where digits are lost, the last one is 1, so that rounding again is right."""
+    double, real, bits, truth = (shaped(op.input.type, t) for t in ("double", "float", "i32", "i1"))
+    nearest = f.temporary(f"fptrunc {double} {value} to {real}")
+    back = f.temporary(f"fpext {real} {nearest} to {double}")
+    lossy = f.temporary(f"fcmp one {double} {back}, {value}")
+    f.declare(double, f"llvm.fabs.{_suffix(double)}", [double])
+    sizes = [f.temporary(f"call {double} @llvm.fabs.{_suffix(double)}({double} {v})") for v in (back, value)]
+    above = f.temporary(f"fcmp ogt {double} {sizes[0]}, {sizes[1]}")
+    pattern = f.temporary(f"bitcast {real} {nearest} to {bits}")
+    step = f.temporary(f"zext {truth} {above} to {bits}")
+    towards_zero = f.temporary(f"sub {bits} {pattern}, {step}")
+    odd = f.temporary(f"or {bits} {towards_zero}, {_splat(op, 1)}")
+    chosen = f.temporary(f"select {truth} {lossy}, {bits} {odd}, {bits} {pattern}")
+    return f.temporary(f"bitcast {bits} {chosen} to {real}")
+
+
+def _suffix(double: str) -> str:
+    return "f64" if double == "double" else f"v{double[1:].split()[0]}f64"
+
+
+def _to_bfloat(f: FunctionEmitter, op: vector_arith.CastOp, value: str) -> str:
+    """A float rounded to bfloat in integers; NaN stays one."""
+    real, whole, truth = (shaped(op.input.type, t) for t in ("float", "i32", "i1"))
+    bits = f.temporary(f"bitcast {real} {value} to {whole}")
+    high = f.temporary(f"lshr {whole} {bits}, {_splat(op, 16)}")
+    last = f.temporary(f"and {whole} {high}, {_splat(op, 1)}")
+    bias = f.temporary(f"add {whole} {last}, {_splat(op, 0x7FFF)}")
+    sum = f.temporary(f"add {whole} {bits}, {bias}")
+    rounded = f.temporary(f"lshr {whole} {sum}, {_splat(op, 16)}")
+    quiet = f.temporary(f"or {whole} {high}, {_splat(op, 0x40)}")
+    strange = f.temporary(f"fcmp uno {real} {value}, {value}")
+    chosen = f.temporary(f"select {truth} {strange}, {whole} {quiet}, {whole} {rounded}")
+    return f.temporary(f"trunc {whole} {chosen} to {llvm_type(op.result.type)}")
+
+
+def _from_integer(signed: bool) -> Emit:
+    instruction = "sitofp" if signed else "uitofp"
+
+    def emit(f: FunctionEmitter, op: vector_arith.SIToFPOp | vector_arith.UIToFPOp) -> None:
+        if not isinstance(element(op.result.type), BFloat16Type):
+            _cast(f, op, instruction)
+            return
+        bits = width(op.input.type)
+        real, double = (shaped(op.input.type, t) for t in ("float", "double"))
+        value = f.use(op.input)
+        if bits < 32 or is_truth(op.input.type):
+            value = f.temporary(f"{instruction} {f.typed(op.input)} to {real}")
+        else:
+            if bits == 64:
+                value = _joined(f, op, signed)
+            wide = f.temporary(f"{instruction} {llvm_type(op.input.type)} {value} to {double}")
+            value = _to_odd(f, op, wide)
+        f.names[op.result] = _to_bfloat(f, op, value)
+
+    return emit
+
+
+def _joined(f: FunctionEmitter, op: vector_arith.CastOp, signed: bool) -> str:
+    """A large integer with its low 11 bits joined into the next one: a double holds it, and it rounds to bf16 alike."""
+    type, truth = llvm_type(op.input.type), shaped(op.input.type, "i1")
+
+    def number(value: int) -> str:
+        return f"splat (i64 {value})" if type != "i64" else str(value)
+
+    value = f.use(op.input)
+    low = f.temporary(f"and {type} {value}, {number(2047)}")
+    some = f.temporary(f"icmp ne {type} {low}, {number(0)}")
+    bit = f.temporary(f"select {truth} {some}, {type} {number(2048)}, {type} {number(0)}")
+    high = f.temporary(f"and {type} {value}, {number(-2048)}")
+    joined = f.temporary(f"or {type} {high}, {bit}")
+    moved = f.temporary(f"add {type} {value}, {number(1 << 53 if signed else 0)}")
+    small = f.temporary(f"icmp ule {type} {moved}, {number(1 << 54 if signed else 1 << 53)}")
+    return f.temporary(f"select {truth} {small}, {type} {value}, {type} {joined}")
+
+
+CONVERSIONS: Handlers = {
+    vector_arith.ExtFOp: _extend,
+    vector_arith.TruncFOp: _truncate,
+    vector_arith.FPToSIOp: _to_integer("fptosi"),
+    vector_arith.FPToUIOp: _to_integer("fptoui"),
+    vector_arith.SIToFPOp: _from_integer(signed=True),
+    vector_arith.UIToFPOp: _from_integer(signed=False),
+}

@@ -1,0 +1,27 @@
+"""check-combiners: a region that combines the results of a reduction must be a combiner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from compiler.interpret.combination import check_combiners
+
+
+@dataclass(frozen=True)
+class CheckCombinersPass(ModulePass):
+    """Test that the region of each joint reduction has the neutral values that it states, and that its order is free.
+
+    It is run on values that the op's own body yields for random reads, and on combinations of these: its identity must
+    be neutral on both sides, and it must be commutative and associative (floats up to rounding). Changes nothing.
+
+    Raises a VerifyException at the op, with values for which it fails.
+    """
+
+    name = "check-combiners"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_combiners(op)

@@ -1,0 +1,80 @@
+"""extend-floats: arithmetic on bf16, and mathematics on f16, happen in f32; each result is rounded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, ModuleOp, VectorType, f32
+from xdsl.dialects.vector import ReductionOp
+from xdsl.ir import Attribute, Operation
+from xdsl.passes import ModulePass
+
+from compiler.dialects.vector_arith import CASTS, ExtFOp, SelectOp, TruncFOp, element_of, kind_of
+
+
+@dataclass(frozen=True)
+class ExtendFloatsPass(ModulePass):
+    """Compute in f32 what arith, math and vector.reduction compute in bf16, and what math computes in f16.
+
+        %c = arith.mulf %a, %b : bf16
+      ->
+        %0 = arith.extf %a : bf16 to f32    %1 = arith.extf %b : bf16 to f32
+        %2 = arith.mulf %0, %1 : f32        %c = arith.truncf %2 : f32 to bf16
+
+    The results are those of bf16 arithmetic: f32 has more than twice its digits, so that rounding twice is rounding
+    once for + - * / and sqrt. Conversions, constants and selections stay. Source: MLIR's
+    arith-emulate-unsupported-floats.
+    """
+
+    name = "extend-floats"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner in list(op.walk()):
+            narrow = _narrow(inner)
+            if narrow and any(isinstance(element_of(v.type), narrow) for v in (*inner.operands, *inner.results)):
+                _extend(inner, narrow)
+
+
+def _narrow(op: Operation) -> tuple[type[Attribute], ...]:
+    """The types in which an op does not compute."""
+    if kind_of(op) in (*CASTS, SelectOp) or op.name in ("arith.constant", "arith.bitcast"):
+        return ()
+    if op.name.startswith("math."):
+        return (BFloat16Type, Float16Type)
+    return (BFloat16Type,) if op.name.startswith("arith.") or isinstance(op, ReductionOp) else ()
+
+
+def _wide(type: Attribute) -> Attribute:
+    if not isinstance(element_of(type), BFloat16Type | Float16Type):
+        return type
+    return VectorType(f32, type.get_shape()) if isinstance(type, VectorType) else f32
+
+
+def _extend(op: Operation, narrow: tuple[type[Attribute], ...]) -> None:
+    """Put an op on f32 in the place of one on narrow floats."""
+    block = op.parent
+    assert block is not None
+    operands = []
+    for value in op.operands:
+        if isinstance(element_of(value.type), narrow):
+            wide = ExtFOp(value, _wide(value.type))
+            block.insert_op_before(wide, op)
+            value = wide.result
+        operands.append(value)
+    new = type(op).create(
+        operands=operands,
+        result_types=[_wide(r.type) for r in op.results],
+        properties=dict(op.properties),
+        attributes=dict(op.attributes),
+    )
+    block.insert_op_before(new, op)
+    for old, found in zip(op.results, new.results, strict=True):
+        result = found
+        if isinstance(element_of(old.type), narrow):
+            rounded = TruncFOp(found, old.type)
+            block.insert_op_before(rounded, op)
+            result = rounded.result
+        result.name_hint = old.name_hint
+        old.replace_all_uses_with(result)
+    block.erase_op(op)
