@@ -13,6 +13,7 @@ from xdsl.dialects import arith
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.program import body
+from compiler.program.combiner import Joint, neutral
 from compiler.program.tree import Alloc, Block, Loop, Program, key_of, touched
 
 Fault = Callable[[Program, random.Random], Program | None]
@@ -141,6 +142,41 @@ def parallel_reduction(program: Program, rng: random.Random) -> Program | None:
     return program.replaced(number, lambda n: [replace(n, kind="parallel")])  # type: ignore[arg-type]
 
 
+def reset_part(program: Program, rng: random.Random) -> Program | None:
+    """One target of a reduction of several is set to its identity again, inside the reduction."""
+    found = [
+        (b, n)
+        for b in program.blocks.values()
+        if len(b.writes) > 1 and b.combiners
+        for n in program.enclosing(b.label)
+        if n.number in b.loops_of(True) and n.extent > 1
+    ]
+    if not found:
+        return None
+    block, _ = rng.choice(found)
+    part = rng.randrange(len(block.writes))
+    element = program.buffers[block.writes[part].buffer].element
+    value = body.constant(neutral(block.combiners[part], element))
+    reset = Block(
+        f"{block.label}.reset", block.axes, block.bindings, block.guard, (), (), (block.writes[part],), (value,)
+    )
+    last = {a: n.size - 1 for a, n in enumerate(block.axes) if n.is_reduce}
+    at_last = tuple(Condition(block.bindings[a] - lin.constant(value), True) for a, value in last.items())
+    reset = replace(reset, guard=(*block.guard, *at_last))
+    return program.replaced(block.label, lambda node: [reset, node])
+
+
+def other_combiner(program: Program, rng: random.Random) -> Program | None:
+    """A joint combiner keeps what it holds."""
+    block = _block(program, rng, lambda b: bool(b.combiners) and isinstance(b.combiners[0], Joint))
+    if block is None:
+        return None
+    joint = block.combiners[0]
+    assert isinstance(joint, Joint)
+    kept = tuple(body.read(n, value.type) for n, value in enumerate(joint.identities))
+    return _with(program, block, combiners=tuple(replace(joint, body=kept, part=n) for n in range(len(kept))))
+
+
 FAULTS: dict[str, Fault] = {
     f.__name__: f
     for f in (
@@ -152,5 +188,7 @@ FAULTS: dict[str, Fault] = {
         swapped,
         shrunk,
         parallel_reduction,
+        reset_part,
+        other_combiner,
     )
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
 from math import prod
@@ -10,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from compiler import te
+from compiler.te.dtypes import is_float, limits
+from tests.operators.catalogue import numpy_dtype
 
 P = te.placeholder
 LARGEST = 100
@@ -26,10 +29,12 @@ def arrays_for(function: te.Function, seed: int) -> list[np.ndarray[Any, Any]]:
     rng = np.random.default_rng(seed)
     found = []
     for tensor in function.inputs:
-        if tensor.dtype == "f32":
-            found.append(rng.uniform(-1, 1, tensor.shape).astype(np.float32))
+        if tensor.dtype == "i64":  # indices, some of them outside
+            found.append(rng.integers(-2, 9, tensor.shape))
+        elif is_float(tensor.dtype):
+            found.append(rng.uniform(-1, 1, tensor.shape).astype(numpy_dtype(tensor.dtype)))
         else:
-            found.append(rng.integers(-3, 4, tensor.shape).astype(np.int32))
+            found.append(rng.integers(-3, 4, tensor.shape).astype(numpy_dtype(tensor.dtype)))
     return found
 
 
@@ -38,8 +43,11 @@ class _Maker:
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
-        self.dtype = rng.choice(("f32", "f32", "f32", "i32"))
+        self.dtype = rng.choice(
+            ("f32", "f32", "f32", "i32", "i32", rng.choice(("f64", "f16", "bf16", "i8", "u8", "i16")))
+        )
         self.inputs: list[te.Tensor] = []
+        self.indices: list[te.Tensor] = []
         self.made: list[te.Tensor] = []
 
     def function(self) -> te.Function:
@@ -49,7 +57,7 @@ class _Maker:
         for _ in range(rng.choice((1, 2, 2, 3, 3, 4))):
             self.add(self.source())
         others = [t for t in self.made[:-1] if rng.random() < 0.2]
-        return te.function("program", self.inputs, [*others, self.made[-1]])
+        return te.function("program", [*self.inputs, *self.indices], [*others, self.made[-1]])
 
     def input(self, shape: tuple[int, ...], cut: bool = True) -> te.Tensor:
         """A new input, cut down where it is too large."""
@@ -86,6 +94,17 @@ class _Maker:
         """A compute with axes i, j, k, l."""
         return te.compute(shape, fn, self.name(), axes=tuple("ijkl"[: len(shape)]))
 
+    def index(self, shape: tuple[int, ...]) -> te.Tensor:
+        """A new input of indices."""
+        tensor = P(shape, "i64", name=f"N{len(self.indices)}")
+        self.indices.append(tensor)
+        return tensor
+
+    def gather(self, shape: tuple[int, ...], fn: Callable[..., Any]) -> Any:
+        """A gather with axes i, j, k, l."""
+        axes = tuple("ijkl"[: len(shape)])
+        return te.gather(shape, fn, self.name(), axes=axes, otherwise=self.rng.choice((0, 7)))
+
     def scalar(self, value: Any) -> Any:
         """Something elementwise of a value."""
         forms: list[Callable[[Any], Any]] = [
@@ -95,7 +114,7 @@ class _Maker:
             te.abs,
             lambda v: te.select(v > 0, v, v * 2),
         ]
-        if self.dtype == "f32":
+        if is_float(self.dtype):
             forms += [te.tanh, te.sigmoid]
         return self.rng.choice(forms)(value)
 
@@ -165,6 +184,32 @@ def two_reductions(m: _Maker, x: te.Tensor) -> Any:
     r = te.reduce_axis(x.shape[-1], "r")
     first, second = m.compute(x.shape[:-1], lambda *i: (te.sum(x[(*i, r)], axis=r), te.max(x[(*i, r)] * 2, axis=r)))
     return m.compute(x.shape[:-1], lambda *i: first[i] + second[i])
+
+
+def selection(m: _Maker, x: te.Tensor) -> Any:
+    """The place of the greatest or least element along a dimension, as a number; with it, at times"""
+    if not x.rank:
+        return None
+    d = m.rng.randrange(x.rank)
+    exact = not is_float(m.dtype) or x in m.inputs  # a sum may be rounded otherwise, and its place be another
+    if exact and m.rng.random() < 0.6:
+        build = m.rng.choice((te.nn.argmax, te.nn.argmin))
+        place = build(x, d, m.rng.random() < 0.3, name=m.name())
+        m.made.append(place)
+        result = m.compute(place.shape, lambda *i: te.cast(place[i], m.dtype))
+        m.made.remove(place)
+        return result
+    r = te.reduce_axis(x.shape[d], "r")
+    worst = (math.inf, -math.inf) if is_float(m.dtype) else limits(m.dtype)[::-1]
+    span = te.combiner(lambda a, b: (te.minimum(a[0], b[0]), te.maximum(a[1], b[1])), worst)
+    shape = (*x.shape[:d], *x.shape[d + 1 :])
+
+    def element(*i: Any) -> Any:
+        value = x[(*i[:d], r, *i[d:])]
+        return te.reduce(span, (value, value * 2), axis=r)
+
+    low, high = m.compute(shape, element)
+    return m.compute(shape, lambda *i: high[i] - low[i]) if m.rng.random() < 0.7 else [low, high]
 
 
 def two_results(m: _Maker, x: te.Tensor) -> Any:
@@ -272,6 +317,22 @@ def reindexed(m: _Maker, x: te.Tensor) -> Any:
     return m.rng.choice(ways)()
 
 
+def gathered(m: _Maker, x: te.Tensor) -> Any:
+    """x at a data-dependent index in one or two dimensions; the index varies with one axis or all of them"""
+    if not x.rank:
+        return None
+    index = m.index((m.rng.randint(2, 5),))
+    ways: list[Callable[[], Any]] = [
+        lambda: m.gather((index.shape[0], *x.shape[1:]), lambda *i: x.at(index[i[0]], *i[1:])),
+        lambda: m.gather((*x.shape[:-1], index.shape[0]), lambda *i: x.at(*i[:-1], index[i[-1]])),
+    ]
+    if x.rank > 1:
+        other = m.index(x.shape)
+        ways.append(lambda: m.gather(x.shape, lambda *i: x.at(other[i], *i[1:])))
+        ways.append(lambda: m.gather((index.shape[0], *x.shape[2:]), lambda *i: x.at(index[i[0]], index[i[0]], *i[1:])))
+    return m.rng.choice(ways)()
+
+
 def indexed(m: _Maker, x: te.Tensor) -> Any:
     """x plus an axis value"""
     return m.compute(x.shape, lambda *i: x[i] + te.cast(i[0] * 2 + 1, m.dtype)) if x.rank else None
@@ -289,6 +350,7 @@ KINDS: tuple[Kind, ...] = (
     reduction,
     two_reductions,
     two_results,
+    selection,
     product,
     product,
     product,
@@ -299,4 +361,6 @@ KINDS: tuple[Kind, ...] = (
     selected,
     reindexed,
     indexed,
+    gathered,
+    gathered,
 )

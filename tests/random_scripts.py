@@ -61,7 +61,7 @@ class Walker:
     def buffer(self, block: Handle) -> str:
         """A buffer, mostly one of the block."""
         node = self.s.program.blocks[self.s.label(block)]
-        own = [a.buffer for a in (*node.reads, *node.writes)]
+        own = [*node.sources, *(a.buffer for a in node.writes)]
         return self.rng.choice(own if self.rng.random() < 0.8 else list(self.s.program.buffers))
 
     def other(self) -> Handle:

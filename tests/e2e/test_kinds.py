@@ -67,7 +67,7 @@ def _rebind(block: BlockOp, position: int, inner: ForOp, factor: int, limit: int
         list(block.targets),
         block.writes.data,
         block.detach_region(block.body),
-        [c.data for c in block.combiners],
+        block.combination.clone(),
         block.guard,
         origin=(origin, block.origin_map.data) if origin and block.origin_map else None,
     )

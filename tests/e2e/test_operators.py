@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import compiler
+from compiler import te
 from compiler.driver import parse
 from compiler.interpret import loop as loop_interpreter
 from compiler.interpret import te as evaluator
-from tests.operators import CASES, inputs
+from tests.operators import CASES, OPERATORS, inputs
 
 Array = np.ndarray[Any, Any]
 
@@ -72,6 +73,11 @@ def test_low_level_is_accepted_upstream() -> None:
         capture_output=True,
     )
     assert done.returncode == 0, done.stderr[:2000]
+
+
+def test_every_operator_is_in_the_catalogue() -> None:
+    assert set(OPERATORS) == set(te.nn.__all__)
+    assert all(name == operator.name for name, operator in OPERATORS.items())
 
 
 def test_text_enters_at_every_level() -> None:

@@ -2,89 +2,151 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import compiler
-from compiler import te
-from tests.operators import CASES, inputs
+from compiler.errors import LoweringError
+from compiler.interpret import te as evaluator
+from tests import upstream
+from tests.agreement import bound, error
+from tests.e2e.test_schedules import close, walk
+from tests.operator_runs import compiled, sample, upstream_case
+from tests.operators import OPERATORS
+from tests.operators.catalogue import numpy_dtype
+from tests.random_programs import arrays_for
+from tests.upstream import Case, Failure
 
-MLIR_OPT = shutil.which("mlir-opt-22")
-RUNNER = shutil.which("mlir-runner-22")
-PIPELINE = (
-    "builtin.module(convert-vector-to-scf,convert-scf-to-cf,expand-strided-metadata,lower-affine,"
-    "convert-vector-to-llvm,convert-math-to-llvm,convert-math-to-libm,finalize-memref-to-llvm,"
-    "convert-arith-to-llvm,convert-index-to-llvm,convert-func-to-llvm,convert-cf-to-llvm,reconcile-unrealized-casts)"
-)
-NAMES = [
-    "matmul-0",
-    "batch_matmul-3",
-    "dense-1",
-    "conv2d-1",
-    "conv2d-4",
-    "max_pool2d-3",
-    "avg_pool2d-1",
-    "softmax-3",
-    "layer_norm-3",
-    "gelu-2",
-    "pow-1",
-    "mean-3",
-    "transpose-4",
-    "pad-1",
-]
+pytestmark = pytest.mark.skipif(bool(upstream.missing()), reason=upstream.missing())
 
-pytestmark = pytest.mark.skipif(
-    MLIR_OPT is None or RUNNER is None, reason="mlir-opt-22 and mlir-runner-22 are not installed"
-)
+Array = np.ndarray[Any, Any]
+SAMPLE = 100
+"""The number of the one sample a pair of operator and dtype; docs/operators.md has those below."""
+
+ABSENT: dict[tuple[str, str], str] = {}
+"""What upstream cannot run, by operator and dtype, and the reason it gives."""
 
 
-def libraries() -> list[str]:
-    root = Path(str(RUNNER)).resolve().parent.parent / "lib"
-    found = [next(root.glob(f"lib{name}.so*"), None) for name in ("mlir_runner_utils", "mlir_c_runner_utils")]
-    return [str(path) for path in found if path is not None]
-
-
-def program(function: te.Function, arrays: list[np.ndarray[Any, Any]]) -> str:
-    """Our low level, with a main that calls it on constants and prints the result."""
-    low = compiler.build(function).text("low").strip().removeprefix("builtin.module {").removesuffix("}")
-    (result,) = function.outputs
-    types = [f"memref<{'x'.join(map(str, (*t.shape, t.dtype)))}>" for t in (*function.inputs, result)]
-    lines = ["func.func private @printMemrefF32(memref<*xf32>) attributes {llvm.emit_c_interface}", low]
-    for i, array in enumerate(arrays):
-        lines.append(f'memref.global "private" constant @in{i} : {types[i]} = dense<{array.tolist()}>')
-    lines.append("func.func @main() {")
-    for i in range(len(arrays)):
-        lines.append(f"%in{i} = memref.get_global @in{i} : {types[i]}")
-    lines.append(f"%out = memref.alloc() : {types[-1]}")
-    values = ", ".join([*(f"%in{i}" for i in range(len(arrays))), "%out"])
-    lines.append(f"func.call @{function.name}({values}) : ({', '.join(types)}) -> ()")
-    lines.append(f"%any = memref.cast %out : {types[-1]} to memref<*xf32>")
-    lines.append("func.call @printMemrefF32(%any) : (memref<*xf32>) -> ()\nfunc.return\n}")
-    return "\n".join(lines)
-
-
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", OPERATORS)
 def test_upstream_agrees(name: str) -> None:
-    if len(libraries()) < 2:
-        pytest.skip("the runner's libraries are not installed")
-    function = CASES[name]()
-    arrays = inputs(function)
-    lowered = subprocess.run(
-        [str(MLIR_OPT), f"--pass-pipeline={PIPELINE}"],
-        input=program(function, arrays),
-        text=True,
-        capture_output=True,
-    )
-    assert lowered.returncode == 0, lowered.stderr[:2000]
-    command = [str(RUNNER), "-e", "main", "-entry-point-result=void", f"-shared-libs={','.join(libraries())}"]
-    ran = subprocess.run(command, input=lowered.stdout, text=True, capture_output=True)
-    assert ran.returncode == 0, ran.stderr[:2000]
-    text = ran.stdout.partition("data =")[2]
-    printed = np.array([float(word) for word in text.replace("[", " ").replace("]", " ").replace(",", " ").split()])
-    ours = compiler.build(function)(*arrays)
-    np.testing.assert_allclose(printed, ours.ravel(), rtol=1e-4, atol=1e-5)
+    samples = {dtype: sample(OPERATORS[name], dtype, SAMPLE) for dtype in OPERATORS[name].dtypes}
+    found = upstream.run([upstream_case(s) for s in samples.values()])
+    for (dtype, s), theirs in zip(samples.items(), found, strict=True):
+        if (name, dtype) in ABSENT:
+            assert isinstance(theirs, Failure)
+            assert ABSENT[name, dtype] in str(theirs)
+            continue
+        assert not isinstance(theirs, Failure), f"{dtype}, {s.parameters}: {theirs}"
+        for number, (got, ours, reference) in enumerate(zip(theirs, compiled(s), s.reference, strict=True)):
+            allowed = bound(dtype, got)
+            for result, who in ((got, "upstream"), (ours, "compiled")):
+                wrong = error(result, reference)
+                assert wrong <= allowed, f"{dtype}, {s.parameters}, result {number}, {who}: {wrong}"
+
+
+def test_scheduled_programs_agree() -> None:
+    """Random programs under random scripts: vectorized, unrolled and staged code as upstream lowers it."""
+    cases, expected = [], []
+    for seed in range(60):
+        function, walker = walk(seed)
+        arrays = arrays_for(function, seed)
+        try:
+            text = compiler.build(walker.s).text("low")
+        except LoweringError:  # loops bound to threads, which test_schedules.py looks at
+            continue
+        cases.append(Case(text, function.name, arrays, [(t.shape, t.dtype) for t in function.outputs]))
+        expected.append(list(evaluator.evaluate(function.module, arrays)))
+    assert len(cases) > 30
+    for found, want in zip(upstream.run(cases), expected, strict=True):
+        assert not isinstance(found, Failure), str(found)
+        assert close(found, want)
+
+
+def copy(dtype: str, count: int, name: str = "copy", body: str = "") -> str:
+    """A low-level function that copies `count` elements, through the op in `body` if there is one (%x to %y)."""
+    type = f"memref<{count}x{dtype}>"
+    stored = "%y" if body else "%x"
+    return f"""builtin.module {{
+  func.func @{name}(%A: {type}, %B: {type}) attributes {{outputs = 1 : i64}} {{
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %n = arith.constant {count} : index
+    scf.for %i = %c0 to %n step %c1 {{
+      %x = memref.load %A[%i] : {type}
+      {body}
+      memref.store {stored}, %B[%i] : {type}
+    }}
+    func.return
+  }}
+}}"""
+
+
+def patterns(dtype: str) -> Array:
+    """Every bit pattern of up to 16 bits, random ones of more: NaNs with their payloads and subnormals are there."""
+    rng = np.random.default_rng(0)
+    width = upstream.WIDTHS[dtype]
+    if width == 1:
+        return rng.random(50) < 0.5
+    kind = np.dtype(f"u{width // 8}")
+    count = 2**width if width <= 16 else 4096
+    bits = np.arange(count) if width <= 16 else rng.integers(0, 2**width, count, kind)
+    return bits.astype(kind).view(numpy_dtype(dtype))
+
+
+def test_bits_go_in_and_come_out_as_they_are() -> None:
+    arrays = {dtype: patterns(dtype) for dtype in upstream.WIDTHS}
+    cases = [Case(copy(upstream.element(d), len(a)), "copy", [a], [((len(a),), d)]) for d, a in arrays.items()]
+    for case, found in zip(cases, upstream.run(cases), strict=True):
+        assert not isinstance(found, Failure), str(found)
+        assert found[0].dtype == case.arrays[0].dtype
+        assert found[0].tobytes() == case.arrays[0].tobytes()
+
+
+def test_one_bad_function_costs_only_itself() -> None:
+    x = np.arange(4, dtype=np.float32)
+    good = Case(copy("f32", 4), "copy", [x], [((4,), "f32")])
+    unknown = Case(copy("f32", 4, body="%y = math.no_such %x : f32"), "copy", [x], [((4,), "f32")])
+    declared = "func.func private @absent(f32) -> f32\n"
+    calls = copy("f32", 4, body="%y = func.call @absent(%x) : (f32) -> f32")
+    unlinked = Case(calls.replace("builtin.module {", f"builtin.module {{\n{declared}"), "copy", [x], good.results)
+    found = upstream.run([good, unknown, good, unlinked, good])
+    for number in (0, 2, 4):
+        assert not isinstance(found[number], Failure)
+        np.testing.assert_array_equal(found[number][0], x)
+    assert isinstance(found[1], Failure)
+    assert "math.no_such" in str(found[1])
+    assert isinstance(found[3], Failure)
+    assert str(found[3]).startswith("mlir-runner-22: no function absent")
+
+
+@pytest.mark.parametrize("dtype", upstream.WIDTHS)
+def test_what_is_not_written_shows(dtype: str) -> None:
+    count = 4
+    array = np.zeros(count, numpy_dtype(dtype))
+    text = copy(upstream.element(dtype), count).replace("%c0 to %n", "%c1 to %n")
+    ((found,),) = upstream.run([Case(text, "copy", [array], [((count,), dtype)])])
+    assert not isinstance(found, Failure)
+    assert found[0].tobytes() != array[0].tobytes()
+    assert found[1:].tobytes() == array[1:].tobytes()
+
+
+def test_several_results_and_scalars() -> None:
+    text = """builtin.module {
+  func.func @both(%A: memref<f64>, %B: memref<f64>, %C: memref<2x1xi32>) attributes {outputs = 2 : i64} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %x = memref.load %A[] : memref<f64>
+    %n = arith.fptosi %x : f64 to i32
+    memref.store %x, %B[] : memref<f64>
+    memref.store %n, %C[%c0, %c0] : memref<2x1xi32>
+    memref.store %n, %C[%c1, %c0] : memref<2x1xi32>
+    func.return
+  }
+}"""
+    case = Case(text, "both", [np.array(-3.7)], [((), "f64"), ((2, 1), "i32")])
+    for found in upstream.run([case, case]):
+        assert not isinstance(found, Failure), str(found)
+        assert found[0] == -3.7
+        np.testing.assert_array_equal(found[1], np.array([[-3], [-3]], np.int32))

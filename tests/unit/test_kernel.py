@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 import threading
 from typing import Any
 
@@ -280,11 +281,15 @@ def test_names_and_functions() -> None:
         build(both, name="other")
 
 
-def test_types_without_a_numpy_form() -> None:
-    said(lambda: build("func.func @f(%a: memref<4xbf16>) { func.return }"), "f: numpy has no dtype for bf16", "'a'")
+def test_types_without_a_numpy_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    with pytest.raises(InputError, match=r"arrays of bf16 need the package ml_dtypes: install strata-compiler\[bf16\]"):
+        build("func.func @f(%a: memref<4xbf16>) { func.return }")
+    monkeypatch.undo()
+    said(lambda: build("func.func @f(%a: bf16) { func.return }"), "'a' is of type bf16")
     text = "func.func @f(%a: f32) attributes {outputs = 1 : i64} { func.return }"
     said(lambda: build(text), "the output 'a' is a scalar")
-    said(lambda: build("func.func @f(%a: f16) { func.return }"), "'a' is an f16")
+    said(lambda: build("func.func @f(%a: f16) { func.return }"), "'a' is of type f16")
 
 
 def test_inputs_are_not_written() -> None:

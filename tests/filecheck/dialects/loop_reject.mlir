@@ -76,7 +76,7 @@ func.func @f(%A: memref<4xf32>) {
 }
 // -----
 func.func @f() {
-  // expected-error@+1 {{'func.call' cannot stand in a loop (only loop.for, alloc and block)}}
+  // expected-error@+1 {{'func.call' cannot stand in a loop (only loop.for, alloc, block and gather)}}
   loop.for "i" %i = 4 {
     func.call @g() : () -> ()
   }

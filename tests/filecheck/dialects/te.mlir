@@ -50,3 +50,41 @@ func.func @scalar(%A: tensor<6xf32>) -> tensor<f32> {
   }
   func.return %S : tensor<f32>
 }
+
+// A region combines all results, from values that change nothing.
+// CHECK-LABEL: @argmax
+func.func @argmax(%A: tensor<4x8xf32>) -> tensor<4xi64> {
+  // CHECK: te.compute "M" [m = 4, reduce k = 8]
+  // CHECK-NEXT: combine (%v = -inf : f32, %i = 9223372036854775807 : i64) with (%w, %j) {
+  // CHECK: te.yield %x, %y : f32, i64
+  // CHECK-NEXT: }
+  // CHECK-NEXT: (%a = %A[m, k] : tensor<4x8xf32>) -> tensor<4xf32>, tensor<4xi64> {
+  %V, %I = te.compute "M" [m = 4, reduce k = 8]
+    combine (%v = -inf : f32, %i = 9223372036854775807 : i64) with (%w, %j) {
+      %gt = arith.cmpf ogt, %w, %v : f32
+      %eq = arith.cmpf oeq, %w, %v : f32
+      %lt = arith.cmpi slt, %j, %i : i64
+      %first = arith.andi %eq, %lt : i1
+      %take = arith.ori %gt, %first : i1
+      %x = arith.select %take, %w, %v : f32
+      %y = arith.select %take, %j, %i : i64
+      te.yield %x, %y : f32, i64
+    } (%a = %A[m, k] : tensor<4x8xf32>) -> tensor<4xf32>, tensor<4xi64> {
+    %0 = te.index "k" : index
+    %1 = arith.index_cast %0 : index to i64
+    te.yield %a, %1 : f32, i64
+  }
+  func.return %I : tensor<4xi64>
+}
+
+// A value read of unsigned bytes is signless; what is read outside is a literal of the element type.
+// CHECK-LABEL: @bytes
+func.func @bytes(%A: tensor<4xui8>) -> tensor<5xui8> {
+  // CHECK: te.compute "B" [i = 5]
+  // CHECK-NEXT: (%a = %A[i - 1] where (i - 1 >= 0) else 200 : tensor<4xui8>) -> tensor<5xui8>
+  // CHECK: te.yield %a : i8
+  %B = te.compute "B" [i = 5] (%a = %A[i - 1] where (i - 1 >= 0) else 200 : tensor<4xui8>) -> tensor<5xui8> {
+    te.yield %a : i8
+  }
+  func.return %B : tensor<5xui8>
+}

@@ -100,3 +100,111 @@ func.func @f(%A: tensor<8xf32>) -> tensor<8xf32> {
 // -----
 // expected-error@+1 {{te.index stands only in the body of a te.compute}}
 %0 = te.index "z" : index
+// -----
+func.func @f(%A: tensor<4x8xf32>) -> tensor<4xi64> {
+  // expected-error@+1 {{a region combines the results of a reduction, and then all of them}}
+  %V, %I = te.compute "M" [m = 4] combine (%v = -inf : f32, %i = 9223372036854775807 : i64) with (%w, %j) {
+      %gt = arith.cmpf ogt, %w, %v : f32
+      %eq = arith.cmpf oeq, %w, %v : f32
+      %lt = arith.cmpi slt, %j, %i : i64
+      %first = arith.andi %eq, %lt : i1
+      %take = arith.ori %gt, %first : i1
+      %x = arith.select %take, %w, %v : f32
+      %y = arith.select %take, %j, %i : i64
+      te.yield %x, %y : f32, i64
+    } (%a = %A[m, 0] : tensor<4x8xf32>) -> tensor<4xf32>, tensor<4xi64> {
+    %1 = arith.constant 3 : i64
+    te.yield %a, %1 : f32, i64
+  }
+  func.return %I : tensor<4xi64>
+}
+// -----
+func.func @f(%A: tensor<4x8xf32>) -> tensor<4xi64> {
+  // expected-error@+1 {{the combiner needs neutral values of types f32, i64}}
+  %V, %I = te.compute "M" [m = 4, reduce k = 8] combine (%v = -inf : f64, %i = 9223372036854775807 : i64) with (%w, %j) {
+      %gt = arith.cmpf ogt, %w, %v : f64
+      %eq = arith.cmpf oeq, %w, %v : f64
+      %lt = arith.cmpi slt, %j, %i : i64
+      %first = arith.andi %eq, %lt : i1
+      %take = arith.ori %gt, %first : i1
+      %x = arith.select %take, %w, %v : f64
+      %y = arith.select %take, %j, %i : i64
+      te.yield %x, %y : f64, i64
+    } (%a = %A[m, k] : tensor<4x8xf32>) -> tensor<4xf32>, tensor<4xi64> {
+    %1 = arith.constant 3 : i64
+    te.yield %a, %1 : f32, i64
+  }
+  func.return %I : tensor<4xi64>
+}
+// -----
+func.func @f(%A: tensor<4x8xf32>) -> tensor<4xi64> {
+  // expected-error@+1 {{the combiner must yield one value a result, of its type}}
+  %V, %I = te.compute "M" [m = 4, reduce k = 8] combine (%v = -inf : f32, %i = 9223372036854775807 : i64) with (%w, %j) {
+      %gt = arith.cmpf ogt, %w, %v : f32
+      %eq = arith.cmpf oeq, %w, %v : f32
+      %lt = arith.cmpi slt, %j, %i : i64
+      %first = arith.andi %eq, %lt : i1
+      %take = arith.ori %gt, %first : i1
+      %x = arith.select %take, %w, %v : f32
+      %y = arith.select %take, %j, %i : i64
+      te.yield %x : f32
+    } (%a = %A[m, k] : tensor<4x8xf32>) -> tensor<4xf32>, tensor<4xi64> {
+    %1 = arith.constant 3 : i64
+    te.yield %a, %1 : f32, i64
+  }
+  func.return %I : tensor<4xi64>
+}
+// -----
+func.func @f(%A: tensor<4x8xf32>) -> tensor<4xi64> {
+  // expected-error@+1 {{'te.index' is not a scalar operation and cannot stand in a body}}
+  %V, %I = te.compute "M" [m = 4, reduce k = 8] combine (%v = -inf : f32, %i = 9223372036854775807 : i64) with (%w, %j) {
+      %c = te.index "m" : index
+      %gt = arith.cmpf ogt, %w, %v : f32
+      %eq = arith.cmpf oeq, %w, %v : f32
+      %lt = arith.cmpi slt, %j, %i : i64
+      %first = arith.andi %eq, %lt : i1
+      %take = arith.ori %gt, %first : i1
+      %x = arith.select %take, %w, %v : f32
+      %y = arith.select %take, %j, %i : i64
+      te.yield %x, %y : f32, i64
+    } (%a = %A[m, k] : tensor<4x8xf32>) -> tensor<4xf32>, tensor<4xi64> {
+    %1 = arith.constant 3 : i64
+    te.yield %a, %1 : f32, i64
+  }
+  func.return %I : tensor<4xi64>
+}
+// -----
+func.func @f(%A: tensor<4x8xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{the combiner takes 1 values to add}}
+  %V = te.compute "M" [m = 4, reduce k = 8] combine (%v = 0.0 : f32) with (%w, %x) {
+    te.yield %w : f32
+  } (%a = %A[m, k] : tensor<4x8xf32>) -> tensor<4xf32> {
+    te.yield %a : f32
+  }
+  func.return %V : tensor<4xf32>
+}
+// -----
+func.func @f(%A: tensor<4xsi8>) -> tensor<4xsi8> {
+  // expected-error@+1 {{tensor<4xsi8> does not hold scalars (floats, index, signless or unsigned integers)}}
+  %B = te.compute "B" [i = 4] (%a = %A[i] : tensor<4xsi8>) -> tensor<4xsi8> {
+    te.yield %a : si8
+  }
+  func.return %B : tensor<4xsi8>
+}
+// -----
+func.func @f(%A: tensor<4xui8>) -> tensor<5xui8> {
+  // expected-error@+1 {{300 is not a value of type ui8}}
+  %B = te.compute "B" [i = 5] (%a = %A[i - 1] where (i - 1 >= 0) else 300 : tensor<4xui8>) -> tensor<5xui8> {
+    te.yield %a : i8
+  }
+  func.return %B : tensor<5xui8>
+}
+// -----
+func.func @f(%A: tensor<4xf32>) -> tensor<4xf64> {
+  %B = te.compute "B" [i = 4] (%a = %A[i] : tensor<4xf32>) -> tensor<4xf64> {
+    // expected-error@+1 {{f32 is not wider than f64}}
+    %0 = arith.truncf %a : f32 to f64
+    te.yield %0 : f64
+  }
+  func.return %B : tensor<4xf64>
+}

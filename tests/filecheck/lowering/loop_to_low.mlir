@@ -91,3 +91,24 @@ func.func @fused(%A: memref<4x4xf32>) attributes {outputs = 1 : i64} {
   }
   func.return
 }
+
+// A buffer that lives inside a vectorized loop is another one in each lane.
+// CHECK-LABEL: @private
+func.func @private(%A: memref<8x4xf32>, %C: memref<8xf32>) attributes {outputs = 1 : i64} {
+  // CHECK: %T = memref.alloc() : memref<1x8xf32>
+  loop.for "i" %i = 8 vectorized {
+    %T = loop.alloc "T" local : memref<1xf32>
+    // CHECK: vector.store %{{.*}}, %T[%c0, %c0] : memref<1x8xf32>, vector<8xf32>
+    // CHECK: scf.for %k
+    // CHECK: vector.load %T[%c0, %c0] : memref<1x8xf32>, vector<8xf32>
+    loop.for "k" %k = 4 {
+      loop.block "T" [i = 8 at %i, reduce k = 4 at %k] combine [add] (%a = %A[i, k] : memref<8x4xf32>) -> (%T[0] : memref<1xf32>) {
+        loop.yield %a : f32
+      }
+    }
+    loop.block "C" [i = 8 at %i] (%t = %T[0] : memref<1xf32>) -> (%C[i] : memref<8xf32>) {
+      loop.yield %t : f32
+    }
+  }
+  func.return
+}

@@ -37,6 +37,6 @@ func.func @f(%x : i32) -> i32 {
 // LIST:      passes:
 // LIST:      te-to-loop {{.*}}tensor expressions
 // LIST:      pipelines:
-// LIST:      cpu {{.*}}= te-to-loop,
+// LIST:      cpu {{.*}}= check-combiners,te-to-loop,
 // LIST:      xDSL's passes:
 // LIST:      canonicalize

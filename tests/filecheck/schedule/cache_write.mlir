@@ -91,3 +91,40 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   sched.reverse_compute_at %copy at %m0
   transform.yield
 }
+
+// -----
+
+// Several targets are copied out by one nest.
+// CHECK-LABEL: func.func @argmax(
+// CHECK: -> (%V.local[m] : memref<4xf32>, %I.local[m] : memref<4xi64>)
+// CHECK: loop.block "V.local" [ax0 = 4 at %ax0]
+// CHECK-NEXT: (%v.local = %V.local[ax0] : memref<4xf32>, %i.local = %I.local[ax0] : memref<4xi64>) -> (%V[ax0] : memref<4xf32>, %I[ax0] : memref<4xi64>)
+func.func @argmax(%A: memref<4x8xf32>, %V: memref<4xf32>, %I: memref<4xi64>) attributes {outputs = 2 : i64} {
+  loop.for "m" %m = 4 {
+    loop.for "k" %k = 8 {
+      loop.block "M" [m = 4 at %m, reduce k = 8 at %k]
+    combine (%v = -inf : f32, %i = 9223372036854775807 : i64) with (%w, %j) {
+      %gt = arith.cmpf ogt, %w, %v : f32
+      %eq = arith.cmpf oeq, %w, %v : f32
+      %lt = arith.cmpi slt, %j, %i : i64
+      %first = arith.andi %eq, %lt : i1
+      %take = arith.ori %gt, %first : i1
+      %x = arith.select %take, %w, %v : f32
+      %y = arith.select %take, %j, %i : i64
+      loop.yield %x, %y : f32, i64
+    } (%a = %A[m, k] : memref<4x8xf32>) -> (%V[m] : memref<4xf32>, %I[m] : memref<4xi64>) origin "M"[m, k] {
+        %0 = loop.index "k" : index
+        %1 = arith.index_cast %0 : index to i64
+        loop.yield %a, %1 : f32, i64
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %s = sched.get_block %f "M"
+  %m, %k = sched.get_loops %s : !sched.loop, !sched.loop
+  %c = sched.cache_write %s in "local"
+  transform.yield
+}

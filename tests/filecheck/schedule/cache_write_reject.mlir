@@ -1,10 +1,10 @@
 // RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
 
-// It has one target.
-func.func @f(%A: memref<10xf32>, %D: memref<10xf32>, %E: memref<10xf32>) attributes {outputs = 2 : i64} {
+// Its targets have one shape.
+func.func @f(%A: memref<10xf32>, %D: memref<10xf32>, %E: memref<2x10xf32>) attributes {outputs = 2 : i64} {
   loop.for "i" %i = 10 {
     loop.block "D" [i = 10 at %i]
-        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>, %E[i] : memref<10xf32>) origin "D"[i] {
+        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>, %E[0, i] : memref<2x10xf32>) origin "D"[i] {
       %0 = arith.addf %x, %x : f32
       loop.yield %0, %0 : f32, f32
     }
@@ -14,7 +14,7 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>, %E: memref<10xf32>) attribu
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %d = sched.get_block %f "D"
-  // expected-error@below {{cache_write: block 'D': it writes 2 buffers, not one}}
+  // expected-error@below {{cache_write: block 'D': its targets have different shapes}}
   %copy = sched.cache_write %d in "local"
   transform.yield
 }

@@ -104,3 +104,42 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   sched.inline %t
   transform.yield
 }
+
+// -----
+
+// Each target dissolves where it is read.
+// CHECK-LABEL: func.func @two(
+// CHECK-NEXT: loop.for "i" %i = 8 {
+// CHECK-NEXT: loop.block "D" [i = 8 at %i]
+// CHECK-NEXT: (%a = %A[i] : memref<10xf32>, {{.*}} = %A[i + 2] : memref<10xf32>) -> (%D[i] : memref<8xf32>)
+// CHECK-NEXT: arith.addf
+// CHECK-NEXT: arith.mulf
+// CHECK-NEXT: arith.addf
+func.func @two(%A: memref<10xf32>, %D: memref<8xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<10xf32>
+  %U = loop.alloc "U" : memref<10xf32>
+  loop.for "h" %h = 10 {
+    loop.block "T" [i = 10 at %h]
+        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>, %U[i] : memref<10xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      %1 = arith.mulf %x, %x : f32
+      loop.yield %0, %1 : f32, f32
+    }
+  }
+  loop.for "i" %i = 8 {
+    loop.block "D" [i = 8 at %i]
+        (%x = %T[i] : memref<10xf32>, %y = %U[i + 2] : memref<10xf32>) -> (%D[i] : memref<8xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %y : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %d = sched.get_block %f "D"
+  %i = sched.get_loops %d : !sched.loop
+  sched.inline %t
+  transform.yield
+}

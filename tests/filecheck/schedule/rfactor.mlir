@@ -77,3 +77,45 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   sched.vectorize %k1
   transform.yield
 }
+
+// -----
+
+// The targets of a joint reduction have partial results each, combined together.
+// CHECK-LABEL: func.func @argmax(
+// CHECK: [[V_RF:%\S+]] = loop.alloc "V.rf" : memref<4x4xf32>
+// CHECK-NEXT: [[I_RF:%\S+]] = loop.alloc "I.rf" : memref<4x4xi64>
+// CHECK: loop.block "M.rf" [m = 4 at %m, k.0 = 4 at {{.*}}, reduce k = 8 at {{.*}}]
+// CHECK: -> ([[V_RF]][k.0, m] : memref<4x4xf32>, [[I_RF]][k.0, m] : memref<4x4xi64>)
+// CHECK: loop.block "M" [m = 4 at {{.*}}, reduce k.0 = 4 at {{.*}}]
+// CHECK-NEXT: combine ({{.*}} = -inf : f32, {{.*}} = 9223372036854775807 : i64)
+// CHECK: [[V_RF]][k.0, m] : memref<4x4xf32>, {{.*}} = [[I_RF]][k.0, m] : memref<4x4xi64>) -> (%V[m] : memref<4xf32>, %I[m] : memref<4xi64>)
+func.func @argmax(%A: memref<4x8xf32>, %V: memref<4xf32>, %I: memref<4xi64>) attributes {outputs = 2 : i64} {
+  loop.for "m" %m = 4 {
+    loop.for "k" %k = 8 {
+      loop.block "M" [m = 4 at %m, reduce k = 8 at %k]
+    combine (%v = -inf : f32, %i = 9223372036854775807 : i64) with (%w, %j) {
+      %gt = arith.cmpf ogt, %w, %v : f32
+      %eq = arith.cmpf oeq, %w, %v : f32
+      %lt = arith.cmpi slt, %j, %i : i64
+      %first = arith.andi %eq, %lt : i1
+      %take = arith.ori %gt, %first : i1
+      %x = arith.select %take, %w, %v : f32
+      %y = arith.select %take, %j, %i : i64
+      loop.yield %x, %y : f32, i64
+    } (%a = %A[m, k] : memref<4x8xf32>) -> (%V[m] : memref<4xf32>, %I[m] : memref<4xi64>) origin "M"[m, k] {
+        %0 = loop.index "k" : index
+        %1 = arith.index_cast %0 : index to i64
+        loop.yield %a, %1 : f32, i64
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %s = sched.get_block %f "M"
+  %m, %k = sched.get_loops %s : !sched.loop, !sched.loop
+  %k0, %k1 = sched.split %k by [4, 2] : !sched.loop, !sched.loop
+  %p = sched.rfactor %s along %k0
+  transform.yield
+}

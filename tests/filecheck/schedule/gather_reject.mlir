@@ -1,0 +1,159 @@
+// RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
+
+// The table's producer cannot move to where only some of its rows are read.
+func.func @f(%T: memref<9x8xf32>, %I: memref<6xi32>, %Z: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  %E = loop.alloc "E" : memref<9x8xf32>
+  loop.for "r" %r = 9 {
+    loop.for "c" %c = 8 {
+      loop.block "E" [r = 9 at %r, c = 8 at %c] (%t = %T[r, c] : memref<9x8xf32>) -> (%E[r, c] : memref<9x8xf32>) origin "E"[r, c] {
+        %0 = arith.negf %t : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  loop.for "i" %i = 6 {
+    loop.for "d" %d = 8 {
+      loop.gather "Z" [i = 6 at %i, d = 8 at %d] %E[%I[i], d] else 0.0 : memref<9x8xf32>, memref<6xi32>
+          -> (%Z[i, d] : memref<6x8xf32>) origin "Z"[i, d]
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %e = sched.get_block %f "E"
+  %z = sched.get_block %f "Z"
+  %i, %d = sched.get_loops %z : !sched.loop, !sched.loop
+  %r, %c = sched.get_loops %e : !sched.loop, !sched.loop
+  // expected-error@below {{compute_at: block 'E': block 'Z' gathers from 'E': which elements it reads depends on data}}
+  sched.compute_at %e at %i
+  transform.yield
+}
+
+// -----
+
+// Nor can the gather move to where only some rows are finished.
+func.func @f(%T: memref<9x8xf32>, %I: memref<6xi32>, %Z: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  %E = loop.alloc "E" : memref<9x8xf32>
+  loop.for "r" %r = 9 {
+    loop.for "c" %c = 8 {
+      loop.block "E" [r = 9 at %r, c = 8 at %c] (%t = %T[r, c] : memref<9x8xf32>) -> (%E[r, c] : memref<9x8xf32>) origin "E"[r, c] {
+        %0 = arith.negf %t : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  loop.for "i" %i = 6 {
+    loop.for "d" %d = 8 {
+      loop.gather "Z" [i = 6 at %i, d = 8 at %d] %E[%I[i], d] else 0.0 : memref<9x8xf32>, memref<6xi32>
+          -> (%Z[i, d] : memref<6x8xf32>) origin "Z"[i, d]
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %e = sched.get_block %f "E"
+  %z = sched.get_block %f "Z"
+  %i, %d = sched.get_loops %z : !sched.loop, !sched.loop
+  %r, %c = sched.get_loops %e : !sched.loop, !sched.loop
+  // expected-error@below {{reverse_compute_at: block 'Z': block 'Z' gathers from 'E': which elements it reads depends on data}}
+  sched.reverse_compute_at %z at %r
+  transform.yield
+}
+
+// -----
+
+// The table's producer cannot be inlined into a gather.
+func.func @f(%T: memref<9x8xf32>, %I: memref<6xi32>, %Z: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  %E = loop.alloc "E" : memref<9x8xf32>
+  loop.for "r" %r = 9 {
+    loop.for "c" %c = 8 {
+      loop.block "E" [r = 9 at %r, c = 8 at %c] (%t = %T[r, c] : memref<9x8xf32>) -> (%E[r, c] : memref<9x8xf32>) origin "E"[r, c] {
+        %0 = arith.negf %t : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  loop.for "i" %i = 6 {
+    loop.for "d" %d = 8 {
+      loop.gather "Z" [i = 6 at %i, d = 8 at %d] %E[%I[i], d] else 0.0 : memref<9x8xf32>, memref<6xi32>
+          -> (%Z[i, d] : memref<6x8xf32>) origin "Z"[i, d]
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %e = sched.get_block %f "E"
+  %z = sched.get_block %f "Z"
+  %i, %d = sched.get_loops %z : !sched.loop, !sched.loop
+  %r, %c = sched.get_loops %e : !sched.loop, !sched.loop
+  // expected-error@below {{inline: block 'E': block 'Z' gathers from 'E': which elements it reads depends on data}}
+  sched.inline %e
+  transform.yield
+}
+
+// -----
+
+// A window of the table has no bounds.
+func.func @f(%T: memref<9x8xf32>, %I: memref<6xi32>, %Z: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  %E = loop.alloc "E" : memref<9x8xf32>
+  loop.for "r" %r = 9 {
+    loop.for "c" %c = 8 {
+      loop.block "E" [r = 9 at %r, c = 8 at %c] (%t = %T[r, c] : memref<9x8xf32>) -> (%E[r, c] : memref<9x8xf32>) origin "E"[r, c] {
+        %0 = arith.negf %t : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  loop.for "i" %i = 6 {
+    loop.for "d" %d = 8 {
+      loop.gather "Z" [i = 6 at %i, d = 8 at %d] %E[%I[i], d] else 0.0 : memref<9x8xf32>, memref<6xi32>
+          -> (%Z[i, d] : memref<6x8xf32>) origin "Z"[i, d]
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %e = sched.get_block %f "E"
+  %z = sched.get_block %f "Z"
+  %i, %d = sched.get_loops %z : !sched.loop, !sched.loop
+  %r, %c = sched.get_loops %e : !sched.loop, !sched.loop
+  // expected-error@below {{stage: loop 'i': block 'Z' gathers from 'E': which elements it reads depends on data}}
+  %in, %out = sched.stage %i "E" in "local"
+  transform.yield
+}
+
+// -----
+
+// The rows of the table are read before all of them are finished.
+func.func @f(%T: memref<9x8xf32>, %I: memref<6xi32>, %Z: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  %E = loop.alloc "E" : memref<9x8xf32>
+  loop.for "r" %r = 9 {
+    loop.for "c" %c = 8 {
+      loop.block "E" [r = 9 at %r, c = 8 at %c] (%t = %T[r, c] : memref<9x8xf32>) -> (%E[r, c] : memref<9x8xf32>) origin "E"[r, c] {
+        %0 = arith.negf %t : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  loop.for "i" %i = 6 {
+    loop.for "d" %d = 8 {
+      loop.gather "Z" [i = 6 at %i, d = 8 at %d] %E[%I[i], d] else 0.0 : memref<9x8xf32>, memref<6xi32>
+          -> (%Z[i, d] : memref<6x8xf32>) origin "Z"[i, d]
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %e = sched.get_block %f "E"
+  %z = sched.get_block %f "Z"
+  %i, %d = sched.get_loops %z : !sched.loop, !sched.loop
+  %r, %c = sched.get_loops %e : !sched.loop, !sched.loop
+  // expected-error@below {{merge: Z[0,0] reads E[1,0] before E[1,0] has been written}}
+  %m = sched.merge %r, %i
+  transform.yield
+}

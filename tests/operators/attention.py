@@ -1,0 +1,83 @@
+"""Scaled dot-product attention."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+
+from compiler import te
+from tests.operators.catalogue import FLOATS, Array, Operator, Parameters, extent, numpy_dtype
+
+P = te.placeholder
+
+
+def _sample(rng: random.Random) -> Parameters:
+    batch, heads = (extent(rng, 2),), ((), ()) if rng.random() < 0.3 else None
+    if heads is None:
+        groups, share = extent(rng, 2), rng.choice([1, 1, 2])
+        heads = ((groups * share,), (groups,))
+    rows, columns, width, out = (extent(rng, 5) for _ in range(4))
+    return {
+        "q": (*batch, *heads[0], rows, width),
+        "k": (*batch, *heads[1], columns, width),
+        "v": (*batch, *heads[1], columns, out),
+        "mask": rng.choice([None, None, "i1", "own"]),
+        "full": rng.random() < 0.5,
+        "causal": rng.random() < 0.5,
+        "scale": rng.choice([None, 0.5]),
+    }
+
+
+def _build(dtype: str, p: Parameters) -> te.Function:
+    q, k, v = (P(p[name], dtype, name=name.upper()) for name in "qkv")
+    shape = (*p["q"][:-1], p["k"][-2]) if p["full"] else (p["q"][-2], p["k"][-2])
+    mask = [P(shape, "i1" if p["mask"] == "i1" else dtype, name="mask")] if p["mask"] else []
+    result = te.nn.attention(q, k, v, *mask, causal=p["causal"], scale=p["scale"])
+    return te.function("attention", [q, k, v, *mask], result)
+
+
+def _inputs(function: te.Function, seed: int) -> list[Array]:
+    """A mask of bits lets every row have its first column, which a causal one keeps as well."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for tensor in function.inputs:
+        if tensor.dtype == "i1":
+            bits = rng.random(tensor.shape) < 0.6
+            bits[..., 0] = True
+            found.append(bits)
+        else:
+            found.append(np.asarray(rng.standard_normal(tensor.shape), numpy_dtype(tensor.dtype)))
+    return found
+
+
+def _reference(p: Parameters, q: Array, k: Array, v: Array, mask: Array | None = None) -> Array:
+    if q.ndim == 4:
+        share = q.shape[1] // k.shape[1]
+        k, v = np.repeat(k, share, 1), np.repeat(v, share, 1)
+    scale = q.shape[-1] ** -0.5 if p["scale"] is None else p["scale"]
+    scores = scale * q @ k.swapaxes(-1, -2)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
+    if p["causal"]:
+        scores = np.where(np.tril(np.ones(scores.shape[-2:], bool)), scores, -np.inf)
+    powers = np.exp(scores - scores.max(-1, keepdims=True))
+    return powers / powers.sum(-1, keepdims=True) @ v
+
+
+def _torch(p: Parameters, q: Any, k: Any, v: Any, mask: Any = None) -> Any:
+    """torch takes no mask beside a causal one."""
+    import torch
+    from torch.nn import functional
+
+    causal = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).tril()
+    if p["causal"] and mask is not None:
+        mask = mask & causal if mask.dtype == torch.bool else mask.masked_fill(~causal, -torch.inf)
+    elif p["causal"]:
+        mask = causal
+    grouped = q.dim() == 4
+    return functional.scaled_dot_product_attention(q, k, v, mask, scale=p["scale"], enable_gqa=grouped)
+
+
+FAMILY = (Operator("attention", FLOATS, _sample, _build, _reference, _torch, _inputs),)

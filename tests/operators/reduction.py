@@ -1,0 +1,59 @@
+"""Reductions over axes, and where the greatest and the least are."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from compiler import te
+from tests.operators.catalogue import FLOATS, NUMBERS, Operator, Parameters, shape
+
+P = te.placeholder
+
+
+def _axes(rng: random.Random) -> Parameters:
+    found = shape(rng)
+    axes = tuple(rng.sample(range(len(found)), rng.randint(1, len(found))))
+    return {"shape": found, "axis": rng.choice([axes, axes, axes[0] - len(found), None]), "keep": rng.random() < 0.5}
+
+
+def _axis(rng: random.Random) -> Parameters:
+    found = shape(rng)
+    return {"shape": found, "axis": rng.randrange(-len(found), len(found)), "keep": rng.random() < 0.5}
+
+
+def _reduced(name: str, dtype: str, p: Parameters) -> te.Function:
+    x = P(p["shape"], dtype, name="X")
+    return te.function(name, [x], getattr(te.nn, name)(x, p["axis"], p["keep"]))
+
+
+def _numpy(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda p, x: function(x, axis=p["axis"], keepdims=p["keep"])
+
+
+def _torch(name: str) -> Callable[..., Any]:
+    def call(p: Parameters, x: Any) -> Any:
+        import torch
+
+        axes = p["axis"] if p["axis"] is not None else tuple(range(x.ndim))
+        if name != "prod":
+            return getattr(torch, name)(x, axes, keepdim=p["keep"])
+        for axis in sorted([axes] if isinstance(axes, int) else axes, reverse=True):
+            x = torch.prod(x, axis, keepdim=p["keep"])
+        return x
+
+    return call
+
+
+REDUCTIONS = {"sum": (np.sum, "sum"), "prod": (np.prod, "prod"), "max": (np.max, "amax"), "min": (np.min, "amin")}
+PLACES = {"argmax": np.argmax, "argmin": np.argmin}
+
+FAMILY = (
+    *(Operator(n, NUMBERS, _axes, partial(_reduced, n), _numpy(f), _torch(t)) for n, (f, t) in REDUCTIONS.items()),
+    Operator("mean", FLOATS, _axes, partial(_reduced, "mean"), _numpy(np.mean), _torch("mean")),
+    *(Operator(n, NUMBERS, _axis, partial(_reduced, n), _numpy(f), _torch(n)) for n, f in PLACES.items()),
+)

@@ -1,0 +1,230 @@
+"""Operators that move elements."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+
+from compiler import te
+from tests.operators.catalogue import EVERY, NUMBERS, Array, Operator, Parameters, shape
+
+P = te.placeholder
+
+
+def _permuted(rng: random.Random) -> Parameters:
+    found = shape(rng)
+    perm = tuple(rng.sample(range(len(found)), len(found)))
+    return {"shape": found, "perm": rng.choice([None, perm, perm])}
+
+
+def _transpose(dtype: str, p: Parameters) -> te.Function:
+    x = P(p["shape"], dtype, name="X")
+    return te.function("transpose", [x], te.nn.transpose(x, p["perm"]))
+
+
+def _transpose_torch(p: Parameters, x: Any) -> Any:
+    return x.permute(p["perm"] or tuple(range(x.ndim))[::-1])
+
+
+def _widths(rng: random.Random) -> Parameters:
+    found = shape(rng, most=3, elements=60)
+    return {
+        "shape": found,
+        "widths": [(rng.randint(0, 3), rng.randint(0, 3)) for _ in found],
+        "value": rng.choice([0, 2]),
+    }
+
+
+def _pad(dtype: str, p: Parameters) -> te.Function:
+    x = P(p["shape"], dtype, name="X")
+    return te.function("pad", [x], te.nn.pad(x, p["widths"], p["value"]))
+
+
+def _pad_reference(p: Parameters, x: Array) -> Array:
+    return np.pad(x, p["widths"], constant_values=p["value"])
+
+
+def _pad_torch(p: Parameters, x: Any) -> Any:
+    from torch.nn import functional
+
+    return functional.pad(x, [n for pair in reversed(p["widths"]) for n in pair], value=p["value"])
+
+
+def _of_one(name: str, *options: str) -> Any:
+    """An operator of X with options among the parameters."""
+
+    def build(dtype: str, p: Parameters) -> te.Function:
+        x = P(p["shape"], dtype, name="X")
+        return te.function(name, [x], getattr(te.nn, name)(x, *(p[option] for option in options)))
+
+    return build
+
+
+def _reshaped(rng: random.Random) -> Parameters:
+    found = shape(rng)
+    factors = [f for n in found for f in ((2, n // 2) if n % 2 == 0 and rng.random() < 0.5 else (n,))]
+    rng.shuffle(factors)
+    wanted = [*factors, 1] if rng.random() < 0.3 else factors
+    if len(wanted) > 1 and rng.random() < 0.5:
+        wanted = [wanted[0] * wanted[1], *wanted[2:]]
+    if rng.random() < 0.3:
+        wanted[rng.randrange(len(wanted))] = -1
+    return {"shape": found, "to": tuple(wanted)}
+
+
+def _flattened(rng: random.Random) -> Parameters:
+    found = shape(rng)
+    return {"shape": found, "start": rng.randrange(len(found))}
+
+
+def _expanded(rng: random.Random) -> Parameters:
+    found = shape(rng)
+    return {"shape": found, "axis": rng.randint(-len(found) - 1, len(found))}
+
+
+def _squeezed(rng: random.Random) -> Parameters:
+    found = tuple(1 if rng.random() < 0.4 else n for n in shape(rng))
+    ones = [d for d, n in enumerate(found) if n == 1]
+    return {"shape": found, "axis": rng.choice([None, tuple(ones)])}
+
+
+def _broadcast(rng: random.Random) -> Parameters:
+    whole = shape(rng)
+    own = whole[rng.randint(0, len(whole)) :]
+    return {"shape": tuple(1 if rng.random() < 0.3 else n for n in own), "to": whole}
+
+
+def _several(rng: random.Random) -> Parameters:
+    found = list(shape(rng, elements=60))
+    axis = rng.randrange(len(found))
+    shapes = [
+        tuple(rng.randint(1, 4) if d == axis else n for d, n in enumerate(found)) for _ in range(rng.randint(1, 4))
+    ]
+    return {"shapes": shapes, "axis": axis - rng.choice([0, len(found)])}
+
+
+def _alike(rng: random.Random) -> Parameters:
+    found = shape(rng, most=3, elements=60)
+    return {"shapes": [found] * rng.randint(1, 4), "axis": rng.randint(-len(found) - 1, len(found))}
+
+
+def _joined(name: str) -> Any:
+    def build(dtype: str, p: Parameters) -> te.Function:
+        parts = [P(s, dtype, name=f"X{n}") for n, s in enumerate(p["shapes"])]
+        return te.function(name, parts, getattr(te.nn, name)(parts, p["axis"]))
+
+    return build
+
+
+def _sliced(rng: random.Random) -> Parameters:
+    found = shape(rng)
+    while True:
+        steps = [rng.choice([1, 1, 2, 3, -1, -2]) for _ in found]
+        starts = [rng.randrange(-n, n) for n in found]
+        stops = [rng.choice([None, rng.randrange(-n, n + 1)]) for n in found]
+        if all(range(n)[slice(*part)] for n, *part in zip(found, starts, stops, steps, strict=True)):
+            return {"shape": found, "starts": starts, "stops": stops, "steps": steps}
+
+
+def _cut(p: Parameters, x: Any) -> Any:
+    return x[tuple(map(slice, p["starts"], p["stops"], p["steps"]))]
+
+
+def _cut_torch(p: Parameters, x: Any) -> Any:
+    """torch has no negative steps: it picks the places one by one."""
+    import torch
+
+    for d, part in enumerate(zip(p["starts"], p["stops"], p["steps"], strict=True)):
+        x = x.index_select(d, torch.tensor(range(x.shape[d])[slice(*part)]))
+    return x
+
+
+def _turned(rng: random.Random) -> Parameters:
+    found = shape(rng)
+    axes = tuple(rng.sample(range(len(found)), rng.randint(1, len(found))))
+    return {"shape": found, "axis": rng.choice([axes, axes[0], None])}
+
+
+def _tiled(rng: random.Random) -> Parameters:
+    found = shape(rng, most=3, elements=30)
+    return {"shape": found, "repeats": tuple(rng.randint(1, 3) for _ in found)}
+
+
+def _torch(name: str) -> Any:
+    """torch's function of tensors and an axis."""
+
+    def call(p: Parameters, *parts: Any) -> Any:
+        import torch
+
+        return getattr(torch, name)(parts, p["axis"])
+
+    return call
+
+
+def _every_axis(p: Parameters) -> Any:
+    return tuple(range(len(p["shape"]))) if p["axis"] is None else p["axis"]
+
+
+def _flip_torch(p: Parameters, x: Any) -> Any:
+    axes = _every_axis(p)
+    return x.flip([axes] if isinstance(axes, int) else list(axes))
+
+
+FAMILY = (
+    Operator("transpose", EVERY, _permuted, _transpose, lambda p, x: x.transpose(p["perm"]), _transpose_torch),
+    Operator("pad", NUMBERS, _widths, _pad, _pad_reference, _pad_torch),
+    Operator(
+        "reshape",
+        EVERY,
+        _reshaped,
+        _of_one("reshape", "to"),
+        lambda p, x: x.reshape(p["to"]),
+        lambda p, x: x.reshape(p["to"]),
+    ),
+    Operator(
+        "flatten",
+        EVERY,
+        _flattened,
+        _of_one("flatten", "start"),
+        lambda p, x: x.reshape(*x.shape[: p["start"]], -1),
+        lambda p, x: x.flatten(p["start"]),
+    ),
+    Operator(
+        "expand_dims",
+        EVERY,
+        _expanded,
+        _of_one("expand_dims", "axis"),
+        lambda p, x: np.expand_dims(x, p["axis"]),
+        lambda p, x: x.unsqueeze(p["axis"]),
+    ),
+    Operator(
+        "squeeze",
+        EVERY,
+        _squeezed,
+        _of_one("squeeze", "axis"),
+        lambda p, x: x.squeeze(p["axis"]),
+        lambda p, x: x.squeeze() if p["axis"] is None else x.squeeze(p["axis"]),
+    ),
+    Operator(
+        "broadcast_to",
+        EVERY,
+        _broadcast,
+        _of_one("broadcast_to", "to"),
+        lambda p, x: np.broadcast_to(x, p["to"]),
+        lambda p, x: x.broadcast_to(p["to"]),
+    ),
+    Operator("concat", EVERY, _several, _joined("concat"), lambda p, *x: np.concatenate(x, p["axis"]), _torch("cat")),
+    Operator("stack", EVERY, _alike, _joined("stack"), lambda p, *x: np.stack(x, p["axis"]), _torch("stack")),
+    Operator("slice", EVERY, _sliced, _of_one("slice", "starts", "stops", "steps"), _cut, _cut_torch),
+    Operator("flip", EVERY, _turned, _of_one("flip", "axis"), lambda p, x: np.flip(x, p["axis"]), _flip_torch),
+    Operator(
+        "tile",
+        EVERY,
+        _tiled,
+        _of_one("tile", "repeats"),
+        lambda p, x: np.tile(x, p["repeats"]),
+        lambda p, x: x.tile(p["repeats"]),
+    ),
+)
