@@ -371,7 +371,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "probabilities": (lambda: te.nn.cross_entropy(T, F), "are not as the logits"),
     "reduction": (lambda: te.nn.mse_loss(T, T, "max"), "unknown reduction 'max'"),
     "mse": (lambda: te.nn.mse_loss(T, F), "of shape \\(4, 5\\), 'F'"),
-    "mse of integers": (lambda: te.nn.mse_loss(I, I), "not floating point"),
+    "mse of integers": (lambda: te.nn.mse_loss(I, I), "expected a float dtype"),
 }
 
 

@@ -8,29 +8,19 @@ from compiler.errors import TeError
 from compiler.te import expr as e
 from compiler.te.dtypes import is_float
 from compiler.te.gather import INDEX_DTYPES, gather
-from compiler.te.nn.common import check_tensor, dims
+from compiler.te.nn.common import accumulator, check_float, check_tensor, dims, rounded
+from compiler.te.nn.normalisation import logsumexp_as
 from compiler.te.tensor import Tensor, compute, reduce_axis
 
 REDUCTIONS = ("mean", "sum", "none")
 IGNORED = -100
 
 
-def _wide(dtype: str) -> str:
-    """The dtype in which a loss is computed: at least f32."""
-    return "f32" if dtype in ("f16", "bf16") else dtype
-
-
 def _check(operator: str, x: Any, reduction: str) -> Tensor:
-    found = check_tensor(operator, x)
-    if not is_float(found.dtype):
-        raise TeError(f"{operator}: '{found.name}' is {found.dtype}, not floating point")
+    found = check_float(operator, x)
     if not isinstance(reduction, str) or reduction not in REDUCTIONS:
         raise TeError(f"{operator}: unknown reduction {reduction!r} (there are {', '.join(REDUCTIONS)})")
     return found
-
-
-def _cast(value: Any, dtype: str) -> Any:
-    return value if value.dtype == dtype else e.cast(value, dtype)
 
 
 def _total(x: Tensor, name: str) -> Tensor:
@@ -43,21 +33,17 @@ def _total(x: Tensor, name: str) -> Tensor:
 
 def _reduced(loss: Tensor, count: Tensor | float, reduction: str, dtype: str, name: str) -> Tensor:
     """Each loss, their sum, or that divided by a count; rounded once to a dtype."""
-    result: Tensor
     if reduction == "none":
-        if loss.dtype == dtype:
-            return loss
-        result = compute(loss.shape, lambda *i: e.cast(loss[i], dtype), name, axes=dims(loss.rank))
-        return result
+        return rounded(loss, dtype, name)
     total = _total(loss, f"{name}.sum")
 
     def value() -> Any:
         found: Any = total[()]
         if reduction == "mean":
             found = found / (count[()] if isinstance(count, Tensor) else count)
-        return _cast(found, dtype)
+        return e.cast(found, dtype)
 
-    result = compute((), value, name)
+    result: Tensor = compute((), value, name)
     return result
 
 
@@ -68,12 +54,12 @@ def mse_loss(x: Tensor, target: Tensor, reduction: str = "mean", name: str = "ms
         raise TeError(
             f"mse_loss: '{x.name}' is {x.dtype} of shape {x.shape}, '{target.name}' {target.dtype} of {target.shape}"
         )
-    wide, count = _wide(x.dtype), 1.0
+    wide, count = accumulator(x.dtype), 1.0
     for n in x.shape:
         count *= n
 
     def element(*i: Any) -> Any:
-        gap = _cast(x[i], wide) - _cast(target[i], wide)
+        gap = e.cast(x[i], wide) - e.cast(target[i], wide)
         return gap * gap
 
     loss: Tensor = compute(x.shape, element, f"{name}.each", axes=dims(x.rank))
@@ -112,32 +98,17 @@ def _at(i: tuple[Any, ...], along: int, index: Any) -> tuple[Any, ...]:
     return (*i[:along], index, *i[along:])
 
 
-def _logsumexp(x: Tensor, along: int, rest: tuple[int, ...], name: str) -> Tensor:
-    """log sum_c exp X[..., c, ...], about its maximum, in at least f32."""
-    wide, size, axes = _wide(x.dtype), x.shape[along], dims(len(rest))
-    k, c = reduce_axis(size, "k"), reduce_axis(size, "c")
-    top: Tensor = compute(rest, lambda *i: e.max(_cast(x[_at(i, along, k)], wide), axis=k), f"{name}.max", axes=axes)
-    total: Tensor = compute(
-        rest,
-        lambda *i: e.sum(e.exp(_cast(x[_at(i, along, c)], wide) - top[i]), axis=c),
-        f"{name}.exp",
-        axes=axes,
-    )
-    found: Tensor = compute(rest, lambda *i: e.log(total[i]) + top[i], f"{name}.logsumexp", axes=axes)
-    return found
-
-
 def _of_classes(x: Tensor, target: Tensor, along: int, reduction: str, ignore_index: int, name: str) -> Tensor:
-    wide, axes = _wide(x.dtype), dims(target.rank)
-    lse = _logsumexp(x, along, target.shape, name)
+    wide, axes = accumulator(x.dtype), dims(target.rank)
+    lse = logsumexp_as(wide, x, [along], False, f"{name}.logsumexp")
     picked = gather(target.shape, lambda *i: x.at(*_at(i, along, target[i])), f"{name}.picked", axes=axes)
 
     def counts(i: tuple[Any, ...]) -> Any:
-        value = _cast(target[i], "i64")
+        value = e.cast(target[i], "i64")
         return (value >= 0) & (value < x.shape[along]) & e.not_equal(value, ignore_index)
 
     def element(*i: Any) -> Any:
-        return e.select(counts(i), lse[i] - _cast(picked[i], wide), 0.0)
+        return e.select(counts(i), lse[i] - e.cast(picked[i], wide), 0.0)
 
     loss: Tensor = compute(target.shape, element, f"{name}.each", axes=axes)
     if reduction != "mean":
@@ -153,15 +124,15 @@ def _of_probabilities(
 ) -> Tensor:
     if target.shape != x.shape or target.dtype != x.dtype:
         raise TeError(f"cross_entropy: the probabilities '{target.name}' are not as the logits '{x.name}'")
-    wide, count = _wide(x.dtype), 1.0
+    wide, count = accumulator(x.dtype), 1.0
     for n in rest:
         count *= n
-    lse = _logsumexp(x, along, rest, name)
+    lse = logsumexp_as(wide, x, [along], False, f"{name}.logsumexp")
     c = reduce_axis(x.shape[along], "p")
 
     def element(*i: Any) -> Any:
         at = _at(i, along, c)
-        return e.sum(_cast(target[at], wide) * (lse[i] - _cast(x[at], wide)), axis=c)
+        return e.sum(e.cast(target[at], wide) * (lse[i] - e.cast(x[at], wide)), axis=c)
 
     loss: Tensor = compute(rest, element, f"{name}.each", axes=dims(len(rest)))
     return _reduced(loss, count, reduction, x.dtype, name)

@@ -75,6 +75,11 @@ def logsumexp(x: Tensor, axis: Axes = -1, keepdims: bool = False, name: str = "l
     """
     along = axes_of("logsumexp", check_float("logsumexp", x), axis)
     check_flag("logsumexp", "keepdims", keepdims)
+    return logsumexp_as(x.dtype, x, along, keepdims, name)
+
+
+def logsumexp_as(dtype: str, x: Tensor, along: Sequence[int], keepdims: bool, name: str) -> Tensor:
+    """logsumexp over dimensions, rounded to a dtype."""
     value = _wide(x)
     top = _over(x, along, e.max, value, f"{name}.max")
 
@@ -87,7 +92,7 @@ def logsumexp(x: Tensor, axis: Axes = -1, keepdims: bool = False, name: str = "l
     def element(*i: Any) -> e.Expr:
         at = dict(zip(shown, i, strict=True))
         less = tuple(0 if d in along else at[d] for d in range(x.rank))
-        return e.cast(level(less) + e.log(total[less]), x.dtype)
+        return e.cast(level(less) + e.log(total[less]), dtype)
 
     shape = [1 if d in along else x.shape[d] for d in shown]
     result: Tensor = compute(shape, element, name, axes=[f"i{d}" for d in shown])
