@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
+import compiler
 from compiler import te
 from compiler.errors import ScheduleError
 from compiler.schedule import Handle, Schedule
@@ -124,3 +126,23 @@ def test_a_number_that_comes_back_is_a_new_loop() -> None:
     s.unroll(inner)
     with pytest.raises(ScheduleError, match="consumed by 'inline'"):
         s.unroll(old)
+
+
+def test_conditional_reads_at_quotients_and_remainders() -> None:
+    """LLVM 22.1 vectorizes such a loop wrongly: from the second vector on it reads from the start of the buffer."""
+    text = """
+    func.func @f(%A: memref<3x9xf32>, %B: memref<3x9xf32>) attributes {outputs = 1 : i64} {
+      loop.for "i" %i = 27 {
+        loop.block "B" [i = 3 at %i floordiv 9, j = 9 at %i mod 9]
+            (%a = %A[i, j - 1] where (j - 1 >= 0) else 0.0 : memref<3x9xf32>, %c = %A[i, j] : memref<3x9xf32>,
+             %b = %A[i, j + 1] where (7 - j >= 0) else 0.0 : memref<3x9xf32>) -> (%B[i, j] : memref<3x9xf32>) {
+          %0 = arith.addf %a, %b : f32
+          %1 = arith.addf %0, %c : f32
+          loop.yield %1 : f32
+        }
+      }
+      func.return
+    }"""
+    a = np.arange(27, dtype=np.float32).reshape(3, 9)
+    padded = np.pad(a, [(0, 0), (1, 1)])
+    np.testing.assert_array_equal(compiler.build(text)(a), padded[:, :-2] + padded[:, 2:] + a)

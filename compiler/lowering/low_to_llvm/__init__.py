@@ -20,7 +20,7 @@ from xdsl.dialects.func import FuncOp
 
 from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.arithmetic import ARITHMETIC
-from compiler.lowering.low_to_llvm.control import CONTROL
+from compiler.lowering.low_to_llvm.control import CONTROL, SCALAR
 from compiler.lowering.low_to_llvm.conversions import CONVERSIONS
 from compiler.lowering.low_to_llvm.mathematics import MATHEMATICS
 from compiler.lowering.low_to_llvm.memory import MEMORY
@@ -46,7 +46,8 @@ def emit(module: ModuleOp, machine: Machine) -> str:
         text, needed = emit_function(op, HANDLERS)
         texts.append(text)
         externals |= needed
-    return "\n".join([*texts, *sorted(externals), _attributes(machine), ""])
+    marked = SCALAR if any("!llvm.loop" in text for text in texts) else ()
+    return "\n".join([*texts, *sorted(externals), _attributes(machine), *marked, ""])
 
 
 def _attributes(machine: Machine) -> str:

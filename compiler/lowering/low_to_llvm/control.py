@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.dialects import arith, func, scf
+from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block, Operation, Region
 
@@ -55,7 +55,7 @@ def _for(f: FunctionEmitter, op: scf.ForOp) -> None:
         f.temporary(f"add {_wraps(f, op)} {f.typed(iv)}, {f.use(op.step)}"),
         *_yielded(f, op.body.block),
     ]
-    f.line(f"br label %{head}")
+    f.line(f"br label %{head}{', !llvm.loop !0' if _stays_scalar(op) else ''}")
     starts = [f.use(value) for value in (op.lb, *op.iter_args)]
     f.lines[phis:phis] = [
         f"  {f.use(value)} = phi {llvm_type(value.type)} [ {start}, %{before} ], [ {end}, %{f.label} ]"
@@ -64,6 +64,25 @@ def _for(f: FunctionEmitter, op: scf.ForOp) -> None:
     f.start(done)
     for result, argument in zip(op.results, carried, strict=True):
         f.names[result] = f.use(argument)
+
+
+SCALAR = ("!0 = distinct !{!0, !1}", '!1 = !{!"llvm.loop.vectorize.enable", i1 false}')
+"""The metadata of loops that LLVM must not vectorize."""
+
+
+def _stays_scalar(op: scf.ForOp) -> bool:
+    """Whether LLVM must leave a loop scalar.
+
+    Where quotients and remainders of its variable make up an index that steps by one, LLVM 22.1 takes a conditional
+    access for a contiguous one, and its address from a lane that is masked off.
+    """
+    inner = list(op.body.walk())
+    divides = any(isinstance(i, arith.DivUIOp | arith.RemUIOp | arith.FloorDivSIOp) for i in inner)
+    return divides and any(isinstance(i, scf.IfOp) and _accesses(i) for i in inner)
+
+
+def _accesses(op: scf.IfOp) -> bool:
+    return any(isinstance(inner, memref.LoadOp | memref.StoreOp) for inner in op.walk())
 
 
 def _wraps(f: FunctionEmitter, op: scf.ForOp) -> str:

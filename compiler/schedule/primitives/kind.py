@@ -7,7 +7,7 @@ from dataclasses import replace
 from xdsl.ir import Attribute
 
 from compiler.analysis.legal import Step
-from compiler.program.tree import Alloc, Loop, Program, walk
+from compiler.program.tree import Loop, Program, walk
 from compiler.schedule.plan import Plan, loop_place, refuse
 
 
@@ -30,9 +30,10 @@ def vectorize(program: Program, loop: int) -> Plan:
       ->
         loop.for "i" = 16 vectorized { S(i) }
 
-    Requires a serial loop with no vectorized loop around or inside it, and no buffer that lives inside. Refused where
-    its iterations depend on each other, reductions included: rfactor first. Elsewhere: TVM vectorize, Halide vectorize,
-    MLIR vectorize.
+    A buffer that lives inside the loop is another one in each lane.
+
+    Requires a serial loop with no vectorized loop around or inside it. Refused where its iterations depend on each
+    other, reductions included: rfactor first. Elsewhere: TVM vectorize, Halide vectorize, MLIR vectorize.
     """
     nested = [*program.enclosing(loop), *(n for n in walk(program.loops[loop].body) if isinstance(n, Loop))]
     for other in nested:
@@ -40,10 +41,6 @@ def vectorize(program: Program, loop: int) -> Plan:
             refuse(
                 "vectorize", loop_place(program, loop), f"loop '{other.label}' in the same nest is vectorized already"
             )
-    for inner in walk(program.loops[loop].body):
-        if isinstance(inner, Alloc):
-            reason = f"buffer '{inner.buffer.name}' lives inside it, one a lane; lift_alloc or stage it elsewhere"
-            refuse("vectorize", loop_place(program, loop), reason)
     return _with_kind("vectorize", program, loop, "vectorized")
 
 
