@@ -37,3 +37,17 @@ def outputs(function: FuncOp) -> int:
     if not isinstance(attribute, IntegerAttr) or not 0 <= attribute.value.data <= len(function.args):
         raise InputError(f"the attribute 'outputs' of @{function.sym_name.data} is not a count of its arguments")
     return int(attribute.value.data)
+
+
+def positions(function: FuncOp, attribute: str) -> set[int]:
+    """The positions of the arguments that an attribute of a function lists; none where it has no such attribute.
+
+    `unsigned` lists those whose integers have no sign, `aligned` those that are aligned to 64 bytes.
+    """
+    from xdsl.dialects.builtin import DenseArrayBase
+
+    found = function.attributes.get(attribute)
+    listed = found.get_values() if isinstance(found, DenseArrayBase) else () if found is None else (-1,)
+    if not all(isinstance(n, int) and 0 <= n < len(function.args) for n in listed):
+        raise InputError(f"the attribute '{attribute}' of @{function.sym_name.data} does not list its arguments")
+    return {int(n) for n in listed}

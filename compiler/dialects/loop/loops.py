@@ -31,6 +31,7 @@ KINDS = (
     "parallel",
     "vectorized",
     "unrolled",
+    "tensorized",
     "block_x",
     "block_y",
     "block_z",
@@ -46,7 +47,8 @@ SCOPES = ("global", "shared", "local", "fragment")
 class ForOp(IRDLOperation):
     """Run the body for each value of a named loop variable, from zero, in unit steps, up to a constant extent.
 
-    The kind (parallel, vectorized, unrolled, a thread binding ...) is an annotation until lowering.
+    The kind (parallel, vectorized, unrolled, a thread binding ...) is an annotation until lowering. All loops of a nest
+    that an intrinsic replaces are `tensorized`; the outermost names it.
 
     ```mlir
     func.func @f(%A: memref<4xf32>) attributes {outputs = 1 : i64} {
@@ -96,12 +98,24 @@ class ForOp(IRDLOperation):
             raise VerifyException(f"unknown loop kind '{self.loop_kind}' (there are {', '.join(KINDS)})")
         if [arg.type for arg in self.body.block.args] != [IndexType()]:
             raise VerifyException(f"loop '{self.label.data}' has one loop variable, of type index")
+        if self.loop_kind == "tensorized" and self.intrinsic is None and not self._within_tensorized():
+            raise VerifyException(f"the tensorized loop '{self.label.data}' names no intrinsic")
         for loop in enclosing_loops(self):
             if loop.label.data == self.label.data:
                 raise VerifyException(f"loop '{self.label.data}' stands inside a loop of the same name")
         for op in self.body.block.ops:
             if op.name not in ("loop.for", "loop.alloc", "loop.block", "loop.gather"):
                 raise VerifyException(f"'{op.name}' cannot stand in a loop (only loop.for, alloc, block and gather)")
+
+    @property
+    def intrinsic(self) -> str | None:
+        """The name of the intrinsic that replaces the nest that begins here."""
+        value = self.attributes.get("intrinsic")
+        return value.data if self.loop_kind == "tensorized" and isinstance(value, StringAttr) else None
+
+    def _within_tensorized(self) -> bool:
+        parent = self.parent_op()
+        return isinstance(parent, ForOp) and parent.loop_kind == "tensorized"
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -111,8 +125,13 @@ class ForOp(IRDLOperation):
         printer.print_string(f" = {self.size} ")
         if self.loop_kind != "serial":
             printer.print_string(f"{self.loop_kind} ")
+        rest = dict(self.attributes)
+        if self.intrinsic is not None:
+            printer.print_string_literal(self.intrinsic)
+            printer.print_string(" ")
+            del rest["intrinsic"]
         printer.print_region(self.body, print_entry_block_args=False)
-        printer.print_op_attributes(self.attributes, print_keyword=True)
+        printer.print_op_attributes(rest, print_keyword=True)
 
     @classmethod
     def parse(cls, parser: Parser) -> ForOp:
@@ -121,8 +140,11 @@ class ForOp(IRDLOperation):
         parser.parse_punctuation("=")
         extent = parser.parse_integer(allow_boolean=False, allow_negative=True)
         kind = parser.parse_optional_identifier() or "serial"
+        intrinsic = parser.parse_optional_str_literal() if kind == "tensorized" else None
         body = parser.parse_region([iv.resolve(IndexType())])
         op = cls(label, extent, body, kind)
+        if intrinsic is not None:
+            op.attributes["intrinsic"] = StringAttr(intrinsic)
         attributes = parser.parse_optional_attr_dict_with_keyword()
         if attributes is not None:
             op.attributes |= attributes.data

@@ -6,9 +6,9 @@ nest.py        split, partition, fuse, reorder, merge, distribute
 kind.py        unroll, vectorize, parallel, bind, annotate
 placement.py   compute_at, reverse_compute_at, inline, reverse_inline
 staging.py     cache_read, cache_write, stage, lift_alloc, set_scope
-layout.py      transform_layout, pack, storage_align, swizzle
+layout.py      transform_layout, pack, pad, storage_align, swizzle
 pipelining.py  prefetch, double_buffer, software_pipeline
-reduction.py   decompose_reduction, rfactor, tensorize
+reduction.py   decompose_reduction, rfactor
 choice.py      sample_perfect_tile, sample_categorical, sample_location, auto
 
 A script with open choices is a search space; the same script with decisions is a schedule.

@@ -1,4 +1,4 @@
-"""The kinds of loops: unroll, vectorize, parallel, bind; and annotate."""
+"""The kinds of loops: unroll, vectorize, parallel, bind, tensorize; and annotate."""
 
 from __future__ import annotations
 
@@ -107,6 +107,30 @@ class BindOp(SchedOp):
 
 
 @irdl_op_definition
+class TensorizeOp(SchedOp):
+    """Mark the nest from a loop inward as one that a declared intrinsic replaces.
+
+    Return modes: consumes nothing; refused where the nest computes something else than the intrinsic.
+
+    ```mlir
+    transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+      %c = sched.get_block %f "C"
+      %m, %k.0, %l, %k.1 = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop, !sched.loop
+      sched.tensorize %l with "dot.i32.u8i8x4"
+      transform.yield
+    }
+    ```
+    """
+
+    name = "sched.tensorize"
+
+    loop = operand_def(LoopType())
+    intrinsic = prop_def(StringAttr)
+
+    assembly_format = "$loop `with` $intrinsic attr-dict"
+
+
+@irdl_op_definition
 class AnnotateOp(SchedOp):
     """Attach a named attribute to a loop, for a lowering or rule that knows it.
 
@@ -131,4 +155,4 @@ class AnnotateOp(SchedOp):
     assembly_format = "$loop $key `=` $value attr-dict"
 
 
-OPS = (UnrollOp, VectorizeOp, ParallelOp, BindOp, AnnotateOp)
+OPS = (UnrollOp, VectorizeOp, ParallelOp, BindOp, TensorizeOp, AnnotateOp)

@@ -65,6 +65,30 @@ class PackOp(SchedOp):
 
 
 @irdl_op_definition
+class PadOp(SchedOp):
+    """Read a buffer through a copy with a border, which holds what a condition reads beyond its edge.
+
+    Return modes: consumes nothing; refused where the condition fails inside the buffer as well.
+
+    ```mlir
+    transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+      %c = sched.get_block %f "C"
+      %p = sched.pad %c "A"
+      transform.yield
+    }
+    ```
+    """
+
+    name = "sched.pad"
+
+    block = operand_def(BlockType())
+    buffer = prop_def(StringAttr)
+    copy = result_def(BlockType())
+
+    assembly_format = "$block $buffer attr-dict"
+
+
+@irdl_op_definition
 class StorageAlignOp(SchedOp):
     """Pad a dimension of a block's buffer so that its stride is `offset` beyond a multiple of `factor`.
 
@@ -121,4 +145,4 @@ class SwizzleOp(SchedOp):
             raise VerifyException(f"the width {width} is not a power of two")
 
 
-OPS = (TransformLayoutOp, PackOp, StorageAlignOp, SwizzleOp)
+OPS = (TransformLayoutOp, PackOp, PadOp, StorageAlignOp, SwizzleOp)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, i64
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.dialects.sched.base import BlockType, LoopType, SchedOp
@@ -13,15 +13,17 @@ from compiler.dialects.sched.base import BlockType, LoopType, SchedOp
 
 @irdl_op_definition
 class PrefetchOp(SchedOp):
-    """Ask for the elements of a buffer that a loop touches some iterations later.
+    """Ask for the elements of a buffer that a loop touches some iterations later, over a loop inside a share at a time.
 
-    Return modes: consumes nothing; refused for a buffer that the loop does not read.
+    Return modes: consumes nothing; refused for a buffer that the loop does not touch or that lives in one iteration of
+    it, and over a loop that is not inside.
 
     ```mlir
     transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
       %c = sched.get_block %f "C"
       %m, %l, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
       sched.prefetch %k "B" ahead 8
+      sched.prefetch %m "A" ahead 1 over %l
       transform.yield
     }
     ```
@@ -32,8 +34,9 @@ class PrefetchOp(SchedOp):
     loop = operand_def(LoopType())
     buffer = prop_def(StringAttr)
     distance = prop_def(IntegerAttr.constr(i64))
+    over = opt_operand_def(LoopType())
 
-    assembly_format = "$loop $buffer `ahead` $distance attr-dict"
+    assembly_format = "$loop $buffer `ahead` $distance (`over` $over^)? attr-dict"
 
     def verify_(self) -> None:
         if self.distance.value.data < 1:

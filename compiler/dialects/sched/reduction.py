@@ -1,11 +1,8 @@
-"""Reductions and hardware intrinsics."""
+"""Reductions."""
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from xdsl.dialects.builtin import StringAttr
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
 from compiler.dialects.sched.base import BlockType, LoopType, SchedOp
 
@@ -60,33 +57,7 @@ class RfactorOp(SchedOp):
     assembly_format = "$block `along` $loop attr-dict"
 
 
-@irdl_op_definition
-class TensorizeOp(SchedOp):
-    """Replace the nest under a loop by a declared intrinsic that computes the same.
-
-    Return modes: consumes the loop; refused where the nest does not match the intrinsic.
-
-    ```mlir
-    transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-      %c = sched.get_block %f "C"
-      %m, %l, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
-      sched.tensorize %l with "amx_bf16"
-      transform.yield
-    }
-    ```
-    """
-
-    name = "sched.tensorize"
-    CONSUMES: ClassVar = ("loop",)
-
-    loop = operand_def(LoopType())
-    intrinsic = prop_def(StringAttr)
-
-    assembly_format = "$loop `with` $intrinsic attr-dict"
-
-
 OPS = (
     DecomposeReductionOp,
     RfactorOp,
-    TensorizeOp,
 )

@@ -1,0 +1,64 @@
+"""The intr dialect: operations of processors that upstream's dialects lack, each with its spelling in every target."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.dialects.builtin import AnyFloatConstr, VectorType, f32, f64, i32, i64
+from xdsl.ir import Attribute, Dialect, Operation, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    VarConstraint,
+    irdl_op_definition,
+    operand_def,
+    result_def,
+    traits_def,
+)
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from compiler.dialects.vector_arith import element_of
+
+LIBRARY = "library"
+"""The attribute of a math op that is to be a call of the C library's function, however it is computed elsewhere."""
+
+_COUNTS: dict[Attribute, Attribute] = {f32: i32, f64: i64}
+
+
+@irdl_op_definition
+class LdexpOp(IRDLOperation):
+    """x times 2 to the power n, rounded once where the result is subnormal.
+
+    ```mlir
+    func.func @scaled(%x: vector<16xf32>, %n: vector<16xi32>) -> vector<16xf32> {
+      %y = intr.ldexp %x, %n : vector<16xf32>, vector<16xi32>
+      func.return %y : vector<16xf32>
+    }
+    ```
+
+    x is an f32 or f64, n an integer of as many bits, or vectors of both. Requires that x is normal (or not finite, or
+    zero), and that n is at most twice the exponent's bias either way, as the exponent of a result ever needs; the
+    result is undefined for others, unless x is NaN. AVX-512 has it as vscalefps. Source: C's ldexp, LLVM's llvm.ldexp.
+    """
+
+    name = "intr.ldexp"
+
+    T: ClassVar = VarConstraint("T", AnyFloatConstr | VectorType.constr(AnyFloatConstr))
+    x = operand_def(T)
+    n = operand_def()
+    result = result_def(T)
+    assembly_format = "$x `,` $n attr-dict `:` type($x) `,` type($n)"
+    traits = traits_def(Pure())
+
+    def __init__(self, x: SSAValue | Operation, n: SSAValue | Operation) -> None:
+        super().__init__(operands=[x, n], result_types=[SSAValue.get(x).type])
+
+    def verify_(self) -> None:
+        real, count = self.x.type, self.n.type
+        fitting = _COUNTS.get(element_of(real))
+        shapes = [t.get_shape() if isinstance(t, VectorType) else () for t in (real, count)]
+        if fitting is None or element_of(count) != fitting or shapes[0] != shapes[1]:
+            raise VerifyException(f"{real} cannot be scaled by powers of two in {count}")
+
+
+INTR = Dialect("intr", [LdexpOp])
