@@ -196,6 +196,27 @@ def mod(form: Linear, divisor: int, ranges: Ranges) -> Linear:
     return Linear(((Quotient(rest, divisor, True), 1),), 0)
 
 
+def joined(form: Linear) -> Linear:
+    """The form with `a*d*(f floordiv d) + a*(f mod d)` written as `a*f`, as in the offset of fused dimensions."""
+    for atom, factor in form.terms:
+        if not isinstance(atom, Quotient) or atom.is_mod:
+            continue
+        rest = _remainder(atom.form, atom.divisor)
+        scale, left = divmod(factor, atom.divisor)
+        if left == 0 and scale and (rest, scale) in form.terms:
+            pair = Linear(((atom, factor),)) + Linear(((rest, scale),))
+            return joined(form - pair + atom.form.scaled(scale))
+    return form
+
+
+def _remainder(form: Linear, divisor: int) -> Atom:
+    """The atom `form mod divisor`; of a remainder by a multiple of the divisor, that of the form inside."""
+    match form.terms:
+        case ((Quotient(inner, outer, True), 1),) if form.constant == 0 and outer % divisor == 0:
+            return _remainder(inner, divisor)
+    return Quotient(_divided(form, divisor)[1], divisor, True)
+
+
 def _divided(form: Linear, divisor: int) -> tuple[Linear, Linear]:
     whole = {atom: factor // divisor for atom, factor in form.terms}
     rest = {atom: factor % divisor for atom, factor in form.terms}

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from xdsl.dialects import arith, memref, vector
+from xdsl.dialects import arith, memref, scf, vector
 from xdsl.dialects.builtin import IntegerAttr, VectorType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
-
-LOADS = (memref.LoadOp, vector.LoadOp)
-STORES = (memref.StoreOp, vector.StoreOp)
+from compiler.dialects.vector_memory import PrefetchOp
 
 
 @dataclass(frozen=True)
@@ -25,11 +23,23 @@ class Access:
     indices: tuple[SSAValue, ...]
     type: Attribute
     is_store: bool
+    mask: SSAValue | None = None
 
     @property
-    def place(self) -> tuple[SSAValue, tuple[SSAValue, ...], Attribute]:
-        """What equal accesses share: buffer, indices and type."""
-        return self.buffer, self.indices, self.type
+    def place(self) -> tuple[SSAValue, tuple[SSAValue, ...], Attribute, SSAValue | None]:
+        """What equal accesses share: buffer, indices, type and mask."""
+        return self.buffer, self.indices, self.type, self.mask
+
+    @property
+    def stored(self) -> SSAValue:
+        """The value that a store writes."""
+        return self.op.operands[0 if self.mask is None else -1]
+
+    def with_stored(self, value: SSAValue) -> Operation:
+        """A store of another value at the same place."""
+        new = self.op.clone()
+        new.operands[0 if self.mask is None else len(new.operands) - 1] = value
+        return new
 
     @property
     def lanes(self) -> int:
@@ -38,7 +48,7 @@ class Access:
 
 
 def access(op: Operation) -> Access | None:
-    """The access that an op is, if it is a plain load or store."""
+    """The access that an op is, if it is a load or store of an element or of neighbouring lanes."""
     match op:
         case memref.LoadOp():
             return Access(op, op.memref, tuple(op.indices), op.res.type, False)
@@ -48,12 +58,64 @@ def access(op: Operation) -> Access | None:
             return Access(op, op.memref, tuple(op.indices), op.value.type, True)
         case vector.StoreOp():
             return Access(op, op.base, tuple(op.indices), op.vector.type, True)
+        case vector.MaskedLoadOp():
+            return Access(op, op.base, tuple(op.indices), op.result.type, False, op.mask)
+        case vector.MaskedStoreOp():
+            return Access(op, op.base, tuple(op.indices), op.value_to_store.type, True, op.mask)
     return None
 
 
 def touching(op: Operation, buffer: SSAValue) -> Iterator[Operation]:
-    """The ops at or inside `op` that have the buffer as an operand."""
-    return (inner for inner in op.walk() if buffer in inner.operands)
+    """The ops at or inside `op` that may read or write a buffer; a prefetch does neither."""
+    return (o for o in op.walk() if buffer in o.operands and not isinstance(o, PrefetchOp))
+
+
+Span = tuple[int | None, int | None]
+"""An inclusive interval; None where nothing is known."""
+
+
+def span(value: SSAValue) -> Span:
+    """The values that an index may have, as far as constants and the bounds of loops tell."""
+    if isinstance(value, BlockArgument):
+        loop = value.block.parent_op()
+        if not isinstance(loop, scf.ForOp) or loop.body.block.args[0] is not value:
+            return None, None
+        high = span(loop.ub)[1]
+        return span(loop.lb)[0], None if high is None else high - 1
+    match value.owner:
+        case arith.ConstantOp(value=IntegerAttr() as literal):
+            return literal.value.data, literal.value.data
+        case arith.AddiOp() as op:
+            (a, b), (c, d) = span(op.lhs), span(op.rhs)
+            return _plus(a, c), _plus(b, d)
+        case arith.SubiOp() as op:
+            (a, b), (c, d) = span(op.lhs), span(op.rhs)
+            return _plus(a, None if d is None else -d), _plus(b, None if c is None else -c)
+        case arith.MuliOp() as op:
+            (a, b), (c, d) = span(op.lhs), span(op.rhs)
+            if c is None or c != d:
+                return None, None
+            ends = (None if a is None else a * c, None if b is None else b * c)
+            return ends if c >= 0 else (ends[1], ends[0])
+        case arith.MinSIOp() as op:
+            return _both(min, op, 0), _either(min, op, 1)
+        case arith.MaxSIOp() as op:
+            return _either(max, op, 0), _both(max, op, 1)
+    return None, None
+
+
+def _plus(a: int | None, b: int | None) -> int | None:
+    return None if a is None or b is None else a + b
+
+
+def _both(choose: Callable[[int, int], int], op: arith.MinSIOp | arith.MaxSIOp, end: int) -> int | None:
+    a, b = span(op.lhs)[end], span(op.rhs)[end]
+    return None if a is None or b is None else choose(a, b)
+
+
+def _either(choose: Callable[[int, int], int], op: arith.MinSIOp | arith.MaxSIOp, end: int) -> int | None:
+    a, b = span(op.lhs)[end], span(op.rhs)[end]
+    return b if a is None else a if b is None else choose(a, b)
 
 
 class Forms:

@@ -55,8 +55,7 @@ class Comparison:
         """Raise Refuted unless both have one value on the domain (a union set of instances)."""
         if domain.is_empty():
             return
-        split = self._split(wanted, actual, domain)
-        if split:
+        if self._split(wanted, actual, domain) or self._split_wanted(wanted, actual, domain):
             return
         if isinstance(wanted, Wanted) and is_gather(wanted):
             check_gather(self, wanted, actual, domain)
@@ -87,7 +86,7 @@ class Comparison:
         if not isinstance(actual, body.Apply) or actual.kind is not SelectOp:
             return False
         same = isinstance(wanted, Wanted) and isinstance(wanted.node, body.Apply) and wanted.node.kind is SelectOp
-        condition = None if same else self._affine_test(actual.operands[0])
+        condition = None if same else self._affine_test(actual.operands[0], self.block.bindings)
         if condition is None:
             return False
         inside = self._set([condition])
@@ -95,20 +94,40 @@ class Comparison:
         self.check(wanted, actual.operands[2], domain.subtract(inside))
         return True
 
-    def _affine_test(self, node: body.Scalar) -> Condition | None:
+    def _split_wanted(self, wanted: Wanted | Literal, actual: body.Scalar, domain: Any) -> bool:
+        """Judge by its two cases a select of the original that a split has already decided in the scheduled body."""
+        if (
+            not isinstance(wanted, Wanted)
+            or not isinstance(wanted.node, body.Apply)
+            or wanted.node.kind is not SelectOp
+        ):
+            return False
+        if isinstance(actual, body.Apply) and actual.kind is SelectOp:
+            return False
+        condition = self._affine_test(wanted.node.operands[0], wanted.at)
+        if condition is None:
+            return False
+        inside = self._set([condition])
+        _, yes, no = wanted.node.operands
+        self.check(Wanted(wanted.block, yes, wanted.at), actual, domain.intersect(inside))
+        self.check(Wanted(wanted.block, no, wanted.at), actual, domain.subtract(inside))
+        return True
+
+    def _affine_test(self, node: body.Scalar, axes: Sequence[Linear]) -> Condition | None:
+        """A comparison of index expressions over axes, as a condition on the loops."""
         if not isinstance(node, body.Apply) or node.kind is not CmpiOp:
             return None
         predicate = dict(node.properties)["predicate"]
-        left, right = self._linear(node.operands[0]), self._linear(node.operands[1])
+        left, right = (self._linear(operand, axes) for operand in node.operands)
         if left is None or right is None or not isinstance(predicate, IntegerAttr):
             return None
         return {0: Condition(left - right, True), 5: Condition(left - right)}.get(predicate.value.data)
 
-    def _linear(self, node: body.Scalar) -> Linear | None:
-        """An index expression of the scheduled body as a form over loops."""
+    def _linear(self, node: body.Scalar, axes: Sequence[Linear]) -> Linear | None:
+        """An index expression over axes as a form over loops."""
         ranges = self.flow.program.ranges
         if isinstance(node, body.Index):
-            return self.block.bindings[node.axis]
+            return axes[node.axis]
         if isinstance(node, body.Read):
             return None
         if node.kind is arith.ConstantOp:
@@ -116,7 +135,7 @@ class Comparison:
             return lin.constant(value.value.data) if isinstance(value, IntegerAttr) else None
         if len(node.operands) != 2:
             return None
-        left, right = self._linear(node.operands[0]), self._linear(node.operands[1])
+        left, right = (self._linear(operand, axes) for operand in node.operands)
         if left is None or right is None:
             return None
         if node.kind is arith.AddiOp:
@@ -132,7 +151,7 @@ class Comparison:
     # --- leaves ---------------------------------------------------------------------------------------------------
 
     def _check_index(self, form: Linear, actual: body.Scalar, domain: Any) -> None:
-        found = self._linear(actual)
+        found = self._linear(actual, self.block.bindings)
         if found is None:
             self.refute(domain, "computes something else where its origin has an index")
             return

@@ -1,0 +1,148 @@
+"""What a loop program does: floating-point operations, and bytes that it touches; of a block, of a loop, of all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import AnyFloat, FixedBitwidthType
+from xdsl.ir import Attribute, Operation
+
+from compiler.affine import linear as lin
+from compiler.affine.condition import Condition
+from compiler.affine.linear import Linear
+from compiler.program.body import Apply, Scalar
+from compiler.program.combiner import Joint
+from compiler.program.tree import Block, Loop, Node, Program, blocks_in, walk
+
+EXACT = 1 << 20
+"""The most points of the loops in a condition that are tried one by one; beyond, all are taken to run."""
+
+_ARITHMETIC: tuple[type[Operation], ...] = (
+    *(arith.AddfOp, arith.SubfOp, arith.MulfOp, arith.DivfOp, arith.NegfOp),
+    *(arith.MaximumfOp, arith.MinimumfOp, arith.MaxnumfOp, arith.MinnumfOp),
+)
+
+
+def flops(block: Block) -> int:
+    """The floating-point operations of one instance: arithmetic of the body and its combination.
+
+    Each operation counts one, an elementary function too, an fma two; integers, comparisons and conversions none.
+    """
+    return _flops(block.body) + sum(_combination(block, position) for position in range(len(block.combiners)))
+
+
+def instances(program: Program, block: Block) -> int:
+    """How often a block runs: over the loops around it, as often as its guard holds.
+
+    Exact where no more than `EXACT` points decide the guard; otherwise as if it always held.
+    """
+    around = {loop.number: loop.extent for loop in program.enclosing(block.label)}
+    total = 1
+    for group in _groups(block.guard):
+        numbers = sorted(set().union(*(c.form.variables() for c in group)))
+        points = prod(around.pop(number) for number in numbers)
+        total *= _holding(program, group, numbers) if points <= EXACT else points
+    return total * prod(around.values())
+
+
+def total_flops(program: Program, nodes: Sequence[Node]) -> int:
+    """The floating-point operations of all that runs at or inside some nodes, in one call of the function."""
+    return sum(flops(block) * instances(program, block) for block in blocks_in(*nodes))
+
+
+def footprint(program: Program, nodes: Sequence[Node]) -> dict[str, int]:
+    """The bytes of each buffer that one run of some nodes touches at most, the loops around them standing still.
+
+    In each dimension, what lies between the least and the greatest index counts; a gather's table counts whole.
+    """
+    inner = {node.number for node in walk(nodes) if isinstance(node, Loop)}
+    still = {number: span if number in inner else (0, 0) for number, span in program.ranges.items()}
+    found: dict[str, list[lin.Range]] = {}
+    for block in blocks_in(*nodes):
+        for buffer, index in _places(block):
+            forms = [block.at(form, program.ranges) if isinstance(form, Linear) else None for form in index]
+            shape = program.buffers[buffer].shape
+            spans = [_span(form, still, extent) for form, extent in zip(forms, shape, strict=True)]
+            held = found.get(buffer, spans)
+            found[buffer] = [(min(a[0], b[0]), max(a[1], b[1])) for a, b in zip(held, spans, strict=True)]
+    return {name: _bytes(program.buffers[name].element, spans) for name, spans in found.items()}
+
+
+def _span(form: Linear | None, ranges: lin.Ranges, extent: int) -> lin.Range:
+    """What an index reaches of a dimension: all of it where it is data."""
+    low, high = (0, extent - 1) if form is None else lin.bounds(form, ranges)
+    return max(0, low), min(extent - 1, high)
+
+
+def _bytes(element: Attribute, spans: Sequence[lin.Range]) -> int:
+    bits = element.bitwidth if isinstance(element, FixedBitwidthType) else 64
+    return prod(max(0, high - low + 1) for low, high in spans) * max(1, bits // 8)
+
+
+def _places(block: Block) -> Iterator[tuple[str, Sequence[Linear | int]]]:
+    """The buffers that a block accesses, and where; a number is an index that is data."""
+    for access in (*block.reads, *block.writes):
+        yield access.buffer, access.index
+    if block.table is not None:
+        yield block.table.buffer, [i if isinstance(i, Linear) else 0 for i in block.table.index]
+
+
+def _operations(nodes: Sequence[Scalar]) -> list[Apply]:
+    seen: dict[int, Apply] = {}
+    stack = list(nodes)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Apply) and id(node) not in seen:
+            seen[id(node)] = node
+            stack += node.operands
+    return list(seen.values())
+
+
+def _flops(nodes: Sequence[Scalar]) -> int:
+    return sum(_weight(op.kind) for op in _operations(nodes) if isinstance(op.types[0], AnyFloat))
+
+
+def _weight(kind: type[Operation]) -> int:
+    if kind is math.FmaOp:
+        return 2
+    return int(kind in _ARITHMETIC or kind.name.startswith("math."))
+
+
+def _combination(block: Block, position: int) -> int:
+    """The operations that combine one value into its target; those of a joint combiner count at its first part."""
+    combiner = block.combiners[position]
+    if isinstance(combiner, Joint):
+        return _flops(combiner.body) if position == 0 else 0
+    return int(isinstance(_type(block.body[position], block), AnyFloat))
+
+
+def _type(value: Scalar, block: Block) -> Attribute | None:
+    if isinstance(value, Apply):
+        return value.types[value.result]
+    return getattr(value, "type", None)
+
+
+def _groups(conditions: Sequence[Condition]) -> list[list[Condition]]:
+    """Conditions that share variables, directly or through others, together."""
+    groups: list[list[Condition]] = []
+    for condition in conditions:
+        mine = condition.form.variables()
+        joined = [g for g in groups if any(mine & c.form.variables() for c in g)]
+        groups = [g for g in groups if g not in joined]
+        groups.append([condition, *(c for g in joined for c in g)])
+    return groups
+
+
+def _holding(program: Program, conditions: Sequence[Condition], numbers: Sequence[int]) -> int:
+    """At how many points of some loops all conditions hold."""
+    axes = np.meshgrid(*(np.arange(program.loops[n].extent) for n in numbers), indexing="ij")
+    values: Any = dict(zip(numbers, axes, strict=True))
+    holds: Any = np.ones([program.loops[n].extent for n in numbers], bool)
+    for condition in conditions:
+        value: Any = lin.evaluate(condition.form, values)
+        holds &= (value == 0) if condition.equal else (value >= 0)
+    return int(holds.sum())

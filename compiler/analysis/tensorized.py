@@ -1,0 +1,225 @@
+"""Tensorized loops: whether a nest is an intrinsic's, also where the block's guard lets only a part of it run.
+
+An intrinsic runs whole. Where a guard fails in a part of the nest it would run instances that the program does not
+have; they are harmless where they add zero times zero, as in the padding of packed operands, or where they write to
+elements of a temporary that the program itself never writes, whose values it cannot depend on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import islpy as isl
+from xdsl.dialects.builtin import AnyFloat, StringAttr
+
+from compiler.affine import linear as lin
+from compiler.affine.condition import Condition
+from compiler.analysis.legal import legal
+from compiler.analysis.sets import Undecided, context, limited
+from compiler.analysis.verify.flow import Flow, Unknown
+from compiler.dialects.combiner import identity
+from compiler.intrinsics import Fit, Intrinsic, Misfit, Nest, Reference, fit
+from compiler.intrinsics.fit import NestLoop
+from compiler.program.tree import Access, Block, Loop, Program
+
+ATTRIBUTE = "intrinsic"
+"""The attribute of the outermost loop of a tensorized nest that names its intrinsic."""
+
+
+def intrinsic_name(loop: Loop) -> str:
+    """The name of the intrinsic of the outermost loop of a tensorized nest, or nothing."""
+    value = dict(loop.attributes).get(ATTRIBUTE)
+    return value.data if isinstance(value, StringAttr) and loop.kind == "tensorized" else ""
+
+
+def loops_under(program: Program, loop: int) -> tuple[list[Loop], Block]:
+    """The perfect nest from a loop inward, and its block. Raises Misfit for another nest."""
+    loops = [program.loops[loop]]
+    while True:
+        if len(loops[-1].body) != 1:
+            raise Misfit(f"the body of loop '{loops[-1].label}' is more than one loop or block")
+        inner = loops[-1].body[0]
+        if isinstance(inner, Loop):
+            loops.append(inner)
+        elif isinstance(inner, Block) and inner.table is None:
+            return loops, inner
+        else:
+            raise Misfit(f"loop '{loops[-1].label}' holds no block of arithmetic")
+
+
+def matched(program: Program, loop: int, intrinsic: Intrinsic) -> Program:
+    """The program in which the block under a nest runs wherever any part of the nest does, if it is the intrinsic's.
+
+    Raises Misfit with what does not fit.
+    """
+    loops, block = loops_under(program, loop)
+    for around in program.enclosing(loop):
+        if around.kind == "vectorized":
+            raise Misfit(f"it stands inside the vectorized loop '{around.label}'")
+    fitted(program, loops, block, intrinsic)
+    return _whole(program, loops, block, intrinsic)
+
+
+def fitted(program: Program, loops: list[Loop], block: Block, intrinsic: Intrinsic) -> Fit:
+    """How the nest is the intrinsic's, guards aside. Raises Misfit."""
+
+    def reference(access: Access) -> Reference:
+        buffer = program.buffers[access.buffer]
+        index = tuple(block.at(form, program.ranges) for form in access.index)
+        values = dict(enumerate(block.bindings))
+        open = [c for c in access.where if not c.substitute(values, program.ranges).always(program.ranges)]
+        return Reference(access.buffer, buffer.element, buffer.shape, index, bool(open), buffer.scope == "fragment")
+
+    nest = Nest(
+        tuple(NestLoop(n.number, n.label, n.extent) for n in loops),
+        block.label,
+        tuple(map(reference, block.reads)),
+        tuple(map(reference, block.writes)),
+        block.body,
+        tuple(block.combiners),
+    )
+    return fit(intrinsic, nest)
+
+
+# --- guards ---------------------------------------------------------------------------------------------------------
+
+
+def _whole(program: Program, loops: list[Loop], block: Block, intrinsic: Intrinsic) -> Program:
+    """The block's guard weakened so that it says nothing of the nest's loops nor, if it can be, of unrolled ones."""
+    nest = {n.number for n in loops}
+    unrolled = {n.number for n in program.enclosing(block.label) if n.kind == "unrolled"}
+    if not any(c.form.variables() & (nest | unrolled) for c in block.guard):
+        return program
+    reason = ""
+    for variables in (nest | unrolled, nest):
+        guard = _weakened(program, block.guard, variables)
+        if guard is None:
+            continue
+        after = _with_guard(program, block, guard)
+        reason = _harm(program, after, block.label, intrinsic)
+        if not reason:
+            return after
+        if not any(c.form.variables() & nest for c in block.guard):
+            return program
+    raise Misfit(reason or f"the guard of block '{block.label}' does not grow or shrink along the loops under it")
+
+
+def _weakened(program: Program, guard: tuple[Condition, ...], variables: set[int]) -> tuple[Condition, ...] | None:
+    """The conditions without some variables: each holds where the former one does for any values of them."""
+    found: list[Condition] = []
+    for condition in guard:
+        form = condition.form
+        for variable in sorted(condition.form.variables() & variables):
+            factor = form.coefficient(variable)
+            if factor is None or condition.equal:
+                return None
+            best = lin.constant(program.ranges[variable][1] if factor > 0 else 0)
+            form = lin.substitute(form, {variable: best}, program.ranges)
+        found.append(Condition(form, condition.equal))
+    return tuple(dict.fromkeys(c for c in found if not c.always(program.ranges)))
+
+
+def _with_guard(program: Program, block: Block, guard: tuple[Condition, ...]) -> Program:
+    """The program with another guard of a block, whose axes grow as its loops may lead beyond them."""
+    highs = [lin.bounds(form, program.ranges)[1] for form in block.bindings]
+    axes = tuple(
+        type(axis)(axis.label, max(axis.size, high + 1), axis.is_reduce)
+        for axis, high in zip(block.axes, highs, strict=True)
+    )
+    return program.replaced(block.label, lambda _: [replace(block, guard=guard, axes=axes)])
+
+
+def _harm(before: Program, after: Program, label: str, intrinsic: Intrinsic) -> str:
+    """What is wrong with the instances that are new after a guard has been weakened, in words; nothing if nothing."""
+    try:
+        return limited(lambda: _harm_of(before, after, label, intrinsic))  # type: ignore[no-any-return]
+    except (Undecided, Unknown):
+        return f"what block '{label}' would read beyond its guard could not be told"
+
+
+def _harm_of(before: Program, after: Program, label: str, intrinsic: Intrinsic) -> str:
+    flow, key = Flow(after, after, {}), (label, False)
+    statement = flow.statements[key]
+    outside = _out_of_bounds(flow, label)
+    if outside:
+        return f"beyond the guard of block '{label}' it would touch '{outside}' outside its shape"
+    new = flow.domain(key).subtract(Flow(before, before, {}).domain(key))
+    unproven = new.subtract(_adding_zero(flow, label, intrinsic)) if intrinsic.combiner else new
+    if not unproven.is_empty() and not _dead(flow, before, label, unproven):
+        if not intrinsic.combiner:
+            return f"beyond the guard of block '{label}' it would write to '{statement.uses[-1].buffer}'"
+        what = "both zero" if isinstance(intrinsic.target.element, AnyFloat) else "zero"
+        return f"beyond the guard of block '{label}' its operands are not {what}; pack them first"
+    if legal(after) is not None:
+        return f"beyond the guard of block '{label}' it would add to what another iteration of a concurrent loop uses"
+    return ""
+
+
+def _adding_zero(flow: Flow, label: str, intrinsic: Intrinsic) -> Any:
+    """The instances that surely add zero: an operand is zero or, of floats, both are, since 0 times NaN is NaN."""
+    key, zeros = (label, False), []
+    statement = flow.statements[key]
+    for position, use in enumerate(statement.uses[: len(statement.block.reads)]):
+        neutral = identity("add", flow.program.buffers[use.buffer].element)
+        zeros.append(flow.content(key, position).constant.get(neutral, isl.UnionSet("{ }", context())))
+    one, two = zeros
+    return one.intersect(two) if isinstance(intrinsic.target.element, AnyFloat) else one.union(two)
+
+
+def _out_of_bounds(flow: Flow, label: str) -> str:
+    """A buffer that the statement touches outside its shape."""
+    key = (label, False)
+    for use in flow.statements[key].uses:
+        shape = flow.program.buffers[use.buffer].shape
+        for form, size in zip(use.forms, shape, strict=True):
+            low, high = lin.bounds(form, flow.program.ranges)
+            if low >= 0 and high < size:
+                continue
+            index = lin.to_isl(form, flow.names)
+            text = f"{flow.domain_text(key)} and ({index} < 0 or {index} >= {size})"
+            if not isl.UnionSet(f"{{ {flow.space(key)} : {text} }}", context()).is_empty():
+                return use.buffer
+    return ""
+
+
+def _dead(flow: Flow, before: Program, label: str, instances: Any) -> bool:
+    """Whether some instances write to elements of a temporary that no instance of the program itself writes."""
+    target = flow.statements[label, False].uses[-1]
+    if target.buffer not in before.allocs:
+        return False
+    reached = flow.cell((label, False), target).intersect_domain(instances).range()
+    original = Flow(before, before, {})
+    for key, statement in original.statements.items():
+        for use in statement.uses:
+            meets = use.buffer == target.buffer and use.how != "read"
+            if meets and not original.cell(key, use).range().intersect(reached).is_empty():
+                return False
+    return True
+
+
+def absorbed(program: Program, intrinsics: Any) -> Program:
+    """The program with every tensorized nest matched again, and its guard weakened as `matched` says.
+
+    Each is judged beside the others as they were: what one writes where the program does not is no value of another.
+    `intrinsics` finds an intrinsic by its name. Raises Misfit, in front of which it names the loop.
+    """
+    result = program
+    for loop in _tensorized(program):
+        name = intrinsic_name(loop)
+        try:
+            whole = matched(program, loop.number, intrinsics(name))
+        except Misfit as misfit:
+            raise Misfit(f"loop '{loop.label}' is tensorized by '{name}', but {misfit}") from misfit
+        if whole is not program:
+            weakened = whole.blocks[loops_under(program, loop.number)[1].label]
+            result = result.map_blocks(lambda b, new=weakened: new if b.label == new.label else b)  # type: ignore[misc]
+    return result
+
+
+def _tensorized(program: Program) -> Iterator[Loop]:
+    """The outermost loops of tensorized nests."""
+    for loop in program.loops.values():
+        if loop.kind == "tensorized" and not any(n.kind == "tensorized" for n in program.enclosing(loop.number)):
+            yield loop
