@@ -1,0 +1,179 @@
+"""The declared intrinsics. One more is one more entry, as long as `form` is one that the lowering emits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.dialects.builtin import BFloat16Type, Float32Type, IntegerType, Signedness
+from xdsl.ir import Attribute
+
+from compiler.errors import ScheduleError
+
+BF16, F32, I32, I8 = BFloat16Type(), Float32Type(), IntegerType(32), IntegerType(8)
+U8 = IntegerType(8, Signedness.UNSIGNED)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A loop of an intrinsic's nest."""
+
+    label: str
+    extent: int
+
+
+@dataclass(frozen=True)
+class Operand:
+    """What lies in a buffer: elements of a type and, along each axis that moves it, the step in elements.
+
+    A step of None is any, the same throughout: the distance of two rows. `widened` is the op that makes a value of it
+    as wide as the sum, or none. A `fragment` lies in a register: its buffer is of that scope.
+    """
+
+    element: Attribute
+    steps: tuple[tuple[str, int | None], ...]
+    widened: str = ""
+    fragment: bool = False
+
+    def step(self, axis: str) -> int | None:
+        """The step along an axis, 0 along one that does not move it."""
+        return dict(self.steps).get(axis, 0)
+
+
+@dataclass(frozen=True)
+class Intrinsic:
+    """An instruction by the nest that it replaces: `target += product(widened reads)`, over all axes.
+
+        for j = 16 { for k = 4 { C[j] += extend(A[k]) * extend(B[4*j + k]) } }
+
+    Without a `combiner` the target is set: to the one read or, without reads, to zero. `features` are alternatives,
+    each all of LLVM's feature names that it needs; `llvm` is LLVM's name of it. `form` says how it is emitted: `dot` on
+    vectors in registers, `tile` on two-dimensional registers, `interleave` as shuffles. What is not `exact` rounds
+    otherwise than the nest, and is refused where floating point is strict.
+    """
+
+    name: str
+    axes: tuple[Axis, ...]
+    reads: tuple[Operand, ...]
+    target: Operand
+    features: tuple[tuple[str, ...], ...]
+    mnemonic: str
+    llvm: str = ""
+    product: str = ""
+    combiner: str = ""
+    form: str = "dot"
+    exact: bool = True
+
+    def length(self, operand: Operand) -> int:
+        """How many elements of an operand's buffer it touches."""
+        return prod(axis.extent for axis in self.axes if operand.step(axis.label) != 0)
+
+    def lacking(self, features: Iterable[str]) -> str:
+        """The features that none of the alternatives is without, in words; nothing where all are there."""
+        present = set(features)
+        if any(present.issuperset(needed) for needed in self.features):
+            return ""
+        return " or ".join(" and ".join(needed) for needed in self.features)
+
+
+def _dot_u8i8(bits: int, name: str, features: tuple[tuple[str, ...], ...]) -> Intrinsic:
+    """32-bit sums of four products each, u8 by i8; the intermediate sum does not saturate."""
+    return Intrinsic(
+        name=name,
+        axes=(Axis("j", bits // 32), Axis("k", 4)),
+        reads=(
+            Operand(U8, (("k", 1),), "arith.extui"),
+            Operand(I8, (("j", 4), ("k", 1)), "arith.extsi"),
+        ),
+        target=Operand(I32, (("j", 1),)),
+        features=features,
+        mnemonic="vpdpbusd",
+        llvm=f"llvm.x86.avx512.vpdpbusd.{bits}",
+        product="arith.muli",
+        combiner="add",
+    )
+
+
+def _dot_bf16(bits: int, name: str, features: tuple[tuple[str, ...], ...]) -> Intrinsic:
+    """f32 sums of two products each; denormals count as zero, and each step rounds to nearest."""
+    return Intrinsic(
+        name=name,
+        axes=(Axis("j", bits // 32), Axis("k", 2)),
+        reads=(
+            Operand(BF16, (("k", 1),), "arith.extf"),
+            Operand(BF16, (("j", 2), ("k", 1)), "arith.extf"),
+        ),
+        target=Operand(F32, (("j", 1),)),
+        features=features,
+        mnemonic="vdpbf16ps",
+        llvm=f"llvm.x86.avx512bf16.dpbf16ps.{bits}",
+        product="arith.mulf",
+        combiner="add",
+        exact=False,
+    )
+
+
+_ROWS, _COLUMNS = Axis("i", 16), Axis("j", 16)
+_TILE = Operand(F32, (("i", 16), ("j", 1)), fragment=True)
+_IN_MEMORY = Operand(F32, (("i", None), ("j", 1)))
+
+_TILE_BF16 = Intrinsic(
+    name="tile.f32.bf16",
+    axes=(_ROWS, _COLUMNS, Axis("k", 16), Axis("p", 2)),
+    reads=(
+        Operand(BF16, (("i", None), ("k", 2), ("p", 1)), "arith.extf"),
+        Operand(BF16, (("j", 2), ("k", None), ("p", 1)), "arith.extf"),
+    ),
+    target=_TILE,
+    features=(("amx-tile", "amx-bf16"),),
+    mnemonic="tdpbf16ps",
+    llvm="llvm.x86.tdpbf16ps.internal",
+    product="arith.mulf",
+    combiner="add",
+    form="tile",
+    exact=False,
+)
+
+
+def _tile_move(name: str, reads: tuple[Operand, ...], target: Operand, mnemonic: str) -> Intrinsic:
+    """A tile of f32 cleared, or moved between a register and rows in memory."""
+    return Intrinsic(name, (_ROWS, _COLUMNS), reads, target, (("amx-tile",),), mnemonic, form="tile")
+
+
+def _interleave(name: str, element: Attribute, group: int) -> Intrinsic:
+    """Rows of 16 elements become groups, one element of each row; shuffles, which every processor has."""
+    axes = (Axis("j", 16), Axis("k", group))
+    rows = Operand(element, (("j", 1), ("k", None)))
+    groups = Operand(element, (("j", group), ("k", 1)))
+    return Intrinsic(name, axes, (rows,), groups, ((),), "shuffle", form="interleave")
+
+
+_VNNI_NARROW = (("avxvnni",), ("avx512vnni", "avx512vl"))
+_BF16_NARROW = (("avx512bf16", "avx512vl"),)
+
+INTRINSICS: dict[str, Intrinsic] = {
+    intrinsic.name: intrinsic
+    for intrinsic in (
+        _dot_u8i8(512, "dot.i32.u8i8x4", (("avx512vnni",),)),
+        _dot_u8i8(256, "dot.i32.u8i8x4.256", _VNNI_NARROW),
+        _dot_u8i8(128, "dot.i32.u8i8x4.128", _VNNI_NARROW),
+        _dot_bf16(512, "dot.f32.bf16x2", (("avx512bf16",),)),
+        _dot_bf16(256, "dot.f32.bf16x2.256", _BF16_NARROW),
+        _dot_bf16(128, "dot.f32.bf16x2.128", _BF16_NARROW),
+        _interleave("interleave.i8x4", I8, 4),
+        _interleave("interleave.bf16x2", BF16, 2),
+        _TILE_BF16,
+        _tile_move("tile.zero.f32", (), _TILE, "tilezero"),
+        _tile_move("tile.load.f32", (_IN_MEMORY,), _TILE, "tileloadd"),
+        _tile_move("tile.store.f32", (_TILE,), _IN_MEMORY, "tilestored"),
+    )
+}
+"""Every declared intrinsic, by name. Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2."""
+
+
+def find(name: str) -> Intrinsic:
+    """The intrinsic of that name. Raises ScheduleError where none is declared."""
+    if name not in INTRINSICS:
+        raise ScheduleError(f"there is no intrinsic '{name}' (there are {', '.join(INTRINSICS)})", "tensorize")
+    return INTRINSICS[name]

@@ -1,0 +1,190 @@
+"""Whether a nest of loops around one block computes what an intrinsic does: loops to axes, reads to operands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from math import prod
+
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.ir import Attribute
+
+from compiler.affine import linear as lin
+from compiler.affine.linear import Linear
+from compiler.intrinsics.declared import Intrinsic, Operand
+from compiler.program import body
+
+
+class Misfit(Exception):
+    """A nest that computes something else; the message is a sentence about the loop, block or buffer."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """An access of the block: a buffer, and forms over loops."""
+
+    buffer: str
+    element: Attribute
+    shape: tuple[int, ...]
+    index: tuple[Linear, ...]
+    conditional: bool = False
+    fragment: bool = False
+
+    @property
+    def flat(self) -> Linear:
+        """The place in row-major order, in elements."""
+        form = lin.constant(0)
+        for dim, part in enumerate(self.index):
+            form = form + part.scaled(prod(self.shape[dim + 1 :]))
+        return form
+
+
+@dataclass(frozen=True)
+class NestLoop:
+    """A loop by its variable in forms."""
+
+    variable: int
+    label: str
+    extent: int
+
+
+@dataclass(frozen=True)
+class Nest:
+    """Perfectly nested loops, outermost first, around one block."""
+
+    loops: tuple[NestLoop, ...]
+    label: str
+    reads: tuple[Reference, ...]
+    targets: tuple[Reference, ...]
+    values: tuple[body.Scalar, ...]
+    combiners: tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Which loop is each axis, which read each operand, and the steps that were left open, in elements."""
+
+    loops: dict[str, int]
+    reads: tuple[int, ...]
+    open_steps: dict[tuple[int, str], int]
+
+
+def fit(intrinsic: Intrinsic, nest: Nest) -> Fit:
+    """How a nest is the intrinsic's. Raises Misfit with what does not fit; where several ways do not, of the first."""
+    _check_block(intrinsic, nest)
+    first: Misfit | None = None
+    for loops in _orders(intrinsic, nest):
+        for reads in _operands(intrinsic, nest):
+            try:
+                return _placed(intrinsic, nest, loops, reads)
+            except Misfit as misfit:
+                first = first or misfit
+    assert first is not None
+    raise first
+
+
+def _check_block(intrinsic: Intrinsic, nest: Nest) -> None:
+    combiners = (intrinsic.combiner,) if intrinsic.combiner else ()
+    if len(nest.targets) != 1 or nest.combiners != combiners:
+        does = f"{intrinsic.combiner} to" if intrinsic.combiner else "set"
+        raise Misfit(f"block '{nest.label}' does not {does} one target, which '{intrinsic.name}' does")
+    for reference in (*nest.reads, *nest.targets):
+        if reference.conditional:
+            raise Misfit(f"block '{nest.label}' reads '{reference.buffer}' under a condition; pack it first")
+    if nest.targets[0].buffer in {r.buffer for r in nest.reads}:
+        raise Misfit(f"block '{nest.label}' reads '{nest.targets[0].buffer}', which it writes")
+
+
+def _orders(intrinsic: Intrinsic, nest: Nest) -> list[dict[str, NestLoop]]:
+    """The assignments of loops to axes of the same extents, the nest's own order first."""
+    if len(nest.loops) != len(intrinsic.axes):
+        raise Misfit(f"{len(nest.loops)} nested loops are not the {len(intrinsic.axes)} of '{intrinsic.name}'")
+    found = [
+        {axis.label: loop for axis, loop in zip(intrinsic.axes, order, strict=True)}
+        for order in permutations(nest.loops)
+        if [loop.extent for loop in order] == [axis.extent for axis in intrinsic.axes]
+    ]
+    if not found:
+        own = " x ".join(str(loop.extent) for loop in nest.loops)
+        wanted = " x ".join(str(axis.extent) for axis in intrinsic.axes)
+        raise Misfit(f"loops of {own} iterations are not the {wanted} of '{intrinsic.name}'")
+    return found
+
+
+def _operands(intrinsic: Intrinsic, nest: Nest) -> list[tuple[int, ...]]:
+    """The assignments of reads to operands under which the body is the intrinsic's."""
+    value = nest.values[0]
+    copied = isinstance(value, body.Read) or (not nest.reads and _is_zero(value))
+    if not intrinsic.product and copied and len(nest.reads) == len(intrinsic.reads):
+        return [tuple(range(len(nest.reads)))]
+    if intrinsic.product and isinstance(value, body.Apply) and value.kind.name == intrinsic.product:
+        factors = [_factor(operand) for operand in value.operands]
+        found = [
+            tuple(position for position, _ in order if position is not None)
+            for order in permutations(factors)
+            if [widened for _, widened in order] == [operand.widened for operand in intrinsic.reads]
+        ]
+        found = [reads for reads in dict.fromkeys(found) if sorted(reads) == list(range(len(nest.reads)))]
+        if found:
+            return found
+    raise Misfit(f"block '{nest.label}' does not yield {_wanted(intrinsic)}, as '{intrinsic.name}' does")
+
+
+def _factor(node: body.Scalar) -> tuple[int | None, str]:
+    """The read that a factor of the product widens, and by what."""
+    if isinstance(node, body.Read):
+        return node.position, ""
+    if isinstance(node, body.Apply) and len(node.operands) == 1 and isinstance(node.operands[0], body.Read):
+        return node.operands[0].position, node.kind.name
+    return None, "?"
+
+
+def _is_zero(node: body.Scalar) -> bool:
+    if not isinstance(node, body.Apply) or node.operands or not node.properties:
+        return False
+    value = node.properties[0][1]
+    return isinstance(value, FloatAttr | IntegerAttr) and value.value.data == 0
+
+
+def _wanted(intrinsic: Intrinsic) -> str:
+    """The value that an intrinsic's nest yields, in words."""
+    parts = [f"{_spelled(r.element)} widened by {r.widened}" if r.widened else "what it reads" for r in intrinsic.reads]
+    return " times ".join(parts) or "zero"
+
+
+def _spelled(element: Attribute) -> str:
+    return str(element).removeprefix("!")
+
+
+def _placed(intrinsic: Intrinsic, nest: Nest, loops: dict[str, NestLoop], reads: tuple[int, ...]) -> Fit:
+    """The fit under one assignment, every type and step checked."""
+    open_steps: dict[tuple[int, str], int] = {}
+    for number, (operand, reference) in enumerate(_pairs(intrinsic, nest, reads)):
+        if reference.element != operand.element:
+            held, wanted = _spelled(reference.element), _spelled(operand.element)
+            raise Misfit(f"'{reference.buffer}' holds {held}, where '{intrinsic.name}' takes {wanted}")
+        if reference.fragment != operand.fragment:
+            scope = "a fragment" if operand.fragment else "memory"
+            raise Misfit(f"'{reference.buffer}' does not lie in {scope}, where '{intrinsic.name}' has it")
+        for axis, loop in loops.items():
+            step, wanted_step = _step(reference, loop), operand.step(axis)
+            if wanted_step is None and step > 0:
+                open_steps[number, axis] = step
+            elif step != wanted_step:
+                wanted = "a row" if wanted_step is None else str(wanted_step)
+                found = f"'{reference.buffer}' steps by {step} along loop '{loop.label}'"
+                raise Misfit(f"{found}, where '{intrinsic.name}' steps by {wanted}")
+    return Fit({axis: loop.variable for axis, loop in loops.items()}, reads, open_steps)
+
+
+def _pairs(intrinsic: Intrinsic, nest: Nest, reads: Sequence[int]) -> Iterator[tuple[Operand, Reference]]:
+    yield from zip(intrinsic.reads, (nest.reads[n] for n in reads), strict=True)
+    yield intrinsic.target, nest.targets[0]
+
+
+def _step(reference: Reference, loop: NestLoop) -> int:
+    factor = reference.flat.coefficient(loop.variable)
+    if factor is None:
+        raise Misfit(f"'{reference.buffer}' does not move in equal steps along loop '{loop.label}'")
+    return factor
