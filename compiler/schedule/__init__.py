@@ -7,7 +7,7 @@ plan.py        what primitives share: plans and refusals
 region.py      which box of a buffer an iteration touches
 sample.py      the open choices
 show.py        a program as an indented tree
-library.py     composite schedules made of the primitives
+library/       composite schedules made of the primitives
 primitives/    one function a primitive, with what it requires
 """
 

@@ -14,6 +14,7 @@ from compiler.schedule.plan import Plan, block_place, refuse
 from compiler.schedule.primitives import cache, inline, memory, merge, pipeline, place, reduce, split
 from compiler.schedule.primitives import kind as kinds
 from compiler.schedule.primitives import nest as nests
+from compiler.schedule.primitives import pad as padding
 from compiler.schedule.sample import categorical, location, perfect_tile
 from compiler.schedule.state import INLINE, ROOT, State
 
@@ -95,9 +96,9 @@ def _pack(state: State, op: layout.PackOp) -> Plan:
     return memory.pack(state.program, state.block(op, op.block), op.buffer.data, tiles, order)
 
 
-def _tensorize(state: State, op: reduction.TensorizeOp) -> Plan:
-    state.loop(op, op.loop)
-    raise ScheduleError(f"there is no intrinsic '{op.intrinsic.data}' (none is declared yet)", "tensorize")
+def _prefetch(state: State, op: pipelining.PrefetchOp) -> Plan:
+    over = state.loop(op, op.over) if op.over is not None else None
+    return pipeline.prefetch(state.program, state.loop(op, op.loop), op.buffer.data, op.distance.value.data, over)
 
 
 def _auto(state: State, op: choice.AutoOp) -> Plan:
@@ -121,6 +122,7 @@ CALLS: dict[type[SchedOp], Call] = {
     kind.VectorizeOp: lambda s, op: kinds.vectorize(s.program, s.loop(op, op.loop)),
     kind.ParallelOp: lambda s, op: kinds.parallel(s.program, s.loop(op, op.loop)),
     kind.BindOp: lambda s, op: kinds.bind(s.program, s.loop(op, op.loop), op.thread.data),
+    kind.TensorizeOp: lambda s, op: kinds.tensorize(s.program, s.loop(op, op.loop), op.intrinsic.data),
     kind.AnnotateOp: lambda s, op: kinds.annotate(s.program, s.loop(op, op.loop), op.key.data, op.value),
     placement.ComputeAtOp: _compute_at,
     placement.ReverseComputeAtOp: _reverse_compute_at,
@@ -137,13 +139,12 @@ CALLS: dict[type[SchedOp], Call] = {
         s.program, s.block(op, op.block), op.buffer.data, op.layout.data
     ),
     layout.PackOp: _pack,
+    layout.PadOp: lambda s, op: padding.pad(s.program, s.block(op, op.block), op.buffer.data),
     layout.StorageAlignOp: lambda s, op: memory.storage_align(
         s.program, s.block(op, op.block), op.dim.value.data, op.factor.value.data, op.offset.value.data
     ),
     layout.SwizzleOp: lambda s, op: memory.swizzle(s.program, s.block(op, op.block), op.width.value.data),
-    pipelining.PrefetchOp: lambda s, op: pipeline.prefetch(
-        s.program, s.loop(op, op.loop), op.buffer.data, op.distance.value.data
-    ),
+    pipelining.PrefetchOp: _prefetch,
     pipelining.DoubleBufferOp: lambda s, op: pipeline.double_buffer(s.program, s.block(op, op.block)),
     pipelining.SoftwarePipelineOp: lambda s, op: pipeline.software_pipeline(
         s.program, s.loop(op, op.loop), [int(v) for v in op.stages.get_values()]
@@ -152,7 +153,6 @@ CALLS: dict[type[SchedOp], Call] = {
         s.program, s.block(op, op.block), s.loop(op, op.loop)
     ),
     reduction.RfactorOp: lambda s, op: reduce.rfactor(s.program, s.block(op, op.block), s.loop(op, op.loop)),
-    reduction.TensorizeOp: _tensorize,
     choice.SamplePerfectTileOp: perfect_tile,
     choice.SampleCategoricalOp: categorical,
     choice.SampleLocationOp: location,

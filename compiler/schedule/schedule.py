@@ -243,6 +243,10 @@ class Schedule:
         """Bind a loop to a hardware index. See `primitives.kind.bind`."""
         self._run(kind.BindOp, [loop], {"thread": _text(thread)})
 
+    def tensorize(self, loop: Handle, intrinsic: str) -> None:
+        """Mark a nest that a declared intrinsic replaces. See `primitives.kind.tensorize`."""
+        self._run(kind.TensorizeOp, [loop], {"intrinsic": _text(intrinsic)})
+
     def annotate(self, loop: Handle, key: str, value: Attribute | int | float | str) -> None:
         """Attach a named attribute to a loop. See `primitives.kind.annotate`."""
         self._run(kind.AnnotateOp, [loop], {"key": _text(key), "value": _attribute(value)})
@@ -274,10 +278,6 @@ class Schedule:
     def rfactor(self, block: Handle, loop: Handle) -> Handle:
         """Reduce along one loop into partial results. See `primitives.reduce.rfactor`."""
         return self._run(reduction.RfactorOp, [block, loop], results=[BlockType()])[0]
-
-    def tensorize(self, loop: Handle, intrinsic: str) -> None:
-        """Replace the nest under a loop by a declared intrinsic; none is declared yet."""
-        self._run(reduction.TensorizeOp, [loop], {"intrinsic": _text(intrinsic)})
 
     # --- staging ------------------------------------------------------------------------------------------------
 
@@ -332,6 +332,10 @@ class Schedule:
             properties["order"] = _ints(order)
         return self._run(layout.PackOp, [block], properties, [BlockType()])[0]
 
+    def pad(self, block: Handle, buffer: str) -> Handle:
+        """Read a buffer through a copy with a border. See `primitives.pad.pad`."""
+        return self._run(layout.PadOp, [block], {"buffer": _text(buffer)}, [BlockType()])[0]
+
     def storage_align(self, block: Handle, dim: int, factor: int, offset: int = 0) -> None:
         """Pad a block's buffer. See `primitives.memory.storage_align`."""
         properties: dict[str, Attribute] = {"dim": _int(dim), "factor": _int(factor), "offset": _int(offset)}
@@ -341,10 +345,10 @@ class Schedule:
         """Rotate the columns of a block's buffer by the row. See `primitives.memory.swizzle`."""
         self._run(layout.SwizzleOp, [block], {"width": _int(width)})
 
-    def prefetch(self, loop: Handle, buffer: str, ahead: int) -> None:
+    def prefetch(self, loop: Handle, buffer: str, ahead: int, over: Handle | None = None) -> None:
         """Ask for elements some iterations early. See `primitives.pipeline.prefetch`."""
         properties: dict[str, Attribute] = {"buffer": _text(buffer), "distance": _int(ahead)}
-        self._run(pipelining.PrefetchOp, [loop], properties)
+        self._run(pipelining.PrefetchOp, [loop] if over is None else [loop, over], properties)
 
     def double_buffer(self, block: Handle) -> None:
         """Give a block's buffer two halves. See `primitives.pipeline.double_buffer`."""

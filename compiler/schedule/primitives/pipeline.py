@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, i64
 
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
@@ -37,26 +37,43 @@ from compiler.schedule.plan import (
 from compiler.schedule.region import WINDOW, insert_axis, moved_alloc, with_buffer
 
 
-def prefetch(program: Program, loop: int, buffer: str, ahead: int) -> Plan:
+def prefetch(program: Program, loop: int, buffer: str, ahead: int, over: int | None = None) -> Plan:
     """Ask for the elements of a buffer that a loop touches some iterations later.
 
         loop.for "k" { S(k) }                    // prefetch B ahead 8
       ->
         loop.for "k" { S(k) } attributes {prefetch = {B = 8}}
 
-    Requires a buffer that the loop's body touches. Elsewhere: Halide prefetch, TVM software prefetch, MLIR
-    memref.prefetch.
+    Each iteration asks for the window of a later one at its start. `over` a loop inside, each iteration of that one
+    asks for a share of the window instead: the attribute stands there, as {prefetch = {B = [8, "k"]}}.
+
+    Requires a buffer that the loop's body touches and that outlives one iteration of it, and that `over` is inside the
+    loop, which is not vectorized. What asks is a serial or parallel loop: unrolled or vectorized it asks for nothing.
+    Elsewhere: Halide prefetch, TVM software prefetch, MLIR memref.prefetch.
     """
     node = program.loops[loop]
+    place = loop_place(program, loop)
     reads, writes = touched([node])
     if buffer not in reads | writes:
-        refuse("prefetch", loop_place(program, loop), f"its body does not touch '{buffer}'")
-    known = dict(node.attributes).get("prefetch")
+        refuse("prefetch", place, f"its body does not touch '{buffer}'")
+    if (buffer,) in program.places and _is_inside(program, (buffer,), loop):
+        refuse("prefetch", place, f"'{buffer}' lives in one iteration of it; lift_alloc first")
+    if over is not None and not _is_inside(program, over, loop):
+        refuse("prefetch", loop_place(program, over), f"it is not inside loop '{node.label}'")
+    if over is not None and node.kind == "vectorized":
+        refuse("prefetch", place, "it is vectorized: no iteration is later")
+    asking = node if over is None else program.loops[over]
+    distance = IntegerAttr(ahead, i64)
+    known = dict(asking.attributes).get("prefetch")
     asked = dict(known.data) if isinstance(known, DictionaryAttr) else {}
-    asked[buffer] = IntegerAttr(ahead, i64)
-    attributes = {**dict(node.attributes), "prefetch": DictionaryAttr(asked)}
-    new = replace(node, attributes=tuple(sorted(attributes.items())))
-    return Plan(Step(program.replaced(loop, lambda _: [new]), keeps_order=True))
+    asked[buffer] = distance if over is None else ArrayAttr([distance, StringAttr(node.label)])
+    attributes = {**dict(asking.attributes), "prefetch": DictionaryAttr(asked)}
+    new = replace(asking, attributes=tuple(sorted(attributes.items())))
+    return Plan(Step(program.replaced(asking.number, lambda _: [new]), keeps_order=True))
+
+
+def _is_inside(program: Program, place: int | tuple[str], loop: int) -> bool:
+    return loop in [around.number for around in program.enclosing(place)]
 
 
 def double_buffer(program: Program, block: str) -> Plan:

@@ -117,14 +117,14 @@ def _written_axes(primitive: str, block: Block, access: Access) -> list[int]:
     return found
 
 
-def _nest(program: Program, block: Block, spans: dict[int, Span], node: Loop) -> Node:
+def _nest(program: Program, block: Block, spans: dict[int, Span], node: Loop, when: Sequence[Condition] = ()) -> Node:
     """The block under new loops inside `node`, over the spans of its axes and all of its reductions."""
     taken = {n.label for n in (*program.enclosing(node.number), node)} | labels_in(node.body)
     number = program.fresh_number()
     ranges = dict(program.ranges)
     loops: list[Loop] = []
     bindings: list[Linear] = []
-    guard: list[Condition] = []
+    guard = list(when)
     for position, (axis, bound) in enumerate(zip(block.axes, block.bindings, strict=True)):
         span = spans.get(position)
         if span is None and not axis.is_reduce:
@@ -168,9 +168,12 @@ def reverse_compute_at(program: Program, block: str, loop: int) -> Plan:
       ->
         loop.for "i" = 8 { T[i] = f(i)  S[i] = g(T[i]) }
 
+    Inside a loop of the producer's reduction, it runs in the last iteration of that.
+
     Requires a block without reduction that reads one element of the producer's buffer for each of its instances,
     through an index that is one axis a dimension, and regions of the loop's iterations that do not overlap. Refused
-    where a dependence would be reversed, as inside the producer's reduction, and for a gather from that buffer.
+    where a dependence would be reversed, as before the producer's reduction has ended, and for a gather from that
+    buffer.
     Elsewhere: TVM reverse_compute_at, Exo fuse, MLIR fuse_consumer.
     """
     moved = program.blocks[block]
@@ -191,10 +194,10 @@ def reverse_compute_at(program: Program, block: str, loop: int) -> Plan:
     producers = [b for b in blocks_in(node) if any(a.buffer == buffer for a in b.writes)]
     spans = region(program, buffer, producers, outer, writes=True)
     by_axis = _consumed_axes(program, moved, sources[0].index, spans, outer)
-    _require_disjoint(program, block, node, by_axis)
+    last_rounds = _last_rounds(program, block, node, by_axis, producers)
     removed = program.replaced(block, lambda _: [])
     last = max(i for i, child in enumerate(node.body) if any(b in producers for b in blocks_in(child)))
-    nest = _nest(program, moved, by_axis, node)
+    nest = _nest(program, moved, by_axis, node, last_rounds)
 
     def insert(here: Node) -> Sequence[Node]:
         assert isinstance(here, Loop)
@@ -231,8 +234,13 @@ def _consumed_axes(
     return found
 
 
-def _require_disjoint(program: Program, block: str, node: Loop, spans: dict[int, Span]) -> None:
-    """Different iterations of the loops around must have different regions, one beside the other."""
+def _last_rounds(
+    program: Program, block: str, node: Loop, spans: dict[int, Span], producers: Sequence[Block]
+) -> list[Condition]:
+    """When the consumer runs: in the last iteration of the loops of the producers' reductions.
+
+    Different iterations of all other loops around must have different regions, one beside the other.
+    """
     around = [*program.enclosing(node.number), node]
     common = {n.number for n in program.enclosing(block)}
     new = [n for n in around if n.number not in common and n.extent > 1]
@@ -249,10 +257,15 @@ def _require_disjoint(program: Program, block: str, node: Loop, spans: dict[int,
                 refuse("reverse_compute_at", block_place(block), f"the regions of iterations of loop '{label}' overlap")
             reach += abs(factor) * (program.loops[atom].extent - 1)
             used.add(atom)
+    rounds, reductions = [], [p for p in producers if p.combiners]
     for loop in new:
-        if loop.number not in used:
+        if loop.number in used:
+            continue
+        if not reductions or any(loop.number not in p.loops_of(True) - p.loops_of(False) for p in reductions):
             reason = f"iterations of loop '{loop.label}' have the same region: it would run more than once"
             refuse("reverse_compute_at", block_place(block), reason)
+        rounds.append(Condition(lin.variable(loop.number) - lin.constant(loop.extent - 1), equal=True))
+    return rounds
 
 
 def _shrunk(after: Program, buffer: str, spans: Sequence[Span], outer: set[int], loop: int) -> Program:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from compiler.affine import linear as lin
+from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.analysis.legal import Step
 from compiler.analysis.statements import init_depth, statements
@@ -23,8 +24,12 @@ def decompose_reduction(program: Program, block: str, loop: int) -> Plan:
       ->
         loop.for "i" { C[i] = 0 }  loop.for "i" { loop.for "k" { C[i] += f(i, k) } }   // C accumulates
 
-    Requires a block whose init is implicit, and a loop around it that is not inside its reduction. Elsewhere: TVM
-    decompose_reduction, Exo fission of the init.
+    Before a loop inside the reduction, the init runs in the first iteration of the reduce loops outside: where a tile
+    is summed in several rounds, the first round sets it to the identity just before it adds.
+
+    Requires a block whose init is implicit, and a loop around it; between the outermost loop of the reduction and that
+    one, loops bind spatial axes or reduce axes of the block, not both. Elsewhere: TVM decompose_reduction, Exo fission
+    of the init.
     """
     reduction = program.blocks[block]
     place = block_place(block)
@@ -35,14 +40,14 @@ def decompose_reduction(program: Program, block: str, loop: int) -> Plan:
     if loop not in numbers:
         refuse("decompose_reduction", loop_place(program, loop), f"it is not around {place}")
     depth = numbers.index(loop)
-    if depth > init_depth(reduction, around):
-        refuse("decompose_reduction", loop_place(program, loop), f"it is inside the reduction of {place}")
+    first = _first_rounds(program, reduction, around[init_depth(reduction, around) : depth])
     for access in reduction.writes:
         if (access.buffer,) in program.places and len(program.enclosing((access.buffer,))) > depth:
             refuse("decompose_reduction", place, f"'{access.buffer}' does not live there; lift_alloc first")
     former = statements(program)[block, True]
     label = program.fresh_block(f"{block}.init")
     init = _init_block(program, reduction, label)
+    init = replace(init, guard=(*init.guard, *first))
     needed = set(init.loops)
     inner = [n for n in around[depth:] if n.number in needed]
     number = program.fresh_number()
@@ -52,7 +57,8 @@ def decompose_reduction(program: Program, block: str, loop: int) -> Plan:
     for offset, node in enumerate(inner):
         ranges[number + offset] = (0, node.extent - 1)
         values[node.number] = lin.variable(number + offset)
-        loops.append(replace(node, number=number + offset, body=(), attributes=()))
+        kind = "serial" if node.kind == "tensorized" else node.kind
+        loops.append(replace(node, number=number + offset, body=(), kind=kind, attributes=()))
     nest: Node = rebound(init, values, ranges)
     for node in reversed(loops):
         nest = replace(node, body=(nest,))
@@ -61,6 +67,17 @@ def decompose_reduction(program: Program, block: str, loop: int) -> Plan:
     shifts = {label: {n: form for n, form in values.items() if n in former.loops}}
     sources = {(label, False): (block, True)}
     return Plan(Step(after, shifts=shifts, sources=sources), blocks=(label,))
+
+
+def _first_rounds(program: Program, block: Block, loops: Sequence[Loop]) -> list[Condition]:
+    """That an init inside some loops of the reduction stands in the first iteration of each."""
+    reduced, spatial = block.loops_of(True), block.loops_of(False)
+    for node in loops:
+        if node.extent > 1 and (node.number in reduced) == (node.number in spatial):
+            both = "spatial and reduce axes alike" if node.number in reduced else "no axis"
+            reason = f"it binds {both} of {block_place(block.label)}, whose init would run again"
+            refuse("decompose_reduction", loop_place(program, node.number), reason)
+    return [Condition(lin.variable(n.number), equal=True) for n in loops if n.number in reduced]
 
 
 def _init_block(program: Program, block: Block, label: str) -> Block:

@@ -1,0 +1,83 @@
+"""pad: what is read beyond a buffer's edge becomes elements of a copy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from compiler.affine import linear as lin
+from compiler.affine.condition import Condition
+from compiler.affine.linear import Linear
+from compiler.analysis.legal import Step
+from compiler.analysis.sets import Undecided, sample
+from compiler.program.tree import Access, Alloc, Block, Buffer, Program
+from compiler.schedule.plan import Plan, block_place, no_table, refuse
+from compiler.schedule.primitives.cache import before_reads, copy_nest
+
+
+def pad(program: Program, block: str, buffer: str) -> Plan:
+    """Read a buffer through a copy with a border, which holds what a condition reads beyond its edge.
+
+        S[i, r] = A[i + r - 1] where 0 <= i + r - 1 < 8 else 0        // pad A
+      ->
+        alloc A.pad[10];  A.pad[a] = A[a - 1] where 0 <= a - 1 < 8 else 0;  S[i, r] = A.pad[i + r]
+
+    The copy is of all elements that the block may read, and the reads lose their condition. Requires one index into
+    the buffer, up to constants, and conditions that fail only beyond the buffer's edge: not those of a stride.
+    Elsewhere: MLIR tensor.pad and structured.pad, TVM decompose_padding, Halide boundary conditions.
+    """
+    reader, place = program.blocks[block], block_place(block)
+    no_table("pad", place, [reader], buffer)
+    reads = [access for access in reader.reads if access.buffer == buffer]
+    if not reads:
+        refuse("pad", place, f"it does not read '{buffer}'")
+    if any(access.buffer == buffer for access in reader.writes):
+        refuse("pad", place, f"it writes '{buffer}' as well")
+    if not any(access.where for access in reads):
+        refuse("pad", place, f"it reads '{buffer}' under no condition")
+    others = {access.otherwise for access in reads if access.where}
+    if len(others) > 1:
+        refuse("pad", place, f"it reads different values beyond the edge of '{buffer}'")
+    source, ranges = program.buffers[buffer], reader.axis_ranges
+    for access in reads:
+        _require_edge(reader, access, source)
+    spans = [[lin.bounds(access.index[d], ranges) for access in reads] for d in range(len(source.shape))]
+    lows = [min(low for low, _ in span) for span in spans]
+    shape = tuple(max(high for _, high in span) - low + 1 for span, low in zip(spans, lows, strict=True))
+    copy = Buffer(program.fresh_buffer(f"{buffer}.pad"), shape, source.element)
+    index = [lin.variable(d) + lin.constant(low) for d, low in enumerate(lows)]
+    box = {d: (0, size - 1) for d, size in enumerate(shape)}
+    edge = [c for form, size in zip(index, source.shape, strict=True) for c in _inside(form, size) if not c.always(box)]
+    taken = Access(buffer, tuple(index), tuple(edge), next(iter(others)) if edge else None)
+    before = before_reads(program, block, buffer)
+    label, nest = copy_nest(program, copy.name, shape, [(taken, copy)], before)
+
+    def redirect(access: Access) -> Access:
+        if access.buffer != buffer:
+            return access
+        moved = tuple(form - lin.constant(low) for form, low in zip(access.index, lows, strict=True))
+        return Access(copy.name, moved)
+
+    after = program.replaced(block, lambda _: [replace(reader, reads=tuple(map(redirect, reader.reads)))])
+    after = after.replaced(before, lambda node: [Alloc(copy), nest, node])
+    return Plan(Step(after), blocks=(label,))
+
+
+def _inside(form: Linear, size: int) -> list[Condition]:
+    return [Condition(form), Condition(lin.constant(size - 1) - form)]
+
+
+def _require_edge(reader: Block, access: Access, source: Buffer) -> None:
+    """Where a condition fails, the index is outside the buffer: an element of the border stands for it."""
+    names = {n: f"a{n}" for n in range(len(reader.axes))}
+    domain = [f"0 <= {names[n]} < {axis.size}" for n, axis in enumerate(reader.axes)]
+    met = " and ".join(c.isl(names) for c in access.where) or "true"
+    within = [f"0 <= {lin.to_isl(f, names)} < {size}" for f, size in zip(access.index, source.shape, strict=True)]
+    text = f"{{ [{', '.join(names.values())}] : {' and '.join([*domain, *within])} and not ({met}) }}"
+    try:
+        point = sample(text)
+    except Undecided:
+        refuse("pad", block_place(reader.label), f"whether it leaves '{source.name}' only at its edge is undecided")
+    if point is not None:
+        where = ", ".join(f"{axis.label}={value}" for axis, value in zip(reader.axes, point, strict=True))
+        reason = f"at {where} it reads no element of '{source.name}' though its index is inside"
+        refuse("pad", block_place(reader.label), reason)
