@@ -1,0 +1,81 @@
+"""Composite schedules: short functions of `Schedule`'s primitives, in the manner of Exo's standard library.
+
+loops.py        block_tile           every loop of a block split, tiles outside
+                vectorize_inner      the innermost loop split and vectorized
+                parallelize_outer    the outermost loops fused and run on threads
+panels.py       pack_panels          an operand packed in panels, by vectors
+matmul.py       gebp                 a matmul packed and register-tiled as in BLIS
+                store_packed         an elementwise consumer writes what the next matmul reads as packed
+                apply_to_tiles       an elementwise consumer works on each finished tile
+                copy_in_vectors      the nest of a copy, by vectors, transposed in registers where it must be
+convolution.py  implicit_gemm        a convolution as a matmul over a padded image, with its epilogue
+gradient.py     conv_grad_weight     the gradient of a convolution's weights, taps and output channels in registers
+attention.py    attention            two products and the softmax between them, some rows at a time
+rows.py         by_rows              softmax, norms: all that a row needs just before it
+                elementwise          the innermost loop by several vectors
+                row_reduction        a reduction into several vectors of partial results
+tensor.py       quantised_gebp       a matmul packed in groups, its innermost nest one dot product of groups
+                tile_gebp            a matmul packed in groups, its innermost nest one product of tiles
+gpu.py          cooperative_fetch    threads copy a tile to shared memory together
+                tile_and_bind        a matmul for a GPU: block tiles, thread tiles, shared panels
+
+Each call is recorded as the primitives that it makes, so scripts need no composites. The loops and blocks that a
+composite names in its result stay addressable. All raise ScheduleError where one of their primitives is refused;
+what came before that one stays applied. Tile sizes above a loop's extent are cut to it.
+"""
+
+from compiler.schedule.library.attention import Attention, AttentionTiles, attention, attention_tiles
+from compiler.schedule.library.convolution import ImplicitGemm, implicit_gemm
+from compiler.schedule.library.gpu import GpuTiles, cooperative_fetch, tile_and_bind
+from compiler.schedule.library.gradient import Gradient, GradientTiles, conv_grad_weight
+from compiler.schedule.library.loops import (
+    Tiles,
+    block_tile,
+    matmul_nest,
+    nest,
+    operands,
+    panels,
+    parallelize_outer,
+    vectorize_inner,
+)
+from compiler.schedule.library.matmul import Gebp, apply_to_tiles, copy_in_vectors, even, gebp, store_packed
+from compiler.schedule.library.panels import pack_panels
+from compiler.schedule.library.rows import by_rows, elementwise, row_reduction
+from compiler.schedule.library.tensor import QuantisedGebp, TileGebp, quantised_gebp, tile_gebp
+
+__all__ = [
+    "Attention",
+    "AttentionTiles",
+    "Gebp",
+    "GpuTiles",
+    "Gradient",
+    "GradientTiles",
+    "ImplicitGemm",
+    "QuantisedGebp",
+    "TileGebp",
+    "Tiles",
+    "apply_to_tiles",
+    "attention",
+    "attention_tiles",
+    "block_tile",
+    "by_rows",
+    "conv_grad_weight",
+    "cooperative_fetch",
+    "copy_in_vectors",
+    "elementwise",
+    "even",
+    "gebp",
+    "implicit_gemm",
+    "matmul_nest",
+    "nest",
+    "operands",
+    "pack_panels",
+    "panels",
+    "parallelize_outer",
+    "quantised_gebp",
+    "row_reduction",
+    "store_packed",
+    "tile_and_bind",
+    "tile_gebp",
+    "vectorize_inner",
+]

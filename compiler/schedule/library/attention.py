@@ -1,0 +1,214 @@
+"""Composite for attention: two products and the softmax between them, for some rows at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compiler.errors import ScheduleError
+from compiler.schedule.library.loops import nest, operands
+from compiler.schedule.library.matmul import even
+from compiler.schedule.library.panels import along, by_vectors, evened, inside, pack_panels
+from compiler.schedule.schedule import Handle, Schedule
+
+
+@dataclass(frozen=True)
+class AttentionTiles:
+    """The register tile of both products, `mr` queries by `nr` keys or columns of the result, in vectors of `lanes`;
+    and how many such row panels of scores are made at a time, so that they share each panel of keys."""
+
+    mr: int = 6
+    nr: int = 64
+    lanes: int = 16
+    group: int = 1
+
+
+def attention_tiles(length: int, depth: int, lanes: int = 16) -> AttentionTiles:
+    """Tiles for keys and values of [length, depth] in f32, with 32 vector registers.
+
+    6 x 4 vectors, or 5 x 5, or 4 x 6, whichever divides the depth in the fewest panels: mr * n accumulators, n vectors
+    of the second operand and one element of the first, which is 10 loads in 24 multiply-adds. Row panels are grouped
+    where the keys and values of a head do not fit into half of a second-level cache of 2 MiB.
+    """
+    vectors = -(-depth // lanes)
+    columns = max(4, evened(depth, 6 * lanes, lanes)) if vectors > 4 else 4
+    return AttentionTiles(min(6, 31 // columns - 1), columns * lanes, lanes, 1 if 8 * length * depth <= 1 << 20 else 4)
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """The blocks before the second product."""
+
+    scores: Handle
+    largest: Handle
+    powers: Handle
+    total: Handle
+    weights: Handle
+
+
+@dataclass(frozen=True)
+class Attention:
+    """The loops of a scheduled attention that are common to its blocks (over the heads, over groups of queries, over
+    register tiles of them), the blocks of the softmax, and those that pack the keys and the queries."""
+
+    heads: list[Handle]
+    group: Handle
+    rows: Handle
+    softmax: Softmax
+    pack_keys: Handle
+    pack_queries: Handle
+
+
+AHEAD = 8
+"""How many keys ahead the second product asks for its rows of V."""
+
+
+def attention(s: Schedule, block: Handle, tiles: AttentionTiles | None = None) -> Attention:
+    """Schedule softmax(scale * Q K^T) V, mr queries at a time: their scores, powers and weights stay in the cache.
+
+        scores = Q K^T;  logits;  max;  exp;  sum;  weights = exp / sum;  O = weights V
+      ->
+        b { pack K in panels [n / nr][d][nr]
+          m.0 { pack Q in panels [group][d][mr]
+            n.0 { group { scores[mr, nr] = 0; d { mr x nr multiply-adds } } }
+            m.1 = group {
+              n.0 { mr unrolled { max over lanes } };  max over the lanes
+              n.0 { mr unrolled { exp, and its sum over lanes } };  sum over the lanes
+              e.0 { O[mr, nr] = 0
+                n.0 { weights[mr, lanes] = exp / sum
+                  n.1 { mr x nr multiply-adds of weights and V } } } } } }
+
+    `block` is the second product; tiles not given are those of `attention_tiles`. The scale, a mask and whatever else
+    is elementwise between the scores and the softmax is recomputed where it is read. Only `lanes` columns of the
+    weights exist at a time: the divisions of the next columns run while the multiply-adds of these are under way. The
+    columns of the result are evened out over their panels. Nothing is reassociated but the sums.
+
+    Requires the blocks of a softmax over the last axis (a maximum, a block of powers, their sum, their quotients)
+    between two products, the loops of `block` as written: heads, m, e, n. Source: Dao et al., FlashAttention, 2022 and
+    Rabe and Staats 2021 for attention by rows of queries, without the online softmax: all scores of a row fit into the
+    cache; register tiles as in BLIS.
+    """
+    *heads, m, e, n = nest(s, block, "attention", least=4)
+    tiles = tiles or attention_tiles(s.extent(n), s.extent(e))
+    lanes, found = tiles.lanes, _blocks(s, block)
+    _require_loops(s, block, found.scores)
+    group, rows, row = s.split(
+        m, [None, even(s.extent(m), tiles.group * tiles.mr, tiles.mr), min(tiles.mr, s.extent(m))]
+    )
+    panel, *columns = by_vectors(s, e, lanes, evened(s.extent(e), tiles.nr, lanes))
+    some, one = s.split(n, [None, min(lanes, s.extent(n))])
+    s.reorder(*heads, group, rows, panel, some, one, row, *columns)
+    s.compute_at(found.weights, some)
+    for stage in (found.total, found.powers, found.largest):
+        s.compute_at(stage, rows)
+    s.compute_at(found.scores, group)
+    packs = _scores(s, found.scores, heads[-1], group, tiles)
+    _rows_in_vectors(s, inside(s, found.weights, some))
+    _multiply_adds(s, block, some, [row, *columns])
+    _over_lanes(s, found.largest, rows, lanes)
+    total = _over_lanes(s, found.total, rows, lanes)
+    powers = _by_vectors(s, found.powers, rows, lanes)
+    if total is not None:
+        s.merge(powers, total)
+    s.prefetch(one, operands(s, block)[1], AHEAD)
+    return Attention(heads, group, rows, found, *packs)
+
+
+def _blocks(s: Schedule, block: Handle) -> Softmax:
+    """The blocks before the second product, what is elementwise between the scores and the softmax inlined."""
+    weights = _only(s, block, [h for h in s.get_producers(block) if not _reduces(s, h)], "one block of weights")
+    total = _only(s, block, [h for h in s.get_producers(weights) if _reduces(s, h)], "one sum in the weights")
+    powers = _only(s, block, s.get_producers(total), "one block of powers in the sum")
+    largest = _only(s, block, [h for h in s.get_producers(powers) if _reduces(s, h)][-1:], "a maximum in the powers")
+    logits = _only(s, block, s.get_producers(largest), "one block of logits in the maximum")
+    while not _reduces(s, logits):
+        before = _only(s, block, s.get_producers(logits), "one block of scores in the logits")
+        s.inline(logits)
+        logits = before
+    return Softmax(logits, largest, powers, total, weights)
+
+
+def _require_loops(s: Schedule, block: Handle, scores: Handle) -> None:
+    """The first product keeps its loops over keys and over the depth where it is computed for some rows only."""
+    *_, keys, depth = s.program.blocks[s.label(scores)].axes
+    for axis in (keys, depth):
+        if axis.size == 1:
+            reason = f"axis '{axis.label}' of the scores has one element: there is nothing to tile"
+            raise ScheduleError(reason, "attention", f"block '{s.label(block)}'")
+
+
+def _only(s: Schedule, block: Handle, found: list[Handle], what: str) -> Handle:
+    if len(found) != 1:
+        raise ScheduleError(f"there is not {what}: it ends no attention", "attention", f"block '{s.label(block)}'")
+    return found[0]
+
+
+def _reduces(s: Schedule, block: Handle) -> bool:
+    return bool(s.program.blocks[s.label(block)].combiners)
+
+
+def _scores(s: Schedule, block: Handle, head: Handle, group: Handle, tiles: AttentionTiles) -> tuple[Handle, Handle]:
+    """The first product by register tiles, with both operands packed; a panel of keys serves all rows of a group."""
+    *_, m, n, d = range(len(s.program.blocks[s.label(block)].axes))
+    queries, keys = operands(s, block)
+    row, key, depth = (along(s, block, group, axis) for axis in (m, n, d))
+    width = evened(s.extent(key[0]), tiles.nr, tiles.lanes)
+    panel, *columns = by_vectors(s, key[0], tiles.lanes, width)
+    size = width * s.extent(columns[-1])
+    height = min(tiles.mr, s.extent(row[0])) if row else 1
+    rows, *row = s.split(row[0], [None, height]) if row else [panel]
+    s.reorder(panel, *([rows] if row else []), *depth, *row, *columns)
+    packs = (
+        pack_panels(s, block, keys, n, size, head, tiles.lanes),
+        pack_panels(s, block, queries, m, height, group, tiles.lanes),
+    )
+    _multiply_adds(s, block, depth[0], [*row, *columns])
+    return packs
+
+
+def _multiply_adds(s: Schedule, block: Handle, reduction: Handle, tile: list[Handle]) -> None:
+    """A register tile: its loops in vectors, set to zero before the reduction."""
+    for loop in tile[:-1]:
+        s.unroll(loop)
+    s.vectorize(tile[-1])
+    s.decompose_reduction(block, reduction)
+
+
+def _rows_in_vectors(s: Schedule, loops: list[Handle]) -> None:
+    for loop in loops[:-1]:
+        s.unroll(loop)
+    s.vectorize(loops[-1])
+
+
+def _by_vectors(s: Schedule, block: Handle, rows: Handle, lanes: int) -> Handle:
+    """A block's rows and columns as vectors of all rows, the same columns of each: the loop over the vectors."""
+    *row, column = inside(s, block, rows)
+    vectors, lane = by_vectors(s, column, lanes)
+    s.reorder(vectors, *row, lane)
+    _rows_in_vectors(s, [*row, lane])
+    return vectors
+
+
+def _over_lanes(s: Schedule, block: Handle, rows: Handle, lanes: int) -> Handle | None:
+    """A reduction of each row as one vector of partial results a row, combined at the end: the loop over the vectors.
+
+    Each row is a chain of its own, so that several are under way. A single vector is left as it is.
+    """
+    *row, column = inside(s, block, rows)
+    if s.extent(column) <= lanes:
+        return None
+    partial = s.rfactor(block, by_vectors(s, column, lanes)[1])
+    buffer = s.program.blocks[s.label(partial)].writes[0].buffer
+    s.lift_alloc(buffer, rows)
+    s.transform_layout(partial, buffer, lambda lane, *rest: (*rest, lane))
+    for loop in row:
+        s.distribute(loop, partial)
+    s.unroll(inside(s, block, rows)[-1])
+    node = s.program.blocks[s.label(partial)]
+    reduced = next(n for n, axis in enumerate(node.axes) if axis.is_reduce)
+    lane = along(s, partial, rows, node.spatial - 1)
+    vectors = [loop for loop in along(s, partial, rows, reduced) if s.label(loop) not in map(s.label, lane)]
+    known = {s.label(loop) for loop in (*vectors, *lane)}
+    row = [loop for loop in inside(s, partial, rows) if s.label(loop) not in known]
+    s.reorder(*vectors, *row, *lane)
+    _rows_in_vectors(s, [*row, *lane])
+    return vectors[0]

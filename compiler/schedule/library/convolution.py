@@ -1,0 +1,127 @@
+"""Composites for convolutions: implicit GEMM without a matrix of windows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+
+from compiler.errors import ScheduleError
+from compiler.schedule.library.loops import nest, operands
+from compiler.schedule.library.matmul import copy_in_vectors, even, own_loops
+from compiler.schedule.schedule import Handle, Schedule
+
+
+@dataclass(frozen=True)
+class ImplicitGemm:
+    """The loops of a convolution: over panels of filters, chunks of channels, rows of the image, tiles of a row; and
+    the blocks that pad the image and pack the weights."""
+
+    panels: Handle
+    chunks: Handle
+    rows: Handle
+    tiles: Handle
+    pad: Handle | None
+    pack: Handle
+
+
+def implicit_gemm(
+    s: Schedule,
+    block: Handle,
+    epilogue: Handle | None,
+    pixels: int,
+    filters: int,
+    channels: int,
+    lanes: int = 16,
+    beforehand: bool = False,
+) -> ImplicitGemm:
+    """Schedule a convolution C[n, o, h, w] += X[n, c, h + r, w + s] * W[o, c, r, s] as a GEMM over a padded image: a
+    register tile of some pixels of a row, broadcast, times some filters, in vectors.
+
+        n { o { h { w { c { r { s { C } } } } } } }  n { o { h { w { D(C) } } } }
+      ->
+        pad X
+        n { o panels { c chunks { pack W[filters, chunk]
+          h { w tiles { C = 0 in the first chunk
+            c { r { s { w = pixels unrolled { o = filters / lanes unrolled { lanes vectorized { C } } } } } }
+            D in the last chunk, transposed in registers } } } } }
+
+    The image gets a border where it is read under conditions; C lies in panels of filters; `epilogue`, an elementwise
+    consumer of C, writes the result. The weights of the next chunk are prefetched, a share a row. With `beforehand` all
+    weights are packed first, as is right for constant ones.
+
+    Requires the seven loops of `te.nn.conv2d` in their order, the image as first operand. Source: implicit GEMM as in
+    cuDNN (Chetlur et al. 2014) and the direct convolutions of Georganas et al. (SC 2018).
+    """
+    loops = nest(s, block, "implicit_gemm", least=7)
+    if len(loops) != 7 or len(operands(s, block)) != 2:
+        reason = f"a convolution has 7 loops and 2 operands, this has {len(loops)} and {len(operands(s, block))}"
+        raise ScheduleError(reason, "implicit_gemm", f"block '{s.label(block)}'")
+    n, o, h, w, c, r, q = loops
+    image, weights = operands(s, block)
+    reads = [access for access in s.program.blocks[s.label(block)].reads if access.buffer == image]
+    pad = s.pad(block, image) if any(access.where for access in reads) else None
+    if pad is not None:
+        copy_in_vectors(s, pad, lanes)
+    lanes = gcd(filters, lanes)
+    pack = s.pack(block, weights, [filters, 1, 1, 1])
+    panels, *columns = s.split(o, [None, *([filters // lanes] if filters > lanes else []), lanes])
+    tiles, pixel = s.split(w, [None, min(pixels, s.extent(w))])
+    chunks, c = s.split(c, [None, even(s.extent(c), channels, 1)])
+    s.reorder(n, panels, chunks, h, tiles, c, r, q, pixel, *columns)
+    if not beforehand:
+        s.compute_at(pack, chunks)
+    target = s.program.blocks[s.label(block)].writes[0].buffer
+    if epilogue is not None:
+        s.reverse_compute_at(epilogue, tiles)
+    s.transform_layout(block, target, lambda n, o, h, w: (n, o // filters, h, w, o % filters))
+    if epilogue is not None:
+        _transposed(s, epilogue, lanes)
+    for loop in (pixel, *columns[:-1]):
+        s.unroll(loop)
+    s.vectorize(columns[-1])
+    s.decompose_reduction(block, c)
+    _pack_weights(s, pack, lanes)
+    if s.extent(chunks) > 1:
+        packed = s.program.blocks[s.label(pack)].writes[0].buffer
+        s.prefetch(chunks, packed if beforehand else weights, 1, over=h)
+    return ImplicitGemm(panels, chunks, h, tiles, pad, pack)
+
+
+def _transposed(s: Schedule, block: Handle, lanes: int) -> None:
+    """An elementwise block over filters and pixels: vectors of filters, the pixels of each side by side."""
+    own = own_loops(s, block)
+    if len(own) == 1:
+        s.vectorize(own[0])
+    if len(own) < 2:
+        return
+    filters, pixels = own
+    if s.extent(filters) > lanes:
+        outer, vector = s.split(filters, [None, lanes])
+        s.reorder(outer, pixels, vector)
+    else:
+        vector = filters
+        s.reorder(pixels, vector)
+    s.unroll(pixels)
+    s.vectorize(vector)
+
+
+def _pack_weights(s: Schedule, pack: Handle, lanes: int) -> None:
+    """The nest that packs: channels and taps, which lie side by side, as one loop of vectors, transposed."""
+    node = s.program.blocks[s.label(pack)]
+    *_, filters = s.get_loops(pack)
+    axes = set().union(*(form.variables() for form in node.reads[0].index[1:]))
+    bound = set().union(*(node.bindings[axis].variables() for axis in axes))
+    around = zip(s.get_loops(pack), s.program.enclosing(node.label), strict=True)
+    own = {s.label(h) for h in own_loops(s, pack)}
+    taps = [h for h, loop in around if loop.number in bound and loop.label in own]
+    if not taps or s.label(filters) in {s.label(h) for h in taps}:
+        return
+    rounds = []
+    if s.extent(filters) > lanes:
+        outer, filters = s.split(filters, [None, lanes])
+        rounds.append(outer)
+    tap = s.fuse(*taps) if len(taps) > 1 else taps[0]
+    outer, vector = s.split(tap, [None, min(lanes, s.extent(tap))])
+    s.reorder(*rounds, outer, filters, vector)
+    s.unroll(filters)
+    s.vectorize(vector)

@@ -1,0 +1,184 @@
+"""Composite for the gradient of a convolution's weights: a product over the pixels, register-tiled over the taps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compiler.errors import ScheduleError
+from compiler.schedule.library.loops import operands
+from compiler.schedule.library.matmul import even
+from compiler.schedule.library.panels import along, by_vectors, evened, pack_panels
+from compiler.schedule.schedule import Handle, Schedule
+
+
+@dataclass(frozen=True)
+class GradientTiles:
+    """The register tile: `taps` rows of the filter with all its columns, for one input channel, and `nr` output
+    channels in vectors of `lanes`; `held` bytes of both operands are worked on at a time.
+
+    3 rows of a 3 x 3 filter and 32 channels have 18 accumulators of 16 lanes and ask for 11 loads in 18
+    multiply-adds; no extent but that of the output channels is rounded up.
+    """
+
+    taps: int = 3
+    nr: int = 32
+    lanes: int = 16
+    held: int = 1 << 19
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """The loops over groups of images, rows of pixels, panels of output channels, and input channels; the block that
+    packs the gradient of the output, and the one that writes the result from the accumulators."""
+
+    images: Handle
+    rows: Handle
+    panel: Handle
+    channel: Handle
+    pack: Handle
+    out: Handle
+
+
+DEFAULT = GradientTiles()
+
+AHEAD = 8
+"""How many pixels ahead the packed operand is asked for."""
+
+
+def conv_grad_weight(s: Schedule, block: Handle, tiles: GradientTiles = DEFAULT) -> Gradient:
+    """Schedule E[o, c, r, q] = sum over n, h, w of A[n, c, h + r, w + q] * B[n, o, h, w] with vectors along o.
+
+        o { c { r { q { n { h { w { E } } } } } } }
+      ->
+        E.local[o.0, c, r, q, nr] = 0
+        n.0 { h.0 { pack B in panels [o / nr][n.1][h.1][w][nr]
+          o.0 { c { r.0 { n.1 { h.1 { w { taps x q x nr multiply-adds to E.local } } } } } } } }
+        o.0 { c { E = E.local, vectors of o transposed to runs of r and q } }
+
+    An element of A is one tap for each of its neighbours: it is read where it stands, without a copy of its windows.
+    A group of images, or of rows of one image, is as large as `held` bytes of A and B.
+
+    The same for the sum in steps: P[n, c, o, r, q] over h and w, S[c, o, r, q] over n, E[o, c, r, q] = S[c, o, r, q].
+    P is then one register tile, added to S when its pixels are through.
+
+    `block` writes the result; its loops are as written. In steps, several output channels and several pixels are
+    required. Source: register tiles as in BLIS; the direct convolution of Georganas et al., SC 2018, whose update pass
+    keeps taps in registers.
+    """
+    return _one_reduction(s, block, tiles) if len(operands(s, block)) == 2 else _in_steps(s, block, tiles)
+
+
+def _one_reduction(s: Schedule, block: Handle, tiles: GradientTiles) -> Gradient:
+    o, c, r, q, n, h, w = _seven(s, block)
+    a, b = operands(s, block)
+    count = evened(s.extent(o), tiles.nr, tiles.lanes)
+    images, height = _groups(s, block, (a, b), tiles)
+    out = s.cache_write(block, "local")
+    panel, *lanes = by_vectors(s, o, tiles.lanes, count)
+    size = count * s.extent(lanes[-1])
+    r0, r1 = s.split(r, [None, min(tiles.taps, s.extent(r))])
+    n0, n1 = s.split(n, [None, images])
+    h0, h1 = s.split(h, [None, height])
+    s.reorder(n0, h0, panel, c, r0, n1, h1, w, r1, q, *lanes)
+    s.transform_layout(block, _target(s, block), lambda o, c, r, q: (o // size, c, r, q, o % size))
+    pack = pack_panels(s, block, b, 0, size, h0, tiles.lanes)
+    _register_tile(s, [r1, q, *lanes])
+    s.decompose_reduction(block, n0)
+    s.prefetch(w, _target(s, pack), AHEAD)
+    _transposed(s, out, count, tiles)
+    return Gradient(n0, h0, panel, c, pack, out)
+
+
+def _in_steps(s: Schedule, block: Handle, tiles: GradientTiles) -> Gradient:
+    total = _producer(s, block)
+    product = _producer(s, total)
+    if len(operands(s, product)) != 2 or len(s.get_loops(product)) != 7 or len(s.get_loops(total)) != 5:
+        raise ScheduleError(_NO_GRADIENT, "conv_grad_weight", f"block '{s.label(block)}'")
+    _require_several(s, product)
+    c, o, r, q, n = s.get_loops(total)
+    a, b = operands(s, product)
+    count = evened(s.extent(o), tiles.nr, tiles.lanes)
+    images, _ = _groups(s, product, (a, b), tiles)
+    panel, *lanes = by_vectors(s, o, tiles.lanes, count)
+    size = count * s.extent(lanes[-1])
+    n0, n1 = s.split(n, [None, images])
+    s.reorder(n0, panel, c, n1, r, q, *lanes)
+    s.transform_layout(total, _target(s, total), lambda c, o, r, q: (c, o // size, r, q, o % size))
+    s.compute_at(product, n1)
+    s.transform_layout(product, _target(s, product), lambda n, c, o, r, q: (n, c, r, q, o))
+    tap_rows, taps, channels, h, w = (along(s, product, n1, axis) for axis in (3, 4, 2, 5, 6))
+    tile = [*tap_rows, *taps, *by_vectors(s, channels[0], tiles.lanes, count)]
+    s.reorder(*h, *w, *tile)
+    pack = pack_panels(s, product, b, 2, size, n0, tiles.lanes)
+    _register_tile(s, tile)
+    _register_tile(s, [r, q, *lanes])
+    s.decompose_reduction(product, [*h, *w][0])
+    s.decompose_reduction(total, n0)
+    s.prefetch([*h, *w][-1], _target(s, pack), AHEAD)
+    _transposed(s, block, count, tiles)
+    return Gradient(n0, n1, panel, c, pack, block)
+
+
+_NO_GRADIENT = "it is no gradient of a convolution's weights: a sum over n, h, w of two operands, or that in steps"
+
+
+def _seven(s: Schedule, block: Handle) -> list[Handle]:
+    """The loops o, c, r, q, n, h, w."""
+    loops, node = s.get_loops(block), s.program.blocks[s.label(block)]
+    if len(loops) != 7 or node.spatial != 4:
+        raise ScheduleError(_NO_GRADIENT, "conv_grad_weight", f"block '{node.label}'")
+    return loops
+
+
+def _require_several(s: Schedule, block: Handle) -> None:
+    """P keeps the loops over output channels and pixels where it is computed for one image and input channel."""
+    _, _, o, _, _, h, w = s.program.blocks[s.label(block)].axes
+    for several in ((o,), (h, w)):
+        if all(axis.size == 1 for axis in several):
+            axis = " and ".join(f"'{axis.label}'" for axis in several)
+            reason = f"there is one element along {axis}: nothing to tile"
+            raise ScheduleError(reason, "conv_grad_weight", f"block '{s.label(block)}'")
+
+
+def _producer(s: Schedule, block: Handle) -> Handle:
+    found = s.get_producers(block)
+    if len(found) != 1:
+        raise ScheduleError(_NO_GRADIENT, "conv_grad_weight", f"block '{s.label(block)}'")
+    return found[0]
+
+
+def _groups(s: Schedule, block: Handle, read: tuple[str, ...], tiles: GradientTiles) -> tuple[int, int]:
+    """How many images, and how many rows of their gradient, are worked on at a time."""
+    shapes = [s.program.buffers[name].shape for name in read]
+    row = sum(4 * channels * width for _, channels, _, width in shapes)
+    count, _, height, _ = shapes[1]
+    image = row * height
+    images = max(1, min(count, tiles.held // image))
+    rows = max(1, min(height, tiles.held // row))
+    return even(count, images, 1), even(height, rows, 1)
+
+
+def _target(s: Schedule, block: Handle) -> str:
+    return s.program.blocks[s.label(block)].writes[0].buffer
+
+
+def _register_tile(s: Schedule, loops: list[Handle]) -> None:
+    for loop in loops[:-1]:
+        s.unroll(loop)
+    s.vectorize(loops[-1])
+
+
+def _transposed(s: Schedule, block: Handle, count: int, tiles: GradientTiles) -> None:
+    """The copy to E by vectors of output channels, the taps of each channel transposed to one run."""
+    o, c, r, q = ([x for x in s.get_loops(block) if _binds(s, block, x, axis)] for axis in range(4))
+    if not o:  # one output channel: the loop over it is gone
+        return
+    panel, *lanes = by_vectors(s, o[0], tiles.lanes, count)
+    s.reorder(panel, *c, *lanes[:-1], *r, *q, lanes[-1])
+    _register_tile(s, [*r, *q, lanes[-1]])
+
+
+def _binds(s: Schedule, block: Handle, loop: Handle, axis: int) -> bool:
+    node = s.program.blocks[s.label(block)]
+    numbers = {n.number for n in s.program.enclosing(node.label) if n.label == s.label(loop)}
+    return bool(numbers & node.bindings[axis].variables())

@@ -1,0 +1,95 @@
+"""Composites for any block: tiles, vectors, threads; and what the other composites ask of a nest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from compiler.errors import ScheduleError
+from compiler.schedule.schedule import Handle, Schedule
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """The loops of a tiled nest: those over the tiles, and those inside a tile, each in the order of the nest."""
+
+    outer: list[Handle]
+    inner: list[Handle]
+
+
+def block_tile(s: Schedule, block: Handle, sizes: Sequence[int]) -> Tiles:
+    """Split each loop of a block by its size, and run the tiles outside.
+
+        i = 30 { j = 20 { C(i, j) } }            // sizes 8, 4
+      ->
+        i.0 = 4 { j.0 = 5 { i.1 = 8 { j.1 = 4 { if 8*i.0 + i.1 < 30: C } } } }
+
+    `sizes` is one tile size a loop around the block, outermost first; without one, an innermost loop stays whole
+    inside the tiles. Requires perfectly nested serial loops whose order is free (reductions are). Source: Halide tile,
+    Exo stdlib tile_loops, Lam, Rothberg and Wolf 1991.
+    """
+    loops = nest(s, block, "block_tile", least=len(sizes))
+    pairs = [s.split(loop, [None, min(size, s.extent(loop))]) for loop, size in zip(loops, sizes, strict=False)]
+    tiles = Tiles([outer for outer, _ in pairs], [inner for _, inner in pairs] + loops[len(pairs) :])
+    s.reorder(*tiles.outer, *tiles.inner)
+    return tiles
+
+
+def vectorize_inner(s: Schedule, block: Handle, width: int) -> Handle:
+    """Split the innermost loop around a block by a vector's width and vectorize the inner part.
+
+        i = 20 { D(i) }                          // width 8
+      ->
+        i.0 = 3 { i.1 = 8 vectorized { if 8*i.0 + i.1 < 20: D } }
+
+    A loop that is no longer than the width is vectorized whole. Gives the vectorized loop. Requires that the
+    innermost loop is no reduction. Source: Halide vectorize(x, width), Exo stdlib vectorize.
+    """
+    inner = nest(s, block, "vectorize_inner")[-1]
+    if s.extent(inner) > width:
+        inner = s.split(inner, [None, width])[1]
+    s.vectorize(inner)
+    return inner
+
+
+def parallelize_outer(s: Schedule, block: Handle, count: int = 1) -> Handle:
+    """Fuse the outermost loops around a block and run them on several threads.
+
+        i = 4 { j = 6 { k = 8 { C } } }          // count 2
+      ->
+        i_j = 24 parallel { k = 8 { C } }
+
+    Gives the parallel loop. Requires that the loops are perfectly nested and carry no dependence. Source: TVM's
+    parallelize-vectorize-unroll rule (Ansor, OSDI 2020).
+    """
+    loops = nest(s, block, "parallelize_outer", least=count)[:count]
+    outer = s.fuse(*loops) if len(loops) > 1 else loops[0]
+    s.parallel(outer)
+    return outer
+
+
+def panels(extent: int, tile: int, register: int) -> list[int]:
+    """A cache tile as a number of register tiles, no more than the extent needs, and the register tile."""
+    return [min(tile // register, -(-extent // register)), register]
+
+
+def nest(s: Schedule, block: Handle, composite: str, least: int = 1) -> list[Handle]:
+    """The loops around a block, outermost first. Raises ScheduleError where there are fewer than `least`."""
+    loops = s.get_loops(block)
+    if len(loops) < least:
+        raise ScheduleError(f"it has {len(loops)} loops, not {least}", composite, f"block '{s.label(block)}'")
+    return loops
+
+
+def matmul_nest(s: Schedule, block: Handle, composite: str) -> list[Handle]:
+    """The loops m, n, k of a matmul. Raises ScheduleError where there are not three, or not two operands."""
+    loops, read = nest(s, block, composite), operands(s, block)
+    if len(loops) != 3 or len(read) != 2:
+        reason = f"a matmul has 3 loops and 2 operands, this has {len(loops)} and {len(read)}"
+        raise ScheduleError(reason, composite, f"block '{s.label(block)}'")
+    return loops
+
+
+def operands(s: Schedule, block: Handle) -> list[str]:
+    """The names of the buffers that a block reads, in the order of its operands."""
+    return s.program.blocks[s.label(block)].sources

@@ -1,0 +1,252 @@
+"""Composites for matmuls: GEBP with a register tile, packed panels and prefetches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd
+
+from compiler.errors import ScheduleError
+from compiler.program.tree import Access, Block, blocks_in
+from compiler.schedule.library.loops import nest, operands
+from compiler.schedule.schedule import Handle, Schedule
+
+
+@dataclass(frozen=True)
+class Gebp:
+    """The loops of a packed matmul by their names in BLIS (jc is over n, pc over k, ic over m; jr and ir are over
+    register tiles, i and j inside one), the blocks that pack, and the one that sets the result to zero."""
+
+    jc: Handle
+    pc: Handle
+    ic: Handle
+    jr: Handle
+    ir: Handle
+    k: Handle
+    i: Handle
+    j: Handle
+    pack_a: Handle | None
+    pack_b: Handle | None
+    init: Handle
+
+
+def gebp(
+    s: Schedule, block: Handle, mc: int, kc: int, nc: int, mr: int, nr: int, lanes: int = 16, pack: str = "ab"
+) -> Gebp:
+    """Schedule a matmul C[m, n] += A[m, k] * B[k, n] as general panel times block: three levels of cache tiles, both
+    operands packed, and a register tile of mr rows and nr columns, whose columns are vectors.
+
+        m { n { k { C } } }
+      ->
+        jc { pc { pack B[kc, nc] in panels of nr columns
+          ic { pack A[mc, kc] in panels of mr rows
+            jr { ir { C = 0 in the first round of pc
+              k { i = mr unrolled { j = nr / lanes unrolled { lanes vectorized { C += A.pack * B.pack } } } } } } } } }
+
+    The panels are padded with zeros where m or n is no multiple of mr or nr; guards keep the padding out of C. Cache
+    tiles are evened out, so that the last is no smaller than it must be. mc = mr packs a row panel of A just before
+    it is used. The next tile of C, and B some iterations of k ahead, are prefetched.
+
+    Requires loops m, n, k around the block, innermost in that order, A its first operand and B its second; `lanes`
+    elements are a vector; `pack` names the operands to pack. Source: Goto and van de Geijn 2008; BLIS, Van Zee and van
+    de Geijn 2015.
+    """
+    around = nest(s, block, "gebp", least=3)
+    _require_sizes(s, block, "gebp", mc=mc, kc=kc, nc=nc, mr=mr, nr=nr, lanes=lanes)
+    if not set(pack) <= set("ab"):
+        raise ScheduleError(f"pack='{pack}' names other operands than a and b", "gebp", f"block '{s.label(block)}'")
+    m, n, k = around[-3:]
+    a, b = _two(s, block)
+    x = _operand(s, block, a, m) if "a" in pack else None
+    y = _operand(s, block, b, n) if "b" in pack else None
+    lanes = gcd(nr, lanes)
+    jc, jr, *columns = s.split(n, [None, even(s.extent(n), nc, nr), *([nr // lanes] if nr > lanes else []), lanes])
+    ic, ir, i = s.split(m, [None, even(s.extent(m), mc, mr), mr])
+    pc, k = s.split(k, [None, _depth(s.extent(k), kc, lanes)])
+    s.reorder(jc, pc, ic, jr, ir, k, i, *columns)
+    pack_b = _packed(s, block, y, nr, pc, lanes) if y else None
+    pack_a = _packed(s, block, x, mr, ic, lanes) if x else None
+    for loop in (i, *columns[:-1]):
+        s.unroll(loop)
+    s.vectorize(columns[-1])
+    init = s.decompose_reduction(block, k)
+    s.prefetch(ir if s.extent(ir) > 1 else jr, _target(s, block), 1)
+    if pack_b is not None:
+        s.prefetch(k, _target(s, pack_b), AHEAD)
+    return Gebp(jc, pc, ic, jr, ir, k, i, columns[-1], pack_a, pack_b, init)
+
+
+AHEAD = 8
+"""How many iterations ahead the micro-kernel asks for B: what the second-level cache takes to answer, and some."""
+
+
+def store_packed(s: Schedule, consumer: Handle, product: Gebp, rows: int, lanes: int = 16) -> None:
+    """Apply an elementwise consumer of a packed matmul to each tile when it is finished, and store its result as the
+    next matmul reads its first operand: in panels of `rows` rows, transposed in registers.
+
+        jr { C += A.pack * B.pack }  m { n { X = f(C) } }
+      ->
+        X as [m / rows][n][rows];  jr { C += A.pack * B.pack;  X = f(C) in the last round of pc }
+
+    Requires a consumer that reads the matmul's result alone at its own indices, into a temporary. What reads that as
+    the first operand of `gebp` leaves "a" out of `pack`, and has mr = rows.
+    """
+    s.reverse_compute_at(consumer, product.jr)
+    target = _target(s, consumer)
+    s.transform_layout(consumer, target, lambda m, n: (m // rows, n, m % rows))
+    *i, j = own_loops(s, consumer) or [product.jr]
+    if s.label(j) == s.label(product.jr):
+        return
+    outer, vector = s.split(j, [None, min(lanes, s.extent(j))])
+    s.reorder(outer, *i, vector)
+    for row in i:
+        s.unroll(row)
+    s.vectorize(vector)
+
+
+def apply_to_tiles(s: Schedule, consumer: Handle, product: Gebp, lanes: int = 16) -> None:
+    """Apply an elementwise consumer of a packed matmul, such as a bias and an activation, to each finished tile.
+
+        jr { C += A.pack * B.pack }  m { n { X = f(C) } }
+      ->
+        jr { C += A.pack * B.pack;  X = f(C) in the last round of pc }
+
+    Requires a consumer that reads the matmul's result at its own indices.
+    """
+    s.reverse_compute_at(consumer, product.jr)
+    *i, j = own_loops(s, consumer) or [product.jr]
+    if s.label(j) == s.label(product.jr):
+        return
+    if s.extent(j) > lanes:
+        outer, j = s.split(j, [None, lanes])
+        i.append(outer)
+    for row in i:
+        s.unroll(row)
+    s.vectorize(j)
+
+
+def _require_sizes(s: Schedule, block: Handle, composite: str, **sizes: int) -> None:
+    """Raise ScheduleError for a size that is not positive."""
+    for name, size in sizes.items():
+        if size < 1:
+            raise ScheduleError(f"{name}={size} is not positive", composite, f"block '{s.label(block)}'")
+
+
+@dataclass(frozen=True)
+class _Operand:
+    """An operand: the dimension that the rows, or columns, of the result index, and the first that k does."""
+
+    buffer: str
+    dim: int
+    first: int
+    rank: int
+
+
+def _two(s: Schedule, block: Handle) -> Sequence[str]:
+    read = operands(s, block)
+    if len(read) != 2:
+        reason = f"a matmul has 2 operands, this has {len(read)}"
+        raise ScheduleError(reason, "gebp", f"block '{s.label(block)}'")
+    return read
+
+
+def _operand(s: Schedule, block: Handle, buffer: str, loop: Handle) -> _Operand:
+    """An operand of a matmul, as a loop over rows or columns indexes it."""
+    node, names = s.program.blocks[s.label(block)], [s.label(h) for h in s.get_loops(block)]
+    number = s.program.enclosing(node.label)[names.index(s.label(loop))].number
+    reduced = {n for n, axis in enumerate(node.axes) if axis.is_reduce}
+    axes = {n for n, form in enumerate(node.bindings) if number in form.variables()}
+    access = next(a for a in node.reads if a.buffer == buffer)
+    dims = [d for d, form in enumerate(access.index) if form.variables() & axes]
+    depths = [d for d, form in enumerate(access.index) if form.variables() & reduced]
+    if len(dims) != 1 or not depths:
+        reason = f"'{buffer}' is not indexed by loop '{s.label(loop)}' in one dimension and by the reduction"
+        raise ScheduleError(reason, "gebp", f"block '{node.label}'")
+    return _Operand(buffer, dims[0], depths[0], len(access.index))
+
+
+def _packed(s: Schedule, block: Handle, operand: _Operand, size: int, at: Handle, lanes: int) -> Handle:
+    """Pack an operand in panels of that many rows or columns, each with the reduction running through it."""
+    tiles = [size if d == operand.dim else 1 for d in range(operand.rank)]
+    order = [d for d in range(operand.rank + (size > 1)) if d != operand.dim]
+    order.insert(min(operand.dim, operand.first), operand.dim)
+    copy = s.pack(block, operand.buffer, tiles, order)
+    s.compute_at(copy, at)
+    copy_in_vectors(s, copy, lanes)
+    return copy
+
+
+def copy_in_vectors(s: Schedule, block: Handle, lanes: int) -> None:
+    """Run the nest of a copy by vectors: along the innermost loop where that is contiguous in source and target, else
+    along a loop that is contiguous in the source, each row's vectors transposed into the target's.
+
+        r = 8 { T[k, r] = A[r, k] }              // k = 64 around it, 16 lanes
+      ->
+        k.0 = 4 { r = 8 unrolled { k.1 = 16 vectorized { T[k, r] = A[r, k] } } }
+
+    Requires a block that reads one buffer and loops of its own. Source: the packing routines of BLIS and OpenBLAS.
+    """
+    _require_sizes(s, block, "copy_in_vectors", lanes=lanes)
+    label = s.label(block)
+    node, own = s.program.blocks[label], own_loops(s, block)
+    if not own or len(node.reads) != 1:
+        return
+    source, target = (_contiguous(s, node, access) for access in (node.reads[0], node.writes[0]))
+    inner = next((h for h in own if s.label(h) in target), own[-1])
+    along = next((h for h in own if s.label(h) in source), None)
+    if along is None or along is inner or s.extent(inner) > MOST_ROWS:
+        _vectors(s, inner, lanes)
+        return
+    outer, vector = s.split(along, [None, min(lanes, s.extent(along))])
+    around = [outer if h is along else h for h in own if h is not inner]
+    s.reorder(*around, inner, vector)
+    s.unroll(inner)
+    s.vectorize(vector)
+
+
+MOST_ROWS = 32
+"""The most rows that are transposed in registers at once."""
+
+
+def _vectors(s: Schedule, loop: Handle, lanes: int) -> None:
+    """A loop by vectors; a few vectors one behind the other."""
+    extent = s.extent(loop)
+    if extent <= lanes:
+        s.vectorize(loop)
+        return
+    outer, vector = s.split(loop, [None, lanes])
+    if s.extent(outer) <= 4:
+        s.unroll(outer)
+    s.vectorize(vector)
+
+
+def own_loops(s: Schedule, block: Handle) -> list[Handle]:
+    """The loops around a block that are around no other."""
+    label, handles = s.label(block), s.get_loops(block)
+    around = s.program.enclosing(label)
+    return [h for h, node in zip(handles, around, strict=True) if [b.label for b in blocks_in(node)] == [label]]
+
+
+def _contiguous(s: Schedule, node: Block, access: Access) -> set[str]:
+    """The names of the loops along which an access steps by one element."""
+    if not access.index:
+        return set()
+    form = node.at(access.index[-1], s.program.ranges)
+    return {loop.label for loop in s.program.enclosing(node.label) if form.coefficient(loop.number) == 1}
+
+
+def _target(s: Schedule, block: Handle) -> str:
+    return s.program.blocks[s.label(block)].writes[0].buffer
+
+
+def even(extent: int, tile: int, register: int) -> int:
+    """How many register tiles a cache tile has, so that all cache tiles but the last are alike and it is no less."""
+    count = -(-extent // register)
+    groups = -(-count // max(1, tile // register))
+    return -(-count // groups)
+
+
+def _depth(extent: int, tile: int, lanes: int) -> int:
+    """The length of k in a cache tile: evened out, and whole vectors where it is cut at all."""
+    depth = even(extent, tile, 1)
+    return depth if depth == extent or depth < lanes else min(extent, -(-depth // lanes) * lanes)
