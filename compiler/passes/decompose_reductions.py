@@ -89,7 +89,10 @@ def init_nest(block: BlockOp, place: Operation) -> Operation:
     )
     for old, body in reversed(list(zip(inner, bodies, strict=True))):
         body.add_op(op)
-        op = ForOp(old.label.data, old.size, Region(body), old.loop_kind)
+        kind = old.loop_kind
+        if kind == "tensorized":  # the intrinsic is of the sum, not of its init
+            kind = "vectorized" if old is inner[-1] else "serial"
+        op = ForOp(old.label.data, old.size, Region(body), kind)
     return op
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from compiler.dialects.dominance import last_sentence, verify_module
+from compiler.dialects.parser import Parser
 from compiler.errors import InputError
 
 

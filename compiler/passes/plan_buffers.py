@@ -1,4 +1,7 @@
-"""Plan temporaries: buffers whose lifetimes do not meet share a slot; slots never overlap."""
+"""Plan temporaries: buffers whose lifetimes do not meet share a slot; slots never overlap.
+
+What is allocated in a parallel loop is planned for its body alone, of which each thread has a copy of its own.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +45,9 @@ class PlanBuffersPass(ModulePass):
 
     A lifetime runs from a buffer's first to its last user, views of it included, in ops of the function's top
     level. Since slots do not overlap, each may be declared noalias; buffers in one slot never live together.
-    Allocs inside loops are hoisted (the loops are serial), unused ones and deallocs go. Raises LoweringError
-    for buffers that are not static and in row-major order, or are aligned to more than 64 bytes.
+    Allocs inside serial loops are hoisted, to the function's top level or to that of the body of the scf.parallel
+    around them, where each thread has a slot of its own; unused ones and deallocs go. Raises LoweringError for
+    buffers that are not static and in row-major order, or are aligned to more than 64 bytes.
     """
 
     name = "plan-buffers"
@@ -56,7 +60,7 @@ class PlanBuffersPass(ModulePass):
 
 @dataclass(frozen=True)
 class _Buffer:
-    """A temporary: its size in bytes, and the positions of the top-level ops between which it lives."""
+    """A temporary: its size in bytes, and the positions of its home's ops between which it lives."""
 
     alloc: memref.AllocOp
     size: int
@@ -74,16 +78,31 @@ class _Slot:
 
 
 def _plan(function: FuncOp) -> None:
-    top = function.body.block
+    allocs: dict[Block, list[memref.AllocOp]] = {}
+    for op in function.walk():
+        if isinstance(op, memref.AllocOp) and not _is_slot(op, _home(op)):
+            allocs.setdefault(_home(op), []).append(op)
+    for home, found in allocs.items():
+        _plan_home(home, found)
+
+
+def _home(op: Operation) -> Block:
+    """The block whose slots an alloc belongs to: the innermost scf.parallel's around it, or the function's."""
+    parent = op.parent_op()
+    while not isinstance(parent, FuncOp | scf.ParallelOp):
+        assert parent is not None
+        parent = parent.parent_op()
+    return parent.body.block
+
+
+def _plan_home(top: Block, allocs: list[memref.AllocOp]) -> None:
+    for alloc in allocs:
+        _drop_deallocs(alloc.memref)
     order = {op: position for position, op in enumerate(top.ops)}
-    allocs = [op for op in function.walk() if isinstance(op, memref.AllocOp) and not _is_slot(op, top)]
-    if allocs:
-        for alloc in allocs:
-            _drop_deallocs(alloc.memref)
-        found = [_buffer(alloc, top, order) for alloc in allocs]
-        _build(top, _assign([buffer for buffer in found if buffer is not None]))
-        for alloc in allocs:
-            Rewriter.erase_op(alloc)
+    found = [_buffer(alloc, top, order) for alloc in allocs]
+    _build(top, _assign([buffer for buffer in found if buffer is not None]))
+    for alloc in allocs:
+        Rewriter.erase_op(alloc)
 
 
 def _is_slot(alloc: memref.AllocOp, top: Block) -> bool:

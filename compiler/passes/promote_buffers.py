@@ -6,16 +6,17 @@ never overlap (the kernel's arguments and temporaries are disjoint), so only acc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects import memref, scf, vector
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from compiler.analysis.memory import Access, Forms, access, touching
+from compiler.analysis.memory import Access, Forms, access, span, touching
+from compiler.dialects.vector_memory import PrefetchOp
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,8 @@ def _groups(loop: scf.ForOp) -> list[list[Access]]:
 
 def _promotable(loop: scf.ForOp, group: list[Access], forms: Forms) -> bool:
     first = group[0]
-    if any(_inside(loop, index) for index in (*first.indices, first.buffer)):
+    fixed = (*first.indices, first.buffer, *(() if first.mask is None else (first.mask,)))
+    if any(_inside(loop, value) for value in fixed) or not all(map(_only_kept_lanes, group)):
         return False
     members = {a.op for a in group}
     for op in touching(loop, first.buffer):
@@ -71,6 +73,42 @@ def _promotable(loop: scf.ForOp, group: list[Access], forms: Forms) -> bool:
         if op not in members and (other is None or not forms.disjoint(first, other)):
             return False
     return _runs(loop) or any(a.place == first.place for a in _before(loop))
+
+
+def _only_kept_lanes(found: Access) -> bool:
+    """Whether what a masked load gives in the lanes outside its mask is never seen: only stores drop those lanes."""
+    if found.mask is None or found.is_store:
+        return True
+    pending: list[SSAValue] = [found.op.results[0]]
+    seen: set[SSAValue] = set()
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        for use in value.uses:
+            if not _stores_masked(use.operation, use.index, found.mask):
+                onwards = _lane_by_lane(use.operation, use.index)
+                if onwards is None:
+                    return False
+                pending.extend(onwards)
+    return True
+
+
+def _lane_by_lane(user: Operation, operand: int) -> Sequence[SSAValue] | None:
+    """The values whose lanes are each computed from the same lane of an operand, or are it; None for other uses."""
+    if user.name.startswith(("arith.", "math.")) or isinstance(user, vector.FMAOp):
+        return user.results
+    loop, first = (user.parent_op(), 0) if isinstance(user, scf.YieldOp) else (user, 3)
+    if not isinstance(loop, scf.ForOp) or operand < first:
+        return None
+    return loop.results[operand - first], loop.body.block.args[operand - first + 1]
+
+
+def _stores_masked(user: Operation, operand: int, mask: SSAValue) -> bool:
+    """Whether an op uses an operand only as what it stores under a mask."""
+    store = access(user)
+    return store is not None and store.is_store and store.mask is mask and operand == len(user.operands) - 1
 
 
 def _inside(loop: scf.ForOp, value: SSAValue) -> bool:
@@ -84,21 +122,17 @@ def _within(loop: scf.ForOp, op: Operation) -> bool:
 
 
 def _runs(loop: scf.ForOp) -> bool:
-    lower, upper = (_literal(bound) for bound in (loop.lb, loop.ub))
+    lower, upper = span(loop.lb)[1], span(loop.ub)[0]
     return lower is not None and upper is not None and lower < upper
 
 
-def _literal(value: SSAValue) -> int | None:
-    match value.owner:
-        case arith.ConstantOp(value=IntegerAttr() as literal):
-            return int(literal.value.data)
-    return None
-
-
 def _before(op: Operation) -> Iterator[Access]:
-    """The accesses that surely ran before an op: earlier in its block or in a surrounding one."""
+    """The accesses that surely ran before an op: earlier in its block or in a surrounding one.
+
+    Not before a parallel loop around it: what other iterations may write meanwhile is not loaded and stored back.
+    """
     place: Operation | None = op
-    while place is not None:
+    while place is not None and not isinstance(place, scf.ParallelOp):
         earlier = place.prev_op
         while earlier is not None:
             found = access(earlier)
@@ -132,8 +166,8 @@ def _rebuild(loop: scf.ForOp, groups: list[list[Access]]) -> None:
     for old, result in zip(loop.results, new.results, strict=False):
         old.replace_all_uses_with(result)
     for group, result in zip(groups, new.results[kept:], strict=True):
-        store = next(a.op for a in group if a.is_store)
-        block.insert_op_before(_store(store, result), loop)
+        store = next(a for a in group if a.is_store)
+        block.insert_op_before(store.with_stored(result), loop)
     block.erase_op(loop)
     for group in groups:
         for a in group:
@@ -145,7 +179,7 @@ def _carry(group: list[Access], value: SSAValue) -> SSAValue:
     """Replace the group's loads by the value that flows through the body; the value at its end."""
     for a in group:
         if a.is_store:
-            value = a.op.operands[0]
+            value = a.stored
         else:
             a.op.results[0].replace_all_uses_with(value)
             _erase(a.op)
@@ -155,12 +189,6 @@ def _carry(group: list[Access], value: SSAValue) -> SSAValue:
 def _erase(op: Operation) -> None:
     op.detach()
     op.erase()
-
-
-def _store(like: Operation, value: SSAValue) -> Operation:
-    new = like.clone()
-    new.operands[0] = value
-    return new
 
 
 def _forward(block: Block) -> None:
@@ -173,8 +201,8 @@ def _forward(block: Block) -> None:
             live = [s for s in live if not any(True for _ in touching(op, s.buffer))]
         elif not found.is_store:
             source = next((s for s in live if s.place == found.place), None)
-            if source is not None:
-                op.results[0].replace_all_uses_with(source.op.operands[0])
+            if source is not None and _only_kept_lanes(found):
+                op.results[0].replace_all_uses_with(source.stored)
                 block.erase_op(op)
         else:
             for old in [s for s in live if s.place == found.place and _unread(s, op)]:
@@ -196,8 +224,12 @@ def _drop_unread(module: ModuleOp) -> None:
     for op in list(module.walk()):
         if isinstance(op, memref.AllocOp):
             users = [use.operation for use in op.memref.uses]
-            found = [access(user) for user in users]
-            if all(a is not None and a.is_store and a.buffer is op.memref for a in found):
+            if all(isinstance(user, PrefetchOp) or _only_stores(user, op.memref) for user in users):
                 for user in users:
                     _erase(user)
                 _erase(op)
+
+
+def _only_stores(user: Operation, buffer: SSAValue) -> bool:
+    found = access(user)
+    return found is not None and found.is_store and found.buffer is buffer

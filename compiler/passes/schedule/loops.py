@@ -149,6 +149,19 @@ class ParallelizePass(FacePass):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TensorizePass(FacePass):
+    """Mark a nest that an intrinsic replaces: `tensorize{block=C loop=j intrinsic=dot.i32.u8i8x4}`."""
+
+    name = "tensorize"
+    block: str
+    loop: str
+    intrinsic: str
+
+    def schedule(self, s: Schedule) -> None:
+        s.tensorize(loop_of(s, s.get_block(self.block), self.loop), self.intrinsic)
+
+
+@dataclass(frozen=True, kw_only=True)
 class BindThreadsPass(FacePass):
     """Bind loops of a block to hardware indices: `bind-threads{block=C block-x=m thread-x=l}`."""
 
@@ -195,16 +208,22 @@ class AnnotatePass(FacePass):
 
 @dataclass(frozen=True, kw_only=True)
 class PrefetchPass(FacePass):
-    """Ask for elements some iterations of a loop early: `prefetch{block=C loop=k buffer=B ahead=8}`."""
+    """Ask for elements some iterations of a loop early: `prefetch{block=C loop=k buffer=B ahead=8 over=j}`.
+
+    Without `over`, a loop inside, for all of them at once; with it, for a share in each of that loop's iterations.
+    """
 
     name = "prefetch"
     block: str
     loop: str
     buffer: str
     ahead: int
+    over: str | None = None
 
     def schedule(self, s: Schedule) -> None:
-        s.prefetch(loop_of(s, s.get_block(self.block), self.loop), self.buffer, self.ahead)
+        block = s.get_block(self.block)
+        over = None if self.over is None else loop_of(s, block, self.over)
+        s.prefetch(loop_of(s, block, self.loop), self.buffer, self.ahead, over)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -119,6 +119,18 @@ class SetScopePass(FacePass):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PadPass(FacePass):
+    """Read a buffer through a copy with a border: `pad{block=C buffer=A}`."""
+
+    name = "pad"
+    block: str
+    buffer: str
+
+    def schedule(self, s: Schedule) -> None:
+        s.pad(s.get_block(self.block), self.buffer)
+
+
+@dataclass(frozen=True, kw_only=True)
 class StorageAlignPass(FacePass):
     """Pad a block's buffer so that a stride is `offset` beyond a multiple: `storage-align{block=C dim=0 factor=32}`."""
 

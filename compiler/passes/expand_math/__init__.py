@@ -1,0 +1,114 @@
+"""expand-math: exp, log, tanh, erf, sin and their kin as polynomials, in arith and fused multiply-adds.
+
+values.py          formulas on floats and bits, as ops
+exponential.py     exp, exp2, expm1        logarithm.py      log, log2, log10, log1p
+hyperbolic.py      tanh                    error_function.py erf
+trigonometric.py   sin, cos
+
+Bounds are in docs/math.md; the coefficients come from tools/minimax.sollya.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import math
+from xdsl.dialects.builtin import ModuleOp, VectorType
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from compiler.dialects.functions import functions
+from compiler.dialects.intr import LIBRARY
+from compiler.dialects.vector_arith import element_of
+from compiler.errors import LoweringError
+from compiler.passes.expand_math import exponential, logarithm, trigonometric
+from compiler.passes.expand_math.error_function import erf
+from compiler.passes.expand_math.hyperbolic import tanh
+from compiler.passes.expand_math.values import FORMATS, Pool, Real, Site, library
+
+POLICIES = ("strict", "contract", "fast")
+_LEVEL = ("func", "scf")
+
+EXPANSIONS: dict[type[Operation], Callable[[Real], Real]] = {
+    math.ExpOp: exponential.exp,
+    math.Exp2Op: exponential.exp2,
+    math.ExpM1Op: exponential.expm1,
+    math.LogOp: logarithm.log,
+    math.Log2Op: logarithm.log2,
+    math.Log10Op: logarithm.log10,
+    math.Log1pOp: logarithm.log1p,
+    math.TanhOp: tanh,
+    math.ErfOp: erf,
+}
+WITH_LIBRARY: dict[type[Operation], Callable[[Real, trigonometric.Library], Real]] = {
+    math.SinOp: trigonometric.sin,
+    math.CosOp: trigonometric.cos,
+}
+"""Expansions that leave some arguments to the C library."""
+
+
+@dataclass(frozen=True)
+class ExpandMathPass(ModulePass):
+    """Compute exp, exp2, expm1, log, log2, log10, log1p, tanh, erf, sin and cos of f32 and f64 by polynomials.
+
+        %y = math.exp %x : vector<16xf32>
+      ->
+        %t = math.fma %x, %log2e, %shift : vector<16xf32>       // n = x / log 2, rounded, in the lowest bits
+        ...                                                      // r = x - n log 2, p = its polynomial
+        %y = intr.ldexp %p, %n : vector<16xf32>, vector<16xi32>
+
+    A lane's result has the same bits as a scalar's, so that vectorizing changes none. `policy` is strict, contract or
+    fast; under strict nothing is expanded. Large arguments of sin and cos go to the C library, under an scf.if. An op
+    with the attribute `library` stays. Requires the low level. Raises LoweringError. Source: MLIR's
+    math-polynomial-approximation; Muller, "Elementary Functions", 2016.
+    """
+
+    name = "expand-math"
+
+    policy: str = "contract"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.policy not in POLICIES:
+            raise LoweringError(f"unknown policy '{self.policy}' (there are {', '.join(POLICIES)})")
+        if self.policy == "strict":
+            return
+        for function in functions(op):
+            found = [inner for inner in function.walk() if _is_expanded(inner)]
+            for inner in found:
+                _check_level(inner)
+            pools = [Pool(block) for block in list(function.body.blocks)[:1]]
+            for inner in found:
+                _expand(inner, pools[0])
+
+
+def _is_expanded(op: Operation) -> bool:
+    if LIBRARY in op.attributes or (type(op) not in EXPANSIONS and type(op) not in WITH_LIBRARY):
+        return False
+    type_ = op.results[0].type
+    flat = not isinstance(type_, VectorType) or (type_.get_num_dims() == 1 and not type_.get_num_scalable_dims())
+    return flat and element_of(type_) in FORMATS
+
+
+def _check_level(op: Operation) -> None:
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, ModuleOp):
+        if parent.name.split(".")[0] not in _LEVEL:
+            raise LoweringError(f"'{op.name}' is inside '{parent.name}': expand-math takes the low level")
+        parent = parent.parent_op()
+
+
+def _expand(op: Operation, pool: Pool) -> None:
+    type_ = op.results[0].type
+    lanes = type_.get_shape()[0] if isinstance(type_, VectorType) else None
+    site = Site(pool, FORMATS[element_of(type_)], lanes, before=op)
+    x = Real(site, op.operands[0])
+    if type(op) in EXPANSIONS:
+        result = EXPANSIONS[type(op)](x)
+    else:
+        result = WITH_LIBRARY[type(op)](x, lambda inside: library(op, inside))
+    result.ssa.name_hint = op.results[0].name_hint
+    op.results[0].replace_all_uses_with(result.ssa)
+    assert op.parent is not None
+    op.parent.erase_op(op)

@@ -1,0 +1,65 @@
+"""f32 angles of any size: their product with as many digits of 2 / pi as matter, modulo 4, in integers.
+
+Source: Payne and Hanek 1983; N. Juffa's trig_red_slowpath_f.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import pi
+
+from compiler.passes.expand_math.values import Bits, Real, select_bits
+
+_TWO_OVER_PI = (0, 0xA2F9836E, 0x4E441529, 0xFC2757D1, 0xF534DDC0, 0xDB629599, 0x3C439041, 0xFE5163AB)
+"""The bits of 2 / pi in words of 32, those of the first from 2^31 to 2^0."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """An angle as n pi / 2 + r: r, and n modulo 4 in the lowest bits."""
+
+    r: Real
+    quadrant: Bits
+
+    def bits(self) -> list[Bits]:
+        """Both as bits."""
+        return [self.r.as_bits(), self.quadrant]
+
+    @staticmethod
+    def of(bits: Sequence[Bits]) -> Turn:
+        """What `bits` gave."""
+        r, quadrant = bits
+        return Turn(r.as_real(), quadrant)
+
+
+def reduced(x: Real) -> Turn:
+    """x = m 2^s for an m of 24 bits; m times the 96 bits of 2 / pi whose product with 2^s is below 4 and counts."""
+    size = x.magnitude().as_bits()
+    m = ((size & 0x7FFFFF) + 0x800000).widened()
+    words = _window((size >> 23) - 120)
+    product = ((m * words[0].widened()) << 32) + m * words[1].widened() + ((m * words[2].widened()) >> 32)
+    quadrant = (product + (1 << 61)) >> 62
+    r = ((product - (quadrant << 62)).converted() * (pi / 2 * 2.0**-62)).narrowed()
+    negative = x < 0.0
+    whole = quadrant.narrowed()
+    sign = select_bits(negative, -(1 << 31), 0)
+    return Turn((r.as_bits() ^ sign).as_real(), select_bits(negative, 0 - whole, whole))
+
+
+def _window(start: Bits) -> list[Bits]:
+    """The 96 bits of 2 / pi from the one numbered `start` on, at most 159, in three words."""
+    word, bit = start >> 5, start & 31
+    at = [word.equals(number) for number in range(1, 5)]
+    found = []
+    for first in range(4):
+        value = start.site.bits(_signed(_TWO_OVER_PI[first]))
+        for number, here in enumerate(at, 1):
+            value = select_bits(here, _signed(_TWO_OVER_PI[first + number]), value)
+        found.append(value)
+    return [(left << bit) + ((right >> 1) >> (31 - bit)) for left, right in pairwise(found)]
+
+
+def _signed(word: int) -> int:
+    return word - (1 << 32) if word >= 1 << 31 else word

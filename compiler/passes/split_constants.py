@@ -1,0 +1,197 @@
+"""split-constants: what depends on constant arguments alone becomes a function of its own, to be run once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, i64
+from xdsl.dialects.func import FuncOp
+from xdsl.passes import ModulePass
+
+from compiler.dialects import loop
+from compiler.dialects.functions import find_function, functions, positions
+from compiler.errors import InputError
+from compiler.program.read import read
+from compiler.program.tree import Alloc, Buffer, Node, Program, fresh, touched, walk
+from compiler.program.write import write
+
+
+@dataclass(frozen=True)
+class SplitConstantsPass(ModulePass):
+    """Split a loop function in two: what reads constant arguments alone, and the rest, which runs in each call.
+
+        func @f(%X, %W, %Y) attributes {outputs = 1} {
+          %P = loop.alloc "P"
+          nest { P = pack(W) }
+          nest { Y = X * P } }
+      ->                                          // names=W
+        func @f.prepare(%W, %P) attributes {aligned = [1], outputs = 1} { nest { P = pack(W) } }
+        func @f(%X, %P, %Y) attributes {aligned = [1], outputs = 1} { nest { Y = X * P } }
+
+    A nest of the function's top level moves if all it reads are constants or temporaries that are prepared too, and
+    all it writes are temporaries that no other nest writes, nor reads before they are complete; the order is kept.
+    Temporaries that cross become arguments, after the inputs and before the outputs. Constants that nothing reads any
+    more are no arguments; those that stay, and what crosses, are aligned to 64 bytes in the function that is called.
+    Without a nest that moves there is no second function.
+
+    `function` picks one of several. Raises InputError for a name that is no input of the function, and for one that
+    the function writes. Elsewhere: onnxruntime's and oneDNN's prepacked weights, TVM's bound parameters.
+    """
+
+    name = "split-constants"
+
+    names: tuple[str, ...]
+    function: str | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        old = find_function(op, self.function)
+        if not any(isinstance(inner, loop.Placed) for inner in old.walk()):
+            raise InputError(f"@{old.sym_name.data} is not at the loop level; lower it with te-to-loop")
+        parts = split(old, self.names, taken=[f.sym_name.data for f in functions(op)])
+        for new in parts.functions:
+            op.body.block.insert_op_before(new, old)
+        op.body.block.erase_op(old)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The two functions: what each call runs, and what is run once before, None where nothing can be."""
+
+    main: Program
+    prepare: Program | None
+    functions: tuple[FuncOp, ...]
+    """Both as IR, the preparation first; arguments as in the programs."""
+
+    @property
+    def prepared(self) -> list[str]:
+        """The buffers that the preparation fills and the main function reads."""
+        return [] if self.prepare is None else [b.name for b in _results(self.prepare)]
+
+
+def split(function: FuncOp, constants: Collection[str], taken: Sequence[str] = ()) -> Parts:
+    """Split a loop function by the names of its constant inputs, as `program.read` names them; see the pass.
+
+    `taken` are the names that functions have. Raises InputError for names that are not of inputs that stay unwritten.
+    """
+    program = read(function)
+    _check(program, constants)
+    moved = _movable(program, constants)
+    nests = {n: node for n, node in enumerate(program.body) if not isinstance(node, Alloc)}
+    before = [node for n, node in nests.items() if n in moved]
+    after = [node for n, node in nests.items() if n not in moved]
+    crossing = _crossing(program, before, after)
+    if not crossing:
+        before, after = [], [*before, *after]
+    names = [*_aligned(program, function), *(b.name for b in crossing)]
+    main = _main(program, constants, after, crossing)
+    written = _written(main, [*names, *constants], function)
+    if not before:
+        return Parts(main, None, (written,))
+    prepare = _prepare(program, before, crossing, fresh(f"{program.name}.prepare", taken))
+    return Parts(main, prepare, (_written(prepare, names, function), written))
+
+
+def _check(program: Program, constants: Collection[str]) -> None:
+    inputs = [b.name for b in program.arguments[: len(program.arguments) - program.outputs]]
+    for name in constants:
+        if name in inputs and program.writers[name]:
+            raise InputError(f"'{name}' cannot be constant: @{program.name} writes it")
+        if name in {b.name for b in _results(program)}:
+            raise InputError(f"'{name}' cannot be constant: it is an output of @{program.name}")
+        if name not in inputs:
+            raise InputError(f"@{program.name} has no input '{name}' (it has {', '.join(inputs) or 'none'})")
+
+
+def _results(program: Program) -> tuple[Buffer, ...]:
+    return program.arguments[len(program.arguments) - program.outputs :]
+
+
+def _movable(program: Program, constants: Collection[str]) -> set[int]:
+    """The positions of the nests that can run before: all but those that cannot, nor what depends on these.
+
+    The greatest such set: what cannot move makes others stay, until none is left that would have to.
+    """
+    uses = {n: _uses(node) for n, node in enumerate(program.body) if not isinstance(node, Alloc)}
+    moved = set(uses)
+    while True:
+        settled = _settled(program, uses, moved)
+        known = settled | set(constants)
+        staying = {n for n in moved if not (uses[n].reads <= known and uses[n].writes <= settled)}
+        if not staying:
+            return moved
+        moved -= staying
+
+
+@dataclass(frozen=True)
+class _Uses:
+    """The buffers from outside that a nest reads and writes."""
+
+    reads: set[str]
+    writes: set[str]
+
+
+def _uses(node: Node) -> _Uses:
+    own = {inner.buffer.name for inner in walk([node]) if isinstance(inner, Alloc)}
+    reads, writes = touched([node])
+    return _Uses(reads - own, writes - own)
+
+
+def _settled(program: Program, uses: dict[int, _Uses], moved: set[int]) -> set[str]:
+    """The temporaries that only moved nests write, and that are complete when a nest that stays reads them.
+
+    One of another scope than global is no argument of functions: no nest that stays may read it.
+    """
+    settled = set()
+    for buffer in [node.buffer for node in program.body if isinstance(node, Alloc)]:
+        writers = {n for n, use in uses.items() if buffer.name in use.writes}
+        readers = {n for n, use in uses.items() if buffer.name in use.reads} - moved
+        complete = max(writers, default=0) <= min(readers, default=len(program.body))
+        if writers <= moved and complete and (buffer.scope == "global" or not readers):
+            settled.add(buffer.name)
+    return settled
+
+
+def _crossing(program: Program, before: Sequence[Node], after: Sequence[Node]) -> list[Buffer]:
+    """The temporaries that moved nests write and others read, in the order of the program."""
+    shared = touched(before)[1] & touched(after)[0]
+    return [node.buffer for node in program.body if isinstance(node, Alloc) and node.buffer.name in shared]
+
+
+def _main(program: Program, constants: Collection[str], nests: Sequence[Node], crossing: Sequence[Buffer]) -> Program:
+    reads, _ = touched(nests)
+    count = len(program.arguments) - program.outputs
+    inputs = [b for b in program.arguments[:count] if b.name not in constants or b.name in reads]
+    arguments = (*inputs, *crossing, *_results(program))
+    return replace(program, arguments=arguments, body=_body(program, nests, crossing))
+
+
+def _prepare(program: Program, nests: Sequence[Node], crossing: Sequence[Buffer], name: str) -> Program:
+    reads, _ = touched(nests)
+    inputs = [b for b in program.arguments if b.name in reads]
+    return Program(name, (*inputs, *crossing), len(crossing), _body(program, nests, crossing))
+
+
+def _body(program: Program, nests: Sequence[Node], crossing: Sequence[Buffer]) -> tuple[Node, ...]:
+    """Nests of the program with the allocations of what they use, but for what is an argument, in its order."""
+    reads, writes = touched(nests)
+    own = (reads | writes) - {b.name for b in crossing}
+    kept = {id(node) for node in nests}
+    body = [n for n in program.body if id(n) in kept or (isinstance(n, Alloc) and n.buffer.name in own)]
+    return tuple(body)
+
+
+def _aligned(program: Program, function: FuncOp) -> list[str]:
+    return [program.arguments[n].name for n in sorted(positions(function, "aligned"))]
+
+
+def _written(program: Program, aligned: Collection[str], old: FuncOp) -> FuncOp:
+    """The function of a program, with the old one's attributes and the positions of its aligned arguments."""
+    new = write(program)
+    known = {name: value for name, value in old.attributes.items() if name != "aligned"}
+    new.attributes |= {name: value for name, value in known.items() if name not in new.attributes}
+    found = [n for n, buffer in enumerate(program.arguments) if buffer.name in aligned]
+    if found:
+        new.attributes["aligned"] = DenseArrayBase.from_list(i64, found)
+    return new
