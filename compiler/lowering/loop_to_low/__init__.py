@@ -3,6 +3,7 @@
 scopes.py    where operations go: index arithmetic, simplified, shared, and hoisted to the loop that it depends on
 nests.py     loops and their kinds, guards
 blocks.py    one block: reads, body, combination, writes; lanes where a loop is vectorized
+tensor.py    tensorized nests: one op of an intrinsic each
 scalars.py   the body's operations on scalars or vectors, with the floating-point policy's flags
 """
 
@@ -18,6 +19,7 @@ from compiler.dialects.functions import functions
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low.nests import lower_function
 from compiler.lowering.loop_to_low.scalars import POLICIES
+from compiler.lowering.loop_to_low.tensor import run_whole
 from compiler.passes.decompose_reductions import DecomposeReductionsPass
 
 
@@ -36,5 +38,7 @@ class LoopToLowPass(ModulePass):
         if self.policy not in POLICIES:
             raise LoweringError(f"unknown policy '{self.policy}' (there are {', '.join(POLICIES)})")
         DecomposeReductionsPass().apply(ctx, op)
+        for function in functions(op):
+            run_whole(function)
         for function in functions(op):
             lower_function(function, POLICIES[self.policy])

@@ -1,36 +1,63 @@
 """One block: read the inputs, evaluate the body, combine, write. With a lane variable, all lanes at once.
 
-A value that does not differ from lane to lane stays a scalar. An access that steps by one element a lane is a
-vector load or store, masked where a guard or condition differs between lanes; any other goes lane by lane.
+A value that does not differ from lane to lane stays a scalar.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from xdsl.dialects import memref, scf, vector
-from xdsl.dialects.arith import AddiOp, AndIOp
-from xdsl.dialects.builtin import MemRefType, VectorType, i1
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from compiler.affine import linear as lin
-from compiler.affine.condition import Condition, conditions
+from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.dialects import loop
-from compiler.dialects.access import AccessAttr
 from compiler.dialects.checks import element_type
 from compiler.dialects.combiner import identity
-from compiler.dialects.vector_arith import CmpiOp, SelectOp
-from compiler.errors import LoweringError
+from compiler.dialects.vector_arith import SelectOp
 from compiler.lowering.loop_to_low import scalars
+from compiler.lowering.loop_to_low.accesses import Accessor, under
 from compiler.lowering.loop_to_low.context import Context
-from compiler.lowering.loop_to_low.scopes import INDEX, Scope
 
 
 def emit_block(context: Context, block: loop.BlockOp, guard: Sequence[Condition]) -> None:
-    """Emit a block; `guard` holds the conditions that differ between lanes, all others are settled."""
-    under_guard(context, guard, lambda open: Emitter(context, block, open).emit())
+    """Emit a block; `guard` holds the conditions that differ between lanes or that it is free of, no others."""
+    free = free_of(context, block, guard)
+    tested = [c for c in guard if c not in free]
+    under_guard(context, tested, lambda open: Emitter(context, block, open, free).emit())
+
+
+def free_of(context: Context, block: loop.Placed, guard: Sequence[Condition]) -> list[Condition]:
+    """The conditions that a reduction in lanes need not test: its accumulator is masked, outside the innermost loop.
+
+    That is possible where neither the accumulator's place nor the condition depends on that loop.
+    """
+    if not isinstance(block, loop.BlockOp) or not block.is_reduction or block.joint is not None:
+        return []
+    if any(target in context.private for target in block.targets):
+        return []
+    around = loop.enclosing_loops(block)
+    lane = next((context.variables[o.iv] for o in around if o.loop_kind == "vectorized"), None)
+    inner = next((context.variables[o.iv] for o in reversed(around) if o.loop_kind in ("serial", "parallel")), None)
+    if lane is None or inner is None or not all(_steps(context, f, lane, inner) for f in _targets(context, block)):
+        return []
+    return [c for c in guard if inner not in c.form.variables() and not c.always(context.scopes.ranges)]
+
+
+def _targets(context: Context, block: loop.BlockOp) -> list[list[Linear]]:
+    ranges = context.scopes.ranges
+    dims = [context.form_of(value) for value in block.loops]
+    axes = [lin.linear(e, dims, ranges) for e in block.bindings.data.results]
+    return [[lin.linear(e, axes, ranges) for e in access.affine_map.results] for access in block.writes]
+
+
+def _steps(context: Context, forms: Sequence[Linear], lane: int, inner: int) -> bool:
+    """Whether a place steps by one element a lane and stays where it is in the innermost loop."""
+    if not forms or forms[-1].coefficient(lane) != 1:
+        return False
+    others = set().union(*(form.variables() for form in forms[:-1]))
+    return lane not in others and inner not in others | forms[-1].variables()
 
 
 def under_guard(context: Context, guard: Sequence[Condition], emit: Callable[[list[Condition]], None]) -> None:
@@ -38,7 +65,7 @@ def under_guard(context: Context, guard: Sequence[Condition], emit: Callable[[li
     open = [c for c in guard if not c.always(context.scopes.ranges)]
     possible = [Condition(_most(context, c.form), c.equal) for c in open if not c.equal]
     tests = [c for c in possible if not c.always(context.scopes.ranges)]
-    _under(context, tests, lambda: emit(open))
+    under(context, tests, lambda: emit(open))
 
 
 def _most(context: Context, form: Linear) -> Linear:
@@ -50,33 +77,8 @@ def _most(context: Context, form: Linear) -> Linear:
     return context.at_lane(form, context.lanes - 1 if factor > 0 else 0)
 
 
-def _under(context: Context, tests: Sequence[Condition], emit: Callable[[], None]) -> None:
-    """Emit under the conjunction of tests without lanes."""
-    if not tests:
-        emit()
-        return
-    truth = context.all_of(tests)
-    body = Block()
-    context.scopes.stack.append(Scope(body))
-    emit()
-    context.scopes.stack.pop()
-    body.add_op(scf.YieldOp())
-    context.scopes.run(scf.IfOp(truth, [], Region(body)))
-
-
-class Emitter:
-    """The emission of one block: the forms of its axes, its mask, its scalars."""
-
-    block: Any  # a loop.BlockOp; in gathers.py, a loop.GatherOp
-
-    def __init__(self, context: Context, block: loop.Placed, guard: Sequence[Condition]) -> None:
-        self.context = context
-        self.scopes = context.scopes
-        self.block = block
-        dims = [context.form_of(value) for value in block.loops]
-        self.axes = [lin.linear(e, dims, self.scopes.ranges) for e in block.bindings.data.results]
-        self.guard = list(guard)
-        self.mask = self._mask(self.guard)
+class Emitter(Accessor):
+    """The emission of one block."""
 
     def emit(self) -> None:
         """Reads, body, combination, writes."""
@@ -111,7 +113,7 @@ class Emitter:
     def _jointly(self, yielded: Sequence[SSAValue]) -> list[SSAValue]:
         """The values to store: all targets combined with all values by the block's region."""
         held = [self._read(v, access) for v, access in zip(self.block.targets, self.block.writes, strict=True)]
-        lane = self.context.lane is not None and not any(map(self._varies, self._written()))
+        lane = self.context.lane is not None and not any(map(self._varies, self.written()))
         if lane and (self.mask is not None or any(scalars.lanes_of(v) for v in yielded)):
             for values in self._lane_values(yielded):
                 held = self._joined(held, values)
@@ -152,7 +154,7 @@ class Emitter:
         access, target = self.block.writes.data[position], self.block.targets[position]
         if self.context.lane is not None and not self._varies(self._forms(target, access)):
             value = self._horizontal(position, value)
-        old = self._read(target, access)
+        old = self._held(target, access)
         lanes = scalars.lanes_of(old)
         if lanes is not None:
             value = scalars.widen(self.scopes, value, lanes)
@@ -170,199 +172,3 @@ class Emitter:
             neutral = scalars.splat(identity(combiner, self._element(position)), self.context.lanes)
             value = self.scopes.add(SelectOp(self.mask, value, self.scopes.constant(neutral)))
         return self.scopes.add(scalars.reduction(combiner, value, self._element(position), self.context.policy))
-
-    def _forms(self, buffer: SSAValue, access: AccessAttr) -> list[Linear]:
-        """Where a buffer is accessed; one that lives inside a vectorized loop has the lane as its last dimension."""
-        forms = [lin.linear(e, self.axes, self.scopes.ranges) for e in access.affine_map.results]
-        if buffer in self.context.private:
-            assert self.context.lane is not None
-            forms.append(lin.variable(self.context.lane))
-        return forms
-
-    def _written(self) -> list[list[Linear]]:
-        return [self._forms(v, access) for v, access in zip(self.block.targets, self.block.writes, strict=True)]
-
-    def _varies(self, forms: Sequence[Linear]) -> bool:
-        return any(self.context.has_lanes(form) for form in forms)
-
-    def _contiguous(self, forms: Sequence[Linear]) -> bool:
-        lane = self.context.lane
-        return lane is not None and forms[-1].coefficient(lane) == 1 and not self._varies(forms[:-1])
-
-    def _index(self, form: Linear) -> SSAValue:
-        """The value of an axis, one a lane where it differs."""
-        if not self.context.has_lanes(form):
-            return self.scopes.index(form)
-        lane, count = self.context.lane, self.context.lanes
-        assert lane is not None
-        factor = form.coefficient(lane)
-        if factor is None:
-            values = [self.scopes.index(self.context.at_lane(form, n)) for n in range(count)]
-            return self._gathered(values, INDEX)
-        steps = self.scopes.constant(scalars.dense([factor * n for n in range(count)], INDEX))
-        base = self.context.at_lane(form, 0)
-        if base == lin.constant(0):
-            return steps
-        start = scalars.widen(self.scopes, self.scopes.index(base), count)
-        return self.scopes.add(AddiOp(start, steps))
-
-    def _gathered(self, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
-        type = VectorType(element, [len(values)])
-        result = scalars.widen(self.scopes, values[0], len(values))
-        for position, value in enumerate(values[1:], 1):
-            result = self.scopes.add(vector.InsertOp(value, result, [position], type))
-        return result
-
-    def _mask(self, tests: Sequence[Condition]) -> SSAValue | None:
-        """The lanes in which conditions hold, or None where that is all of them."""
-        mask: SSAValue | None = None
-        for test in tests:
-            truth = self._lane_truth(test)
-            mask = truth if mask is None else self.scopes.add(AndIOp(mask, truth))
-        return mask
-
-    def _lane_truth(self, test: Condition) -> SSAValue:
-        lane, count = self.context.lane, self.context.lanes
-        assert lane is not None
-        if not self.context.has_lanes(test.form):
-            return scalars.widen(self.scopes, self.context.truth(test), count)
-        if not test.equal and test.form.coefficient(lane) == -1:
-            left = self.scopes.index(self.context.at_lane(test.form, 0) + lin.constant(1))
-            return self.scopes.add(vector.CreateMaskOp([left], VectorType(i1, [count])))
-        values = self._index(test.form)
-        zero = self.scopes.constant(scalars.dense([0] * count, INDEX))
-        return self.scopes.add(CmpiOp(values, zero, "eq" if test.equal else "sge"))
-
-    def _read(self, buffer: SSAValue, access: AccessAttr) -> SSAValue:
-        """The value read, a vector where it differs from lane to lane."""
-        forms = self._forms(buffer, access)
-        buffer = self.context.buffers[buffer]
-        tests: list[Condition] = []
-        if access.condition is not None:
-            tests = conditions(access.condition, self.axes, self.scopes.ranges)
-        if any(test.never(self.scopes.ranges) for test in tests):
-            return self.scopes.constant(access.otherwise)
-        tests = [test for test in tests if not test.always(self.scopes.ranges)]
-        uniform = [test for test in tests if not self.context.has_lanes(test.form)]
-        lanes = [test for test in tests if self.context.has_lanes(test.form)]
-        otherwise = access.otherwise
-        if not uniform:
-            return self._load(buffer, forms, lanes, otherwise)
-        wide = bool(lanes) or self._varies(forms)
-        return self._either(uniform, wide, lambda: self._load(buffer, forms, lanes, otherwise), otherwise)
-
-    def _either(
-        self,
-        tests: Sequence[Condition],
-        wide: bool,
-        load: Callable[[], SSAValue],
-        otherwise: Attribute | None,
-    ) -> SSAValue:
-        """scf.if over tests without lanes, with the value read where they fail."""
-        truth = self.context.all_of(tests)
-        body = Block()
-        self.scopes.stack.append(Scope(body))
-        value = load()
-        body.add_op(scf.YieldOp(value))
-        self.scopes.stack.pop()
-        default = self.scopes.constant(self._literal(otherwise, wide))
-        other = Block([scf.YieldOp(default)])
-        return self.scopes.add(scf.IfOp(truth, [value.type], Region(body), Region(other)))
-
-    def _literal(self, value: Attribute | None, wide: bool) -> Attribute:
-        assert value is not None
-        return scalars.splat(value, self.context.lanes) if wide else value  # type: ignore[arg-type]
-
-    def _load(
-        self,
-        buffer: SSAValue,
-        forms: Sequence[Linear],
-        tests: Sequence[Condition],
-        otherwise: Attribute | None,
-    ) -> SSAValue:
-        """Load under tests that differ between lanes and under the block's mask."""
-        if not self._varies(forms) and not tests:
-            return self.scopes.add(memref.LoadOp.get(buffer, [self.scopes.index(f) for f in forms]))
-        assert isinstance(buffer.type, MemRefType)
-        type = VectorType(buffer.type.element_type, [self.context.lanes])
-        if not self._contiguous(forms):
-            return self._load_lanes(buffer, forms, tests, otherwise)
-        places = [self.scopes.index(self.context.at_lane(form, 0)) for form in forms]
-        mask = self._mask([*self.guard, *tests]) if tests else self.mask
-        if mask is None:
-            return self.scopes.add(vector.LoadOp(buffer, places, type))
-        rest = otherwise if otherwise is not None else _zero(buffer.type.element_type)
-        through = self.scopes.constant(self._literal(rest, True))
-        return self.scopes.add(vector.MaskedLoadOp(buffer, places, mask, through))
-
-    def _load_lanes(
-        self,
-        buffer: SSAValue,
-        forms: Sequence[Linear],
-        tests: Sequence[Condition],
-        otherwise: Attribute | None,
-    ) -> SSAValue:
-        assert isinstance(buffer.type, MemRefType)
-        element = buffer.type.element_type
-        rest = otherwise if otherwise is not None else _zero(element)
-        values = []
-        for lane in range(self.context.lanes):
-            at = [self.context.at_lane(form, lane) for form in forms]
-            values.append(self._load_lane(buffer, at, self._at(lane, [*self.guard, *tests]), rest))
-        return self._gathered(values, element)
-
-    def _load_lane(
-        self, buffer: SSAValue, forms: Sequence[Linear], tests: Sequence[Condition], rest: Attribute
-    ) -> SSAValue:
-        if any(test.never(self.scopes.ranges) for test in tests):
-            return self.scopes.constant(rest)
-
-        def load() -> SSAValue:
-            return self.scopes.add(memref.LoadOp.get(buffer, [self.scopes.index(f) for f in forms]))
-
-        open = [test for test in tests if not test.always(self.scopes.ranges)]
-        return self._either(open, False, load, rest) if open else load()
-
-    def _at(self, lane: int, tests: Sequence[Condition]) -> list[Condition]:
-        return [Condition(self.context.at_lane(test.form, lane), test.equal) for test in tests]
-
-    def _write(self, target: SSAValue, access: AccessAttr, value: SSAValue) -> None:
-        buffer = self.context.buffers[target]
-        forms = self._forms(target, access)
-        if not self._varies(forms):
-            if scalars.lanes_of(value) is not None:
-                raise LoweringError(
-                    f"block '{self.block.label.data}' writes different values to one element in a vectorized loop"
-                )
-            places = [self.scopes.index(form) for form in forms]
-            self.scopes.run(memref.StoreOp.get(value, buffer, places))
-            return
-        value = scalars.widen(self.scopes, value, self.context.lanes)
-        if not self._contiguous(forms):
-            self._write_lanes(buffer, forms, value)
-            return
-        places = [self.scopes.index(self.context.at_lane(form, 0)) for form in forms]
-        if self.mask is None:
-            self.scopes.run(vector.StoreOp(value, buffer, places))
-        else:
-            self.scopes.run(vector.MaskedStoreOp(buffer, places, self.mask, value))
-
-    def _write_lanes(self, buffer: SSAValue, forms: Sequence[Linear], value: SSAValue) -> None:
-        assert isinstance(value.type, VectorType)
-        element = value.type.element_type
-        for lane in range(self.context.lanes):
-            at = [self.context.at_lane(form, lane) for form in forms]
-            tests = self._at(lane, self.guard)
-            if any(test.never(self.scopes.ranges) for test in tests):
-                continue
-            tests = [test for test in tests if not test.always(self.scopes.ranges)]
-
-            def store(lane: int = lane, at: Sequence[Linear] = at) -> None:
-                one = self.scopes.add(vector.ExtractOp(value, [lane], element))
-                self.scopes.run(memref.StoreOp.get(one, buffer, [self.scopes.index(f) for f in at]))
-
-            _under(self.context, tests, store)
-
-
-def _zero(element: Attribute) -> Attribute:
-    return identity("add", element)

@@ -22,9 +22,11 @@ class Context:
     scopes: Scopes
     policy: Policy
     buffers: dict[SSAValue, SSAValue] = field(default_factory=dict)
+    names: dict[SSAValue, str] = field(default_factory=dict)
     variables: dict[SSAValue, int] = field(default_factory=dict)
     values: dict[int, Linear] = field(default_factory=dict)
     settled: list[set[Condition]] = field(default_factory=list)
+    streamed: set[str] = field(default_factory=set)
     private: set[SSAValue] = field(default_factory=set)
     lane: int | None = None
     lanes: int = 0

@@ -73,7 +73,7 @@ class _Gather(Emitter):
         wide = any(scalars.lanes_of(value) is not None for value in dims.values())
         if not wide and not self._varies(forms):
             return self._chosen(self._clamped(dims), forms)
-        if wide or not self._contiguous(forms) or len(forms) - 1 in dims:
+        if wide or not self.contiguous(self._table, forms) or len(forms) - 1 in dims:
             return self._lanes(dims, forms)
         place = self._clamped(dims)
         lanes = self.context.lanes

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import DenseArrayBase, FunctionType, IndexType, MemRefType, i64
+from xdsl.dialects.builtin import DenseArrayBase, FunctionType, IndexType, MemRefType, StringAttr, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
@@ -20,11 +20,14 @@ from compiler.affine.linear import Linear
 from compiler.dialects import loop
 from compiler.dialects.types import scalar_type
 from compiler.errors import LoweringError
-from compiler.lowering.loop_to_low.blocks import emit_block
+from compiler.lowering.loop_to_low.blocks import emit_block, free_of
 from compiler.lowering.loop_to_low.context import Context
 from compiler.lowering.loop_to_low.gathers import emit_gather
+from compiler.lowering.loop_to_low.prefetches import emit_prefetches
 from compiler.lowering.loop_to_low.scalars import Policy
 from compiler.lowering.loop_to_low.scopes import Scope, Scopes
+from compiler.lowering.loop_to_low.tensor import emit_tensorized, fragment_type, is_fragment
+from compiler.program.tree import fresh
 
 
 def lower_function(function: FuncOp, policy: Policy) -> None:
@@ -38,6 +41,7 @@ def lower_function(function: FuncOp, policy: Policy) -> None:
     for before, after in zip(old.args, new.args, strict=True):
         after.name_hint = before.name_hint
         context.buffers[before] = after
+    context.names = _names(old)
     for number, op in enumerate(o for o in function.walk() if isinstance(o, loop.ForOp)):
         context.variables[op.iv] = number
         context.scopes.ranges[number] = (0, op.size - 1)
@@ -50,6 +54,17 @@ def lower_function(function: FuncOp, policy: Policy) -> None:
     function.properties["function_type"] = FunctionType.from_lists([a.type for a in new.args], [])
 
 
+def _names(body: Block) -> dict[SSAValue, str]:
+    """The buffers by the names that attributes use, which are those of `program.read`."""
+    names: dict[SSAValue, str] = {}
+    for number, value in enumerate(body.args):
+        names[value] = fresh(value.name_hint or f"arg{number}", names.values())
+    for op in body.walk():
+        if isinstance(op, loop.AllocOp):
+            names[op.buffer] = fresh(op.label.data, names.values())
+    return names
+
+
 def _signless(type: Attribute) -> MemRefType:
     """A memref's type at the low level, where the ops say the sign."""
     assert isinstance(type, MemRefType)
@@ -60,6 +75,8 @@ def _emit(context: Context, op: Operation) -> None:
     match op:
         case loop.AllocOp():
             type = _signless(op.buffer.type)
+            if is_fragment(op.buffer):
+                type = fragment_type(op.label.data, type)
             if context.lane is not None:  # each lane has its own
                 context.private.add(op.buffer)
                 type = MemRefType(type.element_type, [*type.get_shape(), context.lanes])
@@ -74,9 +91,10 @@ def _emit(context: Context, op: Operation) -> None:
 
 def _emit_guarded(context: Context, op: loop.ForOp | loop.Placed) -> None:
     """Emit a loop or block under the tests that all its blocks share and that are known here."""
-    tests = [c for c in _shared(context, op) if context.is_known(c.form) and not context.has_lanes(c.form)]
-    if any(c.never(context.scopes.ranges) for c in tests):
+    known = [c for c in _shared(context, op) if context.is_known(c.form) and not context.has_lanes(c.form)]
+    if any(c.never(context.scopes.ranges) for c in known):
         return
+    tests = _tested(context, op, known)
     context.settled.append(set(tests))
     tests = [c for c in tests if not c.always(context.scopes.ranges)]
     if tests:
@@ -88,7 +106,25 @@ def _emit_guarded(context: Context, op: loop.ForOp | loop.Placed) -> None:
     context.settled.pop()
 
 
+def _tested(context: Context, op: loop.ForOp | loop.Placed, known: list[Condition]) -> list[Condition]:
+    """The conditions to test here: inside the innermost loop all but those that every block is free of."""
+    if any(isinstance(o, loop.ForOp) and o.loop_kind in ("serial", "parallel") for o in op.walk()):
+        return known
+    free = [free_of(context, block, known) for block in op.walk() if isinstance(block, loop.Placed)]
+    return [c for c in known if not free or not all(c in each for each in free)]
+
+
 def _emit_plain(context: Context, op: loop.ForOp | loop.Placed) -> None:
+    """Emit a loop or block; a loop's attribute `nontemporal` names a buffer that it writes past the caches."""
+    asked = op.attributes.get("nontemporal")
+    before = context.streamed
+    if isinstance(asked, StringAttr):
+        context.streamed = before | {asked.data}
+    _emit_kind(context, op)
+    context.streamed = before
+
+
+def _emit_kind(context: Context, op: loop.ForOp | loop.Placed) -> None:
     if isinstance(op, loop.GatherOp):
         emit_gather(context, op, _open(context, op))
     elif isinstance(op, loop.BlockOp):
@@ -99,8 +135,12 @@ def _emit_plain(context: Context, op: loop.ForOp | loop.Placed) -> None:
         _unroll(context, op)
     elif op.loop_kind == "vectorized":
         _vectorize(context, op)
-    elif op.loop_kind in ("serial", "parallel"):
+    elif op.loop_kind == "tensorized":
+        emit_tensorized(context, op)
+    elif op.loop_kind == "serial":
         _loop(context, op)
+    elif op.loop_kind == "parallel":
+        _parallel(context, op)
     else:
         raise LoweringError(f"loop '{op.label.data}' is bound to {op.loop_kind}, which this target does not have")
 
@@ -135,6 +175,7 @@ def _loop(context: Context, op: loop.ForOp) -> None:
         iv.name_hint = op.iv.name_hint
         scopes.bind(variable, iv)
         context.settled.append(taken)
+        emit_prefetches(context, op)
         for inner in op.body.block.ops:
             _emit(context, inner)
         context.settled.pop()
@@ -142,8 +183,51 @@ def _loop(context: Context, op: loop.ForOp) -> None:
     del scopes.bound[variable]
 
 
+def _parallel(context: Context, op: loop.ForOp) -> None:
+    """A parallel loop as scf.parallel, together with the parallel loops perfectly nested in it.
+
+    Only a single loop's bounds are narrowed by guards: the bounds of several do not depend on each other.
+    """
+    nest, scopes = _parallel_nest(op), context.scopes
+    variables = [context.variables[each.iv] for each in nest]
+    bounds = [_Bounds(each.size) for each in nest]
+    taken = {c for c in _shared(context, op) if len(nest) == 1 and bounds[0].take(context, c, variables[0])}
+    lower, upper = [b.lower(scopes) for b in bounds], [b.upper(scopes) for b in bounds]
+    with _region(context) as body:
+        for each, variable in zip(nest, variables, strict=True):
+            iv = body.insert_arg(IndexType(), len(body.args))
+            iv.name_hint = each.iv.name_hint
+            scopes.bind(variable, iv)
+        context.settled.append(taken)
+        for inner in nest[-1].body.block.ops:
+            _emit(context, inner)
+        context.settled.pop()
+    body.add_op(scf.ReduceOp())
+    scopes.run(scf.ParallelOp(lower, upper, [scopes.index_constant(1)] * len(nest), Region(body)))
+    for variable in variables:
+        del scopes.bound[variable]
+
+
+def _parallel_nest(op: loop.ForOp) -> list[loop.ForOp]:
+    """A parallel loop and those perfectly nested in it; refused where a parallel loop stands elsewhere inside."""
+    nest = [op]
+    while True:
+        match list(nest[-1].body.block.ops):
+            case [loop.ForOp() as only] if only.loop_kind == "parallel":
+                nest.append(only)
+            case _:
+                break
+    for inner in nest[-1].body.walk():
+        if isinstance(inner, loop.ForOp) and inner.loop_kind == "parallel":
+            outer, own = nest[-1].label.data, inner.label.data
+            raise LoweringError(
+                f"loop '{own}' is parallel inside the parallel loop '{outer}', and not perfectly nested in it"
+            )
+    return nest
+
+
 class _Bounds:
-    """The bounds of a serial loop: its extent, narrowed by guards that its variable completes."""
+    """The bounds of a loop: its extent, narrowed by guards that its variable completes."""
 
     def __init__(self, extent: int) -> None:
         self.extent = extent

@@ -34,7 +34,7 @@ class Policy:
 
 
 _CONTRACT = FastMathFlagsAttr([FastMathFlag.ALLOW_CONTRACT])
-_REASSOCIATE = FastMathFlagsAttr([FastMathFlag.REASSOC, FastMathFlag.ALLOW_CONTRACT])
+_REASSOCIATE = FastMathFlagsAttr([FastMathFlag.REASSOC, FastMathFlag.NO_SIGNED_ZEROS, FastMathFlag.ALLOW_CONTRACT])
 POLICIES = {
     "strict": Policy(None, None),
     "contract": Policy(_CONTRACT, _REASSOCIATE),

@@ -94,6 +94,18 @@ class Scopes:
         """The truth of form == 0."""
         return self._compare(form, "eq")
 
+    def clamped(self, form: Linear, size: int) -> SSAValue:
+        """The value of a form, moved into [0, size) where it may lie outside."""
+        low, high = lin.bounds(form, self.ranges)
+        value, level = self.index(form), self.level(form)
+        if high >= size:
+            inside, last = value, self.index_constant(size - 1)
+            value = self.once(level, (inside, "min", size), lambda: arith.MinSIOp(inside, last))
+        if low < 0:
+            below, zero = value, self.index_constant(0)
+            value = self.once(level, (below, "max", 0), lambda: arith.MaxSIOp(below, zero))
+        return value
+
     def level(self, form: Linear) -> int:
         """The index of the scope where all variables of a form are bound."""
         return max((self.home[v] for v in form.variables()), default=0)
@@ -102,7 +114,7 @@ class Scopes:
         left = Linear(tuple(t for t in form.terms if t[1] > 0), max(form.constant, 0))
         right = left - form
         lhs, rhs = self.index(left), self.index(right)
-        return self._once(self.level(form), (form, predicate), lambda: CmpiOp(lhs, rhs, predicate))
+        return self.once(self.level(form), (form, predicate), lambda: CmpiOp(lhs, rhs, predicate))
 
     def _sum(self, form: Linear) -> SSAValue:
         terms = sorted(form.terms, key=lambda term: self._atom_level(term[0]))
@@ -113,29 +125,30 @@ class Scopes:
         if form.constant == 0:
             return total
         constant, level = self.index_constant(form.constant), self.level(form)
-        return self._once(level, (total, form.constant), lambda: arith.AddiOp(total, constant))
+        return self.once(level, (total, form.constant), lambda: arith.AddiOp(total, constant))
 
     def _step(self, total: SSAValue | None, atom: Atom, factor: int, level: int) -> SSAValue:
         term = self._atom(atom)
         if factor != 1:
             scale, plain, here = self.index_constant(factor), term, self._atom_level(atom)
-            term = self._once(here, (plain, "*", factor), lambda: arith.MuliOp(plain, scale))
+            term = self.once(here, (plain, "*", factor), lambda: arith.MuliOp(plain, scale))
         if total is None:
             return term
         before, added = total, term
-        return self._once(level, (before, "+", added), lambda: arith.AddiOp(before, added))
+        return self.once(level, (before, "+", added), lambda: arith.AddiOp(before, added))
 
     def _atom(self, atom: Atom) -> SSAValue:
         if isinstance(atom, int):
             return self.bound[atom]
         value, divisor = self.index(atom.form), self.index_constant(atom.divisor)
         kind = arith.RemUIOp if atom.is_mod else arith.DivUIOp  # forms under a division are never negative
-        return self._once(self._atom_level(atom), atom, lambda: kind(value, divisor))
+        return self.once(self._atom_level(atom), atom, lambda: kind(value, divisor))
 
     def _atom_level(self, atom: Atom) -> int:
         return self.home[atom] if isinstance(atom, int) else self.level(atom.form)
 
-    def _once(self, level: int, key: object, build: Callable[[], Operation]) -> SSAValue:
+    def once(self, level: int, key: object, build: Callable[[], Operation]) -> SSAValue:
+        """The first result of an op at the scope of a level, built there only if it is not there under a key."""
         cached = self._find(level, key)
         if cached is None:
             op = build()

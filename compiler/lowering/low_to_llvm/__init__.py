@@ -6,11 +6,16 @@ function.py    one function under emission
 signature.py   entry and body, slots of the workspace
 address.py     where an op accesses a buffer
 control.py     func, scf            arithmetic.py  arith
+parallel.py    scf.parallel
 memory.py      memref               mathematics.py math
 vectors.py     vector           conversions.py conversions to and from floats
+intrinsics.py  intr
+marks.py       for `strata explain`: the loop of each instruction, the time of each loop
+tensor.py      unit: intrinsics of tensorized nests
 
 A function becomes two: `NAME(ptr ..., ptr workspace)`, which callers see, and `NAME.body`, whose parameters
-are the arguments and each slot of the workspace, all noalias (LLVM takes that fact from parameters only).
+are the arguments and each slot of the workspace, all noalias (LLVM takes that fact from parameters only). Where it has
+parallel loops, both take the count of threads last, and each such loop becomes functions of its own.
 """
 
 from __future__ import annotations
@@ -20,34 +25,42 @@ from xdsl.dialects.func import FuncOp
 
 from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.arithmetic import ARITHMETIC
-from compiler.lowering.low_to_llvm.control import CONTROL, SCALAR
+from compiler.lowering.low_to_llvm.control import CONTROL, loop_metadata
 from compiler.lowering.low_to_llvm.conversions import CONVERSIONS
+from compiler.lowering.low_to_llvm.function import Handlers
+from compiler.lowering.low_to_llvm.intrinsics import intrinsics
 from compiler.lowering.low_to_llvm.mathematics import MATHEMATICS
 from compiler.lowering.low_to_llvm.memory import MEMORY
+from compiler.lowering.low_to_llvm.parallel import PARALLEL
 from compiler.lowering.low_to_llvm.signature import emit_function
+from compiler.lowering.low_to_llvm.tensor import TENSOR, check_features
 from compiler.lowering.low_to_llvm.vectors import VECTORS
 from compiler.targets.machine import Machine
 
-HANDLERS = {**CONTROL, **ARITHMETIC, **CONVERSIONS, **MATHEMATICS, **MEMORY, **VECTORS}
+HANDLERS = {**CONTROL, **PARALLEL, **ARITHMETIC, **CONVERSIONS, **MATHEMATICS, **MEMORY, **VECTORS, **TENSOR}
+"""What is emitted alike for every machine."""
 
 
-def emit(module: ModuleOp, machine: Machine) -> str:
+def emit(module: ModuleOp, machine: Machine, handlers: Handlers = HANDLERS) -> str:
     """The LLVM IR text of every function of a low-level module, for a machine.
 
     Buffers are bare pointers in row-major order, i1 in them is a byte; an argument is aligned to its element,
-    a slot to 64 bytes. Integer division by zero gives 0, as in numpy. Raises LoweringError for an op or a
-    type without a native form.
+    a slot, and an argument that the attribute `aligned` lists, to 64 bytes. Integer division by zero gives 0, as in
+    numpy. Raises LoweringError for an op or a type without a native form, and for an instruction that the machine
+    lacks. `handlers` says how each op is emitted.
     """
+    handlers = {**handlers, **intrinsics(machine)}
     texts: list[str] = []
     externals: set[str] = set()
+    check_features(module, machine)
     for op in module.ops:
         if not isinstance(op, FuncOp):
             raise LoweringError(f"'{op.name}' has no form in LLVM IR")
-        text, needed = emit_function(op, HANDLERS)
+        text, needed = emit_function(op, handlers)
         texts.append(text)
         externals |= needed
-    marked = SCALAR if any("!llvm.loop" in text for text in texts) else ()
-    return "\n".join([*texts, *sorted(externals), _attributes(machine), *marked, ""])
+    whole = "\n".join([*texts, *sorted(externals), _attributes(machine)])
+    return "\n".join([*loop_metadata(whole), ""])
 
 
 def _attributes(machine: Machine) -> str:

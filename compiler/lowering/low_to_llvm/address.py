@@ -69,7 +69,7 @@ def divisors(f: FunctionEmitter, form: Linear) -> list[int]:
     for atom, factor in form.terms:
         assert isinstance(atom, int)
         loop = _loop(roots[atom])
-        start, step = (f.forms.of(loop.lb), f.forms.of(loop.step)) if loop else (lin.constant(1), lin.constant(1))
+        start, step = (f.forms.of(loop.lower), f.forms.of(loop.step)) if loop else (lin.constant(1), lin.constant(1))
         known = start.is_constant and step.is_constant
         found.append(factor * (gcd(start.constant, step.constant) if known else 1))
     return found
@@ -107,13 +107,28 @@ def _range(f: FunctionEmitter, value: SSAValue) -> Range | None:
     loop = _loop(value)
     if loop is None:
         return None
-    low, high = f.forms.of(loop.lb), f.forms.of(loop.ub)
+    low, high = f.forms.of(loop.lower), f.forms.of(loop.upper)
     if not low.is_constant or not high.is_constant:
         return None
     return low.constant, max(low.constant, high.constant - 1)
 
 
-def _loop(value: SSAValue) -> scf.ForOp | None:
+@dataclass(frozen=True)
+class _Loop:
+    """The bounds of a loop, or of one of a parallel loop's indices."""
+
+    lower: SSAValue
+    upper: SSAValue
+    step: SSAValue
+
+
+def _loop(value: SSAValue) -> _Loop | None:
     """The loop whose index a value is."""
-    loop = value.block.parent_op() if isinstance(value, BlockArgument) else None
-    return loop if isinstance(loop, scf.ForOp) and loop.body.block.args[0] is value else None
+    if not isinstance(value, BlockArgument):
+        return None
+    match value.block.parent_op():
+        case scf.ForOp() as loop if value.index == 0:
+            return _Loop(loop.lb, loop.ub, loop.step)
+        case scf.ParallelOp() as loop:
+            return _Loop(loop.lowerBound[value.index], loop.upperBound[value.index], loop.step[value.index])
+    return None

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 from xdsl.dialects import arith, func, memref, scf
-from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.builtin import MemRefType, VectorType
 from xdsl.ir import Block, Operation, Region
 
 from compiler.errors import LoweringError
@@ -19,6 +22,8 @@ def _constant(f: FunctionEmitter, op: arith.ConstantOp) -> None:
 def _return(f: FunctionEmitter, op: func.ReturnOp) -> None:
     if op.arguments:
         raise LoweringError(f"@{f.function.sym_name.data} returns values; results are written to its last arguments")
+    if any("!nontemporal" in line for line in f.lines):
+        f.line("fence seq_cst")  # stores past the caches are in no order with what other threads read
     f.line("ret void")
 
 
@@ -55,7 +60,7 @@ def _for(f: FunctionEmitter, op: scf.ForOp) -> None:
         f.temporary(f"add {_wraps(f, op)} {f.typed(iv)}, {f.use(op.step)}"),
         *_yielded(f, op.body.block),
     ]
-    f.line(f"br label %{head}{', !llvm.loop !0' if _stays_scalar(op) else ''}")
+    f.line(f"br label %{head}{_metadata(op)}")
     starts = [f.use(value) for value in (op.lb, *op.iter_args)]
     f.lines[phis:phis] = [
         f"  {f.use(value)} = phi {llvm_type(value.type)} [ {start}, %{before} ], [ {end}, %{f.label} ]"
@@ -66,11 +71,33 @@ def _for(f: FunctionEmitter, op: scf.ForOp) -> None:
         f.names[result] = f.use(argument)
 
 
-SCALAR = ("!0 = distinct !{!0, !1}", '!1 = !{!"llvm.loop.vectorize.enable", i1 false}')
-"""The metadata of loops that LLVM must not vectorize."""
+def _metadata(op: scf.ForOp) -> str:
+    """What LLVM must leave as it is: a loop that is written in vectors is neither unrolled nor vectorized again."""
+    values = (value for inner in op.body.walk() for value in (*inner.operands, *inner.results))
+    if any(isinstance(value.type, VectorType) for value in values):
+        return ", !llvm.loop !2"
+    return ", !llvm.loop !0" if stays_scalar(op) else ""
 
 
-def _stays_scalar(op: scf.ForOp) -> bool:
+def loop_metadata(text: str) -> Iterator[str]:
+    """The text of a module with the metadata that its loops refer to: !0 for those that LLVM must not vectorize, !2 for
+    those that it must not unroll either. Each loop gets a node of its own, since LLVM tells loops apart by them."""
+    found: list[str] = []
+
+    def own(reference: re.Match[str]) -> str:
+        number = len(found) + 2
+        kept = "!0, !1" if reference[1] == "2" else "!0"
+        found.append(f"!{number} = distinct !{{!{number}, {kept}}}")
+        return f"!llvm.loop !{number}"
+
+    yield re.sub(r"!llvm\.loop !([02])\b", own, text)
+    if found:
+        yield '!0 = !{!"llvm.loop.vectorize.enable", i1 false}'
+        yield '!1 = !{!"llvm.loop.unroll.disable"}'
+        yield from found
+
+
+def stays_scalar(op: scf.ForOp | scf.ParallelOp) -> bool:
     """Whether LLVM must leave a loop scalar.
 
     Where quotients and remainders of its variable make up an index that steps by one, LLVM 22.1 takes a conditional

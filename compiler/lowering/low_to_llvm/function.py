@@ -34,6 +34,7 @@ class FunctionEmitter:
         self.names: dict[SSAValue, str] = {}
         self.alignments: dict[SSAValue, int] = {}
         self.externals: set[str] = set()
+        self.outlined: list[str] = []
         self.label = "entry"
         self.forms = Forms()
         self._scopes: list[dict[object, str]] = [{}]

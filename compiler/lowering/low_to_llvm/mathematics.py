@@ -8,6 +8,7 @@ from xdsl.dialects import math
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Operation, SSAValue
 
+from compiler.dialects.intr import LIBRARY
 from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.arithmetic import intrinsic
 from compiler.lowering.low_to_llvm.function import PURE, Emit, FunctionEmitter, Handlers
@@ -31,7 +32,7 @@ def _by_lane(f: FunctionEmitter, op: Operation, one: Callable[[Sequence[str]], s
     f.names[op.results[0]] = whole
 
 
-def _library(name: str) -> Emit:
+def _library(name: str, attributes: str = "") -> Emit:
     """A call of the C library's function for double, or of its `f` variant for what is narrower."""
 
     def emit(f: FunctionEmitter, op: Operation) -> None:
@@ -43,12 +44,22 @@ def _library(name: str) -> Emit:
         def one(values: Sequence[str]) -> str:
             if own != type:
                 values = [f.temporary(f"fpext {own} {value} to {type}") for value in values]
-            result = f.temporary(f"call {type} @{full}({', '.join(f'{type} {value}' for value in values)})")
+            result = f.temporary(f"call {type} @{full}({', '.join(f'{type} {value}' for value in values)}){attributes}")
             return result if own == type else f.temporary(f"fptrunc {type} {result} to {own}")
 
         _by_lane(f, op, one)
 
     return emit
+
+
+def _intrinsic_or_library(name: str) -> Emit:
+    """The intrinsic, or the library's function where the op says so.
+
+    LLVM vectorizes a loop with an intrinsic in a branch by taking the branch for all lanes. `nobuiltin` hides what is
+    called: then it is called in the lanes that need it.
+    """
+    usual, called = intrinsic(name), _library(name, " nobuiltin")
+    return lambda f, op: (called if LIBRARY in op.attributes else usual)(f, op)
 
 
 def _reciprocal_root(f: FunctionEmitter, op: math.RsqrtOp) -> None:
@@ -129,8 +140,8 @@ MATHEMATICS: Handlers = {
     math.RoundEvenOp: intrinsic("roundeven"),
     math.SqrtOp: intrinsic("sqrt"),
     math.TruncOp: intrinsic("trunc"),
-    math.SinOp: intrinsic("sin"),
-    math.CosOp: intrinsic("cos"),
+    math.SinOp: _intrinsic_or_library("sin"),
+    math.CosOp: _intrinsic_or_library("cos"),
     math.TanOp: intrinsic("tan"),
     math.AsinOp: intrinsic("asin"),
     math.AcosOp: intrinsic("acos"),

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from compiler.affine.linear import Linear
+from compiler.dialects.vector_memory import PrefetchOp
 from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.address import divisors, offset, place
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
@@ -93,6 +94,14 @@ def _copy(f: FunctionEmitter, op: memref.CopyOp) -> None:
     f.line(f"call void @llvm.memcpy.p0.p0.i64({target}, {source}, i64 {buffer_bytes(op.source.type)}, i1 false)")
 
 
+def _prefetch(f: FunctionEmitter, op: PrefetchOp) -> None:
+    """To instruction caches nothing is prefetched: there is no code in buffers."""
+    at = place(f, op, op.memref, op.indices)
+    f.declare("void", "llvm.prefetch.p0", ["ptr", "i32", "i32", "i32"])
+    write, locality = int(bool(op.isWrite.value.data)), op.localityHint.value.data
+    f.line(f"call void @llvm.prefetch.p0(ptr {at.pointer}, i32 {write}, i32 {locality}, i32 1)")
+
+
 MEMORY: Handlers = {
     memref.LoadOp: _load,
     memref.StoreOp: _store,
@@ -101,4 +110,5 @@ MEMORY: Handlers = {
     memref.DeallocOp: _dealloc,
     memref.ViewOp: _view,
     memref.CopyOp: _copy,
+    PrefetchOp: _prefetch,
 }

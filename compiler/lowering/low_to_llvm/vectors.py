@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import DenseArrayBase, VectorType
+from xdsl.dialects.builtin import DenseArrayBase, MemRefType, VectorType
 from xdsl.ir import Attribute
 
+from compiler.dialects.vector_memory import GatherOp, ScatterOp
 from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.address import place
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.literals import fast_flags, literal, number
 from compiler.lowering.low_to_llvm.memory import from_memory, load, store, to_memory
-from compiler.lowering.low_to_llvm.types import is_float, is_truth, lanes, llvm_type, memory_type, suffix
+from compiler.lowering.low_to_llvm.types import byte_size, is_float, is_truth, lanes, llvm_type, memory_type, suffix
 
 _DYNAMIC = -(1 << 63)
 
@@ -21,7 +22,34 @@ def _load(f: FunctionEmitter, op: vector.LoadOp) -> None:
 
 
 def _store(f: FunctionEmitter, op: vector.StoreOp) -> None:
-    store(f, op, op.vector, op.base, op.indices)
+    if op.nontemporal is not None and op.nontemporal.value.data:
+        _streamed(f, op)
+    else:
+        store(f, op, op.vector, op.base, op.indices)
+
+
+def _streamed(f: FunctionEmitter, op: vector.StoreOp) -> None:
+    """A store that goes past the caches where its address is a multiple of its size, as the processor wants it."""
+    type, at = memory_type(op.vector.type), place(f, op, op.base, op.indices)
+    assert isinstance(op.base.type, MemRefType)
+    size = lanes(op.vector.type) * byte_size(op.base.type.element_type)
+    value = to_memory(f, op.vector)
+    streamed = f"store {type} {value}, ptr {at.pointer}, align {size}, !nontemporal !{{i32 1}}"
+    if at.alignment % size == 0:
+        f.line(streamed)
+        return
+    aligned, plain, done = f.fresh("aligned"), f.fresh("plain"), f.fresh("stored")
+    address = f.temporary(f"ptrtoint ptr {at.pointer} to i64")
+    rest = f.temporary(f"and i64 {address}, {size - 1}")
+    test = f.temporary(f"icmp eq i64 {rest}, 0")
+    f.line(f"br i1 {test}, label %{aligned}, label %{plain}")
+    f.start(aligned)
+    f.line(streamed)
+    f.line(f"br label %{done}")
+    f.start(plain)
+    f.line(f"store {type} {value}, ptr {at.pointer}, align {at.alignment}")
+    f.line(f"br label %{done}")
+    f.start(done)
 
 
 def _masked_load(f: FunctionEmitter, op: vector.MaskedLoadOp) -> None:
@@ -41,6 +69,33 @@ def _masked_store(f: FunctionEmitter, op: vector.MaskedStoreOp) -> None:
     f.declare("void", name, [type, "ptr", llvm_type(op.mask.type)])
     pointer = f"ptr align {at.alignment} {at.pointer}"
     f.line(f"call void @{name}({type} {to_memory(f, value)}, {pointer}, {f.typed(op.mask)})")
+
+
+def _lane_pointers(f: FunctionEmitter, op: GatherOp | ScatterOp) -> str:
+    """The address of each lane's element."""
+    assert isinstance(op.base.type, MemRefType)
+    at, count, size = place(f, op, op.base, op.indices), lanes(op.mask.type), byte_size(op.base.type.element_type)
+    steps = f"{llvm_type(op.index_vec.type)} {f.use(op.index_vec)}"
+    whole = f.temporary(f"getelementptr [{size} x i8], ptr {at.pointer}, {steps}")
+    return f"<{count} x ptr> align {size} {whole}"
+
+
+def _gather(f: FunctionEmitter, op: GatherOp) -> None:
+    type, count = memory_type(op.result.type), lanes(op.mask.type)
+    pointers = _lane_pointers(f, op)
+    name = f"llvm.masked.gather.{_memory_suffix(op.result.type)}.v{count}p0"
+    f.declare(type, name, [f"<{count} x ptr>", llvm_type(op.mask.type), type])
+    otherwise = to_memory(f, op.pass_thru)
+    f.set(op.result, f"call {type} @{name}({pointers}, {f.typed(op.mask)}, {type} {otherwise})")
+    from_memory(f, op.result)
+
+
+def _scatter(f: FunctionEmitter, op: ScatterOp) -> None:
+    type, count = memory_type(op.value.type), lanes(op.mask.type)
+    pointers = _lane_pointers(f, op)
+    name = f"llvm.masked.scatter.{_memory_suffix(op.value.type)}.v{count}p0"
+    f.declare("void", name, [type, f"<{count} x ptr>", llvm_type(op.mask.type)])
+    f.line(f"call void @{name}({type} {to_memory(f, op.value)}, {pointers}, {f.typed(op.mask)})")
 
 
 def _memory_suffix(type: Attribute) -> str:
@@ -157,6 +212,8 @@ VECTORS: Handlers = {
     vector.StoreOp: _store,
     vector.MaskedLoadOp: _masked_load,
     vector.MaskedStoreOp: _masked_store,
+    GatherOp: _gather,
+    ScatterOp: _scatter,
     vector.BroadcastOp: _broadcast,
     vector.ExtractOp: _extract,
     vector.InsertOp: _insert,

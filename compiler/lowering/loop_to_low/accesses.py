@@ -1,0 +1,361 @@
+"""The reads and writes of one block: plain, masked, lane by lane, under conditions.
+
+An access that steps by one element a lane is a vector load or store, one with another stride a gather or scatter,
+masked where a guard or condition differs between lanes; any other goes lane by lane.
+
+Guards come in two kinds. Those that a test around the block has not settled mask what it does. Those that the block
+is free of (see `free_of`) only decide which lanes of its accumulator are kept: it computes on whatever its reads find
+there, moved into the buffers' bounds, so that no test and no mask stands inside the reduction's loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from xdsl.dialects import memref, scf, vector
+from xdsl.dialects.arith import AddiOp, AndIOp
+from xdsl.dialects.builtin import BoolAttr, MemRefType, VectorType, i1
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from compiler.affine import linear as lin
+from compiler.affine.condition import Condition, conditions
+from compiler.affine.linear import Linear
+from compiler.dialects import loop
+from compiler.dialects.access import AccessAttr
+from compiler.dialects.combiner import identity
+from compiler.dialects.vector_arith import CmpiOp
+from compiler.dialects.vector_memory import GatherOp, ScatterOp
+from compiler.errors import LoweringError
+from compiler.lowering.loop_to_low import scalars
+from compiler.lowering.loop_to_low.context import Context
+from compiler.lowering.loop_to_low.scopes import INDEX, Scope
+
+
+def under(context: Context, tests: Sequence[Condition], emit: Callable[[], None]) -> None:
+    """Emit under the conjunction of tests without lanes."""
+    if not tests:
+        emit()
+        return
+    truth = context.all_of(tests)
+    body = Block()
+    context.scopes.stack.append(Scope(body))
+    emit()
+    context.scopes.stack.pop()
+    body.add_op(scf.YieldOp())
+    context.scopes.run(scf.IfOp(truth, [], Region(body)))
+
+
+@dataclass(frozen=True)
+class _Strided:
+    """An access with a stride: where the first lane is, how far behind it the others are, which of them take part."""
+
+    places: list[SSAValue]
+    steps: SSAValue
+    mask: SSAValue
+
+
+class Accessor:
+    """The accesses of one block: the forms of its axes, its mask, its buffers."""
+
+    block: Any  # a loop.BlockOp; in gathers.py, a loop.GatherOp
+
+    def __init__(
+        self, context: Context, block: loop.Placed, guard: Sequence[Condition], free: Sequence[Condition] = ()
+    ) -> None:
+        self.context = context
+        self.scopes = context.scopes
+        self.block = block
+        dims = [context.form_of(value) for value in block.loops]
+        self.axes = [lin.linear(e, dims, self.scopes.ranges) for e in block.bindings.data.results]
+        self.guard = list(guard)
+        self.free = list(free)
+        self.mask = self._mask(self.guard)
+        self.kept = self._mask([*self.guard, *self.free]) if free else self.mask
+
+    def _forms(self, buffer: SSAValue, access: AccessAttr) -> list[Linear]:
+        """Where a buffer is accessed; one that lives inside a vectorized loop has the lane as its last dimension."""
+        forms = [lin.linear(e, self.axes, self.scopes.ranges) for e in access.affine_map.results]
+        if buffer in self.context.private:
+            assert self.context.lane is not None
+            forms.append(lin.variable(self.context.lane))
+        return forms
+
+    def written(self) -> list[list[Linear]]:
+        return [self._forms(v, access) for v, access in zip(self.block.targets, self.block.writes, strict=True)]
+
+    def _varies(self, forms: Sequence[Linear]) -> bool:
+        return any(self.context.has_lanes(form) for form in forms)
+
+    def contiguous(self, buffer: SSAValue, forms: Sequence[Linear]) -> bool:
+        """Whether an access steps by one element a lane."""
+        return self.context.lane is not None and self._stride(buffer, forms) == 1
+
+    def _stride(self, buffer: SSAValue, forms: Sequence[Linear]) -> int | None:
+        """By how many elements of a buffer in row-major order an access steps a lane; None if that differs."""
+        lane, type = self.context.lane, buffer.type
+        assert lane is not None and isinstance(type, MemRefType)
+        shape, offset = type.get_shape(), lin.constant(0)
+        for d, form in enumerate(forms):
+            offset = offset + form.scaled(prod(shape[d + 1 :]))
+        return lin.joined(offset).coefficient(lane)
+
+    def _strided(self, buffer: SSAValue, forms: Sequence[Linear], tests: Sequence[Condition]) -> _Strided | None:
+        """The places and the mask of an access that steps by the same number of elements from lane to lane."""
+        stride = self._stride(buffer, forms)
+        assert isinstance(buffer.type, MemRefType)
+        if stride is None or buffer.type.element_type == i1:
+            return None
+        count = self.context.lanes
+        places = [self.scopes.index(self.context.at_lane(form, 0)) for form in forms]
+        steps = self.scopes.constant(scalars.dense([stride * n for n in range(count)], INDEX))
+        mask = self._mask(tests)
+        if mask is None:
+            mask = self.scopes.constant(scalars.dense([1] * count, i1))
+        return _Strided(places, steps, mask)
+
+    def _index(self, form: Linear) -> SSAValue:
+        """The value of an axis, one a lane where it differs."""
+        if not self.context.has_lanes(form):
+            return self.scopes.index(form)
+        lane, count = self.context.lane, self.context.lanes
+        assert lane is not None
+        factor = form.coefficient(lane)
+        if factor is None:
+            values = [self.scopes.index(self.context.at_lane(form, n)) for n in range(count)]
+            return self._gathered(values, INDEX)
+        steps = self.scopes.constant(scalars.dense([factor * n for n in range(count)], INDEX))
+        base = self.context.at_lane(form, 0)
+        if base == lin.constant(0):
+            return steps
+        start = scalars.widen(self.scopes, self.scopes.index(base), count)
+        return self.scopes.add(AddiOp(start, steps))
+
+    def _gathered(self, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
+        type = VectorType(element, [len(values)])
+        result = scalars.widen(self.scopes, values[0], len(values))
+        for position, value in enumerate(values[1:], 1):
+            result = self.scopes.add(vector.InsertOp(value, result, [position], type))
+        return result
+
+    def _mask(self, tests: Sequence[Condition]) -> SSAValue | None:
+        """The lanes in which conditions hold, or None where that is all of them."""
+        mask: SSAValue | None = None
+        level = 0
+        for test in tests:
+            level = max(level, self._level(test))
+            truth = self._lane_truth(test)
+            mask = truth if mask is None else self._both(level, mask, truth)
+        return mask
+
+    def _level(self, test: Condition) -> int:
+        """The scope where the mask of a test can stand."""
+        if self.context.has_lanes(test.form) and not self._cuts(test):
+            return len(self.scopes.stack) - 1
+        return self.scopes.level(self.context.at_lane(test.form, 0))
+
+    def _cuts(self, test: Condition) -> bool:
+        """Whether a test holds in the first lanes, up to some lane."""
+        assert self.context.lane is not None
+        return not test.equal and test.form.coefficient(self.context.lane) == -1
+
+    def _both(self, level: int, one: SSAValue, other: SSAValue) -> SSAValue:
+        return self.scopes.once(level, (one, "and", other), lambda: AndIOp(one, other))
+
+    def _lane_truth(self, test: Condition) -> SSAValue:
+        count = self.context.lanes
+        type, level = VectorType(i1, [count]), self._level(test)
+        if not self.context.has_lanes(test.form):
+            truth = self.context.truth(test)
+            return self.scopes.once(level, (truth, "lanes", count), lambda: vector.BroadcastOp(truth, type))
+        if self._cuts(test):
+            left = self.scopes.index(self.context.at_lane(test.form, 0) + lin.constant(1))
+            return self.scopes.once(level, (left, "mask", count), lambda: vector.CreateMaskOp([left], type))
+        values = self._index(test.form)
+        zero = self.scopes.constant(scalars.dense([0] * count, INDEX))
+        return self.scopes.add(CmpiOp(values, zero, "eq" if test.equal else "sge"))
+
+    def _read(self, buffer: SSAValue, access: AccessAttr) -> SSAValue:
+        """The value read, a vector where it differs from lane to lane."""
+        forms = self._forms(buffer, access)
+        buffer = self.context.buffers[buffer]
+        tests: list[Condition] = []
+        if access.condition is not None:
+            tests = conditions(access.condition, self.axes, self.scopes.ranges)
+        if any(test.never(self.scopes.ranges) for test in tests):
+            return self.scopes.constant(access.otherwise)
+        tests = [test for test in tests if not test.always(self.scopes.ranges)]
+        uniform = [test for test in tests if not self.context.has_lanes(test.form)]
+        lanes = [test for test in tests if self.context.has_lanes(test.form)]
+        otherwise = access.otherwise
+        own = self._masking(buffer, forms, tests)
+        if not uniform:
+            return self._load(buffer, forms, own, lanes, otherwise)
+        wide = bool(lanes) or self._varies(forms)
+        return self._either(uniform, wide, lambda: self._load(buffer, forms, own, lanes, otherwise), otherwise)
+
+    def _held(self, target: SSAValue, access: AccessAttr) -> SSAValue:
+        """What a target holds before this block combines: of the lanes that the block will write."""
+        forms = self._forms(target, access)
+        buffer = self.context.buffers[target]
+        if self.kept is None or not self.contiguous(buffer, forms):
+            return self._read(target, access)
+        assert isinstance(buffer.type, MemRefType)
+        places = [self.scopes.index(self.context.at_lane(form, 0)) for form in forms]
+        through = self.scopes.constant(self._literal(_zero(buffer.type.element_type), True))
+        return self.scopes.add(vector.MaskedLoadOp(buffer, places, self.kept, through))
+
+    def _either(
+        self,
+        tests: Sequence[Condition],
+        wide: bool,
+        load: Callable[[], SSAValue],
+        otherwise: Attribute | None,
+    ) -> SSAValue:
+        """scf.if over tests without lanes, with the value read where they fail."""
+        truth = self.context.all_of(tests)
+        body = Block()
+        self.scopes.stack.append(Scope(body))
+        value = load()
+        body.add_op(scf.YieldOp(value))
+        self.scopes.stack.pop()
+        default = self.scopes.constant(self._literal(otherwise, wide))
+        other = Block([scf.YieldOp(default)])
+        return self.scopes.add(scf.IfOp(truth, [value.type], Region(body), Region(other)))
+
+    def _literal(self, value: Attribute | None, wide: bool) -> Attribute:
+        assert value is not None
+        return scalars.splat(value, self.context.lanes) if wide else value  # type: ignore[arg-type]
+
+    def _load(
+        self,
+        buffer: SSAValue,
+        forms: Sequence[Linear],
+        own: Sequence[Condition],
+        tests: Sequence[Condition],
+        otherwise: Attribute | None,
+    ) -> SSAValue:
+        """Load under tests that differ between lanes and under those of the block's own conditions that mask reads."""
+        if not self._varies(forms) and not tests:
+            return self.scopes.add(memref.LoadOp.get(buffer, self._places(buffer, forms)))
+        assert isinstance(buffer.type, MemRefType)
+        type = VectorType(buffer.type.element_type, [self.context.lanes])
+        tests = [*own, *tests]
+        rest = otherwise if otherwise is not None else _zero(buffer.type.element_type)
+        through = self._literal(rest, True)
+        if not self.contiguous(buffer, forms):
+            found = self._strided(buffer, forms, tests)
+            if found is None:
+                return self._load_lanes(buffer, forms, tests, rest)
+            return self.scopes.add(
+                GatherOp(buffer, found.places, found.steps, found.mask, self.scopes.constant(through))
+            )
+        places = [self.scopes.index(self.context.at_lane(form, 0)) for form in forms]
+        mask = self._mask(tests)
+        if mask is None:
+            return self.scopes.add(vector.LoadOp(buffer, places, type))
+        return self.scopes.add(vector.MaskedLoadOp(buffer, places, mask, self.scopes.constant(through)))
+
+    def _masking(self, buffer: SSAValue, forms: Sequence[Linear], tests: Sequence[Condition]) -> list[Condition]:
+        """The block's conditions that mask a read under its own tests: of the free ones those that may keep it inside
+        its buffer.
+
+        A condition that shares no variable with the place, the tests or any other condition may hold wherever the place
+        is, and there it is inside. So rows that may be missing read the same vectors as those that are there.
+        """
+        if self._inside(buffer, forms):
+            return self.guard
+        every = [*self.guard, *self.free]
+        found = list(self.guard)
+        for condition in self.free:
+            others = [*forms, *(c.form for c in (*tests, *every) if c is not condition)]
+            apart = condition.form.variables().isdisjoint(set().union(*(form.variables() for form in others)))
+            if condition.equal or not apart:
+                found.append(condition)
+        return found
+
+    def _inside(self, buffer: SSAValue, forms: Sequence[Linear]) -> bool:
+        """Whether an access stays inside its buffer whatever the guards say."""
+        assert isinstance(buffer.type, MemRefType)
+        spans = [lin.bounds(form, self.scopes.ranges) for form in forms]
+        return all(low >= 0 and high < size for (low, high), size in zip(spans, buffer.type.get_shape(), strict=True))
+
+    def _places(self, buffer: SSAValue, forms: Sequence[Linear]) -> list[SSAValue]:
+        """The indices of one element; where no test stands before a guard, inside the buffer whatever it says."""
+        if not self.free:
+            return [self.scopes.index(form) for form in forms]
+        assert isinstance(buffer.type, MemRefType)
+        return [self.scopes.clamped(form, size) for form, size in zip(forms, buffer.type.get_shape(), strict=True)]
+
+    def _load_lanes(
+        self, buffer: SSAValue, forms: Sequence[Linear], tests: Sequence[Condition], rest: Attribute
+    ) -> SSAValue:
+        assert isinstance(buffer.type, MemRefType)
+        values = []
+        for lane in range(self.context.lanes):
+            at = [self.context.at_lane(form, lane) for form in forms]
+            values.append(self._load_lane(buffer, at, self._at(lane, tests), rest))
+        return self._gathered(values, buffer.type.element_type)
+
+    def _load_lane(
+        self, buffer: SSAValue, forms: Sequence[Linear], tests: Sequence[Condition], rest: Attribute
+    ) -> SSAValue:
+        if any(test.never(self.scopes.ranges) for test in tests):
+            return self.scopes.constant(rest)
+
+        def load() -> SSAValue:
+            return self.scopes.add(memref.LoadOp.get(buffer, [self.scopes.index(f) for f in forms]))
+
+        open = [test for test in tests if not test.always(self.scopes.ranges)]
+        return self._either(open, False, load, rest) if open else load()
+
+    def _at(self, lane: int, tests: Sequence[Condition]) -> list[Condition]:
+        return [Condition(self.context.at_lane(test.form, lane), test.equal) for test in tests]
+
+    def _write(self, target: SSAValue, access: AccessAttr, value: SSAValue) -> None:
+        buffer = self.context.buffers[target]
+        forms = self._forms(target, access)
+        if not self._varies(forms):
+            if scalars.lanes_of(value) is not None:
+                raise LoweringError(
+                    f"block '{self.block.label.data}' writes different values to one element in a vectorized loop"
+                )
+            places = [self.scopes.index(form) for form in forms]
+            self.scopes.run(memref.StoreOp.get(value, buffer, places))
+            return
+        value = scalars.widen(self.scopes, value, self.context.lanes)
+        if not self.contiguous(buffer, forms):
+            found = self._strided(buffer, forms, self.guard)
+            if found is None:
+                self._write_lanes(buffer, forms, value)
+            else:
+                self.scopes.run(ScatterOp(buffer, found.places, found.steps, found.mask, value))
+            return
+        places = [self.scopes.index(self.context.at_lane(form, 0)) for form in forms]
+        if self.kept is None:
+            streamed = self.context.names.get(target) in self.context.streamed
+            self.scopes.run(vector.StoreOp(value, buffer, places, BoolAttr.from_bool(True) if streamed else None))
+        else:
+            self.scopes.run(vector.MaskedStoreOp(buffer, places, self.kept, value))
+
+    def _write_lanes(self, buffer: SSAValue, forms: Sequence[Linear], value: SSAValue) -> None:
+        assert isinstance(value.type, VectorType)
+        element = value.type.element_type
+        for lane in range(self.context.lanes):
+            at = [self.context.at_lane(form, lane) for form in forms]
+            tests = self._at(lane, self.guard)
+            if any(test.never(self.scopes.ranges) for test in tests):
+                continue
+            tests = [test for test in tests if not test.always(self.scopes.ranges)]
+
+            def store(lane: int = lane, at: Sequence[Linear] = at) -> None:
+                one = self.scopes.add(vector.ExtractOp(value, [lane], element))
+                self.scopes.run(memref.StoreOp.get(one, buffer, [self.scopes.index(f) for f in at]))
+
+            under(self.context, tests, store)
+
+
+def _zero(element: Attribute) -> Attribute:
+    return identity("add", element)

@@ -1,0 +1,250 @@
+"""Prefetches: the cache lines that a loop will touch some iterations later, asked for at once or a share at a time.
+
+A loop's attribute `prefetch` names buffers. `B = 2` asks, at the start of each iteration, for what the iteration two
+further on touches of B. `B = [1, "k.0"]` asks in each iteration for one share of what the next iteration of the
+surrounding loop `k.0` touches; the shares of all iterations together are the whole. They are brought to the second
+cache, since the first one would not hold them until then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IndexType, IntegerAttr, MemRefType, StringAttr
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from compiler.affine import linear as lin
+from compiler.affine.linear import Atom, Linear
+from compiler.dialects import loop
+from compiler.dialects.access import AccessAttr
+from compiler.dialects.vector_memory import PrefetchOp
+from compiler.errors import LoweringError
+from compiler.lowering.loop_to_low.context import Context
+from compiler.lowering.loop_to_low.scopes import Scope
+
+LINE = 64
+"""The bytes of a cache line."""
+STRAIGHT = 64
+"""The most prefetches that stand one behind the other; more are a loop."""
+
+
+def emit_prefetches(context: Context, op: loop.ForOp) -> None:
+    """Emit what a loop's attribute asks for, at the start of its body."""
+    asked = op.attributes.get("prefetch")
+    if not isinstance(asked, DictionaryAttr):
+        return
+    for name, wish in asked.data.items():
+        _emit(context, op, name, *_wish(op, wish))
+
+
+def _wish(op: loop.ForOp, wish: Attribute) -> tuple[loop.ForOp, int]:
+    """The loop whose later iteration is meant, and how much later."""
+    match wish:
+        case IntegerAttr():
+            return op, wish.value.data
+        case ArrayAttr(data=(IntegerAttr() as ahead, StringAttr() as label)):
+            outer = next((o for o in loop.enclosing_loops(op) if o.label == label), None)
+            wrong = "is not around it" if outer is None else "runs at once" if outer.loop_kind == "vectorized" else ""
+            if outer is None or wrong:
+                raise LoweringError(f"loop '{op.label.data}' prefetches for loop '{label.data}', which {wrong}")
+            return outer, ahead.value.data
+    raise LoweringError(f"the attribute prefetch of loop '{op.label.data}' is not a distance or [distance, loop]")
+
+
+@dataclass(frozen=True)
+class _Window:
+    """A box of a buffer: where each dimension starts and how many elements of it are touched."""
+
+    buffer: SSAValue
+    starts: tuple[Linear, ...]
+    sizes: tuple[int, ...]
+    written: bool
+    locality: int = 3
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        type = self.buffer.type
+        assert isinstance(type, MemRefType)
+        return type.get_shape()
+
+    @property
+    def element_bytes(self) -> int:
+        """The size of an element, in bytes."""
+        type = self.buffer.type
+        assert isinstance(type, MemRefType)
+        width = getattr(type.element_type, "size", 8)
+        return max(1, int(width))
+
+    @property
+    def merged(self) -> tuple[int, ...]:
+        """The sizes, with the inner dimensions that are touched as a whole counted into the one around them; at least
+        one, as a buffer without dimensions has one element."""
+        sizes = list(self.sizes) or [1]
+        for d in range(len(sizes) - 1, 0, -1):
+            if sizes[d] != prod(self.shape[d:]):
+                break
+            sizes[d - 1 : d + 1] = [sizes[d - 1] * sizes[d]]
+        return tuple(sizes)
+
+
+def _emit(context: Context, op: loop.ForOp, name: str, outer: loop.ForOp, ahead: int) -> None:
+    for window in _windows(context, outer, name, ahead):
+        sizes = window.merged
+        step = max(1, LINE // window.element_bytes)
+        lines = -(-sizes[-1] // step) + (not _aligned(window, step) and sizes[-1] % step != 1)
+        counts = [*sizes[:-1], lines]
+        if outer is op:
+            _all(context, window, counts, step)
+        else:
+            _share(context, replace(window, locality=2), counts, step, context.form_of(op.iv), op.size)
+
+
+def _aligned(window: _Window, step: int) -> bool:
+    """Whether the window's rows surely start at cache lines: in a temporary, at multiples of a line's elements."""
+    if isinstance(window.buffer.owner, Block):
+        return False
+    shape = window.shape
+    sizes = [prod(shape[d + 1 :]) for d in range(len(shape))]
+    factors = [
+        size * factor
+        for form, size in zip(window.starts, sizes, strict=True)
+        for factor in (form.constant, *(f for _, f in form.terms))
+    ]
+    rows = [size for size, count in zip(sizes[:-1], window.sizes[:-1], strict=True) if count > 1]
+    return all(number % step == 0 for number in (*factors, *rows))
+
+
+def _all(context: Context, window: _Window, counts: Sequence[int], step: int) -> None:
+    total = prod(counts)
+    if total <= STRAIGHT:
+        for number in range(total):
+            _one(context, window, _split(number, counts), step)
+        return
+    scopes = context.scopes
+    _loop(context, scopes.index_constant(0), scopes.index_constant(total), window, counts, step)
+
+
+def _share(
+    context: Context, window: _Window, counts: Sequence[int], step: int, iteration: Linear, iterations: int
+) -> None:
+    total, scopes = prod(counts), context.scopes
+    share = -(-total // iterations)
+    low = scopes.index(iteration.scaled(share))
+    end = scopes.index(iteration.scaled(share) + lin.constant(share))
+    high = scopes.add(arith.MinSIOp(end, scopes.index_constant(total)))
+    _loop(context, low, high, window, counts, step)
+
+
+def _loop(context: Context, low: SSAValue, high: SSAValue, window: _Window, counts: Sequence[int], step: int) -> None:
+    scopes = context.scopes
+    body = Block(arg_types=[IndexType()])
+    scopes.stack.append(Scope(body))
+    left: SSAValue = body.args[0]
+    places: list[SSAValue] = []
+    for count in reversed(counts[1:]):
+        size = scopes.index_constant(count)
+        places.insert(0, scopes.add(arith.RemUIOp(left, size)))
+        left = scopes.add(arith.DivUIOp(left, size))
+    _one(context, window, [left, *places], step)
+    body.add_op(scf.YieldOp())
+    scopes.stack.pop()
+    scopes.run(scf.ForOp(low, high, scopes.index_constant(1), [], Region(body)))
+
+
+def _one(context: Context, window: _Window, places: Sequence[int | SSAValue], step: int) -> None:
+    """One line; the places are over the merged dimensions, the last in lines, counted from its first element."""
+    scopes, indices = context.scopes, []
+    rank = len(window.starts)
+    at = {d: (place, 1) for d, place in enumerate(places[:-1])} | {rank - 1: (places[-1], step)}
+    for d, start in enumerate(window.starts):
+        place, scale = at.get(d, (0, 1))
+        if isinstance(place, int):
+            indices.append(scopes.index(start + lin.constant(place * scale)))
+        else:
+            scaled = scopes.add(arith.MuliOp(place, scopes.index_constant(scale))) if scale > 1 else place
+            indices.append(scopes.add(arith.AddiOp(scopes.index(start), scaled)))
+    scopes.run(PrefetchOp(window.buffer, indices, window.written, window.locality))
+
+
+def _split(number: int, counts: Sequence[int]) -> list[int]:
+    places: list[int] = []
+    for count in reversed(counts[1:]):
+        places.insert(0, number % count)
+        number //= count
+    return [number, *places]
+
+
+def _windows(context: Context, outer: loop.ForOp, name: str, ahead: int) -> list[_Window]:
+    """What a later iteration of a loop touches of a buffer: one box a block, equal ones once."""
+    found: dict[tuple[Linear, ...], _Window] = {}
+    for block in outer.walk():
+        if not isinstance(block, loop.BlockOp):
+            continue
+        accesses = [(v, a, False) for v, a in zip(block.inputs, block.reads, strict=True)]
+        accesses += [(v, a, True) for v, a in zip(block.targets, block.writes, strict=True)]
+        for value, access, written in accesses:
+            if context.names.get(value) != name or not _outlives(value, outer):
+                continue
+            window = _window(context, outer, block, access, value, ahead, written)
+            if window is not None and (window.starts not in found or written):
+                found[window.starts] = window
+    return list(found.values())
+
+
+def _outlives(buffer: SSAValue, outer: loop.ForOp) -> bool:
+    """Whether a later iteration of a loop has the same buffer."""
+    return isinstance(buffer.owner, Block) or not outer.is_ancestor(buffer.owner)
+
+
+def _window(
+    context: Context,
+    outer: loop.ForOp,
+    block: loop.BlockOp,
+    access: AccessAttr,
+    value: SSAValue,
+    ahead: int,
+    written: bool,
+) -> _Window | None:
+    """The box of one access, where each index is a sum of loops; None where it is not.
+
+    Loops inside the outer one run through the box, and so do the lanes of a vectorized loop around it.
+    """
+    ranges, turn = context.scopes.ranges, context.variables[outer.iv]
+    dims = [lin.variable(turn) if v is outer.iv else context.form_of(v) for v in block.loops]
+    axes = [lin.linear(e, dims, ranges) for e in block.bindings.data.results]
+    forms = [lin.linear(e, axes, ranges) for e in access.affine_map.results]
+    inner = {context.variables[o.iv] for o in outer.walk() if isinstance(o, loop.ForOp)} - {turn}
+    if context.lane is not None:
+        inner.add(context.lane)
+    later = {turn: context.form_of(outer.iv) + lin.constant(ahead)}
+    starts, sizes = [], []
+    for form in forms:
+        span = _span(form, inner, later, ranges)
+        if span is None:
+            return None
+        starts.append(span[0])
+        sizes.append(span[1])
+    if value in context.private:  # each lane has its own, side by side
+        starts.append(lin.constant(0))
+        sizes.append(context.lanes)
+    return _Window(context.buffers[value], tuple(starts), tuple(sizes), written)
+
+
+def _span(form: Linear, inner: set[int], later: Mapping[int, Linear], ranges: lin.Ranges) -> tuple[Linear, int] | None:
+    """Where an index starts and how many values it takes while inner loops run; None where these mix with others."""
+    outside: list[tuple[Atom, int]] = []
+    low = high = 0
+    for atom, factor in form.terms:
+        term = Linear(((atom, factor),))
+        if not term.variables() & inner:
+            outside.append((atom, factor))
+        elif term.variables() <= inner:
+            least, most = lin.bounds(term, ranges)
+            low, high = low + least, high + most
+        else:
+            return None
+    start = lin.substitute(Linear(tuple(outside), form.constant + low), later, ranges)
+    return start, high - low + 1

@@ -1,0 +1,37 @@
+"""intr in LLVM IR."""
+
+from __future__ import annotations
+
+from compiler.dialects.intr import LdexpOp
+from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
+from compiler.lowering.low_to_llvm.literals import number
+from compiler.lowering.low_to_llvm.types import llvm_type, suffix, width
+from compiler.targets.machine import Machine
+
+_DIGITS = {32: (23, 127), 64: (52, 1023)}
+"""By the bits of a float: the digits after the point, and the exponent's bias."""
+
+
+def intrinsics(machine: Machine) -> Handlers:
+    """The handlers of intr's ops, which depend on what a machine has: AVX-512 scales by powers of two in one op."""
+    return {LdexpOp: _ldexp if machine.vector_bits == 512 else _ldexp_by_bits}
+
+
+def _ldexp(f: FunctionEmitter, op: LdexpOp) -> None:
+    type = op.result.type
+    f.set(op.result, f.call(type, f"llvm.ldexp.{suffix(type)}.{suffix(op.n.type)}", op.operands))
+
+
+def _ldexp_by_bits(f: FunctionEmitter, op: LdexpOp) -> None:
+    """x 2^(n/2) 2^(n - n/2), each power made of its bits: where llvm.ldexp would be a call for each lane."""
+    real, whole = op.result.type, op.n.type
+    digits, bias = _DIGITS[width(whole)]
+    half = f.temporary(f"ashr {f.typed(op.n)}, {number(1, whole)}")
+    rest = f.temporary(f"sub {f.typed(op.n)}, {half}")
+    result = f.use(op.x)
+    for n in (half, rest):
+        exponent = f.temporary(f"add {llvm_type(whole)} {n}, {number(bias, whole)}")
+        bits = f.temporary(f"shl {llvm_type(whole)} {exponent}, {number(digits, whole)}")
+        power = f.temporary(f"bitcast {llvm_type(whole)} {bits} to {llvm_type(real)}")
+        result = f.temporary(f"fmul {llvm_type(real)} {result}, {power}")
+    f.names[op.result] = result

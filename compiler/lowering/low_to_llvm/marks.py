@@ -1,0 +1,132 @@
+"""What `strata explain` adds to a module: which loop each instruction is of, and how long loops take.
+
+A loop's number is its place, from 1, among the loops of the module in the order of the text; 0 is outside of them.
+A number travels through LLVM as the line of a debug location, which optimisations keep and assembly shows as `.loc`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator
+from typing import TypeAlias
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from compiler.lowering.low_to_llvm import HANDLERS, emit
+from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
+from compiler.targets.machine import Machine
+
+PROFILE = "strata.profile"
+"""The function that gives the address of the profile: for each loop, from 0, its ticks and how often it ran, as i64."""
+CLOCK = "strata.clock"
+"""The function that gives the ticks of now."""
+
+_MARK = " ; loop "
+_FIRST = 1_000_000
+"""The number of the first metadata node; the emitter's own are smaller."""
+
+
+LoopOp: TypeAlias = scf.ForOp | scf.ParallelOp
+
+
+def loops_of(module: ModuleOp) -> list[LoopOp]:
+    """The loops of a low-level module; the number of each is its position, from 1."""
+    return [op for op in module.walk() if isinstance(op, LoopOp)]
+
+
+def emit_marked(module: ModuleOp, machine: Machine, timed: Collection[int] = ()) -> str:
+    """The LLVM IR text of a module as `emit` gives it, each instruction with the number of its innermost loop.
+
+        br i1 %t, label %body, label %done
+      ->
+        br i1 %t, label %body, label %done, !dbg !1007        // !1007 = !DILocation(line: 3, ...)
+
+    The loops with the numbers `timed` add their ticks, of `llvm.readcyclecounter`, and the number of their runs to the
+    profile. Locations do not change the machine code; timing does, a little. Raises LoweringError as
+    `emit` does.
+    """
+    numbers = {op: number for number, op in enumerate(loops_of(module), start=1)}
+
+    def marked(f: FunctionEmitter, op: LoopOp) -> None:
+        number, start = numbers[op], len(f.lines)
+        began = _now(f) if number in timed else None
+        HANDLERS[type(op)](f, op)
+        if began is not None:
+            _record(f, number, began, _is_concurrent(op))
+        f.lines[start:] = [_mark(line, number) for line in f.lines[start:]]
+
+    own: Handlers = {kind: marked for kind in (scf.ForOp, scf.ParallelOp) if kind in HANDLERS}
+    text = emit(module, machine, {**HANDLERS, **own})
+    return "\n".join([*_located(text), *(_profile(len(numbers)) if timed else ())])
+
+
+def _now(f: FunctionEmitter) -> str:
+    f.declare("i64", "llvm.readcyclecounter", ())
+    return f.temporary("call i64 @llvm.readcyclecounter()")
+
+
+def _record(f: FunctionEmitter, number: int, began: str, atomic: bool) -> None:
+    """Add to the profile; atomically only where threads may meet, since that waits for all stores before it."""
+    ticks = f.temporary(f"sub i64 {_now(f)}, {began}")
+    for offset, added in ((0, ticks), (8, "1")):
+        at = f"ptr getelementptr (i8, ptr @{PROFILE}.of, i64 {16 * number + offset})"
+        if atomic:
+            f.line(f"atomicrmw add {at}, i64 {added} monotonic")
+            continue
+        held = f.temporary(f"load i64, {at}")
+        f.line(f"store i64 {f.temporary(f'add i64 {held}, {added}')}, {at}")
+
+
+def _is_concurrent(op: Operation | None) -> bool:
+    """Whether several threads may run an op at once."""
+    around = None if op is None else op.parent_op()
+    return isinstance(around, scf.ParallelOp) or (around is not None and _is_concurrent(around))
+
+
+def _profile(loops: int) -> Iterator[str]:
+    yield f"@{PROFILE}.of = internal global [{2 * loops + 2} x i64] zeroinitializer, align 64"
+    yield f"define ptr @{PROFILE}() {{\n  ret ptr @{PROFILE}.of\n}}"
+    yield f"define i64 @{CLOCK}() {{\n  %t = call i64 @llvm.readcyclecounter()\n  ret i64 %t\n}}\n"
+
+
+def _mark(line: str, number: int) -> str:
+    return line if _MARK in line or not line.startswith("  ") else f"{line}{_MARK}{number}"
+
+
+def _located(text: str) -> Iterator[str]:
+    """The text with a debug location for each mark; a function without marks stays without."""
+    nodes: list[str] = []
+
+    def node(content: str) -> str:
+        nodes.append(content)
+        return f"!{_FIRST + len(nodes) - 1}"
+
+    file = node('!DIFile(filename: "loops", directory: ".")')
+    unit = node(f"distinct !DICompileUnit(language: DW_LANG_C99, file: {file}, emissionKind: LineTablesOnly)")
+    type = node("!DISubroutineType(types: null)")
+    for part in re.split(r"(?<=^}\n)", text, flags=re.MULTILINE):
+        if _MARK not in part:
+            yield part
+            continue
+        made = f"scope: {file}, file: {file}, unit: {unit}, type: {type}, spFlags: DISPFlagDefinition"
+        scope = node(f'distinct !DISubprogram(name: "f{len(nodes)}", {made})')
+        places: dict[str, str] = {}
+        yield "\n".join(_line(line, scope, places, node) for line in part.splitlines())
+    flags = node('!{i32 2, !"Debug Info Version", i32 3}')
+    yield f"!llvm.dbg.cu = !{{{unit}}}\n!llvm.module.flags = !{{{flags}}}"
+    yield from (f"!{_FIRST + n} = {content}" for n, content in enumerate(nodes))
+
+
+def _line(line: str, scope: str, places: dict[str, str], node: Callable[[str], str]) -> str:
+    """A line of a function with its location."""
+    if line.startswith("define "):
+        return f"{line.removesuffix(' {')} !dbg {scope} {{"
+    if not line.startswith("  "):
+        return line
+    instruction, _, number = line.partition(_MARK)
+    number = number or "0"
+    if number not in places:
+        places[number] = node(f"!DILocation(line: {number}, scope: {scope})")
+    return f"{instruction}, !dbg {places[number]}"

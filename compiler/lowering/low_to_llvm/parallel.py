@@ -1,0 +1,309 @@
+"""scf.parallel on an OpenMP runtime. A loop becomes two functions beside the `NAME.body` that it stands in:
+
+`NAME.body.parallelN.share(first, end, captured ...)` runs a share of the work, which consists of numbered units.
+    Buffers from outside and the thread's own slots are its parameters, so that LLVM knows them to be apart.
+`NAME.body.parallelN(data)` is what each thread of the runtime calls: it takes what is captured out of a struct, and
+    the share of its number: all are of one length, or the first ones longer by one unit.
+
+With one thread, or one unit, `NAME.body` calls the share of all units itself; otherwise GOMP_parallel.
+
+The count of threads must not change a bit of the results. Where the policy lets LLVM reassociate, it may compute the
+last iterations of a loop that it vectorizes otherwise than the rest: so what it may vectorize is cut only where that
+does not show. A unit is an iteration where the body has loops or vectors of its own, and LLVM vectorizes in the body
+only; otherwise it is a row of the innermost index, or of a single index so many iterations that vectors divide them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from math import prod
+
+from xdsl.dialects import arith, memref, scf
+from xdsl.dialects.builtin import IndexType, MemRefType, VectorType
+from xdsl.ir import Operation, SSAValue
+
+from compiler.dialects.vector_arith import kind_of
+from compiler.errors import LoweringError
+from compiler.lowering.low_to_llvm.control import stays_scalar
+from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
+from compiler.lowering.low_to_llvm.signature import (
+    buffer_parameter,
+    internal,
+    is_written,
+    quoted,
+    slot_offsets,
+    slot_parameter,
+    slots,
+    symbol,
+    workspace,
+)
+from compiler.lowering.low_to_llvm.types import llvm_type
+
+GRAIN = 256
+"""The unit of a single index, in iterations: a multiple of what LLVM computes at once, four vectors of any float."""
+
+
+def _parallel(f: FunctionEmitter, op: scf.ParallelOp) -> None:
+    if op.initVals:
+        raise LoweringError("an scf.parallel that reduces has no form in LLVM IR")
+    if any(isinstance(inner, scf.ParallelOp) for inner in op.body.walk()):
+        raise LoweringError("an scf.parallel inside another one has no form in LLVM IR")
+    steps = [f.forms.of(step) for step in op.step]
+    if any(step.is_constant and step.constant < 1 for step in steps):
+        raise LoweringError("an scf.parallel has a step below 1")
+    region = _Region(f, op, f"{symbol(f.function.sym_name.data)}.body.parallel{len(f.outlined)}")
+    region.emit_share()
+    region.emit_call()
+
+
+def _reduce(f: FunctionEmitter, op: scf.ReduceOp) -> None:
+    """The end of an scf.parallel that reduces nothing."""
+
+
+class _Region:
+    """One parallel loop: the emitter of the function that it stands in, that of its shares, and what these capture."""
+
+    def __init__(self, outer: FunctionEmitter, op: scf.ParallelOp, name: str) -> None:
+        self.outer = outer
+        self.op = op
+        self.name = name
+        self.inner = FunctionEmitter(outer.function, outer.handlers)
+        self.inner.externals = outer.externals
+        self.captured: list[SSAValue] = []
+        self.parameters: list[str] = []
+        self.offsets = slot_offsets(op.body.block)[:-1]
+        self.is_elementwise = not any(_is_loop_or_vector(inner) for inner in op.body.walk())
+
+    def emit_share(self) -> None:
+        """Emit the function that runs a share of the units."""
+        f = self.inner
+        for value in _from_outside(self.op):
+            self._take(value)
+        own = slots(self.op.body.block)
+        self.parameters += [slot_parameter(f, slot, f"p{i}") for i, slot in enumerate(own)]
+        counts = _counts(f, self.op)
+        if not self.is_elementwise:
+            self._single_iterations(counts)
+        elif len(counts) == 1:
+            self._grains(counts[0])
+        else:
+            self._rows(counts)
+        f.line("ret void")
+        head = ["i64 %first", "i64 %end", *self.parameters]
+        self.outer.outlined.append(internal(f"{self.name}.share", head, [*f.allocas, *f.lines], "noinline noduplicate"))
+
+    def _single_iterations(self, counts: Sequence[str]) -> None:
+        with _iterations(self.inner, "%first", "%end", ", !llvm.loop !2") as unit:
+            self._iteration(_row_major(self.inner, unit, counts))
+
+    def _grains(self, count: str) -> None:
+        """The last unit ends with the loop, and is longer than the others."""
+        f = self.inner
+        first, end = (f.temporary(f"mul nuw nsw i64 {unit}, {GRAIN}") for unit in ("%first", "%end"))
+        is_last = f.temporary(f"icmp eq i64 %end, {self.units(f, [count])}")
+        stop = f.temporary(f"select i1 {is_last}, i64 {count}, i64 {end}")
+        self._innermost(first, stop, [])
+
+    def _rows(self, counts: Sequence[str]) -> None:
+        with _iterations(self.inner, "%first", "%end") as unit:
+            self._innermost("0", counts[-1], _row_major(self.inner, unit, counts[:-1]))
+
+    def _innermost(self, first: str, end: str, outer: Sequence[str]) -> None:
+        metadata = ", !llvm.loop !0" if stays_scalar(self.op) else ""
+        with _iterations(self.inner, first, end, metadata) as index:
+            self._iteration([*outer, index])
+
+    def units(self, f: FunctionEmitter, counts: Sequence[str]) -> str:
+        """How many units of work there are."""
+        if not self.is_elementwise:
+            return _product(f, counts)
+        if len(counts) > 1:
+            return _product(f, counts[:-1])
+        if not counts[0].startswith("%"):
+            return str(max(1, int(counts[0]) // GRAIN))
+        f.declare("i64", "llvm.umax.i64", ["i64", "i64"])
+        return f.temporary(f"call i64 @llvm.umax.i64(i64 {f.temporary(f'udiv i64 {counts[0]}, {GRAIN}')}, i64 1)")
+
+    def _iteration(self, numbers: Sequence[str]) -> None:
+        """The body, at the iteration of these numbers."""
+        f, op = self.inner, self.op
+        for number, iv, lower, step in zip(numbers, op.body.block.args, op.lowerBound, op.step, strict=True):
+            value, scale, start = number, f.use(step), f.use(lower)
+            if scale != "1":
+                value = f.temporary(f"mul nsw i64 {value}, {scale}")
+            f.names[iv] = value if start == "0" else f.temporary(f"add nsw i64 {value}, {start}")
+        with f.scope():
+            f.block(op.body.block)
+
+    def _take(self, value: SSAValue) -> None:
+        """Make a value from outside known inside: constants, index arithmetic and views are repeated there."""
+        inner = self.inner
+        if value in inner.names:
+            return
+        match value.owner:
+            case arith.ConstantOp():
+                inner.names[value] = self.outer.use(value)
+            case arith.AddiOp() | arith.SubiOp() | arith.MuliOp() | memref.ViewOp() as op if _repeats(op):
+                for operand in op.operands:
+                    self._take(operand)
+                inner.handlers[kind_of(op)](inner, op)
+            case _:
+                self.parameters.append(self._parameter(value, f"x{len(self.captured)}"))
+                self.captured.append(value)
+
+    def _parameter(self, value: SSAValue, name: str) -> str:
+        self.inner.names[value] = f"%{name}"
+        if not isinstance(value.type, MemRefType):
+            return f"{llvm_type(value.type)} %{name}"
+        if value not in self.outer.alignments:
+            raise LoweringError("a buffer that is carried, chosen or passed on has no form in LLVM IR")
+        self.inner.alignments[value] = self.outer.alignments[value]
+        return buffer_parameter(self.inner, value, name, is_written(value, self.op))
+
+    def emit_call(self) -> None:
+        """Emit what runs the loop: as many threads as there are, and no more than units."""
+        f = self.outer
+        units = self.units(f, _counts(f, self.op))
+        team = _least(f, f.temporary("zext i32 %threads to i64"), units)
+        alone, several, done = f.fresh("alone"), f.fresh("several"), f.fresh("done")
+        f.line(f"br i1 {f.temporary(f'icmp ugt i64 {team}, 1')}, label %{several}, label %{alone}")
+        f.start(alone)
+        self._call_share(f, "0", units, [f.typed(value) for value in self.captured], "%private")
+        f.line(f"br label %{done}")
+        f.start(several)
+        self._call_runtime(units, team)
+        f.line(f"br label %{done}")
+        f.start(done)
+
+    def _call_share(self, f: FunctionEmitter, first: str, end: str, captured: list[str], private: str) -> None:
+        own = [f"ptr {f.temporary(f'getelementptr inbounds i8, ptr {private}, i64 {o}')}" for o in self.offsets]
+        arguments = ", ".join([f"i64 {first}", f"i64 {end}", *captured, *own])
+        f.line(f"call void {quoted(self.name + '.share')}({arguments})")
+
+    def _call_runtime(self, units: str, team: str) -> None:
+        f, data = self.outer, f"%{self.outer.fresh('data')}"
+        private = [("ptr", "%private")] if self.offsets else []
+        given = [("i64", units), *private, *((llvm_type(value.type), f.use(value)) for value in self.captured)]
+        types = [type for type, _ in given]
+        struct = f"{{ {', '.join(types)} }}"
+        f.allocas.append(f"  {data} = alloca {struct}")
+        for number, (type, value) in enumerate(given):
+            f.line(f"store {type} {value}, ptr {_field(f, struct, data, number)}")
+        f.declare("void", "GOMP_parallel", ["ptr", "ptr", "i32", "i32"])
+        count = f.temporary(f"trunc i64 {team} to i32")
+        f.line(f"call void @GOMP_parallel(ptr {quoted(self.name)}, ptr {data}, i32 {count}, i32 0)")
+        self._emit_thread(struct, types)
+
+    def _emit_thread(self, struct: str, types: list[str]) -> None:
+        """Emit the function that each thread of the runtime calls."""
+        f = FunctionEmitter(self.outer.function, self.outer.handlers)
+        values = [f.temporary(f"load {t}, ptr {_field(f, struct, '%data', i)}") for i, t in enumerate(types)]
+        thread, threads = (_ask(f, f"omp_get_{what}") for what in ("thread_num", "num_threads"))
+        first, end = _share(f, values[0], thread, threads)
+        private, captured = "", [f"{type} {value}" for type, value in zip(types, values, strict=True)][1:]
+        if self.offsets:
+            part = f.temporary(f"mul nuw nsw i64 {thread}, {workspace(f.function).private}")
+            private = f.temporary(f"getelementptr inbounds i8, ptr {values[1]}, i64 {part}")
+            captured = captured[1:]
+        self._call_share(f, first, end, captured, private)
+        f.line("ret void")
+        self.outer.externals |= f.externals
+        self.outer.outlined[-1] += "\n" + internal(self.name, ["ptr %data"], f.lines)
+
+
+def _from_outside(op: Operation) -> Iterator[SSAValue]:
+    """The values that an op and what is inside it use, and that are defined outside."""
+    own = {value for inner in op.walk() for value in inner.results}
+    own |= {value for inner in op.walk() for region in inner.regions for block in region.blocks for value in block.args}
+    return (value for inner in op.walk() for value in inner.operands if value not in own)
+
+
+def _repeats(op: Operation) -> bool:
+    """Whether an op is index arithmetic or a view, of which addresses are made."""
+    return isinstance(op, memref.ViewOp) or isinstance(op.results[0].type, IndexType)
+
+
+def _is_loop_or_vector(op: Operation) -> bool:
+    return isinstance(op, scf.ForOp) or any(isinstance(value.type, VectorType) for value in (*op.operands, *op.results))
+
+
+def _counts(f: FunctionEmitter, op: scf.ParallelOp) -> list[str]:
+    """How many values each index takes."""
+    return [_count(f, *bounds) for bounds in zip(op.lowerBound, op.upperBound, op.step, strict=True)]
+
+
+def _count(f: FunctionEmitter, lower: SSAValue, upper: SSAValue, step: SSAValue) -> str:
+    low, high, by = (f.forms.of(value) for value in (lower, upper, step))
+    if low.is_constant and high.is_constant and by.is_constant:
+        return str(max(0, -((low.constant - high.constant) // by.constant)))
+    value = f.temporary(f"sub nsw i64 {f.use(upper)}, {f.use(lower)}")
+    if f.use(step) != "1":
+        more = f.temporary(f"sub nsw i64 {f.use(step)}, 1")
+        value = f.temporary(f"sdiv i64 {f.temporary(f'add nsw i64 {value}, {more}')}, {f.use(step)}")
+    f.declare("i64", "llvm.smax.i64", ["i64", "i64"])
+    return f.temporary(f"call i64 @llvm.smax.i64(i64 {value}, i64 0)")
+
+
+def _product(f: FunctionEmitter, counts: Sequence[str]) -> str:
+    literals = [int(count) for count in counts if not count.startswith("%")]
+    total = str(prod(literals))
+    for count in counts:
+        if count.startswith("%"):
+            total = count if total == "1" else f.temporary(f"mul nuw nsw i64 {total}, {count}")
+    return total
+
+
+def _least(f: FunctionEmitter, a: str, b: str) -> str:
+    f.declare("i64", "llvm.umin.i64", ["i64", "i64"])
+    return f.temporary(f"call i64 @llvm.umin.i64(i64 {a}, i64 {b})")
+
+
+def _ask(f: FunctionEmitter, function: str) -> str:
+    """What a function of the runtime says, as i64."""
+    f.declare("i32", function, [])
+    return f.temporary(f"zext i32 {f.temporary(f'call i32 @{function}()')} to i64")
+
+
+def _share(f: FunctionEmitter, units: str, thread: str, threads: str) -> tuple[str, str]:
+    """A thread's first unit and the end of its share."""
+    each = f.temporary(f"udiv i64 {units}, {threads}")
+    rest = f.temporary(f"urem i64 {units}, {threads}")
+    before = _least(f, thread, rest)
+    first = f.temporary(f"add nuw nsw i64 {f.temporary(f'mul nuw nsw i64 {thread}, {each}')}, {before}")
+    more = f.temporary(f"zext i1 {f.temporary(f'icmp ult i64 {thread}, {rest}')} to i64")
+    own = f.temporary(f"add nuw nsw i64 {each}, {more}")
+    return first, f.temporary(f"add nuw nsw i64 {first}, {own}")
+
+
+def _field(f: FunctionEmitter, struct: str, data: str, number: int) -> str:
+    return f.temporary(f"getelementptr inbounds {struct}, ptr {data}, i64 0, i32 {number}")
+
+
+@contextmanager
+def _iterations(f: FunctionEmitter, first: str, end: str, metadata: str = "") -> Iterator[str]:
+    """A loop from one number up to another; gives its index."""
+    head, body, done = f.fresh("head"), f.fresh("body"), f.fresh("done")
+    before, index = f.label, f"%{f.fresh('i')}"
+    f.line(f"br label %{head}")
+    f.start(head)
+    phi = len(f.lines)
+    f.line(f"br i1 {f.temporary(f'icmp slt i64 {index}, {end}')}, label %{body}, label %{done}")
+    f.start(body)
+    yield index
+    following = f.temporary(f"add nuw nsw i64 {index}, 1")
+    f.line(f"br label %{head}{metadata}")
+    f.lines.insert(phi, f"  {index} = phi i64 [ {first}, %{before} ], [ {following}, %{f.label} ]")
+    f.start(done)
+
+
+def _row_major(f: FunctionEmitter, number: str, counts: Sequence[str]) -> list[str]:
+    """The index in each dimension of what has a number in row-major order."""
+    indices: list[str] = []
+    for count in reversed(counts[1:]):
+        indices.insert(0, f.temporary(f"urem i64 {number}, {count}"))
+        number = f.temporary(f"udiv i64 {number}, {count}")
+    return [number, *indices]
+
+
+PARALLEL: Handlers = {scf.ParallelOp: _parallel, scf.ReduceOp: _reduce}

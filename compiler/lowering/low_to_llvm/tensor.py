@@ -1,0 +1,120 @@
+"""unit in LLVM IR: dot products of groups, products of tiles."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from compiler.dialects.tile_intrinsics import (
+    ROW_BYTES,
+    ROWS,
+    TILE,
+    DotOp,
+    LoadOp,
+    StoreOp,
+    TileDotOp,
+    TileLoadOp,
+    TileStoreOp,
+)
+from compiler.errors import LoweringError, ScheduleError
+from compiler.intrinsics import Intrinsic, find
+from compiler.lowering.low_to_llvm.address import place
+from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
+from compiler.lowering.low_to_llvm.memory import load, store
+from compiler.lowering.low_to_llvm.types import lanes, llvm_type
+from compiler.targets.machine import Machine
+
+
+def check_features(module: ModuleOp, machine: Machine) -> None:
+    """Raise LoweringError for an intrinsic that is not declared, or that the machine lacks."""
+    present = [name[1:] for name in machine.features.split(",") if name.startswith("+")]
+    for op in module.walk():
+        if isinstance(op, DotOp | TileDotOp | TileLoadOp | TileStoreOp):
+            name = op.kind.data if isinstance(op, DotOp | TileDotOp) else "tile.load.f32"
+            lacking = _declared(name).lacking(present)
+            if lacking:
+                raise LoweringError(f"'{name}' needs {lacking} of the processor, which '{machine.name}' lacks")
+
+
+def _declared(name: str) -> Intrinsic:
+    try:
+        return find(name)
+    except ScheduleError as error:
+        raise LoweringError(error.reason) from error
+
+
+def _load(f: FunctionEmitter, op: LoadOp) -> None:
+    load(f, op, op.buffer, op.indices)
+
+
+def _store(f: FunctionEmitter, op: StoreOp) -> None:
+    store(f, op, op.value, op.buffer, op.indices)
+
+
+def _dot(f: FunctionEmitter, op: DotOp) -> None:
+    intrinsic = _declared(op.kind.data)
+    count, wide = lanes(op.sums.type), llvm_type(op.sums.type)
+    element = "i8" if llvm_type(op.group.type).endswith("i8>") else "bfloat"
+    operand = f"<{count * lanes(op.group.type)} x {element}>"
+    shared, own = _shared(f, op.group, count, operand), f.temporary(f"bitcast {f.typed(op.groups)} to {operand}")
+    f.declare(wide, intrinsic.llvm, [wide, operand, operand])
+    f.set(
+        op.result,
+        f"call {wide} @{intrinsic.llvm}({f.typed(op.sums)}, {operand} {shared}, {operand} {own})",
+    )
+
+
+def _shared(f: FunctionEmitter, group: SSAValue, count: int, operand: str) -> str:
+    """A group of 32 bits in every lane, once for each place where it is used."""
+    word = f.once((group, "word"), f"bitcast {f.typed(group)} to i32")
+    type = f"<{count} x i32>"
+    first = f.temporary(f"insertelement {type} poison, i32 {word}, i64 0")
+    splat = f.temporary(f"shufflevector {type} {first}, {type} poison, {type} zeroinitializer")
+    return f.temporary(f"bitcast {type} {splat} to {operand}")
+
+
+def _tile_load(f: FunctionEmitter, op: TileLoadOp) -> None:
+    at = place(f, op, op.buffer, op.indices)
+    f.declare("x86_amx", "llvm.x86.tileloadd64.internal", ["i16", "i16", "ptr", "i64"])
+    arguments = f"{_SHAPE}, ptr {at.pointer}, {f.typed(op.stride)}"
+    f.set(op.result, _as_vector(f, f.temporary(f"call x86_amx @llvm.x86.tileloadd64.internal({arguments})")))
+
+
+def _tile_store(f: FunctionEmitter, op: TileStoreOp) -> None:
+    at = place(f, op, op.buffer, op.indices)
+    f.declare("void", "llvm.x86.tilestored64.internal", ["i16", "i16", "ptr", "i64", "x86_amx"])
+    arguments = f"{_SHAPE}, ptr {at.pointer}, {f.typed(op.stride)}, {_as_tile(f, op.value)}"
+    f.line(f"call void @llvm.x86.tilestored64.internal({arguments})")
+
+
+def _tile_dot(f: FunctionEmitter, op: TileDotOp) -> None:
+    name = _declared(op.kind.data).llvm
+    f.declare("x86_amx", name, ["i16", "i16", "i16", "x86_amx", "x86_amx", "x86_amx"])
+    tiles = ", ".join(_as_tile(f, value) for value in (op.sums, op.rows, op.groups))
+    f.set(op.result, _as_vector(f, f.temporary(f"call x86_amx @{name}({_SHAPE}, i16 {ROW_BYTES}, {tiles})")))
+
+
+_SHAPE = f"i16 {ROWS}, i16 {ROW_BYTES}"
+"""Rows, and bytes of a row. LLVM derives from them how the tile registers are configured, and configures them."""
+
+
+def _as_tile(f: FunctionEmitter, value: SSAValue) -> str:
+    """A tile as LLVM's tile instructions take it; between them its bits are carried as a vector, which may be a phi."""
+    f.declare("x86_amx", "llvm.x86.cast.vector.to.tile.v256i32", [llvm_type(value.type)])
+    cast = f"call x86_amx @llvm.x86.cast.vector.to.tile.v256i32({f.typed(value)})"
+    return f"x86_amx {f.temporary(cast)}"
+
+
+def _as_vector(f: FunctionEmitter, tile: str) -> str:
+    f.declare(llvm_type(TILE), "llvm.x86.cast.tile.to.vector.v256i32", ["x86_amx"])
+    return f"call {llvm_type(TILE)} @llvm.x86.cast.tile.to.vector.v256i32(x86_amx {tile})"
+
+
+TENSOR: Handlers = {
+    LoadOp: _load,
+    StoreOp: _store,
+    DotOp: _dot,
+    TileLoadOp: _tile_load,
+    TileStoreOp: _tile_store,
+    TileDotOp: _tile_dot,
+}
