@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.parser import Parser
+from xdsl.dialects.func import FuncOp
+from xdsl.passes import ModulePass
 
 from compiler import universe
 from compiler.dialects.dominance import verify_module
-from compiler.dialects.functions import find_function
+from compiler.dialects.functions import find_function, outputs
+from compiler.dialects.parser import Parser
 from compiler.errors import InputError, TargetError
-from compiler.pipeline import PIPELINES, parse_passes, run
-from compiler.targets.cpu import Kernel, load
+from compiler.interpret.numbers import dtype_of
+from compiler.lowering.low_to_llvm.signature import SLOT_ALIGNMENT
+from compiler.passes.split_constants import Parts, split
+from compiler.pipeline import parse_passes, run
+from compiler.program.read import read
+from compiler.program.tree import Buffer, Program
+from compiler.targets.cpu import Argument, Kernel, load, thread_count
+from compiler.targets.cpu.arguments import Array, check_input, copied
+from compiler.targets.cpu.kernel import NOTHING, Fixed, Text
 from compiler.targets.machine import host
 
 _LEVEL_AFTER = {"te-to-loop": "loop", "reorder-contiguous": "loop", "promote-buffers": "low"}
+_PIPELINES = {"te": "cpu", "loop": "loop-to-cpu", "low": "low-to-cpu"}
 POLICIES = ("strict", "contract", "fast")
 
 
@@ -27,33 +40,128 @@ def build(
     threads: int | None = None,
     policy: str = "contract",
     name: str | None = None,
+    constants: Mapping[str, Any] | None = None,
 ) -> Kernel:
     """Compile a te function, a Schedule, a module, MLIR text, or the path of a file, at whatever level it is.
 
     `policy` says which liberties floating-point operations have: strict, contract or fast. `name` picks one of
-    several functions. `threads` is the count for parallel loops, which run serially for now: None or 1. Raises
-    TargetError or InputError, and xDSL's ParseError and VerifyException for text that is not a valid program.
+    several functions. `threads` is how many threads parallel loops run on where a call does not say: None is what
+    OMP_NUM_THREADS says, or the cores that the process may use.
+
+    `constants` are inputs that never change, such as weights: arrays by the names of the inputs. The kernel takes the
+    other inputs only. Nests at the top of the program that depend on constants alone, such as those that pack weights,
+    run here, once; see the pass split-constants, and `Kernel.fixed`. Constants that the rest still reads are copied, so
+    that what happens to the arrays later changes nothing. Other levels than te and loop have no constants.
+
+    Raises TargetError or InputError, also for constants that are no inputs, are written, or do not fit; and xDSL's
+    ParseError and VerifyException for text that is not a valid program.
     """
     if target != "cpu":
         raise TargetError(f"unknown target '{target}' (there is cpu)")
-    if threads not in (None, 1):
-        raise TargetError(f"threads={threads!r}: parallel loops run on one thread for now")
+    count = thread_count(threads)
     if policy not in POLICIES:
         raise TargetError(f"unknown policy '{policy}' (there are {', '.join(POLICIES)})")
-    ctx = universe.context()
     module = _only(_module(x).clone(), name)
     verify_module(module)
+    if constants is not None:
+        return _with_constants(x, module, name, constants, _Settings(policy, count))
+    return _compiled(module, name, _Settings(policy, count))
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """What holds for every function of a build: the floating-point policy, and the threads of parallel loops."""
+
+    policy: str
+    threads: int
+
+
+def _compiled(
+    module: ModuleOp, name: str | None, settings: _Settings, te: Text | None = None, fixed: Fixed = NOTHING
+) -> Kernel:
+    """The kernel of a verified module, which is lowered in place; `te` is what it was made of, if of something else."""
     level = level_of(module)
-    texts = {level: str(module)}
-    passes = {"te": PIPELINES["cpu"], "loop": PIPELINES["loop-to-cpu"], "low": "extend-floats,plan-buffers"}[level]
-    passes = passes.replace("loop-to-low", f"loop-to-low{{policy={policy}}}")
-
-    def keep(item: Any, module: ModuleOp) -> None:
+    passes = passes_from(level, settings.policy)
+    source = module.clone()
+    texts: dict[str, Text] = {} if te is None else {"te": te}
+    texts[level] = lambda: str(source)
+    for position, item in enumerate(passes, 1):
         if item.name in _LEVEL_AFTER:
-            texts[_LEVEL_AFTER[item.name]] = str(module)
+            texts[_LEVEL_AFTER[item.name]] = partial(_text_after, source, passes[:position])
+    run(universe.context(), module, passes, each=False)
+    return load(module, host(), name, texts, settings.policy, settings.threads, fixed=fixed)
 
-    run(ctx, module, parse_passes(passes), keep)
-    return load(module, host(), name, texts)
+
+def _with_constants(
+    x: Any, module: ModuleOp, name: str | None, constants: Mapping[str, Any], settings: _Settings
+) -> Kernel:
+    """The kernel of a program some of whose inputs are constant, what depends on these alone done."""
+    level, source = level_of(module), module.clone()
+    if level == "low":
+        raise InputError("the program is at the low level, where nothing says what depends on constants alone")
+    if level == "te":
+        run(universe.context(), module, parse_passes("check-combiners,te-to-loop,reorder-contiguous"))
+    function = find_function(module, name)
+    given = _named(x, function, constants)
+    parts = split(function, given)
+    arrays = _checked(read(function), given)
+    *before, main = [ModuleOp([part]) for part in parts.functions]
+    preparation = _compiled(before[0], None, settings) if before else None
+    prepared = _prepared(parts, preparation, arrays)
+    te = partial(str, source) if level == "te" else None
+    return _compiled(main, None, settings, te, Fixed(_fixed(parts.main, arrays, prepared), preparation))
+
+
+def _prepared(parts: Parts, preparation: Kernel | None, constants: Mapping[str, Array]) -> dict[str, Array]:
+    """What the preparation makes of the constants."""
+    if parts.prepare is None or preparation is None:
+        return {}
+    made = preparation(*(constants[b.name] for b in parts.prepare.arguments if b.name in constants))
+    return dict(zip(parts.prepared, made if isinstance(made, tuple) else (made,), strict=True))
+
+
+def _fixed(main: Program, constants: Mapping[str, Array], prepared: Mapping[str, Array]) -> dict[int, Array]:
+    """By position the arrays that no call gives: what was prepared, and copies of the constants that are still read."""
+    fixed: dict[int, Array] = {}
+    for position, buffer in enumerate(main.arguments):
+        if buffer.name in prepared:
+            fixed[position] = prepared[buffer.name]
+        elif buffer.name in constants:
+            fixed[position] = copied(_argument(buffer), constants[buffer.name])
+    for array in fixed.values():
+        array.flags.writeable = False
+    return fixed
+
+
+def _named(x: Any, function: FuncOp, constants: Mapping[str, Any]) -> dict[str, Any]:
+    """Constants by the names that arguments have in the program: a te function's own may be told apart by less."""
+    if not isinstance(constants, Mapping):
+        raise InputError(f"constants is a {type(constants).__name__}, expected arrays by the names of inputs")
+    own = [buffer.name for buffer in read(function).arguments]
+    said = [tensor.name for tensor in getattr(x, "inputs", ())]
+    names = dict(zip([*said, *own[len(said) :]], own, strict=True))
+    for name in constants:
+        if name not in names:
+            known = ", ".join(list(names)[: len(own) - outputs(function)]) or "none"
+            raise InputError(f"@{function.sym_name.data} has no input '{name}' (it has {known})")
+    return {names[name]: array for name, array in constants.items()}
+
+
+def _checked(program: Program, constants: Mapping[str, Any]) -> dict[str, Array]:
+    """The constants as arrays of the shapes and dtypes of their arguments."""
+    expected = [b for b in program.arguments if b.name in constants]
+    return {b.name: check_input(program.name, _argument(b), constants[b.name]) for b in expected}
+
+
+def _argument(buffer: Buffer) -> Argument:
+    return Argument(buffer.name, buffer.shape, dtype_of(buffer.element), alignment=SLOT_ALIGNMENT)
+
+
+def _text_after(source: ModuleOp, passes: Sequence[ModulePass]) -> str:
+    """The text of a module after some passes; made anew when it is asked for, since most never is."""
+    module = source.clone()
+    run(universe.context(), module, passes, each=False)
+    return str(module)
 
 
 def lower(x: Any) -> ModuleOp:
@@ -81,6 +189,17 @@ def level_of(module: ModuleOp) -> str:
     dialects = {op.name.split(".")[0] for op in module.walk()}
     tensors = any("tensor<" in str(op.function_type) for op in module.ops if hasattr(op, "function_type"))
     return "te" if "te" in dialects or tensors else "loop" if "loop" in dialects else "low"
+
+
+def passes_from(level: str, policy: str) -> list[ModulePass]:
+    """The passes from a level (te, loop or low) to what native code is emitted from, under a floating-point policy."""
+    return [_under(policy, item) for item in parse_passes(_PIPELINES[level])]
+
+
+def _under(policy: str, item: ModulePass) -> ModulePass:
+    """A pass under a floating-point policy, if it has that option."""
+    stated = any(field.name == "policy" for field in fields(item))
+    return replace(item, policy=policy) if stated else item  # type: ignore[call-arg]
 
 
 def _only(module: ModuleOp, name: str | None) -> ModuleOp:

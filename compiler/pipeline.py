@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from xdsl.passes import ModulePass
     from xdsl.utils.arg_spec import ArgSpec
 
+_LOW_TO_CPU = "transpose-scatters,extend-floats,expand-math,plan-buffers"
+
 PIPELINES: dict[str, str] = {
     "te-to-low": "check-combiners,te-to-loop,reorder-contiguous,loop-to-low,promote-buffers",
-    "loop-to-cpu": "check-combiners,loop-to-low,promote-buffers,extend-floats,plan-buffers",
-    "cpu": "check-combiners,te-to-loop,reorder-contiguous,loop-to-low,promote-buffers,extend-floats,plan-buffers",
+    "low-to-cpu": _LOW_TO_CPU,
+    "loop-to-cpu": f"check-combiners,loop-to-low,promote-buffers,{_LOW_TO_CPU}",
+    "cpu": f"check-combiners,te-to-loop,reorder-contiguous,loop-to-low,promote-buffers,{_LOW_TO_CPU}",
 }
 
 Watch = Callable[["ModulePass", ModuleOp], None]
@@ -148,10 +151,13 @@ def _value(kind: type[ModulePass], key: str, value: tuple[Any, ...]) -> tuple[An
     return value
 
 
-def run(ctx: Context, module: ModuleOp, passes: Sequence[ModulePass], after: Watch | None = None) -> None:
-    """Apply passes in order, verify the module after each, and show it to `after`."""
-    for item in passes:
+def run(
+    ctx: Context, module: ModuleOp, passes: Sequence[ModulePass], after: Watch | None = None, each: bool = True
+) -> None:
+    """Apply passes in order, verify the module after each (or only at the end), and show it to `after`."""
+    for number, item in enumerate(passes, 1):
         item.apply(ctx, module)
-        verify_module(module)
+        if each or number == len(passes):
+            verify_module(module)
         if after is not None:
             after(item, module)

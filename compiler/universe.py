@@ -23,11 +23,17 @@ DIALECTS = {
     "te": "compiler.dialects.te:TE",
     "loop": "compiler.dialects.loop:LOOP",
     "sched": "compiler.dialects.sched:SCHED",
+    "intr": "compiler.dialects.intr:INTR",
+    "unit": "compiler.dialects.tile_intrinsics:UNIT",
 }
 """Our dialects."""
 
-UPSTREAM = {"arith": "compiler.dialects.vector_arith:ARITH"}
-"""Upstream dialects that we extend: this arith compares vectors. The others are taken from xDSL as they are."""
+UPSTREAM = {
+    "arith": "compiler.dialects.vector_arith:ARITH",
+    "vector": "compiler.dialects.vector_memory:VECTOR",
+    "memref": "compiler.dialects.vector_memory:MEMREF",
+}
+"""Upstream dialects that we extend: arith on vectors, gathers, prefetches. The others are xDSL's as they are."""
 
 PASSES = {
     "te-to-loop": ("compiler.lowering.te_to_loop:TeToLoopPass", "tensor expressions to loop nests"),
@@ -42,6 +48,10 @@ PASSES = {
     "reorder-contiguous": (
         "compiler.passes.reorder_contiguous:ReorderContiguousPass",
         "the default loop order: contiguous accesses innermost",
+    ),
+    "split-constants": (
+        "compiler.passes.split_constants:SplitConstantsPass",
+        "what depends on constant arguments alone to a function of its own, which is run once",
     ),
     "decompose-reductions": (
         "compiler.passes.decompose_reductions:DecomposeReductionsPass",
@@ -65,6 +75,7 @@ PASSES = {
         "compiler.passes.schedule.loops:ParallelizePass",
         "mark a loop whose iterations run on several threads",
     ),
+    "tensorize": ("compiler.passes.schedule.loops:TensorizePass", "mark a nest that a declared intrinsic replaces"),
     "bind-threads": ("compiler.passes.schedule.loops:BindThreadsPass", "bind loops to hardware indices"),
     "annotate": ("compiler.passes.schedule.loops:AnnotatePass", "attach a number or a word to a loop"),
     "prefetch": ("compiler.passes.schedule.loops:PrefetchPass", "ask for elements some iterations early"),
@@ -87,6 +98,7 @@ PASSES = {
     "transform-layout": ("compiler.passes.schedule.staging:TransformLayoutPass", "index a temporary through a map"),
     "lift-alloc": ("compiler.passes.schedule.staging:LiftAllocPass", "let a buffer live longer"),
     "set-scope": ("compiler.passes.schedule.staging:SetScopePass", "set the scope of the buffer that a block writes"),
+    "pad": ("compiler.passes.schedule.staging:PadPass", "read a buffer through a copy with a border"),
     "storage-align": ("compiler.passes.schedule.staging:StorageAlignPass", "pad a block's buffer to a stride"),
     "swizzle": ("compiler.passes.schedule.staging:SwizzlePass", "rotate the columns of a block's buffer by the row"),
     "double-buffer": ("compiler.passes.schedule.staging:DoubleBufferPass", "give a block's buffer two halves"),
@@ -96,9 +108,17 @@ PASSES = {
     ),
     "rfactor": ("compiler.passes.schedule.reduction:RfactorPass", "reduce along one loop into partial results"),
     "loop-to-low": ("compiler.lowering.loop_to_low:LoopToLowPass", "loop nests to scf, memref and vector"),
+    "transpose-scatters": (
+        "compiler.passes.transpose_scatters:TransposeScattersPass",
+        "store what neighbouring scatters write as vectors, transposed in registers",
+    ),
     "promote-buffers": (
         "compiler.passes.promote_buffers:PromoteBuffersPass",
         "accumulators in memory to loop-carried values",
+    ),
+    "expand-math": (
+        "compiler.passes.expand_math:ExpandMathPass",
+        "exp, log, tanh, erf, sin and their kin to polynomials, within documented bounds",
     ),
     "plan-buffers": ("compiler.passes.plan_buffers:PlanBuffersPass", "temporaries to few shared slots"),
 }

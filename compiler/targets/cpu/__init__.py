@@ -2,13 +2,18 @@
 
 compile.py     LLVM IR text to machine code in this process
 arguments.py   what a kernel expects of its arrays, and the sentences for what does not fit
+openmp.py      the runtime of parallel loops, and how many threads they get
 kernel.py      a compiled function as a Python callable
 load.py        a low-level module to a kernel
+assembly.py    assembly text to functions, basic blocks and loops
+instructions.py what an instruction is and does; the count of many
+throughput.py  cycles of a loop's iteration
 """
 
 from compiler.targets.cpu.arguments import Argument
 from compiler.targets.cpu.compile import Library, compile_llvm
 from compiler.targets.cpu.kernel import Kernel, Timing
 from compiler.targets.cpu.load import load
+from compiler.targets.cpu.openmp import thread_count
 
-__all__ = ["Argument", "Kernel", "Library", "Timing", "compile_llvm", "load"]
+__all__ = ["Argument", "Kernel", "Library", "Timing", "compile_llvm", "load", "thread_count"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from xdsl.ir import Attribute
 
 from compiler.errors import TargetError
 from compiler.interpret.numbers import dtype_of
+from compiler.targets.cpu.arena import arena
 
 Array = np.ndarray[Any, Any]
 
@@ -23,22 +25,47 @@ def argument_dtype(element: Attribute, unsigned: bool) -> np.dtype[Any]:
 
 @dataclass(frozen=True)
 class Argument:
-    """A name, a shape and a dtype; a scalar may be passed by value instead of as a buffer of rank 0."""
+    """A name, a shape and a dtype; a scalar may be passed by value instead of as a buffer of rank 0.
+
+    alignment: what its first element's address is a multiple of, in bytes; at most that of an arena.
+    """
 
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     by_value: bool = False
+    alignment: int = 1
 
     def __str__(self) -> str:
         return f"{self.name}: {self.dtype}{list(self.shape) if not self.by_value else ''}"
 
 
+def room(expected: Argument) -> Array:
+    """A new array for an argument, its elements not set."""
+    if expected.alignment <= expected.dtype.alignment:
+        return np.empty(expected.shape, expected.dtype)
+    size = prod(expected.shape) * expected.dtype.itemsize
+    found: Array = arena(size)[:size].view(expected.dtype).reshape(expected.shape)
+    return found
+
+
+def copied(expected: Argument, array: Array) -> Array:
+    """A new array for an argument with the elements of another."""
+    found = room(expected)
+    found[...] = array
+    return found
+
+
+def _is_aligned(expected: Argument, array: Array) -> bool:
+    stated = expected.alignment
+    return bool(array.flags.aligned) and (stated <= array.dtype.alignment or array.ctypes.data % stated == 0)
+
+
 def check_input(kernel: str, expected: Argument, given: object) -> Array:
     """An input as native code can read it: itself, or a copy if it is not contiguous, aligned and native."""
     array = _matching(kernel, expected, given)
-    readable = array.dtype.isnative and array.flags.c_contiguous and array.flags.aligned
-    return array if readable else np.array(array, dtype=expected.dtype, order="C", subok=False)
+    readable = array.dtype.isnative and array.flags.c_contiguous and _is_aligned(expected, array)
+    return array if readable else copied(expected, array)
 
 
 def check_target(kernel: str, expected: Argument, given: object) -> Array:
@@ -51,6 +78,7 @@ def check_target(kernel: str, expected: Argument, given: object) -> Array:
         ("not contiguous", not array.flags.c_contiguous),
         ("read-only", not array.flags.writeable),
         ("not aligned to its elements", not array.flags.aligned),
+        (f"not aligned to {expected.alignment} bytes", not _is_aligned(expected, array)),
         ("not in the machine's byte order", not array.dtype.isnative),
     ):
         if holds:

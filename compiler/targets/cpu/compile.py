@@ -10,6 +10,8 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from compiler.errors import TargetError
+from compiler.targets.cpu import openmp
+from compiler.targets.cpu.single_lanes import with_scalar_stores
 from compiler.targets.machine import Machine
 
 
@@ -62,6 +64,7 @@ def compile_llvm(text: str, machine: Machine, opt_level: int = 3) -> Library:
     module.triple = llvm.Target.from_default_triple().triple
     module.data_layout = str(native.target_data)
     _optimise(module, native, opt_level)
+    module = _repaired(module)
     return Library(module, native, lambda: _native(machine, opt_level))
 
 
@@ -76,6 +79,15 @@ def _optimise(module: Any, native: Any, opt_level: int) -> None:
     options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = opt_level > 1
     builder = llvm.create_pass_builder(native, options)
     builder.getModulePassManager().run(module, builder)
+
+
+def _repaired(module: Any) -> Any:
+    """The module without what LLVM's backend gets wrong."""
+    if not any(function.name.startswith("llvm.masked.store") for function in module.functions):
+        return module
+    text = str(module)
+    better = with_scalar_stores(text)
+    return module if better == text else llvm.parse_assembly(better)
 
 
 @cache
@@ -120,7 +132,9 @@ def _library(name: str) -> ctypes.CDLL:
 
 def _resolve(module: Any) -> None:
     """LLVM ends the process for an unknown function: refuse it before."""
-    for function in module.functions:
-        name = function.name
-        if function.is_declaration and not name.startswith("llvm.") and not _find(name):
+    declared = {function.name for function in module.functions if function.is_declaration}
+    if declared & set(openmp.SYMBOLS):
+        openmp.define_symbols()
+    for name in sorted(declared):
+        if not name.startswith("llvm.") and not _find(name):
             raise TargetError(f"the module calls '{name}', which is in no library here")

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from compiler.errors import TargetError
-from compiler.lowering.low_to_llvm.signature import SLOT_ALIGNMENT, symbol
-from compiler.targets.cpu.arguments import Argument, Array, check_apart, check_input, check_target
+from compiler.lowering.low_to_llvm.signature import Workspace, symbol
+from compiler.targets.cpu.arena import arena
+from compiler.targets.cpu.arguments import Argument, Array, check_apart, check_input, check_target, room
 from compiler.targets.cpu.compile import Library
+from compiler.targets.cpu.openmp import thread_count, usable
 
 Text = str | Callable[[], str]
 Out = Array | Sequence[Array] | None
@@ -33,54 +35,88 @@ class Timing:
 
 @dataclass(frozen=True)
 class _Call:
-    """What native code is passed, the arrays that this points into, and those of them that are results."""
+    """What native code is passed, the memory that this points into, and the arrays that are results."""
 
     passed: tuple[Any, ...]
-    arrays: list[Array]
+    held: list[Array | None]
     results: list[Array]
 
 
+@dataclass(frozen=True)
+class Fixed:
+    """The arrays that a kernel passes in each call, by the positions of their arguments in the native function.
+
+    `preparation` is the kernel that made those which depend on constants alone.
+    """
+
+    arrays: Mapping[int, Array]
+    preparation: Kernel | None = None
+
+
+NOTHING = Fixed({})
+"""No array is fixed."""
+
+
 class Kernel:
-    """A compiled function of numpy arrays. Python threads may call it at once; it releases the GIL."""
+    """A compiled function of numpy arrays. Python threads may call it at once; it releases the GIL.
+
+    `threads` is how many threads its parallel loops run on where a call does not say; None if it has no such loops.
+    `fixed` are the constants, and what was prepared of them, that no call gives: `arguments` are the others.
+    """
 
     def __init__(
         self,
         name: str,
         arguments: Sequence[Argument],
         outputs: int,
-        workspace: int,
+        workspace: Workspace,
         library: Library,
         texts: Mapping[str, Text] | None = None,
         policy: str = "contract",
+        threads: int | None = None,
+        fixed: Fixed = NOTHING,
     ) -> None:
         self.name = name
-        self.arguments = tuple(arguments)
+        self.arguments = tuple(a for n, a in enumerate(arguments) if n not in fixed.arrays)
         self.outputs = outputs
         self.policy = policy
+        self.threads = threads
+        self.fixed = fixed
+        self._fixed = [(position, array.ctypes.data) for position, array in sorted(fixed.arrays.items())]
         self._inputs = len(self.arguments) - outputs
         self._workspace = workspace
-        self._library = library
+        self.library = library
         self._texts = dict(texts or {})
         self._local = threading.local()
-        types = [_ctype(argument) for argument in self.arguments]
-        self._native = ctypes.CFUNCTYPE(None, *types, ctypes.c_void_p)(library.address(symbol(name)))
+        types = [_ctype(argument) for argument in arguments]
+        types += [ctypes.c_void_p, *([] if threads is None else [ctypes.c_int32])]
+        self._native = ctypes.CFUNCTYPE(None, *types)(library.address(symbol(name)))
 
     def __repr__(self) -> str:
         count = f"{self.outputs} output{'' if self.outputs == 1 else 's'}"
         return f"<Kernel {self.name}({', '.join(map(str, self.arguments))}), {count}>"
 
-    def __call__(self, *arrays: Any, out: Out = None) -> Any:
+    def __call__(self, *arrays: Any, out: Out = None, threads: int | None = None) -> Any:
         """Run on arrays of the expected shapes and dtypes; the result, or a tuple of several.
 
         Inputs may have any strides, alignment and byte order: what native code cannot read is copied. `out`
         (an array or a tuple) receives the results and must be contiguous, writable, and apart from the rest;
         without it they are new arrays. A function without outputs works in place on its arguments, which are
-        held to the same, and returns None. Raises TargetError for arrays that do not fit.
+        held to the same, and returns None. Parallel loops run on `threads` threads, one without OpenMP; results
+        do not depend on the count. Raises TargetError for arrays that do not fit, and for a wrong count.
         """
-        call = self._bind(arrays, out)
+        call = self._bind(arrays, out, threads)
         self._native(*call.passed)
         results = call.results
         return None if not results else results[0] if len(results) == 1 else tuple(results)
+
+    def bound(self, *arrays: Any, out: Out = None, threads: int | None = None) -> Callable[[], None]:
+        """The native call on arrays that are checked here, once: what is left is the kernel's own time.
+
+        Takes and raises what a call does; results are in `out` each time.
+        """
+        call = self._bind(arrays, out, threads)
+        return lambda: self._native(*call.passed)
 
     def text(self, level: str) -> str:
         """The program at a level: te, loop, low, llvm or asm, where the kernel came through it."""
@@ -89,14 +125,14 @@ class Kernel:
         text = self._texts[level]
         return text if isinstance(text, str) else text()
 
-    def time(self, *arrays: Any, repeats: int = 9, min_seconds: float = 0.0) -> Timing:
+    def time(self, *arrays: Any, repeats: int = 9, min_seconds: float = 0.0, threads: int | None = None) -> Timing:
         """Time native calls, after a first one that does not count, with results in arrays of their own.
 
         Each repeat makes as many calls as it takes to last `min_seconds`, at least one; figures are per call.
         """
         if repeats < 1:
             raise TargetError(f"{self.name}: cannot time {repeats} repeats")
-        call = self._bind(arrays, None)
+        call = self._bind(arrays, None, threads)
         warm = self._seconds(call, 1)
         calls = max(1, int(np.ceil(min_seconds / max(warm, 1e-7))))
         seconds = [self._seconds(call, calls) for _ in range(repeats)]
@@ -109,7 +145,8 @@ class Kernel:
             native(*passed)
         return (time.perf_counter() - start) / calls
 
-    def _bind(self, arrays: Sequence[Any], out: Out) -> _Call:
+    def _bind(self, arrays: Sequence[Any], out: Out, threads: int | None) -> _Call:
+        team = self._team(threads)
         if len(arrays) != self._inputs:
             raise TargetError(f"{self.name}: takes {_arrays(self._inputs)}, got {len(arrays)}")
         check = check_input if self.outputs else _check_in_place
@@ -121,12 +158,21 @@ class Kernel:
             check_apart(self.name, self.arguments, [*arrays, *results], written)
         every = [*inputs, *results]
         passed = [_passed(a, array) for a, array in zip(self.arguments, every, strict=True)]
-        return _Call((*passed, self._scratch()), every, results)
+        for position, address in self._fixed:
+            passed.insert(position, address)
+        memory = self._scratch(1 if team is None else team)
+        scratch = 0 if memory is None else memory.ctypes.data
+        return _Call((*passed, scratch, *([] if team is None else [team])), [*every, memory], results)
+
+    def _team(self, threads: int | None) -> int | None:
+        """The threads of one call; None where the kernel has no parallel loops."""
+        count = self.threads if threads is None else thread_count(threads)
+        return None if self.threads is None or count is None else usable(count)
 
     def _results(self, out: Out) -> list[Array]:
         expected = self.arguments[self._inputs :]
         if out is None:
-            return [np.empty(argument.shape, argument.dtype) for argument in expected]
+            return [room(argument) for argument in expected]
         given = list(out) if isinstance(out, tuple | list) else [out]
         if len(given) != len(expected):
             raise TargetError(f"{self.name}: has {len(expected)} outputs, out= has {len(given)} arrays")
@@ -135,14 +181,16 @@ class Kernel:
                 raise TargetError(f"{self.name}: out= holds a {type(array).__name__}, expected numpy arrays")
         return [check_target(self.name, a, array) for a, array in zip(expected, given, strict=True)]
 
-    def _scratch(self) -> int:
-        """The address of this thread's workspace, allocated once."""
-        if not self._workspace:
-            return 0
-        if not hasattr(self._local, "memory"):
-            self._local.memory = np.empty(self._workspace + SLOT_ALIGNMENT, np.uint8)
-        address: int = self._local.memory.ctypes.data
-        return -(-address // SLOT_ALIGNMENT) * SLOT_ALIGNMENT
+    def _scratch(self, threads: int) -> Array | None:
+        """This Python thread's workspace, allocated once, and again for a larger count of threads."""
+        size = self._workspace.size(threads)
+        if not size:
+            return None
+        if getattr(self._local, "size", 0) < size:
+            self._local.memory = arena(size)
+            self._local.size = size
+        memory: Array = self._local.memory
+        return memory
 
 
 def _arrays(count: int) -> str:

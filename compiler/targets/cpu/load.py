@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from xdsl.dialects.builtin import DenseArrayBase, MemRefType, ModuleOp
+from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument
 
-from compiler.dialects.functions import find_function, outputs
-from compiler.errors import InputError, TargetError
+from compiler.dialects.functions import find_function, outputs, positions
+from compiler.errors import TargetError
 from compiler.lowering.low_to_llvm import emit
-from compiler.lowering.low_to_llvm.signature import is_written, slot_offsets
+from compiler.lowering.low_to_llvm.signature import SLOT_ALIGNMENT, is_written, parallel_loops, workspace
 from compiler.targets.cpu.arguments import Argument, argument_dtype
 from compiler.targets.cpu.compile import compile_llvm
-from compiler.targets.cpu.kernel import Kernel, Text
+from compiler.targets.cpu.kernel import NOTHING, Fixed, Kernel, Text
+from compiler.targets.cpu.openmp import thread_count
+from compiler.targets.cpu.tiles import permit_tiles, uses_tiles
 from compiler.targets.machine import Machine
 
 
@@ -24,22 +26,31 @@ def load(
     name: str | None = None,
     texts: Mapping[str, Text] | None = None,
     policy: str = "contract",
+    threads: int | None = None,
+    emission: Callable[[ModuleOp, Machine], str] = emit,
+    fixed: Fixed = NOTHING,
 ) -> Kernel:
     """Compile a low-level module, and make its function (or the named one) callable.
 
-    The last `outputs` arguments are results; names are those of the block arguments. Raises LoweringError for
-    what has no native form, TargetError for argument types that numpy lacks.
+    The last `outputs` arguments are results; names are those of the block arguments. Parallel loops run on that many
+    threads unless a call says otherwise (see `thread_count`). `emission` gives the LLVM IR. The arguments that are
+    `fixed` get the same arrays in each call. Raises LoweringError for what has no native form, TargetError for argument
+    types that numpy lacks, for a wrong count, and where tile registers are refused.
     """
+    count_of_threads = thread_count(threads)
     function = find_function(module, name)
     own = function.sym_name.data
-    llvm = emit(module, machine)
-    unsigned = _unsigned(function)
-    arguments = [_argument(own, value, value.index in unsigned) for value in function.args]
+    llvm = emission(module, machine)
+    unsigned, aligned = positions(function, "unsigned"), positions(function, "aligned")
+    arguments = [_argument(own, v, v.index in unsigned, v.index in aligned) for v in function.args]
     count = outputs(function)
     _check_outputs(function, arguments, count)
+    if uses_tiles(module):
+        permit_tiles()
     library = compile_llvm(llvm, machine)
     levels: dict[str, Text] = {**(texts or {}), "llvm": llvm, "asm": library.asm}
-    return Kernel(own, arguments, count, slot_offsets(function)[-1], library, levels, policy)
+    scratch, team = workspace(function), count_of_threads if parallel_loops(function) else None
+    return Kernel(own, arguments, count, scratch, library, levels, policy, team, fixed)
 
 
 def _check_outputs(function: FuncOp, arguments: Sequence[Argument], count: int) -> None:
@@ -51,19 +62,11 @@ def _check_outputs(function: FuncOp, arguments: Sequence[Argument], count: int) 
             raise TargetError(f"{own}: '{argument.name}' is written, but is not among the last {count} arguments")
 
 
-def _unsigned(function: FuncOp) -> set[int]:
-    """The positions of the arguments whose integers have no sign, as the attribute `unsigned` lists them."""
-    found = function.attributes.get("unsigned")
-    positions = found.get_values() if isinstance(found, DenseArrayBase) else () if found is None else (-1,)
-    if not all(isinstance(n, int) and 0 <= n < len(function.args) for n in positions):
-        raise InputError(f"the attribute 'unsigned' of @{function.sym_name.data} does not list its arguments")
-    return {int(n) for n in positions}
-
-
-def _argument(function: str, value: BlockArgument, unsigned: bool) -> Argument:
+def _argument(function: str, value: BlockArgument, unsigned: bool, aligned: bool) -> Argument:
     name = value.name_hint or f"arg{value.index}"
     if isinstance(value.type, MemRefType):
-        return Argument(name, value.type.get_shape(), argument_dtype(value.type.element_type, unsigned))
+        dtype = argument_dtype(value.type.element_type, unsigned)
+        return Argument(name, value.type.get_shape(), dtype, alignment=SLOT_ALIGNMENT if aligned else 1)
     dtype = argument_dtype(value.type, unsigned)
     if dtype.itemsize == 2 and dtype.kind != "i":
         raise TargetError(f"{function}: '{name}' is of type {value.type}, which cannot be passed by value")

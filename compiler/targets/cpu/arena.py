@@ -1,0 +1,27 @@
+"""Memory for workspaces: on large pages where the system has them, since packed panels are walked page by page."""
+
+from __future__ import annotations
+
+import mmap
+from typing import Any
+
+import numpy as np
+
+from compiler.lowering.low_to_llvm.signature import SLOT_ALIGNMENT
+
+LARGE_PAGE = 2 << 20
+"""The size of a large page, in bytes; smaller workspaces stay on small ones."""
+
+
+def arena(size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """At least `size` bytes of memory, uint8, aligned to 64 bytes."""
+    if size < LARGE_PAGE // 4 or not hasattr(mmap, "MADV_HUGEPAGE"):
+        return _aligned(np.empty(size + SLOT_ALIGNMENT, np.uint8), SLOT_ALIGNMENT)
+    whole = -(-size // LARGE_PAGE) * LARGE_PAGE
+    memory = mmap.mmap(-1, whole + LARGE_PAGE)
+    memory.madvise(mmap.MADV_HUGEPAGE)
+    return _aligned(np.frombuffer(memory, np.uint8), LARGE_PAGE)[:whole]
+
+
+def _aligned(memory: np.ndarray[Any, np.dtype[np.uint8]], to: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    return memory[-memory.ctypes.data % to :]

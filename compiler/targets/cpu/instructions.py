@@ -1,0 +1,270 @@
+"""x86 instructions as LLVM prints them (AT&T syntax): what each is and does; the count of many."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+_ELEMENT = {"ps": 32, "ss": 32, "pd": 64, "sd": 64, "ph": 16, "sh": 16}
+_REGISTER = re.compile(r"%([xyz])mm(\d+)")
+_FLOAT = r"([ps][sdh])"
+_FUSED = re.compile(rf"vfn?m(?:add|sub)(?:add|sub)?\d*{_FLOAT}")
+_ARITHMETIC = re.compile(rf"v?(?:addsub|add|sub|mul|div|sqrt|min|max){_FLOAT}")
+_DOT = re.compile(r"vdpbf16ps|vpdp\w+|vpmadd52\w+")
+_NO_ACCESS = re.compile(r"lea\w?|nop\w?|prefetch\w*|clflush\w*|cldemote")
+_MOVE = re.compile(r"v?mov(?:[bwlq]|abs[bwlq]|[au]p[sd]|dq[au](?:8|16|32|64)?|s[sdh]|[dq])|nop\w?")
+_JUMP = re.compile(r"j[a-z]+")
+_READS_LAST = re.compile(
+    r"cmp[bwlq]?|test[bwlq]|bt[wlq]?|v?u?comis[sdh]|vptest|vtestp[sd]|push[wlq]?|mul[bwlq]|i?div[bwlq]"
+)
+_OVERWRITES_LAST = re.compile(r"mov\w*|set\w+|pop[wlq]?|pext\w+|extract\w+")
+_KINDS = {
+    "broadcast": re.compile(r"v?p?broadcast\w*|v?movddup"),
+    "gather": re.compile(r"vp?gather\w+"),
+    "scatter": re.compile(r"vp?scatter\w+"),
+    "shuffle": re.compile(
+        r"v?perm[^q]\w*|vperm\w*|v?p?shuf\w*|v?p?unpck\w*|v?unpck\w*|v?p?insert\w*|v?p?extract\w*|v?p?align\w*"
+        r"|v?mov(?:sh|sl)dup|v?mov(?:hl|lh|h|l)ps|vp?(?:compress|expand)\w*|vshuf\w*"
+    ),
+    "division": re.compile(r"v?(?:div|sqrt)[ps][sdh]|i?div[bwlq]"),
+    "call": re.compile(r"callq?"),
+    "branch": _JUMP,
+    "prefetch": re.compile(r"prefetch\w*"),
+}
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One instruction; `loop` is the number that its debug location gives, 0 where there is none.
+
+    The last operand is what it writes, as AT&T has it.
+    """
+
+    mnemonic: str
+    operands: tuple[str, ...] = ()
+    loop: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.mnemonic} {', '.join(self.operands)}".rstrip()
+
+    @cached_property
+    def kinds(self) -> frozenset[str]:
+        """What it counts as: fma, load, store, and what `_KINDS` has."""
+        found = {kind for kind, pattern in _KINDS.items() if pattern.fullmatch(self.mnemonic)}
+        if _FUSED.fullmatch(self.mnemonic) or _DOT.fullmatch(self.mnemonic):
+            found.add("fma")
+        if any("{1to" in operand for operand in self.operands):
+            found.add("broadcast")
+        reads, writes = self._accesses
+        return frozenset(found | ({"load"} if reads else set()) | ({"store"} if writes else set()))
+
+    @cached_property
+    def memory(self) -> str | None:
+        """Its operand in memory, decorations left out."""
+        return next((o.partition("{")[0].strip() for o in self.operands if _is_memory(o)), None)
+
+    @cached_property
+    def _accesses(self) -> tuple[bool, bool]:
+        """Whether it reads, and whether it writes, its operand in memory."""
+        if self.memory is None or _NO_ACCESS.fullmatch(self.mnemonic) or "branch" in _control(self.mnemonic):
+            return False, False
+        if "call" in _control(self.mnemonic) or not _is_memory(self.operands[-1]):
+            return True, False
+        if _READS_LAST.fullmatch(self.mnemonic):
+            return True, False
+        return not (self.mnemonic.startswith("v") or _OVERWRITES_LAST.fullmatch(self.mnemonic)), True
+
+    @cached_property
+    def bits(self) -> int:
+        """The width of the widest vector register among its operands; 0 where there is none."""
+        return max((128 << "xyz".index(name) for o in self.operands for name, _ in _REGISTER.findall(o)), default=0)
+
+    @cached_property
+    def float_bits(self) -> int:
+        """The width of the elements that it multiplies, adds, divides or compares; 0 where it does none of that."""
+        found = _FUSED.fullmatch(self.mnemonic) or _ARITHMETIC.fullmatch(self.mnemonic)
+        return _ELEMENT[found[1]] if found else 16 if self.mnemonic == "vdpbf16ps" else 0
+
+    @cached_property
+    def lanes(self) -> int:
+        """How many elements it computes with; 1 for a scalar."""
+        if not self.float_bits:
+            return 0
+        scalar = self.mnemonic[-2] == "s"
+        return 1 if scalar else self.bits // self.float_bits
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations: additions, multiplications, divisions, roots, minima and maxima; an fma is two."""
+        return self.lanes * (2 if "fma" in self.kinds else 1)
+
+    @property
+    def target(self) -> str | None:
+        """Where a jump or a direct call goes."""
+        known = bool({"branch", "call"} & self.kinds) and bool(self.operands)
+        return None if not known or self.operands[0].startswith("*") else self.operands[0].removesuffix("@PLT")
+
+    @property
+    def reads_last(self) -> bool:
+        """Whether what its last operand held goes into the result."""
+        masked = self.operands and "{%k" in self.operands[-1] and "{z}" not in self.operands[-1]
+        if self.mnemonic.startswith("v"):
+            return bool(masked) or "fma" in self.kinds or self.mnemonic.startswith(("vpermt2", "vpermi2", "vpternlog"))
+        return not _OVERWRITES_LAST.fullmatch(self.mnemonic) and not self.mnemonic.startswith("lea")
+
+    @property
+    def writes_last(self) -> bool:
+        """Whether its last operand is written."""
+        return bool(self.operands) and not (
+            _READS_LAST.fullmatch(self.mnemonic) or {"branch", "call", "prefetch"} & self.kinds
+        )
+
+    @property
+    def is_move(self) -> bool:
+        """Whether it only copies a register, reads or writes memory, or computes an address of nothing."""
+        return bool(_MOVE.fullmatch(self.mnemonic))
+
+    @property
+    def lanes_moved(self) -> int:
+        """How many elements a gather or scatter accesses, as its indices and elements allow."""
+        widest = {"q": 64, "d": 32}
+        wide = max((widest.get(letter, 32) for letter in self.mnemonic.partition("er")[2][:2]), default=32)
+        return max(1, self.bits // wide)
+
+    @cached_property
+    def addressed(self) -> tuple[str, ...]:
+        """The registers of its address, by their families: a, r8, v3."""
+        return _families(self.memory or "")
+
+    @cached_property
+    def read(self) -> tuple[str, ...]:
+        """The registers whose values go into its result, those of its address left out."""
+        if re.fullmatch(r"v?p?xor\w+", self.mnemonic) and len(set(self.operands)) == 1:
+            return ()  # sets a register to zero, whatever was in it
+        sources = self.operands if self.reads_last or not self.writes_last else self.operands[:-1]
+        return tuple(name for o in sources if not _is_memory(o) for name in _families(o))
+
+    @cached_property
+    def written(self) -> tuple[str, ...]:
+        """The register that it writes."""
+        last = self.operands[-1].partition(" ")[0] if self.writes_last else ""
+        return () if _is_memory(last) else _families(last)
+
+
+def parse_instruction(text: str, loop: int = 0) -> Instruction:
+    """An instruction from its line; prefixes such as lock or rep are left out."""
+    words = text.split(None, 1)
+    while words[0] in ("lock", "rep", "repe", "repne", "notrack") and len(words) == 2:
+        words = words[1].split(None, 1)
+    operands = re.split(r",(?![^()]*\))", words[1]) if len(words) == 2 else []
+    return Instruction(words[0], tuple(operand.strip() for operand in operands), loop)
+
+
+def _families(operand: str) -> tuple[str, ...]:
+    """The registers of an operand, each by one name whatever its width; the instruction pointer is none."""
+    found = (_family(name) for name in re.findall(r"%(\w+)", operand))
+    return tuple(name for name in found if name != "ip")
+
+
+def _family(name: str) -> str:
+    vector = re.fullmatch(r"[xyz]mm(\d+)", name)
+    numbered = re.fullmatch(r"(r\d+)[bwd]?", name)
+    if vector or numbered:
+        return f"v{vector[1]}" if vector else numbered[1] if numbered else name
+    plain = re.fullmatch(r"[re]?([abcd]x|[sd]il?|[sb]pl?|ip)|([abcd])[lh]", name)
+    return name if plain is None else f"{plain[2]}x" if plain[2] else plain[1].removesuffix("l")
+
+
+def _is_memory(operand: str) -> bool:
+    return ("(" in operand and not operand.startswith("$")) or operand.startswith(("%fs:", "%gs:"))
+
+
+def _control(mnemonic: str) -> str:
+    return "call" if mnemonic.startswith("call") else "branch" if _JUMP.fullmatch(mnemonic) else ""
+
+
+@dataclass(frozen=True)
+class Census:
+    """The instructions of a loop, counted for one iteration, every branch in it taken to be run through.
+
+    loads, stores: of memory, a folded operand being a load; broadcasts, gathers and scatters count here too.
+    stack_loads, stack_stores: those of them that are on the stack, as spilled registers are.
+    branches: jumps other than the one that begins the next iteration. calls: of whom, in order.
+    width: of the vectors that compute in floating point (of all that there are, where none do): zmm, ymm, xmm,
+    scalar, or nothing. float_bits: of the elements that most floating-point operations are on, 0 where none are.
+    """
+
+    instructions: int
+    width: str
+    float_bits: int
+    flops: int
+    fma: int
+    loads: int
+    stores: int
+    stack_loads: int
+    stack_stores: int
+    broadcasts: int
+    gathers: int
+    scatters: int
+    shuffles: int
+    divisions: int
+    branches: int
+    calls: tuple[str, ...]
+
+    @property
+    def loads_per_fma(self) -> float | None:
+        """Loads for each fma; None without any."""
+        return self.loads / self.fma if self.fma else None
+
+    @property
+    def stores_per_fma(self) -> float | None:
+        """Stores for each fma; None without any."""
+        return self.stores / self.fma if self.fma else None
+
+
+def census(instructions: Sequence[Instruction], frame: Sequence[str] = ("%rsp",), calls: Sequence[str] = ()) -> Census:
+    """Count instructions; `frame` are the registers that address the stack, `calls` who is called."""
+    kinds = Counter(kind for i in instructions for kind in i.kinds)
+    stack = Counter(kind for i in instructions if on_stack(i, frame) for kind in i.kinds)
+    elements: Counter[int] = Counter()
+    for i in instructions:
+        elements[i.float_bits] += i.flops
+    del elements[0]
+    return Census(
+        instructions=len(instructions),
+        width=_width(instructions),
+        float_bits=max(elements, key=elements.__getitem__, default=0),
+        flops=sum(i.flops for i in instructions),
+        fma=kinds["fma"],
+        loads=kinds["load"],
+        stores=kinds["store"],
+        stack_loads=stack["load"],
+        stack_stores=stack["store"],
+        broadcasts=kinds["broadcast"],
+        gathers=kinds["gather"],
+        scatters=kinds["scatter"],
+        shuffles=kinds["shuffle"],
+        divisions=kinds["division"],
+        branches=max(0, kinds["branch"] - 1),
+        calls=tuple(calls),
+    )
+
+
+def on_stack(instruction: Instruction, frame: Sequence[str]) -> bool:
+    """Whether an instruction's operand in memory is addressed by a register of the stack's frame."""
+    return instruction.memory is not None and any(f"({name}" in instruction.memory for name in frame)
+
+
+def _width(instructions: Sequence[Instruction]) -> str:
+    """The width by which most floating-point operations are done."""
+    work: Counter[str] = Counter()
+    for i in instructions:
+        if i.flops:
+            work["scalar" if i.lanes == 1 and i.mnemonic[-2] == "s" else f"{'xyz'[i.bits // 256]}mm"] += i.flops
+    if work:
+        return max(work, key=work.__getitem__)
+    widest = max((i.bits for i in instructions), default=0)
+    return f"{'xyz'[widest // 256]}mm" if widest else ""

@@ -1,0 +1,42 @@
+"""Masked stores of one lane become scalar stores, since LLVM 22.1 writes too many bytes there.
+
+Its X86 backend merges a truncation into the masked store behind it, and then takes one whose mask is a constant with a
+single lane for a store of the element before the truncation: `trunc <8 x i32> to <8 x i16>` stored under <1, 0, 0 ...>
+writes four bytes in the place of two. Masks become constants while LLVM optimises, so this looks at what comes out.
+"""
+
+from __future__ import annotations
+
+import re
+
+_STORE = re.compile(
+    r"(?:tail )?call void @llvm\.masked\.store\.\S+?\((?P<vector><\d+ x (?P<element>i\d+)>) (?P<value>%[-\w$.]+), "
+    r"ptr (?P<about>[^%,]*)(?P<place>%[-\w$.]+), <\d+ x i1> <(?P<mask>i1 [^>]*)>\).*"
+)
+
+
+def with_scalar_stores(llvm: str) -> str:
+    """Replace in LLVM IR each masked store of one lane of integers.
+
+    call @llvm.masked.store(<4 x i16> %x, ptr align 2 %p, <4 x i1> <i1 true, i1 false, i1 false, i1 false>)
+      ->
+    %lane = extractelement <4 x i16> %x, i64 0    store i16 %lane, ptr %p, align 2
+    """
+    count = 0
+
+    def scalar(found: re.Match[str]) -> str:
+        nonlocal count
+        lanes = [n for n, bit in enumerate(found["mask"].split(", ")) if bit == "i1 true"]
+        if len(lanes) != 1:
+            return found[0]
+        (lane,), name, element = lanes, f"%single.lane.{count}", found["element"]
+        count += 1
+        aligned = re.search(r"align (\d+)", found["about"])
+        lines = [
+            f"{name} = extractelement {found['vector']} {found['value']}, i64 {lane}",
+            f"{name}.at = getelementptr {element}, ptr {found['place']}, i64 {lane}",
+            f"store {element} {name}, ptr {name}.at, align {1 if aligned is None or lane else aligned[1]}",
+        ]
+        return "\n  ".join(lines)
+
+    return _STORE.sub(scalar, llvm)

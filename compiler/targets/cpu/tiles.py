@@ -1,0 +1,37 @@
+"""Permission to use AMX's tile registers, which Linux gives a process on request."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import sys
+from functools import cache
+
+from xdsl.dialects.builtin import ModuleOp
+
+from compiler.dialects.tile_intrinsics import TileDotOp, TileLoadOp, TileStoreOp
+from compiler.errors import TargetError
+
+_ARCH_PRCTL = 158
+_ARCH_REQ_XCOMP_PERM = 0x1023
+_XFEATURE_XTILEDATA = 18
+
+
+def uses_tiles(module: ModuleOp) -> bool:
+    """Whether a low-level module has an op on tiles."""
+    return any(isinstance(op, TileDotOp | TileLoadOp | TileStoreOp) for op in module.walk())
+
+
+@cache
+def permit_tiles() -> None:
+    """Ask Linux for the tile registers: without it their first use ends the process. Holds for all its threads.
+
+    Raises TargetError where the system has no such request, or refuses. Source: Linux, Documentation/arch/x86/xstate.
+    """
+    if not sys.platform.startswith("linux") or platform.machine() != "x86_64":
+        raise TargetError(f"tile registers are asked for from Linux on x86_64, not {sys.platform}")
+    system = ctypes.CDLL(None, use_errno=True).syscall
+    system.restype = ctypes.c_long
+    if system(ctypes.c_long(_ARCH_PRCTL), ctypes.c_long(_ARCH_REQ_XCOMP_PERM), ctypes.c_long(_XFEATURE_XTILEDATA)):
+        raise TargetError(f"Linux gives this process no tile registers: {os.strerror(ctypes.get_errno())}")
