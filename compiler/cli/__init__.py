@@ -2,6 +2,7 @@
 
 bench.py    measure workloads beside contenders
 build.py    print or write a program at a level
+explain.py  what was generated for a program, and what it costs
 run.py      build a program and try it on random inputs
 said.py     errors as sentences
 values.py   counts, seeds and scales

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command; 130 where it was interrupted, after saying what was measured."""
-    _find_benchmarks()
+    find_benchmarks()
     from rich.console import Console
 
     from benchmarks import contenders, workloads
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     return _measure(console, options, chosen, rivals, settings)
 
 
-def _find_benchmarks() -> None:
+def find_benchmarks() -> None:
     """Make `benchmarks` importable. Raises InputError where there is no checkout around the package."""
     root = Path(__file__).resolve().parents[2]
     if not (root / "benchmarks" / "harness.py").is_file():

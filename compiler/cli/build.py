@@ -35,7 +35,9 @@ def program_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="the MLIR file, at the te, loop or low level; - is standard input")
     parser.add_argument("--function", help="which of several functions")
     parser.add_argument("--policy", choices=POLICIES, default="contract", help="liberties of floating point")
-    parser.add_argument("--threads", type=positive, help="threads for parallel loops")
+    parser.add_argument(
+        "--threads", type=positive, help="threads for parallel loops (default: OMP_NUM_THREADS, or the cores)"
+    )
 
 
 def compiled(options: argparse.Namespace) -> Kernel:

@@ -43,7 +43,8 @@ def run(options: argparse.Namespace) -> int:
     right = _compare(kernel, inputs)
     timing = kernel.time(*inputs, repeats=options.calls)
     low, middle, high = (1e3 * t for t in (timing.minimum, timing.median, timing.maximum))
-    print(f"time: {middle:.4g} ms (median of {options.calls} calls, {low:.4g} to {high:.4g})")
+    team = "" if kernel.threads is None else f" on {_count(kernel.threads, 'thread')}"
+    print(f"time: {middle:.4g} ms{team} (median of {options.calls} calls, {low:.4g} to {high:.4g})")
     return 0 if right else 1
 
 

@@ -11,10 +11,11 @@ from typing import TypeVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.parser import UnresolvedOperand
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Span
 
+from compiler.dialects.parser import Parser
 from compiler.errors import InputError
 
 AttributeT = TypeVar("AttributeT", bound=Attribute)

@@ -1,0 +1,169 @@
+"""`strata explain FILE|NAME`: what was generated for a program, and what it costs; compiler/explain finds it out."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from fractions import Fraction
+from io import StringIO
+from pathlib import Path
+from secrets import randbits
+from typing import TYPE_CHECKING, Any
+
+from xdsl.utils.exceptions import VerifyException
+
+from compiler.cli.bench import find_benchmarks
+from compiler.cli.build import POLICIES
+from compiler.cli.run import draw
+from compiler.cli.said import sentence
+from compiler.cli.values import positive, scale, seed
+from compiler.errors import InputError
+from compiler.opt import read
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from xdsl.dialects.builtin import ModuleOp
+
+    from benchmarks.workload import Workload
+    from compiler.explain.builds import Builds
+    from compiler.explain.explanation import Draw, Explanation
+    from compiler.explain.profile import Probe
+
+HELP = "show the innermost loops of the machine code, where the time goes, and the temporaries"
+UNBOUNDED = 1000
+"""Columns that no table needs: a terminal that is narrower breaks a line, and no figure is left out."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """State the command's arguments."""
+    add = parser.add_argument
+    add("program", metavar="FILE|NAME", help="an MLIR file at any level (- is standard input), or a workload of bench")
+    add("--scale", type=scale, default=Fraction(1), help="multiply every extent of a workload: 1/4 or 0.25")
+    add("--script", metavar="FILE", help="a schedule script to apply first")
+    add("--function", help="which of several functions")
+    add("--policy", choices=POLICIES, default="contract", help="liberties of floating point")
+    add("--loop", type=positive, metavar="N", help="only that machine loop, in detail; nothing is run")
+    add("--asm", action="store_true", help="print the assembly of the machine loops")
+    add("--static", action="store_true", help="run nothing: no times")
+    add("--calls", type=positive, default=5, help="how many calls to measure (default 5)")
+    add("--seed", type=seed, help="of the random inputs (a new one each time by default), and of the script's choices")
+    add("--json", action="store_true", help="print the same as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    from compiler.explain.explanation import explain, numbered
+
+    workload = _workload(options)
+    built = _built(options, workload)
+    static = options.static or options.loop is not None
+    found = explain(built) if static else explain(built, _inputs(options, workload), options.calls, _probe())
+    if options.loop is not None:
+        numbered(found, options.loop)
+    if options.json:
+        _print_json(found, options.loop)
+    else:
+        _print_text(found, options)
+    return 0
+
+
+def _print_json(found: Explanation, loop: int | None) -> None:
+    from compiler.explain.data import as_data, loop_data
+
+    print(json.dumps(as_data(found) if loop is None else loop_data(found.codes[loop - 1]), indent=1))
+
+
+def _print_text(found: Explanation, options: argparse.Namespace) -> None:
+    from compiler.explain import text
+
+    _print(text.title(found))
+    if options.loop is None:
+        for number, (heading, table) in enumerate(text.sections(found)):
+            _print(f"\n{heading}\n")
+            _print(table if table.row_count else "none")
+            if number == 0:
+                _print(text.outside(found))
+    chosen = found.codes if options.loop is None else found.codes[options.loop - 1 : options.loop]
+    for one in chosen if options.asm or options.loop is not None else ():
+        _print("\n" + "\n".join(text.details(one)))
+        _print(one.text if options.asm else "")
+
+
+def _print(item: RenderableType) -> None:
+    """Print without breaking lines; where there is no terminal, as plain text without spaces at the ends of lines."""
+    from rich.console import Console
+
+    if sys.stdout.isatty():
+        Console(width=UNBOUNDED, highlight=False, markup=False).print(item)
+        return
+    plain = StringIO()
+    Console(file=plain, width=UNBOUNDED, highlight=False, markup=False).print(item)
+    print("\n".join(line.rstrip() for line in plain.getvalue().splitlines()))
+
+
+def _workload(options: argparse.Namespace) -> Workload | None:
+    """The workload that is named; None for a file."""
+    name = options.program
+    if name == "-" or name.endswith(".mlir") or Path(name).exists():
+        if options.scale != 1:
+            raise InputError(f"{name} is a file: --scale is for the workloads of strata bench")
+        return None
+    find_benchmarks()
+    from benchmarks import workloads
+
+    return workloads.find(name, options.scale)
+
+
+def _built(options: argparse.Namespace, workload: Workload | None) -> Builds:
+    """The program, scheduled and built."""
+    from compiler.explain.builds import builds
+
+    try:
+        program: Any = _module(options) if workload is None else workload.function()
+        return builds(_scheduled(program, options), options.policy, options.function)
+    except VerifyException as error:
+        raise InputError(f"{options.program}: {sentence(error)}") from error
+
+
+def _module(options: argparse.Namespace) -> ModuleOp:
+    from compiler.driver import parse
+
+    return parse(read(options.program), "<stdin>" if options.program == "-" else options.program)
+
+
+def _scheduled(program: Any, options: argparse.Namespace) -> Any:
+    """The program after the script, where there is one."""
+    if options.script is None:
+        return program
+    from compiler import universe
+    from compiler.driver import lower
+    from compiler.passes.schedule.script import ApplySchedulePass
+
+    module = lower(program)
+    ApplySchedulePass(options.script, options.function, options.seed or 0).apply(universe.context(), module)
+    return module
+
+
+def _probe() -> Probe | None:
+    """The probe of the benchmarks; None where there is no checkout around the package."""
+    try:
+        find_benchmarks()
+    except InputError:
+        return None
+    from benchmarks.ceilings import Arithmetic
+
+    return Arithmetic(1).rate
+
+
+def _inputs(options: argparse.Namespace, workload: Workload | None) -> Draw:
+    """How inputs are drawn: as the workload has them, or as `strata run` does."""
+    import numpy as np
+
+    chosen = randbits(32) if options.seed is None else options.seed
+    if workload is not None:
+        return lambda kernel: workload.draw(chosen)
+    random = np.random.default_rng(chosen)
+    return lambda kernel: [
+        draw(a.shape, a.dtype, random) for a in kernel.arguments[: len(kernel.arguments) - kernel.outputs]
+    ]

@@ -1,0 +1,66 @@
+"""The program at the levels that are explained, and builds of it with marks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from compiler import universe
+from compiler.dialects.functions import find_function
+from compiler.driver import build, parse, passes_from
+from compiler.errors import TargetError
+from compiler.lowering.low_to_llvm.marks import emit_marked
+from compiler.passes.decompose_reductions import DecomposeReductionsPass
+from compiler.pipeline import run
+from compiler.program.read import read
+from compiler.program.tree import Program
+from compiler.targets.cpu import Kernel, load
+from compiler.targets.machine import host
+
+
+@dataclass(frozen=True)
+class Builds:
+    """A program as it is built: `kernel` without marks, `module` just before it becomes LLVM IR.
+
+    program: the loops as they were lowered, inits of reductions written out; None where a file began below them.
+    """
+
+    kernel: Kernel
+    module: ModuleOp
+    program: Program | None
+
+    @property
+    def function(self) -> FuncOp:
+        """The function that is explained."""
+        return find_function(self.module, self.kernel.name)
+
+    @cached_property
+    def marked(self) -> Kernel:
+        """The same machine code, with the loop of each instruction in its assembly."""
+        return self.timed(())
+
+    def timed(self, loops: Collection[int]) -> Kernel:
+        """A build that measures the loops of these numbers."""
+        return load(self.module, host(), self.kernel.name, emission=lambda m, machine: emit_marked(m, machine, loops))
+
+
+def builds(x: Any, policy: str = "contract", name: str | None = None) -> Builds:
+    """Build what `compiler.build` takes. Raises what that does."""
+    kernel = build(x, policy=policy, name=name)
+    module = parse(kernel.text("low"), "low")
+    run(universe.context(), module, passes_from("low", policy))
+    return Builds(kernel, module, _program(kernel))
+
+
+def _program(kernel: Kernel) -> Program | None:
+    try:
+        module = parse(kernel.text("loop"), "loop")
+    except TargetError:
+        return None
+    DecomposeReductionsPass().apply(universe.context(), module)
+    return read(find_function(module, kernel.name))

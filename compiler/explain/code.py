@@ -1,0 +1,113 @@
+"""The innermost loops of the machine code: which loop of the program each is, what is in it, how fast it may be."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from compiler.errors import TargetError
+from compiler.explain.builds import Builds
+from compiler.explain.nests import Nest, every, paths
+from compiler.lowering.low_to_llvm.signature import symbol
+from compiler.targets.cpu.assembly import AssemblyFunction, MachineLoop, parse_assembly
+from compiler.targets.cpu.instructions import Census
+from compiler.targets.cpu.throughput import Estimate, estimate, find_mca
+from compiler.targets.machine import Machine, host
+
+
+@dataclass(frozen=True)
+class Code:
+    """An innermost loop of the machine code.
+
+    number: its place among them, from 1. label: of its first block. depth: how many machine loops there are around
+    it, itself included. path: the loops of the program around what it repeats, outermost first, that one last.
+    unrolled: the loops inside that one whose bodies it contains. text: its assembly.
+    """
+
+    number: int
+    function: str
+    label: str
+    depth: int
+    path: tuple[Nest, ...]
+    unrolled: tuple[Nest, ...]
+    census: Census
+    estimate: Estimate
+    percent: float | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Outside:
+    """Instructions outside the innermost machine loops that are of one loop of the program, or of none."""
+
+    nest: Nest | None
+    instructions: int
+
+
+@dataclass(frozen=True)
+class MachineCode:
+    """The innermost machine loops of a function in the order of the assembly, and what is outside, most first."""
+
+    loops: tuple[Code, ...]
+    outside: tuple[Outside, ...]
+
+
+def machine_code(b: Builds, found: Sequence[Nest]) -> MachineCode:
+    """Take the machine code of the explained function apart.
+
+    Raises TargetError where the machine's assembly is not that of x86.
+    """
+    machine = host()
+    assembly = b.marked.text("asm")
+    if not is_x86(assembly):
+        raise TargetError(f"the assembly of {machine.cpu} is not that of x86, which is all that can be explained")
+    around, own = paths(found), symbol(b.kernel.name)
+    made: list[Code] = []
+    outside: Counter[int] = Counter()
+    for function in parse_assembly(assembly):
+        if function.name != own and not function.name.startswith(f"{own}."):
+            continue
+        for loop in function.innermost:
+            path = around.get(function.owner(loop), ())
+            made.append(_code(len(made) + 1, function, loop, path, machine))
+        inside = {position for loop in function.innermost for position in loop.blocks}
+        outside.update(i.loop for n, block in enumerate(function.blocks) if n not in inside for i in block.instructions)
+    rest = [Outside(around[n][-1] if n in around else None, count) for n, count in outside.most_common()]
+    return MachineCode(tuple(made), tuple(rest))
+
+
+def is_x86(assembly: str) -> bool:
+    """Whether registers are written as x86 has them."""
+    return any(name in assembly for name in ("%rsp", "%rdi", "%rsi", "%rax", "%xmm", "retq"))
+
+
+def alike(found: Sequence[Code]) -> list[list[Code]]:
+    """Neighbours that repeat the same loop by the same arithmetic and stores, together: copies of one."""
+
+    def key(one: Code) -> object:
+        c = one.census
+        owner = one.path[-1].number if one.path else 0
+        return owner, c.width, c.flops, c.fma, c.stores - c.stack_stores, c.shuffles, c.gathers, c.calls
+
+    return [list(group) for _, group in groupby(found, key)]
+
+
+def _code(number: int, function: AssemblyFunction, loop: MachineLoop, path: tuple[Nest, ...], machine: Machine) -> Code:
+    instructions, counted = function.instructions(loop), function.census(loop)
+    found = estimate(instructions, machine, find_mca())
+    inside = {n.number: n for n in every(path[-1].inner)} if path else {}
+    present = {i.loop for i in instructions}
+    return Code(
+        number=number,
+        function=function.name,
+        label=function.blocks[loop.header].label,
+        depth=function.depth(loop),
+        path=path,
+        unrolled=tuple(nest for other, nest in inside.items() if other in present),
+        census=counted,
+        estimate=found,
+        percent=found.percent_of_peak(counted.flops, counted.float_bits, machine),
+        text=function.text(loop),
+    )

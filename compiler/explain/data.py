@@ -1,0 +1,53 @@
+"""An explanation as data for JSON: times in seconds, sizes in bytes, loops by their numbers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Any
+
+from compiler.explain.code import Code
+from compiler.explain.explanation import Explanation
+from compiler.explain.nests import Nest
+from compiler.explain.profile import Profile
+from compiler.targets.machine import host
+
+
+def as_data(e: Explanation) -> dict[str, Any]:
+    """Everything that is known: `loops` are the machine's, `nests` the program's, `outside` by their numbers."""
+    machine = host()
+    return {
+        "function": e.kernel.name,
+        "arguments": list(map(str, e.kernel.arguments)),
+        "machine": {"cpu": machine.cpu, "vector_bits": machine.vector_bits},
+        "loops": [loop_data(one) for one in e.codes],
+        "outside": [
+            {"number": one.nest.number if one.nest else 0, "instructions": one.instructions} for one in e.outside
+        ],
+        "time": None if e.profile is None else _time(e.profile),
+        "nests": [_nest(nest, e.profile) for nest in e.nests],
+        "temporaries": asdict(e.temporaries),
+    }
+
+
+def loop_data(one: Code) -> dict[str, Any]:
+    """A machine loop; `path` leads through the loops of the program to the one that it repeats."""
+    bare = asdict(replace(one, path=(), unrolled=()))
+    return {
+        **bare,
+        "path": [{"number": nest.number, "name": nest.name} for nest in one.path],
+        "blocks": list(one.path[-1].blocks) if one.path else [],
+        "unrolled": [nest.name for nest in one.unrolled],
+        "loads_per_fma": one.census.loads_per_fma,
+        "stores_per_fma": one.census.stores_per_fma,
+    }
+
+
+def _time(profile: Profile) -> dict[str, Any]:
+    return {"plain": profile.plain, "profiled": profile.profiled, "peak_flops": profile.peak}
+
+
+def _nest(nest: Nest, profile: Profile | None) -> dict[str, Any]:
+    """A loop and those in it; `seconds` and `runs` are of one call, where the loop was measured."""
+    spent = None if profile is None else profile.loops.get(nest.number)
+    times = {} if spent is None else {"seconds": spent.seconds, "runs": spent.runs}
+    return asdict(replace(nest, inner=())) | times | {"inner": [_nest(one, profile) for one in nest.inner]}

@@ -1,0 +1,46 @@
+"""`Explanation`: everything that is found out about a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from compiler.errors import InputError
+from compiler.explain.builds import Builds
+from compiler.explain.code import Code, Outside, machine_code
+from compiler.explain.memory import Temporaries, temporaries
+from compiler.explain.nests import Nest, nests
+from compiler.explain.profile import Probe, Profile, profile
+from compiler.targets.cpu import Kernel
+from compiler.targets.cpu.arguments import Array
+
+Draw = Callable[[Kernel], Sequence[Array]]
+"""Gives the inputs on which a kernel is run."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What there is to say about a program; `profile` is None where it was not run."""
+
+    kernel: Kernel
+    nests: tuple[Nest, ...]
+    codes: tuple[Code, ...]
+    outside: tuple[Outside, ...]
+    profile: Profile | None
+    temporaries: Temporaries
+
+
+def explain(b: Builds, draw: Draw | None = None, calls: int = 5, probe: Probe | None = None) -> Explanation:
+    """Look at the code of a program and, with `draw`, run it; TargetError where its assembly is not that of x86."""
+    found = nests(b.module, b.function, b.program)
+    code = machine_code(b, found)
+    measured = None if draw is None or not found else profile(b, found, draw(b.kernel), calls, probe)
+    return Explanation(b.kernel, found, code.loops, code.outside, measured, temporaries(b))
+
+
+def numbered(e: Explanation, number: int) -> Code:
+    """The machine loop of a number. Raises InputError where there is none."""
+    if number > len(e.codes):
+        count = f"{len(e.codes)} innermost loop{'' if len(e.codes) == 1 else 's'}"
+        raise InputError(f"there is no loop {number}: the machine code has {count}")
+    return e.codes[number - 1]

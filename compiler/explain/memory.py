@@ -1,0 +1,58 @@
+"""The memory of a kernel's temporaries: the arena, the buffers in it, and those on the stack."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import Block
+
+from compiler.explain.builds import Builds
+from compiler.lowering.low_to_llvm.signature import parallel_loops, slot_offsets, slots, workspace
+from compiler.lowering.low_to_llvm.types import buffer_bytes
+
+
+@dataclass(frozen=True)
+class Temporary:
+    """A buffer between blocks. `offset` is where its slot begins in the arena; None for one on the stack."""
+
+    name: str
+    type: str
+    bytes: int
+    offset: int | None
+
+
+@dataclass(frozen=True)
+class Temporaries:
+    """The arena's size in bytes, and the buffers; those at one offset live one after the other."""
+
+    arena: int
+    buffers: tuple[Temporary, ...]
+
+
+def temporaries(b: Builds) -> Temporaries:
+    """The temporaries of the explained function."""
+    own = b.function.body.block
+    shared = slot_offsets(own)[-1]
+    found = _in_slots(own, 0)
+    for loop in parallel_loops(b.function):
+        found += _in_slots(loop.body.block, shared)
+    stack = [op.memref for op in b.function.walk() if isinstance(op, memref.AllocaOp)]
+    found += [_temporary(v.name_hint, v.type, None) for v in stack if isinstance(v.type, MemRefType)]
+    return Temporaries(workspace(b.function).size(1), tuple(found))
+
+
+def _in_slots(block: Block, start: int) -> list[Temporary]:
+    """The buffers in the slots of a block, which begin at an offset of the arena."""
+    found: list[Temporary] = []
+    for slot, offset in zip(slots(block), slot_offsets(block), strict=False):
+        views = [use.operation for use in slot.memref.uses if isinstance(use.operation, memref.ViewOp)]
+        held = [view.result for view in views] or [slot.memref]
+        found += [_temporary(v.name_hint, v.type, start + offset) for v in held if isinstance(v.type, MemRefType)]
+    return found
+
+
+def _temporary(name: str | None, type: MemRefType, offset: int | None) -> Temporary:
+    shape = "x".join(map(str, (*type.get_shape(), type.element_type)))
+    return Temporary(name or "a buffer", shape, buffer_bytes(type), offset)

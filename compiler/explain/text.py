@@ -1,0 +1,192 @@
+"""An explanation as text: a title, three tables, and one machine loop in detail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.table import Table
+
+from compiler.explain.code import Code, alike
+from compiler.explain.explanation import Explanation
+from compiler.explain.memory import Temporaries
+from compiler.explain.nests import Nest
+from compiler.explain.profile import Profile, Spent
+from compiler.targets.cpu.instructions import Census
+from compiler.targets.machine import host
+
+COUNTS = ("instr", "FLOP", "fma", "loads", "stores", "stack", "shuffles", "ld/fma", "st/fma", "cycles", "% peak")
+"""The columns of figures in the table of machine loops."""
+MANY = 64
+"""Instructions of one loop outside the innermost machine loops that are worth a word."""
+
+
+def title(e: Explanation) -> str:
+    """The function with its arguments, and the machine."""
+    machine = host()
+    arguments = ", ".join(map(str, e.kernel.arguments))
+    return f"@{e.kernel.name}({arguments})\n{machine.cpu}, vectors of {machine.vector_bits} bits"
+
+
+def sections(e: Explanation) -> Iterator[tuple[str, Table]]:
+    """Each table with its heading; what is outside the machine loops is said by `outside`."""
+    sources = ", ".join(sorted({one.estimate.source for one in e.codes}))
+    said = f" (cycles: {sources}, data in the first cache)" if sources else ""
+    yield f"Innermost loops of the machine code, one iteration each{said}", code_table(e)
+    if e.profile is not None:
+        yield f"Time by loop: {_duration(e.profile)}", time_table(e, e.profile)
+    yield f"Temporaries: an arena of {_size(e.temporaries.arena)}", memory_table(e.temporaries)
+
+
+def outside(e: Explanation) -> str:
+    """The instructions in none of the innermost loops, and the loops whose unrolled bodies many of them are."""
+    whole = sum(one.instructions for one in e.outside)
+    most = [one for one in e.outside if one.nest is not None and one.instructions >= MANY]
+    parts = [f"{one.instructions} of {_of(one.nest)}" for one in most if one.nest is not None]
+    return f"outside of them: {_count(whole, 'instruction')}" + (f", {', '.join(parts)}" if parts else "")
+
+
+def code_table(e: Explanation) -> Table:
+    """The machine loops, a row for neighbours that are copies of one."""
+    table = _table("#", "loop", "vector", *COUNTS, "limit; also", left=3)
+    for group in alike(e.codes):
+        table.add_row(_numbers(group), _where(group[0]), group[0].census.width, *_figures(group[0]))
+    return table
+
+
+def _figures(one: Code) -> Iterator[str]:
+    c = one.census
+    for number in (c.instructions, c.flops, c.fma, c.loads, c.stores, c.stack_loads + c.stack_stores, c.shuffles):
+        yield str(number or "-")
+    for ratio in (c.loads_per_fma, c.stores_per_fma):
+        yield "-" if ratio is None else f"{ratio:.2f}"
+    yield f"{one.estimate.cycles:.1f}"
+    yield "-" if one.percent is None else f"{one.percent:.0f}"
+    yield "; ".join([one.estimate.limit, *_rarities(c)])
+
+
+def _rarities(c: Census) -> Iterator[str]:
+    """What a loop seldom has, where it has it."""
+    counted = (("broadcast", c.broadcasts), ("gather", c.gathers), ("scatter", c.scatters), ("division", c.divisions))
+    yield from (_count(number, what) for what, number in counted if number)
+    if c.branches:
+        yield _count(c.branches, "inner branch", "inner branches")
+    for name in dict.fromkeys(c.calls):
+        yield f"{_count(c.calls.count(name), 'call')} of {name}"
+
+
+def _numbers(group: Sequence[Code]) -> str:
+    first, last = group[0].number, group[-1].number
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def _where(one: Code) -> str:
+    """The loop of the program that a machine loop repeats, behind the blocks in it."""
+    if not one.path:
+        return f"? {one.label}"
+    inside = " ".join(dict.fromkeys(nest.name for nest in one.unrolled))
+    return _of(one.path[-1]) + (f" with {inside} unrolled" if inside else "")
+
+
+def _of(nest: Nest) -> str:
+    return f"{', '.join(nest.blocks)}: {nest.name}"
+
+
+def details(one: Code) -> Iterator[str]:
+    """The lines on one machine loop."""
+    c, e = one.census, one.estimate
+    path = " / ".join(nest.name for nest in one.path) or "not known"
+    yield f"loop {one.number}: {one.label} of {one.function}, in {_count(one.depth - 1, 'other')}"
+    yield f"  repeats {path} ({_where(one)})"
+    work = f", {c.flops} FLOP in {c.width}" if c.flops else f", {c.width}" if c.width else ""
+    counts = (_count(c.loads, "load"), _count(c.stores, "store"), _count(c.shuffles, "shuffle"), *_rarities(c))
+    yield f"  {_count(c.instructions, 'instruction')}{work}: {', '.join((f'{c.fma} fma', *counts))}"
+    if c.fma:
+        yield f"  {c.loads_per_fma:.2f} loads and {c.stores_per_fma:.2f} stores for each fma"
+    if c.stack_loads or c.stack_stores:
+        yield f"  on the stack, of these: {_count(c.stack_loads, 'load')}, {_count(c.stack_stores, 'store')}"
+    peak = "" if one.percent is None else f", {one.percent:.0f}% of the FMA peak"
+    yield f"  {e.cycles:.1f} cycles{peak}, limited by {e.limit} ({e.source})"
+    needs = sorted(e.pressure.items(), key=lambda item: -item[1])
+    yield "  cycles needed: " + ", ".join(f"{name} {cycles:.1f}" for name, cycles in needs if cycles >= 0.05)
+
+
+def time_table(e: Explanation, profile: Profile) -> Table:
+    """The loops of the program with their times; those that run too often to be measured have none."""
+    table = _table("loop", "blocks", "runs", "time", "%", "GFLOP/s", "% peak", "GB/s", "machine loops", left=2)
+    whole = sum(profile.loops[nest.number].seconds for nest in e.nests)
+    machine = _machine_loops(e.codes)
+
+    def add(nests: Sequence[Nest], indent: str) -> None:
+        for nest in nests:
+            spent, numbers = profile.loops.get(nest.number), machine.get(nest.number, "")
+            figures = _times(nest, spent, whole, profile.peak) if spent is not None else [""] * 6
+            table.add_row(f"{indent}{_trips(nest)}", ", ".join(nest.blocks), *figures, numbers)
+            add(nest.inner, f"{indent}  ")
+
+    add(e.nests, "")
+    return table
+
+
+def _trips(nest: Nest) -> str:
+    return nest.name if nest.trips is None else f"{nest.name} {'=' if nest.exact else '<='} {nest.trips}"
+
+
+def _times(nest: Nest, spent: Spent, whole: float, peak: float | None) -> Iterator[str]:
+    seconds = spent.seconds
+    yield str(spent.runs)
+    yield _duration_of(seconds)
+    yield f"{100 * seconds / whole:.1f}" if whole else "-"
+    yield f"{nest.flops / seconds / 1e9:.1f}" if nest.flops and seconds else "-"
+    yield f"{100 * nest.flops / seconds / peak:.0f}" if nest.flops and seconds and peak else "-"
+    yield f"{nest.bytes * spent.runs / seconds / 1e9:.1f}" if nest.bytes and seconds else "-"
+
+
+def _machine_loops(codes: Sequence[Code]) -> dict[int, str]:
+    """The numbers of the machine loops that repeat each loop of the program."""
+    found: dict[int, list[str]] = {}
+    for group in alike(codes):
+        if group[0].path:
+            found.setdefault(group[0].path[-1].number, []).append(f"#{_numbers(group)}")
+    return {number: ", ".join(names) for number, names in found.items()}
+
+
+def memory_table(t: Temporaries) -> Table:
+    """The buffers between blocks, and where they are: from the arena's beginning, or on the stack."""
+    table = _table("buffer", "elements", "bytes", "at", left=2)
+    for one in t.buffers:
+        table.add_row(one.name, one.type, str(one.bytes), "stack" if one.offset is None else f"+{one.offset}")
+    return table
+
+
+def _table(*headings: str, left: int) -> Table:
+    """A table without lines, of whose columns the first `left` and the last are text."""
+    table = Table(box=None, pad_edge=False)
+    for number, heading in enumerate(headings):
+        text = number < left or number == len(headings) - 1
+        table.add_column(heading, justify="left" if text else "right", no_wrap=True)
+    return table
+
+
+def _duration(profile: Profile) -> str:
+    extra = 100 * (profile.profiled / profile.plain - 1)
+    plain, profiled = _duration_of(profile.plain), _duration_of(profile.profiled)
+    peak = "" if profile.peak is None else f"; the f32 peak beside it is {profile.peak / 1e9:.0f} GFLOP/s"
+    return f"a call takes {plain}, {profiled} while it is measured ({extra:+.0f}%){peak}"
+
+
+def _duration_of(seconds: float) -> str:
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} us"
+
+
+def _size(count: int) -> str:
+    for unit, size in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= size:
+            return f"{count / size:.4g} {unit}"
+    return f"{count} bytes"
+
+
+def _count(number: int, what: str, many: str | None = None) -> str:
+    return f"{number} {what if number == 1 else many or what + 's'}"
