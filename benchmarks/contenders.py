@@ -65,9 +65,40 @@ def _installed(package: str) -> str:
 
 
 def _ours(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
+    from benchmarks.schedules import scheduled
+
+    return _kernel(scheduled(workload, settings.threads) or workload.function(), settings, inputs, out)
+
+
+def _unscheduled(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
+    return _kernel(workload.function(), settings, inputs, out)
+
+
+def _prepared(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
+    """Ours, with what depends on the workload's constants alone done before the time begins."""
+    from benchmarks.schedules.prepared import prepared
     from compiler import build
 
-    kernel = build(workload.function(), threads=settings.threads, policy=settings.policy)
+    if not workload.constants:
+        raise TargetError(f"{workload.name} has no constant inputs")
+    given = dict(zip((i.name for i in workload.inputs), inputs, strict=True))
+    constants = {name: given.pop(name) for name in workload.constants}
+    program = prepared(workload, settings.threads) or workload.function()
+    kernel = build(program, threads=settings.threads, policy=settings.policy, constants=constants)
+    if kernel.fixed.preparation is None:
+        raise TargetError(f"nothing in the loops of {workload.name} depends on its constants alone")
+
+    def step() -> Array:
+        kernel(*given.values(), out=out)
+        return out
+
+    return step
+
+
+def _kernel(program: Any, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
+    from compiler import build
+
+    kernel = build(program, threads=settings.threads, policy=settings.policy)
 
     def step() -> Array:
         kernel(*inputs, out=out)
@@ -134,7 +165,9 @@ def _same_loops(workload: Workload, settings: Settings, inputs: Sequence[Array],
 CONTENDERS: dict[str, Contender] = {
     contender.name: contender
     for contender in (
-        Contender(OURS, "its loops as they come, unscheduled", lambda: _installed("strata-compiler"), _ours),
+        Contender(OURS, "by its script in benchmarks/schedules", lambda: _installed("strata-compiler"), _ours),
+        Contender("unscheduled", "ours, its loops as they come", lambda: _installed("strata-compiler"), _unscheduled),
+        Contender("prepared", "ours, constant weights packed before", lambda: _installed("strata-compiler"), _prepared),
         Contender("numpy", "its best formulation", lambda: _installed("numpy"), _numpy),
         Contender("torch", "eagerly", lambda: _installed("torch"), _torch),
         Contender("torch.compile", "through inductor", lambda: _installed("torch"), _torch_compile),

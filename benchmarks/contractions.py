@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,7 @@ def conv(channels: int, height: int, width: int, filters: int) -> Workload:
         numpy=numpy,
         torch=lambda torch, x, w, bias: torch.nn.functional.conv2d(x, w, bias, padding=1).relu_(),
         flops=2 * 9 * channels * filters * height * width,
+        constants=("W", "bias"),
     )
 
 
@@ -164,6 +166,49 @@ def conv_grad_weight(batch: int, channels: int, height: int, width: int) -> Work
     )
 
 
+def conv_grad_weight_steps(batch: int, channels: int, height: int, width: int) -> Workload:
+    """The same in steps: P[n, c, o, r, s] over h and w, S[c, o, r, s] over n, E[o, c, r, s] = S[c, o, r, s]."""
+    whole = conv_grad_weight(batch, channels, height, width)
+    pixels = height * width
+
+    def compute(a: te.Tensor, b: te.Tensor) -> te.Tensor:
+        n, h, w = te.reduce_axis(batch, "n"), te.reduce_axis(height, "h"), te.reduce_axis(width, "w")
+        taps = (channels, channels, 3, 3)
+
+        def product(n: Any, c: Any, o: Any, r: Any, s: Any) -> Any:
+            return te.sum(a[n, c, h + r, w + s] * b[n, o, h, w], axis=(h, w))
+
+        each = te.compute((batch, *taps), product, "P", axes=("n", "c", "o", "r", "s"))
+        total = te.compute(taps, lambda *i: te.sum(each[(n, *i)], axis=n), "S", axes=("c", "o", "r", "s"))
+        result: te.Tensor = te.compute(taps, lambda o, c, r, s: total[c, o, r, s], "E", axes=("o", "c", "r", "s"))
+        return result
+
+    def numpy(inputs: Sequence[Array], out: Array) -> Step:
+        a, b = inputs
+        each = np.empty((batch, channels * 9, channels), np.float32)
+
+        def step() -> Array:
+            np.matmul(windows(a, height, width), b.reshape(batch, channels, pixels).swapaxes(1, 2), out=each)
+            np.copyto(out, each.sum(0).reshape(channels, 3, 3, channels).transpose(3, 0, 1, 2))
+            return out
+
+        return step
+
+    def torch(torch: Any, a: Any, b: Any) -> Any:
+        conv = torch.nn.functional.conv2d
+        each = torch.stack([conv(x[:, None], y[:, None]) for x, y in zip(a, b, strict=True)])
+        return each.sum(0).transpose(0, 1).contiguous()
+
+    return replace(
+        whole,
+        name=f"conv_grad_weight_steps_{batch}x{channels}x{height}x{width}",
+        what=f"weight gradient of a 3x3 conv, n={batch}, {channels} channels, {height}x{width}, in steps",
+        compute=compute,
+        numpy=numpy,
+        torch=torch,
+    )
+
+
 def mlp(batch: int, features: int, hidden: int, classes: int) -> Workload:
     """relu(X[batch, features] @ V^T + p) @ W^T + q, weights as [outputs, inputs]."""
 
@@ -204,6 +249,7 @@ def mlp(batch: int, features: int, hidden: int, classes: int) -> Workload:
         numpy=numpy,
         torch=torch,
         flops=2 * batch * hidden * (features + classes),
+        constants=("V", "p", "W", "q"),
     )
 
 

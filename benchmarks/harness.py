@@ -1,8 +1,8 @@
 """The protocol: contenders take turns on the same fresh inputs, and a wrong result has no time.
 
 A round runs every contender once: its output is poisoned with NaN, its call is timed, a probe of the machine's ceiling
-runs beside it for as long, and its result is compared with the float64 reference. Libraries whose threads spin while
-idle disturb each other, so with several threads compare few of them at a time.
+runs beside it for as long, and its result is compared with the float64 reference. With several threads each is measured
+when the idle threads of the others have stopped spinning and its own are awake: see `settle`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ ROUNDS = 9
 """The rounds after which medians mean something."""
 SECONDS = 60.0
 """The default budget for the rounds of one workload."""
+SETTLED = 0.1
+"""Seconds after which idle threads sleep: OpenBLAS's spin for 2^26 cycles, a libgomp's for 6 ms."""
 
 
 @dataclass(frozen=True)
@@ -151,10 +153,21 @@ def _take_rounds(measurement: Measurement, expected: Bounded, ceiling: Ceiling, 
             return
         for run in measurement.runs:
             if run.wrong is None:
+                settle(run.step, measurement.settings.threads)
                 seconds = _call(run, expected)
                 run.samples.append(Sample(seconds, ceiling.rate(seconds)))
             watch(measurement)
         measurement.rounds += 1
+
+
+def settle(step: Callable[[], object], threads: int) -> None:
+    """With several threads: wait until the idle ones of other libraries sleep, then let a step wake its own.
+
+    Threads that look for work while they have none take a core from the contender that is measured.
+    """
+    if threads > 1:
+        time.sleep(SETTLED)
+        step()
 
 
 def fault(result: Array, expected: Bounded) -> str | None:

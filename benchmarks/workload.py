@@ -43,6 +43,8 @@ class Workload:
     torch: the same function of torch tensors, given the torch module; imported only by who measures it.
     flops: floating-point operations, an fma being two; what an elementary function needs is not counted.
     limit: what bounds a perfect implementation, and so which ceiling the result is put beside.
+    family: what it is called in the table of workloads, which names its schedule; none for one that is in no table.
+    constants: the inputs that never change, weights; only what is made of these may be prepared before the time.
     """
 
     name: str
@@ -55,6 +57,8 @@ class Workload:
     torch: Callable[..., Any]
     flops: int
     limit: Literal["flops", "bytes"] = "flops"
+    family: str = ""
+    constants: tuple[str, ...] = ()
 
     @property
     def bytes(self) -> int:

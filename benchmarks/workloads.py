@@ -32,6 +32,7 @@ FAMILIES: dict[str, tuple[Family, str]] = {
     "batched": (contractions.batched, "BATCHxMxKxN"),
     "conv": (contractions.conv, "CHANNELSxHEIGHTxWIDTHxFILTERS"),
     "conv_grad_weight": (contractions.conv_grad_weight, "BATCHxCHANNELSxHEIGHTxWIDTH"),
+    "conv_grad_weight_steps": (contractions.conv_grad_weight_steps, "BATCHxCHANNELSxHEIGHTxWIDTH"),
     "softmax": (rowwise.softmax, "ROWSxCOLUMNS"),
     "layernorm": (rowwise.layernorm, "ROWSxCOLUMNS"),
     "swish": (rowwise.swish, "ROWSxCOLUMNS"),
@@ -50,6 +51,7 @@ PRESETS: dict[str, Preset] = {
     "conv_7x7": Preset("conv", (512, 7, 7, 512)),
     "conv_56x56": Preset("conv", (64, 56, 56, 64)),
     "conv_grad_weight": Preset("conv_grad_weight", (8, 64, 28, 28)),
+    "conv_grad_weight_steps": Preset("conv_grad_weight_steps", (8, 64, 28, 28)),
     "softmax": Preset("softmax", (4096, 1024)),
     "layernorm": Preset("layernorm", (4096, 768)),
     "swish": Preset("swish", (4096, 1024)),
@@ -67,7 +69,7 @@ def find(name: str, scale: Fraction = WHOLE) -> Workload:
         raise InputError(f"the scale {scale} is not positive")
     preset = _preset(name)
     extents = [max(1, round(extent * scale)) for extent in preset.extents]
-    made = FAMILIES[preset.family][0](*extents)
+    made = replace(FAMILIES[preset.family][0](*extents), family=preset.family)
     if made.bytes > LARGEST:
         raise InputError(f"the workload '{name}' has {made.bytes / 1e9:.0f} GB of arrays, more than {LARGEST >> 30}")
     if scale != 1:

@@ -1,0 +1,48 @@
+"""Hand-written schedules of the workloads, by family: composites of `compiler.schedule.library`, and sizes.
+
+matmul.py        matmul, batched, mm_exp_mm, mlp
+convolution.py   conv
+gradient.py      conv_grad_weight, in one reduction and in steps
+attention.py     attention
+rows.py          softmax, layernorm, swish
+prepared.py      conv and mlp with their weights packed whole, for weights that are constant
+
+Each takes the unscheduled program, the machine and the count of threads. Sizes follow from the extents and from the
+machine's caches and registers; none is for a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from benchmarks.schedules import attention, convolution, gradient, matmul, rows
+from benchmarks.workload import Workload
+from compiler import lower
+from compiler.schedule import Schedule
+from compiler.targets.machine import Machine, host
+
+Script = Callable[[Schedule, Machine, int], None]
+
+SCRIPTS: dict[str, Script] = {
+    "matmul": matmul.matmul,
+    "batched": matmul.batched,
+    "mm_exp_mm": matmul.mm_exp_mm,
+    "mlp": matmul.mlp,
+    "conv": convolution.conv,
+    "conv_grad_weight": gradient.conv_grad_weight,
+    "conv_grad_weight_steps": gradient.conv_grad_weight,
+    "attention": attention.attention,
+    "softmax": rows.by_rows,
+    "layernorm": rows.by_rows,
+    "swish": rows.swish,
+}
+
+
+def scheduled(workload: Workload, threads: int = 1) -> Schedule | None:
+    """The workload's program under its script; None where its family has none."""
+    script = SCRIPTS.get(workload.family)
+    if script is None:
+        return None
+    schedule = Schedule(lower(workload.function()))
+    script(schedule, host(), threads)
+    return schedule

@@ -1,0 +1,64 @@
+"""Schedules of matmuls and of chains of them."""
+
+from __future__ import annotations
+
+from benchmarks.schedules.sizes import Tile, depth, register_tile, width
+from compiler.schedule import Schedule, library
+from compiler.schedule.schedule import Handle
+from compiler.targets.machine import Machine
+
+
+def matmul(s: Schedule, machine: Machine, threads: int) -> None:
+    """A matmul, packed."""
+    (block,) = _blocks(s)
+    _gebp(s, block, machine, threads)
+
+
+def batched(s: Schedule, machine: Machine, threads: int) -> None:
+    """A matmul in a loop over the batch, which is what runs on several threads."""
+    (block,) = _blocks(s)
+    batch = s.get_loops(block)[0]
+    _gebp(s, block, machine, 1)
+    if threads > 1:
+        s.parallel(batch)
+
+
+def mm_exp_mm(s: Schedule, machine: Machine, threads: int) -> None:
+    """Two matmuls; the exponentials of the first are stored as the second reads them."""
+    first, exp, second = _blocks(s)
+    m, n = (s.extent(loop) for loop in s.get_loops(second)[:2])
+    tile = register_tile(machine, m, n)
+    done = _gebp(s, first, machine, threads, tile)
+    library.store_packed(s, exp, done, tile.rows, tile.lanes)
+    _gebp(s, second, machine, threads, tile, "b")
+
+
+def mlp(s: Schedule, machine: Machine, threads: int) -> None:
+    """Two layers: bias and activation on each finished tile of the products."""
+    first, bias, relu, second, last = _blocks(s)
+    s.inline(bias)
+    for product, after in ((first, relu), (second, last)):
+        done = _gebp(s, product, machine, threads)
+        library.apply_to_tiles(s, after, done)
+
+
+def _blocks(s: Schedule) -> list[Handle]:
+    return [s.get_block(label) for label in s.program.blocks]
+
+
+def _gebp(
+    s: Schedule, block: Handle, machine: Machine, threads: int, tile: Tile | None = None, pack: str = "ab"
+) -> library.Gebp:
+    """Pack and tile a matmul; on several threads, panels of columns are packed and rows are computed side by side."""
+    m, n, k = (s.extent(loop) for loop in s.get_loops(block)[-3:])
+    tile = tile or register_tile(machine, m, n)
+    kc = depth(machine, tile)
+    nc = width(machine, min(kc, k))
+    done = library.gebp(s, block, tile.rows, kc, nc, tile.rows, tile.columns, tile.lanes, pack)
+    if threads > 1:
+        s.parallel(done.ic)
+        if done.pack_b is not None:
+            around = [s.label(h) for h in s.get_loops(block)]
+            own = [h for h in s.get_loops(done.pack_b) if s.label(h) not in around]
+            s.parallel(own[0])
+    return done
