@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from benchmarks import bounded, ceilings, contenders, same_loops, workloads
+from benchmarks import bounded, ceilings, contenders, harness, same_loops, workloads
 from benchmarks.contenders import Contender, Settings
 from benchmarks.harness import Measurement, Plan, Run, Sample, fault, measure
 from benchmarks.report import as_json, rows
@@ -97,6 +97,26 @@ def test_contenders_take_turns_for_all_rounds() -> None:
     assert turns[4:] == ["strata", "rival"] * 3
     assert measurement.rounds == 3 and measurement.stopped is None
     assert all(len(run.samples) == 3 and run.seconds for run in measurement.runs)
+
+
+def test_with_several_threads_each_step_is_woken_before_it_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(harness.time, "sleep", waits.append)
+    calls: list[int] = []
+
+    def note(call: int, value: Array) -> Array:
+        calls.append(call)
+        return value
+
+    measure(SMALL, [fake("rival", note)], Settings(threads=2), SHORT)
+    assert waits == [harness.SETTLED] * 3 and len(calls) == 2 + 3 * 2
+
+
+def test_our_kernel_gets_the_count_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr("compiler.build", lambda f, threads, policy: asked.append(threads) or build(f))
+    contenders.CONTENDERS["strata"].bind(SMALL, Settings(threads=2), SMALL.draw(0), np.empty(SMALL.shape, np.float32))
+    assert asked == [2]
 
 
 def off_by_one(call: int, value: Array) -> Array:
@@ -290,3 +310,21 @@ def test_the_arithmetic_ceiling_stays_in_registers() -> None:
         pytest.skip("no x86 with FMA")
     fma = [line for line in assembly.splitlines() if "vfmadd" in line]
     assert len(fma) >= 12 and not any("(" in line for line in fma)
+
+
+@pytest.mark.parametrize("name", ["mlp:9x20x33x10", "conv:3x7x5x20"])
+def test_constant_weights_are_packed_before_in_a_row_of_its_own(name: str) -> None:
+    measurement = measure(workloads.find(name), contenders.find(["prepared"]), plan=SHORT, seed=0)
+    assert [row.name for row in rows(measurement)] == ["strata", "prepared"]
+    assert not measurement.left_out
+
+
+def test_without_constants_nothing_is_prepared() -> None:
+    measurement = measure(SMALL, contenders.find(["prepared"]), plan=SHORT, seed=0)
+    assert measurement.left_out == {"prepared": "matmul_7x11x13 has no constant inputs"}
+
+
+@pytest.mark.parametrize("name", list(workloads.PRESETS))
+def test_constants_are_inputs(name: str) -> None:
+    workload = workloads.find(name)
+    assert set(workload.constants) < {one.name for one in workload.inputs}

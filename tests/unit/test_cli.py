@@ -14,6 +14,7 @@ from benchmarks import contenders
 from compiler.__main__ import main
 from compiler.cli import bench
 from compiler.cli import run as run_command
+from compiler.opt import main as strata_opt
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = str(ROOT / "examples" / "mm_exp_mm.mlir")
@@ -50,6 +51,19 @@ def test_run_takes_integers_truth_values_and_several_results(
     assert main(["run", str(file)]) == 0
     out = capsys.readouterr().out
     assert "3 inputs, 2 outputs" in out and "output 1" in out
+
+
+def test_run_says_on_how_many_threads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "parallel.mlir"
+    assert main(["run", EXAMPLE, "--calls", "1", "--threads", "2"]) == 0
+    assert "thread" not in capsys.readouterr().out
+    scheduled = "te-to-loop,parallelize{block=T loop=m}"
+    assert strata_opt([EXAMPLE, "-p", scheduled, "-o", str(file)]) == 0
+    for threads, said in (("1", "on 1 thread ("), ("2", "on 2 threads (")):
+        assert main(["run", str(file), "--calls", "1", "--threads", threads]) == 0
+        assert said in capsys.readouterr().out
+    assert main(["run", str(file), "--threads", "100000"]) == 1
+    assert "threads=100000: expected an integer from 1 to" in capsys.readouterr().err
 
 
 def test_run_says_that_a_result_is_wrong(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

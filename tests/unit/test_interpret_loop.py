@@ -79,7 +79,7 @@ def test_matmul() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_loop_runs_as_a_loop(kind: str) -> None:
-    name = "" if kind == "serial" else kind
+    name = {"serial": "", "tensorized": 'tensorized "dot.i32.u8i8x4"'}.get(kind, kind)
     matmul(f"""
       loop.for "m" %m = 4 {{ loop.for "k" %k = 8 {{ loop.for "l" %l = 6 {name} {{
         loop.block "C" [m = 4 at %m, l = 6 at %l, reduce k = 8 at %k] combine [add] BODY }}}}}}""")

@@ -17,6 +17,7 @@ ORDER = [
     "affine",
     "dialects",
     "program",
+    "intrinsics",
     "te",
     "interpret",
     "analysis",
@@ -28,6 +29,7 @@ ORDER = [
     "pipeline",
     "driver",
     "opt",
+    "explain",
     "cli",
     "__main__",
 ]

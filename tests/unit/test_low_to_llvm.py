@@ -17,6 +17,7 @@ from compiler.errors import LoweringError, TargetError
 from compiler.lowering.low_to_llvm import HANDLERS, emit
 from compiler.targets.cpu import compile_llvm, load
 from compiler.targets.machine import host
+from tests.operators.catalogue import numpy_dtype
 
 LANES = 8
 DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "i8": np.int8, "i1": np.bool_}
@@ -472,6 +473,53 @@ def test_masked_truth_values() -> None:
     }"""
     a = sample("i1", 0)[:8]
     check(text, [a, np.array(5)], np.where(np.arange(8) < 5, a, True))
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "f16", "bf16", "i8", "i16", "i32", "i64", "i1"])
+def test_gathers_and_scatters(dtype: str) -> None:
+    """Column 1 of a matrix goes to every third element, but for the lanes that the mask leaves out."""
+    text = f"""
+    func.func @f(%a: memref<4x5x{dtype}>, %out: memref<14x{dtype}>) {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %down = arith.constant dense<[0, 5, 10, 15]> : vector<4xindex>
+      %apart = arith.constant dense<[9, 6, 3, 0]> : vector<4xindex>
+      %mask = arith.constant dense<[true, true, false, true]> : vector<4xi1>
+      %all = arith.constant dense<true> : vector<4xi1>
+      %row = vector.load %a[%c0, %c0] : memref<4x5x{dtype}>, vector<4x{dtype}>
+      %x = vector.gather %a[%c0, %c1] [%down], %mask, %row
+          : memref<4x5x{dtype}>, vector<4xindex>, vector<4xi1>, vector<4x{dtype}> into vector<4x{dtype}>
+      vector.scatter %out[%c1] [%apart], %all, %x
+          : memref<14x{dtype}>, vector<4xindex>, vector<4xi1>, vector<4x{dtype}>
+      func.return
+    }}"""
+    a = (np.arange(20).reshape(4, 5) % 3 - 1).astype(numpy_dtype(dtype))
+    out = np.zeros(14, a.dtype)
+    want = out.copy()
+    want[[10, 7, 4, 1]] = [a[0, 1], a[1, 1], a[0, 2], a[3, 1]]
+    given = (a.view(np.uint8) * 2).view(np.bool_) if dtype == "i1" else a  # any byte but 0 is true
+    load(parse(text), host())(given, out)
+    np.testing.assert_array_equal(out, want)
+
+
+def test_what_is_only_gathered_and_prefetched_is_readonly() -> None:
+    text = emitted("""
+    func.func @f(%a: memref<8xf32>, %b: memref<8xf32>) {
+      %c0 = arith.constant 0 : index
+      %at = arith.constant dense<[0, 2]> : vector<2xindex>
+      %all = arith.constant dense<true> : vector<2xi1>
+      %zero = arith.constant dense<0.0> : vector<2xf32>
+      memref.prefetch %a[%c0], write, locality<1>, data : memref<8xf32>
+      %x = vector.gather %a[%c0] [%at], %all, %zero
+          : memref<8xf32>, vector<2xindex>, vector<2xi1>, vector<2xf32> into vector<2xf32>
+      vector.scatter %b[%c0] [%at], %all, %x : memref<8xf32>, vector<2xindex>, vector<2xi1>, vector<2xf32>
+      func.return
+    }""")
+    body = next(line for line in text.splitlines() if line.startswith("define") and "noinline" in line)
+    a, b = (next(p for p in re.split(r", |[()]", body) if p.endswith(name)) for name in ("%a0", "%a1"))
+    assert "readonly" in a
+    assert "readonly" not in b
+    assert re.search(r"call void @llvm.prefetch.p0\(ptr \S+, i32 1, i32 1, i32 1\)", text)
 
 
 def test_loops_from_negative_bounds_and_on_i32() -> None:

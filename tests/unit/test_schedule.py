@@ -25,7 +25,7 @@ from examples import primitives as examples
 from tests.operators import CASES, inputs
 from tests.schedules import SCHEDULES, agree, lowered, mm_exp_mm
 
-NOT_YET = {"tensorize", "auto"}
+NOT_YET = {"auto"}
 """Ops that are refused for now, whatever they are applied to."""
 
 REFUSED = sorted(name for name in examples.PROGRAMS if name.endswith("_refused"))

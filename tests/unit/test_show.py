@@ -16,7 +16,7 @@ def test_outline_of_a_packed_matmul() -> None:
         "    alloc B.pack: 2x2x4",
         "    ax0 = 2",
         "      ax1 = 2",
-        "        ax2 = 4",
+        "        ax2 = 4 vectorized",
         "          B.pack = f(B)",
         "    m.0 = 2",
     ]

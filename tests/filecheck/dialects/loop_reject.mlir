@@ -89,3 +89,10 @@ func.func @f(%A: memref<f32>) {
   %y = arith.constant 1.0 : f32
   func.return
 }
+// -----
+func.func @f() {
+  // expected-error@+1 {{the tensorized loop 'j' names no intrinsic}}
+  loop.for "j" %j = 16 tensorized {
+  }
+  func.return
+}

@@ -17,3 +17,39 @@ func.func @f() {
   }
   func.return
 }
+// -----
+// CHECK: error: loop 'j' is parallel inside the parallel loop 'i', and not perfectly nested in it
+func.func @f() {
+  loop.for "i" %i = 4 parallel {
+    loop.for "k" %k = 4 {
+      loop.for "j" %j = 4 parallel {
+      }
+    }
+  }
+  func.return
+}
+// -----
+// CHECK: error: loop 'j' prefetches for loop 'k', which is not around it
+func.func @f(%A: memref<4xf32>) {
+  loop.for "k.0" %k = 4 {
+    loop.for "j" %j = 4 {
+    } attributes {prefetch = {A = [1 : i64, "k"]}}
+  }
+  func.return
+}
+// -----
+// CHECK: error: loop 'j' prefetches for loop 'k', which runs at once
+func.func @f(%A: memref<4xf32>) {
+  loop.for "k" %k = 4 vectorized {
+    loop.for "j" %j = 4 {
+    } attributes {prefetch = {A = [1 : i64, "k"]}}
+  }
+  func.return
+}
+// -----
+// CHECK: error: the attribute prefetch of loop 'j' is not a distance or [distance, loop]
+func.func @f(%A: memref<4xf32>) {
+  loop.for "j" %j = 4 {
+  } attributes {prefetch = {A = "soon"}}
+  func.return
+}

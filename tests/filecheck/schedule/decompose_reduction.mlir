@@ -97,3 +97,42 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %init = sched.decompose_reduction %s at %k
   transform.yield
 }
+
+// -----
+
+// Inside the reduction it runs in the first round of the reduce loops outside, whatever spatial loops are between.
+// CHECK-LABEL: func.func @first_round(
+// CHECK-NEXT: loop.for "k.0" [[K0:%\S+]] = 2 {
+// CHECK-NEXT:   loop.for "m" [[M:%\S+]] = 6 {
+// CHECK-NEXT:     loop.for "k.1" [[K1:%\S+]] = 3 {
+// CHECK-NEXT:       loop.for "n"  [[N:%\S+]] = 8 {
+// CHECK-NEXT:         loop.block "C.init" [m = 6 at [[M]], n = 8 at [[N]]] where ([[K0]] == 0, [[K1]] == 0) () -> (%C[m, n] : memref<6x8xf32>) {
+// CHECK-NEXT:           %{{.*}} = arith.constant 0xff800000 : f32
+// CHECK-NEXT:           loop.yield
+// CHECK-NEXT:         }
+// CHECK-NEXT:       }
+// CHECK-NEXT:       loop.for "n" [[N:%\S+]] = 8 {
+// CHECK-NEXT:         loop.block "C" [m = 6 at [[M]], n = 8 at [[N]], reduce k = 5 at [[K0]] * 3 + [[K1]]] where ([[K0]] * -3 - [[K1]] + 4 >= 0) combine [max] accumulate
+func.func @first_round(%A: memref<6x5xf32>, %B: memref<5x8xf32>, %C: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.for "k" %k = 5 {
+        loop.block "C" [m = 6 at %m, n = 8 at %n, reduce k = 5 at %k] combine [max]
+            (%x = %A[m, k] : memref<6x5xf32>, %y = %B[k, n] : memref<5x8xf32>) -> (%C[m, n] : memref<6x8xf32>) origin "C"[m, n, k] {
+          %0 = arith.mulf %x, %y : f32
+          loop.yield %0 : f32
+        }
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %c = sched.get_block %f "C"
+  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+  %k0, %k1 = sched.split %k by [-1, 3] : !sched.loop, !sched.loop
+  sched.reorder %k0, %m, %k1, %n
+  %init = sched.decompose_reduction %c at %n
+  transform.yield
+}

@@ -83,7 +83,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 
 // -----
 
-// The loop is not inside the reduction.
+// The first round of a loop that is over rows as well is not the first round of each row.
 func.func @f(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %C: memref<6x8xf32>) attributes {outputs = 1 : i64} {
   loop.for "m" %m = 6 {
     loop.for "k" %k = 4 {
@@ -102,7 +102,36 @@ func.func @f(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %C: memref<6x8xf32>) attr
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %c = sched.get_block %f "C"
   %m, %k, %n = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
-  // expected-error@below {{decompose_reduction: loop 'n': it is inside the reduction of block 'C'}}
+  %mk = sched.fuse %m, %k
+  // expected-error@below {{decompose_reduction: loop 'm_k': it binds spatial and reduce axes alike of block 'C', whose init would run again}}
+  %init = sched.decompose_reduction %c at %n
+  transform.yield
+}
+
+// -----
+
+// Nor is there a first round of a loop that is over nothing.
+func.func @f(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %C: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  loop.for "m" %m = 6 {
+    loop.for "k" %k = 4 {
+      loop.for "again" %again = 2 {
+      loop.for "n" %n = 8 {
+        loop.block "C" [m = 6 at %m, n = 8 at %n, reduce k = 4 at %k] combine [add]
+            (%x = %A[m, k] : memref<6x4xf32>, %y = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>) origin "C"[m, n, k] {
+          %0 = arith.mulf %x, %y : f32
+          loop.yield %0 : f32
+        }
+      }
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %c = sched.get_block %f "C"
+  %m, %k, %again, %n = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop, !sched.loop
+  // expected-error@below {{decompose_reduction: loop 'again': it binds no axis of block 'C', whose init would run again}}
   %init = sched.decompose_reduction %c at %n
   transform.yield
 }

@@ -66,3 +66,38 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   sched.prefetch %k "A" ahead 1
   transform.yield
 }
+
+// -----
+
+// Over a loop inside, that one says for which loop it asks.
+// CHECK-LABEL: func.func @over(
+// CHECK-NEXT: loop.for "m"
+// CHECK-NEXT:   loop.for "n"
+// CHECK-NEXT:     loop.for "k"
+// CHECK:            loop.yield
+// CHECK-NEXT:       }
+// CHECK-NEXT:     } attributes {prefetch = {B = 2 : i64, A = [1 : i64, "m"]}}
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+func.func @over(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %C: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.for "k" %k = 4 {
+        loop.block "C" [m = 6 at %m, n = 8 at %n, reduce k = 4 at %k] combine [add]
+            (%x = %A[m, k] : memref<6x4xf32>, %y = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>) origin "C"[m, n, k] {
+          %0 = arith.mulf %x, %y : f32
+          loop.yield %0 : f32
+        }
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %c = sched.get_block %f "C"
+  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+  sched.prefetch %k "B" ahead 2
+  sched.prefetch %m "A" ahead 1 over %k
+  transform.yield
+}

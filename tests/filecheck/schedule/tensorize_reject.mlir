@@ -1,14 +1,16 @@
 // RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
 
-// There are no intrinsics yet.
-func.func @f(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %C: memref<6x8xf32>) attributes {outputs = 1 : i64} {
-  loop.for "m" %m = 6 {
-    loop.for "n" %n = 8 {
-      loop.for "k" %k = 4 {
-        loop.block "C" [m = 6 at %m, n = 8 at %n, reduce k = 4 at %k] combine [add]
-            (%x = %A[m, k] : memref<6x4xf32>, %y = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>) origin "C"[m, n, k] {
-          %0 = arith.mulf %x, %y : f32
-          loop.yield %0 : f32
+// There is no such intrinsic.
+func.func @f(%A: memref<2x8xui8>, %B: memref<2x16x4xi8>, %C: memref<2x16xi32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 2 {
+    loop.for "j" %j = 16 {
+      loop.for "k" %k = 8 {
+        loop.block "C" [i = 2 at %i, j = 16 at %j, reduce k = 8 at %k] combine [add]
+            (%a = %A[i, k] : memref<2x8xui8>, %b = %B[k floordiv 4, j, k mod 4] : memref<2x16x4xi8>) -> (%C[i, j] : memref<2x16xi32>) origin "C"[i, j, k] {
+          %0 = arith.extui %a : i8 to i32
+          %1 = arith.extsi %b : i8 to i32
+          %2 = arith.muli %0, %1 : i32
+          loop.yield %2 : i32
         }
       }
     }
@@ -17,9 +19,521 @@ func.func @f(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %C: memref<6x8xf32>) attr
 }
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
-  // expected-error@below {{tensorize: there is no intrinsic 'amx_bf16' (none is declared yet)}}
-  sched.tensorize %n with "amx_bf16"
+  %C = sched.get_block %f "C"
+  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
+  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
+  sched.reorder %i, %k.0, %j, %k.1
+  // expected-error@below {{tensorize: there is no intrinsic 'amx' (there are dot.i32.u8i8x4, dot.i32.u8i8x4.256, dot.i32.u8i8x4.128, dot.f32.bf16x2, dot.f32.bf16x2.256, dot.f32.bf16x2.128, interleave.i8x4, interleave.bf16x2, tile.f32.bf16, tile.zero.f32, tile.load.f32, tile.store.f32)}}
+  sched.tensorize %j with "amx"
+  transform.yield
+}
+
+// -----
+
+// The nest is deeper.
+func.func @f(%A: memref<2x8xui8>, %B: memref<2x16x4xi8>, %C: memref<2x16xi32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 2 {
+    loop.for "j" %j = 16 {
+      loop.for "k" %k = 8 {
+        loop.block "C" [i = 2 at %i, j = 16 at %j, reduce k = 8 at %k] combine [add]
+            (%a = %A[i, k] : memref<2x8xui8>, %b = %B[k floordiv 4, j, k mod 4] : memref<2x16x4xi8>) -> (%C[i, j] : memref<2x16xi32>) origin "C"[i, j, k] {
+          %0 = arith.extui %a : i8 to i32
+          %1 = arith.extsi %b : i8 to i32
+          %2 = arith.muli %0, %1 : i32
+          loop.yield %2 : i32
+        }
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %C = sched.get_block %f "C"
+  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
+  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
+  sched.reorder %i, %k.0, %j, %k.1
+  // expected-error@below {{tensorize: loop 'k.0': 3 nested loops are not the 2 of 'dot.i32.u8i8x4'}}
+  sched.tensorize %k.0 with "dot.i32.u8i8x4"
+  transform.yield
+}
+
+// -----
+
+// The extents differ.
+func.func @f(%A: memref<2x8xui8>, %B: memref<2x8x4xi8>, %C: memref<2x8xi32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 2 {
+    loop.for "j" %j = 8 {
+      loop.for "k" %k = 8 {
+        loop.block "C" [i = 2 at %i, j = 8 at %j, reduce k = 8 at %k] combine [add]
+            (%a = %A[i, k] : memref<2x8xui8>, %b = %B[k floordiv 4, j, k mod 4] : memref<2x8x4xi8>) -> (%C[i, j] : memref<2x8xi32>) origin "C"[i, j, k] {
+          %0 = arith.extui %a : i8 to i32
+          %1 = arith.extsi %b : i8 to i32
+          %2 = arith.muli %0, %1 : i32
+          loop.yield %2 : i32
+        }
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %C = sched.get_block %f "C"
+  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
+  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
+  sched.reorder %i, %k.0, %j, %k.1
+  // expected-error@below {{tensorize: loop 'j': loops of 8 x 4 iterations are not the 16 x 4 of 'dot.i32.u8i8x4'}}
+  sched.tensorize %j with "dot.i32.u8i8x4"
+  transform.yield
+}
+
+// -----
+
+// The product is of other dtypes.
+func.func @f(%A: memref<2x8xi8>, %B: memref<2x16x4xi8>, %C: memref<2x16xi32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 2 {
+    loop.for "j" %j = 16 {
+      loop.for "k" %k = 8 {
+        loop.block "C" [i = 2 at %i, j = 16 at %j, reduce k = 8 at %k] combine [add]
+            (%a = %A[i, k] : memref<2x8xi8>, %b = %B[k floordiv 4, j, k mod 4] : memref<2x16x4xi8>) -> (%C[i, j] : memref<2x16xi32>) origin "C"[i, j, k] {
+          %0 = arith.extsi %a : i8 to i32
+          %1 = arith.extsi %b : i8 to i32
+          %2 = arith.muli %0, %1 : i32
+          loop.yield %2 : i32
+        }
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %C = sched.get_block %f "C"
+  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
+  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
+  sched.reorder %i, %k.0, %j, %k.1
+  // expected-error@below {{tensorize: loop 'j': block 'C' does not yield ui8 widened by arith.extui times i8 widened by arith.extsi, as 'dot.i32.u8i8x4' does}}
+  sched.tensorize %j with "dot.i32.u8i8x4"
+  transform.yield
+}
+
+// -----
+
+// The product is of other values.
+func.func @f(%A: memref<2x8xui8>, %B: memref<2x16x4xi8>, %C: memref<2x16xi32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 2 {
+    loop.for "j" %j = 16 {
+      loop.for "k" %k = 8 {
+        loop.block "C" [i = 2 at %i, j = 16 at %j, reduce k = 8 at %k] combine [add]
+            (%a = %A[i, k] : memref<2x8xui8>, %b = %B[k floordiv 4, j, k mod 4] : memref<2x16x4xi8>) -> (%C[i, j] : memref<2x16xi32>) origin "C"[i, j, k] {
+          %0 = arith.extui %a : i8 to i32
+          %1 = arith.extsi %b : i8 to i32
+          %2 = arith.addi %0, %1 : i32
+          loop.yield %2 : i32
+        }
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %C = sched.get_block %f "C"
+  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
+  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
+  sched.reorder %i, %k.0, %j, %k.1
+  // expected-error@below {{tensorize: loop 'j': block 'C' does not yield ui8 widened by arith.extui times i8 widened by arith.extsi, as 'dot.i32.u8i8x4' does}}
+  sched.tensorize %j with "dot.i32.u8i8x4"
+  transform.yield
+}
+
+// -----
+
+// The sum is not a sum.
+func.func @f(%A: memref<2x8xui8>, %B: memref<2x16x4xi8>, %C: memref<2x16xi32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 2 {
+    loop.for "j" %j = 16 {
+      loop.for "k" %k = 8 {
+        loop.block "C" [i = 2 at %i, j = 16 at %j, reduce k = 8 at %k] combine [max]
+            (%a = %A[i, k] : memref<2x8xui8>, %b = %B[k floordiv 4, j, k mod 4] : memref<2x16x4xi8>) -> (%C[i, j] : memref<2x16xi32>) origin "C"[i, j, k] {
+          %0 = arith.extui %a : i8 to i32
+          %1 = arith.extsi %b : i8 to i32
+          %2 = arith.muli %0, %1 : i32
+          loop.yield %2 : i32
+        }
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %C = sched.get_block %f "C"
+  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
+  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
+  sched.reorder %i, %k.0, %j, %k.1
+  // expected-error@below {{tensorize: loop 'j': block 'C' does not add to one target, which 'dot.i32.u8i8x4' does}}
+  sched.tensorize %j with "dot.i32.u8i8x4"
+  transform.yield
+}
+
+// -----
+
+// The sum is wider than the instruction's.
+func.func @f(%A: memref<2x8xui8>, %B: memref<2x16x4xi8>, %C: memref<2x16xi64>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 2 {
+    loop.for "j" %j = 16 {
+      loop.for "k" %k = 8 {
+        loop.block "C" [i = 2 at %i, j = 16 at %j, reduce k = 8 at %k] combine [add]
+            (%a = %A[i, k] : memref<2x8xui8>, %b = %B[k floordiv 4, j, k mod 4] : memref<2x16x4xi8>) -> (%C[i, j] : memref<2x16xi64>) origin "C"[i, j, k] {
+          %0 = arith.extui %a : i8 to i64
+          %1 = arith.extsi %b : i8 to i64
+          %2 = arith.muli %0, %1 : i64
+          loop.yield %2 : i64
+        }
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %C = sched.get_block %f "C"
+  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
+  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
+  sched.reorder %i, %k.0, %j, %k.1
+  // expected-error@below {{tensorize: loop 'j': 'C' holds i64, where 'dot.i32.u8i8x4' takes i32}}
+  sched.tensorize %j with "dot.i32.u8i8x4"
+  transform.yield
+}
+
+// -----
+
+// The right operand is not in groups.
+func.func @f(%A: memref<2x8xui8>, %B: memref<8x16xi8>, %C: memref<2x16xi32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 2 {
+    loop.for "j" %j = 16 {
+      loop.for "k" %k = 8 {
+        loop.block "C" [i = 2 at %i, j = 16 at %j, reduce k = 8 at %k] combine [add]
+            (%a = %A[i, k] : memref<2x8xui8>, %b = %B[k, j] : memref<8x16xi8>) -> (%C[i, j] : memref<2x16xi32>) origin "C"[i, j, k] {
+          %0 = arith.extui %a : i8 to i32
+          %1 = arith.extsi %b : i8 to i32
+          %2 = arith.muli %0, %1 : i32
+          loop.yield %2 : i32
+        }
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %C = sched.get_block %f "C"
+  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
+  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
+  sched.reorder %i, %k.0, %j, %k.1
+  // expected-error@below {{tensorize: loop 'j': 'B' steps by 1 along loop 'j', where 'dot.i32.u8i8x4' steps by 4}}
+  sched.tensorize %j with "dot.i32.u8i8x4"
+  transform.yield
+}
+
+// -----
+
+// The right operand is in the order of another instruction.
+func.func @f(%A: memref<2x8xui8>, %B: memref<2x4x16xi8>, %C: memref<2x16xi32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 2 {
+    loop.for "j" %j = 16 {
+      loop.for "k" %k = 8 {
+        loop.block "C" [i = 2 at %i, j = 16 at %j, reduce k = 8 at %k] combine [add]
+            (%a = %A[i, k] : memref<2x8xui8>, %b = %B[k floordiv 4, k mod 4, j] : memref<2x4x16xi8>) -> (%C[i, j] : memref<2x16xi32>) origin "C"[i, j, k] {
+          %0 = arith.extui %a : i8 to i32
+          %1 = arith.extsi %b : i8 to i32
+          %2 = arith.muli %0, %1 : i32
+          loop.yield %2 : i32
+        }
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %C = sched.get_block %f "C"
+  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
+  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
+  sched.reorder %i, %k.0, %j, %k.1
+  // expected-error@below {{tensorize: loop 'j': 'B' steps by 1 along loop 'j', where 'dot.i32.u8i8x4' steps by 4}}
+  sched.tensorize %j with "dot.i32.u8i8x4"
+  transform.yield
+}
+
+// -----
+
+// The right operand goes round.
+func.func @f(%A: memref<2x8xui8>, %B: memref<2x16x4xi8>, %C: memref<2x16xi32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 2 {
+    loop.for "j" %j = 16 {
+      loop.for "k" %k = 8 {
+        loop.block "C" [i = 2 at %i, j = 16 at %j, reduce k = 8 at %k] combine [add]
+            (%a = %A[i, k] : memref<2x8xui8>, %b = %B[k floordiv 4, (j + 1) mod 16, k mod 4] : memref<2x16x4xi8>) -> (%C[i, j] : memref<2x16xi32>) origin "C"[i, j, k] {
+          %0 = arith.extui %a : i8 to i32
+          %1 = arith.extsi %b : i8 to i32
+          %2 = arith.muli %0, %1 : i32
+          loop.yield %2 : i32
+        }
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %C = sched.get_block %f "C"
+  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
+  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
+  sched.reorder %i, %k.0, %j, %k.1
+  // expected-error@below {{tensorize: loop 'j': 'B' does not move in equal steps along loop 'j'}}
+  sched.tensorize %j with "dot.i32.u8i8x4"
+  transform.yield
+}
+
+// -----
+
+// One loop is vectorized.
+func.func @f(%A: memref<2x8xui8>, %B: memref<2x16x4xi8>, %C: memref<2x16xi32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 2 {
+    loop.for "j" %j = 16 {
+      loop.for "k" %k = 8 {
+        loop.block "C" [i = 2 at %i, j = 16 at %j, reduce k = 8 at %k] combine [add]
+            (%a = %A[i, k] : memref<2x8xui8>, %b = %B[k floordiv 4, j, k mod 4] : memref<2x16x4xi8>) -> (%C[i, j] : memref<2x16xi32>) origin "C"[i, j, k] {
+          %0 = arith.extui %a : i8 to i32
+          %1 = arith.extsi %b : i8 to i32
+          %2 = arith.muli %0, %1 : i32
+          loop.yield %2 : i32
+        }
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %C = sched.get_block %f "C"
+  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
+  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
+  sched.reorder %i, %k.0, %j, %k.1
+  sched.vectorize %j
+  // expected-error@below {{tensorize: loop 'j': it is vectorized already, not serial}}
+  sched.tensorize %j with "dot.i32.u8i8x4"
+  transform.yield
+}
+
+// -----
+
+// A loop around is vectorized.
+func.func @f(%A: memref<2x8xui8>, %B: memref<2x16x4xi8>, %C: memref<2x16xi32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 2 {
+    loop.for "j" %j = 16 {
+      loop.for "k" %k = 8 {
+        loop.block "C" [i = 2 at %i, j = 16 at %j, reduce k = 8 at %k] combine [add]
+            (%a = %A[i, k] : memref<2x8xui8>, %b = %B[k floordiv 4, j, k mod 4] : memref<2x16x4xi8>) -> (%C[i, j] : memref<2x16xi32>) origin "C"[i, j, k] {
+          %0 = arith.extui %a : i8 to i32
+          %1 = arith.extsi %b : i8 to i32
+          %2 = arith.muli %0, %1 : i32
+          loop.yield %2 : i32
+        }
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %C = sched.get_block %f "C"
+  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
+  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
+  sched.reorder %i, %k.0, %j, %k.1
+  sched.vectorize %i
+  // expected-error@below {{tensorize: loop 'j': it stands inside the vectorized loop 'i'}}
+  sched.tensorize %j with "dot.i32.u8i8x4"
+  transform.yield
+}
+
+// -----
+
+// Another block is in the nest.
+func.func @f(%A: memref<2x8xui8>, %B: memref<2x16x4xi8>, %C: memref<2x16xi32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 2 {
+    loop.for "j" %j = 16 {
+      loop.for "k" %k = 8 {
+        loop.block "C" [i = 2 at %i, j = 16 at %j, reduce k = 8 at %k] combine [add]
+            (%a = %A[i, k] : memref<2x8xui8>, %b = %B[k floordiv 4, j, k mod 4] : memref<2x16x4xi8>) -> (%C[i, j] : memref<2x16xi32>) origin "C"[i, j, k] {
+          %0 = arith.extui %a : i8 to i32
+          %1 = arith.extsi %b : i8 to i32
+          %2 = arith.muli %0, %1 : i32
+          loop.yield %2 : i32
+        }
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %C = sched.get_block %f "C"
+  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
+  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
+  sched.reorder %i, %k.0, %j, %k.1
+  %A.pack = sched.pack %C "A" tiles [1, 4]
+  sched.compute_at %A.pack at %j
+  // expected-error@below {{tensorize: loop 'j': the body of loop 'j' is more than one loop or block}}
+  sched.tensorize %j with "dot.i32.u8i8x4"
+  transform.yield
+}
+
+// -----
+
+// The group that k ends in lies beyond the operand.
+func.func @f(%A: memref<2x6xui8>, %B: memref<2x16x4xi8>, %C: memref<2x16xi32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 2 {
+    loop.for "j" %j = 16 {
+      loop.for "k" %k = 6 {
+        loop.block "C" [i = 2 at %i, j = 16 at %j, reduce k = 6 at %k] combine [add]
+            (%a = %A[i, k] : memref<2x6xui8>, %b = %B[k floordiv 4, j, k mod 4] : memref<2x16x4xi8>) -> (%C[i, j] : memref<2x16xi32>) origin "C"[i, j, k] {
+          %0 = arith.extui %a : i8 to i32
+          %1 = arith.extsi %b : i8 to i32
+          %2 = arith.muli %0, %1 : i32
+          loop.yield %2 : i32
+        }
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %C = sched.get_block %f "C"
+  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
+  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
+  sched.reorder %i, %k.0, %j, %k.1
+  // expected-error@below {{tensorize: loop 'j': beyond the guard of block 'C' it would touch 'A' outside its shape}}
+  sched.tensorize %j with "dot.i32.u8i8x4"
+  transform.yield
+}
+
+// -----
+
+// The group that k ends in is not zero.
+func.func @f(%A: memref<2x8xui8>, %B: memref<2x16x4xi8>, %C: memref<2x16xi32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 2 {
+    loop.for "j" %j = 16 {
+      loop.for "k" %k = 6 {
+        loop.block "C" [i = 2 at %i, j = 16 at %j, reduce k = 6 at %k] combine [add]
+            (%a = %A[i, k] : memref<2x8xui8>, %b = %B[k floordiv 4, j, k mod 4] : memref<2x16x4xi8>) -> (%C[i, j] : memref<2x16xi32>) origin "C"[i, j, k] {
+          %0 = arith.extui %a : i8 to i32
+          %1 = arith.extsi %b : i8 to i32
+          %2 = arith.muli %0, %1 : i32
+          loop.yield %2 : i32
+        }
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %C = sched.get_block %f "C"
+  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
+  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
+  sched.reorder %i, %k.0, %j, %k.1
+  // expected-error@below {{tensorize: loop 'j': beyond the guard of block 'C' its operands are not zero; pack them first}}
+  sched.tensorize %j with "dot.i32.u8i8x4"
+  transform.yield
+}
+
+// -----
+
+// The vector that n ends in lies beyond the result.
+func.func @f(%A: memref<2x8xui8>, %B: memref<8x20xi8>, %C: memref<2x20xi32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 2 {
+    loop.for "j" %j = 20 {
+      loop.for "k" %k = 8 {
+        loop.block "C" [i = 2 at %i, j = 20 at %j, reduce k = 8 at %k] combine [add]
+            (%a = %A[i, k] : memref<2x8xui8>, %b = %B[k, j] : memref<8x20xi8>) -> (%C[i, j] : memref<2x20xi32>) origin "C"[i, j, k] {
+          %0 = arith.extui %a : i8 to i32
+          %1 = arith.extsi %b : i8 to i32
+          %2 = arith.muli %0, %1 : i32
+          loop.yield %2 : i32
+        }
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %C = sched.get_block %f "C"
+  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
+  %j.0, %j.1 = sched.split %j by [-1, 16] : !sched.loop, !sched.loop
+  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
+  sched.reorder %i, %j.0, %k.0, %j.1, %k.1
+  %B.pack = sched.pack %C "B" tiles [4, 16] order [1, 0, 3, 2]
+  // expected-error@below {{tensorize: loop 'j.1': beyond the guard of block 'C' it would touch 'C' outside its shape}}
+  sched.tensorize %j.1 with "dot.i32.u8i8x4"
+  transform.yield
+}
+
+// -----
+
+// Of floats both operands must be zero: 0 times NaN is NaN.
+func.func @f(%A: memref<2x6xbf16>, %B: memref<5x16xbf16>, %C: memref<2x16xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 2 {
+    loop.for "j" %j = 16 {
+      loop.for "k" %k = 5 {
+        loop.block "C" [i = 2 at %i, j = 16 at %j, reduce k = 5 at %k] combine [add]
+            (%a = %A[i, k] : memref<2x6xbf16>, %b = %B[k, j] : memref<5x16xbf16>) -> (%C[i, j] : memref<2x16xf32>) origin "C"[i, j, k] {
+          %0 = arith.extf %a : bf16 to f32
+          %1 = arith.extf %b : bf16 to f32
+          %2 = arith.mulf %0, %1 : f32
+          loop.yield %2 : f32
+        }
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %C = sched.get_block %f "C"
+  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
+  %k.0, %k.1 = sched.split %k by [-1, 2] : !sched.loop, !sched.loop
+  sched.reorder %i, %k.0, %j, %k.1
+  %B.pack = sched.pack %C "B" tiles [2, 16] order [1, 0, 3, 2]
+  // expected-error@below {{tensorize: loop 'j': beyond the guard of block 'C' its operands are not both zero; pack them first}}
+  sched.tensorize %j with "dot.f32.bf16x2"
+  transform.yield
+}
+
+// -----
+
+// What is no fragment is not stored as one.
+func.func @f(%A: memref<16x16xf32>, %C: memref<16x16xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 16 {
+    loop.for "j" %j = 16 {
+      loop.block "C" [i = 16 at %i, j = 16 at %j]
+          (%a = %A[i, j] : memref<16x16xf32>) -> (%C[i, j] : memref<16x16xf32>) origin "C"[i, j] {
+        loop.yield %a : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %C = sched.get_block %f "C"
+  %i, %j = sched.get_loops %C : !sched.loop, !sched.loop
+  // expected-error@below {{tensorize: loop 'i': 'A' does not lie in a fragment, where 'tile.store.f32' has it}}
+  sched.tensorize %i with "tile.store.f32"
   transform.yield
 }

@@ -14,6 +14,7 @@
 // RUN: strata-opt %s -p 'bind-threads{block=C block-x=m thread-x=n}' | filecheck %s --check-prefix=BIND
 // RUN: strata-opt %s -p 'annotate{block=C loop=m key=hint value=4}' | filecheck %s --check-prefix=ANNOTATE
 // RUN: strata-opt %s -p 'prefetch{block=C loop=k buffer=B ahead=2}' | filecheck %s --check-prefix=PREFETCH
+// RUN: strata-opt %s -p 'prefetch{block=C loop=m buffer=A ahead=1 over=k}' | filecheck %s --check-prefix=OVER
 // RUN: strata-opt %s -p 'merge{first=C.m second=D.m},software-pipeline{block=C loop=m stages=0,1}' | filecheck %s --check-prefix=PIPELINE
 
 // The passes over loops. Each is the primitive of its name; a loop is named by a block and its own name.
@@ -238,3 +239,9 @@ func.func @f(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %D: memref<6x8xf32>) attr
 // PIPELINE: loop.for "n" {{.*}} = 8 {
 // PIPELINE: loop.block "D"
 // PIPELINE-NOT: loop.for
+
+// OVER-LABEL: func.func @f(
+// OVER: loop.for "k" {{.*}} = 4 {
+// OVER: loop.block "C"
+// OVER: } attributes {prefetch = {A = [1 : i64, "m"]}}
+// OVER: loop.for "m" {{.*}} = 6 {

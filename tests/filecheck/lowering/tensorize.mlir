@@ -1,0 +1,95 @@
+// RUN: strata-opt %s -p loop-to-low,promote-buffers --split-input-file | filecheck %s
+
+// A dot product of groups: the sums stay in a register while k runs, the group of A is shared by the lanes.
+// CHECK-LABEL: func.func @f(
+// CHECK: [[Z:%\S+]] = arith.constant dense<0> : vector<16xi32>
+// CHECK: [[R:%\S+]] = scf.for [[K:%\S+]] = {{.*}} iter_args([[S:%\S+]] = [[Z]]) -> (vector<16xi32>) {
+// CHECK-NEXT: [[K4:%\S+]] = arith.muli [[K]],
+// CHECK-NEXT: [[A:%\S+]] = vector.load %A[%i, [[K4]]] : memref<1x8xi8>, vector<4xi8>
+// CHECK-NEXT: [[B:%\S+]] = unit.load %B[[[K]], %c0, %c0] : memref<2x16x4xi8>, vector<64xi8>
+// CHECK-NEXT: [[D:%\S+]] = unit.dot "dot.i32.u8i8x4" [[S]], [[A]], [[B]]
+// CHECK-NEXT: scf.yield [[D]]
+// CHECK: vector.store [[R]], %C[%i, %c0]
+func.func @f(%A: memref<1x8xui8>, %B: memref<2x16x4xi8>, %C: memref<1x16xi32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 1 {
+    loop.for "k.0" %k.0 = 2 {
+      loop.for "j" %j = 16 tensorized "dot.i32.u8i8x4" {
+        loop.for "k.1" %k.1 = 4 tensorized {
+          loop.block "C" [i = 1 at %i, j = 16 at %j, reduce k = 8 at %k.0 * 4 + %k.1] combine [add]
+              (%a = %A[i, k] : memref<1x8xui8>, %b = %B[k floordiv 4, j, k mod 4] : memref<2x16x4xi8>) -> (%C[i, j] : memref<1x16xi32>) origin "C"[i, j, k] {
+            %0 = arith.extui %a : i8 to i32
+            %1 = arith.extsi %b : i8 to i32
+            %2 = arith.muli %0, %1 : i32
+            loop.yield %2 : i32
+          }
+        }
+      }
+    }
+  }
+  func.return
+}
+
+// -----
+
+// A fragment is a tile register: cleared, added to, stored; nothing of it is left in memory.
+// CHECK-LABEL: func.func @tiles(
+// CHECK-NOT: memref.alloc
+// CHECK: [[Z:%\S+]] = arith.constant dense<0> : vector<256xi32>
+// CHECK: [[A:%\S+]] = unit.tile_load %A[%c0, %c0] by %c64 : memref<16x32xbf16>
+// CHECK-NEXT: [[B:%\S+]] = unit.tile_load %B[%c0, %c0, %c0] by %c64 : memref<16x16x2xbf16>
+// CHECK-NEXT: [[D:%\S+]] = unit.tile_dot "tile.f32.bf16" [[Z]], [[A]], [[B]]
+// CHECK-NEXT: unit.tile_store [[D]], %C[%c0, %c0] by %c64 : memref<16x16xf32>
+func.func @tiles(%A: memref<16x32xbf16>, %B: memref<16x16x2xbf16>, %C: memref<16x16xf32>) attributes {outputs = 1 : i64} {
+  %C.fragment = loop.alloc "C.fragment" fragment : memref<16x16xf32>
+  loop.for "i" %i = 16 tensorized "tile.zero.f32" {
+    loop.for "j" %j = 16 tensorized {
+      loop.block "C.init" [i = 16 at %i, j = 16 at %j] () -> (%C.fragment[i, j] : memref<16x16xf32>) {
+        %0 = arith.constant 0.000000e+00 : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  loop.for "i" %i_1 = 16 tensorized "tile.f32.bf16" {
+    loop.for "j" %j_1 = 16 tensorized {
+      loop.for "k.0" %k.0 = 16 tensorized {
+        loop.for "k.1" %k.1 = 2 tensorized {
+          loop.block "C" [i = 16 at %i_1, j = 16 at %j_1, reduce k = 32 at %k.0 * 2 + %k.1] combine [add] accumulate
+              (%a = %A[i, k] : memref<16x32xbf16>, %b = %B[k floordiv 2, j, k mod 2] : memref<16x16x2xbf16>) -> (%C.fragment[i, j] : memref<16x16xf32>) origin "C"[i, j, k] {
+            %0 = arith.extf %a : bf16 to f32
+            %1 = arith.extf %b : bf16 to f32
+            %2 = arith.mulf %0, %1 : f32
+            loop.yield %2 : f32
+          }
+        }
+      }
+    }
+  }
+  loop.for "ax0" %ax0 = 16 tensorized "tile.store.f32" {
+    loop.for "ax1" %ax1 = 16 tensorized {
+      loop.block "C.fragment" [ax0 = 16 at %ax0, ax1 = 16 at %ax1]
+          (%c.fragment = %C.fragment[ax0, ax1] : memref<16x16xf32>) -> (%C[ax0, ax1] : memref<16x16xf32>) {
+        loop.yield %c.fragment : f32
+      }
+    }
+  }
+  func.return
+}
+
+// -----
+
+// Rows become groups by two rounds of shuffles.
+// CHECK-LABEL: func.func @zip(
+// CHECK-COUNT-4: vector.load %B
+// CHECK-COUNT-3: vector.shuffle
+// CHECK-NEXT: unit.store %{{.*}}, %P[%c0, %c0] : memref<16x4xi8>, vector<64xi8>
+func.func @zip(%B: memref<4x16xi8>, %P: memref<16x4xi8>) attributes {outputs = 1 : i64} {
+  loop.for "j" %j = 16 tensorized "interleave.i8x4" {
+    loop.for "k" %k = 4 tensorized {
+      loop.block "P" [j = 16 at %j, k = 4 at %k]
+          (%b = %B[k, j] : memref<4x16xi8>) -> (%P[j, k] : memref<16x4xi8>) origin "P"[j, k] {
+        loop.yield %b : i8
+      }
+    }
+  }
+  func.return
+}

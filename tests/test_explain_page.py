@@ -1,0 +1,55 @@
+"""docs/explain.md is executed: its commands print what has the shape that it shows, its Python prints the same."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from compiler.schedule import library
+from tests.unit.test_explain import schedule
+from tools import document
+from tools.explain_page import PAGE, ROOT, blocks, run, shape
+
+TEXT = PAGE.read_text()
+GEBP = "explain matmul_512 --script examples/gebp_schedule.mlir"
+
+
+@pytest.mark.parametrize(("command", "shown"), blocks(TEXT), ids=lambda text: text.partition("\n")[0])
+def test_commands_print_what_the_page_shows(command: str, shown: str) -> None:
+    if "--loop" not in command:
+        printed = run(command.replace("--calls 15", "--calls 1"))
+        assert shape(printed) == shape(shown), "run python -m tools.explain_page"
+
+
+def test_the_loop_that_the_page_shows() -> None:
+    (shown,) = (shown for command, shown in blocks(TEXT) if "--loop" in command)
+    loops = json.loads(run(f"{GEBP} --static --json"))["loops"]
+    number = next(one["number"] for one in loops if one["census"]["fma"])
+    printed = run(f"{GEBP} --loop {number} --asm")
+    for fixed in (
+        "repeats n.0 / k.0 / m.0 / n.1 / m.1 / k.1 (matmul: k.1)",
+        "loads and 0.00 stores for each fma",
+        "    j",
+    ):
+        assert fixed in printed and fixed in shown
+
+
+def test_python_prints_what_the_page_shows() -> None:
+    assert document.refreshed(TEXT) == TEXT
+
+
+def test_a_shape_has_the_loops_and_the_temporaries() -> None:
+    found = shape(blocks(TEXT)[0][1])
+    assert "k.1 = 256 matmul" in found and "@matmul_512" in found
+    assert "B.pack  16x256x32xf32  524288  +0" in found
+    assert "Temporaries" in found and "Time by loop" in found
+    assert not any("ms" in line or "%" in line for line in found)
+
+
+def test_the_example_script_is_what_the_library_does() -> None:
+    s, block = schedule(512)
+    library.gebp(s, block, mc=64, kc=256, nc=512, mr=8, nr=32)
+    text = (ROOT / "examples" / "gebp_schedule.mlir").read_text()
+    steps = [line.strip() for line in text.splitlines() if "sched." in line and not line.startswith("//")]
+    assert steps == [line.strip() for line in str(s.script).splitlines() if "sched." in line]

@@ -1,0 +1,125 @@
+"""The composites behind the benchmarks' scripts: right, proved and replayed on shapes that fit nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import compiler
+from benchmarks import workloads
+from benchmarks.schedules import SCRIPTS, scheduled
+from compiler import te
+from compiler.errors import ScheduleError
+from compiler.schedule import Schedule, library
+from compiler.te import Tensor
+from tests.scheduled import check
+
+ROWS: dict[str, Callable[[Tensor], Tensor]] = {
+    "softmax": te.nn.softmax,
+    "log_softmax": te.nn.log_softmax,
+    "logsumexp": lambda x: te.nn.add(te.nn.softmax(x), x),
+}
+
+
+def last(s: Schedule) -> str:
+    """The last block of a program."""
+    return list(s.program.blocks)[-1]
+
+
+@pytest.mark.parametrize("shape", [(3, 32), (2, 37), (5, 7), (1, 100)])
+@pytest.mark.parametrize("name", ROWS)
+def test_by_rows(name: str, shape: tuple[int, int]) -> None:
+    x = te.placeholder(shape, name="X")
+    function = te.function("rows", [x], [ROWS[name](x)])
+    done = check(
+        function, lambda s: library.by_rows(s, s.get_block(last(s)), lanes=4, vectors=2, streamed=True), rtol=1e-5
+    )
+    assert done.verify()
+    assert len({s.program.enclosing(b)[0].label for s in (done,) for b in s.program.blocks}) == 1
+
+
+@pytest.mark.parametrize("shape", [(3, 32), (2, 45)])
+def test_layer_norm_by_rows(shape: tuple[int, int]) -> None:
+    x, g, b = te.placeholder(shape, name="X"), te.placeholder(shape[1:], name="G"), te.placeholder(shape[1:], name="B")
+    function = te.function("norm", [x, g, b], [te.nn.layer_norm(x, g, b)])
+    assert check(function, lambda s: library.by_rows(s, s.get_block(last(s)), lanes=4), rtol=1e-4).verify()
+
+
+@pytest.mark.parametrize("image", [(1, 3, 5, 9), (2, 4, 4, 4), (1, 1, 3, 17)])
+@pytest.mark.parametrize("sizes", [(4, 8, 2), (3, 4, 100), (5, 16, 1)])
+def test_implicit_gemm(image: tuple[int, int, int, int], sizes: tuple[int, int, int]) -> None:
+    x, w = te.placeholder(image, name="X"), te.placeholder((10, image[1], 3, 3), name="W")
+    bias = te.placeholder((10,), name="bias")
+    function = te.function("conv", [x, w, bias], [te.nn.relu(te.nn.conv2d(x, w, bias, padding=1))])
+
+    def apply(s: Schedule) -> None:
+        conv, added, relu = (s.get_block(label) for label in s.program.blocks)
+        s.inline(added)
+        library.implicit_gemm(s, conv, relu, *sizes, lanes=4)
+
+    assert check(function, apply).verify()
+
+
+def test_implicit_gemm_with_a_stride_and_no_epilogue() -> None:
+    x, w = te.placeholder((1, 3, 9, 9), name="X"), te.placeholder((6, 3, 3, 3), name="W")
+    function = te.function("conv", [x, w], [te.nn.conv2d(x, w, stride=2)])
+    s = Schedule(compiler.lower(function))
+    with pytest.raises(ScheduleError, match="argument, not a temporary"):
+        library.implicit_gemm(s, s.get_block(last(s)), None, 4, 4, 2, lanes=4)
+
+
+@pytest.mark.parametrize("shape", [(9, 10, 11, 13), (8, 32, 16, 16), (1, 5, 3, 2)])
+@pytest.mark.parametrize("rows", [4, 3])
+def test_a_chain_of_products(shape: tuple[int, int, int, int], rows: int) -> None:
+    m, k, l, n = shape
+    a, b, e = te.placeholder((m, k), name="A"), te.placeholder((k, l), name="B"), te.placeholder((l, n), name="E")
+    middle = te.nn.relu(te.nn.matmul(a, b, name="T"), name="X")
+    function = te.function("chain", [a, b, e], [te.nn.matmul(middle, e, name="C")])
+
+    def apply(s: Schedule) -> None:
+        first, between, second = (s.get_block(label) for label in s.program.blocks)
+        done = library.gebp(s, first, rows, 4, 8, rows, 8, lanes=4)
+        library.store_packed(s, between, done, rows, lanes=4)
+        library.gebp(s, second, rows, 4, 8, rows, 8, lanes=4, pack="b")
+
+    assert check(function, apply).verify()
+
+
+def test_apply_to_tiles() -> None:
+    a, b = te.placeholder((9, 10), name="A"), te.placeholder((10, 21), name="B")
+    function = te.function("dense", [a, b], [te.nn.relu(te.nn.matmul(a, b))])
+
+    def apply(s: Schedule) -> None:
+        product, relu = (s.get_block(label) for label in s.program.blocks)
+        library.apply_to_tiles(s, relu, library.gebp(s, product, 4, 4, 8, 4, 8, lanes=4), lanes=4)
+
+    assert check(function, apply).verify()
+
+
+SMALL = {
+    "matmul": "9x20x33",
+    "batched": "3x9x8x17",
+    "mm_exp_mm": "9x10x33x17",
+    "mlp": "9x10x33x5",
+    "conv": "5x7x9x20",
+    "conv_grad_weight": "2x18x5x7",
+    "conv_grad_weight_steps": "2x18x5x7",
+    "attention": "2x21x16",
+    "softmax": "5x100",
+    "layernorm": "5x100",
+    "swish": "3x70",
+}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("family", SCRIPTS)
+def test_the_scripts_of_the_benchmarks(family: str, threads: int) -> None:
+    workload = workloads.find(f"{family}:{SMALL[family]}")
+    schedule = scheduled(workload, threads)
+    assert schedule is not None and schedule.verify()
+    inputs = workload.draw(0)
+    from benchmarks.harness import fault
+
+    result = compiler.build(schedule, threads=threads)(*inputs)
+    assert fault(result, workload.expected(inputs)) is None

@@ -1,0 +1,91 @@
+"""Marks: the code stays the same, each instruction knows its loop, and the clock counts what it should."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+import compiler
+from compiler import te
+from compiler.driver import parse
+from compiler.explain.builds import builds
+from compiler.lowering.low_to_llvm.marks import CLOCK, PROFILE, emit_marked, loops_of
+from compiler.schedule import Schedule, library
+from compiler.targets.cpu import load
+from compiler.targets.machine import host
+from tests.unit.test_kernel import MATMUL
+
+
+def gebp() -> Schedule:
+    a, b = te.placeholder((64, 64), name="A"), te.placeholder((64, 64), name="B")
+    s = Schedule(compiler.lower(te.function("matmul", [a, b], [te.nn.matmul(a, b)])))
+    library.gebp(s, s.get_block("matmul"), mc=32, kc=32, nc=64, mr=4, nr=16)
+    return s
+
+
+def softmax() -> te.Function:
+    x = te.placeholder((37, 53), name="X")
+    return te.function("softmax", [x], [te.nn.softmax(x)])
+
+
+def conv() -> te.Function:
+    x, w = te.placeholder((1, 8, 7, 7), name="X"), te.placeholder((8, 8, 3, 3), name="W")
+    return te.function("conv", [x, w], [te.nn.conv2d(x, w, padding=1)])
+
+
+def code(assembly: str) -> list[str]:
+    """The lines of assembly that are code or data: without what debug locations add."""
+    lines = [line.partition("#")[0].strip() for line in assembly.partition(".section\t.debug")[0].splitlines()]
+    said = r"\.(loc|file|cfi_\w+|section|size|text|ident|addrsig)\b|\.(Ltmp\d+|Lfunc_\w+|Lline\w+):|$"
+    return [line for line in lines if not re.match(said, line)]
+
+
+@pytest.mark.parametrize("make", [gebp, softmax, conv, lambda: MATMUL])
+def test_marks_do_not_change_the_code(make: object) -> None:
+    b = builds(make())  # type: ignore[operator]
+    plain, marked = code(b.kernel.text("asm")), code(b.marked.text("asm"))
+    assert ".loc" in b.marked.text("asm") and ".loc" not in b.kernel.text("asm")
+    assert len(plain) > 20 and plain == marked
+
+
+def module() -> ModuleOp:
+    return parse(MATMUL)
+
+
+def test_each_instruction_has_the_number_of_its_innermost_loop() -> None:
+    text = emit_marked(module(), host())
+    assert len(loops_of(module())) == 3
+    lines = dict(re.findall(r"^(!\d+) = !DILocation\(line: (\d+)", text, re.MULTILINE))
+    found = [
+        (line, int(lines[line.rpartition("!dbg ")[2]])) for line in text.splitlines() if re.search(r"!dbg !\d+$", line)
+    ]
+    depths = {number for line, number in found if "load float" in line}
+    assert depths == {3}
+    assert {number for line, number in found if "store float" in line} == {2}
+    assert {number for line, number in found if line.startswith("  ret")} == {0}
+    body = text.partition("define internal")[2].partition("\n}")[0]
+    assert all("!dbg" in line for line in body.splitlines()[1:] if line.startswith("  "))
+
+
+def test_the_clock_counts_runs_and_ticks() -> None:
+    kernel = load(module(), host(), emission=lambda m, machine: emit_marked(m, machine, {1, 2}))
+    a, b = np.ones((3, 4), np.float32), np.ones((4, 5), np.float32)
+    address = ctypes.CFUNCTYPE(ctypes.c_void_p)(kernel.library.address(PROFILE))()
+    profile = np.ctypeslib.as_array((ctypes.c_int64 * 8).from_address(address)).reshape(4, 2)
+    clock = ctypes.CFUNCTYPE(ctypes.c_int64)(kernel.library.address(CLOCK))
+    began = clock()
+    for call in (1, 2):
+        np.testing.assert_array_equal(kernel(a, b), a @ b)
+        assert list(profile[:, 1]) == [0, call, 3 * call, 0]
+    took = clock() - began
+    assert 0 < profile[2, 0] <= profile[1, 0] <= took
+    assert profile[3, 0] == 0
+
+
+def test_nothing_is_timed_unless_it_is_asked_for() -> None:
+    assert "readcyclecounter" not in emit_marked(module(), host())
+    assert emit_marked(module(), host(), {1}).count("call i64 @llvm.readcyclecounter()") == 3

@@ -1,0 +1,64 @@
+"""Masked stores of truncated integers write what the mask says and nothing behind it, whatever LLVM makes of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import compiler
+from compiler import te
+from compiler.schedule import Schedule, library
+from compiler.targets.cpu.single_lanes import with_scalar_stores
+from tests.operators.catalogue import numpy_dtype
+
+
+@pytest.mark.parametrize("size", [1, 5, 9, 17])
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+@pytest.mark.parametrize(("source", "dtype"), [("i32", "i8"), ("i32", "i16"), ("i64", "i32"), ("f32", "bf16")])
+def test_one_lane_is_one_element(source: str, dtype: str, lanes: int, size: int) -> None:
+    """Results stand in the middle of a buffer whose other bytes are looked at as well."""
+    a = te.placeholder((size,), source, name="A")
+    f = te.function("f", [a], [te.compute((size,), lambda i: te.cast(a[i] * 3, dtype), name="C")])
+    s = Schedule(compiler.lower(f))
+    s.vectorize(s.split(s.get_loops(s.get_block("C"))[0], [None, lanes])[1])
+    whole = np.full(size + 16, 77).astype(numpy_dtype(dtype))
+    x = np.arange(size).astype(numpy_dtype(source))
+    compiler.build(s)(x, out=whole[8 : 8 + size])
+    np.testing.assert_array_equal(whole[8 : 8 + size], (x * 3).astype(whole.dtype))
+    assert (whole[:8] == 77).all()
+    assert (whole[8 + size :] == 77).all()
+
+
+def test_only_single_lanes_are_replaced() -> None:
+    def store(mask: str, about: str = "nonnull align 2 ", call: str = "call") -> str:
+        bits = ", ".join(f"i1 {'true' if bit == '1' else 'false'}" for bit in mask)
+        name = f"@llvm.masked.store.v{len(mask)}i16.p0"
+        return f"  {call} void {name}(<{len(mask)} x i16> %x.1, ptr {about}%p, <{len(mask)} x i1> <{bits}>), !tbaa !3\n"
+
+    assert with_scalar_stores(store("0110")) == store("0110")
+    assert with_scalar_stores(store("0000")) == store("0000")
+    splat = store("1000").replace("%x.1", "splat (i16 3)")
+    assert with_scalar_stores(splat) == splat
+    first = with_scalar_stores(store("1000") + store("0010", "", "tail call"))
+    assert first.split("\n") == [
+        "  %single.lane.0 = extractelement <4 x i16> %x.1, i64 0",
+        "  %single.lane.0.at = getelementptr i16, ptr %p, i64 0",
+        "  store i16 %single.lane.0, ptr %single.lane.0.at, align 2",
+        "  %single.lane.1 = extractelement <4 x i16> %x.1, i64 2",
+        "  %single.lane.1.at = getelementptr i16, ptr %p, i64 2",
+        "  store i16 %single.lane.1, ptr %single.lane.1.at, align 1",
+        "",
+    ]
+
+
+def test_gebp_of_bf16_stays_inside_its_rows() -> None:
+    a, b = te.placeholder((5, 4), "bf16", name="A"), te.placeholder((4, 1), "bf16", name="B")
+    r = te.reduce_axis(4, "k")
+    c = te.compute((5, 1), lambda i, j: te.max(a[i, r] * b[r, j], axis=r), name="C")
+    s = Schedule(compiler.lower(te.function("mm", [a, b], [c])))
+    library.gebp(s, s.get_block("C"), 10, 4, 16, 10, 16, 16, "a")
+    whole = np.full(40, 77).astype(numpy_dtype("bf16"))
+    x, y = np.ones((5, 4)).astype(whole.dtype), np.ones((4, 1)).astype(whole.dtype)
+    compiler.build(s)(x, y, out=whole[8:13].reshape(5, 1))
+    assert (whole[8:13] == 1).all()
+    assert (whole[13:] == 77).all()
