@@ -74,12 +74,30 @@ def blur() -> te.Function:
     return te.function("blur", [A], [S])
 
 
+def edges() -> te.Function:
+    """A stencil that reads zero beyond the edge."""
+    A = te.placeholder((8,), name="A")
+    r = te.reduce_axis(3, "r")
+    S = te.compute((8,), lambda i: te.sum(A.padded(0.0)[i + r - 1], axis=r), name="S")
+    return te.function("edges", [A], [S])
+
+
 def transposed() -> te.Function:
     """A producer and a consumer that reads its columns."""
     A = te.placeholder((8, 32), name="A")
     T = te.compute((8, 32), lambda i, j: A[i, j] + 1.0, name="T")
     S = te.compute((32, 8), lambda j, i: T[i, j] * 2.0, name="S")
     return te.function("transposed", [A], [S])
+
+
+def quantised() -> te.Function:
+    """A product of bytes, the right operand in groups of four rows."""
+    A, B = te.placeholder((2, 8), "u8", name="A"), te.placeholder((2, 16, 4), "i8", name="B")
+    k = te.reduce_axis(8, "k")
+    C = te.compute(
+        (2, 16), lambda m, n: te.sum(te.cast(A[m, k], "i32") * te.cast(B[k // 4, n, k % 4], "i32"), axis=k), name="C"
+    )
+    return te.function("quantised", [A, B], [C])
 
 
 # --- loops ----------------------------------------------------------------------------------------------------------
@@ -218,6 +236,22 @@ def bind_refused(s: Schedule) -> None:
     s.bind(n, "thread_x")
 
 
+@on(quantised)
+def tensorize(s: Schedule) -> None:
+    m, n, k = s.get_loops(s.get_block("C"))
+    k, g = s.split(k, [None, 4])
+    s.reorder(m, k, n, g)
+    s.tensorize(n, "dot.i32.u8i8x4")
+
+
+@on(quantised)
+def tensorize_refused(s: Schedule) -> None:
+    m, n, k = s.get_loops(s.get_block("C"))
+    k, g = s.split(k, [None, 4])
+    s.reorder(n, k, m, g)
+    s.tensorize(m, "dot.i32.u8i8x4")
+
+
 @on(scale)
 def annotate(s: Schedule) -> None:
     (i,) = s.get_loops(s.get_block("D"))
@@ -252,10 +286,9 @@ def reverse_compute_at(s: Schedule) -> None:
     s.reverse_compute_at(s.get_block("D"), m)
 
 
-@on(matmul_exp)
+@on(blur)
 def reverse_compute_at_refused(s: Schedule) -> None:
-    m, n, k = s.get_loops(s.get_block("C"))
-    s.reverse_compute_at(s.get_block("D"), k)
+    s.reverse_compute_at(s.get_block("S"), s.get_loops(s.get_block("T"))[0])
 
 
 @on(blur)
@@ -294,6 +327,7 @@ def decompose_reduction_refused(s: Schedule) -> None:
     c = s.get_block("C")
     m, n, k = s.get_loops(c)
     s.reorder(m, k, n)
+    s.fuse(m, k)
     s.decompose_reduction(c, n)
 
 
@@ -406,6 +440,16 @@ def pack_refused(s: Schedule) -> None:
     s.pack(s.get_block("C"), "B", [1, 3], [1, 0])
 
 
+@on(edges)
+def pad(s: Schedule) -> None:
+    s.pad(s.get_block("S"), "A")
+
+
+@on(blur)
+def pad_refused(s: Schedule) -> None:
+    s.pad(s.get_block("S"), "T")
+
+
 @on(transposed)
 def storage_align(s: Schedule) -> None:
     s.storage_align(s.get_block("T"), 0, 32, 8)
@@ -433,6 +477,7 @@ def swizzle_refused(s: Schedule) -> None:
 def prefetch(s: Schedule) -> None:
     m, n, k = s.get_loops(s.get_block("C"))
     s.prefetch(k, "B", 2)
+    s.prefetch(m, "A", 1, over=n)
 
 
 @on(matmul_exp)

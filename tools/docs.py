@@ -29,7 +29,7 @@ from tools import document
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 PAGES = DOCS / "primitives"
-FILES = ("split", "nest", "merge", "kind", "place", "inline", "reduce", "cache", "memory", "pipeline")
+FILES = ("split", "nest", "merge", "kind", "place", "inline", "reduce", "cache", "memory", "pad", "pipeline")
 PASSES = {"fuse": "fuse-loops", "parallel": "parallelize", "bind": "bind-threads"}
 """The passes that are not called as their primitive is."""
 SECTIONS = re.compile(r"\b(Requires|Refused where|Elsewhere:)(?= )")
@@ -240,9 +240,8 @@ which are executed.
 |---|---|---|"""
 
 INDEX_END = """
-Handles come from `get_block`, `get_loops`, `get_producers` and `get_consumers`. The ops `tensorize` (no intrinsic is
-declared yet) and `auto` (there are no rules yet) are always refused. Composites of primitives, such as a packed
-matmul, are in `compiler/schedule/library.py`.
+Handles come from `get_block`, `get_loops`, `get_producers` and `get_consumers`. The op `auto` is always refused: there
+are no rules yet. Composites of primitives, such as a packed matmul, are in `compiler/schedule/library/`.
 """
 
 
