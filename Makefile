@@ -8,7 +8,7 @@ demo: .venv/ready
 	$(BIN)/python examples/demo.py
 
 test: .venv/ready
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto
 
 lint: .venv/ready
 	$(BIN)/ruff check .
