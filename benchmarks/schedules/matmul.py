@@ -47,10 +47,15 @@ def _blocks(s: Schedule) -> list[Handle]:
 
 
 def _gebp(
-    s: Schedule, block: Handle, machine: Machine, threads: int, tile: Tile | None = None, pack: str = "ab"
+    s: Schedule, block: Handle, machine: Machine, threads: int, tile: Tile | None = None, pack: str | None = None
 ) -> library.Gebp:
-    """Pack and tile a matmul; on several threads, panels of columns are packed and rows are computed side by side."""
+    """Pack and tile a matmul; on several threads, panels of columns are packed and rows are computed side by side.
+
+    Operands that take less than half of the second cache together are not packed, unless `pack` says which are.
+    """
     m, n, k = (s.extent(loop) for loop in s.get_loops(block)[-3:])
+    if pack is None:
+        pack = "ab" if 4 * k * (m + n) > machine.l2_bytes // 2 else ""
     tile = tile or register_tile(machine, m, n)
     kc = depth(machine, tile)
     nc = width(machine, min(kc, k))

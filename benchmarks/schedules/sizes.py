@@ -36,8 +36,8 @@ def register_tile(machine: Machine, m: int, n: int) -> Tile:
             padded = -(-m // rows) * rows * -(-n // (vectors * width)) * vectors * width
             loads = (rows + vectors) / (rows * vectors)
             idle = max(1.0, 10 / (rows * vectors))  # accumulators hide the latency of ten multiplications
-            start = 1 + 0.6 / (rows * vectors)  # what a tile costs before and after its loop
-            found.append((padded * max(1.0, 0.75 + 0.55 * loads) * idle * start, rows, vectors * width))
+            start = 1 + 2 / (rows * vectors)  # what a tile costs before and after its loop
+            found.append((padded * max(1.0, 0.72 + 0.55 * loads) * idle * start, rows, vectors * width))
     _, rows, columns = min(found)
     return Tile(rows, columns, width)
 
