@@ -1,4 +1,5 @@
-"""What legality costs: a script of over 30 steps on mm_exp_mm at full size, and proving its result.
+"""What legality costs: a script of over 30 steps on mm_exp_mm at full size, and proving its result; and what a build
+costs, from te to machine code.
 
 Run as `python -m benchmarks.schedule_cost`; each round begins with empty caches.
 """
@@ -10,6 +11,7 @@ from statistics import median
 
 import compiler
 from benchmarks import workloads
+from benchmarks.schedules import scheduled
 from compiler.analysis import legal, sets, statements
 from compiler.schedule import Handle, Schedule
 
@@ -74,6 +76,23 @@ def main() -> None:
     for what, times in (("applied, legality included", applied), ("verify-schedule", proved)):
         low, middle, high = (1e3 * f(times) for f in (min, median, max))
         print(f"{what:<28} median {middle:5.0f}   least {low:5.0f}   most {high:5.0f}")
+    _builds()
+
+
+def _builds() -> None:
+    """Print the milliseconds from te to machine code under the workloads' own scripts."""
+    for name in ("matmul_1024", "mm_exp_mm"):
+        workload = workloads.find(name)
+        scripted, built = [], []
+        for _ in range(ROUNDS):
+            forget()
+            start = time.perf_counter()
+            s = scheduled(workload)
+            scripted.append(time.perf_counter() - start)
+            start = time.perf_counter()
+            compiler.build(s)
+            built.append(time.perf_counter() - start)
+        print(f"{name}: te and script {1e3 * median(scripted):.0f}, machine code {1e3 * median(built):.0f}")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 import compiler
@@ -123,3 +124,24 @@ def test_the_scripts_of_the_benchmarks(family: str, threads: int) -> None:
 
     result = compiler.build(schedule, threads=threads)(*inputs)
     assert fault(result, workload.expected(inputs)) is None
+
+
+@pytest.mark.parametrize("columns", [64, 37])
+def test_results_past_the_caches_may_begin_anywhere(columns: int) -> None:
+    x = te.placeholder((3, columns), name="X")
+    function = te.function("past", [x], [te.compute((3, columns), lambda i, j: x[i, j] * 2.0, name="Y")])
+    s = Schedule(compiler.lower(function))
+    block = s.get_block("Y")
+    library.elementwise(s, block, lanes=4, vectors=2)
+    s.annotate(s.get_loops(block)[0], "nontemporal", "Y")
+    kernel = compiler.build(s)
+    if columns == 64:  # the rest is masked
+        assert "nontemporal = true" in kernel.text("low")
+        assert "!nontemporal" in kernel.text("llvm") and "fence" in kernel.text("llvm")
+    data = np.random.default_rng(0).random((3, columns), np.float32)
+    for offset in range(5):
+        out = np.full(3 * columns + 16, np.nan, np.float32)
+        start = -out.ctypes.data // 4 % 4 + offset
+        kernel(data, out=out[start : start + 3 * columns].reshape(3, columns))
+        np.testing.assert_array_equal(out[start : start + 3 * columns].reshape(3, columns), data * 2)
+        assert np.isnan(out[:start]).all() and np.isnan(out[start + 3 * columns :]).all()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compiler.errors import ScheduleError
-from compiler.schedule.library.loops import nest, operands
+from compiler.schedule.library.loops import nest, operands, target_of
 from compiler.schedule.library.matmul import even
-from compiler.schedule.library.panels import along, by_vectors, evened, inside, pack_panels
+from compiler.schedule.library.panels import along, by_vectors, inside, pack_panels
 from compiler.schedule.schedule import Handle, Schedule
 
 
@@ -30,7 +30,7 @@ def attention_tiles(length: int, depth: int, lanes: int = 16) -> AttentionTiles:
     where the keys and values of a head do not fit into half of a second-level cache of 2 MiB.
     """
     vectors = -(-depth // lanes)
-    columns = max(4, evened(depth, 6 * lanes, lanes)) if vectors > 4 else 4
+    columns = max(4, even(depth, 6 * lanes, lanes)) if vectors > 4 else 4
     return AttentionTiles(min(6, 31 // columns - 1), columns * lanes, lanes, 1 if 8 * length * depth <= 1 << 20 else 4)
 
 
@@ -94,7 +94,7 @@ def attention(s: Schedule, block: Handle, tiles: AttentionTiles | None = None) -
     group, rows, row = s.split(
         m, [None, even(s.extent(m), tiles.group * tiles.mr, tiles.mr), min(tiles.mr, s.extent(m))]
     )
-    panel, *columns = by_vectors(s, e, lanes, evened(s.extent(e), tiles.nr, lanes))
+    panel, *columns = by_vectors(s, e, lanes, even(s.extent(e), tiles.nr, lanes))
     some, one = s.split(n, [None, min(lanes, s.extent(n))])
     s.reorder(*heads, group, rows, panel, some, one, row, *columns)
     s.compute_at(found.weights, some)
@@ -151,7 +151,7 @@ def _scores(s: Schedule, block: Handle, head: Handle, group: Handle, tiles: Atte
     *_, m, n, d = range(len(s.program.blocks[s.label(block)].axes))
     queries, keys = operands(s, block)
     row, key, depth = (along(s, block, group, axis) for axis in (m, n, d))
-    width = evened(s.extent(key[0]), tiles.nr, tiles.lanes)
+    width = even(s.extent(key[0]), tiles.nr, tiles.lanes)
     panel, *columns = by_vectors(s, key[0], tiles.lanes, width)
     size = width * s.extent(columns[-1])
     height = min(tiles.mr, s.extent(row[0])) if row else 1
@@ -197,7 +197,7 @@ def _over_lanes(s: Schedule, block: Handle, rows: Handle, lanes: int) -> Handle 
     if s.extent(column) <= lanes:
         return None
     partial = s.rfactor(block, by_vectors(s, column, lanes)[1])
-    buffer = s.program.blocks[s.label(partial)].writes[0].buffer
+    buffer = target_of(s, partial)
     s.lift_alloc(buffer, rows)
     s.transform_layout(partial, buffer, lambda lane, *rest: (*rest, lane))
     for loop in row:

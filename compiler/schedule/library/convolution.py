@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import gcd
 
 from compiler.errors import ScheduleError
-from compiler.schedule.library.loops import nest, operands
+from compiler.schedule.library.loops import nest, operands, target_of
 from compiler.schedule.library.matmul import copy_in_vectors, even, own_loops
 from compiler.schedule.schedule import Handle, Schedule
 
@@ -70,7 +70,7 @@ def implicit_gemm(
     s.reorder(n, panels, chunks, h, tiles, c, r, q, pixel, *columns)
     if not beforehand:
         s.compute_at(pack, chunks)
-    target = s.program.blocks[s.label(block)].writes[0].buffer
+    target = target_of(s, block)
     if epilogue is not None:
         s.reverse_compute_at(epilogue, tiles)
     s.transform_layout(block, target, lambda n, o, h, w: (n, o // filters, h, w, o % filters))
@@ -82,7 +82,7 @@ def implicit_gemm(
     s.decompose_reduction(block, c)
     _pack_weights(s, pack, lanes)
     if s.extent(chunks) > 1:
-        packed = s.program.blocks[s.label(pack)].writes[0].buffer
+        packed = target_of(s, pack)
         s.prefetch(chunks, packed if beforehand else weights, 1, over=h)
     return ImplicitGemm(panels, chunks, h, tiles, pad, pack)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compiler.errors import ScheduleError
-from compiler.schedule.library.loops import operands
+from compiler.schedule.library.loops import operands, target_of
 from compiler.schedule.library.matmul import even
-from compiler.schedule.library.panels import along, by_vectors, evened, pack_panels
+from compiler.schedule.library.panels import along, by_vectors, pack_panels
 from compiler.schedule.schedule import Handle, Schedule
 
 
@@ -71,7 +71,7 @@ def conv_grad_weight(s: Schedule, block: Handle, tiles: GradientTiles = DEFAULT)
 def _one_reduction(s: Schedule, block: Handle, tiles: GradientTiles) -> Gradient:
     o, c, r, q, n, h, w = _seven(s, block)
     a, b = operands(s, block)
-    count = evened(s.extent(o), tiles.nr, tiles.lanes)
+    count = even(s.extent(o), tiles.nr, tiles.lanes)
     images, height = _groups(s, block, (a, b), tiles)
     out = s.cache_write(block, "local")
     panel, *lanes = by_vectors(s, o, tiles.lanes, count)
@@ -80,11 +80,11 @@ def _one_reduction(s: Schedule, block: Handle, tiles: GradientTiles) -> Gradient
     n0, n1 = s.split(n, [None, images])
     h0, h1 = s.split(h, [None, height])
     s.reorder(n0, h0, panel, c, r0, n1, h1, w, r1, q, *lanes)
-    s.transform_layout(block, _target(s, block), lambda o, c, r, q: (o // size, c, r, q, o % size))
+    s.transform_layout(block, target_of(s, block), lambda o, c, r, q: (o // size, c, r, q, o % size))
     pack = pack_panels(s, block, b, 0, size, h0, tiles.lanes)
     _register_tile(s, [r1, q, *lanes])
     s.decompose_reduction(block, n0)
-    s.prefetch(w, _target(s, pack), AHEAD)
+    s.prefetch(w, target_of(s, pack), AHEAD)
     _transposed(s, out, count, tiles)
     return Gradient(n0, h0, panel, c, pack, out)
 
@@ -97,15 +97,15 @@ def _in_steps(s: Schedule, block: Handle, tiles: GradientTiles) -> Gradient:
     _require_several(s, product)
     c, o, r, q, n = s.get_loops(total)
     a, b = operands(s, product)
-    count = evened(s.extent(o), tiles.nr, tiles.lanes)
+    count = even(s.extent(o), tiles.nr, tiles.lanes)
     images, _ = _groups(s, product, (a, b), tiles)
     panel, *lanes = by_vectors(s, o, tiles.lanes, count)
     size = count * s.extent(lanes[-1])
     n0, n1 = s.split(n, [None, images])
     s.reorder(n0, panel, c, n1, r, q, *lanes)
-    s.transform_layout(total, _target(s, total), lambda c, o, r, q: (c, o // size, r, q, o % size))
+    s.transform_layout(total, target_of(s, total), lambda c, o, r, q: (c, o // size, r, q, o % size))
     s.compute_at(product, n1)
-    s.transform_layout(product, _target(s, product), lambda n, c, o, r, q: (n, c, r, q, o))
+    s.transform_layout(product, target_of(s, product), lambda n, c, o, r, q: (n, c, r, q, o))
     tap_rows, taps, channels, h, w = (along(s, product, n1, axis) for axis in (3, 4, 2, 5, 6))
     tile = [*tap_rows, *taps, *by_vectors(s, channels[0], tiles.lanes, count)]
     s.reorder(*h, *w, *tile)
@@ -114,7 +114,7 @@ def _in_steps(s: Schedule, block: Handle, tiles: GradientTiles) -> Gradient:
     _register_tile(s, [r, q, *lanes])
     s.decompose_reduction(product, [*h, *w][0])
     s.decompose_reduction(total, n0)
-    s.prefetch([*h, *w][-1], _target(s, pack), AHEAD)
+    s.prefetch([*h, *w][-1], target_of(s, pack), AHEAD)
     _transposed(s, block, count, tiles)
     return Gradient(n0, n1, panel, c, pack, block)
 
@@ -156,10 +156,6 @@ def _groups(s: Schedule, block: Handle, read: tuple[str, ...], tiles: GradientTi
     images = max(1, min(count, tiles.held // image))
     rows = max(1, min(height, tiles.held // row))
     return even(count, images, 1), even(height, rows, 1)
-
-
-def _target(s: Schedule, block: Handle) -> str:
-    return s.program.blocks[s.label(block)].writes[0].buffer
 
 
 def _register_tile(s: Schedule, loops: list[Handle]) -> None:

@@ -93,3 +93,8 @@ def matmul_nest(s: Schedule, block: Handle, composite: str) -> list[Handle]:
 def operands(s: Schedule, block: Handle) -> list[str]:
     """The names of the buffers that a block reads, in the order of its operands."""
     return s.program.blocks[s.label(block)].sources
+
+
+def target_of(s: Schedule, block: Handle) -> str:
+    """The name of the first buffer that a block writes."""
+    return s.program.blocks[s.label(block)].writes[0].buffer

@@ -8,7 +8,7 @@ from math import gcd
 
 from compiler.errors import ScheduleError
 from compiler.program.tree import Access, Block, blocks_in
-from compiler.schedule.library.loops import nest, operands
+from compiler.schedule.library.loops import nest, operands, target_of
 from compiler.schedule.schedule import Handle, Schedule
 
 
@@ -70,9 +70,9 @@ def gebp(
         s.unroll(loop)
     s.vectorize(columns[-1])
     init = s.decompose_reduction(block, k)
-    s.prefetch(ir if s.extent(ir) > 1 else jr, _target(s, block), 1)
+    s.prefetch(ir if s.extent(ir) > 1 else jr, target_of(s, block), 1)
     if pack_b is not None:
-        s.prefetch(k, _target(s, pack_b), AHEAD)
+        s.prefetch(k, target_of(s, pack_b), AHEAD)
     return Gebp(jc, pc, ic, jr, ir, k, i, columns[-1], pack_a, pack_b, init)
 
 
@@ -92,7 +92,7 @@ def store_packed(s: Schedule, consumer: Handle, product: Gebp, rows: int, lanes:
     the first operand of `gebp` leaves "a" out of `pack`, and has mr = rows.
     """
     s.reverse_compute_at(consumer, product.jr)
-    target = _target(s, consumer)
+    target = target_of(s, consumer)
     s.transform_layout(consumer, target, lambda m, n: (m // rows, n, m % rows))
     *i, j = own_loops(s, consumer) or [product.jr]
     if s.label(j) == s.label(product.jr):
@@ -233,10 +233,6 @@ def _contiguous(s: Schedule, node: Block, access: Access) -> set[str]:
         return set()
     form = node.at(access.index[-1], s.program.ranges)
     return {loop.label for loop in s.program.enclosing(node.label) if form.coefficient(loop.number) == 1}
-
-
-def _target(s: Schedule, block: Handle) -> str:
-    return s.program.blocks[s.label(block)].writes[0].buffer
 
 
 def even(extent: int, tile: int, register: int) -> int:

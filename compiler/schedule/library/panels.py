@@ -53,10 +53,3 @@ def by_vectors(s: Schedule, loop: Handle, lanes: int, count: int = 1) -> list[Ha
     """
     vector = min(lanes, s.extent(loop))
     return s.split(loop, [None, *([count] if count > 1 else []), vector])
-
-
-def evened(extent: int, size: int, lanes: int) -> int:
-    """How many vectors a panel has, so that panels of at most `size` elements are all alike and none is needless."""
-    vectors = -(-extent // lanes)
-    panels = -(-vectors // max(1, size // lanes))
-    return -(-vectors // panels)

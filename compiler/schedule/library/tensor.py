@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from compiler.errors import ScheduleError
 from compiler.intrinsics import find
-from compiler.schedule.library.loops import matmul_nest, operands, panels
+from compiler.schedule.library.loops import matmul_nest, operands, panels, target_of
 from compiler.schedule.schedule import Handle, Schedule
 
 
@@ -120,11 +120,6 @@ def _interleaved(s: Schedule, pack: Handle) -> None:
     if s.extent(columns) > lanes:
         columns = s.split(columns, [None, lanes])[1]
     s.tensorize(columns, name)
-
-
-def target_of(s: Schedule, block: Handle) -> str:
-    """The name of the buffer that a block adds to."""
-    return s.program.blocks[s.label(block)].writes[0].buffer
 
 
 def read_of(s: Schedule, block: Handle, position: int) -> str:

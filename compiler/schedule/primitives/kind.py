@@ -128,7 +128,8 @@ def annotate(program: Program, loop: int, key: str, value: Attribute) -> Plan:
       ->
         loop.for "i" = 16 { S(i) } attributes {hint = 4}
 
-    Elsewhere: TVM annotate, MLIR transform.annotate.
+    The lowering for CPUs knows `nontemporal`, the name of a buffer whose whole vectors are stored past the caches where
+    their address allows it. Elsewhere: TVM annotate, MLIR transform.annotate.
     """
     node = program.loops[loop]
     attributes = tuple(sorted({**dict(node.attributes), key: value}.items()))
