@@ -9,7 +9,6 @@ from compiler import te
 from compiler.errors import ScheduleError
 from compiler.schedule import Schedule, library
 from compiler.schedule.library import AttentionTiles
-from compiler.schedule.library.panels import evened
 from tests.scheduled import check
 
 ATOL = 1e-5
@@ -86,7 +85,7 @@ def test_tiles_divide_the_depth() -> None:
 
 
 def test_panels_are_evened() -> None:
-    assert [evened(extent, 64, 16) for extent in (1, 16, 64, 65, 80, 129)] == [1, 1, 4, 3, 3, 3]
+    assert [library.even(extent, 64, 16) for extent in (1, 16, 64, 65, 80, 129)] == [1, 1, 4, 3, 3, 3]
 
 
 def test_refusals() -> None:
