@@ -1,4 +1,4 @@
-"""Ragged, packed, masked and prefetched matmuls touch nothing outside their arrays and let no NaN in.
+"""Ragged, packed, masked, prefetched and summed matmuls touch nothing outside their arrays and let no NaN in.
 
 Each case runs in memory between forbidden pages, in a process of its own, with NaN in the workspace, in the results'
 memory and in places of the inputs.
@@ -75,6 +75,13 @@ def tiled(s: Schedule, rng: random.Random) -> None:
         _attempt(prefetch)
 
 
+def summed(s: Schedule, rng: random.Random) -> None:
+    """Vectors of partial sums along the reduction, where it is long enough for them."""
+    block, lanes = s.get_block("C"), rng.choice((2, 4, 8, 16))
+    if s.extent(s.get_loops(block)[-1]) > lanes:
+        library.row_reduction(s, block, lanes, rng.randint(1, 4))
+
+
 def _attempt(step: Callable[[], object]) -> None:
     with suppress(ScheduleError):
         step()
@@ -96,7 +103,7 @@ def check(seed: int) -> None:
     rng = random.Random(seed)
     f = function(rng)
     s = Schedule(compiler.lower(f))
-    rng.choice((packed, tiled))(s, rng)
+    rng.choice((packed, tiled, summed))(s, rng)
     kernel = compiler.build(s)
     for turn in range(2):
         arrays = inputs(f, seed + turn)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 import numpy as np
@@ -60,3 +61,15 @@ def test_threads_have_workspaces_of_their_own() -> None:
     for thread in threads:
         thread.join()
     assert found == dict.fromkeys(range(4), True)
+
+
+def test_a_forked_child_has_its_own() -> None:
+    """Memory is private: what a child writes the parent does not see."""
+    memory = arena(LARGE_PAGE)
+    memory[:] = 1
+    child = os.fork()
+    if child == 0:
+        memory[:] = 2
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert (memory == 1).all()

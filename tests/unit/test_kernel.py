@@ -16,7 +16,8 @@ from compiler import universe
 from compiler.errors import InputError, TargetError
 from compiler.passes.plan_buffers import PlanBuffersPass
 from compiler.targets.cpu import Kernel, load
-from compiler.targets.cpu.arguments import check_input
+from compiler.targets.cpu.arena import arena
+from compiler.targets.cpu.arguments import Argument, address, are_apart, check_input, plain
 from compiler.targets.machine import _cpu, host
 
 MATMUL = """
@@ -178,6 +179,59 @@ def test_inputs_at_any_address(matmul: Kernel, offset: int) -> None:
     np.testing.assert_array_equal(matmul(odd, b), matmul(a, b))
     passed = check_input("matmul", matmul.arguments[0], odd)
     assert passed.flags.aligned and np.shares_memory(passed, odd) == (offset % 4 == 0)
+
+
+def test_usual_calls_need_no_other_checks(matmul: Kernel, scale: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the arrays that `plain` refuses, the other checks accept some; what it accepts they would."""
+    monkeypatch.delattr(Kernel, "_checked")
+    (a, b), c = arrays(), np.empty((3, 5), np.float32)
+    np.testing.assert_array_equal(matmul(a, b), matmul(a, b, out=c))
+    assert matmul(a, b, out=[c]) is c
+    assert scale(np.ones(8, np.float32), np.array(2, np.float32)) is None
+    frozen, swapped, subclass = a.copy(), a.astype(">f4"), a.view(np.recarray)
+    frozen.flags.writeable = False
+    odd = np.frombuffer(bytearray(64), np.float32, 12, 1).reshape(3, 4)
+    for unusual in (frozen, swapped, subclass, odd, np.asfortranarray(a), a.astype(np.int32), a[:2], a.tolist(), None):
+        with pytest.raises(AttributeError, match="_checked"):
+            matmul(unusual, b)
+    for out in (c[::-1], b[:3], (c, c), (), [None]):
+        with pytest.raises(AttributeError, match="_checked"):
+            matmul(a, b, out=out)
+
+
+def test_alignment_that_is_stated() -> None:
+    memory = arena(256)
+    expected = Argument("x", (4,), np.dtype(np.float32), alignment=64)
+    first, second = (memory[start : start + 16].view(np.float32) for start in (0, 16))
+    assert plain([expected], [first]) == [first.ctypes.data] and plain([expected], [second]) is None
+
+
+def test_addresses_of_any_array() -> None:
+    frozen = np.arange(6.0)
+    frozen.flags.writeable = False
+    for array in (
+        np.arange(6.0),
+        frozen,
+        np.empty(0),
+        np.arange(6.0)[::-1],
+        np.array(3, ">f4"),
+        np.array(2.0),
+    ):
+        assert address(array) == array.ctypes.data
+
+
+def test_stretches_of_memory_apart() -> None:
+    rng = np.random.default_rng(0)
+    seen = set()
+    for _ in range(2000):
+        count = int(rng.integers(1, 5))
+        starts, sizes = rng.integers(0, 12, count).tolist(), rng.integers(0, 5, count).tolist()
+        held = [set(range(start, start + size)) for start, size in zip(starts, sizes, strict=True)]
+        overlap = any(held[i] & held[j] for i in range(count) for j in range(i))
+        assert not (overlap and are_apart(starts, sizes))
+        assert overlap or 0 in sizes or are_apart(starts, sizes)
+        seen.add(overlap)
+    assert seen == {True, False}
 
 
 def test_wrong_outs(matmul: Kernel) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from ctypes.util import find_library
 from pathlib import Path
 from typing import Any
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from xdsl.dialects import memref, scf
@@ -18,11 +21,12 @@ from xdsl.dialects import memref, scf
 import compiler
 from compiler.driver import parse
 from compiler.errors import LoweringError, TargetError
-from compiler.lowering.low_to_llvm import emit
+from compiler.lowering.low_to_llvm import emit, team
 from compiler.lowering.low_to_llvm.signature import Workspace
 from compiler.passes.plan_buffers import PlanBuffersPass
 from compiler.pipeline import parse_passes, run
 from compiler.targets.cpu import openmp
+from compiler.targets.cpu.compile import compile_llvm
 from compiler.targets.machine import host
 from compiler.universe import context
 
@@ -451,6 +455,122 @@ def test_python_threads_at_once() -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+JOIN = (
+    team._JOIN.replace("define internal", "define").replace(".join", "join")
+    + """
+declare i64 @llvm.ctpop.i64(i64)
+declare i32 @sched_getcpu()
+declare i32 @sched_getaffinity(i32, i64, ptr)
+declare i32 @sched_setaffinity(i32, i64, ptr)
+attributes #0 = { nounwind }
+"""
+)
+several_processors = pytest.mark.skipif(
+    sys.platform != "linux" or openmp.cores() < 2, reason="needs two processors that the process may use, on Linux"
+)
+
+
+@pytest.fixture
+def here() -> Iterator[int]:
+    """A processor that this thread is on while it is allowed that one alone; what it was allowed is put back."""
+    allowed = os.sched_getaffinity(0)
+    first = min(allowed)
+    os.sched_setaffinity(0, {first})
+    yield first
+    os.sched_setaffinity(0, allowed)
+
+
+PROCESSORS = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+"""What the tests may use."""
+
+
+def join(taken: set[int], allowed: set[int], threads: int) -> set[int]:
+    """The processors that are taken after this thread has joined a team, which must leave it what it was allowed."""
+    library = compile_llvm(JOIN, host())
+    words = np.zeros(17, np.int64)
+    bits = words[:16].view(np.uint8)
+    bits[:] = np.packbits([number in taken for number in range(1024)], bitorder="little")
+    os.sched_setaffinity(0, allowed)
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(library.address("join"))(words.ctypes.data, threads)
+    assert os.sched_getaffinity(0) == allowed and words[16] == 1
+    return set(np.flatnonzero(np.unpackbits(bits, bitorder="little")).tolist())
+
+
+@several_processors
+def test_a_thread_leaves_a_processor_that_is_taken(here: int) -> None:
+    other = max(PROCESSORS)
+    assert join({here}, {here, other}, 2) == {here, other}
+
+
+@several_processors
+def test_a_thread_stays_where_it_is(here: int) -> None:
+    """Where its processor is free, where it may use no other, where all are taken, and where threads are too many."""
+    other = max(PROCESSORS)
+    assert len(join(set(), {here, other}, 2)) == 1
+    assert join({here}, {here}, 1) == {here}
+    assert join({here, other}, {here, other}, 2) == {here, other}
+    assert join({here}, {here, other}, 3) == {here}
+
+
+def test_the_first_thread_yields_once_where_the_others_have_not_come() -> None:
+    yields: list[int] = []
+    yielded = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: yields.append(1) or 0)
+    llvm.add_symbol("counted", ctypes.cast(yielded, ctypes.c_void_p).value)
+    text = team._MEET.replace("define internal", "define").replace(".meet", "meet").replace("sched_yield", "counted")
+    library = compile_llvm(text + "declare i32 @counted()\nattributes #0 = { nounwind }", host())
+    meet = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(library.address("meet"))
+    words = np.zeros(17, np.int64)
+    for come, expected in ((1, 1), (2, 1), (3, 0)):
+        words[16] = come
+        yields.clear()
+        meet(words.ctypes.data, 3)
+        assert len(yields) == expected
+
+
+AWAY = f"""
+import time
+from pathlib import Path
+slow = compiler.build({HELD!r})
+rows = np.arange(1.0, 9.0)
+def masks(): return {{task: os.sched_getaffinity(int(task)) for task in os.listdir("/proc/self/task")}}
+def processors(): return {{Path(f"/proc/self/task/{{task}}/stat").read_text().split()[38] for task in masks()}}
+def held(): return bool((slow(rows, threads=2) == rows * 4096 * 20).all())
+"""
+
+
+@several_processors
+def test_the_threads_of_a_team_run_on_processors_of_their_own() -> None:
+    """After each pause; other processes may be in the way of some, so that three attempts are made."""
+    code = (
+        PRELUDE
+        + AWAY
+        + """
+right(2)
+before = masks()
+def apart():
+    time.sleep(0.02)
+    assert held()
+    return len(processors()) == 2
+print(max(sum(apart() for _ in range(20)) for _ in range(3)) >= 15, masks() == before, len(before))
+"""
+    )
+    assert python(code, OPENBLAS_NUM_THREADS="1").split() == ["True", "True", "2"]
+
+
+def test_a_process_on_one_processor() -> None:
+    code = PRELUDE + AWAY + "one = {min(os.sched_getaffinity(0))}\nos.sched_setaffinity(0, one)\n"
+    code += "print(right(2), held(), right(5), all(mask == one for mask in masks().values()))"
+    assert python(code, OPENBLAS_NUM_THREADS="1").split() == ["True"] * 4
+
+
+def test_a_system_that_does_not_say_where_threads_run() -> None:
+    code = PRELUDE.replace(
+        "kernel =",
+        "load = openmp.ctypes.CDLL\nopenmp.ctypes.CDLL = lambda path: load(path) if path else None\nkernel =",
+    )
+    assert python(code + "print(right(1), right(2), right(3))").split() == ["True"] * 3
 
 
 @pytest.mark.skipif(shutil.which("mlir-opt-22") is None, reason="needs mlir-opt-22")

@@ -2,7 +2,9 @@
 
 scopes.py    where operations go: index arithmetic, simplified, shared, and hoisted to the loop that it depends on
 nests.py     loops and their kinds, guards
+cuts.py      where a loop of vectors is cut into whole iterations and a masked end
 blocks.py    one block: reads, body, combination, writes; lanes where a loop is vectorized
+streams.py   which buffers a loop writes past the caches
 tensor.py    tensorized nests: one op of an intrinsic each
 scalars.py   the body's operations on scalars or vectors, with the floating-point policy's flags
 """

@@ -5,7 +5,8 @@ masked where a guard or condition differs between lanes; any other goes lane by 
 
 Guards come in two kinds. Those that a test around the block has not settled mask what it does. Those that the block
 is free of (see `free_of`) only decide which lanes of its accumulator are kept: it computes on whatever its reads find
-there, moved into the buffers' bounds, so that no test and no mask stands inside the reduction's loop.
+there, moved into the buffers' bounds, so that no test and no mask stands inside the reduction's loop. A block that is
+blended (see `blends`) masks its reads, and stores its accumulator whole.
 """
 
 from __future__ import annotations
@@ -63,17 +64,26 @@ class Accessor:
     block: Any  # a loop.BlockOp; in gathers.py, a loop.GatherOp
 
     def __init__(
-        self, context: Context, block: loop.Placed, guard: Sequence[Condition], free: Sequence[Condition] = ()
+        self,
+        context: Context,
+        block: loop.Placed,
+        guard: Sequence[Condition],
+        free: Sequence[Condition] = (),
+        blended: bool = False,
     ) -> None:
         self.context = context
         self.scopes = context.scopes
         self.block = block
-        dims = [context.form_of(value) for value in block.loops]
-        self.axes = [lin.linear(e, dims, self.scopes.ranges) for e in block.bindings.data.results]
+        self.dims = [context.form_of(value) for value in block.loops]
+        self.axes = [lin.linear(e, self.dims, self.scopes.ranges) for e in block.bindings.data.results]
         self.guard = list(guard)
         self.free = list(free)
+        self.blended = blended
         self.mask = self._mask(self.guard)
-        self.kept = self._mask([*self.guard, *self.free]) if free else self.mask
+        if blended:
+            self.kept = self._mask(self.free)
+        else:
+            self.kept = self._mask([*self.guard, *self.free]) if free else self.mask
 
     def _forms(self, buffer: SSAValue, access: AccessAttr) -> list[Linear]:
         """Where a buffer is accessed; one that lives inside a vectorized loop has the lane as its last dimension."""
@@ -200,10 +210,14 @@ class Accessor:
         """What a target holds before this block combines: of the lanes that the block will write."""
         forms = self._forms(target, access)
         buffer = self.context.buffers[target]
-        if self.kept is None or not self.contiguous(buffer, forms):
+        if not self.contiguous(buffer, forms) or (self.kept is None and not self.blended):
             return self._read(target, access)
         assert isinstance(buffer.type, MemRefType)
         places = [self.scopes.index(self.context.at_lane(form, 0)) for form in forms]
+        if self.kept is None:
+            return self.scopes.add(
+                vector.LoadOp(buffer, places, VectorType(buffer.type.element_type, [self.context.lanes]))
+            )
         through = self.scopes.constant(self._literal(_zero(buffer.type.element_type), True))
         return self.scopes.add(vector.MaskedLoadOp(buffer, places, self.kept, through))
 
@@ -262,15 +276,17 @@ class Accessor:
         """The block's conditions that mask a read under its own tests: of the free ones those that may keep it inside
         its buffer.
 
-        A condition that shares no variable with the place, the tests or any other condition may hold wherever the place
-        is, and there it is inside. So rows that may be missing read the same vectors as those that are there.
+        A condition that shares no variable with the place, the tests or any other condition, settled or not, may hold
+        wherever the place is, and there it is inside. So rows that may be missing read the same vectors as those that
+        are there.
         """
-        if self._inside(buffer, forms):
+        if not self.free or self._inside(buffer, forms):
             return self.guard
-        every = [*self.guard, *self.free]
+        ranges = self.scopes.ranges
+        every = [c for c in conditions(self.block.guard, self.dims, ranges) if not c.always(ranges)]
         found = list(self.guard)
         for condition in self.free:
-            others = [*forms, *(c.form for c in (*tests, *every) if c is not condition)]
+            others = [*forms, *(c.form for c in (*tests, *every) if c != condition)]
             apart = condition.form.variables().isdisjoint(set().union(*(form.variables() for form in others)))
             if condition.equal or not apart:
                 found.append(condition)
@@ -282,9 +298,16 @@ class Accessor:
         spans = [lin.bounds(form, self.scopes.ranges) for form in forms]
         return all(low >= 0 and high < size for (low, high), size in zip(spans, buffer.type.get_shape(), strict=True))
 
+    def is_whole(self, target: SSAValue, access: AccessAttr) -> bool:
+        """Whether a target's lanes, all inside its buffer, are neighbours in a vector, or all the same element."""
+        if target in self.context.private:
+            return False
+        forms, buffer = self._forms(target, access), self.context.buffers[target]
+        return (not self._varies(forms) or self.contiguous(buffer, forms)) and self._inside(buffer, forms)
+
     def _places(self, buffer: SSAValue, forms: Sequence[Linear]) -> list[SSAValue]:
         """The indices of one element; where no test stands before a guard, inside the buffer whatever it says."""
-        if not self.free:
+        if not self.free and not self.blended:
             return [self.scopes.index(form) for form in forms]
         assert isinstance(buffer.type, MemRefType)
         return [self.scopes.clamped(form, size) for form, size in zip(forms, buffer.type.get_shape(), strict=True)]

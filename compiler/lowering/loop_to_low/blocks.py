@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from xdsl.ir import Attribute, SSAValue
 
 from compiler.affine import linear as lin
-from compiler.affine.condition import Condition
+from compiler.affine.condition import Condition, conditions
 from compiler.affine.linear import Linear
 from compiler.dialects import loop
 from compiler.dialects.checks import element_type
@@ -25,7 +25,32 @@ def emit_block(context: Context, block: loop.BlockOp, guard: Sequence[Condition]
     """Emit a block; `guard` holds the conditions that differ between lanes or that it is free of, no others."""
     free = free_of(context, block, guard)
     tested = [c for c in guard if c not in free]
-    under_guard(context, tested, lambda open: Emitter(context, block, open, free).emit())
+    if blends(context, block):
+        _unless_never(context, tested, lambda open: Emitter(context, block, open, free, blended=True).emit())
+    else:
+        under_guard(context, tested, lambda open: Emitter(context, block, open, free).emit())
+
+
+def blends(context: Context, block: loop.BlockOp) -> bool:
+    """Whether a reduction may store its accumulators whole where its guard fails in some lanes, those as they were.
+
+    So it does at the end of a loop that is cut: the end accesses the places that the whole iterations do, and both
+    keep them in registers. That is possible where nobody else writes those lanes meanwhile, as in a temporary of the
+    same thread, and they are inside the buffer.
+    """
+    if not context.ending or context.lane is None or not block.is_reduction or block.joint is not None:
+        return False
+    whole = Emitter(context, block, [], [])
+    return all(_is_own(block, v) and whole.is_whole(v, a) for v, a in zip(block.targets, block.writes, strict=True))
+
+
+def _is_own(block: loop.BlockOp, buffer: SSAValue) -> bool:
+    """Whether a buffer is a temporary that only the thread which runs the block accesses."""
+    alloc = buffer.owner
+    if not isinstance(alloc, loop.AllocOp):
+        return False
+    parallel = [o for o in loop.enclosing_loops(block) if o.loop_kind == "parallel"]
+    return all(o.is_ancestor(alloc) for o in parallel)
 
 
 def free_of(context: Context, block: loop.Placed, guard: Sequence[Condition]) -> list[Condition]:
@@ -42,7 +67,21 @@ def free_of(context: Context, block: loop.Placed, guard: Sequence[Condition]) ->
     inner = next((context.variables[o.iv] for o in reversed(around) if o.loop_kind in ("serial", "parallel")), None)
     if lane is None or inner is None or not all(_steps(context, f, lane, inner) for f in _targets(context, block)):
         return []
-    return [c for c in guard if inner not in c.form.variables() and not c.always(context.scopes.ranges)]
+    moving = _moving(context, block, inner)
+    open = [c for c in guard if c not in moving and not c.always(context.scopes.ranges)]
+    return [c for c in open if inner not in c.form.variables()]
+
+
+def _moving(context: Context, block: loop.BlockOp, inner: int) -> list[Condition]:
+    """The conditions of a guard that depend on a loop of which one iteration is emitted."""
+    if inner not in context.values or block.guard is None:
+        return []
+    ranges = context.scopes.ranges
+    now = [context.form_of(value) for value in block.loops]
+    loops = [context.variables[value] for value in block.loops]
+    ever = [lin.variable(inner) if v == inner else form for v, form in zip(loops, now, strict=True)]
+    pairs = zip(conditions(block.guard, now, ranges), conditions(block.guard, ever, ranges), strict=True)
+    return [c for c, other in pairs if inner in other.form.variables()]
 
 
 def _targets(context: Context, block: loop.BlockOp) -> list[list[Linear]]:
@@ -62,10 +101,20 @@ def _steps(context: Context, forms: Sequence[Linear], lane: int, inner: int) -> 
 
 def under_guard(context: Context, guard: Sequence[Condition], emit: Callable[[list[Condition]], None]) -> None:
     """Emit what runs under conditions that differ between lanes, skipped where no lane is active."""
+
+    def tested(open: list[Condition]) -> None:
+        possible = [Condition(_most(context, c.form), c.equal) for c in open if not c.equal]
+        tests = [c for c in possible if not c.always(context.scopes.ranges) and not context.is_implied(c)]
+        under(context, tests, lambda: emit(open))
+
+    _unless_never(context, guard, tested)
+
+
+def _unless_never(context: Context, guard: Sequence[Condition], emit: Callable[[list[Condition]], None]) -> None:
+    """Emit what runs under conditions, given those of them that may fail; nothing where one always does."""
     open = [c for c in guard if not c.always(context.scopes.ranges)]
-    possible = [Condition(_most(context, c.form), c.equal) for c in open if not c.equal]
-    tests = [c for c in possible if not c.always(context.scopes.ranges)]
-    under(context, tests, lambda: emit(open))
+    if not any(c.never(context.scopes.ranges) for c in open):
+        emit(open)
 
 
 def _most(context: Context, form: Linear) -> Linear:
@@ -158,7 +207,10 @@ class Emitter(Accessor):
         lanes = scalars.lanes_of(old)
         if lanes is not None:
             value = scalars.widen(self.scopes, value, lanes)
-        return scalars.combine(self.scopes, combiner, old, value, self._element(position), self.context.policy)
+        new = scalars.combine(self.scopes, combiner, old, value, self._element(position), self.context.policy)
+        if self.blended and self.mask is not None and lanes is not None:
+            return self.scopes.add(SelectOp(self.mask, new, old))
+        return new
 
     def _element(self, position: int) -> Attribute:
         """The element type of a target, which says the sign."""

@@ -17,7 +17,10 @@ from compiler.lowering.loop_to_low.scopes import Scopes
 
 @dataclass
 class Context:
-    """The state of lowering one function."""
+    """The state of lowering one function.
+
+    `facts` hold in the whole iterations of a loop that is cut, `ending` is true while its end is emitted.
+    """
 
     scopes: Scopes
     policy: Policy
@@ -26,6 +29,8 @@ class Context:
     variables: dict[SSAValue, int] = field(default_factory=dict)
     values: dict[int, Linear] = field(default_factory=dict)
     settled: list[set[Condition]] = field(default_factory=list)
+    facts: list[Sequence[Condition]] = field(default_factory=list)
+    ending: bool = False
     streamed: set[str] = field(default_factory=set)
     private: set[SSAValue] = field(default_factory=set)
     lane: int | None = None
@@ -43,6 +48,12 @@ class Context:
     def has_lanes(self, form: Linear) -> bool:
         """Whether a form differs from lane to lane."""
         return self.lane is not None and self.lane in form.variables()
+
+    def is_implied(self, condition: Condition) -> bool:
+        """Whether a fact about the surrounding iterations implies a condition: f >= 0 where f - fact is never less."""
+        return not condition.equal and any(
+            Condition(condition.form - fact.form).always(self.scopes.ranges) for facts in self.facts for fact in facts
+        )
 
     def at_lane(self, form: Linear, value: int) -> Linear:
         """The form in one lane."""

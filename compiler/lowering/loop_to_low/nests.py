@@ -1,16 +1,17 @@
 """Loops and their kinds, guards: from a loop function to the scopes in which blocks are emitted.
 
 A guard is tested as soon as all its variables are known: around the outermost op whose blocks all share it, or as
-the bound of the loop whose variable completes it. Only guards over a vectorized variable are left to the blocks.
+the bound of the loop whose variable completes it. Only guards over a vectorized variable are left to the blocks. A
+loop over vectors is cut where its guard begins to fail: see cuts.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import DenseArrayBase, FunctionType, IndexType, MemRefType, StringAttr, i64
+from xdsl.dialects.builtin import DenseArrayBase, FunctionType, IndexType, MemRefType, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
@@ -22,10 +23,12 @@ from compiler.dialects.types import scalar_type
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low.blocks import emit_block, free_of
 from compiler.lowering.loop_to_low.context import Context
+from compiler.lowering.loop_to_low.cuts import Cut, find_cut
 from compiler.lowering.loop_to_low.gathers import emit_gather
 from compiler.lowering.loop_to_low.prefetches import emit_prefetches
 from compiler.lowering.loop_to_low.scalars import Policy
 from compiler.lowering.loop_to_low.scopes import Scope, Scopes
+from compiler.lowering.loop_to_low.streams import check_streamed, streamed
 from compiler.lowering.loop_to_low.tensor import emit_tensorized, fragment_type, is_fragment
 from compiler.program.tree import fresh
 
@@ -42,6 +45,7 @@ def lower_function(function: FuncOp, policy: Policy) -> None:
         after.name_hint = before.name_hint
         context.buffers[before] = after
     context.names = _names(old)
+    check_streamed(function, context.names)
     for number, op in enumerate(o for o in function.walk() if isinstance(o, loop.ForOp)):
         context.variables[op.iv] = number
         context.scopes.ranges[number] = (0, op.size - 1)
@@ -116,10 +120,8 @@ def _tested(context: Context, op: loop.ForOp | loop.Placed, known: list[Conditio
 
 def _emit_plain(context: Context, op: loop.ForOp | loop.Placed) -> None:
     """Emit a loop or block; a loop's attribute `nontemporal` names a buffer that it writes past the caches."""
-    asked = op.attributes.get("nontemporal")
     before = context.streamed
-    if isinstance(asked, StringAttr):
-        context.streamed = before | {asked.data}
+    context.streamed = before | streamed(op)
     _emit_kind(context, op)
     context.streamed = before
 
@@ -165,22 +167,62 @@ def _vectorize(context: Context, op: loop.ForOp) -> None:
 
 
 def _loop(context: Context, op: loop.ForOp) -> None:
-    scopes = context.scopes
-    variable = context.variables[op.iv]
-    bounds = _Bounds(op.size)
+    """A serial loop; one over vectors whose guard holds in all but its last iterations as those, and a masked end."""
+    variable, bounds = context.variables[op.iv], _Bounds(op.size)
     taken = {c for c in _shared(context, op) if bounds.take(context, c, variable)}
-    lower, upper, step = bounds.lower(scopes), bounds.upper(scopes), scopes.index_constant(1)
+    context.settled.append(taken)
+    cut = find_cut(context, op, [_open(context, block) for block in op.walk() if isinstance(block, loop.Placed)])
+    if cut is None:
+        _rolled(context, op, bounds.lower(context.scopes), bounds.upper(context.scopes))
+    else:
+        _cut(context, op, bounds, cut)
+    context.settled.pop()
+
+
+def _rolled(context: Context, op: loop.ForOp, lower: SSAValue, upper: SSAValue) -> None:
+    """The iterations of a loop between two bounds, as scf.for."""
+    scopes, variable = context.scopes, context.variables[op.iv]
+    step = scopes.index_constant(1)
     with _region(context) as body:
         iv = body.insert_arg(IndexType(), 0)
         iv.name_hint = op.iv.name_hint
         scopes.bind(variable, iv)
-        context.settled.append(taken)
-        emit_prefetches(context, op)
-        for inner in op.body.block.ops:
-            _emit(context, inner)
-        context.settled.pop()
+        _body(context, op)
     scopes.run(scf.ForOp(lower, upper, step, [], Region(_ended(body))))
     del scopes.bound[variable]
+
+
+def _body(context: Context, op: loop.ForOp) -> None:
+    emit_prefetches(context, op)
+    for inner in op.body.block.ops:
+        _emit(context, inner)
+
+
+def _cut(context: Context, op: loop.ForOp, bounds: _Bounds, cut: Cut) -> None:
+    """The whole iterations of a loop, then the end: one iteration with a known number, or what is left as a loop.
+
+      for v = 7 { 16 lanes: D if 16*v + lane < 100 }
+    ->
+      for v = 6 { 16 lanes: D };  16 lanes: D at v = 6 if lane < 4
+    """
+    scopes, variable = context.scopes, context.variables[op.iv]
+    whole, last = bounds.below(cut.whole), bounds.below(cut.ends)
+    count, end = whole.count(scopes.ranges), last.count(scopes.ranges)
+    start = whole.end(scopes)
+    if count != 0:
+        context.facts.append(cut.in_whole)
+        _rolled(context, op, bounds.lower(scopes), start)
+        context.facts.pop()
+    context.ending = True
+    if count is not None and end == count + 1:
+        context.values[variable] = lin.constant(count)
+        _body(context, op)
+        del context.values[variable]
+    elif count is None or end is None or count < end:
+        context.facts.append(cut.in_end)
+        _rolled(context, op, start, last.upper(scopes))
+        context.facts.pop()
+    context.ending = False
 
 
 def _parallel(context: Context, op: loop.ForOp) -> None:
@@ -229,10 +271,14 @@ def _parallel_nest(op: loop.ForOp) -> list[loop.ForOp]:
 class _Bounds:
     """The bounds of a loop: its extent, narrowed by guards that its variable completes."""
 
-    def __init__(self, extent: int) -> None:
+    def __init__(self, extent: int, lows: Sequence[Linear] = (), highs: Sequence[Linear] = ()) -> None:
         self.extent = extent
-        self.lows: list[Linear] = []
-        self.highs: list[Linear] = []
+        self.lows = list(lows)
+        self.highs = list(highs)
+
+    def below(self, forms: Sequence[Linear]) -> _Bounds:
+        """The bounds of the iterations that are also below the least of some forms."""
+        return _Bounds(self.extent, self.lows, [*self.highs, *forms])
 
     def take(self, context: Context, condition: Condition, variable: int) -> bool:
         """Narrow the bounds by a condition f + a*v >= 0 over known f; False if it is not of that form."""
@@ -249,7 +295,15 @@ class _Bounds:
             self.lows.append(_floor(rest.scaled(-1) + lin.constant(factor - 1), factor, ranges))
         return True
 
+    def count(self, ranges: lin.Ranges) -> int | None:
+        """How many iterations there are, from the first on, where that is always as many."""
+        if self._starts_later(ranges):
+            return None
+        least, most = self._span(ranges)
+        return max(least, 0) if max(least, 0) == max(most, 0) else None
+
     def lower(self, scopes: Scopes) -> SSAValue:
+        """Where the iterations start."""
         value = scopes.index_constant(0)
         for form in self.lows:
             if lin.bounds(form, scopes.ranges)[1] > 0:
@@ -257,11 +311,30 @@ class _Bounds:
         return value
 
     def upper(self, scopes: Scopes) -> SSAValue:
-        value = scopes.index_constant(self.extent)
+        """Where the iterations end; not above `lower` where there are none."""
+        least = min([self.extent, *(form.constant for form in self.highs if form.is_constant)])
+        value = scopes.index_constant(least)
         for form in self.highs:
-            if lin.bounds(form, scopes.ranges)[0] < self.extent:
+            if not form.is_constant and lin.bounds(form, scopes.ranges)[0] < least:
                 value = scopes.add(arith.MinSIOp(value, scopes.index(form)))
         return value
+
+    def end(self, scopes: Scopes) -> SSAValue:
+        """Where the iterations end; `lower` where there are none."""
+        if self.count(scopes.ranges) == 0:
+            return self.lower(scopes)
+        value = self.upper(scopes)
+        if self._starts_later(scopes.ranges) or self._span(scopes.ranges)[0] < 0:
+            value = scopes.add(arith.MaxSIOp(value, self.lower(scopes)))
+        return value
+
+    def _starts_later(self, ranges: lin.Ranges) -> bool:
+        return any(lin.bounds(form, ranges)[1] > 0 for form in self.lows)
+
+    def _span(self, ranges: lin.Ranges) -> lin.Range:
+        """The least and the most that `upper` can be."""
+        spans = [(self.extent, self.extent), *(lin.bounds(form, ranges) for form in self.highs)]
+        return min(low for low, _ in spans), min(high for _, high in spans)
 
 
 def _floor(form: Linear, divisor: int, ranges: lin.Ranges) -> Linear:
@@ -278,12 +351,12 @@ def _shared(context: Context, op: loop.ForOp | loop.Placed) -> list[Condition]:
 
 
 def _open(context: Context, block: loop.Placed) -> list[Condition]:
-    """The conditions of a block's guard that no surrounding test has settled."""
+    """The conditions of a block's guard that no surrounding test has settled and no fact implies."""
     if block.guard is None:
         return []
     dims = [context.form_of(value) for value in block.loops]
     found = conditions(block.guard, dims, context.scopes.ranges)
-    return [c for c in found if not any(c in settled for settled in context.settled)]
+    return [c for c in found if not any(c in settled for settled in context.settled) and not context.is_implied(c)]
 
 
 @contextmanager

@@ -2,8 +2,9 @@
 
 A loop's attribute `prefetch` names buffers. `B = 2` asks, at the start of each iteration, for what the iteration two
 further on touches of B. `B = [1, "k.0"]` asks in each iteration for one share of what the next iteration of the
-surrounding loop `k.0` touches; the shares of all iterations together are the whole. They are brought to the second
-cache, since the first one would not hold them until then.
+surrounding loop `k.0` touches; the shares of all iterations within one of `k.0`, those of loops between counted, are
+the whole, and as even as lines allow. They are brought to the second cache, since the first one would not hold them
+until then.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ LINE = 64
 """The bytes of a cache line."""
 STRAIGHT = 64
 """The most prefetches that stand one behind the other; more are a loop."""
+STRAIGHT_SHARE = 8
+"""The same for a share, which starts anywhere."""
 
 
 def emit_prefetches(context: Context, op: loop.ForOp) -> None:
@@ -99,7 +102,7 @@ def _emit(context: Context, op: loop.ForOp, name: str, outer: loop.ForOp, ahead:
         if outer is op:
             _all(context, window, counts, step)
         else:
-            _share(context, replace(window, locality=2), counts, step, context.form_of(op.iv), op.size)
+            _share(context, replace(window, locality=2), counts, step, _turn(context, outer, op))
 
 
 def _aligned(window: _Window, step: int) -> bool:
@@ -127,31 +130,60 @@ def _all(context: Context, window: _Window, counts: Sequence[int], step: int) ->
     _loop(context, scopes.index_constant(0), scopes.index_constant(total), window, counts, step)
 
 
-def _share(
-    context: Context, window: _Window, counts: Sequence[int], step: int, iteration: Linear, iterations: int
-) -> None:
+@dataclass(frozen=True)
+class _Turn:
+    """Which iteration of a loop this is within one of a loop around it, and how many there are."""
+
+    number: Linear
+    count: int
+
+
+def _turn(context: Context, outer: loop.ForOp, op: loop.ForOp) -> _Turn:
+    """Lanes of a vectorized loop between run at once: they count as one iteration."""
+    number, count = lin.constant(0), 1
+    for inner in (op, *reversed(loop.enclosing_loops(op))):
+        if inner is outer:
+            break
+        if inner.loop_kind != "vectorized":
+            number = number + context.form_of(inner.iv).scaled(count)
+            count *= inner.size
+    return _Turn(number, count)
+
+
+def _share(context: Context, window: _Window, counts: Sequence[int], step: int, turn: _Turn) -> None:
+    """Lines floor(turn * total / turns) and the next few, of which the last may be the first of the next share."""
     total, scopes = prod(counts), context.scopes
-    share = -(-total // iterations)
-    low = scopes.index(iteration.scaled(share))
-    end = scopes.index(iteration.scaled(share) + lin.constant(share))
-    high = scopes.add(arith.MinSIOp(end, scopes.index_constant(total)))
-    _loop(context, low, high, window, counts, step)
+    start = lin.floordiv(turn.number.scaled(total), turn.count, scopes.ranges)
+    share = -(-total // turn.count)
+    if share > STRAIGHT_SHARE:
+        low, high = (scopes.index(form) for form in (start, start + lin.constant(share)))
+        _loop(context, low, high, window, counts, step)
+        return
+    for number in range(share):
+        _one(context, window, _places(context, scopes.index(start + lin.constant(number)), counts), step)
 
 
 def _loop(context: Context, low: SSAValue, high: SSAValue, window: _Window, counts: Sequence[int], step: int) -> None:
     scopes = context.scopes
     body = Block(arg_types=[IndexType()])
     scopes.stack.append(Scope(body))
-    left: SSAValue = body.args[0]
-    places: list[SSAValue] = []
-    for count in reversed(counts[1:]):
-        size = scopes.index_constant(count)
-        places.insert(0, scopes.add(arith.RemUIOp(left, size)))
-        left = scopes.add(arith.DivUIOp(left, size))
-    _one(context, window, [left, *places], step)
+    _one(context, window, _places(context, body.args[0], counts), step)
     body.add_op(scf.YieldOp())
     scopes.stack.pop()
     scopes.run(scf.ForOp(low, high, scopes.index_constant(1), [], Region(body)))
+
+
+def _places(context: Context, line: SSAValue, counts: Sequence[int]) -> list[int | SSAValue]:
+    """A line by its place in each merged dimension."""
+    scopes, left = context.scopes, line
+    places: list[int | SSAValue] = []
+    for d in range(len(counts) - 1, -1, -1):
+        if prod(counts[:d]) == 1:  # nothing is left for the dimensions around
+            return [*[0] * d, left, *places]
+        size = scopes.index_constant(counts[d])
+        places.insert(0, scopes.add(arith.RemUIOp(left, size)))
+        left = scopes.add(arith.DivUIOp(left, size))
+    return places
 
 
 def _one(context: Context, window: _Window, places: Sequence[int | SSAValue], step: int) -> None:

@@ -6,7 +6,7 @@ function.py    one function under emission
 signature.py   entry and body, slots of the workspace
 address.py     where an op accesses a buffer
 control.py     func, scf            arithmetic.py  arith
-parallel.py    scf.parallel
+parallel.py    scf.parallel       team.py        the threads of a region and their processors
 memory.py      memref               mathematics.py math
 vectors.py     vector           conversions.py conversions to and from floats
 intrinsics.py  intr

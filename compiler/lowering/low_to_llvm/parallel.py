@@ -5,7 +5,8 @@
 `NAME.body.parallelN(data)` is what each thread of the runtime calls: it takes what is captured out of a struct, and
     the share of its number: all are of one length, or the first ones longer by one unit.
 
-With one thread, or one unit, `NAME.body` calls the share of all units itself; otherwise GOMP_parallel.
+With one thread, or one unit, `NAME.body` calls the share of all units itself; otherwise GOMP_parallel. A thread that
+wakes up on the processor of another one of its team leaves it first: see team.py.
 
 The count of threads must not change a bit of the results. Where the policy lets LLVM reassociate, it may compute the
 last iterations of a loop that it vectorizes otherwise than the rest: so what it may vectorize is cut only where that
@@ -38,6 +39,7 @@ from compiler.lowering.low_to_llvm.signature import (
     symbol,
     workspace,
 )
+from compiler.lowering.low_to_llvm.team import TEAM, join, meet
 from compiler.lowering.low_to_llvm.types import llvm_type
 
 GRAIN = 256
@@ -184,24 +186,40 @@ class _Region:
     def _call_runtime(self, units: str, team: str) -> None:
         f, data = self.outer, f"%{self.outer.fresh('data')}"
         private = [("ptr", "%private")] if self.offsets else []
-        given = [("i64", units), *private, *((llvm_type(value.type), f.use(value)) for value in self.captured)]
+        given = [
+            (TEAM, "zeroinitializer"),
+            ("i64", units),
+            *private,
+            *((llvm_type(value.type), f.use(value)) for value in self.captured),
+        ]
         types = [type for type, _ in given]
         struct = f"{{ {', '.join(types)} }}"
         f.allocas.append(f"  {data} = alloca {struct}")
         for number, (type, value) in enumerate(given):
             f.line(f"store {type} {value}, ptr {_field(f, struct, data, number)}")
-        f.declare("void", "GOMP_parallel", ["ptr", "ptr", "i32", "i32"])
         count = f.temporary(f"trunc i64 {team} to i32")
+        join(f, data, team)
+        f.declare("void", "GOMP_parallel", ["ptr", "ptr", "i32", "i32"])
         f.line(f"call void @GOMP_parallel(ptr {quoted(self.name)}, ptr {data}, i32 {count}, i32 0)")
         self._emit_thread(struct, types)
 
     def _emit_thread(self, struct: str, types: list[str]) -> None:
         """Emit the function that each thread of the runtime calls."""
         f = FunctionEmitter(self.outer.function, self.outer.handlers)
-        values = [f.temporary(f"load {t}, ptr {_field(f, struct, '%data', i)}") for i, t in enumerate(types)]
         thread, threads = (_ask(f, f"omp_get_{what}") for what in ("thread_num", "num_threads"))
+        first, other, both = f.fresh("first"), f.fresh("other"), f.fresh("both")
+        f.line(f"br i1 {f.temporary(f'icmp eq i64 {thread}, 0')}, label %{first}, label %{other}")
+        f.start(first)
+        meet(f, "%data", threads)
+        f.line(f"br label %{both}")
+        f.start(other)
+        join(f, "%data", threads)
+        f.line(f"br label %{both}")
+        f.start(both)
+        given = list(enumerate(types))[1:]
+        values = [f.temporary(f"load {type}, ptr {_field(f, struct, '%data', i)}") for i, type in given]
         first, end = _share(f, values[0], thread, threads)
-        private, captured = "", [f"{type} {value}" for type, value in zip(types, values, strict=True)][1:]
+        private, captured = "", [f"{type} {value}" for type, value in zip(types[1:], values, strict=True)][1:]
         if self.offsets:
             part = f.temporary(f"mul nuw nsw i64 {thread}, {workspace(f.function).private}")
             private = f.temporary(f"getelementptr inbounds i8, ptr {values[1]}, i64 {part}")

@@ -5,6 +5,8 @@ arguments.py   what a kernel expects of its arrays, and the sentences for what d
 openmp.py      the runtime of parallel loops, and how many threads they get
 kernel.py      a compiled function as a Python callable
 load.py        a low-level module to a kernel
+artefact.py    a low-level module to data that another process makes a kernel of
+ceilings.py    what the machine can do at that moment
 assembly.py    assembly text to functions, basic blocks and loops
 instructions.py what an instruction is and does; the count of many
 throughput.py  cycles of a loop's iteration

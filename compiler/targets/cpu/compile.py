@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
@@ -15,14 +17,11 @@ from compiler.targets.cpu.single_lanes import with_scalar_stores
 from compiler.targets.machine import Machine
 
 
-class Library:
+class Loaded:
     """Machine code that is loaded; it must stay alive while an address of it is used."""
 
-    def __init__(self, module: Any, native: Any, recreate: Any) -> None:
-        self.llvm = str(module)
-        """The optimised text."""
-        self._recreate = recreate
-        self._engine = llvm.create_mcjit_compiler(module, native)
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
         self._engine.finalize_object()
 
     def address(self, name: str) -> int:
@@ -31,6 +30,16 @@ class Library:
         if not address:
             raise TargetError(f"the compiled module has no function '{name}'")
         return address
+
+
+class Library(Loaded):
+    """Machine code that was compiled in this process, with its texts."""
+
+    def __init__(self, module: Any, native: Any, recreate: Any) -> None:
+        self.llvm = str(module)
+        """The optimised text."""
+        self._recreate = recreate
+        super().__init__(llvm.create_mcjit_compiler(module, native))
 
     def asm(self, name: str | None = None) -> str:
         """The assembly of the optimised module, or of one function in it; TargetError for a wrong name."""
@@ -48,24 +57,61 @@ class Library:
         return text
 
 
+@dataclass(frozen=True)
+class ObjectCode:
+    """Machine code as bytes, which another process on a machine of the same kind can load.
+
+    `declared` are the functions that it calls and does not have.
+    """
+
+    code: bytes
+    declared: tuple[str, ...]
+
+
 def compile_llvm(text: str, machine: Machine, opt_level: int = 3) -> Library:
     """Parse, verify, optimise at a level from 0 to 3, and load.
 
     Raises TargetError for text that LLVM refuses, and for a function that is declared and found nowhere.
     """
+    module, native = _compiled(text, machine, opt_level)
+    return Library(module, native, lambda: _native(machine, opt_level))
+
+
+def object_code(text: str, machine: Machine, opt_level: int = 3) -> ObjectCode:
+    """Parse, verify and optimise as `compile_llvm` does, and give the object code instead of loading it."""
+    module, native = _compiled(text, machine, opt_level)
+    return ObjectCode(native.emit_object(module), tuple(sorted(_declared(module))))
+
+
+def load_object(found: ObjectCode, machine: Machine) -> Loaded:
+    """Load object code. Raises TargetError for a function that it calls and that is found nowhere."""
+    _initialise()
+    _resolve(found.declared)
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _native(machine, 0))
+    engine.add_object_file(llvm.ObjectFileRef.from_data(found.code))
+    return Loaded(engine)
+
+
+def _compiled(text: str, machine: Machine, opt_level: int) -> tuple[Any, Any]:
+    """The optimised module, whose functions are all found, and the target machine for its code."""
     _initialise()
     try:
         module = llvm.parse_assembly(text)
         module.verify()
     except RuntimeError as error:
         raise TargetError(f"LLVM refuses the module: {error}") from error
-    _resolve(module)
+    _resolve(_declared(module))
     native = _native(machine, opt_level)
     module.triple = llvm.Target.from_default_triple().triple
     module.data_layout = str(native.target_data)
     _optimise(module, native, opt_level)
-    module = _repaired(module)
-    return Library(module, native, lambda: _native(machine, opt_level))
+    return _repaired(module), native
+
+
+def _declared(module: Any) -> set[str]:
+    """The functions that a module calls and that are not LLVM's own."""
+    names = {function.name for function in module.functions if function.is_declaration}
+    return {name for name in names if not name.startswith("llvm.")}
 
 
 def _native(machine: Machine, opt_level: int) -> Any:
@@ -130,11 +176,10 @@ def _library(name: str) -> ctypes.CDLL:
     return ctypes.CDLL(ctypes.util.find_library(name))
 
 
-def _resolve(module: Any) -> None:
+def _resolve(declared: Iterable[str]) -> None:
     """LLVM ends the process for an unknown function: refuse it before."""
-    declared = {function.name for function in module.functions if function.is_declaration}
-    if declared & set(openmp.SYMBOLS):
+    if set(declared) & set(openmp.SYMBOLS):
         openmp.define_symbols()
     for name in sorted(declared):
-        if not name.startswith("llvm.") and not _find(name):
+        if not _find(name):
             raise TargetError(f"the module calls '{name}', which is in no library here")

@@ -8,15 +8,25 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from compiler.errors import TargetError
 from compiler.lowering.low_to_llvm.signature import Workspace, symbol
 from compiler.targets.cpu.arena import arena
-from compiler.targets.cpu.arguments import Argument, Array, check_apart, check_input, check_target, room
-from compiler.targets.cpu.compile import Library
+from compiler.targets.cpu.arguments import (
+    Argument,
+    Array,
+    address,
+    are_apart,
+    check_apart,
+    check_input,
+    check_target,
+    plain,
+    room,
+)
+from compiler.targets.cpu.compile import Loaded
 from compiler.targets.cpu.openmp import thread_count, usable
 
 Text = str | Callable[[], str]
@@ -33,11 +43,10 @@ class Timing:
     repeats: int
 
 
-@dataclass(frozen=True)
-class _Call:
+class _Call(NamedTuple):
     """What native code is passed, the memory that this points into, and the arrays that are results."""
 
-    passed: tuple[Any, ...]
+    passed: list[Any]
     held: list[Array | None]
     results: list[Array]
 
@@ -70,7 +79,7 @@ class Kernel:
         arguments: Sequence[Argument],
         outputs: int,
         workspace: Workspace,
-        library: Library,
+        library: Loaded,
         texts: Mapping[str, Text] | None = None,
         policy: str = "contract",
         threads: int | None = None,
@@ -84,6 +93,8 @@ class Kernel:
         self.fixed = fixed
         self._fixed = [(position, array.ctypes.data) for position, array in sorted(fixed.arrays.items())]
         self._inputs = len(self.arguments) - outputs
+        self._sizes = [argument.size for argument in self.arguments]
+        self._has_values = any(argument.by_value for argument in self.arguments)
         self._workspace = workspace
         self.library = library
         self._texts = dict(texts or {})
@@ -149,6 +160,35 @@ class Kernel:
         team = self._team(threads)
         if len(arrays) != self._inputs:
             raise TargetError(f"{self.name}: takes {_arrays(self._inputs)}, got {len(arrays)}")
+        call = self._plain(arrays, out) or self._checked(arrays, out)
+        for position, start in self._fixed:
+            call.passed.insert(position, start)
+        memory = self._scratch(1 if team is None else team)
+        call.held.append(memory)
+        call.passed.append(0 if memory is None else self._local.address)
+        if team is not None:
+            call.passed.append(team)
+        return call
+
+    def _plain(self, arrays: Sequence[Any], out: Out) -> _Call | None:
+        """A call of the usual kind, whose arrays are passed as they are; None for any other, right or wrong."""
+        targets: list[Any] = [] if out is None else list(out) if isinstance(out, tuple | list) else [out]
+        given = [*arrays, *targets]
+        expected = self.arguments[: self._inputs] if out is None else self.arguments
+        if self._has_values or len(given) != len(expected):
+            return None
+        passed = plain(expected, given)
+        if passed is None:
+            return None
+        if out is None and self.outputs:
+            targets = [room(argument) for argument in self.arguments[self._inputs :]]
+            passed += map(address, targets)
+        elif not are_apart(passed, self._sizes):
+            return None
+        return _Call(passed, [*arrays, *targets], targets)
+
+    def _checked(self, arrays: Sequence[Any], out: Out) -> _Call:
+        """Any call: each array is checked, and copied where that helps. Raises TargetError."""
         check = check_input if self.outputs else _check_in_place
         pairs = zip(self.arguments, arrays, strict=False)
         inputs = [check(self.name, expected, array) for expected, array in pairs]
@@ -158,11 +198,7 @@ class Kernel:
             check_apart(self.name, self.arguments, [*arrays, *results], written)
         every = [*inputs, *results]
         passed = [_passed(a, array) for a, array in zip(self.arguments, every, strict=True)]
-        for position, address in self._fixed:
-            passed.insert(position, address)
-        memory = self._scratch(1 if team is None else team)
-        scratch = 0 if memory is None else memory.ctypes.data
-        return _Call((*passed, scratch, *([] if team is None else [team])), [*every, memory], results)
+        return _Call(passed, [*every], results)
 
     def _team(self, threads: int | None) -> int | None:
         """The threads of one call; None where the kernel has no parallel loops."""
@@ -186,10 +222,12 @@ class Kernel:
         size = self._workspace.size(threads)
         if not size:
             return None
-        if getattr(self._local, "size", 0) < size:
-            self._local.memory = arena(size)
-            self._local.size = size
-        memory: Array = self._local.memory
+        local = self._local
+        if getattr(local, "size", 0) < size:
+            local.memory = arena(size)
+            local.address = address(local.memory)
+            local.size = size
+        memory: Array = local.memory
         return memory
 
 
@@ -207,4 +245,4 @@ def _ctype(argument: Argument) -> Any:
 
 
 def _passed(argument: Argument, array: Array) -> Any:
-    return array.item() if argument.by_value else array.ctypes.data
+    return array.item() if argument.by_value else address(array)

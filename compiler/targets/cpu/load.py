@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -11,7 +12,7 @@ from xdsl.ir import BlockArgument
 from compiler.dialects.functions import find_function, outputs, positions
 from compiler.errors import TargetError
 from compiler.lowering.low_to_llvm import emit
-from compiler.lowering.low_to_llvm.signature import SLOT_ALIGNMENT, is_written, parallel_loops, workspace
+from compiler.lowering.low_to_llvm.signature import SLOT_ALIGNMENT, Workspace, is_written, parallel_loops, workspace
 from compiler.targets.cpu.arguments import Argument, argument_dtype
 from compiler.targets.cpu.compile import compile_llvm
 from compiler.targets.cpu.kernel import NOTHING, Fixed, Kernel, Text
@@ -37,20 +38,47 @@ def load(
     `fixed` get the same arrays in each call. Raises LoweringError for what has no native form, TargetError for argument
     types that numpy lacks, for a wrong count, and where tile registers are refused.
     """
-    count_of_threads = thread_count(threads)
-    function = find_function(module, name)
-    own = function.sym_name.data
     llvm = emission(module, machine)
-    unsigned, aligned = positions(function, "unsigned"), positions(function, "aligned")
-    arguments = [_argument(own, v, v.index in unsigned, v.index in aligned) for v in function.args]
-    count = outputs(function)
-    _check_outputs(function, arguments, count)
+    found = interface(module, name, threads)
     if uses_tiles(module):
         permit_tiles()
     library = compile_llvm(llvm, machine)
     levels: dict[str, Text] = {**(texts or {}), "llvm": llvm, "asm": library.asm}
-    scratch, team = workspace(function), count_of_threads if parallel_loops(function) else None
-    return Kernel(own, arguments, count, scratch, library, levels, policy, team, fixed)
+    return Kernel(
+        found.name,
+        found.arguments,
+        found.outputs,
+        found.workspace,
+        library,
+        levels,
+        policy,
+        found.threads,
+        fixed,
+    )
+
+
+@dataclass(frozen=True)
+class Interface:
+    """What a caller of a native function knows: see `Kernel`, which takes the same."""
+
+    name: str
+    arguments: tuple[Argument, ...]
+    outputs: int
+    workspace: Workspace
+    threads: int | None
+
+
+def interface(module: ModuleOp, name: str | None, threads: int | None) -> Interface:
+    """The interface of a low-level function, or of the named one. Raises TargetError as `load` does."""
+    count_of_threads = thread_count(threads)
+    function = find_function(module, name)
+    own = function.sym_name.data
+    unsigned, aligned = positions(function, "unsigned"), positions(function, "aligned")
+    arguments = tuple(_argument(own, v, v.index in unsigned, v.index in aligned) for v in function.args)
+    count = outputs(function)
+    _check_outputs(function, arguments, count)
+    team = count_of_threads if parallel_loops(function) else None
+    return Interface(own, arguments, count, workspace(function), team)
 
 
 def _check_outputs(function: FuncOp, arguments: Sequence[Argument], count: int) -> None:

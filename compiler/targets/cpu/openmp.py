@@ -27,6 +27,9 @@ from compiler.errors import TargetError
 SYMBOLS = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads")
 """What native code calls of the runtime."""
 
+PROCESSORS = ("sched_getcpu", "sched_getaffinity", "sched_setaffinity", "sched_yield")
+"""What native code calls of the C library to have a team's threads on processors of their own; Linux has them."""
+
 SPIN_COUNT = "5000"
 """How often an idle thread looks for work before it sleeps, where the user has not said so.
 
@@ -38,6 +41,7 @@ is in the way of those of numpy and torch.
 _STATED = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
 _forked = False
 _nothing = ctypes.CFUNCTYPE(None)(lambda: None)
+_unknown = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: -1)
 
 
 def cores() -> int:
@@ -84,11 +88,15 @@ def _alone(reason: str) -> int:
 
 
 def define_symbols() -> None:
-    """Make the runtime's functions known to LLVM; where there is none they are never called."""
+    """Make known to LLVM the runtime's functions, which are never called where there is none, and those for processors,
+    which say that they do not know where the system has none."""
     library = runtime()
     for name in SYMBOLS:
         function = _nothing if library is None else getattr(library, name)
         llvm.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
+    process = ctypes.CDLL(None)
+    for name in PROCESSORS:
+        llvm.add_symbol(name, ctypes.cast(getattr(process, name, _unknown), ctypes.c_void_p).value)
 
 
 @cache

@@ -53,3 +53,30 @@ func.func @f(%A: memref<4xf32>) {
   } attributes {prefetch = {A = "soon"}}
   func.return
 }
+// -----
+// CHECK: error: loop 'i' is to write 'A' past the caches, but it writes 'B' and 'C'
+func.func @f(%A: memref<4xf32>, %B: memref<4xf32>, %C: memref<4xf32>) {
+  loop.for "i" %i = 4 {
+    loop.block "B" [i = 4 at %i] (%a = %A[i] : memref<4xf32>) -> (%B[i] : memref<4xf32>) {
+      loop.yield %a : f32
+    }
+    loop.block "C" [i = 4 at %i] (%a = %A[i] : memref<4xf32>) -> (%C[i] : memref<4xf32>) {
+      loop.yield %a : f32
+    }
+  } attributes {nontemporal = "A"}
+  func.return
+}
+// -----
+// CHECK: error: loop 'i' is to write 'A' past the caches, but it writes nothing
+func.func @f(%A: memref<4xf32>) {
+  loop.for "i" %i = 4 {
+  } attributes {nontemporal = "A"}
+  func.return
+}
+// -----
+// CHECK: error: the attribute nontemporal of loop 'i' is not the name of a buffer
+func.func @f(%A: memref<4xf32>) {
+  loop.for "i" %i = 4 {
+  } attributes {nontemporal}
+  func.return
+}

@@ -126,3 +126,31 @@ func.func @private(%A: memref<5x6x4xf32>, %D: memref<3x4xf32>) attributes {outpu
   }
   func.return
 }
+
+// -----
+
+// A condition that is settled before a read may keep it inside its buffer only together with the row's own: at k = 5,
+// which is behind the end of A, it holds in the row that is missing and in no other.
+// CHECK-LABEL: @together
+// CHECK: [[THERE:%.*]] = vector.broadcast %{{.*}} : i1 to vector<8xi1>
+// CHECK: scf.for %k
+// CHECK: scf.if
+// CHECK-NEXT: vector.load %A
+// CHECK: }
+// CHECK: vector.maskedload %A[%{{.*}}, %c0], [[THERE]]
+func.func @together(%A: memref<5x8xf32>, %C: memref<5x8xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 3 {
+    loop.for "k" %k = 6 {
+      loop.for "u" %u = 2 unrolled {
+        loop.for "l" %l = 8 vectorized {
+          loop.block "C" [m = 5 at %i * 2 + %u, n = 8 at %l, reduce k = 5 at %k]
+              where (%i * -2 - %u + 4 >= 0, %i * 2 + %u - %k >= 0) combine [add] accumulate
+              (%a = %A[k, n] : memref<5x8xf32>) -> (%C[m, n] : memref<5x8xf32>) {
+            loop.yield %a : f32
+          }
+        }
+      }
+    }
+  }
+  func.return
+}

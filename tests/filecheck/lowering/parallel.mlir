@@ -24,7 +24,9 @@
 // LLVM-NEXT: %[[MORE:.*]] = icmp ugt i64 %[[TEAM]], 1
 // LLVM-NEXT: br i1 %[[MORE]], label %several
 // LLVM: call void @"rows.body.parallel0.share"(i64 0, i64 %
-// LLVM: call void @GOMP_parallel(ptr @"rows.body.parallel0", ptr %data
+// LLVM: store [17 x i64] zeroinitializer
+// LLVM: call void @".join"(ptr %[[DATA:.*]], i64 %[[TEAM]])
+// LLVM-NEXT: call void @GOMP_parallel(ptr @"rows.body.parallel0", ptr %[[DATA]]
 
 // What is known of a buffer holds inside: X is only read here, T is the thread's own.
 // LLVM-LABEL: define internal void @"rows.body.parallel0.share"(i64 %first, i64 %end
@@ -34,10 +36,15 @@
 // LLVM: phi i64 [ %first, %entry ]
 // LLVM: !llvm.loop !2
 
-// Each thread finds its share by its number, and its part of the workspace.
+// Each thread finds its share by its number, and its part of the workspace. Before, the first one sees the others come,
+// and these leave a processor that is taken.
 // LLVM-LABEL: define internal void @"rows.body.parallel0"(ptr %data)
 // LLVM: call i32 @omp_get_thread_num()
 // LLVM: call i32 @omp_get_num_threads()
+// LLVM: %[[NUMBER:.*]] = icmp eq i64
+// LLVM-NEXT: br i1 %[[NUMBER]], label %first{{[0-9]+}}, label %other
+// LLVM: call void @".meet"(ptr %data, i64
+// LLVM: call void @".join"(ptr %data, i64
 // LLVM: mul nuw nsw i64 %{{.*}}, 4160
 // LLVM: call void @"rows.body.parallel0.share"(
 func.func @rows(%X: memref<5x8xf32>, %Y: memref<5x8xf32>) attributes {outputs = 1 : i64} {

@@ -25,20 +25,22 @@ func.func @rows(%A: memref<8x33xf32>, %B: memref<8x33xf32>) attributes {outputs 
 
 // -----
 
-// The next panel of an argument lies in up to 17 lines: three in each of the eight iterations, but no more.
+// The next panel of an argument lies in up to 17 lines: three in each of the eight iterations,
+// the last of them the first of the next.
 // CHECK-LABEL: @shares
 func.func @shares(%A: memref<64x16xf32>, %C: memref<8x16xf32>) attributes {outputs = 1 : i64} {
   // CHECK: scf.for %k
   // CHECK-NEXT: [[START:%.*]] = arith.muli %k, %c16 : index
   // CHECK-NEXT: [[NEXT:%.*]] = arith.addi [[START]], %c16 : index
   // CHECK: scf.for %i_1
-  // CHECK-NEXT: [[LOW:%.*]] = arith.muli %i_1, %c3 : index
-  // CHECK-NEXT: [[END:%.*]] = arith.addi [[LOW]], %c3 : index
-  // CHECK-NEXT: [[HIGH:%.*]] = arith.minsi [[END]], %c17 : index
-  // CHECK-NEXT: scf.for [[LINE:%.*]] = [[LOW]] to [[HIGH]]
-  // CHECK-NEXT: [[FAR:%.*]] = arith.muli [[LINE]], %c16 : index
+  // CHECK-NEXT: [[LOW:%.*]] = arith.muli %i_1, %c2 : index
+  // CHECK-NEXT: [[FAR:%.*]] = arith.muli [[LOW]], %c16 : index
   // CHECK-NEXT: [[AT:%.*]] = arith.addi %c0, [[FAR]] : index
   // CHECK-NEXT: memref.prefetch %A[[[NEXT]], [[AT]]], read, locality<2>, data : memref<64x16xf32>
+  // CHECK-NEXT: [[LINE:%.*]] = arith.addi [[LOW]], %c1 : index
+  // CHECK: memref.prefetch %A
+  // CHECK-NEXT: [[LINE:%.*]] = arith.addi [[LOW]], %c2 : index
+  // CHECK: memref.prefetch %A
   // CHECK: scf.for %r
   // CHECK-NOT: memref.prefetch
   loop.for "k" %k = 4 {
@@ -52,6 +54,68 @@ func.func @shares(%A: memref<64x16xf32>, %C: memref<8x16xf32>) attributes {outpu
         }
       }
     } attributes {prefetch = {A = [1 : i64, "k"]}}
+  }
+  func.return
+}
+
+// -----
+
+// More lines than stand one behind the other are a loop: seventeen eighths of 129 in each of 8 iterations.
+// CHECK-LABEL: @many
+func.func @many(%A: memref<64x128xf32>, %C: memref<8x128xf32>) attributes {outputs = 1 : i64} {
+  // CHECK: scf.for %k
+  // CHECK: scf.for %i_1
+  // CHECK-NEXT: [[LOW:%.*]] = arith.muli %i_1, %c16 : index
+  // CHECK-NEXT: [[HIGH:%.*]] = arith.addi [[LOW]], %c17 : index
+  // CHECK-NEXT: scf.for [[LINE:%.*]] = [[LOW]] to [[HIGH]] step %c1
+  // CHECK-NEXT: [[FAR:%.*]] = arith.muli [[LINE]], %c16 : index
+  // CHECK-NEXT: [[AT:%.*]] = arith.addi %c0, [[FAR]] : index
+  // CHECK-NEXT: memref.prefetch %A[{{%.*}}, [[AT]]], read, locality<2>, data : memref<64x128xf32>
+  // CHECK: scf.for %r
+  // CHECK-NOT: memref.prefetch
+  loop.for "k" %k = 4 {
+    loop.for "i" %i = 8 {
+      loop.for "r" %r = 16 {
+        loop.for "j" %j = 128 {
+          loop.block "C" [i = 8 at %i, j = 128 at %j, reduce k = 64 at %k * 16 + %r] combine [add]
+              (%a = %A[k, j] : memref<64x128xf32>) -> (%C[i, j] : memref<8x128xf32>) {
+            loop.yield %a : f32
+          }
+        }
+      }
+    } attributes {prefetch = {A = [1 : i64, "k"]}}
+  }
+  func.return
+}
+
+// -----
+
+// The loops between count: 17 lines over 8 x 16 iterations are one in each, the same one in seven or eight of them.
+// CHECK-LABEL: @between
+func.func @between(%A: memref<64x16xf32>, %C: memref<8x16xf32>) attributes {outputs = 1 : i64} {
+  // CHECK: scf.for %i_1
+  // CHECK-NEXT: [[ROW:%.*]] = arith.muli %i_1, %c2 : index
+  // CHECK-NEXT: [[REST:%.*]] = arith.muli %i_1, %c16 : index
+  // CHECK-NEXT: scf.for %r
+  // CHECK-NEXT: [[STEP:%.*]] = arith.muli %r, %c17 : index
+  // CHECK-NEXT: [[TURN:%.*]] = arith.addi [[REST]], [[STEP]] : index
+  // CHECK-NEXT: [[SHARE:%.*]] = arith.divui [[TURN]], %c128 : index
+  // CHECK-NEXT: [[LINE:%.*]] = arith.addi [[ROW]], [[SHARE]] : index
+  // CHECK-NEXT: [[FAR:%.*]] = arith.muli [[LINE]], %c16 : index
+  // CHECK-NEXT: [[AT:%.*]] = arith.addi %c0, [[FAR]] : index
+  // CHECK-NEXT: memref.prefetch %A[{{%.*}}, [[AT]]], read, locality<2>, data : memref<64x16xf32>
+  // CHECK-NOT: memref.prefetch
+  loop.for "k" %k = 4 {
+    loop.for "i" %i = 8 {
+      loop.for "r" %r = 16 {
+        loop.for "j" %j = 16 vectorized {
+          loop.block "C" [i = 8 at %i, j = 16 at %j, reduce k = 64 at %k * 16 + %r] combine [add]
+              (%a = %A[k, j] : memref<64x16xf32>) -> (%C[i, j] : memref<8x16xf32>) {
+            loop.yield %a : f32
+          }
+        }
+      } attributes {prefetch = {A = [1 : i64, "k"]}}
+    }
   }
   func.return
 }

@@ -1,0 +1,98 @@
+"""Where a loop of vectors is cut into whole iterations and a masked end.
+
+A guard such as `16*v + lane < n` holds for all lanes in every iteration of v but the last. What each of its forms
+needs is linear in v: with the least that the lanes and the unrolled loops inside add, it is the bound below which every
+iteration is whole; with the most, the one from which on none does anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from compiler.affine import linear as lin
+from compiler.affine.condition import Condition
+from compiler.affine.linear import Linear
+from compiler.dialects import loop
+from compiler.lowering.loop_to_low.context import Context
+
+SHORT = 8
+"""A loop of fewer iterations is cut only where its end is one iteration with a known number: an end that is a loop
+doubles the code, and what it spares the others would be spared few times."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How a loop is cut.
+
+    whole: the iterations below the least of these forms are whole; `in_whole` holds in each of them.
+    ends: from the least of these forms on no iteration does anything; `in_end` holds in each of those before.
+    """
+
+    whole: tuple[Linear, ...]
+    in_whole: tuple[Condition, ...]
+    ends: tuple[Linear, ...]
+    in_end: tuple[Condition, ...]
+
+
+@dataclass(frozen=True)
+class _Half:
+    """A condition `form - step * variable >= 0`, which fails from some iteration on; its form at its least and most."""
+
+    variable: int
+    step: int
+    least: Linear
+    most: Linear
+
+    def bound(self, form: Linear, ranges: lin.Ranges) -> Linear:
+        """The first iteration at which it fails."""
+        return lin.floordiv(form, self.step, ranges) + lin.constant(1)
+
+    def holds(self, form: Linear) -> Condition:
+        """That it does not fail."""
+        return Condition(form + Linear(((self.variable, -self.step),)))
+
+
+def find_cut(context: Context, op: loop.ForOp, guards: Sequence[Sequence[Condition]]) -> Cut | None:
+    """The cut of a loop whose blocks have these open conditions; None where no iteration would gain by it.
+
+        v = 7 { 16 lanes: D if 16*v + lane < 100 }  ->  whole (6), where 84 - 16*v >= 0, ends (7)
+
+    Only a loop that holds vectors and no other loop is cut, so that code does not double for each level of a nest.
+    """
+    if context.lane is not None or not _holds_vectors_only(op):
+        return None
+    ranges, variable = context.scopes.ranges, context.variables[op.iv]
+    halves = [[h for c in guard if (h := _half(context, c, variable)) is not None] for guard in guards]
+    every = list(dict.fromkeys(h for each in halves for h in each))
+    if not every or (op.size < SHORT and not all(h.least.is_constant for h in every)):
+        return None
+    whole = tuple(dict.fromkeys(h.bound(h.least, ranges) for h in every))
+    shared = [h for h in every if all(h in each for each in halves)]
+    ends = tuple(dict.fromkeys(h.bound(h.most, ranges) for h in shared))
+    return Cut(whole, tuple(h.holds(h.least) for h in every), ends, tuple(h.holds(h.most) for h in shared))
+
+
+def _holds_vectors_only(op: loop.ForOp) -> bool:
+    kinds = {inner.loop_kind for inner in op.body.walk() if isinstance(inner, loop.ForOp)}
+    return "vectorized" in kinds and kinds <= {"vectorized", "unrolled"}
+
+
+def _half(context: Context, condition: Condition, variable: int) -> _Half | None:
+    """The condition as a bound of a variable from above, whatever the variables inside the loop; None for others."""
+    factor, ranges = condition.form.coefficient(variable), context.scopes.ranges
+    if condition.equal or factor is None or factor >= 0 or condition.always(ranges):
+        return None
+    outside, low, high = lin.constant(condition.form.constant), 0, 0
+    for atom, scale in condition.form.terms:
+        term = Linear(((atom, scale),))
+        if atom == variable:
+            continue
+        if context.is_known(term):
+            outside += term
+        elif any(context.is_known(lin.variable(v)) for v in term.variables()):
+            return None
+        else:
+            least, most = lin.bounds(term, ranges)
+            low, high = low + least, high + most
+    return _Half(variable, -factor, outside + lin.constant(low), outside + lin.constant(high))

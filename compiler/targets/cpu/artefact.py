@@ -1,0 +1,56 @@
+"""`Artefact`: a compiled function as data, which one process makes and another one loads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+
+from compiler.lowering.low_to_llvm import emit
+from compiler.targets.cpu.compile import ObjectCode, load_object, object_code
+from compiler.targets.cpu.kernel import Kernel
+from compiler.targets.cpu.load import Interface, interface
+from compiler.targets.cpu.tiles import permit_tiles, uses_tiles
+from compiler.targets.machine import Machine
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """A compiled function: its machine code, what a caller knows of it, and whether it uses tile registers.
+
+    It pickles, and holds for machines of the same kind as the one that it was made for.
+    """
+
+    interface: Interface
+    code: ObjectCode
+    policy: str
+    tiles: bool = False
+
+
+def compile_artefact(
+    module: ModuleOp, machine: Machine, name: str | None = None, policy: str = "contract", threads: int | None = None
+) -> Artefact:
+    """Compile a low-level module, its buffers planned, as `load` does, without loading it. Raises what `load` does."""
+    text = emit(module, machine)
+    found = interface(module, name, threads)
+    return Artefact(found, object_code(text, machine), policy, uses_tiles(module))
+
+
+def load_artefact(artefact: Artefact, machine: Machine) -> Kernel:
+    """The kernel of an artefact; it has no texts.
+
+    Raises TargetError where a function that it calls is in no library here, and where tile registers are refused.
+    """
+    if artefact.tiles:
+        permit_tiles()
+    found = artefact.interface
+    library = load_object(artefact.code, machine)
+    return Kernel(
+        found.name,
+        found.arguments,
+        found.outputs,
+        found.workspace,
+        library,
+        policy=artefact.policy,
+        threads=found.threads,
+    )

@@ -1,0 +1,199 @@
+"""What the machine can do at that moment: a register-only FMA loop for arithmetic, a non-temporal triad for bytes.
+
+The triad stores past the caches. A plain store reads the line that it overwrites first, so that a plain triad moves
+four arrays and counts three: results that go past the caches would stand above it.
+
+A shared machine's clock and memory move within seconds, so a probe runs beside each measurement, for as long.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from math import prod
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.targets.cpu.compile import Library, compile_llvm
+from compiler.targets.machine import Machine, host
+
+SHORTEST, LONGEST = 2e-3, 0.25
+"""Seconds of a probe: a shorter one under-reads the ceiling, a longer one tells nothing more."""
+STREAM_BYTES = 64 << 20
+"""Bytes of each of the triad's three arrays, for all threads together: more than what caches keep."""
+
+
+class Ceiling(Protocol):
+    """A probe of the machine: its unit per second, measured over about that many seconds; `what` says of what."""
+
+    what: str
+
+    def rate(self, seconds: float) -> float:
+        """Units per second, now."""
+
+
+class Arithmetic:
+    """Floating-point operations per second of a loop that does nothing but float32 FMA, on each of the threads."""
+
+    what = "FMA in registers"
+
+    def __init__(self, threads: int) -> None:
+        machine = host()
+        self._pool = _Pool(threads)
+        self._step = 2 * _accumulators(machine) * _lanes(machine) * threads
+        loop = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(library().address("arithmetic"))
+        self._results = np.empty((threads, 16), np.float32)
+        self._call = lambda thread, count: loop(count, self._results[thread].ctypes.data)
+        self._speed = 1e8  # iterations per second, corrected by every probe
+
+    def rate(self, seconds: float) -> float:
+        """Operations per second, now."""
+        count = max(1, int(self._speed * min(max(seconds, SHORTEST), LONGEST)))
+        taken = self._pool.run(lambda thread: self._call(thread, count))
+        self._speed = count / taken
+        return count * self._step / taken
+
+
+class Bandwidth:
+    """Bytes per second of a[i] = b[i] + s * c[i] over arrays beyond the caches, cut among the threads.
+
+    Stores are non-temporal, in whole aligned vectors, with a fence at the end of each pass. Source: STREAM (McCalpin).
+    """
+
+    what = "non-temporal triad"
+
+    def __init__(self, threads: int) -> None:
+        lanes = _lanes(host())
+        elements = STREAM_BYTES // 4 // threads // lanes * lanes
+        self._pool = _Pool(threads)
+        self._arrays = _aligned(4 * lanes, (threads, 3, elements))
+        triad = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * 3)(library().address("triad"))
+
+        def call(thread: int, passes: int) -> None:
+            addresses = [array.ctypes.data for array in self._arrays[thread]]
+            for _ in range(passes):
+                triad(elements, *addresses)
+
+        self._call = call
+        self._speed = 100.0  # passes per second, corrected by every probe
+
+    def rate(self, seconds: float) -> float:
+        """Bytes per second, now."""
+        passes = max(1, round(self._speed * min(max(seconds, SHORTEST), LONGEST)))
+        taken = self._pool.run(lambda thread: self._call(thread, passes))
+        self._speed = passes / taken
+        return passes * self._arrays.nbytes / taken
+
+
+def _aligned(size: int, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """Ones, float32, that begin at a multiple of that many bytes."""
+    flat = np.ones(prod(shape) + size // 4, np.float32)
+    start = -flat.ctypes.data % size // 4
+    return flat[start : start + prod(shape)].reshape(shape)
+
+
+class _Pool:
+    """The same call on several threads at once; ctypes releases the interpreter lock meanwhile."""
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+        self._executor = ThreadPoolExecutor(threads) if threads > 1 else None
+
+    def run(self, call: Callable[[int], None]) -> float:
+        """Seconds until all of them are done."""
+        start = time.perf_counter()
+        if self._executor is None:
+            call(0)
+        else:
+            list(self._executor.map(call, range(self._threads)))
+        return time.perf_counter() - start
+
+
+def _lanes(machine: Machine) -> int:
+    return machine.vector_bits // 32
+
+
+def _accumulators(machine: Machine) -> int:
+    """As many as hide the latency of FMA and leave registers for the two factors: 24 of 32, or 12 of 16."""
+    return 3 * machine.registers // 4
+
+
+@cache
+def library() -> Library:
+    """The compiled loops, `arithmetic` and `triad`."""
+    machine = host()
+    return compile_llvm(llvm_text(_lanes(machine), _accumulators(machine)), machine)
+
+
+def llvm_text(lanes: int, accumulators: int) -> str:
+    """The two loops as LLVM IR, for vectors of that many float32.
+
+    Accumulators start apart, or LLVM would keep one for all; they converge to 1 and stay finite.
+    """
+    vector = f"<{lanes} x float>"
+    return "\n".join(
+        [
+            f"declare {vector} @llvm.fma.v{lanes}f32({vector}, {vector}, {vector})",
+            *_arithmetic(vector, lanes, accumulators),
+            *_triad(vector, lanes),
+            "!0 = !{i32 1}",
+            "",
+        ]
+    )
+
+
+def _arithmetic(vector: str, lanes: int, accumulators: int) -> list[str]:
+    numbers = range(accumulators)
+    half = f"{vector} splat (float 0.5)"
+    start = [f"{vector} splat (float {float(i)})".removeprefix(f"{vector} ") for i in numbers]
+    fma = f"call {vector} @llvm.fma.v{lanes}f32"
+    sums = [f"  %s{i} = fadd {vector} %s{i - 1}, %n{i}" for i in numbers if i]
+    return [
+        "define void @arithmetic(i64 %count, ptr %out) {",
+        "entry:",
+        "  br label %loop",
+        "loop:",
+        "  %i = phi i64 [ 0, %entry ], [ %next, %loop ]",
+        *(f"  %a{i} = phi {vector} [ {start[i]}, %entry ], [ %n{i}, %loop ]" for i in numbers),
+        *(f"  %n{i} = {fma}({vector} %a{i}, {half}, {half})" for i in numbers),
+        "  %next = add nuw nsw i64 %i, 1",
+        "  %more = icmp slt i64 %next, %count",
+        "  br i1 %more, label %loop, label %done",
+        "done:",
+        f"  %s0 = fadd {vector} %n0, zeroinitializer",
+        *sums,
+        f"  store {vector} %s{accumulators - 1}, ptr %out, align 4",
+        "  ret void",
+        "}",
+    ]
+
+
+def _triad(vector: str, lanes: int) -> list[str]:
+    def at(name: str) -> str:
+        return f"  %p{name} = getelementptr inbounds float, ptr %{name}, i64 %i"
+
+    size = 4 * lanes
+    return [
+        "define void @triad(i64 %count, ptr noalias %a, ptr noalias %b, ptr noalias %c) {",
+        "entry:",
+        "  br label %loop",
+        "loop:",
+        "  %i = phi i64 [ 0, %entry ], [ %next, %loop ]",
+        *(at(name) for name in "abc"),
+        f"  %x = load {vector}, ptr %pb, align {size}",
+        f"  %y = load {vector}, ptr %pc, align {size}",
+        f"  %z = call {vector} @llvm.fma.v{lanes}f32({vector} %y, {vector} splat (float 0.5), {vector} %x)",
+        f"  store {vector} %z, ptr %pa, align {size}, !nontemporal !0",
+        f"  %next = add nuw nsw i64 %i, {lanes}",
+        "  %more = icmp slt i64 %next, %count",
+        "  br i1 %more, label %loop, label %done",
+        "done:",
+        "  fence seq_cst",
+        "  ret void",
+        "}",
+    ]
