@@ -544,6 +544,18 @@ def sample_categorical_refused(s: Schedule) -> None:
     s.sample_categorical([2, 4, 8], decision=3)
 
 
+@on(scale)
+def multiple(s: Schedule) -> None:
+    (i,) = s.get_loops(s.get_block("D"))
+    vectors = s.sample_categorical([1, 2, 4], decision=1)
+    s.split(i, [None, s.multiple(vectors, 4)])
+
+
+@on(scale)
+def multiple_refused(s: Schedule) -> None:
+    s.multiple(s.sample_categorical([1, 2, 4], decision=1), 0)
+
+
 @on(blur)
 def sample_location(s: Schedule) -> None:
     t = s.get_block("T")

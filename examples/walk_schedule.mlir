@@ -13,14 +13,14 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %m, %l, %k = sched.get_loops %T : !sched.loop, !sched.loop, !sched.loop
   %m.0, %m.1 = sched.split %m by [-1, 8] : !sched.loop, !sched.loop
   %tiles, %width = sched.sample_perfect_tile %l innermost 24 : !sched.param, !sched.param
-  %l.0, %l.1 = sched.split %l with %tiles, %width : !sched.loop, !sched.loop
+  %l.0, %l.1 = sched.split %l by [%tiles, %width] : !sched.loop, !sched.loop
   sched.reorder %m.0, %l.0, %m.1, %k, %l.1
   sched.reverse_compute_at %X at %l.0
 
   // C[m, n] += X[m, l] * E[l, n], in the same tiles.
   %m_c, %n, %l_c = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
   %m.0_c, %m.1_c = sched.split %m_c by [-1, 8] : !sched.loop, !sched.loop
-  %l.0_c, %l.1_c = sched.split %l_c with %tiles, %width : !sched.loop, !sched.loop
+  %l.0_c, %l.1_c = sched.split %l_c by [%tiles, %width] : !sched.loop, !sched.loop
   sched.reorder %m.0_c, %l.0_c, %m.1_c, %l.1_c, %n
 
   // The two share the loops over tiles.

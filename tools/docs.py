@@ -72,7 +72,10 @@ def found() -> list[Primitive]:
         for file in FILES
         for name, plan in _plans(import_module(f"compiler.schedule.primitives.{file}"))
     ]
-    choices = [Primitive(f"sample_{name}", plan, "compiler/schedule/sample.py") for name, plan in _plans(sample)]
+    choices = [
+        Primitive(name if name == "multiple" else f"sample_{name}", plan, "compiler/schedule/sample.py")
+        for name, plan in _plans(sample)
+    ]
     return planned + choices
 
 
@@ -240,16 +243,17 @@ which are executed.
 |---|---|---|"""
 
 INDEX_END = """
-Handles come from `get_block`, `get_loops`, `get_producers` and `get_consumers`. The op `auto` is always refused: there
-are no rules yet. Composites of primitives, such as a packed matmul, are in `compiler/schedule/library/`.
+Handles come from `get_block`, `get_loops`, `get_producers` and `get_consumers`. The op `auto` is for templates of
+a search, where rules derive the choices of its block. Composites of primitives, such as a packed matmul, are in
+`compiler/schedule/library/`.
 """
 
 
 def texts() -> dict[Path, str]:
     """The text of every file that is written here."""
     found_pages = {PAGES / f"{p.name}.md": page(p) for p in found()}
-    walk = document.refreshed(document.WALK.read_text())
-    return found_pages | {PAGES / "README.md": index(), document.WALK: walk}
+    executed = {path: document.refreshed(path.read_text()) for path in (document.WALK, document.TUNING)}
+    return found_pages | {PAGES / "README.md": index()} | executed
 
 
 def main() -> int:

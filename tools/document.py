@@ -25,6 +25,7 @@ from compiler.opt import main as strata_opt
 
 ROOT = Path(__file__).resolve().parent.parent
 WALK = ROOT / "docs" / "walk.md"
+TUNING = ROOT / "docs" / "tuning.md"
 BLOCK = re.compile(r"^```(python|sh)( refused)?\n(.*?)^```\n(?:\n```text\n.*?^```\n)?", re.DOTALL | re.MULTILINE)
 
 

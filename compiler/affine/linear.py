@@ -6,7 +6,7 @@ Two expressions with equal forms are equal; with ranges, `(16*i + j) floordiv 16
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import gcd
+from typing import Any
 
 from xdsl.ir.affine import (
     AffineBinaryOpExpr,
@@ -180,7 +180,9 @@ def floordiv(form: Linear, divisor: int, ranges: Ranges) -> Linear:
     low, high = bounds(rest, ranges)
     if low // divisor == high // divisor:
         return whole + constant(low // divisor)
-    common = gcd(divisor, *(factor for _, factor in rest.terms))
+    common = divisor
+    for _, factor in rest.terms:
+        common = _common(common, factor)
     if common > 1:
         reduced = _form({a: f // common for a, f in rest.terms}, rest.constant // common)
         return whole + floordiv(reduced, divisor // common, ranges)
@@ -194,6 +196,13 @@ def mod(form: Linear, divisor: int, ranges: Ranges) -> Linear:
     if low // divisor == high // divisor:
         return rest - constant(low // divisor * divisor)
     return Linear(((Quotient(rest, divisor, True), 1),), 0)
+
+
+def _common(a: int, b: int) -> int:
+    """The greatest common divisor, by operations that integers of any kind have."""
+    while b:
+        a, b = b, a % b
+    return a
 
 
 def joined(form: Linear) -> Linear:
@@ -228,9 +237,13 @@ def _form(terms: Mapping[Atom, int], constant: int) -> Linear:
     return Linear(tuple(kept), constant)
 
 
-def _atom_key(term: tuple[Atom, int]) -> tuple[int, str]:
+def _atom_key(term: tuple[Atom, int]) -> tuple[Any, ...]:
+    """Variables by number, then quotients by what is divided, by what, and by their kind."""
     atom, _ = term
-    return (atom, "") if isinstance(atom, int) else (1 << 30, repr(atom))
+    if isinstance(atom, int):
+        return (atom,)
+    inner = tuple((*_atom_key(t), t[1]) for t in atom.form.terms)
+    return (1 << 30, inner, atom.form.constant, atom.is_mod, atom.divisor)
 
 
 def _atom_variables(atom: Atom) -> set[int]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, i1, i64
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntAttr, IntegerAttr, i1, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from compiler.affine.condition import Condition
@@ -155,7 +155,7 @@ INDEX = IndexType()
 
 
 def _literal(value: int) -> Scalar:
-    return constant(IntegerAttr(value, INDEX))
+    return constant(IntegerAttr(IntAttr(value), INDEX))
 
 
 def _binary(kind: type[Operation], lhs: Scalar, rhs: Scalar) -> Scalar:

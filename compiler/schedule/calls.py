@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from compiler.analysis.legal import Step
@@ -15,7 +15,7 @@ from compiler.schedule.primitives import cache, inline, memory, merge, pipeline,
 from compiler.schedule.primitives import kind as kinds
 from compiler.schedule.primitives import nest as nests
 from compiler.schedule.primitives import pad as padding
-from compiler.schedule.sample import categorical, location, perfect_tile
+from compiler.schedule.sample import categorical, location, multiple, perfect_tile
 from compiler.schedule.state import INLINE, ROOT, State
 
 Call = Callable[[State, Any], Plan]
@@ -61,11 +61,7 @@ def _neighbours(state: State, op: Any) -> Plan:
 
 
 def _split(state: State, op: nest.SplitOp) -> Plan:
-    factors: Sequence[int | None]
-    if op.factors is not None:
-        factors = [None if f == -1 else int(f) for f in op.factors.get_values()]
-    else:
-        factors = [state.param(op, value) for value in op.params]
+    factors = [None if size == -1 else state.size(op, size) for size in op.sizes]
     return split.split(state.program, state.loop(op, op.loop), factors, op.tail.data if op.tail else "guard")
 
 
@@ -91,9 +87,18 @@ def _lift_alloc(state: State, op: staging.LiftAllocOp) -> Plan:
 
 
 def _pack(state: State, op: layout.PackOp) -> Plan:
-    tiles = [int(t) for t in op.tiles.get_values()]
+    tiles = [state.size(op, size) for size in op.sizes]
     order = [int(t) for t in op.order.get_values()] if op.order is not None else []
     return memory.pack(state.program, state.block(op, op.block), op.buffer.data, tiles, order)
+
+
+def _transform_layout(state: State, op: layout.TransformLayoutOp) -> Plan:
+    label, buffer = state.block(op, op.block), op.buffer.data
+    if op.layout is not None:
+        return memory.transform_layout(state.program, label, buffer, op.layout.data)
+    tiles = [state.size(op, size) for size in op.sizes]
+    order = [int(t) for t in op.order.get_values()] if op.order is not None else []
+    return memory.transform_layout(state.program, label, buffer, memory.Blocks(tiles, order))
 
 
 def _prefetch(state: State, op: pipelining.PrefetchOp) -> Plan:
@@ -102,7 +107,8 @@ def _prefetch(state: State, op: pipelining.PrefetchOp) -> Plan:
 
 
 def _auto(state: State, op: choice.AutoOp) -> Plan:
-    raise ScheduleError("there are no rules yet that derive choices", "auto", block_place(state.block(op, op.block)))
+    reason = "it stands for choices that a search derives; tune the script as a template"
+    raise ScheduleError(reason, "auto", block_place(state.block(op, op.block)))
 
 
 CALLS: dict[type[SchedOp], Call] = {
@@ -135,9 +141,7 @@ CALLS: dict[type[SchedOp], Call] = {
     staging.StageOp: lambda s, op: cache.stage(s.program, s.loop(op, op.loop), op.buffer.data, op.scope.data),
     staging.LiftAllocOp: _lift_alloc,
     staging.SetScopeOp: lambda s, op: memory.set_scope(s.program, s.block(op, op.block), op.scope.data),
-    layout.TransformLayoutOp: lambda s, op: memory.transform_layout(
-        s.program, s.block(op, op.block), op.buffer.data, op.layout.data
-    ),
+    layout.TransformLayoutOp: _transform_layout,
     layout.PackOp: _pack,
     layout.PadOp: lambda s, op: padding.pad(s.program, s.block(op, op.block), op.buffer.data),
     layout.StorageAlignOp: lambda s, op: memory.storage_align(
@@ -155,6 +159,7 @@ CALLS: dict[type[SchedOp], Call] = {
     reduction.RfactorOp: lambda s, op: reduce.rfactor(s.program, s.block(op, op.block), s.loop(op, op.loop)),
     choice.SamplePerfectTileOp: perfect_tile,
     choice.SampleCategoricalOp: categorical,
+    choice.MultipleOp: multiple,
     choice.SampleLocationOp: location,
     choice.AutoOp: _auto,
 }

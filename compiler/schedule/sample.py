@@ -66,12 +66,23 @@ def categorical(state: State, op: choice.SampleCategoricalOp) -> Plan:
     """
     candidates = [int(c) for c in op.candidates.get_values()]
     if op.decision is None:
-        chances = [p.value.data for p in op.probabilities]
+        chances = None if op.probabilities is None else [p.value.data for p in op.probabilities]
         position = state.random.choices(range(len(candidates)), chances)[0]
         op.properties["decision"] = IntegerAttr(position, i64)
     else:
         position = op.decision.value.data
     return Plan(Step(state.program), params=(candidates[position],))
+
+
+def multiple(state: State, op: choice.MultipleOp) -> Plan:
+    """A multiple of a parameter.
+
+        %v = sample_categorical [1, 2, 4] decision 1
+        %n = multiple %v by 16                      // 32
+
+    Requires a positive factor. Elsewhere: MLIR's affine maps of transform parameters, TVM's PrimExpr of sampled values.
+    """
+    return Plan(Step(state.program), params=(state.param(op, op.param) * op.factor.value.data,))
 
 
 def locations(program: Program, label: str) -> list[int]:
@@ -114,4 +125,4 @@ def location(state: State, op: choice.SampleLocationOp) -> Plan:
     return Plan(Step(state.program), loops=(found[decision] if decision >= 0 else decision,))
 
 
-__all__ = ["INLINE", "ROOT", "categorical", "location", "locations", "perfect_tile", "perfect_tiles"]
+__all__ = ["INLINE", "ROOT", "categorical", "location", "locations", "multiple", "perfect_tile", "perfect_tiles"]

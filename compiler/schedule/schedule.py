@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import index
-from typing import Any
+from typing import Any, TypeAlias
 
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     AffineMapAttr,
     ArrayAttr,
     DenseArrayBase,
@@ -20,6 +21,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.transform import NamedSequenceOp, YieldOp
+from xdsl.dialects.utils import split_dynamic_index_list
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
@@ -39,6 +41,10 @@ from compiler.schedule.state import State, empty_script
 
 Handle = SSAValue
 """A handle on a block, loop or parameter: the result of the script's op that gave it."""
+
+
+Size: TypeAlias = int | Handle
+"""A constant, or the handle of a parameter."""
 
 
 class Schedule:
@@ -92,6 +98,15 @@ class Schedule:
     def __str__(self) -> str:
         return str(self.script)
 
+    def fork(self) -> tuple[Schedule, dict[Handle, Handle]]:
+        """A schedule with the same program and script that goes its own way, and its handles by those of this one."""
+        new = object.__new__(Schedule)
+        handles: dict[Handle, Handle] = {}
+        new.name, new.original, new._written = self.name, self.original, None
+        new.script = self.script.clone(handles)
+        new._state = self._state.fork(script_of(new.script).body.block, handles)
+        return new, handles
+
     def verify(self) -> Verdict:
         """Whether the scheduled function computes what the original does: proved, refuted or undecided (law 2)."""
         return verify_schedule(self.program, read(find_function(self.original, self.name)))
@@ -108,8 +123,10 @@ class Schedule:
             raise ScheduleError("it is a block, which has no extent", "extent", f"block '{value}'")
         return self.program.loops[value].extent
 
-    def value(self, parameter: Handle) -> int:
-        """The integer that a choice has decided."""
+    def value(self, parameter: Size) -> int:
+        """The integer that a choice has decided; a constant's own."""
+        if isinstance(parameter, int):
+            return parameter
         value = self._state.values.get(parameter) if isinstance(parameter, SSAValue) else None
         if not isinstance(value, int) or not isinstance(parameter.type, ParamType):
             raise ScheduleError("it is not the handle of a parameter of this schedule", "value")
@@ -130,19 +147,37 @@ class Schedule:
 
         Raises ScheduleError at the first refusal, with the op as its `op`; what came before it stays applied.
         """
-        sequence = _sequence(script)
+        sequence = script_of(script)
         values: dict[SSAValue, SSAValue] = {sequence.body.block.args[0]: self._state.function}
         for op in sequence.body.block.ops:
             if isinstance(op, YieldOp):
                 break
-            if not isinstance(op, SchedOp):
-                raise _at(op, ScheduleError("it is not an op of the sched dialect", op.name))
-            copy = op.clone(values)
-            try:
-                self._state.apply(copy, CALLS[type(copy)])
-            except ScheduleError as error:
-                raise _at(op, error) from error
+            values.update(zip(op.results, self.step(op, values), strict=True))
         return self
+
+    def step(self, op: Operation, handles: Mapping[Handle, Handle]) -> list[Handle]:
+        """Apply one op of another script, its operands given as handles of this schedule, and give its results.
+
+        Raises ScheduleError, with the op as its `op`.
+        """
+        if not isinstance(op, SchedOp):
+            raise _at(op, ScheduleError("it is not an op of the sched dialect", op.name))
+        copy = op.clone(dict(handles))
+        try:
+            self._state.apply(copy, CALLS[type(copy)])
+        except ScheduleError as error:
+            raise _at(op, error) from error
+        return list(copy.results)
+
+    @property
+    def root(self) -> Handle:
+        """The handle on the function, which is the argument of the script."""
+        return self._state.function
+
+    @property
+    def length(self) -> int:
+        """How many ops the script has."""
+        return len(self._state.script.ops) - 1
 
     def _run(
         self,
@@ -196,14 +231,10 @@ class Schedule:
 
     # --- loops --------------------------------------------------------------------------------------------------
 
-    def split(self, loop: Handle, factors: Sequence[int | Handle | None], tail: str = "guard") -> list[Handle]:
+    def split(self, loop: Handle, factors: Sequence[Size | None], tail: str = "guard") -> list[Handle]:
         """Split a loop into a nest, outermost factor first; one factor may be None. See `primitives.split.split`."""
-        params = [f for f in factors if isinstance(f, SSAValue)]
-        if params and len(params) < len(factors):
-            raise ScheduleError("the factors are all numbers or all parameters", "split")
-        properties: dict[str, Attribute] = {} if tail == "guard" else {"tail": _text(tail)}
-        if not params:
-            properties["factors"] = _ints([-1 if f is None else f for f in factors if not isinstance(f, SSAValue)])
+        static, params = _sizes([-1 if factor is None else factor for factor in factors])
+        properties: dict[str, Attribute] = {"factors": static} | ({} if tail == "guard" else {"tail": _text(tail)})
         return self._run(nest.SplitOp, [loop, *params], properties, [LoopType()] * len(factors))
 
     def partition(self, loop: Handle, position: int) -> list[Handle]:
@@ -306,8 +337,16 @@ class Schedule:
     def transform_layout(self, block: Handle, buffer: str, by: AffineMap | Callable[..., Any]) -> None:
         """Index a temporary through a map, or a Python function. See `primitives.memory.transform_layout`."""
         map = by if isinstance(by, AffineMap) else self._layout(buffer, by)
-        properties: dict[str, Attribute] = {"buffer": _text(buffer), "layout": AffineMapAttr(map)}
+        properties: dict[str, Attribute] = {"buffer": _text(buffer), "layout": AffineMapAttr(map), "tiles": _ints([])}
         self._run(layout.TransformLayoutOp, [block], properties)
+
+    def block_layout(self, block: Handle, buffer: str, tiles: Sequence[Size], order: Sequence[int] = ()) -> None:
+        """Store a temporary in blocks. See `primitives.memory.transform_layout`."""
+        static, params = _sizes(tiles)
+        properties: dict[str, Attribute] = {"buffer": _text(buffer), "tiles": static}
+        if order:
+            properties["order"] = _ints(order)
+        self._run(layout.TransformLayoutOp, [block, *params], properties)
 
     def _layout(self, buffer: str, by: Callable[..., Sequence[AffineExpr]]) -> AffineMap:
         """The map that a Python function of a buffer's indices gives."""
@@ -325,12 +364,13 @@ class Schedule:
             raise ScheduleError(reason, "transform_layout", f"buffer '{buffer}'")
         return AffineMap(rank, 0, tuple(exprs))
 
-    def pack(self, block: Handle, buffer: str, tiles: Sequence[int], order: Sequence[int] = ()) -> Handle:
+    def pack(self, block: Handle, buffer: str, tiles: Sequence[Size], order: Sequence[int] = ()) -> Handle:
         """Read a buffer through a blocked, padded copy. See `primitives.memory.pack`."""
-        properties: dict[str, Attribute] = {"buffer": _text(buffer), "tiles": _ints(tiles)}
+        static, params = _sizes(tiles)
+        properties: dict[str, Attribute] = {"buffer": _text(buffer), "tiles": static}
         if order:
             properties["order"] = _ints(order)
-        return self._run(layout.PackOp, [block], properties, [BlockType()])[0]
+        return self._run(layout.PackOp, [block, *params], properties, [BlockType()])[0]
 
     def pad(self, block: Handle, buffer: str) -> Handle:
         """Read a buffer through a copy with a border. See `primitives.pad.pad`."""
@@ -370,17 +410,28 @@ class Schedule:
         return self._run(choice.SamplePerfectTileOp, [loop], properties, [ParamType()] * parts)
 
     def sample_categorical(
-        self, candidates: Sequence[int], probabilities: Sequence[float] | None = None, decision: int | None = None
+        self,
+        candidates: Sequence[int],
+        probabilities: Sequence[float] | None = None,
+        decision: int | None = None,
+        name: str | None = None,
     ) -> Handle:
-        """Choose one of several integers; without probabilities all are equally likely."""
-        chances = probabilities or [1 / max(len(candidates), 1)] * len(candidates)
-        properties: dict[str, Attribute] = {
-            "candidates": _ints(candidates),
-            "probabilities": ArrayAttr([FloatAttr(p, f64) for p in chances]),
-        }
+        """Choose one of several integers; without probabilities all are as likely. `name` is that of the handle."""
+        properties: dict[str, Attribute] = {"candidates": _ints(candidates)}
+        if probabilities is not None:
+            properties["probabilities"] = ArrayAttr([FloatAttr(p, f64) for p in probabilities])
         if decision is not None:
             properties["decision"] = _int(decision)
-        return self._run(choice.SampleCategoricalOp, [], properties, [ParamType()])[0]
+        (chosen,) = self._run(choice.SampleCategoricalOp, [], properties, [ParamType()])
+        if name is not None and SSAValue.is_valid_name(name):
+            chosen.name_hint = name
+        return chosen
+
+    def multiple(self, size: Size, factor: int) -> Size:
+        """A multiple of a parameter, or of a constant. See `sample.multiple`."""
+        if isinstance(size, int):
+            return size * factor
+        return self._run(choice.MultipleOp, [size], {"factor": _int(factor)}, [ParamType()])[0]
 
     def sample_location(self, block: Handle, decision: int | None = None) -> Handle:
         """Choose the loop at which a block is computed; -1 leaves it where it is, -2 inlines it."""
@@ -388,7 +439,7 @@ class Schedule:
         return self._run(choice.SampleLocationOp, [block], properties, [LoopType()])[0]
 
     def auto(self, block: Handle) -> None:
-        """Derive the choices for a block here; refused, since there are no rules yet."""
+        """Derive the choices for a block here, in a template of a search (`autotune.rules.template`); refused here."""
         self._run(choice.AutoOp, [block])
 
 
@@ -404,14 +455,18 @@ def _loop_module(x: Any) -> ModuleOp:
     return module
 
 
-def _sequence(script: ModuleOp | NamedSequenceOp) -> NamedSequenceOp:
-    if isinstance(script, NamedSequenceOp):
-        return script
-    if not isinstance(script, ModuleOp):
+def script_of(script: ModuleOp | NamedSequenceOp) -> NamedSequenceOp:
+    """The one script of a module. Raises ScheduleError where there is none, or several."""
+    if not isinstance(script, ModuleOp | NamedSequenceOp):
         raise ScheduleError(f"a script is a module with one transform.named_sequence, not a {type(script).__name__}")
-    found = [op for op in script.ops if isinstance(op, NamedSequenceOp)]
+    found = (
+        [script] if isinstance(script, NamedSequenceOp) else [o for o in script.ops if isinstance(o, NamedSequenceOp)]
+    )
     if len(found) != 1:
         raise ScheduleError(f"a script is one transform.named_sequence, and there are {len(found)}")
+    taken = sum(len(block.args) for block in found[0].body.blocks)
+    if taken != 1:
+        raise _at(found[0], ScheduleError(f"a script takes the function, one handle, and this one takes {taken}"))
     return found[0]
 
 
@@ -435,6 +490,21 @@ def _ints(values: object) -> DenseArrayBase:
     if not isinstance(values, Iterable):
         raise ScheduleError(f"{values!r} is not a list of integers")
     return DenseArrayBase.from_list(i64, [int(_int(value).value.data) for value in values])
+
+
+def _sizes(values: object) -> tuple[DenseArrayBase, list[Handle]]:
+    """Constants with a marker in place of each parameter, and the parameters."""
+    if not isinstance(values, Iterable):
+        raise ScheduleError(f"{values!r} is not a list of sizes")
+    static, params = split_dynamic_index_list(
+        [v if isinstance(v, SSAValue) else _small(v) for v in values], DYNAMIC_INDEX
+    )
+    return _ints(static), params
+
+
+def _small(value: object) -> int:
+    """An integer that is not taken for the marker of a parameter."""
+    return max(int(_int(value).value.data), DYNAMIC_INDEX + 1)
 
 
 def _text(value: object) -> StringAttr:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, UnitAttr
@@ -40,6 +40,15 @@ class State:
         """The handle on the function."""
         return self.script.args[0]
 
+    def fork(self, script: Block, handles: Mapping[SSAValue, SSAValue]) -> State:
+        """The same state over a copy of the script, whose handles are given by those of this one."""
+        draws = random.Random()
+        draws.setstate(self.random.getstate())
+        values = {handles[handle]: value for handle, value in self.values.items()}
+        names = {handles[handle]: name for handle, name in self.names.items()}
+        consumed = {handles[handle]: by for handle, by in self.consumed.items()}
+        return State(self.program, draws, script, values, names, consumed)
+
     def apply(self, op: SchedOp, call: Callable[[State, SchedOp], Plan]) -> None:
         """Plan an op, judge the plan, and only then take it over and record the op.
 
@@ -56,9 +65,11 @@ class State:
             violation = legal(step.program, self.program, step)
             if violation is not None:
                 raise ScheduleError(violation, primitive)
-        self._take(op, plan, primitive)
+        self.take(op, plan)
 
-    def _take(self, op: SchedOp, plan: Plan, primitive: str) -> None:
+    def take(self, op: SchedOp, plan: Plan) -> None:
+        """Take over what an op plans, and record the op; that the plan is legal is for the caller to know."""
+        primitive = op.name.removeprefix("sched.")
         before, after = self.program, plan.step.program
         self.program = after
         if after is not before:
@@ -82,7 +93,7 @@ class State:
         elif isinstance(result.type, BlockType) and isinstance(value, str) and value:
             name = self.names[result] = value
         else:
-            name = "param" if isinstance(result.type, ParamType) else "at"
+            name = result.name_hint or "param" if isinstance(result.type, ParamType) else "at"
         return name if SSAValue.is_valid_name(name) else "".join(c if c.isalnum() else "_" for c in f"x{name}")
 
     def loop(self, op: SchedOp, value: SSAValue, special: bool = False) -> int:
@@ -114,12 +125,16 @@ class State:
             raise ScheduleError(f"it has been consumed by '{by}'", primitive, place)
         return found
 
+    def size(self, op: SchedOp, value: int | SSAValue) -> int:
+        """A constant, or the integer of a parameter."""
+        return value if isinstance(value, int) else self.param(op, value)
+
     def param(self, op: SchedOp, value: SSAValue) -> int:
         """The integer of a parameter."""
         if value not in self.values:
             raise ScheduleError("the parameter belongs to another schedule", op.name.removeprefix("sched."))
         found = self.values[value]
-        assert isinstance(found, int)
+        assert found is not None and not isinstance(found, str)
         return found
 
 

@@ -8,10 +8,15 @@ from collections.abc import Callable
 import pytest
 
 import compiler
-from compiler import te
+from benchmarks.workloads import FAMILIES, find
+from compiler import lower, te, universe
+from compiler.dialects.functions import find_function
 from compiler.errors import ScheduleError
-from compiler.schedule import Schedule, library
+from compiler.pipeline import parse_passes, run
+from compiler.program.read import read
+from compiler.schedule import Schedule, library, outline
 from tests.scheduled import check
+from tests.unit.test_python import SMALL
 
 
 def matmul(m: int, k: int, n: int) -> te.Function:
@@ -205,3 +210,14 @@ def test_refusals() -> None:
     assert said(lambda: library.copy_in_vectors(s, c, 0)) == "copy_in_vectors: block 'C': lanes=0 is not positive"
     reason = "gebp: block 'D': it has 2 loops, not 3"
     assert said(lambda: library.gebp(d, d.get_block("D"), 4, 4, 4, 2, 2)) == reason
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_contiguous_is_what_build_does(family: str) -> None:
+    program = find(f"{family}:{SMALL[family]}").function()
+    schedule = Schedule(lower(program))
+    for label in schedule.program.blocks:
+        library.contiguous(schedule, schedule.get_block(label))
+    module = lower(program)
+    run(universe.context(), module, parse_passes("reorder-contiguous"))
+    assert outline(read(find_function(module))) == outline(schedule.program)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+from compiler.driver import parse
 from compiler.errors import ScheduleError
 from compiler.schedule import Schedule
 from tests.schedules import lowered, mm_exp_mm
@@ -72,7 +73,10 @@ WRONG: dict[str, Wrong] = {
     "label none": lambda s, c, L: s.label(None),
     "apply None": lambda s, c, L: s.apply(None),
     "apply empty": lambda s, c, L: s.apply(ModuleOp([])),
-    "split mix": lambda s, c, L: s.split(L[0], [None, s.sample_categorical([2])]),
+    "split words": lambda s, c, L: s.split(L[0], [None, "2"]),
+    "split by a loop": lambda s, c, L: s.split(L[0], [None, L[1]]),
+    "tile of another": lambda s, c, L: s.pack(c, "A", [Schedule(MODULE).sample_categorical([2]), 1]),
+    "blocks of an argument": lambda s, c, L: s.block_layout(c, "A", [2, 1]),
     "location": lambda s, c, L: s.sample_location(c, 17),
     "value of a loop": lambda s, c, L: s.value(L[0]),
     "loop of another": lambda s, c, L: s.unroll(Schedule(MODULE).get_loops(Schedule(MODULE).get_block("C"))[0]),
@@ -115,3 +119,15 @@ def test_a_consumed_handle_names_its_consumer() -> None:
     s.inline(d)
     with pytest.raises(ScheduleError, match="consumed by 'inline'"):
         s.inline(d)
+
+
+@pytest.mark.parametrize("handles", [0, 2])
+def test_a_script_that_does_not_take_one_handle_is_refused(handles: int) -> None:
+    taken = ", ".join(f"%{n}: !transform.any_op {{transform.readonly}}" for n in range(handles))
+    script = parse(f"transform.named_sequence @schedule({taken}) {{\n  transform.yield\n}}\n")
+    schedule = Schedule(MODULE)
+    before = str(schedule.module), str(schedule)
+    for given in (script, script.body.block.first_op):
+        with pytest.raises(ScheduleError, match=f"takes the function, one handle, and this one takes {handles}"):
+            schedule.apply(given)  # type: ignore[arg-type]
+    assert (str(schedule.module), str(schedule)) == before

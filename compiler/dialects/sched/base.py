@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IntegerType, StringAttr
 from xdsl.dialects.transform import NamedSequenceOp
 from xdsl.ir import Operation, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import IRDLOperation, irdl_attr_definition, traits_def
@@ -88,6 +88,14 @@ def check_distinct(handles: Sequence[SSAValue]) -> None:
         raise VerifyException(f"at least 2 loops are needed, got {len(handles)}")
     if len(set(handles)) != len(handles):
         raise VerifyException("a loop is named twice")
+
+
+def sizes_of(static: DenseArrayBase[IntegerType], params: Sequence[SSAValue]) -> list[int | SSAValue]:
+    """The sizes that `[4, %t]` says: constants and parameters in their order. Raises VerifyException for a mismatch."""
+    values, left = [int(value) for value in static.get_values()], list(params)
+    if values.count(DYNAMIC_INDEX) != len(left):
+        raise VerifyException(f"{values.count(DYNAMIC_INDEX)} sizes are parameters, and {len(left)} are given")
+    return [left.pop(0) if value == DYNAMIC_INDEX else value for value in values]
 
 
 def check_positive(what: str, value: int) -> None:

@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, FloatAttr, IntegerA
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, var_result_def
 from xdsl.utils.exceptions import VerifyException
 
-from compiler.dialects.sched.base import BlockType, LoopType, ParamType, SchedOp
+from compiler.dialects.sched.base import BlockType, LoopType, ParamType, SchedOp, check_positive
 
 
 @irdl_op_definition
@@ -20,7 +20,7 @@ class SamplePerfectTileOp(SchedOp):
       %c = sched.get_block %f "C"
       %m, %l, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
       %t:2 = sched.sample_perfect_tile %m innermost 64 decision [4, 16] : !sched.param, !sched.param
-      %m0, %m1 = sched.split %m with %t#0, %t#1 : !sched.loop, !sched.loop
+      %m0, %m1 = sched.split %m by [%t#0, %t#1] : !sched.loop, !sched.loop
       transform.yield
     }
     ```
@@ -47,13 +47,15 @@ class SamplePerfectTileOp(SchedOp):
 
 @irdl_op_definition
 class SampleCategoricalOp(SchedOp):
-    """Choose one of several integers; the decision is the position of the one chosen.
+    """Choose one of several integers, without probabilities all as likely; the decision is the position of the one
+    chosen.
 
     Return modes: gives a parameter; open without a decision.
 
     ```mlir
     transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
       %u = sched.sample_categorical [1, 4, 16] probabilities [0.5, 0.25, 0.25] decision 1
+      %v = sched.sample_categorical [1, 4, 16]
       transform.yield
     }
     ```
@@ -62,21 +64,52 @@ class SampleCategoricalOp(SchedOp):
     name = "sched.sample_categorical"
 
     candidates = prop_def(DenseArrayBase.constr(i64))
-    probabilities = prop_def(ArrayAttr[FloatAttr])
+    probabilities = opt_prop_def(ArrayAttr[FloatAttr])
     decision = opt_prop_def(IntegerAttr.constr(i64))
     value = result_def(ParamType())
 
-    assembly_format = "$candidates `probabilities` $probabilities (`decision` $decision^)? attr-dict"
+    assembly_format = "$candidates (`probabilities` $probabilities^)? (`decision` $decision^)? attr-dict"
 
     def verify_(self) -> None:
         count = len(self.candidates.get_values())
-        chances = [p.value.data for p in self.probabilities]
+        chances = [1 / max(1, count)] * count
+        if self.probabilities is not None:
+            chances = [p.value.data for p in self.probabilities]
+        if not count:
+            raise VerifyException("there is nothing to choose from")
         if len(chances) != count:
             raise VerifyException(f"{count} candidates need as many probabilities, not {len(chances)}")
         if any(chance < 0 for chance in chances) or abs(sum(chances) - 1) > 1e-6:
             raise VerifyException(f"the probabilities {chances} are negative or do not sum to 1")
         if self.decision is not None and not 0 <= self.decision.value.data < count:
             raise VerifyException(f"the decision {self.decision.value.data} is not one of {count} positions")
+
+
+@irdl_op_definition
+class MultipleOp(SchedOp):
+    """A multiple of a parameter, such as the columns of a tile of so many vectors.
+
+    Return modes: gives a parameter.
+
+    ```mlir
+    transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+      %v = sched.sample_categorical [1, 2, 4] probabilities [0.5, 0.25, 0.25] decision 1
+      %columns = sched.multiple %v by 16
+      transform.yield
+    }
+    ```
+    """
+
+    name = "sched.multiple"
+
+    param = operand_def(ParamType())
+    factor = prop_def(IntegerAttr.constr(i64))
+    value = result_def(ParamType())
+
+    assembly_format = "$param `by` $factor attr-dict"
+
+    def verify_(self) -> None:
+        check_positive("factor", self.factor.value.data)
 
 
 @irdl_op_definition
@@ -132,6 +165,7 @@ class AutoOp(SchedOp):
 OPS = (
     SamplePerfectTileOp,
     SampleCategoricalOp,
+    MultipleOp,
     SampleLocationOp,
     AutoOp,
 )

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects.builtin import AffineMapAttr, DenseArrayBase, IntegerAttr, StringAttr, i64
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
+from xdsl.dialects.utils import DynamicIndexList
+from xdsl.ir import SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, var_operand_def
 from xdsl.utils.exceptions import VerifyException
 
-from compiler.dialects.sched.base import BlockType, SchedOp
+from compiler.dialects.sched.base import BlockType, ParamType, SchedOp, sizes_of
 
 
 @irdl_op_definition
 class TransformLayoutOp(SchedOp):
-    """Index a temporary buffer through a map: its elements are stored where the map says.
+    """Index a temporary buffer through a map: its elements are stored where the map says. Instead of a map, tiles: one
+    size a dimension (1 for none), a constant or a parameter, and the order of the dimensions, as in `pack`.
 
     Return modes: consumes nothing; refused where two elements that live at once would share a place.
 
@@ -19,6 +24,7 @@ class TransformLayoutOp(SchedOp):
     transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
       %c = sched.get_block %f "C"
       sched.transform_layout %c "T" by affine_map<(i, j) -> (j, i)>
+      sched.transform_layout %c "T" tiles [1, 8] order [1, 0, 2]
       transform.yield
     }
     ```
@@ -28,15 +34,34 @@ class TransformLayoutOp(SchedOp):
 
     block = operand_def(BlockType())
     buffer = prop_def(StringAttr)
-    layout = prop_def(AffineMapAttr)
+    layout = opt_prop_def(AffineMapAttr)
+    params = var_operand_def(ParamType())
+    tiles = prop_def(DenseArrayBase.constr(i64))
+    order = opt_prop_def(DenseArrayBase.constr(i64))
 
-    assembly_format = "$block $buffer `by` $layout attr-dict"
+    assembly_format = (
+        "$block $buffer (`by` $layout^)? (`tiles` custom<DynamicIndexList>($params, $tiles)^)? "
+        "(`order` $order^)? attr-dict"
+    )
+    custom_directives = (DynamicIndexList,)
+
+    @property
+    def sizes(self) -> list[int | SSAValue]:
+        """The tiles, none where there is a map: constants and parameters."""
+        return sizes_of(self.tiles, self.params)
+
+    def verify_(self) -> None:
+        _check_tiles(self.sizes)
+        if (self.layout is None) == (not self.sizes):
+            raise VerifyException("a layout is either a map or tiles")
+        if self.layout is not None and self.order is not None:
+            raise VerifyException("an order belongs to tiles, not to a map")
 
 
 @irdl_op_definition
 class PackOp(SchedOp):
-    """Read a buffer through a blocked, padded copy with one tile size a dimension (1 for none); `order` permutes the
-    dimensions of the copy: those of the blocks, then those inside a block.
+    """Read a buffer through a blocked, padded copy with one tile size a dimension (1 for none), a constant or a
+    parameter; `order` permutes the dimensions of the copy: those of the blocks, then those inside a block.
 
     Return modes: gives the packing block; refused for a buffer that the block does not read.
 
@@ -53,15 +78,27 @@ class PackOp(SchedOp):
 
     block = operand_def(BlockType())
     buffer = prop_def(StringAttr)
+    params = var_operand_def(ParamType())
     tiles = prop_def(DenseArrayBase.constr(i64))
     order = opt_prop_def(DenseArrayBase.constr(i64))
     packing = result_def(BlockType())
 
-    assembly_format = "$block $buffer `tiles` $tiles (`order` $order^)? attr-dict"
+    assembly_format = "$block $buffer `tiles` custom<DynamicIndexList>($params, $tiles) (`order` $order^)? attr-dict"
+    custom_directives = (DynamicIndexList,)
+
+    @property
+    def sizes(self) -> list[int | SSAValue]:
+        """The tiles: constants and parameters."""
+        return sizes_of(self.tiles, self.params)
 
     def verify_(self) -> None:
-        if any(tile < 1 for tile in self.tiles.get_values()):
-            raise VerifyException(f"the tiles {list(self.tiles.get_values())} are not all positive")
+        _check_tiles(self.sizes)
+
+
+def _check_tiles(sizes: Sequence[int | SSAValue]) -> None:
+    tiles = [size for size in sizes if isinstance(size, int)]
+    if any(tile < 1 for tile in tiles):
+        raise VerifyException(f"the tiles {tiles} are not all positive")
 
 
 @irdl_op_definition

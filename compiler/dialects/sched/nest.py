@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, i64
+from xdsl.dialects.utils import DynamicIndexList
+from xdsl.ir import SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
@@ -16,14 +18,22 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from compiler.dialects.sched.base import BlockType, LoopType, ParamType, SchedOp, check_choice, check_distinct
+from compiler.dialects.sched.base import (
+    BlockType,
+    LoopType,
+    ParamType,
+    SchedOp,
+    check_choice,
+    check_distinct,
+    sizes_of,
+)
 
 
 @irdl_op_definition
 class SplitOp(SchedOp):
     """Split a loop into a nest, outermost factor first.
 
-    The factors are all constants, of which one may be -1 and is inferred, or all parameters.
+    Each factor is a constant or a parameter; one may be -1 and is inferred.
 
     Return modes: consumes the loop; refused where the product of the factors does not cover the extent.
 
@@ -42,20 +52,26 @@ class SplitOp(SchedOp):
 
     loop = operand_def(LoopType())
     params = var_operand_def(ParamType())
-    factors = opt_prop_def(DenseArrayBase.constr(i64))
+    factors = prop_def(DenseArrayBase.constr(i64))
     tail = opt_prop_def(StringAttr)
     loops = var_result_def(LoopType())
 
-    assembly_format = "$loop (`by` $factors^)? (`with` $params^)? (`tail` $tail^)? attr-dict `:` type($loops)"
+    assembly_format = (
+        "$loop `by` custom<DynamicIndexList>($params, $factors) (`tail` $tail^)? attr-dict `:` type($loops)"
+    )
+    custom_directives = (DynamicIndexList,)
+
+    @property
+    def sizes(self) -> list[int | SSAValue]:
+        """The factors, outermost first: constants, of which -1 is inferred, and parameters."""
+        return sizes_of(self.factors, self.params)
 
     def verify_(self) -> None:
-        factors = list(self.factors.get_values()) if self.factors is not None else []
-        if bool(factors) == bool(self.params):
-            raise VerifyException("split takes either constant factors or parameters")
+        factors = [size for size in self.sizes if isinstance(size, int)]
         if any(factor < 1 and factor != -1 for factor in factors) or factors.count(-1) > 1:
             raise VerifyException(f"the factors {factors} are not positive with at most one -1, which is inferred")
-        if len(factors or self.params) != len(self.loops):
-            raise VerifyException(f"{len(factors or self.params)} factors give as many loops, not {len(self.loops)}")
+        if len(self.sizes) != len(self.loops):
+            raise VerifyException(f"{len(self.sizes)} factors give as many loops, not {len(self.loops)}")
         check_choice("tail", self.tail, ("guard", "partition", "pad"))
 
 

@@ -3,12 +3,15 @@
 loops.py        block_tile           every loop of a block split, tiles outside
                 vectorize_inner      the innermost loop split and vectorized
                 parallelize_outer    the outermost loops fused and run on threads
+                contiguous           the loop along which operands are contiguous innermost
 panels.py       pack_panels          an operand packed in panels, by vectors
 matmul.py       gebp                 a matmul packed and register-tiled as in BLIS
+                tiled_gebp           the same with tiles as given, which may be open choices
                 store_packed         an elementwise consumer writes what the next matmul reads as packed
                 apply_to_tiles       an elementwise consumer works on each finished tile
                 copy_in_vectors      the nest of a copy, by vectors, transposed in registers where it must be
 convolution.py  implicit_gemm        a convolution as a matmul over a padded image, with its epilogue
+                tiled_convolution    the same with tiles as given, which may be open choices
 gradient.py     conv_grad_weight     the gradient of a convolution's weights, taps and output channels in registers
 attention.py    attention            two products and the softmax between them, some rows at a time
 rows.py         by_rows              softmax, norms: all that a row needs just before it
@@ -25,12 +28,13 @@ what came before that one stays applied. Tile sizes above a loop's extent are cu
 """
 
 from compiler.schedule.library.attention import Attention, AttentionTiles, attention, attention_tiles
-from compiler.schedule.library.convolution import ImplicitGemm, implicit_gemm
+from compiler.schedule.library.convolution import ConvolutionTiles, ImplicitGemm, implicit_gemm, tiled_convolution
 from compiler.schedule.library.gpu import GpuTiles, cooperative_fetch, tile_and_bind
 from compiler.schedule.library.gradient import Gradient, GradientTiles, conv_grad_weight
 from compiler.schedule.library.loops import (
     Tiles,
     block_tile,
+    contiguous,
     matmul_nest,
     nest,
     operands,
@@ -38,15 +42,26 @@ from compiler.schedule.library.loops import (
     parallelize_outer,
     vectorize_inner,
 )
-from compiler.schedule.library.matmul import Gebp, apply_to_tiles, copy_in_vectors, even, gebp, store_packed
+from compiler.schedule.library.matmul import (
+    Gebp,
+    GebpTiles,
+    apply_to_tiles,
+    copy_in_vectors,
+    even,
+    gebp,
+    store_packed,
+    tiled_gebp,
+)
 from compiler.schedule.library.panels import pack_panels
-from compiler.schedule.library.rows import by_rows, elementwise, row_reduction
+from compiler.schedule.library.rows import by_rows, elementwise, is_costly, row_reduction
 from compiler.schedule.library.tensor import QuantisedGebp, TileGebp, quantised_gebp, tile_gebp
 
 __all__ = [
     "Attention",
     "AttentionTiles",
+    "ConvolutionTiles",
     "Gebp",
+    "GebpTiles",
     "GpuTiles",
     "Gradient",
     "GradientTiles",
@@ -59,6 +74,7 @@ __all__ = [
     "attention_tiles",
     "block_tile",
     "by_rows",
+    "contiguous",
     "conv_grad_weight",
     "cooperative_fetch",
     "copy_in_vectors",
@@ -66,6 +82,7 @@ __all__ = [
     "even",
     "gebp",
     "implicit_gemm",
+    "is_costly",
     "matmul_nest",
     "nest",
     "operands",
@@ -77,5 +94,7 @@ __all__ = [
     "store_packed",
     "tile_and_bind",
     "tile_gebp",
+    "tiled_convolution",
+    "tiled_gebp",
     "vectorize_inner",
 ]

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compiler.errors import ScheduleError
 from compiler.schedule.library.loops import nest, operands, target_of
 from compiler.schedule.library.matmul import even
 from compiler.schedule.library.panels import along, by_vectors, inside, pack_panels
-from compiler.schedule.schedule import Handle, Schedule
+from compiler.schedule.schedule import Handle, Schedule, Size
 
 
 @dataclass(frozen=True)
 class AttentionTiles:
     """The register tile of both products, `mr` queries by `nr` keys or columns of the result, in vectors of `lanes`;
-    and how many such row panels of scores are made at a time, so that they share each panel of keys."""
+    and how many such row panels of scores are made at a time, so that they share each panel of keys. `mr` and `group`
+    may be parameters, and are then taken as they are; a parameter counts more than one."""
 
-    mr: int = 6
+    mr: Size = 6
     nr: int = 64
     lanes: int = 16
-    group: int = 1
+    group: Size = 1
+
+    def over(self, queries: int) -> AttentionTiles:
+        """The tiles for so many queries: constants are evened out, and no larger than there is need for."""
+        if not isinstance(self.mr, int) or not isinstance(self.group, int):
+            return self
+        groups = even(queries, self.group * self.mr, self.mr)
+        return replace(self, mr=min(self.mr, queries), group=groups)
 
 
 def attention_tiles(length: int, depth: int, lanes: int = 16) -> AttentionTiles:
@@ -91,9 +99,8 @@ def attention(s: Schedule, block: Handle, tiles: AttentionTiles | None = None) -
     tiles = tiles or attention_tiles(s.extent(n), s.extent(e))
     lanes, found = tiles.lanes, _blocks(s, block)
     _require_loops(s, block, found.scores)
-    group, rows, row = s.split(
-        m, [None, even(s.extent(m), tiles.group * tiles.mr, tiles.mr), min(tiles.mr, s.extent(m))]
-    )
+    tiles = tiles.over(s.extent(m))
+    group, rows, row = s.split(m, [None, tiles.group, tiles.mr])
     panel, *columns = by_vectors(s, e, lanes, even(s.extent(e), tiles.nr, lanes))
     some, one = s.split(n, [None, min(lanes, s.extent(n))])
     s.reorder(*heads, group, rows, panel, some, one, row, *columns)
@@ -154,7 +161,7 @@ def _scores(s: Schedule, block: Handle, head: Handle, group: Handle, tiles: Atte
     width = even(s.extent(key[0]), tiles.nr, tiles.lanes)
     panel, *columns = by_vectors(s, key[0], tiles.lanes, width)
     size = width * s.extent(columns[-1])
-    height = min(tiles.mr, s.extent(row[0])) if row else 1
+    height = tiles.mr if row else 1
     rows, *row = s.split(row[0], [None, height]) if row else [panel]
     s.reorder(panel, *([rows] if row else []), *depth, *row, *columns)
     packs = (

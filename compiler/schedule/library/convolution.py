@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 
 from compiler.errors import ScheduleError
 from compiler.schedule.library.loops import nest, operands, target_of
 from compiler.schedule.library.matmul import copy_in_vectors, even, own_loops
-from compiler.schedule.schedule import Handle, Schedule
+from compiler.schedule.schedule import Handle, Schedule, Size
 
 
 @dataclass(frozen=True)
@@ -46,34 +47,66 @@ def implicit_gemm(
             D in the last chunk, transposed in registers } } } } }
 
     The image gets a border where it is read under conditions; C lies in panels of filters; `epilogue`, an elementwise
-    consumer of C, writes the result. The weights of the next chunk are prefetched, a share a row. With `beforehand` all
-    weights are packed first, as is right for constant ones.
+    consumer of C, writes the result. The weights of the next chunk are prefetched, a few lines at a time, so that the
+    loads of the tile do not wait behind them. With `beforehand` all weights are packed first, as is right for constant
+    ones.
 
     Requires the seven loops of `te.nn.conv2d` in their order, the image as first operand. Source: implicit GEMM as in
     cuDNN (Chetlur et al. 2014) and the direct convolutions of Georganas et al. (SC 2018).
     """
+    lanes = gcd(filters, lanes)
+    *_, w, c, _, _ = _seven(s, block)
+    tiles = ConvolutionTiles(min(pixels, s.extent(w)), filters // lanes, even(s.extent(c), channels, 1))
+    return tiled_convolution(s, block, epilogue, tiles, lanes, beforehand)
+
+
+@dataclass(frozen=True)
+class ConvolutionTiles:
+    """The tiles of an implicit GEMM, constants or parameters: `pixels` of a row and `vectors` of filters of a register
+    tile, and the `channels` of a chunk."""
+
+    pixels: Size
+    vectors: Size
+    channels: Size
+
+
+def _seven(s: Schedule, block: Handle) -> list[Handle]:
+    """The loops n, o, h, w, c, r, q."""
     loops = nest(s, block, "implicit_gemm", least=7)
     if len(loops) != 7 or len(operands(s, block)) != 2:
         reason = f"a convolution has 7 loops and 2 operands, this has {len(loops)} and {len(operands(s, block))}"
         raise ScheduleError(reason, "implicit_gemm", f"block '{s.label(block)}'")
-    n, o, h, w, c, r, q = loops
+    return loops
+
+
+def tiled_convolution(
+    s: Schedule,
+    block: Handle,
+    epilogue: Handle | None,
+    sizes: ConvolutionTiles,
+    lanes: int = 16,
+    beforehand: bool = False,
+) -> ImplicitGemm:
+    """`implicit_gemm` with tiles that are taken as they are, parameters among them; a parameter that counts vectors is
+    taken to be above one."""
+    n, o, h, w, c, r, q = _seven(s, block)
     image, weights = operands(s, block)
     reads = [access for access in s.program.blocks[s.label(block)].reads if access.buffer == image]
     pad = s.pad(block, image) if any(access.where for access in reads) else None
     if pad is not None:
         copy_in_vectors(s, pad, lanes)
-    lanes = gcd(filters, lanes)
+    filters = s.multiple(sizes.vectors, lanes)
     pack = s.pack(block, weights, [filters, 1, 1, 1])
-    panels, *columns = s.split(o, [None, *([filters // lanes] if filters > lanes else []), lanes])
-    tiles, pixel = s.split(w, [None, min(pixels, s.extent(w))])
-    chunks, c = s.split(c, [None, even(s.extent(c), channels, 1)])
+    panels, *columns = s.split(o, [None, *([] if sizes.vectors == 1 else [sizes.vectors]), lanes])
+    tiles, pixel = s.split(w, [None, sizes.pixels])
+    chunks, c = s.split(c, [None, sizes.channels])
     s.reorder(n, panels, chunks, h, tiles, c, r, q, pixel, *columns)
     if not beforehand:
         s.compute_at(pack, chunks)
     target = target_of(s, block)
     if epilogue is not None:
         s.reverse_compute_at(epilogue, tiles)
-    s.transform_layout(block, target, lambda n, o, h, w: (n, o // filters, h, w, o % filters))
+    s.block_layout(block, target, [1, filters, 1, 1])
     if epilogue is not None:
         _transposed(s, epilogue, lanes)
     for loop in (pixel, *columns[:-1]):
@@ -82,9 +115,27 @@ def implicit_gemm(
     s.decompose_reduction(block, c)
     _pack_weights(s, pack, lanes)
     if s.extent(chunks) > 1:
-        packed = target_of(s, pack)
-        s.prefetch(chunks, packed if beforehand else weights, 1, over=h)
+        lines = s.value(filters) * s.extent(c) * s.extent(r) * s.extent(q) // LINE
+        asked = target_of(s, pack) if beforehand else weights
+        s.prefetch(chunks, asked, 1, over=_spread(s, [h, tiles, c, r], lines))
     return ImplicitGemm(panels, chunks, h, tiles, pad, pack)
+
+
+LINE = 16
+"""The elements of a cache line, in f32."""
+AT_ONCE = 4
+"""The most lines to ask for at a time: a core has some 16 requests of its first cache under way, and a tile's loads are
+among them."""
+
+
+def _spread(s: Schedule, loops: Sequence[Handle], lines: int) -> Handle:
+    """The outermost of some nested loops that asks for few enough of so many lines in each iteration."""
+    iterations = 1
+    for loop in loops:
+        iterations *= s.extent(loop)
+        if lines <= AT_ONCE * iterations:
+            return loop
+    return loops[-1]
 
 
 def _transposed(s: Schedule, block: Handle, lanes: int) -> None:

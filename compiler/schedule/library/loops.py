@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compiler.errors import ScheduleError
+from compiler.program.tree import Block
 from compiler.schedule.schedule import Handle, Schedule
 
 
@@ -66,6 +67,42 @@ def parallelize_outer(s: Schedule, block: Handle, count: int = 1) -> Handle:
     outer = s.fuse(*loops) if len(loops) > 1 else loops[0]
     s.parallel(outer)
     return outer
+
+
+def contiguous(s: Schedule, block: Handle) -> None:
+    """Move the loop along which most operands of a block lie contiguously innermost, as `build` does with loops that
+    nobody has scheduled.
+
+        m { l { k { C[m, l] += A[m, k] * B[k, l] } } }
+      ->
+        m { k { l { C[m, l] += A[m, k] * B[k, l] } } }
+
+    Leaves a block as it is that is not alone in its nest or reads what it writes, and one whose best loop is a
+    reduction. Source: the pass reorder-contiguous.
+    """
+    node, loops = s.program.blocks[s.label(block)], s.get_loops(block)
+    around = s.program.enclosing(node.label)
+    alone = all(len(loop.body) == 1 and loop.kind == "serial" for loop in around)
+    written = {access.buffer for access in node.writes}
+    bound = [form.terms for form in node.bindings] == [((loop.number, 1),) for loop in around]
+    if not loops or not alone or not bound or node.guard or written & set(node.sources):
+        return
+    inner = max(range(len(loops)), key=lambda axis: (_contiguous(node, axis), axis))
+    if inner != len(loops) - 1 and not node.axes[inner].is_reduce:
+        s.reorder(*loops[:inner], *loops[inner + 1 :], loops[inner])
+
+
+def _contiguous(block: Block, axis: int) -> int:
+    """How many accesses step by one element along an axis, less those that stride."""
+    score = 0
+    for access in (*block.reads, *block.writes):
+        *outer, last = access.index or (None,)
+        strides = sum(axis in form.variables() for form in outer if form is not None)
+        if last is not None and axis in last.variables():
+            score += (last.coefficient(axis) == 1) - bool(strides)
+        elif strides:
+            score -= 1
+    return score
 
 
 def panels(extent: int, tile: int, register: int) -> list[int]:

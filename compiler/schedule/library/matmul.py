@@ -9,7 +9,7 @@ from math import gcd
 from compiler.errors import ScheduleError
 from compiler.program.tree import Access, Block, blocks_in
 from compiler.schedule.library.loops import nest, operands, target_of
-from compiler.schedule.schedule import Handle, Schedule
+from compiler.schedule.schedule import Handle, Schedule, Size
 
 
 @dataclass(frozen=True)
@@ -51,21 +51,44 @@ def gebp(
     elements are a vector; `pack` names the operands to pack. Source: Goto and van de Geijn 2008; BLIS, Van Zee and van
     de Geijn 2015.
     """
-    around = nest(s, block, "gebp", least=3)
+    extents = [loop.extent for loop in s.program.enclosing(s.label(block))][-3:]
+    if len(extents) < 3:
+        nest(s, block, "gebp", least=3)
+    m, n, k = extents
     _require_sizes(s, block, "gebp", mc=mc, kc=kc, nc=nc, mr=mr, nr=nr, lanes=lanes)
+    lanes = gcd(nr, lanes)
+    tiles = GebpTiles(mr, nr // lanes, _depth(k, kc, lanes), even(n, nc, nr), even(m, mc, mr))
+    return tiled_gebp(s, block, tiles, lanes, pack)
+
+
+@dataclass(frozen=True)
+class GebpTiles:
+    """The tiles of a packed matmul, constants or parameters: `rows` and `vectors` of columns of a register tile,
+    `depth` of a cache tile along k, and how many register tiles it has along n (`panels`) and along m (`groups`)."""
+
+    rows: Size
+    vectors: Size
+    depth: Size
+    panels: Size
+    groups: Size = 1
+
+
+def tiled_gebp(s: Schedule, block: Handle, tiles: GebpTiles, lanes: int = 16, pack: str = "ab") -> Gebp:
+    """`gebp` with tiles that are taken as they are, parameters among them; a parameter that counts vectors, panels or
+    groups is taken to be above one."""
     if not set(pack) <= set("ab"):
         raise ScheduleError(f"pack='{pack}' names other operands than a and b", "gebp", f"block '{s.label(block)}'")
-    m, n, k = around[-3:]
+    m, n, k = nest(s, block, "gebp", least=3)[-3:]
     a, b = _two(s, block)
     x = _operand(s, block, a, m) if "a" in pack else None
     y = _operand(s, block, b, n) if "b" in pack else None
-    lanes = gcd(nr, lanes)
-    jc, jr, *columns = s.split(n, [None, even(s.extent(n), nc, nr), *([nr // lanes] if nr > lanes else []), lanes])
-    ic, ir, i = s.split(m, [None, even(s.extent(m), mc, mr), mr])
-    pc, k = s.split(k, [None, _depth(s.extent(k), kc, lanes)])
+    vectors = [] if tiles.vectors == 1 else [tiles.vectors]
+    jc, jr, *columns = s.split(n, [None, tiles.panels, *vectors, lanes])
+    ic, ir, i = s.split(m, [None, tiles.groups, tiles.rows])
+    pc, k = s.split(k, [None, tiles.depth])
     s.reorder(jc, pc, ic, jr, ir, k, i, *columns)
-    pack_b = _packed(s, block, y, nr, pc, lanes) if y else None
-    pack_a = _packed(s, block, x, mr, ic, lanes) if x else None
+    pack_b = _packed(s, block, y, s.multiple(tiles.vectors, lanes), pc, lanes) if y else None
+    pack_a = _packed(s, block, x, tiles.rows, ic, lanes) if x else None
     for loop in (i, *columns[:-1]):
         s.unroll(loop)
     s.vectorize(columns[-1])
@@ -80,7 +103,7 @@ AHEAD = 8
 """How many iterations ahead the micro-kernel asks for B: what the second-level cache takes to answer, and some."""
 
 
-def store_packed(s: Schedule, consumer: Handle, product: Gebp, rows: int, lanes: int = 16) -> None:
+def store_packed(s: Schedule, consumer: Handle, product: Gebp, rows: Size, lanes: int = 16) -> None:
     """Apply an elementwise consumer of a packed matmul to each tile when it is finished, and store its result as the
     next matmul reads its first operand: in panels of `rows` rows, transposed in registers.
 
@@ -93,7 +116,7 @@ def store_packed(s: Schedule, consumer: Handle, product: Gebp, rows: int, lanes:
     """
     s.reverse_compute_at(consumer, product.jr)
     target = target_of(s, consumer)
-    s.transform_layout(consumer, target, lambda m, n: (m // rows, n, m % rows))
+    s.block_layout(consumer, target, [rows, 1])
     *i, j = own_loops(s, consumer) or [product.jr]
     if s.label(j) == s.label(product.jr):
         return
@@ -165,10 +188,10 @@ def _operand(s: Schedule, block: Handle, buffer: str, loop: Handle) -> _Operand:
     return _Operand(buffer, dims[0], depths[0], len(access.index))
 
 
-def _packed(s: Schedule, block: Handle, operand: _Operand, size: int, at: Handle, lanes: int) -> Handle:
+def _packed(s: Schedule, block: Handle, operand: _Operand, size: Size, at: Handle, lanes: int) -> Handle:
     """Pack an operand in panels of that many rows or columns, each with the reduction running through it."""
     tiles = [size if d == operand.dim else 1 for d in range(operand.rank)]
-    order = [d for d in range(operand.rank + (size > 1)) if d != operand.dim]
+    order = [d for d in range(operand.rank + (s.value(size) > 1)) if d != operand.dim]
     order.insert(min(operand.dim, operand.first), operand.dim)
     copy = s.pack(block, operand.buffer, tiles, order)
     s.compute_at(copy, at)

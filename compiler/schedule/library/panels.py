@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from compiler.errors import ScheduleError
 from compiler.schedule.library.matmul import copy_in_vectors
-from compiler.schedule.schedule import Handle, Schedule
+from compiler.schedule.schedule import Handle, Schedule, Size
 
 
-def pack_panels(s: Schedule, block: Handle, buffer: str, axis: int, size: int, at: Handle, lanes: int) -> Handle:
+def pack_panels(s: Schedule, block: Handle, buffer: str, axis: int, size: Size, at: Handle, lanes: int) -> Handle:
     """Pack an operand in panels of `size` indices of one axis of a block, just inside a loop, by vectors.
 
         for b { C reads K[b, n, d] }             // axis n, size 64, at b

@@ -5,10 +5,10 @@ from __future__ import annotations
 from compiler.program.body import Apply
 from compiler.program.tree import Block
 from compiler.schedule.library.loops import nest
-from compiler.schedule.schedule import Handle, Schedule
+from compiler.schedule.schedule import Handle, Schedule, Size
 
 
-def elementwise(s: Schedule, block: Handle, lanes: int = 16, vectors: int = 4) -> None:
+def elementwise(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4) -> None:
     """Run the innermost loop of a block by vectors, some of them one behind the other.
 
         j = 1024 { D(j) }                        // 16 lanes, 4 vectors
@@ -22,13 +22,18 @@ def elementwise(s: Schedule, block: Handle, lanes: int = 16, vectors: int = 4) -
     if extent <= lanes:
         s.vectorize(inner)
         return
-    count = min(vectors, -(-extent // lanes))
+    count = _at_most(vectors, -(-extent // lanes))
     *_, unrolled, vector = s.split(inner, [None, count, lanes])
     s.unroll(unrolled)
     s.vectorize(vector)
 
 
-def row_reduction(s: Schedule, block: Handle, lanes: int = 16, vectors: int = 4) -> Handle:
+def _at_most(vectors: Size, count: int) -> Size:
+    """No more vectors than there are; a parameter is taken as it is."""
+    return min(vectors, count) if isinstance(vectors, int) else vectors
+
+
+def row_reduction(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4) -> Handle:
     """Reduce along the innermost loop into some vectors of partial results, and combine those at the end.
 
         k = 1024 { S += X(k) }                   // 16 lanes, 4 vectors
@@ -41,8 +46,8 @@ def row_reduction(s: Schedule, block: Handle, lanes: int = 16, vectors: int = 4)
     """
     inner = nest(s, block, "row_reduction")[-1]
     extent = s.extent(inner)
-    count = min(vectors, -(-extent // lanes))
-    rounds, chosen = s.split(inner, [None, count * lanes])
+    count = _at_most(vectors, -(-extent // lanes))
+    rounds, chosen = s.split(inner, [None, s.multiple(count, lanes)])
     names = [s.label(rounds), s.label(chosen)]
     partial = s.rfactor(block, chosen)
     by_name = {s.label(h): h for h in s.get_loops(partial)}
@@ -55,7 +60,7 @@ def row_reduction(s: Schedule, block: Handle, lanes: int = 16, vectors: int = 4)
     return partial
 
 
-def by_rows(s: Schedule, block: Handle, lanes: int = 16, vectors: int = 4, streamed: bool = False) -> Handle:
+def by_rows(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4, streamed: bool = False) -> Handle:
     """Compute all that a block needs of one row just before that row, by vectors, with rows between in the cache.
 
         i { max }  i { exp }  i { sum }  i { j { D } }
@@ -90,13 +95,13 @@ def _place(s: Schedule, label: str, row: Handle) -> None:
     """Inline a block, or compute it for one row."""
     node, handle = s.program.blocks[label], s.get_block(label)
     readers = {b.label for access in node.writes for b in s.program.readers[access.buffer]}
-    if not node.combiners and not _is_costly(node) and len(readers) == 1:
+    if not node.combiners and not is_costly(node) and len(readers) == 1:
         s.inline(handle)
     else:
         s.compute_at(handle, row)
 
 
-def _is_costly(node: Block) -> bool:
+def is_costly(node: Block) -> bool:
     """Whether a block's body has a mathematical function, which is not computed twice."""
     pending = list(node.body)
     while pending:

@@ -4,7 +4,7 @@ swizzle."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineExpr, AffineMap
@@ -65,24 +65,38 @@ def _temporary(primitive: str, program: Program, block: str, name: str | None = 
     return program.buffers[name]
 
 
-def transform_layout(program: Program, block: str, buffer: str, layout: AffineMap) -> Plan:
+@dataclass(frozen=True)
+class Blocks:
+    """A layout in blocks: a tile size a dimension (1 for none), and the order of the dimensions of the blocks, then
+    those inside a block; none is that order."""
+
+    tiles: Sequence[int]
+    order: Sequence[int] = ()
+
+
+def transform_layout(program: Program, block: str, buffer: str, layout: AffineMap | Blocks) -> Plan:
     """Index a temporary buffer through a map: its elements are stored where the map says.
 
         alloc T[8, 6];  T[i, j] ...              // by (i, j) -> (j, i mod 3)
       ->
         alloc T[6, 3];  T[j, i mod 3] ...
 
+    A script says a layout in blocks by tiles and order as well, which are those of `pack`: one size a dimension, 1 for
+    none, and the order of the dimensions of the blocks, then those inside a block.
+
+        alloc T[8, 6];  T[i, j] ...              // tiles [4, 1] order [0, 2, 1]
+      ->
+        alloc T[2, 6, 4];  T[i floordiv 4, j, i mod 4] ...
+
     Several elements may share a place (storage folding, rolling windows) as long as none is overwritten before its last
     use. Requires a temporary that the block touches, and a map with one dimension for each of its own and results that
     are not negative. Refused where two elements that live at the same time would share a place, and for the table of a
     gather. Elsewhere: TVM transform_layout, Halide fold_storage and reorder_storage, Exo rearrange_dim.
     """
-    old = _temporary("transform_layout", program, block, buffer)
+    old = _laid(program, block, buffer)
+    if isinstance(layout, Blocks):
+        return _in_block_layout(program, block, old, layout)
     place = f"buffer '{buffer}'"
-    node = program.blocks[block]
-    no_table("transform_layout", place, program.blocks.values(), buffer)
-    if all(a.buffer != buffer for a in (*node.reads, *node.writes)):
-        refuse("transform_layout", place, f"{block_place(block)} does not touch it")
     if layout.num_dims != len(old.shape):
         reason = f"the layout is of {layout.num_dims} dimensions, the buffer has {len(old.shape)}"
         refuse("transform_layout", place, reason)
@@ -96,13 +110,66 @@ def transform_layout(program: Program, block: str, buffer: str, layout: AffineMa
     spans = [lin.bounds(form, ranges) for form in forms]
     if any(low < 0 for low, _ in spans):
         refuse("transform_layout", place, "the layout has negative places")
-    new = replace(old, shape=tuple(high + 1 for _, high in spans))
-    after = _relaid(program, old, new, forms)
+    after = _relaid(program, old, _shaped(old, spans), forms)
     if not is_injective(forms, old.shape):
         found = clash(program, buffer, forms)
         if found is not None:
             refuse("transform_layout", place, found)
     return Plan(Step(after, keeps_order=True))
+
+
+def _in_block_layout(program: Program, block: str, old: Buffer, layout: Blocks) -> Plan:
+    """A layout in blocks: no two elements share a place."""
+    ranges = {d: (0, n - 1) for d, n in enumerate(old.shape)}
+    order = _order("transform_layout", block, old.name, old, layout.tiles, layout.order)
+    forms = _in_blocks([lin.variable(d) for d in range(len(old.shape))], layout.tiles, order, ranges)
+    shape = _blocked_shape(old, layout.tiles)
+    new = replace(old, shape=tuple(shape[d] for d in order))
+    return Plan(Step(_relaid(program, old, new, forms), keeps_order=True))
+
+
+def _laid(program: Program, block: str, buffer: str) -> Buffer:
+    """The temporary that a block touches and that is laid out anew."""
+    old = _temporary("transform_layout", program, block, buffer)
+    node = program.blocks[block]
+    no_table("transform_layout", f"buffer '{buffer}'", program.blocks.values(), buffer)
+    if all(a.buffer != buffer for a in (*node.reads, *node.writes)):
+        refuse("transform_layout", f"buffer '{buffer}'", f"{block_place(block)} does not touch it")
+    return old
+
+
+def _shaped(old: Buffer, spans: Sequence[lin.Range]) -> Buffer:
+    return replace(old, shape=tuple(high + 1 for _, high in spans))
+
+
+def _tiled(tiles: Sequence[int]) -> list[int]:
+    """The dimensions that are cut into blocks."""
+    return [d for d, tile in enumerate(tiles) if tile > 1]
+
+
+def _blocked_shape(buffer: Buffer, tiles: Sequence[int]) -> list[int]:
+    """The extents of the dimensions of the blocks, then of those inside a block."""
+    return [-(-n // t) for n, t in zip(buffer.shape, tiles, strict=True)] + [tiles[d] for d in _tiled(tiles)]
+
+
+def _in_blocks(index: Sequence[Linear], tiles: Sequence[int], order: Sequence[int], ranges: lin.Ranges) -> list[Linear]:
+    """Where an element lies in blocks."""
+    outer = [lin.floordiv(form, tile, ranges) for form, tile in zip(index, tiles, strict=True)]
+    every = [*outer, *(lin.mod(index[d], tiles[d], ranges) for d in _tiled(tiles))]
+    return [every[d] for d in order]
+
+
+def _order(
+    primitive: str, block: str, buffer: str, source: Buffer, tiles: Sequence[int], order: Sequence[int]
+) -> list[int]:
+    """The order of the dimensions of a blocked buffer. Raises ScheduleError where it, or the tiles, do not fit."""
+    if len(tiles) != len(source.shape):
+        reason = f"{len(tiles)} tiles do not fit the {len(source.shape)} dimensions of '{buffer}'"
+        refuse(primitive, block_place(block), reason)
+    rank = len(tiles) + len(_tiled(tiles))
+    if order and sorted(order) != list(range(rank)):
+        refuse(primitive, block_place(block), f"the order {list(order)} is no permutation of {rank} dimensions")
+    return list(order) or list(range(rank))
 
 
 def _divides_badly(expr: AffineExpr) -> bool:
@@ -147,17 +214,8 @@ def pack(program: Program, block: str, buffer: str, tiles: Sequence[int], order:
     if any(access.buffer == buffer for access in reader.writes):
         refuse("pack", block_place(block), f"it writes '{buffer}' as well")
     source = program.buffers[buffer]
-    if len(tiles) != len(source.shape):
-        refuse(
-            "pack",
-            block_place(block),
-            f"{len(tiles)} tiles do not fit the {len(source.shape)} dimensions of '{buffer}'",
-        )
-    tiled = [d for d, tile in enumerate(tiles) if tile > 1]
-    shape = [-(-n // t) for n, t in zip(source.shape, tiles, strict=True)] + [tiles[d] for d in tiled]
-    order = list(order) or list(range(len(shape)))
-    if sorted(order) != list(range(len(shape))):
-        refuse("pack", block_place(block), f"the order {list(order)} is no permutation of {len(shape)} dimensions")
+    order = _order("pack", block, buffer, source, tiles, order)
+    shape, tiled = _blocked_shape(source, tiles), _tiled(tiles)
     name = program.fresh_buffer(f"{buffer}.pack")
     inner = {d: len(source.shape) + n for n, d in enumerate(tiled)}
     position = {dim: axis for axis, dim in enumerate(order)}
@@ -179,11 +237,8 @@ def pack(program: Program, block: str, buffer: str, tiles: Sequence[int], order:
     def redirect(access: Access) -> Access:
         if access.buffer != buffer:
             return access
-        axes = reader.axis_ranges
-        outer = [lin.floordiv(f, t, axes) for f, t in zip(access.index, tiles, strict=True)]
-        rest = [lin.mod(access.index[d], tiles[d], axes) for d in tiled]
-        every = [*outer, *rest]
-        return replace(access, buffer=name, index=tuple(every[d] for d in order))
+        index = _in_blocks(access.index, tiles, order, reader.axis_ranges)
+        return replace(access, buffer=name, index=tuple(index))
 
     after = program.replaced(block, lambda _: [replace(reader, reads=tuple(map(redirect, reader.reads)))])
     after = after.replaced(place, lambda node: [Alloc(copy), nest, node])

@@ -45,13 +45,13 @@ def _map(x: Tensor, scalar: Any, name: str) -> Tensor:
 
 
 def softmax(x: Tensor, axis: int = -1, name: str = "softmax") -> Tensor:
-    """Y[i] = exp(X[i] - max X) / sum exp(X - max X), along one axis. Raises TeError."""
+    """Y[i] = exp(X[i] - max X) * (1 / sum exp(X - max X)), along one axis: one division a sum. Raises TeError."""
     along = [check_axis("softmax", check_float("softmax", x), axis)]
     value = _wide(x)
     top = _over(x, along, e.max, value, f"{name}.max")
     powers = _map(x, lambda i: e.exp(value(i) - top[_less(i, along)]), f"{name}.exp")
     total = _over(x, along, e.sum, lambda at: powers[at], f"{name}.sum")
-    return _map(x, lambda i: e.cast(powers[i] / total[_less(i, along)], x.dtype), name)
+    return _map(x, lambda i: e.cast(powers[i] * (1.0 / total[_less(i, along)]), x.dtype), name)
 
 
 def log_softmax(x: Tensor, axis: int = -1, name: str = "log_softmax") -> Tensor:

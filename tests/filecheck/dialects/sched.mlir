@@ -8,9 +8,9 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %c = sched.get_block %f "C"
   %m, %l, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
   // CHECK-NEXT: %p0, %p1 = sched.sample_perfect_tile %m innermost 64 : !sched.param, !sched.param
-  // CHECK-NEXT: %m0, %m1 = sched.split %m with %p0, %p1 : !sched.loop, !sched.loop
+  // CHECK-NEXT: %m0, %m1 = sched.split %m by [%p0, %p1] : !sched.loop, !sched.loop
   %p0, %p1 = sched.sample_perfect_tile %m innermost 64 : !sched.param, !sched.param
-  %m0, %m1 = sched.split %m with %p0, %p1 : !sched.loop, !sched.loop
+  %m0, %m1 = sched.split %m by [%p0, %p1] : !sched.loop, !sched.loop
   // CHECK-NEXT: %l0, %l1 = sched.split %l by [-1, 48] tail "guard" : !sched.loop, !sched.loop
   // CHECK-NEXT: sched.reorder %m0, %l0, %k, %m1, %l1
   %l0, %l1 = sched.split %l by [-1, 48] tail "guard" : !sched.loop, !sched.loop

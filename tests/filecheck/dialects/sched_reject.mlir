@@ -19,8 +19,30 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %c = sched.get_block %f "C"
   %m, %l = sched.get_loops %c : !sched.loop, !sched.loop
-  // expected-error@+1 {{split takes either constant factors or parameters}}
-  %a, %b = sched.split %l : !sched.loop, !sched.loop
+  // expected-error@+1 {{0 factors give as many loops, not 2}}
+  %a, %b = sched.split %l by [] : !sched.loop, !sched.loop
+  transform.yield
+}
+// -----
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %c = sched.get_block %f "C"
+  %t = sched.sample_categorical [2, 4] probabilities [0.5, 0.5]
+  // expected-error@+1 {{a layout is either a map or tiles}}
+  sched.transform_layout %c "C" by affine_map<(i) -> (i floordiv 2, i mod 2)> tiles [%t]
+  transform.yield
+}
+// -----
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %c = sched.get_block %f "C"
+  // expected-error@+1 {{an order belongs to tiles, not to a map}}
+  sched.transform_layout %c "C" by affine_map<(i) -> (i floordiv 2, i mod 2)> order [0, 1]
+  transform.yield
+}
+// -----
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %c = sched.get_block %f "C"
+  // expected-error@+1 {{the tiles [0] are not all positive}}
+  sched.transform_layout %c "C" tiles [0]
   transform.yield
 }
 // -----

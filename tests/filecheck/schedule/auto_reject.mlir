@@ -1,6 +1,6 @@
 // RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
 
-// There are no rules yet.
+// It is for templates of a search.
 func.func @f(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %C: memref<6x8xf32>) attributes {outputs = 1 : i64} {
   loop.for "m" %m = 6 {
     loop.for "n" %n = 8 {
@@ -19,7 +19,7 @@ func.func @f(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %C: memref<6x8xf32>) attr
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %c = sched.get_block %f "C"
   %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
-  // expected-error@below {{auto: block 'C': there are no rules yet that derive choices}}
+  // expected-error@below {{auto: block 'C': it stands for choices that a search derives; tune the script as a template}}
   sched.auto %c
   transform.yield
 }

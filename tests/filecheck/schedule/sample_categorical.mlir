@@ -22,6 +22,6 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %i = sched.get_loops %d : !sched.loop
   %t = sched.sample_categorical [2, 3, 12] probabilities [0.5, 0.25, 0.25] decision 1
   %u = sched.sample_categorical [4] probabilities [1.0]
-  %o, %n = sched.split %i with %t, %u : !sched.loop, !sched.loop
+  %o, %n = sched.split %i by [%t, %u] : !sched.loop, !sched.loop
   transform.yield
 }

@@ -183,6 +183,6 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %d = sched.get_block %f "D"
   %i = sched.get_loops %d : !sched.loop
   %t:2 = sched.sample_perfect_tile %i innermost 4 decision [3, 4] : !sched.param, !sched.param
-  %o, %n = sched.split %i with %t#0, %t#1 : !sched.loop, !sched.loop
+  %o, %n = sched.split %i by [%t#0, %t#1] : !sched.loop, !sched.loop
   transform.yield
 }

@@ -39,7 +39,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %i = sched.get_loops %d : !sched.loop
   %t = sched.sample_categorical [0] probabilities [1.0]
   // expected-error@below {{split: loop 'i': the factors [0] are not positive with at most one left open}}
-  %o = sched.split %i with %t : !sched.loop
+  %o = sched.split %i by [%t] : !sched.loop
   transform.yield
 }
 

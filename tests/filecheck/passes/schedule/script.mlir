@@ -25,7 +25,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %d = sched.get_block %f "D"
   %i = sched.get_loops %d : !sched.loop
   %t:2 = sched.sample_perfect_tile %i innermost 16 : !sched.param, !sched.param
-  %o, %n = sched.split %i with %t#0, %t#1 : !sched.loop, !sched.loop
+  %o, %n = sched.split %i by [%t#0, %t#1] : !sched.loop, !sched.loop
   sched.vectorize %n
   transform.yield
 }
