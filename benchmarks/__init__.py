@@ -5,9 +5,9 @@ contractions.py   workloads bound by arithmetic
 rowwise.py        workloads bound by memory
 workloads.py      the table of names, and NAME:AxBxC
 bounded.py        float64 references that carry the error a float32 result may have
-contenders.py     who runs: strata, numpy, torch, gcc
+contenders.py     who runs: strata, numpy, torch, onnxruntime, gcc
+onnx_model.py     workloads as ONNX models
 same_loops.py     the loops of mm_exp_mm in C
-ceilings.py       what the machine can do at that moment
 harness.py        the protocol: interleaved rounds, poisoned outputs, wrong results without a time
 report.py         the rows of a result: rates, percentages, ratios, JSON
 table.py          the rows as a table for people

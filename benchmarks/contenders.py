@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
 from typing import Any
 
-from benchmarks import same_loops
+from benchmarks import onnx_model, same_loops
 from benchmarks.bounded import Array
 from benchmarks.workload import Step, Workload
 from compiler.errors import InputError, TargetError
@@ -19,10 +19,12 @@ OURS = "strata"
 
 @dataclass(frozen=True)
 class Settings:
-    """What holds for every contender: how many threads it may use, and how free our floating point is."""
+    """What holds for every contender: how many threads it may use, how free our floating point is, and the file with
+    the records of ours that were tuned."""
 
     threads: int = 1
     policy: str = "contract"
+    database: str = "strata.db"
 
 
 Bind = Callable[[Workload, Settings, Sequence[Array], Array], Step]
@@ -72,6 +74,20 @@ def _ours(workload: Workload, settings: Settings, inputs: Sequence[Array], out: 
 
 def _unscheduled(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
     return _kernel(workload.function(), settings, inputs, out)
+
+
+def _tuned(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
+    """Ours, by the best script that tuning has found."""
+    from compiler.autotune.task import SearchTask
+
+    task = SearchTask(workload.function(), threads=settings.threads, policy=settings.policy)
+    kernel = task.apply_best(settings.database)
+
+    def step() -> Array:
+        kernel(*inputs, out=out)
+        return out
+
+    return step
 
 
 def _prepared(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
@@ -149,6 +165,16 @@ def _torch_step(torch: ModuleType, function: Callable[..., Any], settings: Setti
     return step
 
 
+def _onnxruntime(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
+    return onnx_model.bind(workload, settings.threads, inputs, out, packed=True)
+
+
+def _onnxruntime_inputs(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
+    if not workload.constants:
+        raise TargetError(f"{workload.name} has no constant inputs: it is the same as onnxruntime")
+    return onnx_model.bind(workload, settings.threads, inputs, out, packed=False)
+
+
 def _gcc() -> str:
     gcc = same_loops.find_gcc()
     if gcc is None:
@@ -168,9 +194,12 @@ CONTENDERS: dict[str, Contender] = {
         Contender(OURS, "by its script in benchmarks/schedules", lambda: _installed("strata-compiler"), _ours),
         Contender("unscheduled", "ours, its loops as they come", lambda: _installed("strata-compiler"), _unscheduled),
         Contender("prepared", "ours, constant weights packed before", lambda: _installed("strata-compiler"), _prepared),
+        Contender("tuned", "ours, by the best script of --database", lambda: _installed("strata-compiler"), _tuned),
         Contender("numpy", "its best formulation", lambda: _installed("numpy"), _numpy),
         Contender("torch", "eagerly", lambda: _installed("torch"), _torch),
         Contender("torch.compile", "through inductor", lambda: _installed("torch"), _torch_compile),
+        Contender("onnxruntime", "constant weights packed before", lambda: _installed("onnxruntime"), _onnxruntime),
+        Contender("onnxruntime.inputs", "weights as inputs", lambda: _installed("onnxruntime"), _onnxruntime_inputs),
         Contender(
             "gcc", "the same loops in C, -O3 -march=native -ffast-math", lambda: same_loops.version(_gcc()), _same_loops
         ),

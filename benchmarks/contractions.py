@@ -25,6 +25,7 @@ def matmul(m: int, k: int, n: int) -> Workload:
         reference=ref.matmul,
         numpy=unary(np.matmul),
         torch=lambda torch, a, b: a @ b,
+        onnx=lambda graph, a, b: graph("MatMul", a, b),
         flops=2 * m * k * n,
     )
 
@@ -40,6 +41,7 @@ def batched(batch: int, m: int, k: int, n: int) -> Workload:
         reference=ref.matmul,
         numpy=unary(np.matmul),
         torch=lambda torch, a, b: a @ b,
+        onnx=lambda graph, a, b: graph("MatMul", a, b),
         flops=2 * batch * m * k * n,
     )
 
@@ -67,6 +69,7 @@ def mm_exp_mm(m: int, k: int, l: int, n: int) -> Workload:
         reference=lambda a, b, e: ref.matmul(ref.exp(ref.matmul(a, b)), e),
         numpy=numpy,
         torch=lambda torch, a, b, e: (a @ b).exp_() @ e,
+        onnx=lambda graph, a, b, e: graph("MatMul", graph("Exp", graph("MatMul", a, b)), e),
         flops=2 * m * l * (k + n),
     )
 
@@ -116,6 +119,7 @@ def conv(channels: int, height: int, width: int, filters: int) -> Workload:
         reference=reference,
         numpy=numpy,
         torch=lambda torch, x, w, bias: torch.nn.functional.conv2d(x, w, bias, padding=1).relu_(),
+        onnx=lambda graph, x, w, bias: graph("Relu", graph("Conv", x, w, bias, pads=[1, 1, 1, 1])),
         flops=2 * 9 * channels * filters * height * width,
         constants=("W", "bias"),
     )
@@ -233,6 +237,11 @@ def mlp(batch: int, features: int, hidden: int, classes: int) -> Workload:
         linear = torch.nn.functional.linear
         return linear(linear(x, v, p).relu_(), w, q)
 
+    def onnx(graph: Any, x: str, v: str, p: str, w: str, q: str) -> str:
+        middle = graph("Relu", graph("Gemm", x, v, p, transB=1))
+        result: str = graph("Gemm", middle, w, q, transB=1)
+        return result
+
     return Workload(
         name=f"mlp_{batch}x{features}x{hidden}x{classes}",
         what=f"X[{batch},{features}] -> dense {hidden}, relu -> dense {classes}",
@@ -248,6 +257,7 @@ def mlp(batch: int, features: int, hidden: int, classes: int) -> Workload:
         reference=reference,
         numpy=numpy,
         torch=torch,
+        onnx=onnx,
         flops=2 * batch * hidden * (features + classes),
         constants=("V", "p", "W", "q"),
     )
@@ -284,6 +294,12 @@ def attention(heads: int, length: int, depth: int) -> Workload:
     def torch(torch: Any, *qkv: Any) -> Any:
         return torch.nn.functional.scaled_dot_product_attention(*(x[None] for x in qkv))[0]
 
+    def onnx(graph: Any, q: str, k: str, v: str) -> str:
+        scores = graph("MatMul", q, graph("Transpose", k, perm=[0, 2, 1]))
+        powers = graph("Softmax", graph("Mul", scores, graph.scalar(scale)), axis=-1)
+        result: str = graph("MatMul", powers, v)
+        return result
+
     return Workload(
         name=f"attention_{heads}x{length}x{depth}",
         what=f"softmax(Q K^T / sqrt {depth}) V, {heads} heads, {length} x {depth}",
@@ -293,5 +309,6 @@ def attention(heads: int, length: int, depth: int) -> Workload:
         reference=reference,
         numpy=numpy,
         torch=torch,
+        onnx=onnx,
         flops=4 * heads * length * length * depth,
     )

@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.contenders import OURS
-from benchmarks.harness import Measurement, Run
+from benchmarks.harness import CEILINGS, Measurement, Run
 from compiler.targets.machine import host
 
 FORMAT = 1
@@ -66,6 +66,11 @@ def ceiling(measurement: Measurement) -> dict[str, float] | None:
     return {"median": median(found), "minimum": min(found), "maximum": max(found)} if found else None
 
 
+def ceiling_what(measurement: Measurement) -> str:
+    """What the ceiling is."""
+    return CEILINGS[measurement.workload.limit].what
+
+
 def unit(measurement: Measurement) -> str:
     """What rates are shown in: GFLOP/s or GB/s."""
     return "GFLOP/s" if measurement.workload.limit == "flops" else "GB/s"
@@ -88,9 +93,11 @@ def _result(measurement: Measurement) -> dict[str, Any]:
         "policy": measurement.settings.policy,
         "seed": measurement.seed,
         "rounds": measurement.rounds,
+        "calls": measurement.calls,
         "planned_rounds": measurement.plan.rounds,
         "stopped": measurement.stopped,
         "ceiling": None if found is None else {key: value / 1e9 for key, value in found.items()},
+        "ceiling_is": ceiling_what(measurement),
         "contenders": [_contender(row) for row in rows(measurement)],
         "left_out": dict(measurement.left_out),
     }

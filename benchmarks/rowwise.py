@@ -42,6 +42,7 @@ def softmax(rows: int, columns: int) -> Workload:
         reference=reference,
         numpy=numpy,
         torch=lambda torch, x: torch.softmax(x, -1),
+        onnx=lambda graph, x: graph("Softmax", x, axis=-1),
         flops=4 * rows * columns,
         limit="bytes",
     )
@@ -82,6 +83,7 @@ def layernorm(rows: int, columns: int) -> Workload:
         reference=reference,
         numpy=numpy,
         torch=torch,
+        onnx=lambda graph, *inputs: graph("LayerNormalization", *inputs, axis=-1, epsilon=EPS),
         flops=7 * rows * columns,
         limit="bytes",
     )
@@ -117,6 +119,11 @@ def swish(rows: int, columns: int) -> Workload:
         sigmoid = ref.div(one, ref.add(one, ref.exp(x.map(np.negative))))
         return ref.add(ref.mul(ref.mul(x, sigmoid), y), bias)
 
+    def onnx(graph: Any, x: str, y: str, bias: str) -> str:
+        gated = graph("Mul", graph("Mul", x, graph("Sigmoid", x)), y)
+        result: str = graph("Add", gated, bias)
+        return result
+
     return Workload(
         name=f"swish_{rows}x{columns}",
         what=f"x * sigmoid(x) * y + bias on {rows} x {columns}",
@@ -126,6 +133,7 @@ def swish(rows: int, columns: int) -> Workload:
         reference=reference,
         numpy=numpy,
         torch=lambda torch, x, y, bias: torch.nn.functional.silu(x) * y + bias,
+        onnx=onnx,
         flops=6 * rows * columns,
         limit="bytes",
     )

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from benchmarks.contenders import OURS
 from benchmarks.harness import ROUNDS, Measurement
-from benchmarks.report import Row, ceiling, rows, unit
+from benchmarks.report import Row, ceiling, ceiling_what, rows, unit
 
 WIDTH = 110
 """Columns where no terminal says how many it has."""
@@ -58,11 +58,13 @@ def milliseconds(seconds: float) -> str:
 def notes(measurement: Measurement) -> list[str]:
     """What a reader must know beside the rows: threads, rounds, the ceiling, and who was left out."""
     threads, rounds = measurement.settings.threads, measurement.rounds
-    said = [f"{_count(threads, 'thread')}, {_count(rounds, 'round')}, seed {measurement.seed}"]
+    each = "" if measurement.calls == 1 else f" of {measurement.calls} calls"
+    said = [f"{_count(threads, 'thread')}, {_count(rounds, 'round')}{each}, seed {measurement.seed}"]
     found = ceiling(measurement)
     if found is not None:
         low, middle, high = (found[key] / 1e9 for key in ("minimum", "median", "maximum"))
-        said.append(f"ceiling beside the samples: {middle:.0f} {unit(measurement)} ({low:.0f} to {high:.0f})")
+        spread = f"{middle:.0f} {unit(measurement)} ({low:.0f} to {high:.0f})"
+        said.append(f"ceiling beside the samples, {ceiling_what(measurement)}: {spread}")
     if measurement.stopped is not None:
         said.append(f"{rounds} of {measurement.plan.rounds} rounds: {measurement.stopped}")
     elif rounds < ROUNDS:

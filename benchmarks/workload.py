@@ -43,6 +43,7 @@ class Workload:
     torch: the same function of torch tensors, given the torch module; imported only by who measures it.
     flops: floating-point operations, an fma being two; what an elementary function needs is not counted.
     limit: what bounds a perfect implementation, and so which ceiling the result is put beside.
+    onnx: the same as a model, given what adds a node to it and the names of the inputs; none where ONNX lacks it.
     family: what it is called in the table of workloads, which names its schedule; none for one that is in no table.
     constants: the inputs that never change, weights; only what is made of these may be prepared before the time.
     """
@@ -57,6 +58,7 @@ class Workload:
     torch: Callable[..., Any]
     flops: int
     limit: Literal["flops", "bytes"] = "flops"
+    onnx: Callable[..., str] | None = None
     family: str = ""
     constants: tuple[str, ...] = ()
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from benchmarks import bounded, ceilings, contenders, harness, same_loops, workloads
+from benchmarks import bounded, contenders, harness, same_loops, workloads
 from benchmarks.contenders import Contender, Settings
 from benchmarks.harness import Measurement, Plan, Run, Sample, fault, measure
 from benchmarks.report import as_json, rows
@@ -23,6 +23,7 @@ from benchmarks.workload import Step, Workload
 from compiler import build
 from compiler.errors import InputError, TargetError
 from compiler.interpret.te import evaluate
+from compiler.targets.cpu import ceilings
 
 Array = np.ndarray[Any, Any]
 SMALL = workloads.find("matmul:7x11x13")
@@ -42,6 +43,12 @@ def fake(name: str, result: Callable[[int, Array], Array]) -> Contender:
         return step
 
     return Contender(name, "a fake", lambda: "1.0", bind)
+
+
+@pytest.fixture
+def single_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds of one call, however short it is."""
+    monkeypatch.setattr(harness, "BURST", 1e-9)
 
 
 def right(name: str) -> Contender:
@@ -83,6 +90,7 @@ def test_ratios_can_be_to_another_contender_and_are_absent_without_it() -> None:
     assert [row.ratio for row in rows(measurement, "torch")] == [None, None]
 
 
+@pytest.mark.usefixtures("single_calls")
 def test_contenders_take_turns_for_all_rounds() -> None:
     turns: list[str] = []
 
@@ -99,6 +107,7 @@ def test_contenders_take_turns_for_all_rounds() -> None:
     assert all(len(run.samples) == 3 and run.seconds for run in measurement.runs)
 
 
+@pytest.mark.usefixtures("single_calls")
 def test_with_several_threads_each_step_is_woken_before_it_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
     monkeypatch.setattr(harness.time, "sleep", waits.append)
@@ -117,6 +126,55 @@ def test_our_kernel_gets_the_count_of_threads(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("compiler.build", lambda f, threads, policy: asked.append(threads) or build(f))
     contenders.CONTENDERS["strata"].bind(SMALL, Settings(threads=2), SMALL.draw(0), np.empty(SMALL.shape, np.float32))
     assert asked == [2]
+
+
+def test_short_calls_are_made_in_succession_as_many_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = {"strata": 0.010, "rival": 0.025}
+    now, turns = [0.0], []
+    monkeypatch.setattr(harness.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(harness, "BURST", 0.035)
+    probed: list[float] = []
+    monkeypatch.setattr(ceilings.Arithmetic, "rate", lambda self, seconds: probed.append(seconds) or float(len(probed)))
+
+    def slow(name: str) -> Contender:
+        def bind(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
+            value = workload.expected(inputs).value.astype(np.float32)
+
+            def step() -> Array:
+                assert np.isnan(out).all(), "each call is on a poisoned output"
+                turns.append(name)
+                now[0] += seconds[name]
+                out[:] = value
+                return out
+
+            return step
+
+        return Contender(name, "a fake", lambda: "", bind)
+
+    measurement = measure(SMALL, [slow("strata"), slow("rival")], plan=Plan(2, 60.0))
+    assert measurement.calls == 4 and measurement.rounds == 2
+    assert turns == ["strata"] * 2 + ["rival"] * 2 + (["strata"] * 4 + ["rival"] * 4) * 2
+    assert probed == pytest.approx([0.0, 0.04, 0.1, 0.04, 0.1])
+    ours, rival = measurement.runs
+    assert [s.seconds for s in ours.samples] == pytest.approx([0.01] * 8)
+    assert [s.ceiling for s in rival.samples] == [3.0] * 4 + [5.0] * 4
+    assert "1 thread, 2 rounds of 4 calls" in shown(measurement)
+    assert as_json([measurement])["results"][0]["calls"] == 4
+
+
+def test_a_wrong_contender_does_not_set_the_count_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(harness, "_warm", lambda run, expected: {"strata": 0.001, "rival": 1e-9}[run.contender.name])
+    monkeypatch.setattr(harness, "BURST", 0.003)
+
+    def bind(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
+        return lambda: out
+
+    original = harness.Run
+    monkeypatch.setattr(
+        harness, "Run", lambda who, *rest: original(who, *rest, wrong="no" if who.name == "rival" else None)
+    )
+    measurement = measure(SMALL, [right("strata"), Contender("rival", "", lambda: "", bind)], plan=SHORT)
+    assert measurement.calls == 3
 
 
 def off_by_one(call: int, value: Array) -> Array:
@@ -167,13 +225,14 @@ def test_contenders_that_refuse_are_named() -> None:
     assert as_json([measurement])["results"][0]["left_out"] == {"away": "it is out today"}
 
 
-def test_torch_and_gcc_are_left_out_where_they_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "torch", None)
+def test_who_is_not_installed_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in ("torch", "onnxruntime"):
+        monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.setattr(same_loops, "find_gcc", lambda: None)
-    measurement = measure(
-        workloads.find("mm_exp_mm:8x8x8x8"), contenders.find(["torch", "torch.compile", "gcc"]), plan=SHORT
-    )
-    assert set(measurement.left_out) == {"torch", "torch.compile", "gcc"}
+    away = ["torch", "torch.compile", "onnxruntime", "gcc"]
+    measurement = measure(workloads.find("mm_exp_mm:8x8x8x8"), contenders.find(away), plan=SHORT)
+    assert set(measurement.left_out) == set(away)
+    assert measurement.left_out["onnxruntime"] == "onnxruntime is not installed"
     assert [run.contender.name for run in measurement.runs] == ["strata"]
 
 
@@ -182,6 +241,7 @@ def test_an_unknown_contender_is_refused() -> None:
         contenders.find(["nobody"])
 
 
+@pytest.mark.usefixtures("single_calls")
 def test_an_interruption_keeps_what_was_measured() -> None:
     def result(call: int, value: Array) -> Array:
         if call == 4:
@@ -310,6 +370,20 @@ def test_the_arithmetic_ceiling_stays_in_registers() -> None:
         pytest.skip("no x86 with FMA")
     fma = [line for line in assembly.splitlines() if "vfmadd" in line]
     assert len(fma) >= 12 and not any("(" in line for line in fma)
+
+
+def test_the_ceiling_of_bytes_stores_past_the_caches() -> None:
+    text = ceilings.llvm_text(16, 24)
+    (store,) = [line for line in text.splitlines() if "store" in line and "%pa" in line]
+    assert store.endswith("align 64, !nontemporal !0") and "fence seq_cst" in text
+    assembly = ceilings.library().asm("triad")
+    assert "vmovntps" in assembly or "vfmadd" not in assembly
+
+
+def test_the_ceiling_is_named() -> None:
+    flops, moved = (measure(workloads.find(n), [right("strata")], plan=SHORT) for n in ("matmul:7x11x13", "swish:9x7"))
+    assert [r["ceiling_is"] for r in as_json([flops, moved])["results"]] == ["FMA in registers", "non-temporal triad"]
+    assert "non-temporal triad" in shown(moved) and "FMA in registers" in shown(flops)
 
 
 @pytest.mark.parametrize("name", ["mlp:9x20x33x10", "conv:3x7x5x20"])

@@ -1,0 +1,111 @@
+"""Workloads as ONNX models, and a session of onnxruntime that runs one; both packages are imported where they are used.
+
+The kernels of onnxruntime are those of its CPU provider: MLAS's, which packs initializers when a session is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from benchmarks.bounded import Array
+from benchmarks.workload import Step, Workload
+from compiler.errors import TargetError
+
+OPSET, IR_VERSION = 17, 10
+"""The first operators with LayerNormalization, and a format that every onnxruntime since 1.18 reads."""
+LARGEST = 2 << 30
+"""The bytes that a model can hold: protobuf's messages are no larger."""
+RESULT = "result"
+
+
+@dataclass
+class Graph:
+    """The nodes of a model so far; each call adds one and gives the name of its result."""
+
+    onnx: ModuleType
+    nodes: list[Any] = field(default_factory=list)
+
+    def __call__(self, operator: str, *inputs: str, **attributes: Any) -> str:
+        """The result of an operator of ONNX."""
+        return self._add(operator, inputs, f"t{len(self.nodes)}", attributes)
+
+    def scalar(self, value: float) -> str:
+        """A float32 constant."""
+        return self("Constant", value_float=value)
+
+    def end(self, value: str) -> None:
+        """Call a value the result."""
+        self._add("Identity", (value,), RESULT, {})
+
+    def _add(self, operator: str, inputs: Sequence[str], name: str, attributes: dict[str, Any]) -> str:
+        self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [name], **attributes))
+        return name
+
+
+def bind(workload: Workload, threads: int, inputs: Sequence[Array], out: Array, packed: bool) -> Step:
+    """A step that runs the workload's model on the inputs and writes `out`.
+
+    packed: constants are in the model, so that the session prepares them; else all inputs are given with each run.
+    Raises TargetError where a package is missing, and for a workload without a model.
+    """
+    runtime, onnx = _imported("onnxruntime"), _imported("onnx")
+    held = {i.name: a for i, a in zip(workload.inputs, inputs, strict=True) if packed and i.name in workload.constants}
+    given = {i.name: a for i, a in zip(workload.inputs, inputs, strict=True) if i.name not in held}
+    session = runtime.InferenceSession(
+        model(onnx, workload, held), _options(runtime, threads), providers=["CPUExecutionProvider"]
+    )
+    binding = session.io_binding()
+    for name, array in given.items():
+        binding.bind_input(name, "cpu", 0, np.float32, array.shape, array.ctypes.data)
+    binding.bind_output(RESULT, "cpu", 0, np.float32, out.shape, out.ctypes.data)
+
+    def step() -> Array:
+        session.run_with_iobinding(binding)
+        return out
+
+    return step
+
+
+def model(onnx: ModuleType, workload: Workload, held: dict[str, Array]) -> bytes:
+    """The workload's model, serialized; `held` are the inputs that are initializers of it."""
+    if workload.onnx is None:
+        raise TargetError(f"{workload.name} has no form in ONNX")
+    if sum(array.nbytes for array in held.values()) >= LARGEST:
+        raise TargetError(f"the constants of {workload.name} are larger than an ONNX model can be")
+    graph = Graph(onnx)
+    graph.end(workload.onnx(graph, *(i.name for i in workload.inputs)))
+    helper, f32 = onnx.helper, onnx.TensorProto.FLOAT
+    whole = helper.make_graph(
+        graph.nodes,
+        workload.name,
+        [helper.make_tensor_value_info(i.name, f32, i.shape) for i in workload.inputs if i.name not in held],
+        [helper.make_tensor_value_info(RESULT, f32, workload.shape)],
+        [onnx.numpy_helper.from_array(array, name) for name, array in held.items()],
+    )
+    made = helper.make_model(whole, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
+    onnx.checker.check_model(made)
+    text: bytes = made.SerializeToString()
+    return text
+
+
+def _options(runtime: ModuleType, threads: int) -> Any:
+    """All optimisations; one operator at a time, on that many threads."""
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    options.execution_mode = runtime.ExecutionMode.ORT_SEQUENTIAL
+    options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_ALL
+    options.log_severity_level = 3  # errors only
+    return options
+
+
+def _imported(name: str) -> ModuleType:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise TargetError(f"{name} is not installed") from error
