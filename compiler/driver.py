@@ -1,4 +1,4 @@
-"""`build`: from any level to a callable kernel; `lower`: to loops, for a schedule."""
+"""`build`: from any level to a callable kernel; `build_artefact`: to one as data; `lower`: to loops, for a schedule."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from compiler.program.read import read
 from compiler.program.tree import Buffer, Program
 from compiler.targets.cpu import Argument, Kernel, load, thread_count
 from compiler.targets.cpu.arguments import Array, check_input, copied
+from compiler.targets.cpu.artefact import Artefact, compile_artefact
 from compiler.targets.cpu.kernel import NOTHING, Fixed, Text
 from compiler.targets.machine import host
 
@@ -59,13 +60,30 @@ def build(
     if target != "cpu":
         raise TargetError(f"unknown target '{target}' (there is cpu)")
     count = thread_count(threads)
+    module = _verified(x, policy, name)
+    if constants is not None:
+        return _with_constants(x, module, name, constants, _Settings(policy, count))
+    return _compiled(module, name, _Settings(policy, count))
+
+
+def build_artefact(x: Any, threads: int | None = None, policy: str = "contract", name: str | None = None) -> Artefact:
+    """Compile what `build` takes to data of which another process makes a kernel: see `load_artefact`.
+
+    Raises what `build` does.
+    """
+    count = thread_count(threads)
+    module = _verified(x, policy, name)
+    run(universe.context(), module, passes_from(level_of(module), policy), each=False)
+    return compile_artefact(module, host(), name, policy, count)
+
+
+def _verified(x: Any, policy: str, name: str | None) -> ModuleOp:
+    """A copy of the module to build, whose function and policy are known."""
     if policy not in POLICIES:
         raise TargetError(f"unknown policy '{policy}' (there are {', '.join(POLICIES)})")
     module = _only(_module(x).clone(), name)
     verify_module(module)
-    if constants is not None:
-        return _with_constants(x, module, name, constants, _Settings(policy, count))
-    return _compiled(module, name, _Settings(policy, count))
+    return module
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,156 @@
+"""`Candidate`, `Space` and `Features`: what the search chooses from, and what the cost model sees of it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Candidate = tuple[int, tuple[int, ...]]
+"""The number of a sketch, and the position chosen at each of its choices."""
+LATER = "later"
+"""The reason of candidates that a space has not looked at yet: it will tell some of them when it is asked again."""
+
+
+@dataclass(frozen=True)
+class Features:
+    """What is known of some candidates before they are built.
+
+    `values` (n, features) f32 are finite where feasible and have the same columns for all sketches. `reasons` (n,) is 0
+    where a candidate is feasible, else an index into `names`: `names[0]` is empty, the others say why not, or LATER.
+    """
+
+    values: NDArray[np.float32]
+    reasons: NDArray[np.int16]
+    names: tuple[str, ...]
+
+
+class Space(Protocol):
+    """A search space: sketches with open choices.
+
+    `sizes` has for each sketch the number of options of each choice; a sketch without choices has `()`. A space may
+    have `defaults` as well, a sequence of candidates that are known to be reasonable: they are measured first.
+    """
+
+    @property
+    def sizes(self) -> Sequence[tuple[int, ...]]: ...
+
+    def features(self, sketch: int, positions: NDArray[np.int64]) -> Features:
+        """The features of candidates of one sketch, their positions (n, choices)."""
+
+    def script(self, candidate: Candidate) -> str:
+        """A candidate's transform script, all decisions made."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Feasible candidates with the values (n, features) f32 of their features, in the same order."""
+
+    candidates: tuple[Candidate, ...]
+    values: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.candidates)
+
+    def __add__(self, other: Pool) -> Pool:
+        if not self.candidates or not other.candidates:
+            return self if self.candidates else other
+        return Pool(self.candidates + other.candidates, np.concatenate([self.values, other.values]))
+
+    def subset(self, keep: Sequence[int] | NDArray[np.int64]) -> Pool:
+        """Some of them, by position."""
+        return Pool(tuple(self.candidates[i] for i in keep), self.values[np.asarray(keep, dtype=np.int64)])
+
+
+@dataclass(frozen=True)
+class Sifted:
+    """What is feasible of some candidates, how many are not, by reason, and those of which a space tells later."""
+
+    feasible: Pool
+    refused: dict[str, int]
+    later: tuple[Candidate, ...] = ()
+
+
+def defaults_of(space: Space) -> tuple[Candidate, ...]:
+    """The candidates that a space names to be measured first, if any."""
+    return tuple(getattr(space, "defaults", ()))
+
+
+def total(sizes: Sequence[tuple[int, ...]]) -> int:
+    """The number of candidates of a space."""
+    return sum(map(prod, sizes))
+
+
+def belongs(sizes: Sequence[tuple[int, ...]], candidate: Candidate) -> bool:
+    """Whether a candidate is one of a space."""
+    sketch, positions = candidate
+    if not 0 <= sketch < len(sizes) or len(positions) != len(sizes[sketch]):
+        return False
+    return all(0 <= p < size for p, size in zip(positions, sizes[sketch], strict=True))
+
+
+def enumerate_sketch(sizes: Sequence[tuple[int, ...]], sketch: int) -> Iterator[Candidate]:
+    """All candidates of a sketch, the last choice fastest."""
+    return ((sketch, positions) for positions in product(*map(range, sizes[sketch])))
+
+
+def neighbours(sizes: Sequence[tuple[int, ...]], candidate: Candidate) -> Iterator[Candidate]:
+    """All candidates that differ from one in a single choice, by whatever option."""
+    sketch, positions = candidate
+    for choice, size in enumerate(sizes[sketch]):
+        for option in range(size):
+            if option != positions[choice]:
+                yield sketch, (*positions[:choice], option, *positions[choice + 1 :])
+
+
+def distance(one: Candidate, other: Candidate) -> int | None:
+    """The number of choices in which two candidates of one sketch differ; None for two sketches."""
+    return sum(a != b for a, b in zip(one[1], other[1], strict=True)) if one[0] == other[0] else None
+
+
+def sift(space: Space, candidates: Iterable[Candidate]) -> Sifted:
+    """Ask a space for the features of some candidates, sketch by sketch, and keep what is feasible."""
+    by_sketch: defaultdict[int, list[tuple[int, ...]]] = defaultdict(list)
+    for sketch, positions in candidates:
+        by_sketch[sketch].append(positions)
+    kept: list[Candidate] = []
+    values: list[NDArray[np.float32]] = []
+    refused: Counter[str] = Counter()
+    later: list[Candidate] = []
+    for sketch, rows in by_sketch.items():
+        shape = (len(rows), len(space.sizes[sketch]))
+        found = space.features(sketch, np.array(rows, dtype=np.int64).reshape(shape))
+        for reason in np.flatnonzero(np.bincount(found.reasons)[1:]) + 1:
+            alike = np.flatnonzero(found.reasons == reason)
+            if found.names[reason] == LATER:
+                later += [(sketch, rows[i]) for i in alike]
+            else:
+                refused[found.names[reason]] += len(alike)
+        feasible = np.flatnonzero(found.reasons == 0)
+        kept += [(sketch, rows[i]) for i in feasible]
+        values.append(found.values[feasible])
+    pool = Pool(tuple(kept), np.concatenate(values) if values else np.zeros((0, 0), np.float32))
+    return Sifted(pool, dict(refused), tuple(later))
+
+
+def sift_all(space: Space, candidates: Iterable[Candidate]) -> Sifted:
+    """`sift`, asked again for a few at a time until nothing is left for later, or a space tells nothing more."""
+    found = sift(space, candidates)
+    while found.later:
+        some, rest = found.later[:SOME], found.later[SOME:]
+        more = sift(space, some)
+        if len(more.later) == len(some):
+            return found
+        refused = dict(Counter(found.refused) + Counter(more.refused))
+        found = Sifted(found.feasible + more.feasible, refused, (*more.later, *rest))
+    return found
+
+
+SOME = 16
+"""How many candidates a space is asked for again together: few enough to be looked at now."""

@@ -1,0 +1,28 @@
+"""Tuning records in one SQLite file: durable before the next trial begins (law 8), shared by several tuners.
+
+record.py     Key, Record: what is known of one trial
+program.py    the text by which a program is known, and its key
+schema.py     opening a file: its tables, the steps from older versions, errors in words
+rows.py       a record as a row
+lines.py      a record as a line of JSON, to be carried from file to file
+summary.py    what a file has for each task, and what pruning would remove
+store.py      Database
+replay.py     a record's script applied to its program; it is not imported here, since a schedule takes long to load
+"""
+
+from compiler.autotune.database.program import key_of, program_of
+from compiler.autotune.database.record import Candidate, Key, Record
+from compiler.autotune.database.store import Database, Imported
+from compiler.autotune.database.summary import Removal, Summary
+
+__all__ = [
+    "Candidate",
+    "Database",
+    "Imported",
+    "Key",
+    "Record",
+    "Removal",
+    "Summary",
+    "key_of",
+    "program_of",
+]

@@ -1,0 +1,104 @@
+"""A record as a line of JSON, complete in itself: lines may be picked, joined and sorted by any tool."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from reprlib import repr as short
+from typing import Any, NoReturn
+
+from compiler.autotune.database.record import Key, Record
+from compiler.autotune.outcome import Outcome
+from compiler.errors import InputError
+
+FORMAT = 1
+"""The version of a line."""
+_KEY = ("program", "machine", "threads", "policy")
+_OUTCOME = ("kind", "seconds", "rates", "reason", "build_seconds")
+_PLAIN = ("uuid", "name", "program", "script", "predicted", "seed", "run", "created", "versions")
+_FIELDS = ("format", "key", "outcome", "candidate", *_PLAIN)
+
+
+def to_line(record: Record) -> str:
+    """The line of a record, without its number in the file; `from_line` gives an equal record."""
+    data = {"format": FORMAT} | {name: getattr(record, name) for name in _PLAIN}
+    data["versions"] = dict(record.versions)
+    data["key"] = {name: getattr(record.key, name) for name in _KEY}
+    data["outcome"] = {name: getattr(record.outcome, name) for name in _OUTCOME}
+    data["candidate"] = record.candidate
+    return json.dumps({name: data[name] for name in _FIELDS}, ensure_ascii=False, allow_nan=False)
+
+
+def from_line(line: str) -> Record:
+    """The record of a line. Raises InputError, with a sentence, for a line that is none."""
+    try:
+        data = json.loads(line, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        raise InputError(f"it is not JSON: {error.msg} (column {error.colno})") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"it is not JSON: {error}") from error
+    version = data.get("format") if isinstance(data, dict) else None
+    if isinstance(version, int) and version > FORMAT:
+        raise InputError(f"it has format {version}, and this Strata knows them up to {FORMAT}")
+    fields = _fields("the record", data, _FIELDS)
+    if version != FORMAT:
+        raise InputError(f"its format is {short(version)}, expected {FORMAT}")
+    key, outcome = _fields("the key", fields["key"], _KEY), _fields("the outcome", fields["outcome"], _OUTCOME)
+    return Record(
+        **{name: fields[name] for name in _PLAIN if name != "predicted"},
+        key=Key(**key),
+        outcome=Outcome(
+            kind=outcome["kind"],
+            seconds=_tuple(outcome["seconds"]),
+            rates=_tuple(outcome["rates"]),
+            reason=outcome["reason"],
+            build_seconds=_float(outcome["build_seconds"]),
+        ),
+        candidate=_candidate(fields["candidate"]),
+        predicted=_float(fields["predicted"]),
+    )
+
+
+def from_lines(text: str, file: str) -> Iterator[Record]:
+    """The records of a text; empty lines are none. Raises InputError with the file and the line."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                yield from_line(line)
+            except InputError as error:
+                raise InputError(f"{file}:{number}: {error}") from error
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+def _fields(what: str, data: Any, names: tuple[str, ...]) -> Mapping[str, Any]:
+    if not isinstance(data, dict):
+        raise InputError(f"{what} is not an object with the fields {', '.join(names)}")
+    for name in names:
+        if name not in data:
+            raise InputError(f"{what} has no field '{name}'")
+    for name in data:
+        if name not in names:
+            raise InputError(f"{what} has a field {short(name)}, which is unknown")
+    return data
+
+
+def _float(value: Any) -> Any:
+    """A number as a float; what is none, or too large, is left to the record to refuse."""
+    try:
+        return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    except OverflowError:
+        return value
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(map(_float, value)) if isinstance(value, list) else value
+
+
+def _candidate(value: Any) -> Any:
+    match value:
+        case [sketch, [*positions]]:
+            return sketch, tuple(positions)
+    return value

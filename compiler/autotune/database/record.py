@@ -1,0 +1,183 @@
+"""`Key` and `Record`: what is known of one trial; nothing that a file could not hold becomes a Record."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import version
+from reprlib import repr as short
+from typing import TypeAlias
+from uuid import UUID, uuid4
+
+from compiler import universe
+from compiler.autotune.outcome import FAILURES, MEASURED, Outcome
+from compiler.errors import InputError
+
+Candidate: TypeAlias = tuple[int, tuple[int, ...]]
+"""The number of a sketch, and the position chosen at each of its choices."""
+KINDS = (MEASURED, *FAILURES)
+LARGEST = 2**63 - 1
+"""The largest integer that a column holds."""
+
+
+@dataclass(frozen=True, order=True)
+class Key:
+    """What outcomes are comparable under: the program, the machine, its threads, the floating-point policy.
+
+    `program` is the SHA-256 of the program's text in hexadecimal, see `program_of`; `machine` any name for people.
+    """
+
+    program: str
+    machine: str
+    threads: int
+    policy: str
+
+
+def hash_of(program: str) -> str:
+    """The SHA-256 of a text, in hexadecimal."""
+    return sha256(program.encode()).hexdigest()
+
+
+def now() -> str:
+    """This moment in UTC, as ISO 8601 with microseconds."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def versions() -> dict[str, str]:
+    """The versions of what decides how fast a script's program is."""
+    return dict(_versions())
+
+
+@cache
+def _versions() -> tuple[tuple[str, str], ...]:
+    return ("strata", universe.VERSION), *((name, version(name)) for name in ("xdsl", "llvmlite"))
+
+
+@dataclass(frozen=True)
+class Record:
+    """One trial: a program, a script that schedules it, and what came of that.
+
+    `name` is the task's, for people. `program` is the text that `key.program` is the hash of. `script` has all its
+    decisions and replays by itself; `candidate` says where in the space of its tuner it was, if it came from one.
+    `predicted` is the cost that the model gave when it was chosen, in the unit of `Outcome.cost`. `seed` and `run`
+    (a text, such as a UUID) are those of the tuner's run. `created` is a moment in UTC. `uuid` tells records of
+    different files apart. `id` is the record's number in the file that it was read from, 0 before; it is not compared.
+
+    Raises InputError for a field that is not of its type, is not finite, or contradicts another.
+    """
+
+    key: Key
+    name: str
+    program: str
+    script: str
+    outcome: Outcome
+    candidate: Candidate | None = None
+    predicted: float | None = None
+    seed: int = 0
+    run: str = ""
+    created: str = field(default_factory=now)
+    versions: Mapping[str, str] = field(default_factory=versions)
+    uuid: str = field(default_factory=lambda: str(uuid4()))
+    id: int = field(default=0, compare=False)
+
+    def __post_init__(self) -> None:
+        wrong = next(_complaints(self), None)
+        if wrong is not None:
+            raise InputError(wrong)
+
+
+def moment(text: str) -> datetime:
+    """The moment that an ISO text in UTC says. Raises ValueError for any other."""
+    found = datetime.fromisoformat(text)
+    if found.utcoffset() != timedelta(0):
+        raise ValueError("it is not in UTC")
+    return found
+
+
+def _complaints(record: Record) -> Iterator[str]:
+    """What is wrong with a record, one sentence a fault; later ones are asked for only where there are no earlier."""
+    key, outcome = record.key, record.outcome
+    for name in ("name", "program", "script", "run", "created", "uuid"):
+        yield from _text(name, getattr(record, name))
+    for name in ("program", "machine", "policy"):
+        yield from _text(f"the key's {name}", getattr(key, name))
+    yield from _text("reason", outcome.reason)
+    for name, line in (("name", record.name), ("machine", key.machine), ("policy", key.policy)):
+        if not line.strip() or not line.isprintable():
+            yield f"{name} {short(line)} is not a line of text"
+    yield from _integer("threads", key.threads, 1)
+    yield from _integer("seed", record.seed, 0)
+    yield from _identity(record)
+    yield from outcome_complaints(outcome)
+    if record.predicted is not None:
+        yield from _numbers("predicted", (record.predicted,), -math.inf)
+    yield from _place(record.candidate)
+    if not isinstance(record.versions, Mapping):
+        yield "versions are not texts by name"
+    for item in (text for pair in record.versions.items() for text in pair):
+        yield from _text("a version", item)
+
+
+def _identity(record: Record) -> Iterator[str]:
+    if hash_of(record.program) != record.key.program:
+        yield f"the program is not the one that its key names ({short(record.key.program)})"
+    try:
+        moment(record.created)
+    except ValueError:
+        yield f"created {short(record.created)} is not a moment in UTC, such as {now()}"
+    try:
+        canonical = str(UUID(record.uuid)) == record.uuid
+    except ValueError:
+        canonical = False
+    if not canonical:
+        yield f"uuid {short(record.uuid)} is not a UUID"
+
+
+def outcome_complaints(outcome: Outcome) -> Iterator[str]:
+    """What is wrong with an outcome."""
+    if outcome.kind not in KINDS:
+        yield f"the outcome {short(outcome.kind)} is unknown (there are {', '.join(KINDS)})"
+    yield from _numbers("seconds", outcome.seconds, 0.0)
+    yield from _numbers("rates", outcome.rates, 0.0)
+    yield from _numbers("build_seconds", (outcome.build_seconds,), 0.0)
+    if len(outcome.seconds) != len(outcome.rates):
+        yield f"there are {len(outcome.seconds)} seconds and {len(outcome.rates)} rates"
+    if outcome.ok and not outcome.seconds:
+        yield "it is measured, but has no seconds"
+
+
+def _place(candidate: object) -> Iterator[str]:
+    if candidate is None:
+        return
+    match candidate:
+        case (sketch, tuple(positions)):
+            yield from _integer("sketch", sketch, 0)
+            for position in positions:
+                yield from _integer("a position", position, 0)
+        case _:
+            yield f"the candidate {short(candidate)} is not a sketch and positions"
+
+
+def _text(name: str, value: object) -> Iterator[str]:
+    if not isinstance(value, str):
+        yield f"{name} is {short(value)}, expected a text"
+    elif not value.isascii() and value.encode(errors="replace").decode() != value:
+        yield f"{name} has half of a surrogate pair, which is no text"
+
+
+def _integer(name: str, value: object, least: int) -> Iterator[str]:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= LARGEST:
+        yield f"{name} is {short(value)}, expected an integer from {least} to 2^63 - 1"
+
+
+def _numbers(name: str, values: object, least: float) -> Iterator[str]:
+    if not isinstance(values, tuple):
+        yield f"{name} is {short(values)}, expected a list of numbers"
+        return
+    for value in values:
+        if not isinstance(value, float) or not math.isfinite(value) or value < least:
+            yield f"{name} has {short(value)}, expected a finite float" + (" from 0" if least == 0 else "")

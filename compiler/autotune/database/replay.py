@@ -1,0 +1,133 @@
+"""A record's script applied to its program: what a file says replays from the file alone."""
+
+from __future__ import annotations
+
+from random import Random
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.transform import NamedSequenceOp, YieldOp
+from xdsl.ir import Operation, SSAValue
+
+from compiler import universe
+from compiler.autotune.database.record import Record
+from compiler.dialects.dominance import Refusal, verify_module
+from compiler.dialects.functions import find_function
+from compiler.dialects.sched.base import SchedOp
+from compiler.dialects.sched.choice import SampleCategoricalOp, SampleLocationOp, SamplePerfectTileOp
+from compiler.errors import ScheduleError
+from compiler.opt.diagnostics import FOREIGN, SAID, diagnose, malformed
+from compiler.opt.source import Piece, Places, parse
+from compiler.program.read import read
+from compiler.program.tree import Program
+from compiler.schedule import Schedule
+from compiler.schedule.calls import CALLS
+from compiler.schedule.state import State, empty_script
+
+CHOICES = (SampleCategoricalOp, SampleLocationOp, SamplePerfectTileOp)
+
+
+def replay(record: Record) -> Schedule:
+    """The schedule of a record: its stored program, and every step of its script.
+
+    Raises ScheduleError where the program or the script cannot be read, and for a step that does not apply, or is a
+    choice without a decision; it says which step, counted from 1, and which line of the script: 'step 7, sched.split:
+    loop 'm': ... (line 9: %m.0, %m.1 = sched.split %m by [-1, 8] : !sched.loop, !sched.loop)'.
+    """
+    program, _ = _parsed("program", record.program)
+    script, places = _parsed("script", record.script)
+    schedule = Schedule(program)
+    _check_script(script, places)
+    try:
+        return schedule.apply(script)
+    except ScheduleError as error:
+        raise _at_step(error, script, places) from error
+
+
+def planned(record: Record) -> tuple[Program, Program]:
+    """The stored program of a record as a tree, and what its script makes of it; whether that is legal is not judged.
+
+    It takes some ten milliseconds, where proving each step takes a hundred. Raises ScheduleError as `replay` does.
+    """
+    module, _ = _parsed("program", record.program)
+    script, places = _parsed("script", record.script)
+    _check_script(script, places)
+    sequences = [op for op in script.ops if isinstance(op, NamedSequenceOp)]
+    if len(sequences) != 1:
+        raise ScheduleError(f"a script is one transform.named_sequence, and there are {len(sequences)}")
+    original = read(find_function(module))
+    state = State(original, Random(0), empty_script()[1])
+    values: dict[SSAValue, SSAValue] = {sequences[0].body.block.args[0]: state.function}
+    for op in _steps(script):
+        if not isinstance(op, SchedOp):
+            raise _at_step(_about(op, "it is not an op of the sched dialect"), script, places)
+        copy = op.clone(values)
+        try:
+            state.take(copy, CALLS[type(copy)](state, copy))
+        except ScheduleError as error:
+            error.op = op
+            raise _at_step(error, script, places) from error
+    return original, state.program
+
+
+def _parsed(what: str, text: str) -> tuple[ModuleOp, Places]:
+    """The verified module of a text, and where its ops stand."""
+    places = Places(Piece(what, text, 0))
+    try:
+        try:
+            module = parse(universe.context(), places)
+            return _verified(module, places), places
+        except FOREIGN as error:
+            found = malformed(error, places)
+    except ScheduleError:
+        raise
+    except SAID as error:
+        found = diagnose(error, places)
+    raise ScheduleError(f"its {what} cannot be read: line {found.line}: {found.sentence}")
+
+
+def _verified(module: ModuleOp, places: Places) -> ModuleOp:
+    """The module. Raises ScheduleError where a step does not verify, Refusal where something else does not."""
+    try:
+        verify_module(module)
+    except Refusal as error:
+        if error.op not in _steps(module):
+            raise
+        raise _at_step(_about(error.op, str(error)), module, places) from error
+    return module
+
+
+def _check_script(script: ModuleOp, places: Places) -> None:
+    """Check that a script takes a function, and that its choices are decided."""
+    for sequence in script.ops:
+        if isinstance(sequence, NamedSequenceOp) and len(sequence.body.block.args) != 1:
+            raise ScheduleError(f"its script takes {len(sequence.body.block.args)} handles, expected the function")
+    for op in _steps(script):
+        if isinstance(op, CHOICES) and op.decision is None:
+            raise _at_step(_about(op, "it has no decision, which a record's choices have"), script, places)
+
+
+def _about(op: Operation, reason: str) -> ScheduleError:
+    error = ScheduleError(reason)
+    error.op = op
+    return error
+
+
+def _steps(script: ModuleOp) -> list[Operation]:
+    """The ops of the sequence, if there is one, without its end."""
+    sequences = [op for op in script.ops if isinstance(op, NamedSequenceOp)]
+    return [op for s in sequences[:1] for block in s.body.blocks for op in block.ops if not isinstance(op, YieldOp)]
+
+
+def _at_step(error: ScheduleError, script: ModuleOp, places: Places) -> ScheduleError:
+    """The same error, with the step and the line of the script."""
+    op = error.op
+    if not isinstance(op, Operation):
+        return error
+    number = next(n for n, step in enumerate(_steps(script), 1) if step is op)
+    place = places.of(op)
+    line = 0 if place is None else place[0]
+    text = places.piece.text.split("\n")[line - 1].strip()
+    said = ": ".join(str(part) for part in (error.place, error.reason) if part)
+    found = ScheduleError(f"step {number}, {op.name}: {said} (line {line}: {text})")
+    found.op = op
+    return found

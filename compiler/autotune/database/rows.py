@@ -1,0 +1,89 @@
+"""A record as a row of the table `records`, whole or as much as summaries need."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TypeAlias
+
+from compiler.autotune.database.record import Key, Record, moment, outcome_complaints
+from compiler.autotune.database.summary import Trial
+from compiler.autotune.outcome import Outcome
+from compiler.errors import InputError
+
+Row: TypeAlias = tuple[Any, ...]
+COLUMNS = (
+    "uuid, name, program, machine, threads, policy, script, kind, seconds, rates, reason, build_seconds, "
+    "sketch, positions, predicted, seed, run, created, versions"
+)
+TRIAL = "id, program, machine, threads, policy, name, script, kind, seconds, rates, created"
+KEY = "program = ? AND machine = ? AND threads = ? AND policy = ?"
+
+
+def key_values(key: Key) -> Row:
+    """What the marks of KEY stand for."""
+    return key.program, key.machine, key.threads, key.policy
+
+
+def to_row(record: Record) -> Row:
+    """The values of COLUMNS."""
+    outcome = record.outcome
+    sketch, positions = (None, None) if record.candidate is None else record.candidate
+    return (
+        record.uuid,
+        record.name,
+        *key_values(record.key),
+        record.script,
+        outcome.kind,
+        json.dumps(outcome.seconds),
+        json.dumps(outcome.rates),
+        outcome.reason,
+        outcome.build_seconds,
+        sketch,
+        None if positions is None else json.dumps(positions),
+        record.predicted,
+        record.seed,
+        record.run,
+        record.created,
+        json.dumps(dict(record.versions)),
+    )
+
+
+def from_row(id: int, row: Row, text: str) -> Record:
+    """The record of a number, the values of COLUMNS and a program. Raises InputError for a row that is none."""
+    uuid, name, program, machine, threads, policy, script, *measured, sketch, positions = row[:14]
+    predicted, seed, run, created, versions = row[14:]
+    try:
+        return Record(
+            key=Key(program, machine, threads, policy),
+            name=name,
+            program=text,
+            script=script,
+            outcome=_outcome(*measured),
+            candidate=None if sketch is None else (sketch, tuple(json.loads(positions))),
+            predicted=predicted,
+            seed=seed,
+            run=run,
+            created=created,
+            versions=json.loads(versions),
+            uuid=uuid,
+            id=id,
+        )
+    except (InputError, ValueError, TypeError) as error:
+        raise InputError(f"record {id} is damaged: {error}") from error
+
+
+def trial_of(row: Row) -> Trial:
+    """The trial of the values of TRIAL. Raises InputError for a row that is none."""
+    id, program, machine, threads, policy, name, script, kind, seconds, rates, created = row
+    try:
+        outcome = _outcome(kind, seconds, rates)
+        wrong = next(outcome_complaints(outcome), None)
+        if wrong is not None:
+            raise ValueError(wrong)
+        return Trial(id, Key(program, machine, threads, policy), name, script, outcome, moment(created))
+    except (ValueError, TypeError) as error:
+        raise InputError(f"record {id} is damaged: {error}") from error
+
+
+def _outcome(kind: str, seconds: str, rates: str, reason: str = "", build_seconds: float = 0.0) -> Outcome:
+    return Outcome(kind, tuple(json.loads(seconds)), tuple(json.loads(rates)), reason, build_seconds)

@@ -1,0 +1,193 @@
+"""`Database`: the records of a file."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from threading import RLock
+from typing import Self, TypeVar
+
+from compiler.autotune.database.lines import from_lines, to_line
+from compiler.autotune.database.record import LARGEST, Key, Record
+from compiler.autotune.database.rows import COLUMNS, KEY, TRIAL, Row, from_row, key_values, to_row, trial_of
+from compiler.autotune.database.schema import connect, said, transaction
+from compiler.autotune.database.summary import Removal, Summary, Trial, best_of, removals, standings, summaries
+from compiler.errors import InputError
+from compiler.files import write
+from compiler.opt import read
+
+Made = TypeVar("Made")
+_MARKS = ", ".join("?" * len(COLUMNS.split(",")))
+_INSERT = f"INSERT INTO records ({COLUMNS}) VALUES ({_MARKS}) ON CONFLICT (uuid) DO NOTHING"
+_INSERT_PROGRAM = "INSERT INTO programs (hash, text) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING"
+_ORPHANS = "DELETE FROM programs WHERE hash NOT IN (SELECT program FROM records)"
+
+
+@dataclass(frozen=True)
+class Imported:
+    """How many records came in, and how many were skipped because they were there already."""
+
+    added: int
+    skipped: int
+
+
+class Database:
+    """Tuning records in an SQLite file, which is made if there is none and `create` is true.
+
+    Several processes, and several threads of each, may use one file at once; an object does not survive a fork.
+    What a method that writes has done is on disk when it returns, and a process that is killed loses at most what it
+    was writing. A context manager: leaving it closes the file.
+
+    Raises InputError for a file that is missing, is no such database, was written by a newer Strata, is damaged or
+    cannot be written.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], create: bool = True) -> None:
+        self.path = Path(path)
+        self._lock = RLock()
+        self._connection = connect(self.path, create)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def add(self, record: Record) -> int:
+        """Keep a record, and give its number in the file; it is on disk before this returns.
+
+        Raises InputError for a record that is there already.
+        """
+        with self._writing() as connection:
+            if not _insert(connection, record):
+                raise InputError(f"record {record.uuid} is in {self.path} already")
+            (number,) = connection.execute("SELECT last_insert_rowid()").fetchone()
+        return int(number)
+
+    def record(self, id: int) -> Record:
+        """The record of a number. Raises InputError where there is none."""
+        found = self._records("id = ?", (id,)) if abs(id) <= LARGEST else []
+        if not found:
+            raise InputError(f"there is no record {id} in {self.path}")
+        return found[0]
+
+    def records(self, key: Key | None = None, after: int = 0) -> list[Record]:
+        """The records of a key, or all, in order of their numbers; only those with a number above `after`."""
+        if key is None:
+            return self._records("id > ?", (after,))
+        return self._records(f"{KEY} AND id > ?", (*key_values(key), after))
+
+    def best(self, key: Key) -> Record | None:
+        """The best script of a key: the first record that measured it, with all that was measured of it together.
+
+        The best has the lowest median cost over the samples of all its records, of equals it is the earliest; a script
+        with a failure that stands is never the best. None where none was measured.
+        """
+        with self._lock, said(self.path), transaction(self._connection, "DEFERRED"):  # one state of the file for both
+            found = best_of(standings(self._trials(KEY, key_values(key))))
+            if found is None:
+                return None
+            record = self.record(found.id)
+        outcome = replace(record.outcome, seconds=found.outcome.seconds, rates=found.outcome.rates)
+        return replace(record, outcome=outcome)
+
+    def keys(self) -> list[Summary]:
+        """What there is for each key, in the order in which the keys came into the file."""
+        return summaries(self._trials())
+
+    @property
+    def programs(self) -> dict[str, str]:
+        """The texts of the programs by their hashes."""
+        with self._lock, said(self.path):
+            return dict(self._connection.execute("SELECT hash, text FROM programs ORDER BY hash"))
+
+    def prune(
+        self, keep: int | None = None, failed: bool = False, before: datetime | None = None, dry_run: bool = False
+    ) -> list[Removal]:
+        """Remove, of each key, the records of all but the `keep` best scripts, those that `failed`, those made `before`
+        a moment.
+
+        What is asked for together is removed together. Scripts that were measured are better than those that were
+        not, and of equals the earlier; the best is not spared if it was made before the moment (of a time zone). With
+        a failure that stands goes all that was measured of its script, which would seem right without it.
+        Programs without records go as well, and the file shrinks. Says what is removed; with `dry_run` what would be.
+        """
+        if dry_run:
+            return removals(self._trials(), keep, failed, before)
+        with self._writing() as connection:
+            found = removals(self._trials(), keep, failed, before)
+            connection.executemany("DELETE FROM records WHERE id = ?", [(n,) for r in found for n in r.ids])
+            connection.execute(_ORPHANS)
+        if found:
+            with self._lock, suppress(sqlite3.OperationalError):  # where it cannot be, free pages are used again
+                self._connection.execute("VACUUM")
+        return found
+
+    def lines(self) -> Iterator[str]:
+        """All records as lines of JSON, in order of their numbers."""
+        return map(to_line, self.records())
+
+    def export(self, file: str | os.PathLike[str]) -> int:
+        """Write all records as lines of JSON, and say how many; a file is replaced when all are written, not before.
+
+        What is no file, such as a pipe, is written to.
+        Raises InputError for a file that cannot be written, or is this one.
+        """
+        path = Path(file)
+        try:
+            if path.exists() and path.samefile(self.path):
+                raise InputError(f"{path} is the database itself")
+            lines = [f"{line}\n" for line in self.lines()]
+            write(path, lines)
+            return len(lines)
+        except OSError as error:
+            raise InputError(f"{path} cannot be written: {error.strerror}") from error
+        except ValueError as error:
+            raise InputError(f"{str(path)!r} is not the name of a file: {error}") from error
+
+    def import_(self, file: str | os.PathLike[str]) -> Imported:
+        """Take in the lines that `export` has written (`-` is standard input): all, or none where one is malformed.
+
+        A record whose `uuid` is there already is skipped. Raises InputError, with the file and the line.
+        """
+        name = os.fspath(file)
+        found = list(from_lines(read(name), "<stdin>" if name == "-" else name))
+        with self._writing() as connection:
+            added = sum(_insert(connection, record) for record in found)
+        return Imported(added, len(found) - added)
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with self._lock, said(self.path), transaction(self._connection):
+            yield self._connection
+
+    def _records(self, condition: str, values: Row) -> list[Record]:
+        query = f"SELECT id, {COLUMNS}, text FROM records JOIN programs ON program = hash WHERE {condition} ORDER BY id"
+        texts: dict[str, str] = {}  # each text once, however many records have it
+        return self._made(query, values, lambda row: from_row(row[0], row[1:-1], texts.setdefault(row[-1], row[-1])))
+
+    def _trials(self, condition: str = "1", values: Row = ()) -> list[Trial]:
+        return self._made(f"SELECT {TRIAL} FROM records WHERE {condition} ORDER BY id", values, trial_of)
+
+    def _made(self, query: str, values: Row, make: Callable[[Row], Made]) -> list[Made]:
+        """What is made of the rows of a query; a row of which nothing can be made is damaged."""
+        with self._lock, said(self.path):
+            try:
+                return [make(row) for row in self._connection.execute(query, values)]
+            except InputError as error:
+                raise InputError(f"{self.path}: {error}") from error
+
+
+def _insert(connection: sqlite3.Connection, record: Record) -> bool:
+    """Whether the record was new."""
+    connection.execute(_INSERT_PROGRAM, (record.key.program, record.program))
+    return connection.execute(_INSERT, to_row(record)).rowcount == 1

@@ -1,0 +1,40 @@
+"""A program in words, a statement a line: what a person reads to see what will be tuned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from compiler.program.combiner import Combiner
+from compiler.program.tree import Block, Program
+
+
+def described(program: Program) -> str:
+    """Buffers with their shapes, then blocks in order.
+
+    A: input 1024x2048 f32
+    T: temporary 1024x1024 f32
+    T[m, l] += f(A[..], B[..]) for m = 1024, l = 1024, reduce k = 2048
+    """
+    return "\n".join((*_buffers(program), *(_statement(block) for block in program.blocks.values())))
+
+
+def _buffers(program: Program) -> Iterator[str]:
+    written = {access.buffer for block in program.blocks.values() for access in block.writes}
+    for name, buffer in program.buffers.items():
+        kind = "temporary" if name in program.allocs else "output" if name in written else "input"
+        shape = "x".join(map(str, buffer.shape)) or "scalar"
+        yield f"{name}: {kind} {shape} {buffer.element}"
+
+
+def _statement(block: Block) -> str:
+    spatial = ", ".join(axis.label for axis in block.axes if not axis.is_reduce)
+    targets = ", ".join(f"{access.buffer}[{spatial}]" for access in block.writes)
+    axes = ", ".join(f"{'reduce ' if axis.is_reduce else ''}{axis.label} = {axis.size}" for axis in block.axes)
+    sign = _sign(block.combiners[0]) if block.combiners else "="
+    return f"{targets} {sign} f({', '.join(block.sources)})" + (f" for {axes}" if axes else "")
+
+
+def _sign(combiner: Combiner) -> str:
+    if not isinstance(combiner, str):
+        return "combined with"
+    return {"add": "+=", "mul": "*="}.get(combiner, f"{combiner}=")

@@ -1,0 +1,23 @@
+"""Measuring candidates in worker processes: scripts in, outcomes out.
+
+subject.py     what is measured: a program, its policy, its threads
+limits.py      what a candidate may cost, and how long it is timed
+measurer.py    Measurer: batches and comparisons; the executor that does the work
+processes.py   the executor of this machine: builders, then one runner
+pool.py        jobs to workers, deaths and time limits included
+process.py     one worker as its parent sees it
+worker.py      what a worker process does
+builder.py     a script to an artefact
+runner.py      an artefact to times
+timing.py      samples until their median is known
+reference.py   random inputs, what is right for them, and how wrong a result may be
+retype.py      a program in other floats
+check.py       a result beside what is right
+"""
+
+from compiler.autotune.measure.builder import Built
+from compiler.autotune.measure.limits import Limits, Sampling
+from compiler.autotune.measure.measurer import Executor, Measurer
+from compiler.autotune.measure.subject import Subject
+
+__all__ = ["Built", "Executor", "Limits", "Measurer", "Sampling", "Subject"]

@@ -1,0 +1,5 @@
+"""A worker process: see worker.py."""
+
+from compiler.autotune.measure.worker import main
+
+main()

@@ -1,0 +1,79 @@
+"""The builder: a script to an artefact, or to the outcome that says why there is none."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from xdsl.ir import Operation
+from xdsl.utils.exceptions import ParseError, VerifyException
+
+from compiler.autotune.measure.subject import Subject
+from compiler.autotune.measure.worker import said
+from compiler.autotune.outcome import Outcome
+from compiler.driver import build_artefact, parse
+from compiler.errors import ScheduleError, StrataError
+from compiler.schedule import Schedule, replay
+from compiler.targets.cpu.artefact import Artefact
+
+
+@dataclass(frozen=True)
+class Built:
+    """A candidate that is proved and compiled, and the seconds that this took."""
+
+    artefact: Artefact
+    seconds: float
+
+
+@dataclass(frozen=True)
+class BuilderSetup:
+    """What makes a worker a builder: its jobs are the texts of scripts, its replies Built or an Outcome."""
+
+    subject: Subject
+    memory_bytes: int
+
+    def start(self) -> Callable[[str], Built | Outcome]:
+        """Parse the program, once."""
+        Schedule(self.subject.module, self.subject.name)
+        return lambda script: built(self.subject, script)
+
+
+def built(subject: Subject, script: str) -> Built | Outcome:
+    """Apply a script to the program, prove the schedule, compile it."""
+    start = time.perf_counter()
+    found = _artefact(subject, script)
+    seconds = time.perf_counter() - start
+    return Built(found, seconds) if isinstance(found, Artefact) else replace(found, build_seconds=seconds)
+
+
+def _artefact(subject: Subject, script: str) -> Artefact | Outcome:
+    try:
+        schedule = _applied(subject, script)
+        if isinstance(schedule, Outcome):
+            return schedule
+        verdict = schedule.verify()
+        if not verdict:
+            return Outcome("unproved", reason=str(verdict))
+        return build_artefact(schedule, subject.threads, subject.policy, subject.name)
+    except StrataError as error:
+        return Outcome("build", reason=str(error))
+    except MemoryError:
+        return Outcome("memory", reason="it needs more memory to be built than it is allowed")
+
+
+def _applied(subject: Subject, script: str) -> Schedule | Outcome:
+    try:
+        return replay(parse(script, "the script"), subject.module, subject.name)
+    except ScheduleError as error:
+        return Outcome("refused", reason=_step(error) + str(error))
+    except (StrataError, ParseError, VerifyException) as error:
+        return Outcome("refused", reason=f"the script cannot be read: {said(error)}")
+
+
+def _step(error: ScheduleError) -> str:
+    """Which op of the script was refused, counted from 1."""
+    op = error.op
+    if not isinstance(op, Operation) or (block := op.parent_block()) is None:
+        return ""
+    return f"step {list(block.ops).index(op) + 1}: "

@@ -1,0 +1,83 @@
+"""A result beside what is right: poison before it is made, and in a few words what is wrong with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from compiler.interpret.numbers import BF16, DType, is_float
+from compiler.targets.cpu.arguments import Array
+
+FACTOR = 16.0
+"""How many times the error of the strict program a result may have: other orders of a sum, fused operations and
+polynomials are worse than it by less, a missing term of a sum of a thousand is worse by more."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What is right for one output.
+
+    own: the result of the unscheduled program under the policy `strict`, in its own dtype.
+    exact: floats in float64; others as the program in float64 has them.
+    worst: the largest error of such results, over all inputs.
+    """
+
+    own: Array
+    exact: Array
+    worst: float
+
+
+def poison(out: Array, expected: Expected) -> None:
+    """Set each element to what is wrong there: NaN, or the inverse of what is right."""
+    if not is_float(out.dtype):
+        np.invert(expected.own, out=out)
+        return
+    out.fill(np.nan)
+    if np.isnan(expected.own).any():
+        out[np.isnan(expected.own)] = 0
+
+
+def fault(found: Array, expected: Expected) -> str | None:
+    """What is wrong with a result, in a few words; nothing for a right one.
+
+    A float is within `FACTOR * (worst + eps * |exact|)` of the exact one; where either result is not finite it may be
+    that of the strict program as well. Others equal the strict program's, or the exact ones: a comparison of floats
+    may fall either way where these two differ.
+    """
+    with np.errstate(all="ignore"):
+        close = _close(found, expected)
+    if close.all():
+        return None
+    place = tuple(int(i) for i in np.argwhere(~close)[0])
+    count = close.size - int(np.count_nonzero(close))
+    right = expected.exact[place]
+    return f"{count} of {close.size} elements, at {list(place)} {_shown(found[place])} for {_shown(right)}"
+
+
+def _close(found: Array, expected: Expected) -> Array:
+    own, exact = expected.own, expected.exact
+    if not is_float(found.dtype):
+        return np.asarray((found == own) | (found == exact))
+    wide = found.astype(np.float64)
+    tolerance = np.abs(exact)
+    tolerance *= epsilon(found.dtype)
+    tolerance += expected.worst
+    tolerance *= FACTOR
+    wide -= exact
+    np.abs(wide, out=wide)
+    close = np.asarray(wide <= tolerance) & np.isfinite(exact)
+    if close.all():
+        return close
+    special = ~(np.isfinite(exact) & np.isfinite(own))
+    same = (found == own) | (found == exact) | (np.isnan(found) & (np.isnan(own) | np.isnan(exact)))
+    return np.asarray(close | (special & same))
+
+
+def epsilon(dtype: DType) -> float:
+    """The distance from 1 to the next float."""
+    return 2.0**-7 if dtype.name == BF16 else float(np.finfo(dtype).eps)
+
+
+def _shown(value: object) -> str:
+    return f"{float(value):.6g}" if is_float(np.asarray(value).dtype) else str(value)  # type: ignore[arg-type]

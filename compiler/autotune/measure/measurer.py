@@ -1,0 +1,90 @@
+"""`Measurer`: scripts to outcomes, by an executor that builds candidates and runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Protocol
+
+from compiler.autotune.measure.builder import Built
+from compiler.autotune.measure.limits import Limits
+from compiler.autotune.measure.processes import Processes
+from compiler.autotune.measure.subject import Subject
+from compiler.autotune.outcome import Outcome
+
+
+class Executor(Protocol):
+    """Where candidates are built and run; a candidate that fails is an outcome, never an exception.
+
+    Positions are those in the sequence that was given. Nothing is built while something is timed on one machine.
+    """
+
+    def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
+        """The position of each script with what was built, or the outcome that says why not, as they finish."""
+
+    def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
+        """The position of each candidate with its outcome, as they finish."""
+
+    def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
+        """The outcomes of candidates that take turns, that many rounds, on one machine."""
+
+    def close(self) -> None:
+        """End all that was begun."""
+
+
+class Measurer:
+    """Measures candidates of one subject; a context manager, whose workers end with it.
+
+        with Measurer(Subject(str(compiler.lower(function)))) as measurer:
+            for position, outcome in measurer.measure(scripts): ...
+
+    The default executor is this machine's processes, with that many builders (as many as cores where not stated). Its
+    work raises InputError for a program that cannot be compiled, TargetError where workers cannot start.
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        limits: Limits | None = None,
+        builders: int | None = None,
+        executor: Executor | None = None,
+    ) -> None:
+        self._executor = executor or Processes(subject, limits or Limits(), builders)
+
+    def __enter__(self) -> Measurer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the workers; once is enough."""
+        self._executor.close()
+
+    def measure(self, scripts: Sequence[str]) -> Iterator[tuple[int, Outcome]]:
+        """The position of each script and its outcome: first those that cannot be built, then as they are measured."""
+        built: dict[int, Built] = {}
+        for position, found in self._executor.build(scripts):
+            if isinstance(found, Outcome):
+                yield position, found
+            else:
+                built[position] = found
+        positions = sorted(built)
+        for number, outcome in self._executor.run([built[position] for position in positions]):
+            yield positions[number], outcome
+
+    def compare(self, scripts: Sequence[str], rounds: int) -> list[Outcome]:
+        """The outcomes of a few scripts, in turns: A B C A B C ..., a sample of each a round."""
+        outcomes: dict[int, Outcome] = {}
+        built: dict[int, Built] = {}
+        for position, found in self._executor.build(scripts):
+            if isinstance(found, Outcome):
+                outcomes[position] = found
+            else:
+                built[position] = found
+        positions = sorted(built)
+        compared = self._executor.compare([built[position] for position in positions], rounds)
+        outcomes.update(zip(positions, compared, strict=True))
+        return [outcomes[position] for position in range(len(scripts))]

@@ -1,0 +1,108 @@
+"""`Worker`: a worker process as its parent sees it: started, sent jobs, killed, and what it died of."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from multiprocessing import Pipe
+from pathlib import Path
+from typing import Any
+
+import compiler
+from compiler.autotune.measure.worker import Setup
+
+_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+
+
+@dataclass(frozen=True)
+class Death:
+    """How a worker ended: a kind of failure, and a sentence; `outside` if nothing that it did itself ends so."""
+
+    kind: str
+    reason: str
+    outside: bool = False
+
+
+class Worker:
+    """One process; `environment` is added to this one's. It is starting until its first reply comes."""
+
+    def __init__(self, setup: Setup, environment: Mapping[str, str]) -> None:
+        self.ready = False
+        self.connection, theirs = Pipe()
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
+        self._killed_before = _killed_for_memory()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "compiler.autotune.measure", str(theirs.fileno())],
+            stdin=subprocess.DEVNULL,
+            stdout=self._said,
+            stderr=self._said,
+            env={**os.environ, "PYTHONPATH": _path(), **environment},
+            pass_fds=[theirs.fileno()],
+            process_group=0,
+        )
+        theirs.close()
+        self.send(setup)
+
+    @property
+    def pid(self) -> int:
+        """The process's number."""
+        return self._process.pid
+
+    def send(self, job: object) -> None:
+        """Send a job; of a worker that has died `receive` will say so."""
+        try:
+            self.connection.send(job)
+        except OSError:
+            return
+
+    def receive(self) -> Any:
+        """The reply that has come, or the death of the worker instead."""
+        try:
+            return self.connection.recv()
+        except (EOFError, OSError):
+            return self._death()
+
+    def kill(self) -> None:
+        """End the process, whatever it does."""
+        self._process.kill()
+        self._process.wait()
+        self.connection.close()
+        self._said.close()
+
+    def _death(self) -> Death:
+        code = self._process.wait()
+        said = self._last_line()
+        if code >= 0:
+            return Death("crash", f"it ended its process with status {code}" + (f": {said}" if said else ""))
+        found = signal.Signals(-code)
+        if found is signal.SIGKILL and _killed_for_memory() > self._killed_before:
+            return Death("memory", "the system killed its process for want of memory")
+        if any(words in said.lower() for words in ("out of memory", "bad_alloc")):
+            return Death("memory", f"its process ended with {found.name}: {said}")
+        return Death("crash", f"its process ended with {found.name}", found in _FROM_OUTSIDE)
+
+    def _last_line(self) -> str:
+        """The last that it wrote to its standard output or error."""
+        self._said.seek(0)
+        lines = self._said.read().decode(errors="replace").strip().splitlines()
+        return lines[-1].strip() if lines else ""
+
+
+def _path() -> str:
+    """Where a worker finds this package and what it needs, as this process does."""
+    root = str(Path(compiler.__file__).parents[1])
+    return os.pathsep.join(dict.fromkeys([root, *filter(None, sys.path)]))
+
+
+def _killed_for_memory() -> int:
+    """How many processes the system has killed for memory so far; 0 where it does not say."""
+    try:
+        lines = Path("/proc/vmstat").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))

@@ -1,0 +1,112 @@
+"""`Processes`: the executor of this machine. Builders work side by side; then one runner, alone."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import cached_property, partial
+from pathlib import Path
+
+from compiler.autotune.measure.builder import BuilderSetup, Built
+from compiler.autotune.measure.limits import Limits
+from compiler.autotune.measure.pool import Pool
+from compiler.autotune.measure.process import Death
+from compiler.autotune.measure.reference import ReferenceSetup
+from compiler.autotune.measure.runner import Measure, RunnerSetup, Sample
+from compiler.autotune.measure.subject import Subject
+from compiler.autotune.outcome import MEASURED, Outcome
+from compiler.targets.cpu.openmp import cores
+
+
+class Processes:
+    """Worker processes of this machine.
+
+    The reference is computed once, in a process of its own while the first candidates are built, and read from a file
+    by each runner. Work raises InputError for a program that cannot be compiled, TargetError where workers cannot
+    start.
+    """
+
+    def __init__(self, subject: Subject, limits: Limits, builders: int | None = None) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="strata-")
+        self._pools: list[Pool] = []
+        self._aside = ThreadPoolExecutor(1)
+        try:
+            path = str(Path(self._folder.name) / "reference")
+            count = builders or cores()
+            built = BuilderSetup(subject, limits.memory_bytes)
+            start = limits.start_seconds
+            self.builders = self._pool(Pool(built, count, _caps(1), limits.build_seconds, start))
+            reference = self._pool(Pool(ReferenceSetup(subject, path), 1, _caps(cores()), start, start))
+            self._reference = self._aside.submit(_computed, reference)
+            self._runner = partial(
+                Pool, RunnerSetup(subject, limits, path), 1, _caps(subject.threads), limits.run_seconds, start
+            )
+        except BaseException:
+            self.close()
+            raise
+
+    @cached_property
+    def runner(self) -> Pool:
+        """The runner, once there is a reference."""
+        self._reference.result()
+        return self._pool(self._runner())
+
+    def _pool(self, pool: Pool) -> Pool:
+        self._pools.append(pool)
+        return pool
+
+    def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
+        """See `Executor`."""
+        for number, reply in self.builders.map(scripts):
+            yield number, _outcome(reply) if isinstance(reply, Death) else reply
+
+    def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
+        """See `Executor`."""
+        for number, reply in self.runner.map([Measure(built.artefact) for built in candidates]):
+            yield number, _of(reply, candidates[number])
+
+    def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
+        """See `Executor`; one that fails takes no further turns."""
+        found = [Outcome(MEASURED, build_seconds=built.seconds) for built in candidates]
+        for _ in range(rounds):
+            for number, built in enumerate(candidates):
+                if found[number].ok:
+                    ((_, reply),) = self.runner.map([Sample(built.artefact)])
+                    found[number] = _with(found[number], _of(reply, built))
+        return found
+
+    def close(self) -> None:
+        """End all workers."""
+        for pool in self._pools:
+            pool.close()
+        self._aside.shutdown(wait=True)
+        self._folder.cleanup()
+
+
+def _computed(reference: Pool) -> None:
+    """The reference is computed, and the process that did it ends."""
+    list(reference.map([None]))
+    reference.close()
+
+
+def _caps(threads: int) -> dict[str, str]:
+    """The environment of a worker: threads of parallel loops; those of numpy's libraries stay out of the way."""
+    return {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+
+def _outcome(death: Death) -> Outcome:
+    return Outcome(death.kind, reason=death.reason)
+
+
+def _of(reply: Outcome | Death, built: Built) -> Outcome:
+    outcome = _outcome(reply) if isinstance(reply, Death) else reply
+    return replace(outcome, build_seconds=built.seconds)
+
+
+def _with(so_far: Outcome, one: Outcome) -> Outcome:
+    """An outcome with one more sample, or the failure instead."""
+    if not one.ok:
+        return one
+    return replace(so_far, seconds=(*so_far.seconds, *one.seconds), rates=(*so_far.rates, *one.rates))

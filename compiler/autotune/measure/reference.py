@@ -1,0 +1,232 @@
+"""What is right for random inputs, and how wrong a result may be: the unscheduled program is the oracle (law 3).
+
+It is compiled twice under the policy `strict`: in its own floats, which gives the error that these make, and in
+float64, which gives what is exact. Its sums are tiled and run on all cores, so that large programs take a second; each
+keeps its order, and so its value.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, f32, f64
+
+from compiler import universe
+from compiler.autotune.measure.check import FACTOR, Expected, epsilon
+from compiler.autotune.measure.retype import floats_of, retyped
+from compiler.autotune.measure.subject import Subject, ceiling
+from compiler.driver import build
+from compiler.errors import InputError, ScheduleError
+from compiler.interpret.numbers import is_float
+from compiler.pipeline import parse_passes, run
+from compiler.schedule import Schedule
+from compiler.targets.cpu import Argument, Kernel
+from compiler.targets.cpu.arguments import Array
+from compiler.targets.machine import host
+
+Arrays = tuple[Array, ...]
+
+SETS = 3
+"""Sets of inputs of a task."""
+SMALLEST = 2.0**-8
+"""The smallest deviation of normal inputs; the first that is tried is 1."""
+SHARP = 2.0**-7
+"""The part of a middling result that its tolerance should be below, or faults hide in it."""
+ROWS, COLUMNS = 32, 256
+"""The tile of the reference's sums: its partial results stay in the first caches."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One set of inputs, and what is right for each output."""
+
+    inputs: Arrays
+    expected: tuple[Expected, ...]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The cases of a task; `limit` is the ceiling that candidates are timed beside: flops or bytes."""
+
+    cases: tuple[Case, ...]
+    limit: str
+
+
+@dataclass(frozen=True)
+class ReferenceSetup:
+    """What makes a worker compute the reference, and write it to a file; its jobs do nothing."""
+
+    subject: Subject
+    path: str
+    memory_bytes: int = 1 << 46
+
+    def start(self) -> Callable[[object], bool]:
+        """Compute it. Raises InputError for a program without outputs, and what building it raises."""
+        Path(self.path).write_bytes(pickle.dumps(reference(self.subject), pickle.HIGHEST_PROTOCOL))
+        return lambda job: True
+
+
+def reference(subject: Subject) -> Reference:
+    """The cases of a subject: deterministic for its seed."""
+    oracle = Oracle(subject.module, subject.name)
+    random = np.random.default_rng(subject.seed)
+    drawn = [[draw(argument, random) for argument in oracle.inputs] for _ in range(SETS)]
+    scale, first = _scaled(oracle, drawn[0])
+    results = [first, *(oracle(scaled(inputs, scale)) for inputs in drawn[1:])]
+    worst = [max(errors) for errors in zip(*(found.errors for found in results), strict=True)]
+    cases = [Case(tuple(scaled(inputs, scale)), _expected(r, worst)) for inputs, r in zip(drawn, results, strict=True)]
+    return Reference(tuple(cases), ceiling(subject.program, host()))
+
+
+def _expected(found: Results, worst: Sequence[float]) -> tuple[Expected, ...]:
+    return tuple(Expected(*item) for item in zip(found.own, found.exact, worst, strict=True))
+
+
+@dataclass(frozen=True)
+class Results:
+    """Of each output the strict result, the exact one, and the largest error of the former."""
+
+    own: Arrays
+    exact: Arrays
+    errors: tuple[float, ...]
+
+    @property
+    def dullness(self) -> float:
+        """What part of a middling result its tolerance is, of the output where that is most."""
+        return max(map(_dullness, self.exact, self.errors), default=0.0)
+
+
+def _dullness(exact: Array, error: float) -> float:
+    if not is_float(exact.dtype):
+        return 0.0
+    sizes = np.abs(exact[(exact != 0) & np.isfinite(exact)])
+    return FACTOR * error / float(np.median(sizes)) if sizes.size else 0.0
+
+
+class Oracle:
+    """The unscheduled program in its own floats and in float64; where these are its own, in float32 beside them."""
+
+    def __init__(self, module: ModuleOp, name: str | None) -> None:
+        floats = floats_of(module)
+        self._own = strict(module, name)
+        if not self._own.outputs:
+            raise InputError(f"@{self._own.name} has no outputs: nothing says what is right")
+        self._is_wide = floats == {f64}
+        self._other = strict(retyped(module, f32 if self._is_wide else f64), name) if floats else None
+
+    @property
+    def inputs(self) -> tuple[Argument, ...]:
+        """The inputs of the program."""
+        return self._own.arguments[: len(self._own.arguments) - self._own.outputs]
+
+    def own(self, inputs: Sequence[Array]) -> Arrays:
+        """The results in its own floats."""
+        return _called(self._own, inputs)
+
+    def __call__(self, inputs: Sequence[Array], known: Arrays | None = None) -> Results:
+        """The results for some inputs, of which those in its own floats may be known."""
+        own = known or self.own(inputs)
+        if self._other is None:
+            return Results(own, own, (0.0,) * len(own))
+        other = _called(self._other, inputs)
+        exact = own if self._is_wide else other
+        part = epsilon(np.dtype(np.float64)) / epsilon(np.dtype(np.float32)) if self._is_wide else 1.0
+        return Results(own, exact, tuple(part * _error(a, b) for a, b in zip(own, other, strict=True)))
+
+
+def _called(kernel: Kernel, inputs: Sequence[Array]) -> Arrays:
+    arrays = [array.astype(a.dtype, copy=False) for array, a in zip(inputs, kernel.arguments, strict=False)]
+    found = kernel(*arrays)
+    return found if isinstance(found, tuple) else (found,)
+
+
+def _error(own: Array, other: Array) -> float:
+    """The largest difference where both are finite; none of what are no floats."""
+    if not is_float(own.dtype):
+        return 0.0
+    with np.errstate(all="ignore"):
+        difference = np.abs(own.astype(np.float64) - other)
+    return float(np.max(difference, where=np.isfinite(difference), initial=0.0))
+
+
+def draw(argument: Argument, random: np.random.Generator) -> Array:
+    """Random elements: standard normal floats, truth values, integers up to 8 that are not 0, since they may divide."""
+    dtype, shape = argument.dtype, argument.shape
+    if is_float(dtype):
+        return np.asarray(random.standard_normal(shape), dtype)
+    if dtype.kind == "b":
+        return np.asarray(random.random(shape) < 0.5)
+    sign = random.choice([-1, 1] if dtype.kind == "i" else [1], shape)
+    return np.asarray(sign * random.integers(1, 8, shape, endpoint=True), dtype)
+
+
+def scaled(inputs: Sequence[Array], scale: float) -> list[Array]:
+    """The inputs with their floats times a power of two."""
+    return [np.asarray(a * a.dtype.type(scale)) if is_float(a.dtype) else a for a in inputs]
+
+
+def _scaled(oracle: Oracle, inputs: Sequence[Array]) -> tuple[float, Results]:
+    """The scale of inputs, and the results at it.
+
+    Halved until all results are finite, or as many as can be, and further while that sharpens the check by half or
+    more: where errors grow with values, as through exp, large inputs leave a tolerance in which faults of small results
+    hide.
+    """
+    scale, own = _finite(oracle, inputs)
+    best = scale, oracle(scaled(inputs, scale), own)
+    while best[1].dullness > SHARP and scale > SMALLEST:
+        scale /= 2
+        found = oracle(scaled(inputs, scale))
+        if found.dullness > best[1].dullness / 2:
+            break
+        best = scale, found
+    return best
+
+
+def _finite(oracle: Oracle, inputs: Sequence[Array]) -> tuple[float, Arrays]:
+    """The first scale at which all results are finite, or that with the fewest which are not; and the results at it."""
+    scale, own = 1.0, oracle.own(inputs)
+    best, fewest = (scale, own), special(own)
+    while fewest and scale > SMALLEST:
+        scale /= 2
+        own = oracle.own(scaled(inputs, scale))
+        if special(own) < fewest:
+            best, fewest = (scale, own), special(own)
+    return best
+
+
+def special(arrays: Arrays) -> int:
+    """How many floats are not finite."""
+    return sum(int((~np.isfinite(array)).sum()) for array in arrays if is_float(array.dtype))
+
+
+def strict(module: ModuleOp, name: str | None) -> Kernel:
+    """A loop-level program under the policy `strict`: tiled for the caches, on all cores, each sum in its order."""
+    ordered = module.clone()
+    run(universe.context(), ordered, parse_passes("reorder-contiguous"))
+    schedule = Schedule(ordered, name)
+    for label in list(schedule.program.blocks):
+        _tile(schedule, label)
+    return build(schedule, policy="strict", name=name)
+
+
+def _tile(schedule: Schedule, label: str) -> None:
+    """Tile the two innermost spatial loops of a reduction, its last loop being one; as it is, where that is refused."""
+    block = schedule.program.blocks[label]
+    loops = schedule.get_loops(schedule.get_block(label))
+    numbers = [loop.number for loop in schedule.program.enclosing(label)]
+    spatial = [h for h, number in zip(loops, numbers, strict=True) if number in block.loops_of(reduce=False)]
+    if not block.combiners or len(spatial) < 2 or loops[-1] is not spatial[-1]:
+        return
+    try:
+        rows, row = schedule.split(spatial[-2], [None, ROWS])
+        columns, column = schedule.split(loops[-1], [None, COLUMNS])
+        outer = [rows if handle is spatial[-2] else handle for handle in loops[:-1]]
+        schedule.reorder(columns, *outer, row, column)
+        schedule.parallel(columns if schedule.extent(columns) > 1 else outer[0])
+    except ScheduleError:
+        return

@@ -1,0 +1,165 @@
+"""The runner: an artefact to checked results and times."""
+
+from __future__ import annotations
+
+import errno
+import os
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+
+import numpy as np
+
+from compiler.autotune.measure.check import fault, poison
+from compiler.autotune.measure.limits import Limits
+from compiler.autotune.measure.reference import Case, Reference
+from compiler.autotune.measure.subject import Subject
+from compiler.autotune.measure.timing import Call, Clock, time_of
+from compiler.autotune.outcome import MEASURED, Outcome
+from compiler.errors import TargetError
+from compiler.lowering.low_to_llvm.signature import SLOT_ALIGNMENT
+from compiler.targets.cpu.arguments import Argument, Array, room
+from compiler.targets.cpu.artefact import Artefact, load_artefact
+from compiler.targets.cpu.ceilings import Arithmetic, Bandwidth
+from compiler.targets.machine import host
+
+CHECKED = 2
+"""Sets of inputs on which a candidate is checked, of those that the reference has."""
+HELD = 32
+"""Candidates that are held at most while they take turns."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """The job to check an artefact and time it."""
+
+    artefact: Artefact
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The job to take one sample of an artefact, which is loaded and checked where it is not held."""
+
+    artefact: Artefact
+
+
+@dataclass(frozen=True)
+class RunnerSetup:
+    """What makes a worker a runner: its jobs are Measure and Sample, its replies an Outcome."""
+
+    subject: Subject
+    limits: Limits
+    path: str
+
+    @property
+    def memory_bytes(self) -> int:
+        """What a candidate may map."""
+        return self.limits.memory_bytes
+
+    def start(self) -> Runner:
+        """Keep to as many cores as there are threads, and read the reference."""
+        threads = self.subject.threads
+        pin(threads)
+        reference: Reference = pickle.loads(Path(self.path).read_bytes())
+        kind = Arithmetic if reference.limit == "flops" else Bandwidth
+        clock = Clock(kind(threads), self.limits.sampling, sleeps=threads > 1)
+        clock.ceiling.rate(0.0)
+        return Runner(reference, clock, Random(self.subject.seed))
+
+
+def pin(threads: int) -> None:
+    """Stay on the last cores that the process may use, as many as there are threads; the first serves interrupts."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-threads:])
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """A candidate whose results are right: the call, about how many seconds it takes, and how many make a sample."""
+
+    call: Call
+    seconds: float
+    calls: int = 0
+
+
+class Runner:
+    """Runs candidates on the same buffers, which it fills for each."""
+
+    def __init__(self, reference: Reference, clock: Clock, random: Random) -> None:
+        self._reference = reference
+        self._clock = clock
+        self._random = random
+        self._arrays: list[Array] = []
+        self._held: dict[Artefact, _Checked] = {}
+
+    def __call__(self, job: Measure | Sample) -> Outcome:
+        """Do a job."""
+        try:
+            return self._measured(job) if isinstance(job, Measure) else self._sampled(job)
+        except TargetError as error:
+            return Outcome("build", reason=str(error))
+        except MemoryError:
+            return _MEMORY
+        except OSError as error:
+            if error.errno != errno.ENOMEM:
+                raise
+            return _MEMORY
+
+    def _measured(self, job: Measure) -> Outcome:
+        self._held.clear()
+        checked = self._check(job.artefact)
+        if isinstance(checked, Outcome):
+            return checked
+        seconds, rates = zip(*self._clock.samples(checked.call, checked.seconds), strict=True)
+        return Outcome(MEASURED, seconds, rates)
+
+    def _sampled(self, job: Sample) -> Outcome:
+        held = self._held.get(job.artefact)
+        if held is None:
+            checked = self._check(job.artefact)
+            if isinstance(checked, Outcome):
+                return checked
+            if len(self._held) >= HELD:
+                self._held.clear()
+            held = self._held[job.artefact] = replace(checked, calls=self._clock.calls(checked.call, checked.seconds))
+        seconds, rate = self._clock.sample(held.call, held.calls)
+        return Outcome(MEASURED, (seconds,), (rate,))
+
+    def _check(self, artefact: Artefact) -> _Checked | Outcome:
+        """Run a candidate on random sets of inputs, and compare."""
+        kernel = load_artefact(artefact, host())
+        arrays = self._buffers(kernel.arguments)
+        inputs, outs = arrays[: len(arrays) - kernel.outputs], arrays[len(arrays) - kernel.outputs :]
+        call = kernel.bound(*inputs, out=outs)
+        seconds = 0.0
+        for case in self._random.sample(self._reference.cases, CHECKED):
+            _fill(case, inputs, outs)
+            seconds = time_of(call)
+            wrong = _wrong(case, outs)
+            if wrong is not None:
+                return Outcome("wrong", reason=wrong)
+        return _Checked(call, seconds)
+
+    def _buffers(self, arguments: Sequence[Argument]) -> list[Array]:
+        if not self._arrays:
+            self._arrays = [room(replace(argument, alignment=SLOT_ALIGNMENT)) for argument in arguments]
+        return self._arrays
+
+
+_MEMORY = Outcome("memory", reason="it needs more memory to run than it is allowed")
+
+
+def _fill(case: Case, inputs: Sequence[Array], outs: Sequence[Array]) -> None:
+    """Put a set of inputs into the buffers, and poison into those of the outputs."""
+    for buffer, array in zip(inputs, case.inputs, strict=True):
+        np.copyto(buffer, array)
+    for out, expected in zip(outs, case.expected, strict=True):
+        poison(out, expected)
+
+
+def _wrong(case: Case, outs: Sequence[Array]) -> str | None:
+    """What is wrong with the results for a set of inputs."""
+    faults = (fault(out, expected) for out, expected in zip(outs, case.expected, strict=True))
+    return next((found for found in faults if found is not None), None)

@@ -1,0 +1,82 @@
+"""`Subject`: what candidates are candidates of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from xdsl.dialects.builtin import ModuleOp, f32
+
+from compiler.analysis.cost import instances, total_flops
+from compiler.dialects.functions import find_function
+from compiler.driver import lower, parse
+from compiler.interpret.numbers import dtype_of
+from compiler.program.read import read
+from compiler.program.tree import Buffer, Program, blocks_in
+from compiler.targets.machine import Machine
+
+FMAS = 2
+"""Vector FMA that a core issues in a cycle."""
+BYTES = 6
+"""Bytes that a core gets from memory in a cycle: 20 GB/s at 3.3 GHz."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A program to be scheduled: its text at the te or loop level, and how it is compiled, run and checked.
+
+    name: which of several functions.
+    policy: the liberties of floating point: strict, contract or fast.
+    threads: how many threads parallel loops run on; the runner gets as many cores.
+    seed: of the random inputs.
+    """
+
+    text: str
+    name: str | None = None
+    policy: str = "contract"
+    threads: int = 1
+    seed: int = 0
+
+    @cached_property
+    def module(self) -> ModuleOp:
+        """The unscheduled loops. Raises ParseError, VerifyException or InputError for text that is no such program."""
+        return lower(parse(self.text, "the program"))
+
+    @cached_property
+    def program(self) -> Program:
+        """The function as a tree."""
+        return read(find_function(self.module, self.name))
+
+    def __getstate__(self) -> dict[str, object]:
+        """What is stated, without what was derived of it."""
+        return {field: getattr(self, field) for field in self.__dataclass_fields__}
+
+
+def ceiling(program: Program, machine: Machine) -> str:
+    """`flops` or `bytes`: what bounds a perfect implementation, by the machine's balance; the same for each schedule.
+
+    Bytes are those of the arguments, each counted once. Operations on integers count where there are none on floats.
+    """
+    moved = sum(map(_bytes, program.arguments))
+    balance = 2 * FMAS * (machine.vector_bits // 32) / BYTES
+    return "flops" if _operations(program) > balance * moved else "bytes"
+
+
+def share(program: Program, machine: Machine, cost: float) -> float | None:
+    """The share of its ceiling that a candidate of some cost reaches: 1 is a perfect implementation. None where its
+    operations are not those of the ceiling's probe, which is float32 FMA."""
+    if ceiling(program, machine) == "bytes":
+        return sum(map(_bytes, program.arguments)) / cost
+    if any(buffer.element != f32 for buffer in program.arguments):
+        return None
+    return total_flops(program, program.body) / cost
+
+
+def _bytes(buffer: Buffer) -> int:
+    return prod(buffer.shape) * dtype_of(buffer.element).itemsize
+
+
+def _operations(program: Program) -> int:
+    reductions = [block for block in blocks_in(*program.body) if block.combiners]
+    return total_flops(program, program.body) or sum(2 * instances(program, block) for block in reductions)

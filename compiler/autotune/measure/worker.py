@@ -1,0 +1,90 @@
+"""What a worker process does: one setup, then a reply to each job, until its parent closes the pipe or dies.
+
+Run as `python -m compiler.autotune.measure FD`, FD being its end of the pipe. It is a fresh process, never a
+fork: a forked child lacks the threads of its parent's OpenMP runtime, and hangs.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import resource
+import signal
+import sys
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, Protocol
+
+from xdsl.utils.exceptions import ParseError, VerifyException
+
+from compiler.dialects.dominance import last_sentence
+from compiler.errors import StrataError
+
+
+class Setup(Protocol):
+    """What makes a worker a builder or a runner; it pickles."""
+
+    def start(self) -> Callable[[Any], Any]:
+        """Prepare the process, and give the function of a job to its reply. Raises for a program that is refused."""
+
+    @property
+    def memory_bytes(self) -> int:
+        """What the process may map beyond what it has after the start."""
+
+
+class Ready:
+    """The first reply: the worker takes jobs."""
+
+
+class Refused(str):
+    """The first reply of a worker that cannot start: why."""
+
+
+def said(error: Exception) -> str:
+    """What is wrong with a text or a program, in one sentence."""
+    return last_sentence(error.msg if isinstance(error, ParseError) else str(error))
+
+
+def serve(connection: Connection) -> None:
+    """Take the setup, then jobs."""
+    jobs: SimpleQueue[bytes] = SimpleQueue()
+    Thread(target=_receive, args=(connection, jobs), daemon=True).start()
+    setup: Setup = pickle.loads(jobs.get())
+    try:
+        role = setup.start()
+    except (StrataError, ParseError, VerifyException) as error:
+        connection.send(Refused(str(error) if isinstance(error, StrataError) else said(error)))
+        return
+    _limit_memory(setup.memory_bytes)
+    connection.send(Ready())
+    while True:
+        connection.send(role(pickle.loads(jobs.get())))
+
+
+def _receive(connection: Connection, jobs: SimpleQueue[bytes]) -> None:
+    """Hand on what comes; the end of the pipe is the end of the parent, and of this process whatever it is doing."""
+    try:
+        while True:
+            jobs.put(connection.recv_bytes())
+    except (EOFError, OSError):
+        os._exit(0)
+
+
+def _limit_memory(headroom: int) -> None:
+    """Let the process map no more than that beyond what it has, where the system says what it has."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+    except OSError:
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = pages * resource.getpagesize() + headroom
+    resource.setrlimit(resource.RLIMIT_AS, (wanted if most == resource.RLIM_INFINITY else min(wanted, most), most))
+
+
+def main() -> None:
+    """Serve; an interruption of the terminal is the parent's affair."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    serve(Connection(int(sys.argv[1])))

@@ -1,0 +1,78 @@
+"""`Outcome`: what came of one candidate, measured or not; `combine`: of several of one candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from statistics import median
+
+MEASURED = "measured"
+FAILURES = {
+    "refused": "a step of its script does not apply",
+    "unproved": "its schedule is not proved to compute the original",
+    "build": "it could not be compiled",
+    "wrong": "its results differ from the reference",
+    "crash": "it ended the process that ran it",
+    "timeout": "it ran for too long",
+    "memory": "it asked for too much memory",
+}
+"""How a candidate can fail, and what that says; whatever fails is recorded with its reason and never the best."""
+PASSING = ("timeout", "memory")
+"""Failures that may be the machine's: after a success they do not undo it. Any other ends a candidate for good."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one candidate.
+
+    `kind` is MEASURED or a key of FAILURES. `seconds` are times of single calls, each sample the mean of as many calls
+    as one sample took. `rates` are what the machine's ceiling probe reached beside each sample, in operations (or
+    bytes) per second: a slow moment of the machine slows both. `reason` says what failed. `build_seconds` is what
+    applying, proving and compiling took.
+    """
+
+    kind: str
+    seconds: tuple[float, ...] = ()
+    rates: tuple[float, ...] = ()
+    reason: str = ""
+    build_seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Whether it was measured and its results are right."""
+        return self.kind == MEASURED
+
+    @cached_property
+    def cost(self) -> float:
+        """The median of seconds times the rate beside them: the work that the ceiling would have done meanwhile, in
+        operations (or bytes). Lower is better; comparable between moments of one machine. Infinite for a failure."""
+        if not self.ok or not self.seconds:
+            return float("inf")
+        return median(s * r for s, r in zip(self.seconds, self.rates, strict=True))
+
+    @property
+    def ranks(self) -> bool:
+        """Whether it has a cost that can be compared; one of zero says that a clock or a probe failed, not that it is
+        fast."""
+        return 0 < self.cost < float("inf")
+
+    @property
+    def stands(self) -> bool:
+        """Whether it is a failure that ends its candidate, whatever else was measured of it."""
+        return not self.ok and self.kind not in PASSING
+
+
+def combine(outcomes: Sequence[Outcome]) -> Outcome:
+    """One outcome of several of one candidate, at least one: all samples together, so that its cost is their median.
+
+    A failure stands whatever else was measured, since what is wrong once is wrong, except one of PASSING.
+    """
+    fatal = next((o for o in outcomes if o.stands), None)
+    good = [o for o in outcomes if o.ok and o.seconds]
+    if fatal is not None or not good:
+        return fatal or outcomes[0]
+    if len(good) == 1:
+        return good[0]
+    seconds = tuple(second for o in good for second in o.seconds)
+    return replace(good[0], seconds=seconds, rates=tuple(rate for o in good for rate in o.rates))

@@ -1,0 +1,112 @@
+"""`Progress`: what a tuning run shows while it is under way, and `TuningOptions`: what can be asked of it."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+
+from compiler.autotune.outcome import Outcome
+from compiler.errors import InputError
+
+
+@dataclass
+class Progress:
+    """How far a run is. `seconds` have passed since it began; times of candidates are seconds of one call.
+
+    trials: scripts in the database for this task, each once however often it was measured; `earlier` of them were there
+    before the run.
+    best: all that was measured of the best so far, and `sketch` the name of its sketch; `baseline` the same of the
+    program as it is written. compared: those two, baseline first, as they were last measured in turns with each other.
+    failed: trials that came to nothing, by kind, and in `reasons` why the first of each did. infeasible: candidates
+    that were not worth building, by reason. heard: earlier tasks of the database whose ranking helps.
+    quality: how well the model ranks, in one line; accuracy: the share of pairs in the right order.
+    phase: what is being done.
+    """
+
+    name: str
+    budget: int | None
+    limit: float | None
+    trials: int = 0
+    earlier: int = 0
+    seconds: float = 0.0
+    best: Outcome | None = None
+    sketch: str = ""
+    baseline: Outcome | None = None
+    compared: tuple[Outcome, Outcome] | None = None
+    failed: Counter[str] = field(default_factory=Counter)
+    infeasible: Counter[str] = field(default_factory=Counter)
+    reasons: dict[str, str] = field(default_factory=dict)
+    heard: int = 0
+    quality: str = ""
+    accuracy: float | None = None
+    phase: str = "deriving sketches"
+    sketches: int = 0
+    candidates: int = 0
+    curve: list[tuple[int, float]] = field(default_factory=list)
+
+    def record(self, before: Outcome | None, after: Outcome) -> None:
+        """Count what is known of a script now, and was before if it had been tried."""
+        if before is None:
+            self.trials += 1
+        elif not before.ok:
+            self.failed -= Counter({before.kind: 1})
+        if not after.ok:
+            self.failed[after.kind] += 1
+            self.reasons.setdefault(after.kind, after.reason)
+
+    @property
+    def gain(self) -> float | None:
+        """How many times as fast as the program as it is written the best is: 1 where that is the best, None while
+        either is unknown. Where they took turns with each other, those samples alone count."""
+        baseline, best = self.compared or (self.baseline, self.best)
+        return None if baseline is None or best is None else baseline.cost / best.cost
+
+
+Callback = Callable[[Progress], None]
+
+
+def seconds_of(outcome: Outcome) -> float:
+    """The median of what was measured, in seconds."""
+    return median(outcome.seconds)
+
+
+@dataclass(frozen=True)
+class TuningOptions:
+    """What can be asked of a tuning run.
+
+    trials: how many the database shall hold for the task at the end, those of earlier runs and of others that write to
+    it included; seconds: after which no trial begins. At least one of the two.
+    database: the file of records, made where there is none; without one they are kept in memory only.
+    seed: of the search and of the inputs. batch: candidates that are built together. builders: processes that build.
+    log: a file that gets the search's log as it goes on, from which it replays without hardware.
+    callbacks: called after each trial, when it is on disk, and at each change of phase. What they raise ends the run.
+    """
+
+    trials: int | None = 64
+    seconds: float | None = None
+    database: str | os.PathLike[str] | None = None
+    seed: int = 0
+    batch: int = 8
+    builders: int | None = None
+    log: str | os.PathLike[str] | None = None
+    callbacks: Sequence[Callback] = ()
+
+    def __post_init__(self) -> None:
+        if self.trials is None and self.seconds is None:
+            raise InputError("a tuning run needs a budget: trials or seconds")
+        for name, value in (("trials", self.trials), ("batch", self.batch), ("builders", self.builders)):
+            if value is not None and value < 1:
+                raise InputError(f"the tuning option {name} is at least 1, not {value}")
+        if self.seconds is not None and not self.seconds > 0:
+            raise InputError(f"the tuning option seconds is positive, not {self.seconds:g}")
+        if self.seed < 0:
+            raise InputError(f"the tuning option seed is at least 0, not {self.seed}")
+
+    @property
+    def path(self) -> Path | None:
+        """The file of records."""
+        return None if self.database is None else Path(self.database)

@@ -1,0 +1,84 @@
+"""How well a cost model ranks: shares of pairs in the right order, and whether the best were among those promised."""
+
+from __future__ import annotations
+
+from bisect import insort
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+APART = 0.05
+"""Two costs count as different when they are further apart than this share of the lower one; less is noise."""
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs of candidates whose costs differ, and how many of them a prediction has in the right order; a tie in the
+    prediction counts half."""
+
+    right: float = 0.0
+    total: int = 0
+
+    @property
+    def accuracy(self) -> float | None:
+        """The share in the right order: 0.5 is a coin. None without pairs."""
+        return self.right / self.total if self.total else None
+
+    def __add__(self, other: Pairs) -> Pairs:
+        return Pairs(self.right + other.right, self.total + other.total)
+
+
+def against(predicted: float, cost: float, others_predicted: NDArray[np.float64], others: NDArray[np.float64]) -> Pairs:
+    """The pairs of one candidate with each of others."""
+    apart = np.maximum(cost, others) > (1 + APART) * np.minimum(cost, others)
+    agreement = np.sign(predicted - others_predicted[apart]) * np.sign(cost - others[apart])
+    return Pairs(float(np.sum(agreement + 1) / 2), int(np.count_nonzero(apart)))
+
+
+def pairs(predicted: ArrayLike, costs: ArrayLike) -> Pairs:
+    """All pairs of some candidates: predictions in any unit (lower is better) against positive costs."""
+    p, c = np.asarray(predicted, np.float64), np.asarray(costs, np.float64)
+    return sum((against(p[i], c[i], p[:i], c[:i]) for i in range(1, len(c))), Pairs())
+
+
+@dataclass
+class Quality:
+    """The ranking quality of predictions made before their candidates were measured, kept as trials come in.
+
+    Each candidate enters once, with the cost that its first measurement found; what was picked at random enters like
+    what the model picked, so that the model is not judged by its own favourites alone.
+    """
+
+    pairs: Pairs = field(default_factory=Pairs)
+    _predicted: list[float] = field(default_factory=list)
+    _costs: list[float] = field(default_factory=list)
+    _by_predicted: list[tuple[float, int]] = field(default_factory=list)
+    _by_cost: list[tuple[float, int]] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self._costs)
+
+    def add(self, predicted: float, cost: float) -> None:
+        """Count one more candidate: what was predicted (lower is better), then what was measured (positive)."""
+        number = len(self._costs)
+        self.pairs += against(predicted, cost, np.array(self._predicted), np.array(self._costs))
+        self._predicted.append(predicted)
+        self._costs.append(cost)
+        insort(self._by_predicted, (predicted, number))
+        insort(self._by_cost, (cost, number))
+
+    def recall(self, count: int) -> float | None:
+        """The share of the `count` best measured that are among the `count` best predicted; None for fewer."""
+        if not 0 < count <= len(self):
+            return None
+        best = {number for _, number in self._by_cost[:count]}
+        return sum(number in best for _, number in self._by_predicted[:count]) / count
+
+    def line(self, count: int = 8) -> str:
+        """One line for a person who watches: pairs in the right order, and the recall of the best."""
+        if self.pairs.accuracy is None:
+            return "ranking: nothing predicted and measured yet"
+        text = f"ranking: {self.pairs.accuracy:.0%} of {self.pairs.total} pairs right"
+        recall = self.recall(count)
+        return text if recall is None else f"{text}, {round(recall * count)} of the best {count} foreseen"

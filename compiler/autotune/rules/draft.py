@@ -1,0 +1,85 @@
+"""`Draft`: a schedule while rules write it; `Alternative`: one way a rule would go on; `Rule`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import FixedBitwidthType
+
+from compiler.program.tree import Block
+from compiler.schedule.schedule import Handle, Schedule, Size
+from compiler.targets.machine import Machine
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A schedule that rules are writing.
+
+    `left` are the blocks of the original program that no rule has dealt with, in its order. `panels` are temporaries
+    that lie in panels of rows, with the rows of a panel, which their consumers read as packed. `kept` are handles that
+    somebody else needs after the rules are done.
+    """
+
+    schedule: Schedule
+    machine: Machine
+    threads: int
+    left: tuple[str, ...]
+    panels: dict[str, Size] = field(default_factory=dict)
+    kept: tuple[Handle, ...] = ()
+
+    def fork(self) -> Draft:
+        """The same draft, to be continued on its own."""
+        schedule, handles = self.schedule.fork()
+        panels = {name: handles[size] if isinstance(size, Handle) else size for name, size in self.panels.items()}
+        kept = tuple(handles[handle] for handle in self.kept)
+        return replace(self, schedule=schedule, panels=panels, kept=kept)
+
+    def without(self, done: Sequence[str]) -> Draft:
+        """The draft after some blocks have been dealt with."""
+        return replace(self, left=tuple(label for label in self.left if label not in done))
+
+    def block(self, label: str) -> Block:
+        """A block of the program as it stands."""
+        return self.schedule.program.blocks[label]
+
+    def lanes(self, label: str) -> int:
+        """The elements of a vector of what a block writes."""
+        block = self.block(label)
+        element = self.schedule.program.buffers[block.writes[0].buffer].element
+        bits = element.bitwidth if isinstance(element, FixedBitwidthType) else 64
+        return max(1, self.machine.vector_bits // max(8, bits))
+
+    def readers(self, label: str) -> list[Block]:
+        """The blocks that read what a block writes."""
+        program = self.schedule.program
+        names = dict.fromkeys(access.buffer for access in self.block(label).writes)
+        found = {b.label: b for name in names for b in program.readers[name] if b.label != label}
+        return list(found.values())
+
+    def choose(self, options: Sequence[int], wanted: int, name: str | None = None) -> Size:
+        """An open choice among some sizes, recorded with the one nearest to what is wanted; no choice of one. `name` is
+        what the script calls it."""
+        kept = sorted(set(options))
+        if len(kept) == 1:
+            return kept[0]
+        nearest = min(range(len(kept)), key=lambda n: (abs(kept[n] - wanted), n))
+        return self.schedule.sample_categorical(kept, decision=nearest, name=name)
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One way to go on: its name, and what it does to a draft, giving the blocks that it has dealt with.
+
+    It may raise ScheduleError, upon which the draft is dropped. Where it is not `optional`, a derivation that passes
+    the rule over is not worth following.
+    """
+
+    name: str
+    apply: Callable[[Draft], Sequence[str]]
+    optional: bool = True
+
+
+Rule: TypeAlias = Callable[[Draft, str], Iterator[Alternative]]
+"""The ways to deal with a block of a draft, the most promising first; none where the rule is not for such a block."""

@@ -1,0 +1,55 @@
+"""Sizes that a machine's caches and registers suggest: where a search begins, and the options that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler.targets.machine import Machine
+
+
+def register_tile(machine: Machine, m: int, n: int, lanes: int) -> tuple[int, int]:
+    """Rows, and vectors of columns, of the register tile with the least work for a product of m rows and n columns.
+
+    Candidates keep rows * vectors accumulators, the vectors of a row of B and one broadcast in registers, and have rows
+    that nearly fill a power of two, since that many are transposed where A is packed. Padding counts as work, and so do
+    loads beyond one for each two multiplications, which is what the ports take.
+    """
+    found = []
+    for vectors in range(1, 5):
+        for rows in (r for r in rows_of(machine, vectors) if 4 * r >= 3 * (1 << (r - 1).bit_length())):
+            padded = -(-m // rows) * rows * -(-n // (vectors * lanes)) * vectors * lanes
+            loads = (rows + vectors) / (rows * vectors)
+            idle = max(1.0, 10 / (rows * vectors))  # accumulators hide the latency of ten multiplications
+            start = 1 + 2 / (rows * vectors)  # what a tile costs before and after its loop
+            found.append((padded * max(1.0, 0.72 + 0.55 * loads) * idle * start, rows, vectors))
+    _, rows, vectors = min(found)
+    return rows, vectors
+
+
+def rows_of(machine: Machine, vectors: int) -> range:
+    """The rows of register tiles with so many vectors that fit the registers."""
+    return range(2, min((machine.registers - vectors - 1) // vectors, 14) + 1)
+
+
+def depth(machine: Machine, rows: int, bytes: int = 4) -> int:
+    """The length of a reduction in a cache tile: a panel of so many rows takes a sixth of the first cache."""
+    return max(64, machine.l1_bytes // (6 * bytes * rows) // 64 * 64)
+
+
+def width(machine: Machine, depth: int, bytes: int = 4) -> int:
+    """The columns of a packed block of so many rows: it takes half of the second cache."""
+    return max(1, machine.l2_bytes // (2 * bytes * depth))
+
+
+def evens(extent: int, step: int, least: int, most: int) -> list[int]:
+    """The lengths of even pieces of an extent, multiples of `step` where it is cut, between two bounds; the whole where
+    it is no longer than the upper one, or there is no other."""
+    pieces = {-(-extent // parts) for parts in range(2, extent // max(1, least) + 1)}
+    cuts = {-(-piece // step) * step for piece in pieces}
+    found = sorted(size for size in cuts if least <= size <= most and size < extent)
+    return [*found, extent] if extent <= most or not found else found
+
+
+def steps(most: int, options: Sequence[int] = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)) -> list[int]:
+    """The counts among the options up to a bound, and the bound itself where none is."""
+    return [option for option in options if option <= most] or [max(1, most)]

@@ -1,0 +1,17 @@
+"""The search: fills the open choices of sketches, guided by the cost model, repeatable from its log.
+
+search.py      Search: propose, update, leaders, best; the order of its phases
+options.py     what can be set
+trials.py      the candidates that were measured, or failed: outcomes combined
+guide.py       what the models say of candidates
+pool.py        Supply: candidates to choose from, drawn, enumerated, changed from good ones
+batch.py       which of a pool are proposed together
+log.py         what was asked of a search and what it answered
+replay.py      a search again from its log
+"""
+
+from compiler.autotune.search.options import Options
+from compiler.autotune.search.replay import replay
+from compiler.autotune.search.search import Proposal, Search
+
+__all__ = ["Options", "Proposal", "Search", "replay"]

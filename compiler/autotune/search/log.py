@@ -1,0 +1,103 @@
+"""`Log`: what was asked of a search and what it answered, one line of JSON a call; `LogFile`: its file."""
+
+from __future__ import annotations
+
+import json
+import os
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any, Self, TextIO
+
+import numpy as np
+
+from compiler.autotune.candidates import Candidate
+from compiler.autotune.model import Past
+from compiler.autotune.outcome import Outcome
+from compiler.autotune.search.options import Options
+from compiler.errors import InputError
+
+
+class Log:
+    """The calls of a search in their order; the first line says what it was made with, earlier tasks included: a log
+    replays from itself and the space alone."""
+
+    def __init__(self, sizes: Sequence[tuple[int, ...]], seed: int, options: Options, past: Sequence[Past]) -> None:
+        self.lines: list[str] = []
+        made = {"seed": seed, "options": options.as_data(), "sizes": sizes, "past": [past_data(one) for one in past]}
+        self._write(search=made)
+
+    def __str__(self) -> str:
+        return "".join(line + "\n" for line in self.lines)
+
+    def proposed(self, count: int, gave: Sequence[tuple[Candidate, float | None, str]]) -> None:
+        """A call of `propose`, and what it returned."""
+        self._write(propose=count, gave=[[*candidate, predicted, why] for candidate, predicted, why in gave])
+
+    def updated(self, candidate: Candidate, outcome: Outcome) -> None:
+        """A call of `update`."""
+        self._write(update=candidate, outcome=asdict(outcome))
+
+    def called(self, name: str) -> None:
+        """A call without arguments."""
+        self._write(call=name)
+
+    def _write(self, **data: Any) -> None:
+        self.lines.append(json.dumps(data))
+
+
+class LogFile:
+    """The file of a log, written line by line as its search goes on; nothing where no file is asked for.
+
+    A context manager: leaving it closes the file. Raises InputError where the file cannot be written.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None) -> None:
+        self.written = 0
+        self._path = path
+        self._file: TextIO | None = None
+        if path is not None:
+            with self._said():
+                self._file = open(path, "w", encoding="utf-8", newline="\n")  # noqa: SIM115 - __exit__ closes it
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def write(self, lines: Sequence[str]) -> None:
+        """Write further lines; whoever reads the file finds them at once."""
+        self.written += len(lines)
+        if self._file is not None:
+            with self._said():
+                self._file.write("".join(f"{line}\n" for line in lines))
+                self._file.flush()
+
+    @contextmanager
+    def _said(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise InputError(f"{self._path} cannot be written: {error.strerror}") from error
+        except ValueError as error:
+            raise InputError(f"{str(self._path)!r} is not the name of a file: {error}") from error
+
+
+def past_data(past: Past) -> dict[str, Any]:
+    """What an earlier task measured, as JSON data; features as the bytes of little-endian f32 in base 64."""
+    values = past.values.astype("<f4", copy=False)
+    text = b64encode(np.ascontiguousarray(values).tobytes()).decode()
+    return {"shape": values.shape, "values": text, "costs": past.costs.tolist()}
+
+
+def past_of(data: Mapping[str, Any]) -> Past:
+    """The inverse of `past_data`. Raises ValueError, KeyError or TypeError for what is none."""
+    rows, width = map(int, data["shape"])
+    values = np.frombuffer(b64decode(data["values"], validate=True), dtype="<f4").reshape(rows, width)
+    costs = np.array([float(cost) for cost in data["costs"]])
+    if len(costs) != rows or not np.isfinite(values).all() or not (np.isfinite(costs) & (costs > 0)).all():
+        raise ValueError("earlier tasks have a positive cost for each row of finite features")
+    return Past(values.astype(np.float32), costs)

@@ -1,0 +1,55 @@
+"""`replay`: a search again from its log, without hardware."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from compiler.autotune.candidates import Space
+from compiler.autotune.outcome import Outcome
+from compiler.autotune.search.log import past_of
+from compiler.autotune.search.options import Options
+from compiler.autotune.search.search import Search
+from compiler.errors import InputError
+
+Call = Callable[[Search], object]
+
+
+def replay(space: Space, log: str) -> Search:
+    """Make the calls of a log again; the search that results goes on as the first one would have.
+
+    `space` is the one that the log was written with, and has not been asked since: one that looks at its candidates by
+    and by answers in the order in which it was asked. Raises InputError where the text is not a log, and where
+    the search answers another thing than the log says: then the space or the code is not what it was.
+    """
+    lines = log.splitlines()
+    try:
+        made, *calls = map(json.loads, lines)
+        seed, options = int(made["search"]["seed"]), Options(**made["search"]["options"])
+        past = [past_of(one) for one in made["search"]["past"]]
+        todo = [_call(call) for call in calls]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"this is not the log of a search: {error}") from error
+    search = Search(space, seed, options, past)
+    if search.log() != lines[0] + "\n":
+        raise InputError("the log is of a search in another space")
+    for number, call in enumerate(todo, 1):
+        call(search)
+        if search.log_lines(number) != lines[number : number + 1]:
+            raise InputError(f"line {number + 1} of the log is not what the search answers now")
+    return search
+
+
+def _call(data: dict[str, Any]) -> Call:
+    """The call that a line of the log says."""
+    if "propose" in data:
+        count = int(data["propose"])
+        return lambda search: search.propose(count)
+    if "update" in data:
+        sketch, positions = data["update"]
+        candidate = (int(sketch), tuple(map(int, positions)))
+        lists = {name: tuple(map(float, data["outcome"][name])) for name in ("seconds", "rates")}
+        outcome = Outcome(**{**data["outcome"], **lists})
+        return lambda search: search.update(candidate, outcome)
+    return {"descend": Search.descend, "release": Search.release}[data["call"]]

@@ -1,0 +1,66 @@
+"""`Trials`: what was measured of which candidate, outcomes of one candidate combined."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from compiler.autotune.outcome import Outcome, combine
+
+Name = TypeVar("Name", bound=Hashable)
+"""What candidates are known by: their place in a space, or their script."""
+
+
+@dataclass
+class Trials(Generic[Name]):
+    """The candidates that were tried, each with all its outcomes, and the ranking of those that were measured.
+
+    Ties rank by who was tried first. `changed` counts the outcomes, so that a model knows when it is out of date.
+    """
+
+    changed: int = 0
+    _outcomes: dict[Name, list[Outcome]] = field(default_factory=dict)
+    _combined: dict[Name, Outcome] = field(default_factory=dict)
+    _number: dict[Name, int] = field(default_factory=dict)
+    _ranked: list[tuple[float, int, Name]] = field(default_factory=list)
+
+    def __contains__(self, candidate: object) -> bool:
+        return candidate in self._combined
+
+    def __len__(self) -> int:
+        return len(self._combined)
+
+    def add(self, candidate: Name, outcome: Outcome) -> Outcome:
+        """Record an outcome; returns the candidate's, all its outcomes combined."""
+        number = self._number.setdefault(candidate, len(self._number))
+        before = self._combined.get(candidate)
+        self._outcomes.setdefault(candidate, []).append(outcome)
+        after = self._combined[candidate] = combine(self._outcomes[candidate])
+        if before is not None and before.ranks:
+            del self._ranked[bisect_left(self._ranked, (before.cost, number, candidate))]
+        if after.ranks:
+            insort(self._ranked, (after.cost, number, candidate))
+        self.changed += 1
+        return after
+
+    def outcome(self, candidate: Name) -> Outcome:
+        """A candidate's outcome, all of them combined."""
+        return self._combined[candidate]
+
+    def ranks(self, candidate: Name) -> bool:
+        """Whether a candidate was measured, with a cost that can be compared."""
+        return self._combined[candidate].ranks
+
+    def times(self, candidate: Name) -> int:
+        """How often a candidate was tried."""
+        return len(self._outcomes.get(candidate, ()))
+
+    def best(self, count: int) -> list[Name]:
+        """The best measured, best first."""
+        return [candidate for _, _, candidate in self._ranked[:count]]
+
+    def tried(self) -> list[Name]:
+        """All candidates with an outcome, in the order of their first."""
+        return list(self._combined)

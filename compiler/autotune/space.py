@@ -1,0 +1,181 @@
+"""`SketchSpace`: the candidates of all sketches of a program, their features and their scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.analysis.cost import flops, instances
+from compiler.autotune.candidates import LATER, Candidate, Features
+from compiler.autotune.features import REASONS, WIDTH, seen
+from compiler.autotune.sketch import Sketch
+from compiler.autotune.trace import Graph
+from compiler.errors import ScheduleError
+from compiler.program.tree import Program
+from compiler.targets.machine import Machine
+
+CHUNK = 4096
+"""How many candidates are evaluated at a time: their columns stay in the cache."""
+
+FEW = 16
+"""So many candidates of a sketch, asked for together, are always looked at."""
+FREE, PER = 8, 400
+"""Of more than a few, structures are traced while there are fewer than FREE, and one more for each PER candidates that
+were asked for so far: tracing one takes some tens of milliseconds. What is left comes later."""
+
+
+@dataclass(frozen=True)
+class Structure:
+    """What the candidates of a sketch that answer some guards alike have in common: the nodes of their features, and of
+    why they are infeasible; none where the script's own primitives refuse them."""
+
+    guards: tuple[tuple[int, bool], ...]
+    nodes: tuple[int, ...] | None
+
+
+@dataclass
+class _Traced:
+    """A sketch with the structures that have been met so far."""
+
+    sketch: Sketch
+    graph: Graph = field(default_factory=Graph)
+    structures: list[Structure] = field(default_factory=list)
+
+
+class SketchSpace:
+    """The search space of a program on a machine: sketches, and what is known of candidates without building them.
+
+    `defaults` are the decisions with which the sketches were recorded: those of the preferred sketch, then the program
+    as it is written, which is what the others have to beat.
+    """
+
+    def __init__(self, sketches: Sequence[Sketch], machine: Machine) -> None:
+        self.sketches = tuple(sketches)
+        self.machine = machine
+        self._traced = [_Traced(sketch) for sketch in sketches]
+        self._asked = 0
+        self._useful = work(sketches[0].program) if sketches else 1.0
+
+    @cached_property
+    def sizes(self) -> tuple[tuple[int, ...], ...]:
+        """For each sketch the number of options of each choice."""
+        return tuple(sketch.sizes for sketch in self.sketches)
+
+    @cached_property
+    def defaults(self) -> tuple[Candidate, ...]:
+        """A reasonable candidate of each sketch, the preferred one first, then the program as it is written."""
+        found = tuple((number, sketch.recorded) for number, sketch in enumerate(self.sketches))
+        return found[:1] + found[1:][-1:] + found[1:-1]
+
+    @property
+    def structures(self) -> int:
+        """How many structures have been traced so far."""
+        return sum(len(traced.structures) for traced in self._traced)
+
+    def script(self, candidate: Candidate) -> str:
+        """A candidate's script, all decisions made."""
+        number, positions = candidate
+        return self.sketches[number].text(positions)
+
+    def features(self, sketch: int, positions: NDArray[np.int64]) -> Features:
+        """The features of candidates of one sketch, their positions (n, choices)."""
+        traced = self._traced[sketch]
+        self._asked += len(positions)
+        values = np.zeros((len(positions), WIDTH), np.float32)
+        reasons = np.zeros(len(positions), np.int16)
+        columns = traced.sketch.columns(positions)
+        for start in range(0, len(positions), CHUNK):
+            part = slice(start, start + CHUNK)
+            self._fill(traced, positions[part], columns[part], values[part], reasons[part])
+        return Features(values, reasons, REASONS)
+
+    def _fill(
+        self,
+        traced: _Traced,
+        positions: NDArray[np.int64],
+        columns: NDArray[np.int64],
+        values: NDArray[np.float32],
+        reasons: NDArray[np.int16],
+    ) -> None:
+        known: dict[int, NDArray[np.float64]] = {}
+        left = np.ones(len(positions), bool)
+        number = 0
+        while left.any():
+            if number == len(traced.structures) and len(positions) > FEW and not self._may_trace(traced):
+                reasons[left] = REASONS.index(LATER)
+                return
+            if number == len(traced.structures):
+                witness = positions[int(np.argmax(left))]
+                traced.structures.append(self._structure(traced, tuple(int(p) for p in witness)))
+            structure = traced.structures[number]
+            mine = left & _agree(traced.graph, structure, columns, known)
+            if mine.any():
+                self._write(traced.graph, structure, mine, columns, known, values, reasons)
+            left &= ~mine
+            number += 1
+
+    def _may_trace(self, traced: _Traced) -> bool:
+        """Whether there is time for one more structure."""
+        return not traced.structures or self.structures < FREE + self._asked // PER
+
+    def _structure(self, traced: _Traced, positions: tuple[int, ...]) -> Structure:
+        graph = traced.graph
+        graph.begin()
+        nodes: tuple[int, ...] | None = None
+        try:
+            program = traced.sketch.planned(graph, positions)
+        except ScheduleError:
+            pass
+        else:
+            found = seen(program, self._useful, self.machine)
+            nodes = tuple(graph.number_of(value) for value in (*found.features, *found.infeasible))
+        return Structure(tuple(graph.guards), nodes)
+
+    def _write(
+        self,
+        graph: Graph,
+        structure: Structure,
+        mine: NDArray[np.bool_],
+        columns: NDArray[np.int64],
+        known: dict[int, NDArray[np.float64]],
+        values: NDArray[np.float32],
+        reasons: NDArray[np.int16],
+    ) -> None:
+        if structure.nodes is None:
+            reasons[mine] = REASONS.index("script")
+            return
+        rows = np.flatnonzero(mine)
+        found = [array[rows] if array.ndim else array for array in graph.evaluate(structure.nodes, columns, known)]
+        block = np.empty((len(rows), WIDTH), np.float32)
+        for column, array in enumerate(found[:WIDTH]):
+            block[:, column] = array
+        values[rows] = block
+        why = np.zeros(len(rows), np.int16)
+        for number, array in reversed(list(enumerate(found[WIDTH:], 1))):
+            why[np.broadcast_to(array, why.shape) != 0] = number
+        reasons[rows] = why
+
+
+def _agree(
+    graph: Graph, structure: Structure, columns: NDArray[np.int64], known: dict[int, NDArray[np.float64]]
+) -> NDArray[np.bool_]:
+    """Which candidates answer the guards of a structure as its witness did."""
+    agree = np.ones(len(columns), bool)
+    for node, answer in structure.guards:
+        (array,) = graph.evaluate((node,), columns, known)
+        agree &= (array != 0) == answer
+        if not agree.any():
+            break
+    return agree
+
+
+def work(program: Program) -> float:
+    """The operations that a program does when nothing is padded or computed twice, at least one."""
+    counts = (
+        max(flops(block), int(bool(block.combiners))) * instances(program, block) for block in program.blocks.values()
+    )
+    return float(max(1, sum(counts)))

@@ -1,0 +1,136 @@
+"""`SearchTask`: a program to be tuned for a target, and what was found for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+
+from compiler.autotune.database import Database, Key, Record, key_of, program_of
+from compiler.autotune.database.replay import replay
+from compiler.autotune.progress import TuningOptions
+from compiler.autotune.rules import RULES, Rule
+from compiler.autotune.rules.derive import Derived, derive
+from compiler.autotune.rules.template import from_template
+from compiler.autotune.space import SketchSpace
+from compiler.autotune.workloads import made
+from compiler.driver import POLICIES, build, lower, parse
+from compiler.errors import InputError, TargetError
+from compiler.schedule import Schedule
+from compiler.targets.cpu import Kernel
+from compiler.targets.cpu.openmp import thread_count, usable
+from compiler.targets.machine import Machine, host
+
+MODES = ("script", "python", "llvm", "asm")
+
+
+class SearchTask:
+    """A program to be tuned: what is computed, for which target, on how many threads, under which policy.
+
+        task = SearchTask(func=matmul, args=(1024, 1024, 1024), threads=1)
+        task.tune(TuningOptions(trials=64, database="matmul.db"))
+        kernel = task.apply_best("matmul.db")
+
+    `func` is a te function, or a function or registered workload that makes one of `args`; also a module, text or path
+    at the te or loop level. `threads` is how many threads a kernel runs on: None is what OMP_NUM_THREADS says, or the
+    cores that the process may use. `rules` derive the search space; a `template`, a script with open choices or its
+    text, is the space instead, with what the rules make of its `sched.auto`. `machine` is what the space is derived
+    for, the one at hand by default. Raises InputError or TargetError for what cannot be tuned.
+    """
+
+    def __init__(
+        self,
+        func: Any,
+        args: Sequence[Any] = (),
+        target: str = "cpu",
+        threads: int | None = None,
+        policy: str = "contract",
+        rules: Sequence[Rule] = RULES,
+        name: str | None = None,
+        template: ModuleOp | str | None = None,
+        machine: Machine | None = None,
+    ) -> None:
+        if target != "cpu":
+            raise TargetError(f"unknown target '{target}' (there is cpu)")
+        if policy not in POLICIES:
+            raise TargetError(f"unknown policy '{policy}' (there are {', '.join(POLICIES)})")
+        self.func = made(func, args)
+        self.module = lower(self.func)
+        self.schedule = Schedule(self.module)
+        self.name = name or self.schedule.name
+        self.policy, self.rules = policy, tuple(rules)
+        self.template = parse(template, "the template") if isinstance(template, str) else template
+        self.threads = usable(thread_count(threads))
+        self.machine = machine or host()
+
+    @cached_property
+    def program(self) -> str:
+        """The text by which databases know the program."""
+        return program_of(self.module)
+
+    @cached_property
+    def key(self) -> Key:
+        """What outcomes are comparable under."""
+        return key_of(self.module, self.machine.name, self.threads, self.policy)
+
+    @property
+    def compute_dag(self) -> str:
+        """What is computed, one statement a line: buffers, then blocks with their axes and operands."""
+        from compiler.autotune.describe import described
+
+        return described(self.schedule.program)
+
+    @cached_property
+    def derived(self) -> Derived:
+        """The sketches of the program, and the alternatives that were refused."""
+        if self.template is not None:
+            return from_template(self.template, self.schedule, self.rules, self.machine, self.threads)
+        return derive(self.schedule, self.rules, self.machine, self.threads)
+
+    @cached_property
+    def space(self) -> SketchSpace:
+        """The search space."""
+        return SketchSpace(self.derived.sketches, self.machine)
+
+    def tune(self, options: TuningOptions | None = None) -> Record | None:
+        """Search until the budget is spent, and give the best record; None where nothing could be measured.
+
+        A database that knows the task is gone on with, its trials count. What is measured is on disk at once; an
+        interruption ends the run and keeps all.
+        """
+        from compiler.autotune.tuner import tune
+
+        return tune(self, options or TuningOptions())
+
+    def best(self, database: str | os.PathLike[str]) -> Record:
+        """The best record of the task. Raises InputError where there is none."""
+        with Database(database, create=False) as opened:
+            record = opened.best(self.key)
+        if record is None:
+            raise InputError(f"{database} has nothing measured for {self.name} on {self.threads} threads")
+        return record
+
+    def apply_best(self, database: str | os.PathLike[str]) -> Kernel:
+        """The kernel of the best record. Raises InputError where there is none, ScheduleError where it is outdated."""
+        return self._built(self.best(database))
+
+    def print_best(self, database: str | os.PathLike[str], mode: str = "script") -> None:
+        """Print the best record: its script, the same in Python, or the LLVM IR or assembly that it becomes."""
+        if mode not in MODES:
+            raise InputError(f"unknown mode '{mode}' (there are {', '.join(MODES)})")
+        record = self.best(database)
+        if mode == "script":
+            print(record.script)
+        elif mode == "python":
+            from compiler.schedule.python import as_python
+
+            print(as_python(replay(record).script))
+        else:
+            print(self._built(record).text(mode))
+
+    def _built(self, record: Record) -> Kernel:
+        schedule = Schedule(self.module).apply(replay(record).script)
+        return build(schedule, threads=self.threads, policy=self.policy)

@@ -1,0 +1,370 @@
+"""Traced numbers: one run of a program on one candidate's integers says what it computes for all of them.
+
+A `Traced` stands for an integer that depends on the choices of a sketch. It has the value of one candidate, the
+witness, so that plain Python code can compute and decide with it; meanwhile it records the expression that it is. Where
+code decides (`if a > b`), the answer of the witness becomes a guard: what follows holds for all candidates that answer
+alike. So the primitives' own plans, run once, give the features of every candidate whose guards agree.
+
+    graph = Graph();  x = graph.input(0, witness=8, low=1, high=64)
+    y = x * 2 if x > 4 else x                // one guard, x > 4; y is the expression x * 2
+    graph.evaluate([y], columns)             // y of all candidates, as arrays
+
+Source: tracing compilers and their guards (Bala et al., Dynamo, PLDI 2000); concolic execution (Godefroid et al., PLDI
+2005), with arrays of candidates in the place of a solver.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Number: TypeAlias = Any
+"""An int, a float, or a Traced."""
+Array: TypeAlias = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operation of the graph on earlier nodes, or a constant, or the column of an input."""
+
+    name: str
+    args: tuple[int, ...] = ()
+    value: float = 0
+
+
+def _divided(a: Array, b: Array) -> Array:
+    return a / np.where(b == 0, 1, b)
+
+
+_ARRAYS: dict[str, Callable[..., Array]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "floordiv": lambda a, b: a // np.where(b == 0, 1, b),
+    "mod": lambda a, b: a % np.where(b == 0, 1, b),
+    "truediv": _divided,
+    "least": np.minimum,
+    "greatest": np.maximum,
+    "lt": lambda a, b: np.less(a, b).astype(np.int64),
+    "le": lambda a, b: np.less_equal(a, b).astype(np.int64),
+    "eq": lambda a, b: np.equal(a, b).astype(np.int64),
+}
+_SCALARS: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+    "truediv": operator.truediv,
+    "least": min,
+    "greatest": max,
+    "lt": operator.lt,
+    "le": operator.le,
+    "eq": operator.eq,
+}
+
+
+class Graph:
+    """Expressions, each once; and the guards of the run that is being traced, in order: a node and its answer."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.guards: list[tuple[int, bool]] = []
+        self._numbers: dict[Node, int] = {}
+        self._answered: dict[int, bool] = {}
+
+    def begin(self) -> None:
+        """Forget the guards of the run before."""
+        self.guards, self._answered = [], {}
+
+    def input(self, column: int, witness: int, low: int, high: int) -> Number:
+        """The integer in a column of the candidates, within bounds that hold for all of them."""
+        if low == high:
+            return low
+        return Traced(self, self._number(Node("input", (column,))), witness, low, high)
+
+    def _number(self, node: Node) -> int:
+        found = self._numbers.get(node)
+        if found is None:
+            found = self._numbers[node] = len(self.nodes)
+            self.nodes.append(node)
+        return found
+
+    def number_of(self, value: Number) -> int:
+        """The node of a number."""
+        return value.node if isinstance(value, Traced) else self._number(Node("constant", (), value))
+
+    def apply(self, name: str, *operands: Number) -> int:
+        """The node of an operation."""
+        return self._number(Node(name, tuple(self.number_of(operand) for operand in operands)))
+
+    def answer(self, node: int, of_witness: bool) -> bool:
+        """What the witness answers to a condition; a guard from now on."""
+        if node not in self._answered:
+            self._answered[node] = of_witness
+            self.guards.append((node, of_witness))
+        return of_witness
+
+    def evaluate(self, nodes: Sequence[int], columns: Array, known: dict[int, Array] | None = None) -> list[Array]:
+        """The arrays of nodes for candidates whose inputs are the columns of an array; `known` keeps what was made.
+
+        An expression is evaluated for all candidates, also where its run did not come by: such values mean nothing.
+        """
+        known = {} if known is None else known
+        return [self._evaluated(node, columns, known) for node in nodes]
+
+    def _evaluated(self, node: int, columns: Array, known: dict[int, Array]) -> Array:
+        stack = [node]
+        while stack:
+            top = stack[-1]
+            missing = [arg for arg in self._args(top) if arg not in known]
+            if top in known or not missing:
+                stack.pop()
+                if top not in known:
+                    known[top] = self._made(self.nodes[top], columns, known)
+            else:
+                stack += missing
+        return known[node]
+
+    def _args(self, number: int) -> tuple[int, ...]:
+        node = self.nodes[number]
+        return () if node.name == "input" else node.args
+
+    def _made(self, node: Node, columns: Array, known: dict[int, Array]) -> Array:
+        if node.name == "input":
+            made: Array = columns[:, node.args[0]]
+            return made
+        if node.name == "constant":
+            return np.asarray(node.value)
+        return _ARRAYS[node.name](*(known[arg] for arg in node.args))
+
+
+class Traced:
+    """A number that depends on choices: the witness' value, its expression, and bounds over all candidates."""
+
+    __slots__ = ("graph", "high", "low", "node", "value")
+
+    def __init__(self, graph: Graph, node: int, value: Number, low: Number, high: Number) -> None:
+        self.graph, self.node, self.value, self.low, self.high = graph, node, value, low, high
+
+    # --- arithmetic ---------------------------------------------------------------------------------------------
+
+    def _apply(self, name: str, a: Number, b: Number, low: Number, high: Number) -> Number:
+        value = _SCALARS[name](plain(a), plain(b))
+        if low == high and name != "truediv":
+            return low
+        return Traced(self.graph, self.graph.apply(name, a, b), value, low, high)
+
+    def __add__(self, other: Number) -> Number:
+        if not _is_number(other):
+            return NotImplemented
+        if not isinstance(other, Traced) and other == 0:
+            return self
+        return self._apply("add", self, other, self.low + low(other), self.high + high(other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Number) -> Number:
+        if not isinstance(other, Traced):
+            return self + -other if _is_number(other) else NotImplemented
+        if other.node == self.node:
+            return 0
+        return self._apply("sub", self, other, self.low - other.high, self.high - other.low)
+
+    def __rsub__(self, other: Number) -> Number:
+        return self._apply("sub", other, self, other - self.high, other - self.low)
+
+    def __neg__(self) -> Number:
+        return self * -1
+
+    def __abs__(self) -> Number:
+        return -self if self < 0 else self
+
+    def __mul__(self, other: Number) -> Number:
+        if not _is_number(other):
+            return NotImplemented
+        if not isinstance(other, Traced) and other in (0, 1):
+            return self if other == 1 else 0
+        ends = [a * b if a and b else 0 for a in (self.low, self.high) for b in (low(other), high(other))]
+        return self._apply("mul", self, other, min(ends), max(ends))
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Number) -> Number:
+        whole = self._factor_without(other)
+        if whole is not None:
+            return whole
+        least, most = _quotients(self, other)
+        return self._apply("floordiv", self, other, least, most)
+
+    def __rfloordiv__(self, other: Number) -> Number:
+        return self._apply("floordiv", other, self, *_quotients(other, self))
+
+    def __mod__(self, other: Number) -> Number:
+        if self._factor_without(other) is not None:
+            return 0
+        if low(other) > self.high and self.low >= 0:
+            return self
+        return self._apply("mod", self, other, 0, high(other) - 1)
+
+    def __rmod__(self, other: Number) -> Number:
+        if 0 <= other < self.low:
+            return other
+        return self._apply("mod", other, self, 0, self.high - 1 if other < 0 else min(self.high - 1, other))
+
+    def __truediv__(self, other: Number) -> Number:
+        return self._apply("truediv", self, other, *_ratios(self, other))
+
+    def __rtruediv__(self, other: Number) -> Number:
+        return self._apply("truediv", other, self, *_ratios(other, self))
+
+    def _factor_without(self, divisor: Number) -> Number | None:
+        """The other factor, where this is a product with the divisor."""
+        node = self.graph.nodes[self.node]
+        if not isinstance(divisor, Traced):
+            return self if divisor == 1 else self._scaled_down(node, divisor)
+        if divisor.node == self.node:
+            return 1
+        if node.name != "mul" or divisor.node not in node.args:
+            return None
+        left = node.args[1] if node.args[0] == divisor.node else node.args[0]
+        known = self.graph.nodes[left]
+        if known.name == "constant":
+            return int(known.value)
+        return Traced(self.graph, left, self.value // divisor.value, self.low // divisor.high, self.high)
+
+    def _scaled_down(self, node: Node, divisor: int) -> Number | None:
+        """A multiple of a constant, divided by a divisor of that."""
+        if node.name != "mul" or self.graph.nodes[node.args[1]].name != "constant":
+            return None
+        factor = int(self.graph.nodes[node.args[1]].value)
+        if divisor < 1 or factor % divisor:
+            return None
+        rest = Traced(self.graph, node.args[0], self.value // factor, self.low // factor, self.high // factor)
+        return rest * (factor // divisor)
+
+    # --- decisions ----------------------------------------------------------------------------------------------
+
+    def _compare(self, name: str, a: Number, b: Number) -> bool:
+        decided = _decided(name, a, b)
+        if decided is not None:
+            return decided
+        return self.graph.answer(self.graph.apply(name, a, b), bool(_SCALARS[name](plain(a), plain(b))))
+
+    def __lt__(self, other: Number) -> bool:
+        return self._compare("lt", self, other)
+
+    def __gt__(self, other: Number) -> bool:
+        return self._compare("lt", other, self)
+
+    def __le__(self, other: Number) -> bool:
+        return self._compare("le", self, other)
+
+    def __ge__(self, other: Number) -> bool:
+        return self._compare("le", other, self)
+
+    def __eq__(self, other: object) -> bool:
+        return self._compare("eq", self, other) if _is_number(other) else False
+
+    def __hash__(self) -> int:
+        return 0  # equal numbers must hash alike, and which are equal is for a guard to say
+
+    def __bool__(self) -> bool:
+        return not self._compare("eq", self, 0)
+
+    def __index__(self) -> int:
+        """The witness' value: from here on only candidates with that very value are meant."""
+        self._compare("eq", self, self.value)
+        return int(self.value)
+
+    __int__ = __index__
+
+    def __repr__(self) -> str:
+        """The witness' value: text goes to messages, and to isl, which is asked whether the witness is legal."""
+        return str(self.value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Traced | int | float)
+
+
+def plain(number: Number) -> Any:
+    """The number, of the witness where it is traced."""
+    return number.value if isinstance(number, Traced) else number
+
+
+def low(number: Number) -> Any:
+    """No candidate's number is below this."""
+    return number.low if isinstance(number, Traced) else number
+
+
+def high(number: Number) -> Any:
+    """No candidate's number is above this."""
+    return number.high if isinstance(number, Traced) else number
+
+
+def _quotients(a: Number, b: Number) -> tuple[Any, Any]:
+    if low(b) <= 0:
+        return -np.inf, np.inf
+    ends = [x // y for x in (low(a), high(a)) for y in (low(b), high(b))]
+    return min(ends), max(ends)
+
+
+def _ratios(a: Number, b: Number) -> tuple[float, float]:
+    if low(b) <= 0:
+        return -np.inf, np.inf
+    ends = [x / y for x in (low(a), high(a)) for y in (low(b), high(b))]
+    return min(ends), max(ends)
+
+
+def _decided(name: str, a: Number, b: Number) -> bool | None:
+    """The answer that all candidates give, where the bounds tell."""
+    if name == "eq":
+        if isinstance(a, Traced) and isinstance(b, Traced) and a.node == b.node:
+            return True
+        return False if high(a) < low(b) or high(b) < low(a) else None
+    less = operator.lt if name == "lt" else operator.le
+    if less(high(a), low(b)):
+        return True
+    return None if less(low(a), high(b)) else False
+
+
+def _joined(name: str, values: Sequence[Number]) -> Number:
+    found = values[0]
+    for value in values[1:]:
+        traced = next((v for v in (found, value) if isinstance(v, Traced)), None)
+        pick = _SCALARS[name]
+        if traced is None:
+            found = pick(found, value)
+        elif _decided("le", found, value) is not None or _decided("le", value, found) is not None:
+            first = _decided("le", found, value) or _decided("le", value, found) is False
+            found = (found if first else value) if name == "least" else (value if first else found)
+        else:
+            found = traced._apply(name, found, value, pick(low(found), low(value)), pick(high(found), high(value)))
+    return found
+
+
+def least(*values: Number) -> Number:
+    """The least of some numbers, without a guard."""
+    return _joined("least", values)
+
+
+def greatest(*values: Number) -> Number:
+    """The greatest of some numbers, without a guard."""
+    return _joined("greatest", values)
+
+
+def holds(name: str, a: Number, b: Number) -> Number:
+    """1 where `a lt b`, `a le b` or `a eq b`, else 0, without a guard."""
+    decided = _decided(name, a, b)
+    if decided is not None:
+        return int(decided)
+    traced = a if isinstance(a, Traced) else b
+    if not isinstance(traced, Traced):
+        return int(_SCALARS[name](a, b))
+    return Traced(traced.graph, traced.graph.apply(name, a, b), int(_SCALARS[name](plain(a), plain(b))), 0, 1)

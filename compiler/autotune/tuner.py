@@ -1,0 +1,288 @@
+"""The tuner: proposals to outcomes to records, until the budget is spent; the leaders again, in turns, half-way and at
+the end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, closing
+from math import exp
+from statistics import median
+from time import perf_counter
+from typing import TypeVar
+from uuid import uuid4
+
+from compiler.autotune.budget import DESCENT, HALF, Budget
+from compiler.autotune.candidates import Candidate, belongs, total
+from compiler.autotune.database import Database, Record
+from compiler.autotune.measure import Measurer, Subject
+from compiler.autotune.outcome import Outcome
+from compiler.autotune.past import SECONDS, earlier
+from compiler.autotune.progress import Progress, TuningOptions
+from compiler.autotune.search import Proposal, Search
+from compiler.autotune.search.log import LogFile
+from compiler.autotune.search.trials import Trials
+from compiler.autotune.space import SketchSpace
+from compiler.autotune.task import SearchTask
+from compiler.errors import TargetError
+
+LEADERS = 4
+"""How many of the best are measured again, in turns."""
+ROUNDS = 7
+"""How often each of them takes its turn, at most; once says nothing."""
+NEAR = 1.5
+"""What costs more than so many times the best takes no turns: no luck explains that."""
+TELLS = 8
+"""The fewest trials after which turns half-way tell something."""
+
+Given = TypeVar("Given")
+
+
+def tune(task: SearchTask, options: TuningOptions) -> Record | None:
+    """Tune a task; see `SearchTask.tune`."""
+    with ExitStack() as stack:
+        database = stack.enter_context(Database(options.path or ":memory:"))
+        run = _Run(task, options, database, stack)
+        try:
+            run.go()
+        except KeyboardInterrupt:
+            run.say("interrupted")
+        return database.best(task.key)
+
+
+class _Run:
+    """One tuning run; what it opens is closed with the stack."""
+
+    def __init__(self, task: SearchTask, options: TuningOptions, database: Database, stack: ExitStack) -> None:
+        self.task, self.options, self.database, self.stack = task, options, database, stack
+        self.id = str(uuid4())
+        self.budget = Budget(options)
+        self.progress = Progress(task.name, options.trials, options.seconds)
+        self.trials: Trials[str] = Trials()
+        self.log = stack.enter_context(LogFile(options.log))
+
+    def say(self, phase: str | None = None) -> None:
+        """Show how far the run is."""
+        if phase is not None:
+            self.progress.phase = phase
+        self.progress.seconds = self.budget.seconds
+        for callback in self.options.callbacks:
+            callback(self.progress)
+
+    def go(self) -> None:
+        """The run: what is known, then trials as long as there are some, then turns."""
+        self.prepare()
+        measurer: Measurer | None = None
+        halfway = self.budget.spent(len(self.trials)) < HALF
+        while proposals := self.propose():
+            measurer = measurer or self.started()
+            self.measure(measurer, proposals)
+            if halfway and self.budget.spent(len(self.trials)) >= HALF and len(self.trials) >= TELLS:
+                halfway = False
+                self.take_turns(measurer, last=False)
+        if measurer is None:
+            self.say(self.why_nothing())
+            return
+        self.take_turns(measurer)
+        self.say("done")
+
+    # --- what is known ----------------------------------------------------------------------------------------------
+
+    def prepare(self) -> None:
+        """Derive the space, and learn what the database knows of the task and of similar ones.
+
+        The space is the run's own: what it answers depends on what it was asked before, and so would the log.
+        """
+        self.say("deriving sketches")
+        task = self.task
+        self.space = SketchSpace(task.derived.sketches, task.machine)
+        self.written: Candidate = (len(self.space.sketches) - 1, ())
+        self.progress.sketches = len(self.space.sketches)
+        self.progress.candidates = total(self.space.sizes)
+        self.candidates: dict[str, Candidate] = {self.space.script(self.written): self.written}
+        self.seen, self.descending = 0, False
+        self.say("learning from earlier tasks")
+        seconds = SECONDS if self.options.seconds is None else min(SECONDS, self.options.seconds / 20)
+        past = earlier(self.database, task.key, task.program, task.machine, seconds)
+        self.search = Search(self.space, self.options.seed, past=past)
+        self.absorb()
+        self.progress.earlier = len(self.trials)
+
+    def absorb(self) -> None:
+        """Learn what is new in the database and not of this run: what earlier runs left, and what others add."""
+        for record in self.database.records(self.task.key, after=self.seen):
+            self.seen = record.id
+            if record.run != self.id:
+                self.learn(self.place(record), record.script, record.outcome)
+        self.look()
+
+    def place(self, record: Record) -> Candidate | None:
+        """Where in this space a record is, if its script is there now: rules may have changed since."""
+        known = self.candidates.get(record.script)
+        if known is not None or record.candidate is None or not belongs(self.space.sizes, record.candidate):
+            return known
+        return record.candidate if self.space.script(record.candidate) == record.script else None
+
+    def learn(self, candidate: Candidate | None, script: str, outcome: Outcome) -> None:
+        """Take in an outcome of a script."""
+        before = self.trials.outcome(script) if script in self.trials else None
+        after = self.trials.add(script, outcome)
+        self.progress.record(before, after)
+        if candidate is not None:
+            if before is not None and script not in self.candidates:
+                self.search.update(candidate, before)
+            self.candidates[script] = candidate
+            self.search.update(candidate, outcome)
+            if candidate == self.written and after.ranks:
+                self.progress.baseline = after
+
+    def look(self) -> None:
+        """Take over what is known into what is shown and logged."""
+        progress, search = self.progress, self.search
+        for script in self.trials.best(1):
+            found = self.trials.outcome(script)
+            if progress.best is None or found.cost < progress.best.cost:
+                progress.curve.append((progress.trials, found.cost))
+            progress.best = found
+            candidate = self.candidates.get(script)
+            progress.sketch = "" if candidate is None else self.space.sketches[candidate[0]].name
+        progress.infeasible = search.infeasible
+        progress.heard = search.heard
+        progress.quality = search.quality.line()
+        progress.accuracy = search.quality.pairs.accuracy
+        self.log.write(search.log_lines(self.log.written))
+
+    def why_nothing(self) -> str:
+        """Why nothing was measured."""
+        if self.options.trials is not None and len(self.trials) >= self.options.trials:
+            return f"nothing to measure: the database has {len(self.trials)} of {self.options.trials} trials"
+        if not self.budget.searching:
+            return "nothing was measured: the time was spent before"
+        return f"nothing to measure: all that is feasible has been tried, {len(self.trials)} trials"
+
+    # --- trials -----------------------------------------------------------------------------------------------------
+
+    def propose(self) -> list[Proposal]:
+        """What to measure next; nothing when the budget is spent or nothing is left."""
+        while count := self.budget.wanted(len(self.trials)):
+            self.say("choosing candidates")
+            if not self.descending and self.budget.spent(len(self.trials)) >= DESCENT:
+                self.descending = True
+                self.search.descend()
+            proposals = self.search.propose(count)
+            self.absorb()
+            new = [proposal for proposal in proposals if not self.is_known(proposal)]
+            if new or not proposals:
+                return new
+        return []
+
+    def is_known(self, proposal: Proposal) -> bool:
+        """Whether others have tried it meanwhile, or in another space; then the search is told."""
+        script = self.space.script(proposal.candidate)
+        if script not in self.trials:
+            return False
+        if proposal.candidate in self.search.pending:
+            self.search.update(proposal.candidate, self.trials.outcome(script))
+            self.candidates[script] = proposal.candidate
+        return True
+
+    def started(self) -> Measurer:
+        """The workers, which end with the run. Raises TargetError where they cannot start."""
+        self.say("starting workers")
+        task, options = self.task, self.options
+        subject = Subject(str(task.module), task.schedule.name, task.policy, task.threads, options.seed)
+        return self.stack.enter_context(_asked(lambda: Measurer(subject, builders=options.builders)))
+
+    def measure(self, measurer: Measurer, proposals: Sequence[Proposal]) -> None:
+        """Measure what was proposed, while there is time; each outcome is on disk before it is told."""
+        self.say("building and measuring")
+        begun, count = perf_counter(), 0
+        scripts = [self.space.script(proposal.candidate) for proposal in proposals]
+        with closing(_outcomes(measurer, scripts)) as found:
+            for position, outcome in found:
+                proposal, script = proposals[position], scripts[position]
+                self.keep(proposal.candidate, script, outcome, None if proposal.cost is None else exp(proposal.cost))
+                self.say()
+                count += 1
+                if not self.budget.searching:
+                    break
+        self.budget.measured(count, perf_counter() - begun)
+        self.search.release()
+        self.absorb()
+
+    def keep(self, candidate: Candidate, script: str, outcome: Outcome, predicted: float | None) -> None:
+        """Record an outcome, then learn it."""
+        task, seed = self.task, self.options.seed
+        record = Record(task.key, task.name, task.program, script, outcome, candidate, predicted, seed, self.id)
+        self.database.add(record)
+        self.learn(candidate, script, outcome)
+        self.look()
+
+    # --- turns ------------------------------------------------------------------------------------------------------
+
+    def take_turns(self, measurer: Measurer, last: bool = True) -> None:
+        """Measure the leaders again, in turns with each other and with the program as it is written where that is near:
+        once half-way; at the end until none was measured too seldom, or their time is spent."""
+        while contenders := self.contenders():
+            begun = perf_counter()
+            rounds = self.rounds(contenders, self.budget.turns(last))
+            if rounds < 2:
+                return
+            self.say("measuring the leaders again")
+            self.compare(measurer, contenders, rounds)
+            self.budget.turned(perf_counter() - begun)
+            if not last:
+                return
+
+    def contenders(self) -> list[Candidate]:
+        """The leaders that were measured too seldom, with the best and the program as it is written."""
+        best, outcome = self.search.best, self.search.best_outcome
+        if best is None or outcome is None or len(self.search) < 2:
+            return []
+        leaders = [c for c in self.search.leaders(LEADERS) if self.costs(c) <= NEAR * outcome.cost]
+        if not leaders:
+            return []
+        rivals = [best, self.written] if self.costs(self.written) <= NEAR * outcome.cost else [best]
+        return list(dict.fromkeys([*leaders, *rivals]))
+
+    def costs(self, candidate: Candidate) -> float:
+        """The cost of a candidate; infinite where it was not measured."""
+        script = self.space.script(candidate)
+        outcome = self.trials.outcome(script) if script in self.trials else None
+        return outcome.cost if outcome is not None and outcome.ranks else float("inf")
+
+    def rounds(self, contenders: Sequence[Candidate], seconds: float) -> int:
+        """How many rounds fit into some seconds: all are built and checked, then each round times each once."""
+        known = [self.trials.outcome(self.space.script(candidate)) for candidate in contenders]
+        builders = self.options.builders or os.cpu_count() or 1
+        before = sum(outcome.build_seconds / builders + 3 * median(outcome.seconds) for outcome in known)
+        each = sum(2 * max(median(outcome.seconds), 0.01) for outcome in known)  # as long again for the ceiling
+        return max(0, min(ROUNDS, int((seconds - before) / each)))
+
+    def compare(self, measurer: Measurer, contenders: Sequence[Candidate], rounds: int) -> None:
+        """Measure candidates in turns."""
+        scripts = [self.space.script(candidate) for candidate in contenders]
+        found = _asked(lambda: measurer.compare(scripts, rounds))
+        for candidate, script, outcome in zip(contenders, scripts, found, strict=True):
+            self.keep(candidate, script, outcome, None)
+        together = dict(zip(contenders, found, strict=True))
+        baseline = together.get(self.written)
+        best = None if self.search.best is None else together.get(self.search.best)
+        if baseline is not None and best is not None and baseline.ranks and best.ranks:
+            self.progress.compared = baseline, best
+        self.say()
+
+
+def _outcomes(measurer: Measurer, scripts: Sequence[str]) -> Generator[tuple[int, Outcome]]:
+    """The outcomes of scripts as they come; closed early, the workers that are busy end."""
+    found = measurer.measure(scripts)
+    while (item := _asked(lambda: next(found, None))) is not None:
+        yield item
+
+
+def _asked(call: Callable[[], Given]) -> Given:
+    """What the workers give. Raises TargetError for what the system refuses them: processes, files, memory."""
+    try:
+        return call()
+    except OSError as error:
+        raise TargetError(f"the processes that measure cannot work: {error.strerror or error}") from error

@@ -1,0 +1,56 @@
+"""Workloads by name: functions that build te functions, registered so that a task can be stated in data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from inspect import signature
+from typing import Any
+
+from compiler.errors import InputError
+from compiler.te import Function
+
+Make = Callable[..., Function]
+_REGISTERED: dict[str, Make] = {}
+
+
+def workload(make: Make) -> Make:
+    """Register a function of numbers that gives a te function, under its own name; a decorator.
+
+        @workload
+        def matmul(m: int, n: int, k: int) -> te.Function: ...
+
+        SearchTask("matmul", (1024, 1024, 1024))
+
+    Raises InputError for a name that is taken by another function.
+    """
+    known = _REGISTERED.setdefault(make.__name__, make)
+    if known is not make and known.__qualname__ != make.__qualname__:
+        raise InputError(f"there is a workload '{make.__name__}' already")
+    _REGISTERED[make.__name__] = make
+    return make
+
+
+def made(what: Any, args: Sequence[Any]) -> Any:
+    """The program of a task: what is given, or what a registered or given function makes of arguments.
+
+    Raises InputError for a name that is not registered, arguments that a function does not take, and a program that has
+    arguments.
+    """
+    if isinstance(what, str) and what in _REGISTERED:
+        what = _REGISTERED[what]
+    if isinstance(what, str) and "\n" not in what and not what.endswith(".mlir"):
+        known = ", ".join(sorted(_REGISTERED)) or "none"
+        raise InputError(f"there is no registered workload '{what}' (there are {known})")
+    if not callable(what):
+        if args:
+            raise InputError("a program takes no arguments; give a function that makes it")
+        return what
+    name = getattr(what, "__name__", type(what).__name__)
+    try:
+        signature(what).bind(*args)
+    except TypeError as error:
+        raise InputError(f"{name}{tuple(args)}: {error}") from error
+    found = what(*args)
+    if not isinstance(found, Function):
+        raise InputError(f"{name} gives a {type(found).__name__}, expected a te function")
+    return found
