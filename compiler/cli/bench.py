@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from fractions import Fraction
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 from compiler.cli.build import POLICIES
 from compiler.cli.values import positive, scale, seed
 from compiler.errors import InputError
+from compiler.files import is_stream, write
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--scale", type=scale, default=Fraction(1), help="multiply every extent: 1/4 or 0.25")
     add("--seed", type=seed, help="of the random inputs; a new one each time by default")
     add("--policy", choices=POLICIES, default="contract", help="liberties of floating point in our kernels")
+    add("--database", metavar="FILE", default="strata.db", help="where `tuned` has its scripts (default strata.db)")
     add("--json", metavar="FILE", help="write the results there as well")
 
 
@@ -56,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
         raise InputError("no workload is named; strata bench --list has them")
     chosen = [workloads.find(name, options.scale) for name in options.names]
     rivals = contenders.find([name for name in options.against.split(",") if name])
-    settings = contenders.Settings(options.threads, options.policy)
+    settings = contenders.Settings(options.threads, options.policy, options.database)
     return _measure(console, options, chosen, rivals, settings)
 
 
@@ -88,23 +89,22 @@ def _measure(
         measurement = measure(workload, rivals, settings, plan, options.seed)
         console.print(table(measurement))
         done.append(measurement)
-        _write(options.json, done)
+        _write(options.json, done, last=measurement.interrupted or len(done) == len(chosen))
         wrong |= any(run.wrong is not None for run in measurement.runs)
         if measurement.interrupted:
             return INTERRUPTED
     return int(wrong or not any(rows(m) for m in done))
 
 
-def _write(path: str | None, done: list[Measurement]) -> None:
-    """Write what there is, in one step; before the first measurement too, so that a bad path is known early."""
-    if path is None:
+def _write(path: str | None, done: list[Measurement], last: bool = False) -> None:
+    """Write what there is, in one step; before the first measurement too, so that a bad path is known early. A stream
+    gets one document, the last."""
+    if path is None or (is_stream(Path(path)) and not last):
         return
     from benchmarks.report import as_json
 
-    partial = Path(f"{path}.partial")
     try:
-        partial.write_text(json.dumps(as_json(done), indent=1) + "\n", encoding="utf-8")
-        os.replace(partial, path)
+        write(Path(path), [json.dumps(as_json(done), indent=1) + "\n"])
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from error
 

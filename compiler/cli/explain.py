@@ -7,23 +7,20 @@ import json
 import sys
 from fractions import Fraction
 from io import StringIO
-from pathlib import Path
 from secrets import randbits
 from typing import TYPE_CHECKING, Any
 
 from xdsl.utils.exceptions import VerifyException
 
-from compiler.cli.bench import find_benchmarks
+from compiler.cli import program
 from compiler.cli.build import POLICIES
 from compiler.cli.run import draw
 from compiler.cli.said import sentence
 from compiler.cli.values import positive, scale, seed
 from compiler.errors import InputError
-from compiler.opt import read
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from xdsl.dialects.builtin import ModuleOp
 
     from benchmarks.workload import Workload
     from compiler.explain.builds import Builds
@@ -40,7 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("program", metavar="FILE|NAME", help="an MLIR file at any level (- is standard input), or a workload of bench")
     add("--scale", type=scale, default=Fraction(1), help="multiply every extent of a workload: 1/4 or 0.25")
-    add("--script", metavar="FILE", help="a schedule script to apply first")
+    schedules = parser.add_mutually_exclusive_group()
+    schedules.add_argument("--script", metavar="FILE", help="a schedule script to apply first")
+    schedules.add_argument("--scheduled", action="store_true", help="a workload as bench measures it, on one thread")
     add("--function", help="which of several functions")
     add("--policy", choices=POLICIES, default="contract", help="liberties of floating point")
     add("--loop", type=positive, metavar="N", help="only that machine loop, in detail; nothing is run")
@@ -55,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from compiler.explain.explanation import explain, numbered
 
-    workload = _workload(options)
+    workload = program.workload(options.program, options.scale)
     built = _built(options, workload)
     static = options.static or options.loop is not None
     found = explain(built) if static else explain(built, _inputs(options, workload), options.calls, _probe())
@@ -102,56 +101,51 @@ def _print(item: RenderableType) -> None:
     print("\n".join(line.rstrip() for line in plain.getvalue().splitlines()))
 
 
-def _workload(options: argparse.Namespace) -> Workload | None:
-    """The workload that is named; None for a file."""
-    name = options.program
-    if name == "-" or name.endswith(".mlir") or Path(name).exists():
-        if options.scale != 1:
-            raise InputError(f"{name} is a file: --scale is for the workloads of strata bench")
-        return None
-    find_benchmarks()
-    from benchmarks import workloads
-
-    return workloads.find(name, options.scale)
-
-
 def _built(options: argparse.Namespace, workload: Workload | None) -> Builds:
     """The program, scheduled and built."""
     from compiler.explain.builds import builds
 
     try:
-        program: Any = _module(options) if workload is None else workload.function()
-        return builds(_scheduled(program, options), options.policy, options.function)
+        return builds(_program(options, workload), options.policy, options.function)
     except VerifyException as error:
         raise InputError(f"{options.program}: {sentence(error)}") from error
 
 
-def _module(options: argparse.Namespace) -> ModuleOp:
-    from compiler.driver import parse
+def _program(options: argparse.Namespace, workload: Workload | None) -> Any:
+    """The program as it is to be built: under its own script, under one that is given, or as it comes."""
+    if workload is None:
+        if options.scheduled:
+            raise InputError(f"{options.program} is a file: --scheduled is for the workloads of strata bench")
+        return _scripted(program.module(options.program), options)
+    return _by_its_script(workload) if options.scheduled else _scripted(workload.function(), options)
 
-    return parse(read(options.program), "<stdin>" if options.program == "-" else options.program)
+
+def _by_its_script(workload: Workload) -> Any:
+    """The workload under its script in benchmarks/schedules."""
+    from benchmarks.schedules import scheduled
+
+    schedule = scheduled(workload)
+    if schedule is None:
+        raise InputError(f"benchmarks/schedules has no script for {workload.name}")
+    return schedule
 
 
-def _scheduled(program: Any, options: argparse.Namespace) -> Any:
+def _scripted(x: Any, options: argparse.Namespace) -> Any:
     """The program after the script, where there is one."""
     if options.script is None:
-        return program
+        return x
     from compiler import universe
     from compiler.driver import lower
     from compiler.passes.schedule.script import ApplySchedulePass
 
-    module = lower(program)
+    module = lower(x)
     ApplySchedulePass(options.script, options.function, options.seed or 0).apply(universe.context(), module)
     return module
 
 
-def _probe() -> Probe | None:
-    """The probe of the benchmarks; None where there is no checkout around the package."""
-    try:
-        find_benchmarks()
-    except InputError:
-        return None
-    from benchmarks.ceilings import Arithmetic
+def _probe() -> Probe:
+    """The rate of floating-point operations that the machine reaches beside the program."""
+    from compiler.targets.cpu.ceilings import Arithmetic
 
     return Arithmetic(1).rate
 

@@ -1,0 +1,310 @@
+"""`strata db list|best|export|import|replay|prune FILE`: the tuning records of a file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from argparse import ArgumentTypeError
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+from compiler.cli.build import POLICIES
+from compiler.cli.values import positive
+from compiler.errors import InputError, ScheduleError
+
+if TYPE_CHECKING:
+    from compiler.autotune.database import Database, Key, Record, Removal, Summary
+    from compiler.schedule import Schedule
+
+HELP = "list, replay, exchange and prune tuning records"
+SHOWN = 12
+"""Characters of a program's hash that are shown; as few as tell it apart are enough to name it."""
+UNBOUNDED = 1000
+"""Columns that no table needs."""
+BEST = "best"
+MODES = ("script", "json", "python", "llvm", "asm")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """State the command's arguments: a subcommand, the file, and its own."""
+    actions = parser.add_subparsers(title="actions", required=True, metavar="ACTION")
+
+    def action(name: str, help: str, act: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
+        sub = actions.add_parser(name, help=help, description=help)
+        sub.add_argument("file", metavar="FILE", help="the database")
+        sub.set_defaults(act=act)
+        return sub
+
+    listed = action("list", "show the tasks, their trials and the best time of each", _list)
+    listed.add_argument("--json", action="store_true", help="print the same as JSON")
+    best = action("best", "print the best script of a task", _best)
+    _record_arguments(best)
+    best.add_argument(
+        "--mode",
+        choices=MODES,
+        default="script",
+        help="its script (default), that in Python, its line, or what it is compiled to here",
+    )
+    exported = action("export", "write all records as lines of JSON", _export)
+    exported.add_argument("output", metavar="OUTPUT", nargs="?", default="-", help="default: standard output")
+    imported = action("import", "take in the lines of JSON that export has written", _import)
+    imported.add_argument("input", metavar="INPUT", help="the lines; - is standard input")
+    replayed = action("replay", "apply a record's script to its program and print the loops", _replay)
+    _record_arguments(replayed)
+    replayed.add_argument("--verify", action="store_true", help="prove that the loops compute what the program does")
+    _prune_arguments(action("prune", "remove records", _prune))
+
+
+def _record_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--record", type=_record, default=BEST, metavar="ID", help="its number (default: best)")
+    add("--task", metavar="NAME|HASH", help="the task, where there are several: a name, or how its hash begins")
+    add("--machine", help="the task on that machine")
+    add("--threads", type=positive, help="the task with so many threads")
+    add("--policy", choices=POLICIES, help="the task under that policy")
+
+
+def _prune_arguments(parser: argparse.ArgumentParser) -> None:
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--keep", type=positive, metavar="N", help="all but the N best of each task")
+    which.add_argument("--failed", action="store_true", help="those that were not measured, or are wrong")
+    which.add_argument("--older-than", type=_days, metavar="DAYS", help="those made before that, the best as well")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be removed, and remove nothing")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    act: Callable[[argparse.Namespace], int] = options.act
+    return act(options)
+
+
+def _record(text: str) -> int | str:
+    return BEST if text == BEST else positive(text)
+
+
+def _days(text: str) -> timedelta:
+    try:
+        days = timedelta(days=float(text))
+        if days >= timedelta(0):
+            datetime.now(UTC) - days  # an error where there was no such day
+            return days
+    except (ValueError, OverflowError):
+        pass
+    raise ArgumentTypeError(f"'{text}' is not a number of days")
+
+
+def _opened(options: argparse.Namespace, create: bool = False) -> Database:
+    from compiler.autotune.database import Database
+
+    return Database(options.file, create)
+
+
+def _list(options: argparse.Namespace) -> int:
+    with _opened(options) as database:
+        tasks = database.keys()
+    if options.json:
+        print(json.dumps([_data(task) for task in tasks], indent=1, ensure_ascii=False))
+    elif not tasks:
+        print("no records")
+    else:
+        headings = ("task", "program", "machine", "threads", "policy", "trials", "ok", "failed", "best ms", "record")
+        _print_table(headings, [_cells(task) for task in tasks], right={"threads", "trials", "ok", "best ms", "record"})
+    return 0
+
+
+def _data(task: Summary) -> dict[str, Any]:
+    key = task.key
+    best = None if task.best is None else {"record": task.best, "seconds": task.seconds}
+    return {
+        "names": task.names,
+        "program": key.program,
+        "machine": key.machine,
+        "threads": key.threads,
+        "policy": key.policy,
+        "trials": task.trials,
+        "ok": task.ok,
+        "failed": task.failed,
+        "best": best,
+    }
+
+
+def _cells(task: Summary) -> Sequence[str]:
+    key = task.key
+    return (
+        ", ".join(task.names),
+        key.program[:SHOWN],
+        key.machine,
+        str(key.threads),
+        key.policy,
+        str(task.trials),
+        str(task.ok),
+        ", ".join(f"{kind} {count}" for kind, count in task.failed.items()) or "-",
+        "-" if task.seconds is None else f"{1e3 * task.seconds:.4g}",
+        "-" if task.best is None else str(task.best),
+    )
+
+
+def _print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: set[str]) -> None:
+    """Print a table as plain text, lines as long as they are, without spaces at their ends."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for heading in headings:
+        table.add_column(heading, justify="right" if heading in right else "left")
+    for row in rows:
+        table.add_row(*row)
+    plain = StringIO()
+    Console(file=plain, width=UNBOUNDED, highlight=False, markup=False).print(table)
+    print("\n".join(line.rstrip() for line in plain.getvalue().splitlines()))
+
+
+def _best(options: argparse.Namespace) -> int:
+    with _opened(options) as database:
+        for record in _wanted(database, options):
+            print(_shown(record, options))
+    return 0
+
+
+def _wanted(database: Database, options: argparse.Namespace) -> list[Record]:
+    """The record that is asked for; as lines, the best ones of all tasks that the arguments fit."""
+    if options.mode != "json" or options.record != BEST:
+        return [_chosen(database, options)]
+    tasks = _tasks(database, options)
+    return [_best_of(database, task) for task in tasks if task.best is not None or len(tasks) == 1]
+
+
+def _shown(record: Record, options: argparse.Namespace) -> str:
+    """A record as its mode has it."""
+    if options.mode == "script":
+        return record.script
+    if options.mode == "json":
+        from compiler.autotune.database.lines import to_line
+
+        return to_line(record)
+    schedule = _replayed(record, options)
+    if options.mode == "python":
+        from compiler.schedule.python import as_python
+
+        return as_python(schedule.script)
+    from compiler.driver import build
+
+    return build(schedule, threads=record.key.threads, policy=record.key.policy).text(options.mode)
+
+
+def _tasks(database: Database, options: argparse.Namespace) -> list[Summary]:
+    """The tasks that the arguments fit. Raises InputError where there is none."""
+    tasks = database.keys()
+    if not tasks:
+        raise InputError(f"there are no records in {options.file}")
+    found = _named(tasks, options.task)
+    if not found:
+        names = ", ".join(dict.fromkeys(name for task in tasks for name in task.names))
+        raise InputError(f"there is no task '{options.task}' in {options.file} (it has {names})")
+    for name in ("machine", "threads", "policy"):
+        wanted = getattr(options, name)
+        have = ", ".join(dict.fromkeys(str(getattr(task.key, name)) for task in found))
+        found = [task for task in found if wanted is None or getattr(task.key, name) == wanted]
+        if not found:
+            raise InputError(f"there is no such task with {name} {wanted} in {options.file} (it has {have})")
+    return found
+
+
+def _named(tasks: list[Summary], task: str | None) -> list[Summary]:
+    if task is None:
+        return tasks
+    by_name = [one for one in tasks if task in one.names]
+    return by_name or [one for one in tasks if task and one.key.program.startswith(task.lower())]
+
+
+def _only(tasks: list[Summary], options: argparse.Namespace) -> Summary:
+    if len(tasks) > 1:
+        said = "; ".join(_title(task.key, task.names[-1]) for task in tasks)
+        raise InputError(f"there are several tasks ({said}): say --task, --machine, --threads or --policy")
+    return tasks[0]
+
+
+def _title(key: Key, name: str) -> str:
+    return f"{name} ({key.program[:SHOWN]}) on {key.machine}, {_count(key.threads, 'thread')}, {key.policy}"
+
+
+def _best_of(database: Database, task: Summary) -> Record:
+    record = database.best(task.key)
+    if record is None:
+        raise InputError(f"no trial of {_title(task.key, task.names[-1])} was measured")
+    return record
+
+
+def _export(options: argparse.Namespace) -> int:
+    with _opened(options) as database:
+        if options.output == "-":
+            for line in database.lines():
+                print(line)
+        else:
+            print(f"{_count(database.export(options.output), 'record')} written to {options.output}")
+    return 0
+
+
+def _import(options: argparse.Namespace) -> int:
+    with _opened(options, create=True) as database:
+        found = database.import_(options.input)
+    skipped = f", {found.skipped} skipped that were there already" if found.skipped else ""
+    print(f"{_count(found.added, 'record')} added to {options.file}{skipped}")
+    return 0
+
+
+def _replayed(record: Record, options: argparse.Namespace) -> Schedule:
+    """The schedule of a record. Raises InputError where its script no longer applies."""
+    from compiler.autotune.database.replay import replay
+
+    try:
+        return replay(record)
+    except ScheduleError as error:
+        raise InputError(f"record {record.id} of {options.file} does not apply: {error}") from error
+
+
+def _replay(options: argparse.Namespace) -> int:
+    with _opened(options) as database:
+        record = _chosen(database, options)
+    schedule = _replayed(record, options)
+    if options.verify:
+        verdict = schedule.verify()
+        if not verdict:
+            raise InputError(f"record {record.id} of {options.file} applies, but is not right: {verdict}")
+        print(f"// {verdict}")
+    print(str(schedule.module))  # an op has a format of its own
+    return 0
+
+
+def _chosen(database: Database, options: argparse.Namespace) -> Record:
+    if options.record == BEST:
+        return _best_of(database, _only(_tasks(database, options), options))
+    for name in ("task", "machine", "threads", "policy"):
+        if getattr(options, name) is not None:
+            raise InputError(f"--record {options.record} says which record; --{name} is for the best of a task")
+    return database.record(options.record)
+
+
+def _prune(options: argparse.Namespace) -> int:
+    before = None if options.older_than is None else datetime.now(UTC) - options.older_than
+    with _opened(options) as database:
+        removed = database.prune(options.keep, options.failed, before, options.dry_run)
+    verb = "would be removed" if options.dry_run else "removed"
+    for removal in removed:
+        print(_said(removal, verb))
+    if not removed:
+        print(f"nothing {'would be ' if options.dry_run else ''}removed")
+    return 0
+
+
+def _said(removal: Removal, verb: str) -> str:
+    count = len(removal.ids)
+    best = "; the best is among them" if removal.best else ""
+    what = f"{removal.ok} measured, {removal.failed} failed{best}"
+    return f"{_title(removal.key, removal.name)}: {count} of {_count(count + removal.left, 'record')} {verb} ({what})"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,83 @@
+"""The program that a command is about: an MLIR file, or a workload of `strata bench` by its name."""
+
+from __future__ import annotations
+
+import argparse
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xdsl.utils.exceptions import VerifyException
+
+from compiler.cli.bench import find_benchmarks
+from compiler.cli.said import sentence
+from compiler.cli.values import positive, scale
+from compiler.errors import InputError
+from compiler.opt import read
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from benchmarks.workload import Workload
+    from compiler.autotune.task import SearchTask
+
+
+def is_file(name: str) -> bool:
+    """Whether a name on the command line is meant as a file; - is standard input."""
+    return name == "-" or name.endswith(".mlir") or Path(name).exists()
+
+
+def workload(name: str, scaled: Fraction) -> Workload | None:
+    """The workload of a name, its extents scaled; None for a file. Raises InputError for a name that is neither."""
+    if is_file(name):
+        if scaled != 1:
+            raise InputError(f"{name} is a file: --scale is for the workloads of strata bench")
+        return None
+    find_benchmarks()
+    from benchmarks import workloads
+
+    return workloads.find(name, scaled)
+
+
+def module(name: str) -> ModuleOp:
+    """The verified module of a file. Raises InputError where it cannot be read, ParseError or VerifyException."""
+    from compiler.driver import parse
+
+    return parse(read(name), "<stdin>" if name == "-" else name)
+
+
+def task_arguments(parser: argparse.ArgumentParser) -> None:
+    """State the arguments that pick a program to be tuned, and the threads it runs on."""
+    add = parser.add_argument
+    add(
+        "program", metavar="FILE|NAME", help="an MLIR file at the te or loop level (- is standard input), or a workload"
+    )
+    add("--scale", type=scale, default=Fraction(1), help="multiply every extent of a workload: 1/4 or 0.25")
+    add("--function", help="which of several functions of a file")
+    add("--threads", type=positive, help="threads for parallel loops (default: OMP_NUM_THREADS, or the cores)")
+
+
+def task(options: argparse.Namespace, target: str = "cpu", policy: str = "contract") -> SearchTask:
+    """The program that the arguments pick, to be tuned. Raises InputError or TargetError for what cannot be."""
+    from compiler.autotune.task import SearchTask
+
+    found = workload(options.program, options.scale)
+    try:
+        if found is not None:
+            return SearchTask(found.function(), (), target, options.threads, policy, name=found.name)
+        return SearchTask(_only(module(options.program), options.function), (), target, options.threads, policy)
+    except VerifyException as error:
+        raise InputError(f"{options.program}: {sentence(error)}") from error
+
+
+def _only(given: ModuleOp, function: str | None) -> ModuleOp:
+    """A module of one of its functions; as it is where none is named."""
+    if function is None:
+        return given
+    from xdsl.dialects.builtin import ModuleOp
+
+    from compiler.dialects.functions import find_function
+
+    found = find_function(given, function)
+    found.detach()
+    return ModuleOp([found])

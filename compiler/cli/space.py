@@ -1,0 +1,92 @@
+"""`strata space FILE|NAME`: the search space of a program: sketches, candidates, their scripts; nothing is measured."""
+
+from __future__ import annotations
+
+import argparse
+from argparse import ArgumentTypeError
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from compiler.cli import program
+from compiler.cli.values import positive, seed
+from compiler.errors import InputError
+
+if TYPE_CHECKING:
+    from compiler.autotune.show import Place
+    from compiler.autotune.task import SearchTask
+
+HELP = "show what the autotuner would choose from: sketches with their choices, candidates, scripts"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """State the command's arguments."""
+    program.task_arguments(parser)
+    what = parser.add_mutually_exclusive_group()
+    add = what.add_argument
+    add("--show", type=seed, metavar="N", help="print the script of sketch N, its choices open")
+    add("--script", type=place, metavar="N:P,P,P", help="print the script of a candidate; N alone has the defaults")
+    add("--sample", type=positive, metavar="K", help="print K random candidates, and whether they are feasible")
+    add("--diff", type=place, nargs=2, metavar=("A", "B"), help="compare two scripts, each N or N:P,P,P")
+    add("--dropped", action="store_true", help="print the alternatives that were refused, and why")
+    parser.add_argument("--decide", type=positions, metavar="P,P,P", help="with --show: decide its choices so")
+    parser.add_argument("--filter", metavar="TEXT", help="only sketches with TEXT in their names: list and --sample")
+    parser.add_argument("--seed", type=seed, default=0, help="of --sample (default 0)")
+
+
+def positions(text: str) -> tuple[int, ...]:
+    """Positions from zero in the options of choices, separated by commas; nothing for no choices."""
+    parts = text.split(",") if text else []
+    if not all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts):
+        raise ArgumentTypeError(f"'{text}' is not a list of positions such as 0,2,1")
+    return tuple(map(int, parts))
+
+
+def place(text: str) -> Place:
+    """A sketch N, or a candidate N:P,P,P."""
+    number, colon, rest = text.partition(":")
+    return seed(number), positions(rest) if colon else None
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    if options.decide is not None and options.show is None:
+        raise InputError("--decide is for --show; --script N:P,P,P says both")
+    if options.filter is not None and _is_about_scripts(options):
+        raise InputError("--filter is for the list of sketches and for --sample")
+    print("\n".join(_lines(program.task(options), options)))
+    return 0
+
+
+def _is_about_scripts(options: argparse.Namespace) -> bool:
+    return options.dropped or any(one is not None for one in (options.show, options.script, options.diff))
+
+
+def _lines(task: SearchTask, options: argparse.Namespace) -> Iterator[str]:
+    from compiler.autotune import show
+
+    space = task.space
+    if options.show is not None:
+        yield show.script(space, (options.show, options.decide))
+    elif options.script is not None:
+        yield show.script(space, _with_defaults(task, options.script))
+    elif options.diff is not None:
+        yield show.difference(space, *options.diff) or "no difference"
+    elif options.dropped:
+        yield from _or_nothing(task.derived.dropped)
+    elif options.sample is not None:
+        yield from show.sampled(space, show.filtered(space, options.filter), options.sample, options.seed)
+    else:
+        yield f"{task.name} on {task.threads} thread{'' if task.threads == 1 else 's'}"
+        yield from show.listed(space, show.filtered(space, options.filter))
+
+
+def _with_defaults(task: SearchTask, place: Place) -> Place:
+    """A place whose choices are decided: as the rules would, where it is not said."""
+    number, chosen = place
+    if chosen is None and number < len(task.space.defaults):
+        return number, task.space.sketches[number].recorded
+    return place
+
+
+def _or_nothing(dropped: Iterable[str]) -> Iterator[str]:
+    yield from dropped or ["no alternative was refused"]

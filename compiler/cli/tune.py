@@ -1,0 +1,135 @@
+"""`strata tune FILE|NAME`: search for the fastest schedule of a program; what is measured is kept in a database."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import shlex
+import sys
+from argparse import ArgumentTypeError
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from compiler.cli import program
+from compiler.cli.build import POLICIES
+from compiler.cli.values import positive, seed
+from compiler.errors import InputError
+
+if TYPE_CHECKING:
+    from compiler.autotune.conclusion import Conclusion
+    from compiler.autotune.live import View
+    from compiler.autotune.progress import TuningOptions
+    from compiler.autotune.task import SearchTask
+
+HELP = "search for the fastest schedule of a program; ended at any moment, it keeps what it has"
+INTERRUPTED = 130
+DATABASE = "strata.db"
+TRIALS = 64
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """State the command's arguments."""
+    program.task_arguments(parser)
+    add = parser.add_argument
+    add(
+        "--trials",
+        type=positive,
+        metavar="N",
+        help=f"trials in all, with earlier ones (default {TRIALS}, or --seconds)",
+    )
+    add("--seconds", type=seconds, metavar="S", help="begin no trial after this")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--database", metavar="FILE", help=f"the tuning records, gone on with (default {DATABASE}, here)"
+    )
+    where.add_argument("--no-database", action="store_true", help="keep no records: print the best script at the end")
+    add("--policy", choices=POLICIES, default="contract", help="liberties of floating point")
+    add("--target", default="cpu", help="what to tune for (cpu, the default)")
+    add("--seed", type=seed, default=0, help="of the search and the random inputs (default 0)")
+    add("--log", metavar="FILE", help="write the search's log, from which it repeats without hardware")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--quiet", action="store_true", help="print the result only")
+    how.add_argument("--json", action="store_true", help="print the result only, as JSON")
+
+
+def seconds(text: str) -> float:
+    """A time in seconds, above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise ArgumentTypeError(f"'{text}' is not a positive number of seconds")
+    return value
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command; 1 where nothing could be measured, 130 where it was interrupted, after saying what it has."""
+    from compiler.autotune.conclusion import Conclusion
+
+    task = program.task(options, options.target, options.policy)
+    _check_log(options.log)
+    with _view(task, options) as view:
+        record = task.tune(_tuning(options, view))
+    assert view.last is not None
+    found = Conclusion(task, view.last, record)
+    if options.json:
+        print(json.dumps(found.data(), indent=1))
+    else:
+        _print(found, _database(options))
+    if found.interrupted:
+        return INTERRUPTED
+    return int(record is None)
+
+
+def _tuning(options: argparse.Namespace, view: View) -> TuningOptions:
+    from compiler.autotune.progress import TuningOptions
+
+    trials = TRIALS if options.trials is None and options.seconds is None else options.trials
+    database = _database(options)
+    return TuningOptions(trials, options.seconds, database, options.seed, log=options.log, callbacks=(view,))
+
+
+def _database(options: argparse.Namespace) -> str | None:
+    return None if options.no_database else options.database or DATABASE
+
+
+def _view(task: SearchTask, options: argparse.Namespace) -> View:
+    from compiler.autotune.live import Silent, view
+
+    return Silent(task) if options.quiet or options.json else view(task, sys.stdout)
+
+
+def _check_log(path: str | None) -> None:
+    """Find out before the first trial whether the log can be written."""
+    if path is None:
+        return
+    try:
+        with open(path, "a", encoding="utf-8"):
+            pass
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _print(found: Conclusion, database: str | None) -> None:
+    for line in found.lines():
+        print(line)
+    if found.record is None:
+        return
+    if database is None:
+        print(found.record.script)
+    else:
+        print(f"the script: {_command(found, Path(database))}")
+
+
+def _command(found: Conclusion, path: Path) -> str:
+    """The shortest command that prints the best script."""
+    from compiler.autotune.database import Database
+
+    assert found.record is not None
+    with Database(path, create=False) as database:
+        best = database.best(found.task.key)
+        only = len(database.keys()) == 1 and best is not None and best.script == found.record.script
+    words = ["strata", "db", "best", str(path)]
+    return shlex.join(words if only else [*words, "--record", str(found.record.id)])
