@@ -1,4 +1,4 @@
-"""Run the RUN lines of an .mlir file in this process: strata-opt, filecheck, pipes, `not` and `2>&1`.
+"""Run the RUN lines of an .mlir file in this process: strata-opt, strata, filecheck, pipes, `not` and `2>&1`.
 
 `%s` is the file, `%t` a path for a temporary file. A file must check something, and each directive must be one
 that filecheck obeys: a CHECK without a colon, a misspelt suffix or a prefix of no RUN line is a failure.
@@ -22,6 +22,7 @@ from filecheck.matcher import Matcher
 from filecheck.options import Options, parse_argv_options
 from filecheck.parser import Parser
 
+from compiler.__main__ import main as strata
 from compiler.opt import main as strata_opt
 
 _RUN = re.compile(r"//\s*RUN:\s*(.*?)\s*$", re.MULTILINE)
@@ -112,7 +113,7 @@ def _steps(words: list[str]) -> Iterator[list[str]]:
 
 def _step(words: list[str], data: str) -> _Done:
     """One command with its input; what it says on stderr joins its output where the words ask for it."""
-    tools = {"strata-opt": strata_opt, "filecheck": lambda words: _filecheck(words, data)}
+    tools = {"strata-opt": strata_opt, "strata": strata, "filecheck": lambda words: _filecheck(words, data)}
     if not words or words[0] not in tools:
         raise FileCheckError(f"a RUN line can run {' and '.join(tools)}, not '{' '.join(words)}'")
     merge = "2>&1" in words

@@ -22,7 +22,8 @@ README = (ROOT / "README.md").read_text()
 
 
 @pytest.mark.parametrize("code", re.findall(r"```python\n(.*?)```", README, re.DOTALL))
-def test_python(code: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_python(code: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # some write a file
     exec(compile(code, "README.md", "exec"), {})
     assert capsys.readouterr().out
 
@@ -80,6 +81,11 @@ def test_the_walk_shows_what_it_does_and_is_right() -> None:
     assert len(checked) >= 10
 
 
+def test_the_tuning_page_shows_what_it_does() -> None:
+    text = document.TUNING.read_text()
+    assert document.refreshed(text) == text, "run python tools/docs.py"
+
+
 def test_the_walk_as_a_table() -> None:
     found = list(walk.rows())
     assert all(row.right and row.proved == "proved" for row in found)
@@ -109,7 +115,7 @@ def test_the_pass_on_a_page_has_these_options(name: str) -> None:
 
     shown = re.search(r"\*\*Shell\*\* `strata-opt -p '(.*)'`", (docs.PAGES / f"{name}.md").read_text())
     if shown is None:
-        assert name == "annotate" or name.startswith("sample_")
+        assert name in ("annotate", "multiple") or name.startswith("sample_")
     else:
         (item,) = parse_passes(shown[1])
         assert item.name == docs.PASSES.get(name, name.replace("_", "-"))

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
+import tempfile
+import threading
 from pathlib import Path
 from types import ModuleType
 
@@ -14,6 +17,7 @@ from benchmarks import contenders
 from compiler.__main__ import main
 from compiler.cli import bench
 from compiler.cli import run as run_command
+from compiler.files import write
 from compiler.opt import main as strata_opt
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -164,6 +168,38 @@ def test_bench_prints_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[s
     document = json.loads(file.read_text())
     assert [result["workload"] for result in document["results"]] == ["matmul_5x6x7", "softmax_4x8"]
     assert [contender["name"] for contender in document["results"][0]["contenders"]] == ["strata", "numpy"]
+
+
+def test_bench_writes_through_links_and_into_pipes(tmp_path: Path) -> None:
+    link, file, pipe = tmp_path / "link", tmp_path / "out.json", tmp_path / "pipe"
+    link.symlink_to(file)
+    os.mkfifo(pipe)
+    found: list[str] = []
+    reader = threading.Thread(target=lambda: found.append(pipe.read_text()), daemon=True)
+    reader.start()
+    for place in (link, pipe):
+        assert main(["bench", TINY, "softmax:4x8", "--rounds", "1", "--json", str(place)]) == 0
+    reader.join(10)
+    assert link.is_symlink() and pipe.is_fifo() and sorted(os.listdir(tmp_path)) == ["link", "out.json", "pipe"]
+    for text in (file.read_text(), found[0]):
+        assert len(json.loads(text)["results"]) == 2, "one document, of all"
+
+
+def test_what_a_descriptor_leads_to_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    with open(tmp_path / "out", "w") as out:
+        out.write("before\n")
+        out.flush()
+        write(Path(f"/dev/fd/{out.fileno()}"), ["one\n", "two\n"])
+        assert os.fstat(out.fileno()).st_ino == (tmp_path / "out").stat().st_ino
+    assert (tmp_path / "out").read_text() == "before\none\ntwo\n" and len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="there are no files in /dev")
+def test_files_in_dev_are_files() -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        for text in ("old\n", "new\n"):
+            write(Path(folder) / "out", [text])
+        assert (Path(folder) / "out").read_text() == "new\n"
 
 
 def test_bench_lists(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import compiler
+from benchmarks.schedules import SCRIPTS
 from compiler import te
 from compiler.__main__ import main
 from compiler.driver import parse
@@ -219,6 +220,20 @@ def test_a_file_under_a_script(capsys: pytest.CaptureFixture[str]) -> None:
     assert other_choice != scheduled
 
 
+def test_a_workload_under_its_own_script(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["swish", "--scale", "1/16"]
+    loops = [
+        json.loads(said(capsys, *arguments, *more, "--json", "--calls", "1"))["nests"] for more in ([], ["--scheduled"])
+    ]
+    assert "j.0" in str(loops[1]) and "j.0" not in str(loops[0])
+
+
+def test_a_workload_without_a_script(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.delitem(SCRIPTS, "swish")
+    assert main(["explain", "swish", "--scheduled"]) == 1
+    assert "benchmarks/schedules has no script for swish" in capsys.readouterr().err
+
+
 def test_files_above_and_below_the_loops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for level in ("te", "low"):
         file = tmp_path / f"{level}.mlir"
@@ -252,6 +267,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "no_such_file": (["nowhere.mlir"], "nowhere.mlir cannot be read"),
     "a_folder": ([str(ROOT)], "cannot be read"),
     "a_scaled_file": ([EXAMPLE, "--scale", "1/2"], "--scale is for the workloads"),
+    "a_file_that_is_scheduled": ([EXAMPLE, "--scheduled"], "--scheduled is for the workloads"),
     "no_such_loop": ([EXAMPLE, "--loop", "99"], "there is no loop 99"),
     "no_such_script": ([EXAMPLE, "--script", "nowhere.mlir"], "nowhere.mlir"),
     "a_script_for_another": (["softmax", "--scale", "1/64", "--script", SCRIPT], "get_block"),

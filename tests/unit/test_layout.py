@@ -14,6 +14,7 @@ from compiler import pipeline, universe
 ROOT = Path(__file__).parents[2] / "compiler"
 ORDER = [
     "errors",
+    "files",
     "affine",
     "dialects",
     "program",
@@ -30,6 +31,7 @@ ORDER = [
     "driver",
     "opt",
     "explain",
+    "autotune",
     "cli",
     "__main__",
 ]

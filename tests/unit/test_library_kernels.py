@@ -70,6 +70,21 @@ def test_implicit_gemm_with_a_stride_and_no_epilogue() -> None:
         library.implicit_gemm(s, s.get_block(last(s)), None, 4, 4, 2, lanes=4)
 
 
+@pytest.mark.parametrize("size", [7, 28, 80])
+@pytest.mark.parametrize("beforehand", [False, True])
+def test_weights_are_asked_for_a_few_lines_at_a_time(size: int, beforehand: bool) -> None:
+    """A chunk of weights has 288 lines: over channels where the image is small, over tiles of a row, over rows."""
+    x, w = te.placeholder((1, 32, size, size), name="X"), te.placeholder((32, 32, 3, 3), name="W")
+    s = Schedule(compiler.lower(te.function("conv", [x, w], [te.nn.relu(te.nn.conv2d(x, w, padding=1))])))
+    conv, relu = (s.get_block(label) for label in s.program.blocks)
+    done = library.implicit_gemm(s, conv, relu, 7, 32, 16, beforehand=beforehand)
+    loops = s.get_loops(conv)
+    channels = loops[[s.label(loop) for loop in loops].index(s.label(done.tiles)) + 1]
+    expected = {7: channels, 28: done.tiles, 80: done.rows}[size]
+    asking = [loop.label for loop in s.program.loops.values() if "prefetch" in dict(loop.attributes)]
+    assert asking == [s.label(expected)]
+
+
 @pytest.mark.parametrize("shape", [(9, 10, 11, 13), (8, 32, 16, 16), (1, 5, 3, 2)])
 @pytest.mark.parametrize("rows", [4, 3])
 def test_a_chain_of_products(shape: tuple[int, int, int, int], rows: int) -> None:

@@ -1,0 +1,230 @@
+"""Measuring in worker processes: each way to fail is an outcome with its reason, and the next candidate is measured."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from compiler.autotune.measure import Limits, Measurer, Sampling, Subject
+from compiler.autotune.measure.pool import Pool
+from compiler.autotune.measure.processes import Processes
+from compiler.autotune.outcome import Outcome
+from compiler.errors import InputError
+from tests.measuring import (
+    ABORT,
+    EXIT,
+    HANG,
+    NOTHING,
+    QUICK,
+    SEGFAULT,
+    Fault,
+    Faulty,
+    hungry,
+    matmul,
+    none,
+    scripts,
+    short_of_a_term,
+    split,
+    subject,
+)
+
+FUNCTION = matmul()
+NONE, SPLIT = scripts(FUNCTION, none, split)
+PATIENCE = 60.0
+"""Seconds after which what a test waits for has failed."""
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[Processes]:
+    """Workers that all tests share: none should notice what happened to another."""
+    found = Processes(subject(FUNCTION), replace(QUICK, run_seconds=5.0, build_seconds=PATIENCE), 1)
+    yield found
+    found.close()
+
+
+def measured(processes: Processes, texts: Sequence[str], faults: Mapping[int, Fault] | None = None) -> list[Outcome]:
+    """The outcomes of scripts, in their order."""
+    executor = Faulty(processes, faults or {})
+    found = dict(Measurer(subject(FUNCTION), executor=executor).measure(texts))
+    assert sorted(found) == list(range(len(texts)))
+    return [found[position] for position in range(len(texts))]
+
+
+def test_candidates_are_measured(processes: Processes) -> None:
+    for outcome in measured(processes, [NONE, SPLIT, NONE]):
+        assert outcome.ok and not outcome.reason
+        assert 1 <= len(outcome.seconds) == len(outcome.rates) <= 2
+        assert 0 < outcome.cost < float("inf") and outcome.build_seconds > 0
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "reason"),
+    [
+        (SEGFAULT, "crash", "its process ended with SIGSEGV"),
+        (ABORT, "crash", "its process ended with SIGABRT"),
+        (EXIT, "crash", "it ended its process with status 3"),
+        (HANG, "timeout", "it took more than 5 s"),
+        (hungry(100), "memory", "it needs more memory to run than it is allowed"),
+        (hungry(3), "memory", "it needs more memory to run than it is allowed"),
+        (NOTHING, "wrong", "63 of 63 elements, at [0, 0] nan for"),
+        (short_of_a_term, "wrong", "of 63 elements"),
+    ],
+    ids=["segfault", "abort", "exit", "hang", "memory", "limit", "nothing", "term"],
+)
+def test_a_fault_is_an_outcome_and_the_next_is_measured(
+    processes: Processes, fault: Fault, kind: str, reason: str
+) -> None:
+    before, wrong, after = measured(processes, [NONE, NONE, SPLIT], {1: fault})
+    assert wrong.kind == kind and reason in wrong.reason
+    assert wrong.build_seconds > 0 and not wrong.seconds and wrong.cost == float("inf")
+    assert before.ok and after.ok
+
+
+def test_scripts_that_cannot_be_built(processes: Processes) -> None:
+    refused = SPLIT.replace("[-1, 4]", "[2, 4]")
+    assert refused != SPLIT
+    unread, step, right = measured(processes, ["nonsense", refused, SPLIT])
+    assert unread.kind == step.kind == "refused"
+    assert unread.reason.startswith("the script cannot be read: ")
+    assert step.reason.startswith("step 3: split")
+    assert right.ok
+
+
+def watched(pool: Pool, act: Callable[[int], None], times: int = 1) -> Thread:
+    """A thread that does something to each of the first processes that work on a job."""
+
+    def watch() -> None:
+        seen: set[int] = set()
+        end = time.monotonic() + PATIENCE
+        while len(seen) < times and time.monotonic() < end:
+            for pid in set(pool.busy) - seen:
+                seen.add(pid)
+                act(pid)
+            time.sleep(0.001)
+
+    thread = Thread(target=watch)
+    thread.start()
+    return thread
+
+
+def kill(pid: int) -> None:
+    """End a process from outside."""
+    os.kill(pid, signal.SIGKILL)
+
+
+def test_a_runner_that_is_killed_once_costs_nothing(processes: Processes) -> None:
+    (pid,) = processes.runner.pids
+    stopped = watched(processes.runner, kill)
+    assert all(outcome.ok for outcome in measured(processes, [NONE, SPLIT]))
+    stopped.join()
+    assert processes.runner.pids != [pid]
+
+
+def test_a_runner_that_is_killed_twice_is_a_crash(processes: Processes) -> None:
+    stopped = watched(processes.runner, kill, 2)
+    hung, after = measured(processes, [NONE, SPLIT], {0: HANG})
+    stopped.join()
+    assert hung.kind == "crash" and hung.reason == "its process ended with SIGKILL"
+    assert after.ok
+
+
+def test_a_builder_that_is_killed_costs_nothing(processes: Processes) -> None:
+    (pid,) = processes.builders.pids
+    stopped = watched(processes.builders, kill)
+    assert all(outcome.ok for outcome in measured(processes, [NONE, SPLIT]))
+    stopped.join()
+    assert processes.builders.pids != [pid]
+
+
+def test_a_builder_that_hangs_is_a_timeout() -> None:
+    limits = replace(QUICK, build_seconds=5.0)
+    with Measurer(subject(FUNCTION), executor=(inner := Processes(subject(FUNCTION), limits, 1))):
+        stopped = watched(inner.builders, lambda pid: os.kill(pid, signal.SIGSTOP))
+        hung, after = measured(inner, [SPLIT, NONE])
+        stopped.join()
+    assert hung.kind == "timeout" and hung.reason == "it took more than 5 s"
+    assert after.ok
+
+
+def test_leaders_take_turns(processes: Processes) -> None:
+    executor = Faulty(processes, {1: SEGFAULT, 2: NOTHING})
+    measurer = Measurer(subject(FUNCTION), executor=executor)
+    first, crash, wrong, refused, last = measurer.compare([NONE, NONE, NONE, "nonsense", SPLIT], 3)
+    assert len(first.seconds) == len(first.rates) == len(last.seconds) == 3
+    assert first.ok and last.ok
+    assert (crash.kind, wrong.kind, refused.kind) == ("crash", "wrong", "refused")
+
+
+def test_parallel_loops_run_on_their_threads() -> None:
+    def parallel(s: object) -> None:
+        s.parallel(s.get_loops(s.get_block("C"))[0])  # type: ignore[attr-defined]
+
+    with Measurer(subject(FUNCTION, threads=2), QUICK, 1) as measurer:
+        ((_, outcome),) = measurer.measure(scripts(FUNCTION, parallel))
+    assert outcome.ok
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("nonsense", "Operation nonsense is not registered"),
+        ("func.func @f(%A: memref<4xf32>) {\n  func.return\n}", "the program is at the low level"),
+    ],
+)
+def test_a_program_that_cannot_be_measured_is_refused_in_words(text: str, said: str) -> None:
+    with Measurer(Subject(text), QUICK, 1) as measurer, pytest.raises(InputError, match=said):
+        list(measurer.measure([NONE]))
+
+
+def test_workers_that_are_left_in_the_middle_are_replaced(processes: Processes) -> None:
+    measurer = Measurer(subject(FUNCTION), executor=Faulty(processes, {1: HANG}))
+    for _ in measurer.measure([NONE, NONE]):
+        break
+    assert all(outcome.ok for outcome in measured(processes, [NONE]))
+
+
+def gone(pid: str) -> bool:
+    """Whether a process has ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system does not show its processes")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=lambda how: how.name)
+def test_no_worker_survives_its_parent(how: signal.Signals, tmp_path: Path) -> None:
+    parent = subprocess.Popen(
+        [sys.executable, "-m", "tests.measuring"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},  # a parent that is killed leaves its files
+    )
+    assert parent.stdout is not None
+    pids = parent.stdout.readline().split()
+    assert len(pids) == 2 and not any(map(gone, pids))
+    time.sleep(1.0)  # the candidate that never ends has begun, or is being built
+    parent.send_signal(how)
+    parent.wait()
+    parent.stdout.close()
+    end = time.monotonic() + PATIENCE
+    while not all(map(gone, pids)) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert all(map(gone, pids))
+
+
+def test_no_more_samples_are_taken_than_the_limits_say() -> None:
+    limits = Limits(sampling=Sampling(min_seconds=1e-3, least=2, most=3, spread=0.0, seconds=PATIENCE))
+    with Measurer(subject(FUNCTION), limits, 1) as measurer:
+        ((_, outcome),) = measurer.measure([NONE])
+    assert len(outcome.seconds) == 3

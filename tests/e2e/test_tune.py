@@ -1,0 +1,60 @@
+"""`strata tune` with real processes on a tiny program."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from compiler.__main__ import main
+from compiler.autotune.database import Database
+
+SCALED = """
+func.func @scaled(%X: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %Y = te.compute "Y" [i = 64, j = 64] (%x = %X[i, j] : tensor<64x64xf32>) -> tensor<64x64xf32> {
+    %0 = arith.addf %x, %x : f32
+    te.yield %0 : f32
+  }
+  func.return %Y : tensor<64x64xf32>
+}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    Path("scaled.mlir").write_text(SCALED)
+    return "scaled.mlir"
+
+
+def test_a_tiny_program_is_tuned(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tune", file, "--trials", "4", "--threads", "1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["name"] == "scaled" and 1 <= found["trials"] <= 4 and not found["failures"]
+    assert 0 < found["best_seconds"] < 1 and 0 < found["baseline_seconds"] < 1
+    assert main(["db", "best", "strata.db", "--record", str(found["record"])]) == 0
+    assert capsys.readouterr().out == found["script"] + "\n"
+
+
+def test_a_signal_keeps_what_was_measured(file: str) -> None:
+    """What a person sees on a pipe, until the first trial is done; then Ctrl-C."""
+    command = [sys.executable, "-u", "-m", "compiler", "tune", "matmul:64x64x64", "--trials", "60", "--threads", "1"]
+    path = str(Path(__file__).parents[2])
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, "PYTHONPATH": path}
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if "] trial " in line:
+                process.send_signal(signal.SIGINT)
+                break
+        rest = process.stdout.read()
+    assert process.returncode == 130, rest
+    assert "(interrupted): " in rest and "the script: strata db best strata.db" in rest and "Traceback" not in rest
+    with Database("strata.db", create=False) as database:
+        assert any(record.outcome.ok for record in database.records())

@@ -1,0 +1,127 @@
+"""What the tests of measuring share: small subjects, and an executor that plants faults in what was built.
+
+`python -m tests.measuring` measures a candidate that never ends, for tests that end the process.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from compiler import lower, te
+from compiler.autotune.measure import Built, Limits, Measurer, Sampling, Subject
+from compiler.autotune.measure.processes import Processes
+from compiler.autotune.outcome import Outcome
+from compiler.driver import build_artefact
+from compiler.lowering.low_to_llvm.signature import Workspace
+from compiler.schedule import Schedule
+from compiler.targets.cpu.artefact import Artefact
+from compiler.targets.cpu.compile import object_code
+from compiler.targets.machine import host
+
+Fault = Callable[[Artefact], Artefact]
+QUICK = Limits(memory_bytes=2 << 30, sampling=Sampling(min_seconds=1e-4, least=1, most=2, seconds=0.05))
+
+
+def matmul(m: int = 9, k: int = 1000, n: int = 7, dtype: str = "f32", terms: int | None = None) -> te.Function:
+    """A product, of whose sums only some terms may be taken."""
+    a, b = te.placeholder((m, k), dtype, name="A"), te.placeholder((k, n), dtype, name="B")
+    r = te.reduce_axis(terms or k, "k")
+    c = te.compute((m, n), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="C")
+    return te.function("product", [a, b], [c])
+
+
+def subject(function: te.Function, **stated: Any) -> Subject:
+    """The subject of a te function."""
+    return Subject(str(lower(function)), **stated)
+
+
+def scripts(function: te.Function, *changes: Callable[[Schedule], object]) -> list[str]:
+    """The script of each change of a te function."""
+    found = []
+    for change in changes:
+        schedule = Schedule(lower(function))
+        change(schedule)
+        found.append(str(schedule.script))
+    return found
+
+
+def none(s: Schedule) -> None:
+    """No step at all."""
+
+
+def split(s: Schedule) -> None:
+    """Split the rows of C."""
+    s.split(s.get_loops(s.get_block("C"))[0], [None, 4])
+
+
+def native(body: str, declarations: str = "") -> Fault:
+    """The artefact with other machine code: a body of LLVM IR, for two inputs and an output."""
+
+    def planted(artefact: Artefact) -> Artefact:
+        head = f"define void @{artefact.interface.name}(ptr %a, ptr %b, ptr %c, ptr %scratch)"
+        return replace(artefact, code=object_code(f"{declarations}\n{head} {{\n{body}\n}}\n", host()))
+
+    return planted
+
+
+SEGFAULT = native("  %p = inttoptr i64 8 to ptr\n  store volatile i32 1, ptr %p\n  ret void")
+ABORT = native("  call void @abort()\n  ret void", "declare void @abort()")
+EXIT = native("  call void @_exit(i32 3)\n  ret void", "declare void @_exit(i32)")
+HANG = native("  br label %again\nagain:\n  br label %again")
+NOTHING = native("  ret void")
+
+
+def hungry(gib: int) -> Fault:
+    """The artefact with a workspace of so many GiB."""
+    workspace = Workspace(gib << 30, 0)
+    return lambda artefact: replace(artefact, interface=replace(artefact.interface, workspace=workspace))
+
+
+def short_of_a_term(artefact: Artefact) -> Artefact:
+    """The artefact of the product whose sums lack their last term."""
+    return replace(artefact, code=build_artefact(matmul(terms=999)).code)
+
+
+@dataclass(frozen=True)
+class Faulty:
+    """An executor that plants faults in candidates, by position."""
+
+    inner: Processes
+    faults: Mapping[int, Fault]
+
+    def build(self, texts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
+        """What the inner one builds, faults planted."""
+        for position, found in self.inner.build(texts):
+            fault = self.faults.get(position)
+            if fault is not None and isinstance(found, Built):
+                found = replace(found, artefact=fault(found.artefact))
+            yield position, found
+
+    def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
+        """As the inner one."""
+        return self.inner.run(candidates)
+
+    def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
+        """As the inner one."""
+        return self.inner.compare(candidates, rounds)
+
+    def close(self) -> None:
+        """As the inner one."""
+        self.inner.close()
+
+
+def main() -> None:
+    """Print the numbers of the workers, and measure a candidate that never ends."""
+    function = matmul()
+    inner = Processes(subject(function), QUICK, 1)
+    with Measurer(subject(function), executor=Faulty(inner, {0: HANG})) as measurer:
+        print(*inner.builders.pids, *inner.runner.pids, flush=True)
+        for _, outcome in measurer.measure(scripts(function, none)):
+            print(outcome, file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

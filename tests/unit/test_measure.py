@@ -1,0 +1,377 @@
+"""What measuring is made of, in this process: artefacts, builders, references, checks, samples."""
+
+from __future__ import annotations
+
+import pickle
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import FloatAttr, f32, f64
+
+import compiler
+from compiler import lower, te
+from compiler.analysis.verify import Verdict
+from compiler.autotune.measure import Built, Sampling, Subject
+from compiler.autotune.measure.builder import built
+from compiler.autotune.measure.check import Expected, fault, poison
+from compiler.autotune.measure.reference import Oracle, Reference, draw, reference, scaled, special, strict
+from compiler.autotune.measure.retype import floats_of, retyped
+from compiler.autotune.measure.runner import Measure, Runner, Sample
+from compiler.autotune.measure.subject import ceiling
+from compiler.autotune.measure.timing import Clock, standard_error
+from compiler.autotune.outcome import Outcome
+from compiler.driver import build_artefact, parse
+from compiler.errors import InputError, TargetError
+from compiler.interpret import te as evaluator
+from compiler.interpret.numbers import is_float
+from compiler.schedule import Schedule
+from compiler.targets.cpu.artefact import load_artefact
+from compiler.targets.machine import host
+from tests.measuring import NOTHING, matmul, none, scripts, short_of_a_term, split, subject
+from tests.operators import OPERATORS
+from tests.operators.catalogue import random_inputs
+from tests.schedules import mm_exp_mm
+
+Array = np.ndarray[Any, Any]
+
+
+# --- artefacts ------------------------------------------------------------------------------------------------------
+
+
+def test_an_artefact_is_the_kernel_again() -> None:
+    function = mm_exp_mm()
+    s = Schedule(lower(function))
+    s.parallel(s.get_loops(s.get_block("C"))[0])
+    artefact = pickle.loads(pickle.dumps(build_artefact(s, threads=2)))
+    kernel, direct = load_artefact(artefact, host()), compiler.build(s, threads=2)
+    inputs = random_inputs(function, 0)
+    np.testing.assert_array_equal(kernel(*inputs), direct(*inputs))
+    assert (kernel.arguments, kernel.outputs, kernel.threads) == (direct.arguments, direct.outputs, 2)
+    assert kernel.policy == "contract" and repr(kernel) == repr(direct)
+    with pytest.raises(TargetError, match="no level 'te'"):
+        kernel.text("te")
+
+
+def test_an_artefact_calls_the_mathematics_of_the_process_that_loads_it() -> None:
+    x = te.placeholder((37,), "f64", name="x")
+    function = te.function("f", [x], [te.compute((37,), lambda i: te.exp(x[i]))])
+    artefact = build_artefact(function, policy="strict")
+    array = np.linspace(-3, 3, 37)
+    np.testing.assert_allclose(load_artefact(artefact, host())(array), np.exp(array), rtol=1e-15)
+
+
+def test_an_artefact_whose_functions_are_missing_is_refused() -> None:
+    artefact = build_artefact(matmul())
+    missing = replace(artefact, code=replace(artefact.code, declared=("no_such_function",)))
+    with pytest.raises(TargetError, match="the module calls 'no_such_function', which is in no library here"):
+        load_artefact(missing, host())
+
+
+def test_build_artefact_refuses_what_build_refuses() -> None:
+    with pytest.raises(TargetError, match="unknown policy 'loose'"):
+        build_artefact(matmul(), policy="loose")
+    with pytest.raises(TargetError, match="expected an integer from 1"):
+        build_artefact(matmul(), threads=0)
+
+
+# --- the subject and the builder ------------------------------------------------------------------------------------
+
+
+def test_a_subject_pickles_as_it_was_stated() -> None:
+    stated = subject(matmul(), policy="fast", threads=2, seed=3)
+    assert stated.program.name == "product"
+    again = pickle.loads(pickle.dumps(stated))
+    assert again == stated and "module" not in vars(again)
+
+
+def rows(m: int, n: int) -> te.Function:
+    """exp, a value at a time."""
+    x = te.placeholder((m, n), name="x")
+    return te.function("f", [x], [te.compute((m, n), lambda i, j: te.exp(x[i, j]))])
+
+
+@pytest.mark.parametrize(
+    ("function", "limit"),
+    [
+        (matmul(1024, 1024, 1024), "flops"),
+        (matmul(1024, 1024, 1024, "i32"), "flops"),
+        (matmul(1024, 1024, 1), "bytes"),
+        (rows(4096, 1024), "bytes"),
+    ],
+)
+def test_the_ceiling_is_what_bounds_a_perfect_implementation(function: te.Function, limit: str) -> None:
+    assert ceiling(subject(function).program, replace(host(), vector_bits=512)) == limit
+
+
+def test_a_script_is_built() -> None:
+    for level in (str(matmul().module), str(lower(matmul()))):
+        found = built(Subject(level), scripts(matmul(), split)[0])
+        assert isinstance(found, Built) and found.seconds > 0
+        assert found.artefact.interface.name == "product"
+
+
+def test_an_unproved_schedule_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Schedule, "verify", lambda self: Verdict("undecided", "the budget is exhausted"))
+    found = built(subject(matmul()), scripts(matmul(), split)[0])
+    assert isinstance(found, Outcome) and found.kind == "unproved"
+    assert found.reason == "undecided: the budget is exhausted" and found.build_seconds > 0
+
+
+def bound(s: Schedule) -> None:
+    """Bind a loop to threads that the CPU has not."""
+    s.bind(s.get_loops(s.get_block("C"))[0], "block_x")
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "reason"),
+    [
+        (lambda text: scripts(matmul(), bound)[0], "build", "is bound to"),
+        (lambda text: text.replace('"C"', '"D"'), "refused", "step 1: get_block: "),
+        (lambda text: text.replace("[-1, 4]", "[2, 4]"), "refused", "step 3: split: "),
+        (lambda text: text.replace("sched.split", "sched.cut"), "refused", "the script cannot be read: "),
+        (lambda text: "module {", "refused", "the script cannot be read: "),
+        (lambda text: str(matmul().module), "refused", "a script is one transform.named_sequence"),
+    ],
+)
+def test_a_script_that_is_not_built_says_why(change: Callable[[str], str], kind: str, reason: str) -> None:
+    found = built(subject(matmul()), change(scripts(matmul(), split)[0]))
+    assert isinstance(found, Outcome) and found.kind == kind
+    assert reason in found.reason and "\n" not in found.reason
+
+
+# --- the reference --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("number", "name"), list(enumerate(OPERATORS)))
+def test_the_reference_is_the_evaluator_in_float64(number: int, name: str) -> None:
+    operator = OPERATORS[name]
+    dtype = operator.dtypes[number % len(operator.dtypes)]
+    function = operator.build(dtype, operator.sample(random.Random(1)))
+    inputs = operator.inputs(function, 1)
+    found = Oracle(lower(function), None)(inputs)
+    expected = evaluator.evaluate(function.module, inputs, np.float64)
+    for exact, right in zip(found.exact, expected, strict=True):
+        if is_float(right.dtype):
+            assert exact.dtype == np.float64
+            np.testing.assert_allclose(exact, right, rtol=1e-9, atol=1e-11)
+        else:
+            np.testing.assert_array_equal(exact, right)
+
+
+@pytest.mark.parametrize("shape", [(70, 33, 300), (64, 5, 512), (3, 4, 5)])
+def test_tiling_the_reference_changes_no_bit(shape: tuple[int, int, int]) -> None:
+    function = matmul(*shape)
+    inputs = random_inputs(function, 2)
+    tiled, plain = strict(lower(function), None), compiler.build(function, policy="strict")
+    np.testing.assert_array_equal(tiled(*inputs), plain(*inputs))
+
+
+def test_the_reference_of_float64_has_the_error_of_float64() -> None:
+    function = matmul(dtype="f64")
+    oracle = Oracle(lower(function), None)
+    inputs = [draw(a, np.random.default_rng(0)) for a in oracle.inputs]
+    found = oracle(inputs)
+    assert found.exact[0] is found.own[0]
+    assert 1e-16 < found.errors[0] < 1e-11
+    other = compiler.build(function, policy="fast")(*inputs)
+    assert fault(other, Expected(found.own[0], found.exact[0], found.errors[0])) is None
+
+
+def test_retyping_drops_conversions_and_rounds_constants() -> None:
+    x = te.placeholder((4,), "f16", name="x")
+    function = te.function("f", [x], [te.compute((4,), lambda i: te.cast(x[i], "f32") * 0.1)])
+    module = lower(function)
+    assert "arith.extf" in str(module)
+    wide = retyped(module, f64)
+    assert floats_of(wide) == {f64} and "arith.extf" not in str(wide)
+    assert "arith.extf" in str(module), "the original is untouched"
+    assert str(parse(str(wide))) == str(wide)
+    narrow = retyped(parse(str(wide).replace("1.000000e-01", "0.1").replace("0.10000000149011612", "0.1")), f32)
+    assert floats_of(narrow) == {f32}
+    (constant,) = (op for op in narrow.walk() if isinstance(op, ConstantOp))
+    assert isinstance(constant.value, FloatAttr) and constant.value.value.data == float(np.float32(0.1))
+
+
+def test_inputs_are_halved_until_results_are_finite_and_the_check_is_sharp() -> None:
+    function = mm_exp_mm(16, 2048, 16, 8)
+    module = lower(function)
+    oracle = Oracle(module, None)
+    standard = [draw(a, np.random.default_rng(0)) for a in oracle.inputs]
+    assert special(oracle.own(standard)), "exp of standard normal sums is infinite"
+    found = reference(Subject(str(module)))
+    case = found.cases[0]
+    scale = case.inputs[0].std()
+    assert 2**-6 < scale < 0.3
+    assert all(np.isfinite(e.exact).all() and np.isfinite(e.own).all() for c in found.cases for e in c.expected)
+    again = reference(Subject(str(module)))
+    for one, other in zip(found.cases, again.cases, strict=True):
+        for a, b in zip(one.inputs, other.inputs, strict=True):
+            np.testing.assert_array_equal(a, b)
+    assert not np.array_equal(found.cases[0].inputs[0], found.cases[1].inputs[0])
+
+
+def test_a_program_that_is_never_finite_has_a_reference() -> None:
+    x = te.placeholder((50,), name="x")
+    function = te.function("f", [x], [te.compute((50,), lambda i: te.log(x[i]))])
+    (expected,) = reference(subject(function)).cases[0].expected
+    assert 0 < np.isnan(expected.own).sum() < 50
+    assert fault(expected.own.copy(), expected) is None
+    assert fault(np.full(50, np.nan, np.float32), expected) is not None
+
+
+def test_a_program_without_outputs_is_refused() -> None:
+    text = str(lower(matmul())).replace("attributes {outputs = 1 : i64} ", "")
+    with pytest.raises(InputError, match="@product has no outputs: nothing says what is right"):
+        reference(Subject(text))
+
+
+# --- the check ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", ["strict", "contract", "fast"])
+def test_a_missing_term_of_a_thousand_is_wrong_and_another_order_is_right(policy: str) -> None:
+    function = matmul()
+    found = reference(subject(function))
+    s = Schedule(lower(function))
+    c = s.get_block("C")
+    _, inner = s.split(s.get_loops(c)[2], [None, 8])
+    s.rfactor(c, inner)
+    s.vectorize(inner)
+    for case in found.cases:
+        (expected,) = case.expected
+        assert fault(compiler.build(s, policy=policy)(*case.inputs), expected) is None
+        wrong = fault(compiler.build(matmul(terms=999), policy=policy)(*case.inputs), expected)
+        assert wrong is not None and "of 63 elements, at [0, 0] " in wrong
+
+
+def expectation(own: Any, exact: Any, worst: float = 0.0, dtype: str = "f4") -> Expected:
+    return Expected(np.asarray(own, dtype), np.asarray(exact, "f8" if dtype == "f4" else dtype), worst)
+
+
+INF, NAN = float("inf"), float("nan")
+
+
+@pytest.mark.parametrize(
+    ("found", "own", "exact", "right"),
+    [
+        (1.0, 1.0, 1.0, True),
+        (1.0 + 15 * 2.0**-23, 1.0, 1.0, True),
+        (1.0 + 18 * 2.0**-23, 1.0, 1.0, False),
+        (INF, INF, INF, True),
+        (-INF, INF, INF, False),
+        (NAN, NAN, NAN, True),
+        (NAN, INF, INF, False),
+        (1.0, NAN, NAN, False),
+        (INF, INF, 1e39, True),
+        (NAN, 1.0, 1.0, False),
+        (INF, 1.0, 1.0, False),
+        (NAN, NAN, 2.0, True),
+        (2.0, NAN, 2.0, True),
+    ],
+)
+def test_when_a_float_is_right(found: float, own: float, exact: float, right: bool) -> None:
+    assert (fault(np.asarray([found], "f4"), expectation([own], [exact])) is None) == right
+
+
+def test_integers_are_exact_and_may_fall_as_either_where_floats_decide() -> None:
+    expected = expectation([3, 5], [3, 6], dtype="i4")
+    assert fault(np.asarray([3, 5], "i4"), expected) is None
+    assert fault(np.asarray([3, 6], "i4"), expected) is None
+    assert fault(np.asarray([4, 5], "i4"), expected) == "1 of 2 elements, at [0] 4 for 3"
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        expectation([1.0, NAN, INF], [1.0, NAN, INF]),
+        expectation([0, -1, 7], [0, -1, 7], dtype="i4"),
+        expectation([0, 255, 7], [0, 255, 7], dtype="u1"),
+        expectation([True, False, True], [True, False, True], dtype="?"),
+    ],
+    ids=["f4", "i4", "u1", "bool"],
+)
+def test_poison_is_wrong_everywhere(expected: Expected) -> None:
+    out = expected.own.copy()
+    assert fault(out, expected) is None
+    poison(out, expected)
+    found = fault(out, expected)
+    assert found is not None and found.startswith("3 of 3 elements")
+
+
+# --- the runner and its samples -------------------------------------------------------------------------------------
+
+
+class Steady:
+    """A ceiling of one operation a second; it keeps the seconds of its probes."""
+
+    def __init__(self) -> None:
+        self.probed: list[float] = []
+
+    def rate(self, seconds: float) -> float:
+        self.probed.append(seconds)
+        return 1.0
+
+
+FEW = Sampling(min_seconds=0.0, least=2, most=4, spread=1e9, seconds=1e9)
+
+
+@pytest.fixture(scope="module")
+def cases() -> Reference:
+    return reference(subject(matmul()))
+
+
+def test_a_runner_checks_and_measures(cases: Reference) -> None:
+    ceiling = Steady()
+    runner = Runner(cases, Clock(ceiling, FEW), random.Random(0))
+    artefact = build_artefact(matmul())
+    outcome = runner(Measure(artefact))
+    assert outcome.ok and len(outcome.seconds) == 2 and outcome.rates == (1.0, 1.0)
+    assert list(outcome.seconds) == ceiling.probed
+    assert len(runner(Sample(artefact)).seconds) == 1
+    assert runner(Measure(short_of_a_term(artefact))).kind == "wrong"
+    assert runner(Sample(NOTHING(artefact))).kind == "wrong"
+    missing = replace(artefact, code=replace(artefact.code, declared=("no_such_function",)))
+    assert runner(Measure(missing)).kind == "build"
+
+
+@pytest.mark.parametrize(("spread", "count"), [(1e9, 2), (-1.0, 4)])
+def test_samples_are_taken_until_the_median_is_known(spread: float, count: int) -> None:
+    clock = Clock(Steady(), replace(FEW, spread=spread))
+    assert len(clock.samples(lambda: None, 1.0)) == count
+
+
+def test_no_sample_begins_after_the_seconds() -> None:
+    assert len(Clock(Steady(), replace(FEW, seconds=0.0)).samples(lambda: None, 1.0)) == 1
+
+
+def test_a_sample_is_as_many_calls_as_last() -> None:
+    calls: list[int] = []
+    clock = Clock(Steady(), replace(FEW, min_seconds=1e-3))
+    assert clock.calls(lambda: calls.append(0), 2e-3) == 1 and not calls
+    assert clock.calls(lambda: calls.append(0), 1e-6) > 1 and len(calls) == 1
+    clock.sample(lambda: calls.append(0), 5)
+    assert len(calls) == 6
+    replace(clock, sleeps=True).sample(lambda: calls.append(0), 5)
+    assert len(calls) == 12, "one wakes the threads"
+
+
+def test_the_standard_error_of_a_median() -> None:
+    assert standard_error([2.0, 2.0, 2.0]) == 0
+    random = np.random.default_rng(0)
+    medians = [float(np.median(random.normal(10, 1, 25))) for _ in range(500)]
+    said = np.mean([standard_error(list(random.normal(10, 1, 25))) for _ in range(500)])
+    assert 0.7 < said / (np.std(medians) / 10) < 1.3
+
+
+def test_scaling_touches_floats_only() -> None:
+    floats, integers = scaled([np.ones(2, np.float32), np.ones(2, np.int8)], 0.5)
+    assert floats.dtype == np.float32 and floats[0] == 0.5 and integers[0] == 1
+
+
+def test_the_scripts_of_the_tests_differ() -> None:
+    assert len(set(scripts(matmul(), none, split))) == 2

@@ -1,0 +1,200 @@
+"""Search spaces: sketches by the rules, features without building, and that both agree with what is applied."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from compiler import lower, te
+from compiler.autotune.features import REASONS, WIDTH, seen
+from compiler.autotune.rules import RULES, Alternative, Draft
+from compiler.autotune.rules.derive import derive
+from compiler.autotune.rules.template import from_template
+from compiler.autotune.space import SketchSpace, work
+from compiler.driver import parse
+from compiler.errors import ScheduleError
+from compiler.schedule import Schedule, replay
+from compiler.targets.machine import Machine
+
+MACHINE = Machine("test", "", "", 2, 512, 32, 32 << 10, 1 << 20, 8 << 20)
+
+
+def _matmul(m: int, n: int, k: int) -> te.Function:
+    a, b = te.placeholder((m, k), "f32", name="A"), te.placeholder((k, n), "f32", name="B")
+    return te.function("f", [a, b], te.nn.matmul(a, b))
+
+
+def _chain(m: int, k: int, n: int, p: int) -> te.Function:
+    a, b, e = (te.placeholder(s, "f32", name=x) for s, x in (((m, k), "A"), ((k, n), "B"), ((n, p), "E")))
+    return te.function("f", [a, b, e], te.nn.matmul(te.nn.exp(te.nn.matmul(a, b)), e))
+
+
+def _softmax(m: int, n: int) -> te.Function:
+    x = te.placeholder((m, n), "f32", name="X")
+    return te.function("f", [x], te.nn.softmax(x))
+
+
+def _pooled(n: int, c: int, h: int) -> te.Function:
+    x = te.placeholder((n, c, h, h), "f32", name="X")
+    return te.function("f", [x], te.nn.max_pool2d(x, 3, stride=2, padding=1))
+
+
+def _integers(m: int, n: int, k: int) -> te.Function:
+    a, b = te.placeholder((m, k), "i8", name="A"), te.placeholder((k, n), "i8", name="B")
+    return te.function("f", [a, b], te.nn.matmul(a, b))
+
+
+def _small(name: str) -> te.Function:
+    from benchmarks.workloads import find
+
+    return find(name).function()
+
+
+PROGRAMS = {
+    "convolution": _small("conv:20x9x9x40"),
+    "gradient": _small("conv_grad_weight:3x5x9x9"),
+    "gradient in steps": _small("conv_grad_weight_steps:3x5x9x9"),
+    "attention": _small("attention:2x40x20"),
+    "norm": _small("layernorm:20x100"),
+    "swish": _small("swish:20x100"),
+    "layers": _small("mlp:20x30x40x10"),
+    "matmul": _matmul(96, 128, 80),
+    "ragged": _matmul(37, 131, 67),
+    "narrow": _matmul(64, 9, 40),
+    "chain": _chain(48, 40, 64, 80),
+    "softmax": _softmax(33, 100),
+    "pool": _pooled(2, 5, 17),
+    "integers": _integers(32, 64, 48),
+}
+
+
+def _space(program: te.Function, threads: int = 1) -> tuple[Schedule, SketchSpace]:
+    schedule = Schedule(lower(program))
+    return schedule, SketchSpace(derive(schedule, RULES, MACHINE, threads).sketches, MACHINE)
+
+
+MOST = 5
+"""How many sketches of a space are looked at: the preferred one, and others at random."""
+
+
+def _some(space: SketchSpace, draws: random.Random) -> list[int]:
+    others = range(1, len(space.sketches))
+    return [0, *draws.sample(others, min(MOST - 1, len(others)))]
+
+
+@pytest.mark.parametrize(("name", "threads"), [*((name, 1) for name in PROGRAMS), ("chain", 2), ("convolution", 2)])
+def test_candidates_are_what_their_features_say_and_are_proved(name: str, threads: int) -> None:
+    """The default of a sketch applies and is proved; a random candidate is, or a primitive refuses it. The features of
+    both are those of the program that is applied."""
+    schedule, space = _space(PROGRAMS[name], threads)
+    draws, useful = random.Random(7), work(schedule.program)
+    for number in _some(space, draws):
+        sketch = space.sketches[number]
+        drawn = tuple(draws.randrange(n) for n in sketch.sizes)
+        found = space.features(number, np.array([sketch.recorded, drawn]).reshape(2, len(sketch.sizes)))
+        assert found.values.shape == (2, WIDTH)
+        for positions, reason, values in zip((sketch.recorded, drawn), found.reasons, found.values, strict=True):
+            try:
+                applied = replay(parse(space.script((number, positions))), schedule.original)
+            except ScheduleError:
+                assert positions == drawn, "a default applies"
+                continue
+            assert applied.verify().answer == "proved"
+            concrete = seen(applied.program, useful, MACHINE)
+            assert np.allclose(np.array(concrete.features, np.float32), values, rtol=1e-5)
+            bad = [REASONS[n] for n, holds in enumerate(concrete.infeasible, 1) if holds]
+            assert (bad[0] if bad else "") == REASONS[reason]
+
+
+def test_the_program_as_written_is_always_a_candidate() -> None:
+    _, space = _space(PROGRAMS["matmul"])
+    assert space.sketches[-1].name == "as written"
+    assert space.sizes[-1] == ()
+
+
+def test_a_script_with_decisions_says_its_positions() -> None:
+    """Opening a recorded script and deciding as recorded gives the script back."""
+    schedule, space = _space(PROGRAMS["chain"])
+    for sketch in space.sketches:
+        text = sketch.text(sketch.recorded)
+        assert "decision" not in str(sketch.script)
+        assert text.count("decision") == len(sketch.choices)
+        assert str(replay(sketch.decided(sketch.recorded), schedule.original).script) == text
+
+
+def test_a_rule_of_ones_own() -> None:
+    def unrolled(draft: Draft, label: str):
+        """Unroll the innermost loop of whatever is left."""
+
+        def apply(draft: Draft):
+            s = draft.schedule
+            s.unroll(s.get_loops(s.get_block(label))[-1])
+            return [label]
+
+        yield Alternative("unrolled", apply)
+
+    schedule = Schedule(lower(PROGRAMS["matmul"]))
+    names = [s.name for s in derive(schedule, (unrolled,), MACHINE).sketches]
+    assert names == ["matmul: unrolled", "as written"]
+
+
+def test_what_a_primitive_refuses_is_dropped_and_said() -> None:
+    def wrong(draft: Draft, label: str):
+        """Vectorize a reduction."""
+
+        def apply(draft: Draft):
+            s = draft.schedule
+            s.vectorize(s.get_loops(s.get_block(label))[-1])
+            return [label]
+
+        yield Alternative("vectorized", apply)
+
+    schedule = Schedule(lower(PROGRAMS["matmul"]))
+    derived = derive(schedule, (wrong,), MACHINE)
+    assert [s.name for s in derived.sketches] == ["as written"]
+    assert len(derived.dropped) == 1 and derived.dropped[0].startswith("vectorized: vectorize: ")
+
+
+TEMPLATE = """
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %c = sched.get_block %f "T"
+  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+  %t = sched.sample_categorical [2, 4, 8] probabilities [0.25, 0.5, 0.25]
+  %u = sched.sample_categorical [2, 4] probabilities [0.5, 0.5] decision 1
+  %m0, %m1, %m2 = sched.split %m by [-1, %t, %u] : !sched.loop, !sched.loop, !sched.loop
+  sched.parallel %m0
+  transform.yield
+}
+"""
+
+
+def test_a_template_is_a_space() -> None:
+    schedule = Schedule(lower(_chain(48, 40, 64, 80)))
+    name = next(iter(schedule.program.blocks))
+    sketches = from_template(parse(TEMPLATE.replace('"T"', f'"{name}"')), schedule, RULES, MACHINE).sketches
+    assert [s.name for s in sketches] == ["template", "as written"]
+    assert sketches[0].sizes == (3,), "what the template decides is no choice"
+    text = sketches[0].text((2,))
+    assert "decision 2" in text and "decision 1" in text
+    replay(sketches[0].decided((0,)), schedule.original)
+
+
+def test_a_template_leaves_blocks_to_the_rules() -> None:
+    schedule = Schedule(lower(_chain(48, 40, 64, 80)))
+    first, _, last = schedule.program.blocks
+    auto = f'  %d = sched.get_block %f "{last}"\n  sched.auto %d\n  transform.yield'
+    script = parse(TEMPLATE.replace('"T"', f'"{first}"').replace("  transform.yield", auto))
+    sketches = from_template(script, schedule, RULES, MACHINE).sketches
+    assert len(sketches) > 3
+    assert all(s.name.startswith(f"{last}: ") for s in sketches[:-1])
+    for sketch in sketches:
+        assert "sched.auto" not in str(sketch.script)
+        assert replay(sketch.decided(sketch.recorded), schedule.original).verify().answer == "proved"
+
+
+def test_a_template_that_does_not_apply() -> None:
+    schedule = Schedule(lower(PROGRAMS["softmax"]))
+    with pytest.raises(ScheduleError, match="there is none"):
+        from_template(parse(TEMPLATE), schedule, RULES, MACHINE)

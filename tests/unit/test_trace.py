@@ -1,0 +1,99 @@
+"""Traced numbers: what one run records holds for every candidate that answers its guards alike."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from compiler.autotune.trace import Graph, Traced, greatest, holds, least
+
+OPTIONS = (1, 2, 3, 4, 6, 8, 16, 48)
+
+
+def _code(a, b, draws: random.Random):
+    """A random integer program with decisions, the same for the same draws."""
+    values = [a, b, draws.randrange(1, 9)]
+    for _ in range(12):
+        x, y = draws.choice(values), draws.choice(values)
+        kind = draws.randrange(9)
+        if kind < 3:
+            values.append((x + y, x - y, x * y)[kind])
+        elif kind == 3:
+            values.append(-(-x // y) if y > 0 else x)
+        elif kind == 4:
+            values.append(x % y if y > 0 else y)
+        elif kind == 5:
+            values.append(min(x, y))
+        elif kind == 6:
+            values.append(least(x, y) + greatest(x, y) * holds("lt", x, y))
+        elif kind == 7:
+            values.append(x if x == y else y)
+        else:
+            values.append(x * 2 // 2 + (y * x) % x if x > 0 else y)
+    return values[-1]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, 10**6), st.integers(0, len(OPTIONS) - 1), st.integers(0, len(OPTIONS) - 1))
+def test_a_trace_holds_for_all_that_answer_alike(seed: int, i: int, j: int) -> None:
+    graph = Graph()
+    a, b = (graph.input(n, OPTIONS[k], min(OPTIONS), max(OPTIONS)) for n, k in enumerate((i, j)))
+    found = _code(a, b, random.Random(seed))
+    columns = np.array([(x, y) for x in OPTIONS for y in OPTIONS])
+    known: dict = {}
+    (values,) = graph.evaluate([graph.number_of(found)], columns, known)
+    agree = np.ones(len(columns), bool)
+    for node, answer in graph.guards:
+        (array,) = graph.evaluate([node], columns, known)
+        agree &= (array != 0) == answer
+    assert agree[i * len(OPTIONS) + j], "the witness answers its own guards"
+    wanted = [_code(int(x), int(y), random.Random(seed)) for x, y in columns]
+    assert np.array_equal(np.broadcast_to(values, agree.shape)[agree], np.array(wanted)[agree])
+
+
+def test_a_decision_that_bounds_decide_leaves_no_guard() -> None:
+    graph = Graph()
+    x = graph.input(0, 4, 2, 8)
+    assert x > 1 and x != 9 and not x > 8 and x * 4 >= 8 and x // 9 == 0 and bool(x)
+    assert graph.guards == []
+    assert x > 3
+    assert len(graph.guards) == 1
+    assert x > 3
+    assert len(graph.guards) == 1, "once is enough"
+
+
+def test_a_product_is_divided_without_a_trace() -> None:
+    graph = Graph()
+    x, y = graph.input(0, 4, 2, 8), graph.input(1, 6, 2, 8)
+    assert (x * y) // y is not None and ((x * y) // y).node == x.node
+    assert (x * y) % y == 0 and (x * 16) % 16 == 0 and ((x * 16) // 4).value == 16
+    assert x - x == 0 and x % x == 0
+    assert graph.guards == []
+
+
+def test_what_needs_an_int_means_the_witness_only() -> None:
+    graph = Graph()
+    x = graph.input(0, 4, 2, 8)
+    assert list(range(x)) == [0, 1, 2, 3]
+    ((node, answer),) = graph.guards
+    (array,) = graph.evaluate([node], np.array([[2], [4], [8]]))
+    assert answer and array.tolist() == [0, 1, 0]
+
+
+def test_a_choice_of_one_is_a_number() -> None:
+    assert Graph().input(0, 5, 5, 5) == 5
+    assert not isinstance(Graph().input(0, 5, 5, 5), Traced)
+
+
+@pytest.mark.parametrize("name", ["lt", "le", "eq"])
+def test_conditions_as_numbers(name: str) -> None:
+    graph = Graph()
+    x = graph.input(0, 4, 2, 8)
+    condition = holds(name, x, 4)
+    (array,) = graph.evaluate([graph.number_of(condition)], np.array([[2], [4], [8]]))
+    assert array.tolist() == {"lt": [1, 0, 0], "le": [1, 1, 0], "eq": [0, 1, 0]}[name]
+    assert graph.guards == []

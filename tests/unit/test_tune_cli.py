@@ -1,0 +1,552 @@
+"""`strata tune`, `strata space` and what they show, with an executor that needs no hardware; and wrong input."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shlex
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import pytest
+from rich.console import Console
+
+from compiler import te
+from compiler.__main__ import main
+from compiler.autotune import show
+from compiler.autotune.conclusion import Conclusion, ceiling_share, duration, trials
+from compiler.autotune.database import Database
+from compiler.autotune.database.lines import from_line
+from compiler.autotune.features import REASONS
+from compiler.autotune.live import Lines, Screen, Silent, rows, seconds_left, view
+from compiler.autotune.measure import Built, measurer
+from compiler.autotune.outcome import MEASURED, Outcome
+from compiler.autotune.progress import Progress
+from compiler.autotune.search import replay as replay_search
+from compiler.autotune.task import MODES, SearchTask
+from compiler.driver import parse
+from compiler.errors import InputError
+from compiler.schedule import replay
+
+NAME = "matmul:96x128x80"
+Judge = Callable[[str], Outcome]
+
+
+def measured(seconds: float) -> Outcome:
+    return Outcome(MEASURED, (seconds, seconds, 2 * seconds), (1e11, 1e11, 1e11))
+
+
+def ordinary(script: str) -> Outcome:
+    """The program as written is slow, every other one is wrong, and the others differ."""
+    number = crc32(script.encode())
+    if "sched.split" not in script:
+        return measured(0.02)
+    return Outcome("wrong", reason="C[0] is 1\nand not 2") if number % 2 == 0 else measured(1e-3 + number % 97 * 1e-6)
+
+
+def hopeless(script: str) -> Outcome:
+    return Outcome("crash", reason="it ended with SIGSEGV")
+
+
+def contrary(script: str) -> Outcome:
+    """Nothing is faster than the program as written."""
+    return measured(1e-3 if "sched.split" not in script else 2e-3)
+
+
+class Fake:
+    """An executor whose outcomes are those of a judge; `end` is the trial at which a person presses Ctrl-C."""
+
+    def __init__(self, judge: Judge, end: int | None = None) -> None:
+        self.judge, self.end, self.count, self.closed = judge, end, 0, False
+
+    def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
+        return ((n, Built(script, 0.1)) for n, script in enumerate(scripts))  # type: ignore[arg-type]
+
+    def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
+        for number, built in enumerate(candidates):
+            if self.count == self.end:
+                raise KeyboardInterrupt
+            self.count += 1
+            yield number, self.judge(str(built.artefact))
+
+    def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
+        return [self.judge(str(built.artefact)) for built in candidates]
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder that is the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Fake]]:
+    """What makes every run of a test measure by a judge."""
+
+    def use(judge: Judge = ordinary, end: int | None = None) -> list[Fake]:
+        made: list[Fake] = []
+
+        def executor(*given: object) -> Fake:
+            made.append(Fake(judge, end))
+            return made[-1]
+
+        monkeypatch.setattr(measurer, "Processes", executor)
+        return made
+
+    return use
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> str:
+    """What a command prints; with status 1 and nothing printed its one sentence."""
+    assert main(list(arguments)) == status
+    out, err = capsys.readouterr()
+    if status != 1 or out:
+        assert err == ""
+        return out
+    assert err.startswith("strata: error: ") and len(err.splitlines()) == 1
+    return err
+
+
+def tuned(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0, count: int = 12) -> str:
+    return said(capsys, "tune", NAME, "--threads", "1", "--trials", str(count), *arguments, status=status)
+
+
+# --- strata tune ----------------------------------------------------------------------------------------------------
+
+
+def test_tune_says_how_far_it_is_and_how_to_see_the_script(
+    here: Path, judged: Callable[..., list[Fake]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = judged()
+    out = tuned(capsys)
+    assert len(made) == 1 and made[0].closed
+    phases = [line.split("] ")[1] for line in out.splitlines() if line.startswith("[")]
+    assert phases[0] == "deriving sketches" and phases[1] == "learning from earlier tasks"
+    assert any(line.startswith("building and measuring: 8 trials, ranking: ") for line in phases)
+    assert any(line.startswith("trial ") and "ms" in line and "of the ceiling (" in line for line in phases)
+    *_, result, wrong, command = out.splitlines()
+    assert re.fullmatch(
+        r"matmul_96x128x80: 1(\.\d+)? ms, \d% of the ceiling, in 12 trials: "
+        r"\d+(\.\d)? times as fast as the program as written \(20 ms\)",
+        result,
+    )
+    assert wrong.endswith(" wrong, the first: C[0] is 1 and not 2")
+    assert command == "the script: strata db best strata.db"
+    script = said(capsys, *shlex.split(command)[3:])
+    schedule = replay(parse(script), parse(Database("strata.db").records()[0].program))
+    assert schedule.verify()
+    tuned(capsys, "--quiet", "--database", "other.db")
+    assert {path.name for path in here.iterdir()} >= {"strata.db", "other.db"}
+
+
+def test_tune_quietly_and_without_a_database(
+    here: Path, judged: Callable[..., list[Fake]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    judged()
+    result, wrong, *script = tuned(capsys, "--quiet", "--no-database").splitlines()
+    assert result.startswith("matmul_96x128x80: ") and " wrong, " in wrong
+    assert replay(parse("\n".join(script)), SearchTask(program(), threads=1).module).verify()
+    assert list(here.iterdir()) == []
+
+
+def program() -> te.Function:
+    a, b = te.placeholder((96, 128), name="A"), te.placeholder((128, 80), name="B")
+    return te.function("matmul_96x128x80", [a, b], te.nn.matmul(a, b, name="matmul"))
+
+
+def document(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0, count: int = 12) -> Any:
+    return json.loads(tuned(capsys, "--json", *arguments, status=status, count=count))
+
+
+def test_tune_as_json(here: Path, judged: Callable[..., list[Fake]], capsys: pytest.CaptureFixture[str]) -> None:
+    judged()
+    found = document(capsys, "--policy", "strict", "--log", "search.log")
+    task = SearchTask(program(), threads=1, policy="strict")
+    assert found["key"] == vars(task.key) and found["name"] == "matmul_96x128x80"
+    with Database("strata.db", create=False) as database:
+        records = database.records()
+        record = database.record(found["record"])
+    assert record.script == found["script"] and record.name == found["name"]
+    costs = {r.script: r.outcome.cost for r in records if r.outcome.ok}
+    assert costs[found["script"]] == min(costs.values()) and found["best_seconds"] == record.outcome.seconds[0]
+    assert found["baseline_seconds"] == 0.02 and found["gain"] == pytest.approx(0.02 / found["best_seconds"])
+    work = 2 * 96 * 128 * 80
+    assert found["ceiling_share"] == pytest.approx(work / (found["best_seconds"] * 1e11))
+    wrong = sum(r.outcome.kind == "wrong" for r in records)
+    assert found["failures"] == {"wrong": {"count": wrong, "reason": "C[0] is 1\nand not 2"}} and wrong
+    assert found["trials"] == 12 == len({r.script for r in records}) and found["earlier_trials"] == 0
+    assert found["curve"][-1][1] == min(costs.values()) and found["quality"].startswith("ranking: ")
+    assert set(found["infeasible"]) <= set(REASONS) and not found["interrupted"] and found["seconds"] > 0
+    assert replay_search(task.space, Path("search.log").read_text()).best is not None
+
+
+def test_a_run_repeats_with_its_seed(
+    here: Path, judged: Callable[..., list[Fake]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    judged()
+    runs = [document(capsys, "--no-database", "--seed", seed) for seed in ("3", "3", "4")]
+    for run in runs:
+        del run["seconds"]
+    assert runs[0] == runs[1] != runs[2]
+
+
+def test_an_interrupted_run_keeps_what_it_has_and_is_gone_on_with(
+    here: Path, judged: Callable[..., list[Fake]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = judged(end=7)
+    out = tuned(capsys, "--quiet", status=130)
+    assert ", in 7 trials (interrupted): " in out and "the script: strata db best strata.db" in out
+    assert made[0].closed and len(Database("strata.db").records()) == 7
+    assert document(capsys, "--no-database", status=130)["interrupted"]
+    judged()
+    found = document(capsys)
+    assert (found["trials"], found["earlier_trials"], found["interrupted"]) == (12, 7, False)
+    assert ", in 12 trials, 12 of them from before: " in tuned(capsys, "--quiet")
+    assert "12 trials, 12 of them from before" in tuned(capsys)
+    judged(end=0)
+    assert tuned(capsys, "--quiet", "--no-database", status=130).startswith("matmul_96x128x80: nothing was measured")
+
+
+def test_a_signal_ends_a_run_as_a_key_does(
+    here: Path, judged: Callable[..., list[Fake]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def judge(script: str) -> Outcome:
+        if "sched.split" not in script:
+            signal.raise_signal(signal.SIGINT)
+        return ordinary(script)
+
+    judged(judge)
+    assert "(interrupted)" in tuned(capsys, "--quiet", status=130)
+
+
+def test_no_gain_is_said_plainly(
+    here: Path, judged: Callable[..., list[Fake]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    judged(contrary)
+    out = tuned(capsys, "--quiet")
+    assert out.splitlines()[0].endswith("in 12 trials: no gain: the program as written (1 ms) is the answer")
+    found = document(capsys)
+    assert found["sketch"] == "as written" and found["gain"] == 1.0 and "sched.split" not in found["script"]
+
+
+def test_nothing_measured_is_said_with_the_reason(
+    here: Path, judged: Callable[..., list[Fake]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    judged(hopeless)
+    out = tuned(capsys, "--quiet", status=1)
+    assert out == ("matmul_96x128x80: nothing was measured in 12 trials\n12 crash, the first: it ended with SIGSEGV\n")
+    found = document(capsys, status=1)
+    assert found["script"] is None and found["best_seconds"] is None and found["failures"]["crash"]["count"] == 12
+
+
+def test_a_program_that_cannot_be_run_as_written_has_no_gain(
+    here: Path, judged: Callable[..., list[Fake]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    judged(lambda script: Outcome("timeout", reason="slow") if "sched.split" not in script else measured(1e-3))
+    assert ": the program as written was not measured\n1 timeout, the first: slow\n" in tuned(capsys, "--quiet")
+
+
+def test_the_command_names_the_record_where_a_file_has_several_tasks(
+    here: Path, judged: Callable[..., list[Fake]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    judged()
+    tuned(capsys, "--policy", "fast")
+    command = tuned(capsys, "--quiet").splitlines()[-1].removeprefix("the script: strata ")
+    assert " --record " in command
+    assert said(capsys, *shlex.split(command)).strip() == document(capsys)["script"]
+
+
+# --- what is shown --------------------------------------------------------------------------------------------------
+
+TASK = SearchTask(program(), threads=1)
+SOME = Progress(
+    name="x",
+    budget=64,
+    limit=None,
+    trials=23,
+    earlier=8,
+    seconds=30.0,
+    best=measured(2e-3),
+    sketch="matmul: gebp ab",
+    baseline=measured(8e-3),
+    failed=Counter(wrong=2),
+    infeasible=Counter(later=99, cache=7, registers=12),
+    reasons={"wrong": "C is not right"},
+    quality="ranking: 80% of 9 pairs right",
+    phase="building and measuring",
+    sketches=5,
+    candidates=171,
+    curve=[(3, 2e8)],
+)
+
+
+def test_the_rows_of_the_table() -> None:
+    share = 2 * 96 * 128 * 80 / (2e-3 * 1e11)
+    assert list(rows(TASK, SOME)) == [
+        ("space", "5 sketches, 171 candidates"),
+        ("best", f"2 ms, {share:.0%} of the ceiling"),
+        ("gain", "4 times as fast as the program as written"),
+        ("sketch", "matmul: gebp ab"),
+        ("trials", "23 trials, 8 of them from before, 64 in all"),
+        ("time", "30 s, about 82 s left"),
+        ("phase", "building and measuring"),
+        ("failed", "2 wrong, the first: C is not right"),
+        ("infeasible", "registers 12, cache 7"),
+        ("model", "ranking: 80% of 9 pairs right"),
+    ]
+    first = [heading for heading, _ in rows(TASK, Progress("x", None, 60.0))]
+    assert first == ["trials", "time", "phase"]
+
+
+def test_the_seconds_that_are_left() -> None:
+    assert seconds_left(SOME) == pytest.approx((64 - 23) * 30 / 15)
+    assert seconds_left(replace(SOME, limit=40.0)) == pytest.approx(10.0)
+    assert seconds_left(replace(SOME, limit=20.0)) == 0.0
+    assert seconds_left(replace(SOME, trials=10)) is None, "two trials tell nothing"
+    assert seconds_left(replace(SOME, trials=70)) == 0.0
+
+
+def test_the_table_is_drawn_at_each_trial_and_lines_where_something_changed() -> None:
+    terminal, plain = io.StringIO(), io.StringIO()
+    screen = Screen(TASK, Console(file=terminal, force_terminal=True, width=100, markup=False))
+    lines = Lines(TASK, plain)
+    with screen, lines:
+        for shown in (screen, lines):
+            assert isinstance(shown, Screen | Lines)
+            shown(replace(SOME, best=None, curve=[], trials=0, phase="starting workers"))
+            shown(SOME)
+            shown(replace(SOME, trials=24))
+            assert shown.last is not None and shown.last.trials == 24
+    drawn = terminal.getvalue()
+    assert "matmul_96x128x80" in drawn and "registers 12" in drawn and "starting workers" in drawn
+    assert drawn.endswith("\x1b[?25h"), "the cursor is back"
+    assert plain.getvalue().splitlines() == [
+        "[  30.0 s] starting workers",
+        "[  30.0 s] trial 23: 2 ms, 1% of the ceiling (matmul: gebp ab)",
+        "[  30.0 s] building and measuring: 23 trials, 8 of them from before, ranking: 80% of 9 pairs right",
+    ]
+
+
+def test_what_is_shown_does_not_change_with_what_is_counted_on() -> None:
+    silent, progress = Silent(TASK), replace(SOME, failed=Counter(), curve=[])
+    silent(progress)
+    progress.failed["wrong"] += 1
+    progress.curve.append((1, 1.0))
+    assert silent.last is not None and not silent.last.failed and not silent.last.curve
+
+
+def test_a_terminal_gets_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    assert isinstance(view(TASK, stream), Lines)
+    monkeypatch.setattr(stream, "isatty", lambda: True)
+    assert isinstance(view(TASK, stream), Screen)
+
+
+def test_durations_and_counts() -> None:
+    assert [duration(s) for s in (2.5, 1.0, 0.0125, 1e-3, 4.13e-6)] == ["2.5 s", "1 s", "12.5 ms", "1 ms", "4.13 us"]
+    assert trials(Progress("x", 1, None, trials=1)) == "1 trial"
+
+
+def test_a_gain_within_the_noise_is_none() -> None:
+    near = replace(SOME, baseline=measured(2e-3 * 1.005))
+    assert not Conclusion(TASK, near, None).is_gain and Conclusion(TASK, SOME, None).is_gain
+
+
+def test_the_share_is_of_a_ceiling_of_the_same_kind() -> None:
+    a, b = te.placeholder((512, 512), "f64", name="A"), te.placeholder((512, 512), "f64", name="B")
+    doubles = SearchTask(te.function("f", [a, b], te.nn.matmul(a, b)), threads=1)
+    x = te.placeholder((64, 64), name="X")
+    moved = SearchTask(te.function("f", [x], te.nn.exp(x)), threads=1)
+    assert ceiling_share(doubles, measured(1e-3)) is None
+    assert ceiling_share(moved, measured(1e-3)) == pytest.approx(2 * 4 * 64 * 64 / 1e8)
+
+
+# --- what was found -------------------------------------------------------------------------------------------------
+
+
+def test_the_best_in_every_mode(
+    here: Path, judged: Callable[..., list[Fake]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    judged()
+    script = document(capsys)["script"]
+    words = {"script": script, "python": "def schedule(s):\n    ", "llvm": "define", "asm": ".globl"}
+    for mode in MODES:
+        TASK.print_best("strata.db", mode)
+        printed = capsys.readouterr().out
+        assert words[mode] in printed and printed.endswith("\n")
+        shown = said(capsys, "db", "best", "strata.db", "--mode", mode)
+        assert words[mode] in shown and (mode in ("llvm", "asm") or shown == printed)
+    names: dict[str, Any] = {}
+    TASK.print_best("strata.db", "python")
+    exec(capsys.readouterr().out, names)
+    schedule = SearchTask(program(), threads=1).schedule
+    names["schedule"](schedule)
+    assert str(schedule.module) == str(replay(parse(script), TASK.module).module)
+    with pytest.raises(InputError, match=r"unknown mode 'xml' \(there are script, python, llvm, asm\)"):
+        TASK.print_best("strata.db", "xml")
+
+
+def test_a_record_by_its_number(
+    here: Path, judged: Callable[..., list[Fake]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    judged()
+    tuned(capsys)
+    for record in Database("strata.db").records()[:3]:
+        assert said(capsys, "db", "best", "strata.db", "--record", str(record.id)) == f"{record.script}\n"
+        line = said(capsys, "db", "best", "strata.db", "--record", str(record.id), "--mode", "json")
+        assert from_line(line) == record
+    for arguments, sentence in (
+        (["--record", "99"], "there is no record 99"),
+        (["--record", "1", "--threads", "1"], "--threads is for the best of a task"),
+    ):
+        assert sentence in said(capsys, "db", "best", "strata.db", *arguments, status=1)
+
+
+# --- strata space ---------------------------------------------------------------------------------------------------
+
+
+def space(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> str:
+    return said(capsys, "space", NAME, "--threads", "1", *arguments, status=status)
+
+
+def test_space_lists_every_sketch_with_its_choices(capsys: pytest.CaptureFixture[str]) -> None:
+    out = space(capsys)
+    assert out.startswith("matmul_96x128x80 on 1 thread\n")
+    for number, sketch in enumerate(TASK.space.sketches):
+        assert f"\nsketch {number} (" in out and f"): {sketch.name}\n" in out
+    assert out.count("  choice ") == sum(len(sizes) for sizes in TASK.space.sizes)
+    assert "split matmul.m" in out and "unused" not in out
+    assert out == space(capsys), "it says the same each time"
+
+
+def test_scripts_of_space_are_those_of_the_task(capsys: pytest.CaptureFixture[str]) -> None:
+    last = tuple(size - 1 for size in TASK.space.sizes[0])
+    chosen = ",".join(map(str, last))
+    assert space(capsys, "--show", "0") == str(TASK.space.sketches[0].script) + "\n"
+    decided = f"{TASK.space.script((0, last))}\n"
+    assert space(capsys, "--show", "0", "--decide", chosen) == space(capsys, "--script", f"0:{chosen}") == decided
+    assert space(capsys, "--script", "0") == f"{TASK.space.script(TASK.space.defaults[0])}\n"
+    written = len(TASK.space.sketches) - 1
+    plain = {space(capsys, "--script", f"{written}{colon}") for colon in ("", ":")}
+    assert plain == {f"{TASK.space.script((written, ()))}\n"}
+    assert space(capsys, "--show", str(written)) == plain.pop(), "there is nothing to decide"
+
+
+def test_samples_are_candidates_and_say_whether_they_are_feasible(capsys: pytest.CaptureFixture[str]) -> None:
+    out = space(capsys, "--sample", "40", "--seed", "1")
+    assert len(out.splitlines()) == 40 and out == space(capsys, "--sample", "40", "--seed", "1")
+    assert out != space(capsys, "--sample", "40")
+    for line in out.splitlines():
+        place, rest = line.split(" (", 1)
+        number, _, positions = place.partition(":")
+        one = show.candidate(TASK.space, int(number), tuple(map(int, positions.split(","))) if positions else ())
+        assert rest.startswith(TASK.space.sketches[one[0]].name) and rest.endswith(show.feasibility(TASK.space, one))
+    assert "; feasible" in out and "; infeasible, registers: its register tile spills" in out
+    only = space(capsys, "--sample", "5", "--filter", "tiles")
+    assert all("tiles" in line for line in only.splitlines())
+
+
+def test_every_reason_has_words() -> None:
+    assert set(show.WHY) == set(REASONS) - {""}
+
+
+def test_refused_alternatives_are_listed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert space(capsys, "--dropped") == "no alternative was refused\n"
+    derived = replace(TASK.derived, dropped=("gebp: split: no", "tiles: no"))
+    monkeypatch.setattr(SearchTask, "derived", derived)
+    assert space(capsys, "--dropped") == "gebp: split: no\ntiles: no\n"
+
+
+# --- wrong input ----------------------------------------------------------------------------------------------------
+
+TWO = """
+func.func @f(%A: tensor<4xf32>) -> tensor<4xf32> {
+  func.return %A : tensor<4xf32>
+}
+func.func @g(%A: tensor<4xf32>) -> tensor<4xf32> {
+  func.return %A : tensor<4xf32>
+}
+"""
+FILES = {
+    "text.db": "hello\n",
+    "low.mlir": "func.func @f(%A: memref<4xf32>) {\n  func.return\n}\n",
+    "two.mlir": TWO,
+    "garbage.mlir": "func.func @f() {\n  nonsense\n}\n",
+    "unverified.mlir": TWO.replace("-> tensor<4xf32>", "-> tensor<4xi32>"),
+    "empty.mlir": "",
+}
+WRONG = {
+    "no such file": (["space", "nowhere.mlir"], "nowhere.mlir cannot be read"),
+    "no such workload": (["tune", "nothing"], "there is no workload 'nothing'"),
+    "extents": (["tune", "matmul:8x8"], "needs its extents as matmul:MxKxN"),
+    "low level": (["tune", "low.mlir"], "the program is at the low level"),
+    "low level, space": (["space", "low.mlir"], "the program is at the low level"),
+    "several functions": (["space", "two.mlir"], "several functions (f, g)"),
+    "no such function": (["space", "two.mlir", "--function", "h"], "no function @h"),
+    "garbage": (["tune", "garbage.mlir"], "garbage.mlir:3:1: "),
+    "unverified": (["tune", "unverified.mlir"], "unverified.mlir: "),
+    "empty": (["tune", "empty.mlir"], "empty.mlir:1:1: "),
+    "scale of a file": (["tune", "two.mlir", "--scale", "1/2"], "two.mlir is a file"),
+    "folder": (["space", "."], ". cannot be read"),
+    "database is text": (["tune", NAME, "--database", "text.db"], "text.db is not a database of tuning records"),
+    "database in no folder": (["tune", NAME, "--database", "no/x.db"], "there is no folder no"),
+    "database is a folder": (["tune", NAME, "--database", "."], ". is a folder"),
+    "log in no folder": (["tune", NAME, "--log", "no/x"], "no/x cannot be written"),
+    "target": (["tune", NAME, "--target", "moon"], "unknown target 'moon' (there is cpu)"),
+    "threads": (["tune", NAME, "--threads", "100000"], "threads=100000"),
+    "sketch": (["space", NAME, "--show", "99"], "there is no sketch 99 (there are 0 to "),
+    "sketch to compare": (["space", NAME, "--diff", "0", "99"], "there is no sketch 99"),
+    "too few positions": (["space", NAME, "--script", "0:1"], "sketch 0 has "),
+    "position": (["space", NAME, "--show", "0", "--decide", "99,0,0"], "of sketch 0 has the positions 0 to "),
+    "decide what": (["space", NAME, "--decide", "1"], "--decide is for --show"),
+    "filter what": (["space", NAME, "--filter", "x", "--dropped"], "--filter is for the list"),
+    "filter": (["space", NAME, "--filter", "zz"], "no sketch has 'zz' in its name"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_input_ends_in_a_sentence(case: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, text in FILES.items():
+        (here / name).write_text(text)
+    arguments, sentence = WRONG[case]
+    assert sentence in said(capsys, *arguments, status=1)
+    assert (here / "text.db").read_text() == FILES["text.db"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["tune"],
+        ["tune", NAME, "--trials", "0"],
+        ["tune", NAME, "--trials", "-3"],
+        ["tune", NAME, "--seconds", "0"],
+        ["tune", NAME, "--seconds", "nan"],
+        ["tune", NAME, "--seconds", "inf"],
+        ["tune", NAME, "--seed", "-1"],
+        ["tune", NAME, "--policy", "loose"],
+        ["tune", NAME, "--quiet", "--json"],
+        ["tune", NAME, "--no-database", "--database", "x"],
+        ["space"],
+        ["space", NAME, "--show", "-1"],
+        ["space", NAME, "--show", "0", "--dropped"],
+        ["space", NAME, "--script", "0:1,-2"],
+        ["space", NAME, "--script", "0:a"],
+        ["space", NAME, "--script", "x"],
+        ["space", NAME, "--diff", "0"],
+        ["space", NAME, "--sample", "0"],
+    ],
+)
+def test_wrong_options_exit_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert end.value.code == 2 and "error:" in capsys.readouterr().err
