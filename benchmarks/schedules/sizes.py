@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from compiler.autotune.rules import sizes as suggested
 from compiler.targets.machine import Machine
 
 
@@ -22,31 +23,17 @@ def lanes(machine: Machine, bits: int = 32) -> int:
 
 
 def register_tile(machine: Machine, m: int, n: int) -> Tile:
-    """The register tile with the least work for a product of m rows and n columns.
-
-    Candidates keep rows * vectors accumulators, the vectors of a row of B and one broadcast in registers, and have rows
-    that nearly fill a power of two, since that many are transposed where A is packed. Padding counts as work, and so do
-    loads beyond one for each two multiplications, which is what the ports take.
-    """
+    """The register tile with the least work for a product of m rows and n columns, where the tuner begins as well."""
     width = lanes(machine)
-    found = []
-    for vectors in range(1, 5):
-        most = (machine.registers - vectors - 1) // vectors
-        for rows in (r for r in range(2, min(most, 14) + 1) if 4 * r >= 3 * (1 << (r - 1).bit_length())):
-            padded = -(-m // rows) * rows * -(-n // (vectors * width)) * vectors * width
-            loads = (rows + vectors) / (rows * vectors)
-            idle = max(1.0, 10 / (rows * vectors))  # accumulators hide the latency of ten multiplications
-            start = 1 + 2 / (rows * vectors)  # what a tile costs before and after its loop
-            found.append((padded * max(1.0, 0.72 + 0.55 * loads) * idle * start, rows, vectors * width))
-    _, rows, columns = min(found)
-    return Tile(rows, columns, width)
+    rows, vectors = suggested.register_tile(machine, m, n, width)
+    return Tile(rows, vectors * width, width)
 
 
 def depth(machine: Machine, tile: Tile) -> int:
-    """The length of k in a cache tile: a row panel of A takes a sixth of the first cache."""
-    return max(64, machine.l1_bytes // (6 * 4 * tile.rows) // 64 * 64)
+    """The length of k in a cache tile."""
+    return suggested.depth(machine, tile.rows)
 
 
 def width(machine: Machine, k: int) -> int:
-    """The columns of a packed block of B of k rows: it takes half of the second cache."""
-    return max(1, machine.l2_bytes // (2 * 4 * k))
+    """The columns of a packed block of B of k rows."""
+    return suggested.width(machine, k)
