@@ -111,6 +111,8 @@ class SketchSpace:
             if number == len(traced.structures):
                 witness = positions[int(np.argmax(left))]
                 traced.structures.append(self._structure(traced, tuple(int(p) for p in witness)))
+                agree = _agree(traced.graph, traced.structures[-1], columns, known)
+                assert agree[int(np.argmax(left))], "a witness answers its own guards"
             structure = traced.structures[number]
             mine = left & _agree(traced.graph, structure, columns, known)
             if mine.any():
