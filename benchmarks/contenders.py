@@ -78,13 +78,27 @@ def _unscheduled(workload: Workload, settings: Settings, inputs: Sequence[Array]
 
 def _tuned(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
     """Ours, by the best script that tuning has found."""
+    return _best(workload, settings, inputs, out, ())
+
+
+def _tuned_prepared(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
+    """Ours, by the best script that tuning has found where the workload's constants are known to be such."""
+    if not workload.constants:
+        raise TargetError(f"{workload.name} has no constant inputs")
+    return _best(workload, settings, inputs, out, workload.constants)
+
+
+def _best(
+    workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array, constants: Sequence[str]
+) -> Step:
     from compiler.autotune.task import SearchTask
 
-    task = SearchTask(workload.function(), threads=settings.threads, policy=settings.policy)
-    kernel = task.apply_best(settings.database)
+    task = SearchTask(workload.function(), threads=settings.threads, policy=settings.policy, constants=constants)
+    given = dict(zip((i.name for i in workload.inputs), inputs, strict=True))
+    kernel = task.apply_best(settings.database, {name: given.pop(name) for name in constants})
 
     def step() -> Array:
-        kernel(*inputs, out=out)
+        kernel(*given.values(), out=out)
         return out
 
     return step
@@ -195,6 +209,12 @@ CONTENDERS: dict[str, Contender] = {
         Contender("unscheduled", "ours, its loops as they come", lambda: _installed("strata-compiler"), _unscheduled),
         Contender("prepared", "ours, constant weights packed before", lambda: _installed("strata-compiler"), _prepared),
         Contender("tuned", "ours, by the best script of --database", lambda: _installed("strata-compiler"), _tuned),
+        Contender(
+            "tuned.prepared",
+            "ours, tuned with constant weights, packed before",
+            lambda: _installed("strata-compiler"),
+            _tuned_prepared,
+        ),
         Contender("numpy", "its best formulation", lambda: _installed("numpy"), _numpy),
         Contender("torch", "eagerly", lambda: _installed("torch"), _torch),
         Contender("torch.compile", "through inductor", lambda: _installed("torch"), _torch_compile),

@@ -1,118 +1,191 @@
 """What tuning finds, workload by workload: beside the hand-written script, numpy and torch, measured outside the tuner.
 
-Run as `python -m benchmarks.tuning [NAME...] --trials 64 --seeds 0,1,2`. Each seed tunes from nothing in a database of
-its own, which stays in --folder; a run that was interrupted goes on there. Then the best script takes turns with the
-others in the harness.
+Run as `python -m benchmarks.tuning [NAME...] --trials 64,256 --seeds 0,1,2 --random 128`. Each seed tunes from nothing,
+to each number of trials in turn, into databases of its own that stay in --folder: a run that was interrupted goes on
+there. A further run proposes candidates at random, in the same space. Then the best script of each run takes turns with
+the others in the harness, all in one measurement.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import sys
+import re
+import shutil
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
 from benchmarks import contenders, workloads
+from benchmarks.contenders import Contender, Settings
 from benchmarks.harness import Measurement, Plan, measure
 from benchmarks.workload import Workload
+from compiler.autotune.candidates import defaults_of
 from compiler.autotune.database import Database, Record
-from compiler.autotune.progress import Progress, TuningOptions
+from compiler.autotune.outcome import combine
+from compiler.autotune.progress import TuningOptions
+from compiler.autotune.quality import pairs
+from compiler.autotune.search.options import Options
 from compiler.autotune.task import SearchTask
 
 NEAR = 0.95
 """How near to the best known a candidate must be to count as found."""
-RIVALS = ("tuned", "numpy", "torch")
-PLAN = Plan(rounds=11, seconds=45.0)
+PLAN = Plan(rounds=11, seconds=60.0)
+RANDOM = Options(start=1, random=1.0, descent=0.0)
+"""A search that draws all its candidates at random, but for the defaults of the sketches, which come first."""
 
 
 @dataclass(frozen=True)
-class Tuned:
-    """One run: its seconds, how many trials, those until a candidate was near the best of all runs, the model's
-    accuracy on pairs, what failed; and medians outside the tuner in milliseconds, by contender."""
+class Run:
+    """One tuning run: the file of its records, its trials, its seconds, and the share of pairs in the right order in
+    its second half, predicted before they were measured."""
 
-    name: str
+    path: str
     seed: int
     trials: int
     seconds: float
-    near: int | None
     accuracy: float | None
-    failed: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the runs of one workload found: medians outside the tuner in milliseconds, by contender, and the shares of
+    the ceiling that these are; of each seed the trials until a candidate came near the best known, and how many random
+    ones that takes on average, None where none of those drawn came near."""
+
+    name: str
+    runs: tuple[Run, ...]
     medians: dict[str, float]
+    ceiling: float
+    near: tuple[int | None, ...]
+    random: float | None
+    drawn: int
 
 
-def tune(workload: Workload, trials: int, seed: int, threads: int, path: Path) -> tuple[list[Record], Progress, float]:
-    """Tune a workload; the first record of each script in order, how the run ended, and its seconds."""
-    task = SearchTask(workload.function(), threads=threads)
-    seen: list[Progress] = []
+def task(workload: Workload, threads: int) -> SearchTask:
+    """The workload to be tuned; none of its inputs is constant."""
+    return SearchTask(workload.function(), threads=threads)
+
+
+def tune(workload: Workload, threads: int, path: Path, options: TuningOptions) -> Run:
+    """Tune a workload. Seconds are those of this call: none where the database had all trials."""
+    tuned = task(workload, threads)
     start = time.perf_counter()
-    task.tune(TuningOptions(trials=trials, database=path, seed=seed, callbacks=[seen.append]))
+    tuned.tune(replace(options, database=path))
     seconds = time.perf_counter() - start
+    told = [r for r in firsts(tuned, path) if r.predicted is not None and r.outcome.ranks]
+    half = [r for r in told if r.id > told[-1].id // 2] if told else []
+    accuracy = pairs([r.predicted or 0.0 for r in half], [r.outcome.cost for r in half]).accuracy
+    return Run(str(path), options.seed, options.trials or 0, seconds, accuracy)
+
+
+def firsts(tuned: SearchTask, path: Path) -> list[Record]:
+    """The first record of each script, in order: leaders have been measured again."""
+    found: dict[str, Record] = {}
     with Database(path) as database:
-        firsts: dict[str, Record] = {}
-        for record in database.records(task.key):  # leaders have been measured again
-            firsts.setdefault(record.script, record)
-        return list(firsts.values()), seen[-1], seconds
+        for record in database.records(tuned.key):
+            found.setdefault(record.script, record)
+    return list(found.values())
 
 
-def near(records: Sequence[Record], best: float) -> int | None:
+def costs(tuned: SearchTask, path: Path) -> dict[str, float]:
+    """The cost of each script, all that was measured of it together, in the order of the trials."""
+    found: dict[str, list[Record]] = {}
+    with Database(path) as database:
+        for record in database.records(tuned.key):
+            found.setdefault(record.script, []).append(record)
+    return {script: combine([record.outcome for record in own]).cost for script, own in found.items()}
+
+
+def run(workload: Workload, budgets: Sequence[int], seeds: Sequence[int], drawn: int, options: Place) -> Found:
+    """Tune a workload once for each seed and budget and once at random, then compare what was found."""
+    runs: list[Run] = []
+    for seed in seeds:
+        before: Path | None = None
+        for trials in budgets:
+            path = options.path(workload, f"{seed}-{trials}")
+            if before is not None and not path.exists():
+                shutil.copyfile(before, path)
+            runs.append(tune(workload, options.threads, path, TuningOptions(trials=trials, seed=seed)))
+            before = path
+    random = options.path(workload, "random")
+    if drawn:
+        tune(workload, options.threads, random, TuningOptions(trials=drawn, seed=max(seeds) + 1, search=RANDOM))
+    tuned = task(workload, options.threads)
+    every = [costs(tuned, Path(one.path)) for one in runs]
+    blind = costs(tuned, random) if drawn else {}
+    best = min(cost for found in (*every, blind) for cost in found.values())
+    defaults = {tuned.space.script(candidate) for candidate in defaults_of(tuned.space)}
+    tried = [cost for script, cost in blind.items() if script not in defaults]
+    hits = sum(cost * NEAR <= best for cost in tried)
+    last = [found for one, found in zip(runs, every, strict=True) if one.trials == budgets[-1]]
+    measured = compare(workload, runs, options.threads)
+    medians = {r.contender.name: 1e3 * r.seconds for r in measured.runs if r.seconds is not None}
+    ceiling = max((s.ceiling for r in measured.runs for s in r.samples), default=0.0)
+    near = tuple(first_near(list(found.values()), best) for found in last)
+    return Found(workload.name, tuple(runs), medians, ceiling, near, len(tried) / hits if hits else None, len(tried))
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where runs keep their records, and on how many threads they run."""
+
+    folder: Path
+    threads: int
+
+    def path(self, workload: Workload, run: str) -> Path:
+        """The file of a run."""
+        return self.folder / f"{re.sub(r'[^A-Za-z0-9_]', '_', workload.name)}-{self.threads}-{run}.db"
+
+
+def first_near(found: Sequence[float], best: float) -> int | None:
     """The number of the first trial that came near the lowest cost known, counted from one."""
-    costs = [record.outcome.cost for record in records]
-    return next((number for number, cost in enumerate(costs, 1) if cost * NEAR <= best), None)
+    return next((number for number, cost in enumerate(found, 1) if cost * NEAR <= best), None)
 
 
-def compare(workload: Workload, threads: int, path: Path) -> Measurement:
-    """The best script beside the hand-written one and the libraries."""
-    settings = contenders.Settings(threads, database=str(path))
-    return measure(workload, contenders.find(RIVALS), settings, PLAN)
+def compare(workload: Workload, runs: Sequence[Run], threads: int) -> Measurement:
+    """The best script of each run beside the hand-written one and the libraries."""
+    (_, tuned) = contenders.find(["tuned"])
+    ours = [Contender(label(one), tuned.what, tuned.version, _by(tuned, one.path)) for one in runs]
+    others = contenders.find(["numpy", "torch"])
+    return measure(workload, [*others, *ours], Settings(threads), PLAN)
 
 
-def run(workload: Workload, trials: int, seeds: Sequence[int], threads: int, folder: Path) -> list[Tuned]:
-    """Tune a workload once for each seed, and compare what was found."""
-    paths = [folder / f"{workload.name.replace(':', '_')}-{threads}-{seed}.db" for seed in seeds]
-    runs = [tune(workload, trials, seed, threads, path) for seed, path in zip(seeds, paths, strict=True)]
-    best = min((r.outcome.cost for records, _, _ in runs for r in records), default=float("inf"))
-    found = []
-    for seed, path, (records, progress, seconds) in zip(seeds, paths, runs, strict=True):
-        measured = compare(workload, threads, path)
-        medians = {r.contender.name: 1e3 * r.seconds for r in measured.runs if r.seconds is not None}
-        accuracy = progress.accuracy
-        failed = dict(progress.failed)
-        found.append(Tuned(workload.name, seed, len(records), seconds, near(records, best), accuracy, failed, medians))
-    return found
+def _by(tuned: Contender, path: str) -> contenders.Bind:
+    return lambda workload, settings, inputs, out: tuned.bind(workload, replace(settings, database=path), inputs, out)
 
 
-def table(found: Sequence[Tuned]) -> Table:
-    """A row a run: what tuning took, and how many times as fast as the others its best is."""
-    heads = (
-        "workload",
-        "seed",
-        "trials",
-        "s",
-        "near best after",
-        "pairs right",
-        "ms",
-        "hand-written",
-        "numpy",
-        "torch",
-    )
-    shown = Table(*heads, box=None)
+def label(one: Run) -> str:
+    """What a run is called beside the others."""
+    return f"{one.trials} trials, seed {one.seed}"
+
+
+def rows(found: Sequence[Found]) -> Iterator[str]:
+    """A table in Markdown, a row for each workload and number of trials; a figure for each seed."""
+    heads = ("workload", "trials", "ms", "hand-written", "numpy", "torch", "near after", "at random", "pairs", "s")
+    yield f"| {' | '.join(heads)} |"
+    yield "|---" * len(heads) + "|"
     for one in found:
-        ours = one.medians.get("tuned")
-        ratios = [_ratio(one.medians.get(name), ours) for name in ("strata", "numpy", "torch")]
-        after = "-" if one.near is None else str(one.near)
-        accuracy = "-" if one.accuracy is None else f"{one.accuracy:.2f}"
-        time_ = "-" if ours is None else f"{ours:.3g}"
-        shown.add_row(one.name, str(one.seed), str(one.trials), f"{one.seconds:.0f}", after, accuracy, time_, *ratios)
-    return shown
+        budgets = list(dict.fromkeys(r.trials for r in one.runs))
+        for trials in budgets:
+            own = [r for r in one.runs if r.trials == trials]
+            times = [one.medians.get(label(r)) for r in own]
+            ratios = [_each(_over(one.medians.get(n), t) for t in times) for n in (contenders.OURS, "numpy", "torch")]
+            last = trials == budgets[-1]
+            near = _each("-" if n is None else str(n) for n in one.near) if last else ""
+            random = "" if not last else f"> {one.drawn}" if one.random is None else f"{one.random:.0f}"
+            accuracy = _each("-" if r.accuracy is None else f"{r.accuracy:.2f}" for r in own)
+            seconds = _each(f"{r.seconds:.0f}" for r in own)
+            shown = _each("-" if t is None else f"{t:.3g}" for t in times)
+            yield "| " + " | ".join((one.name, str(trials), shown, *ratios, near, random, accuracy, seconds)) + " |"
 
 
-def _ratio(theirs: float | None, ours: float | None) -> str:
+def _each(texts: Iterator[str]) -> str:
+    return " ".join(texts)
+
+
+def _over(theirs: float | None, ours: float | None) -> str:
     return "-" if theirs is None or ours is None else f"{theirs / ours:.2f}"
 
 
@@ -120,21 +193,20 @@ def main() -> None:
     """Tune, compare, print, and write what was found."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", default=list(workloads.PRESETS))
-    parser.add_argument("--trials", type=int, default=64)
+    parser.add_argument("--trials", default="64", help="numbers of trials, in rising order")
     parser.add_argument("--seeds", default="0")
+    parser.add_argument("--random", type=int, default=0, help="trials of a random search beside the others")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--folder", type=Path, default=Path("build/tuning"))
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    console = Console(width=None if sys.stdout.isatty() else 140)
-    found: list[Tuned] = []
-    for name in options.names:
-        workload = workloads.find(name)
-        seeds = [int(seed) for seed in options.seeds.split(",")]
-        found += run(workload, options.trials, seeds, options.threads, options.folder)
-        console.print(table(found[-len(seeds) :]))
+    budgets, seeds = ([int(n) for n in text.split(",")] for text in (options.trials, options.seeds))
+    found: list[Found] = []
+    for name in options.names or list(workloads.PRESETS):
+        found.append(run(workloads.find(name), budgets, seeds, options.random, Place(options.folder, options.threads)))
+        print("\n".join(rows(found[-1:])), flush=True)
         (options.folder / "found.json").write_text(json.dumps([asdict(one) for one in found], indent=1))
-    console.print(table(found))
+    print("\n".join(rows(found)))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
@@ -26,7 +26,7 @@ from compiler.program.read import read
 from compiler.program.tree import Buffer, Program
 from compiler.targets.cpu import Argument, Kernel, load, thread_count
 from compiler.targets.cpu.arguments import Array, check_input, copied
-from compiler.targets.cpu.artefact import Artefact, compile_artefact
+from compiler.targets.cpu.artefact import Artefact, Preparation, compile_artefact
 from compiler.targets.cpu.kernel import NOTHING, Fixed, Text
 from compiler.targets.machine import host
 
@@ -69,12 +69,41 @@ def build(
 def build_artefact(x: Any, threads: int | None = None, policy: str = "contract", name: str | None = None) -> Artefact:
     """Compile what `build` takes to data of which another process makes a kernel: see `load_artefact`.
 
-    Raises what `build` does.
+    Where the program says that inputs are constant, what depends on them alone is a preparation of the artefact. Raises
+    what `build` does.
     """
-    count = thread_count(threads)
-    module = _verified(x, policy, name)
-    run(universe.context(), module, passes_from(level_of(module), policy), each=False)
-    return compile_artefact(module, host(), name, policy, count)
+    module, settings = _verified(x, policy, name), _Settings(policy, thread_count(threads))
+    program = read(find_function(module, name)) if level_of(module) == "loop" else None
+    parts = split(find_function(module, name), program.constants) if program and program.constants else None
+    if program is None or parts is None or parts.prepare is None:
+        return _artefact(module, name, settings)
+    before, main = (_artefact(ModuleOp([part]), None, settings) for part in parts.functions)
+    arrays = [*(buffer.name for buffer in program.arguments), *parts.prepared]
+    inputs = parts.prepare.arguments[: len(parts.prepare.arguments) - len(parts.prepared)]
+    takes = tuple(arrays.index(buffer.name) for buffer in inputs)
+    passes = tuple(arrays.index(buffer.name) for buffer in parts.main.arguments)
+    return replace(main, preparation=Preparation(before, takes, passes))
+
+
+def _artefact(module: ModuleOp, name: str | None, settings: _Settings) -> Artefact:
+    run(universe.context(), module, passes_from(level_of(module), settings.policy), each=False)
+    return compile_artefact(module, host(), name, settings.policy, settings.threads)
+
+
+def with_constants(x: Any, module: ModuleOp, names: Sequence[str], name: str | None = None) -> ModuleOp:
+    """The loop-level module of a program, with the inputs of these names said to be constant.
+
+    `x` is what the module was made of; its own names of inputs hold. Raises InputError for what is no
+    input, or is written.
+    """
+    module = module.clone()
+    function = find_function(module, name)
+    program = replace(read(function), constants=tuple(_named(x, function, dict.fromkeys(names))))
+    split(function, program.constants)
+    positions = [n for n, buffer in enumerate(program.arguments) if buffer.name in program.constants]
+    if positions:
+        function.attributes["constants"] = DenseArrayBase.from_list(i64, positions)
+    return module
 
 
 def _verified(x: Any, policy: str, name: str | None) -> ModuleOp:

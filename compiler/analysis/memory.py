@@ -67,7 +67,8 @@ def access(op: Operation) -> Access | None:
 
 def touching(op: Operation, buffer: SSAValue) -> Iterator[Operation]:
     """The ops at or inside `op` that may read or write a buffer; a prefetch does neither."""
-    return (o for o in op.walk() if buffer in o.operands and not isinstance(o, PrefetchOp))
+    users = (use.operation for use in buffer.uses)
+    return (user for user in users if op.is_ancestor(user) and not isinstance(user, PrefetchOp))
 
 
 Span = tuple[int | None, int | None]

@@ -13,7 +13,7 @@ HALF = 0.5
 """The share after which the leaders take turns for the first time."""
 DESCENT = 0.7
 """The share after which the neighbours of the best come first."""
-UNLIMITED = (20.0, 0.2)
+UNLIMITED = (12.0, 0.15)
 """Without a limit leaders take turns for so many seconds, or such a share of what the search took if that is more."""
 
 

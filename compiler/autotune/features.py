@@ -4,7 +4,7 @@ The same function reads a concrete program, whose extents are integers, and a tr
 of all candidates of a sketch at once (see trace.py). Features are ratios to the machine's vectors, registers and caches
 and to the work, so that they mean the same for other programs; they are the same columns whatever the sketch:
 
-    program   padded work, copies, scalar work and allocations, parallel iterations
+    program   padded work, copies, those under guards, scalar work and allocations, parallel iterations
     block     of the blocks with the most work: register tile, loads and stores, strides, loops around the tile,
               footprint around each, traffic from each cache
 
@@ -199,7 +199,7 @@ class _Descending:
         return bool(other.value < self.value)
 
 
-PROGRAM = 9
+PROGRAM = 10
 """How many features a program has as a whole."""
 
 
@@ -207,6 +207,7 @@ def _of_program(program: Program, every: Sequence[Statement], useful: float, mac
     padded = _sum(s.count * s.work for s in every)
     lanes = machine.vector_bits // 32
     copies = _sum(s.count for s in every if not s.work)
+    guarded = _sum(s.count for s in every if not s.work and s.block.guard)
     scalar = _sum(s.count * max(1, s.work) for s in every if s.vector is None)
     strided = _sum(s.count * _strided(s) for s in every if s.vector is not None)
     inner, outer = _allocated(program)
@@ -214,6 +215,7 @@ def _of_program(program: Program, every: Sequence[Statement], useful: float, mac
     return [
         padded / useful,
         copies / useful,
+        guarded / useful,
         scalar * lanes / useful,
         strided / useful,
         inner / machine.l2_bytes,
@@ -283,14 +285,15 @@ def _vectors(touch: Touch, s: Statement) -> Number:
 
 def registers(s: Statement) -> Number:
     """The vector registers of a block's tile: its accumulators, the vectors of an operand that several rows share, and
-    one for what is broadcast."""
+    one for what is broadcast or read once."""
     written = [_vectors(t, s) for t in s.touches if t.is_write]
     vector = s.vector
     if vector is None or not written:
         return 1
     moving = [t for t in s.touches if not t.is_write and t.stride(vector.number) == 1]
-    read = [_vectors(t, s) for t in moving]
-    return greatest(*written) + (least(*read, greatest(*written)) if read else 0) + 1
+    most = greatest(*written)
+    shared = [read * holds("lt", read, most) for read in (_vectors(t, s) for t in moving)]
+    return most + (least(*shared) if shared else 0) + 1
 
 
 def _around(view: View, s: Statement, machine: Machine) -> list[Number]:

@@ -15,6 +15,7 @@ from compiler.autotune.model import MEMBERS, Past
 from compiler.autotune.outcome import combine
 from compiler.autotune.space import work
 from compiler.errors import ScheduleError
+from compiler.passes.split_constants import called
 from compiler.targets.machine import Machine
 
 ROWS = 240
@@ -82,4 +83,4 @@ def _rows(
             original, scheduled = planned(record)
         except ScheduleError:
             continue
-        yield tuple(float(value) for value in seen(scheduled, work(original), machine).features), cost
+        yield tuple(float(value) for value in seen(called(scheduled), work(original), machine).features), cost

@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import median
 
 from compiler.autotune.outcome import Outcome
+from compiler.autotune.search.options import Options
 from compiler.errors import InputError
 
 
@@ -83,6 +84,7 @@ class TuningOptions:
     database: the file of records, made where there is none; without one they are kept in memory only.
     seed: of the search and of the inputs. batch: candidates that are built together. builders: processes that build.
     log: a file that gets the search's log as it goes on, from which it replays without hardware.
+    search: what can be set of the search itself; with `descent` 0 there is no final descent.
     callbacks: called after each trial, when it is on disk, and at each change of phase. What they raise ends the run.
     """
 
@@ -94,6 +96,7 @@ class TuningOptions:
     builders: int | None = None
     log: str | os.PathLike[str] | None = None
     callbacks: Sequence[Callback] = ()
+    search: Options = field(default_factory=Options)
 
     def __post_init__(self) -> None:
         if self.trials is None and self.seconds is None:

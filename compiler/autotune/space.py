@@ -15,6 +15,7 @@ from compiler.autotune.features import REASONS, WIDTH, seen
 from compiler.autotune.sketch import Sketch
 from compiler.autotune.trace import Graph
 from compiler.errors import ScheduleError
+from compiler.passes.split_constants import called
 from compiler.program.tree import Program
 from compiler.targets.machine import Machine
 
@@ -23,7 +24,7 @@ CHUNK = 4096
 
 FEW = 16
 """So many candidates of a sketch, asked for together, are always looked at."""
-FREE, PER = 8, 400
+FREE, PER = 8, 800
 """Of more than a few, structures are traced while there are fewer than FREE, and one more for each PER candidates that
 were asked for so far: tracing one takes some tens of milliseconds. What is left comes later."""
 
@@ -133,7 +134,7 @@ class SketchSpace:
         except ScheduleError:
             pass
         else:
-            found = seen(program, self._useful, self.machine)
+            found = seen(called(program), self._useful, self.machine)
             nodes = tuple(graph.number_of(value) for value in (*found.features, *found.infeasible))
         return Structure(tuple(graph.guards), nodes)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from compiler.autotune.database import Database, Key, Record, key_of, program_of
@@ -17,8 +18,9 @@ from compiler.autotune.rules.derive import Derived, derive
 from compiler.autotune.rules.template import from_template
 from compiler.autotune.space import SketchSpace
 from compiler.autotune.workloads import made
-from compiler.driver import POLICIES, build, lower, parse
+from compiler.driver import POLICIES, build, lower, parse, with_constants
 from compiler.errors import InputError, TargetError
+from compiler.interpret.numbers import dtype_of
 from compiler.schedule import Schedule
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.openmp import thread_count, usable
@@ -38,7 +40,9 @@ class SearchTask:
     at the te or loop level. `threads` is how many threads a kernel runs on: None is what OMP_NUM_THREADS says, or the
     cores that the process may use. `rules` derive the search space; a `template`, a script with open choices or its
     text, is the space instead, with what the rules make of its `sched.auto`. `machine` is what the space is derived
-    for, the one at hand by default. Raises InputError or TargetError for what cannot be tuned.
+    for, the one at hand by default. `constants` are the names of inputs that never change, such as weights: what
+    schedules make of them alone, their layout, is made once and is not timed.
+    Raises InputError or TargetError for what cannot be tuned.
     """
 
     def __init__(
@@ -52,13 +56,15 @@ class SearchTask:
         name: str | None = None,
         template: ModuleOp | str | None = None,
         machine: Machine | None = None,
+        constants: Sequence[str] = (),
     ) -> None:
         if target != "cpu":
             raise TargetError(f"unknown target '{target}' (there is cpu)")
         if policy not in POLICIES:
             raise TargetError(f"unknown policy '{policy}' (there are {', '.join(POLICIES)})")
         self.func = made(func, args)
-        self.module = lower(self.func)
+        self.constants = tuple(constants)
+        self.module = with_constants(self.func, lower(self.func), constants)
         self.schedule = Schedule(self.module)
         self.name = name or self.schedule.name
         self.policy, self.rules = policy, tuple(rules)
@@ -113,9 +119,16 @@ class SearchTask:
             raise InputError(f"{database} has nothing measured for {self.name} on {self.threads} threads")
         return record
 
-    def apply_best(self, database: str | os.PathLike[str]) -> Kernel:
-        """The kernel of the best record. Raises InputError where there is none, ScheduleError where it is outdated."""
-        return self._built(self.best(database))
+    def apply_best(self, database: str | os.PathLike[str], constants: Mapping[str, Any] | None = None) -> Kernel:
+        """The kernel of the best record, which takes the inputs that are not constant; `constants` are arrays of those
+        that are. Raises InputError where there is no record or no such array, ScheduleError where it is outdated."""
+        given = constants or {}
+        if set(given) != set(self.constants):
+            said = ", ".join(self.constants) or "none"
+            raise InputError(
+                f"{self.name} has these constants: {said}; arrays are given for: {', '.join(given) or 'none'}"
+            )
+        return self._built(self.best(database), given)
 
     def print_best(self, database: str | os.PathLike[str], mode: str = "script") -> None:
         """Print the best record: its script, the same in Python, or the LLVM IR or assembly that it becomes."""
@@ -129,8 +142,17 @@ class SearchTask:
 
             print(as_python(replay(record).script))
         else:
-            print(self._built(record).text(mode))
+            arguments = {buffer.name: buffer for buffer in self.schedule.program.arguments}
+            nothing = {name: np.zeros(arguments[name].shape, dtype_of(arguments[name].element)) for name in self._fixed}
+            print(self._built(record, nothing).text(mode))
 
-    def _built(self, record: Record) -> Kernel:
+    @property
+    def _fixed(self) -> tuple[str, ...]:
+        """The constants, as the loops name them."""
+        return self.schedule.program.constants
+
+    def _built(self, record: Record, constants: Mapping[str, Any]) -> Kernel:
         schedule = Schedule(self.module).apply(replay(record).script)
-        return build(schedule, threads=self.threads, policy=self.policy)
+        if not constants:
+            return build(schedule, threads=self.threads, policy=self.policy)
+        return build(schedule, threads=self.threads, policy=self.policy, constants=constants)

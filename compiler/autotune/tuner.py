@@ -100,11 +100,11 @@ class _Run:
         self.progress.sketches = len(self.space.sketches)
         self.progress.candidates = total(self.space.sizes)
         self.candidates: dict[str, Candidate] = {self.space.script(self.written): self.written}
-        self.seen, self.descending = 0, False
+        self.seen, self.descending = 0, not self.options.search.descent
         self.say("learning from earlier tasks")
         seconds = SECONDS if self.options.seconds is None else min(SECONDS, self.options.seconds / 20)
         past = earlier(self.database, task.key, task.program, task.machine, seconds)
-        self.search = Search(self.space, self.options.seed, past=past)
+        self.search = Search(self.space, self.options.seed, self.options.search, past)
         self.absorb()
         self.progress.earlier = len(self.trials)
 

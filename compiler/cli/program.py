@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,7 @@ def task_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--scale", type=scale, default=Fraction(1), help="multiply every extent of a workload: 1/4 or 0.25")
     add("--function", help="which of several functions of a file")
+    add("--constants", metavar="A,B", help="inputs that never change: their layout is made once, and not timed")
     add("--threads", type=positive, help="threads for parallel loops (default: OMP_NUM_THREADS, or the cores)")
 
 
@@ -62,10 +64,12 @@ def task(options: argparse.Namespace, target: str = "cpu", policy: str = "contra
     from compiler.autotune.task import SearchTask
 
     found = workload(options.program, options.scale)
+    constants = [name.strip() for name in options.constants.split(",")] if options.constants is not None else []
+    make = partial(SearchTask, target=target, threads=options.threads, policy=policy, constants=constants)
     try:
         if found is not None:
-            return SearchTask(found.function(), (), target, options.threads, policy, name=found.name)
-        return SearchTask(_only(module(options.program), options.function), (), target, options.threads, policy)
+            return make(found.function(), name=found.name)
+        return make(_only(module(options.program), options.function))
     except VerifyException as error:
         raise InputError(f"{options.program}: {sentence(error)}") from error
 

@@ -42,7 +42,8 @@ def outputs(function: FuncOp) -> int:
 def positions(function: FuncOp, attribute: str) -> set[int]:
     """The positions of the arguments that an attribute of a function lists; none where it has no such attribute.
 
-    `unsigned` lists those whose integers have no sign, `aligned` those that are aligned to 64 bytes.
+    `unsigned` lists those whose integers have no sign, `aligned` those that are aligned to 64 bytes, `constants` those
+    that are the same in all calls.
     """
     from xdsl.dialects.builtin import DenseArrayBase
 

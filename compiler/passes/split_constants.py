@@ -77,13 +77,7 @@ def split(function: FuncOp, constants: Collection[str], taken: Sequence[str] = (
     """
     program = read(function)
     _check(program, constants)
-    moved = _movable(program, constants)
-    nests = {n: node for n, node in enumerate(program.body) if not isinstance(node, Alloc)}
-    before = [node for n, node in nests.items() if n in moved]
-    after = [node for n, node in nests.items() if n not in moved]
-    crossing = _crossing(program, before, after)
-    if not crossing:
-        before, after = [], [*before, *after]
+    before, after, crossing = _divided(program, constants)
     names = [*_aligned(program, function), *(b.name for b in crossing)]
     main = _main(program, constants, after, crossing)
     written = _written(main, [*names, *constants], function)
@@ -91,6 +85,24 @@ def split(function: FuncOp, constants: Collection[str], taken: Sequence[str] = (
         return Parts(main, None, (written,))
     prepare = _prepare(program, before, crossing, fresh(f"{program.name}.prepare", taken))
     return Parts(main, prepare, (_written(prepare, names, function), written))
+
+
+def called(program: Program) -> Program:
+    """What each call of a program runs, when all that depends on its constants alone is prepared."""
+    if not program.constants:
+        return program
+    _, after, crossing = _divided(program, program.constants)
+    return _main(program, program.constants, after, crossing)
+
+
+def _divided(program: Program, constants: Collection[str]) -> tuple[list[Node], list[Node], list[Buffer]]:
+    """The nests that run before and those of each call, and the temporaries that the former make for the latter."""
+    moved = _movable(program, constants)
+    nests = {n: node for n, node in enumerate(program.body) if not isinstance(node, Alloc)}
+    before: list[Node] = [node for n, node in nests.items() if n in moved]
+    after: list[Node] = [node for n, node in nests.items() if n not in moved]
+    crossing = _crossing(program, before, after)
+    return (before, after, crossing) if crossing else ([], [*before, *after], [])
 
 
 def _check(program: Program, constants: Collection[str]) -> None:
@@ -164,7 +176,7 @@ def _main(program: Program, constants: Collection[str], nests: Sequence[Node], c
     count = len(program.arguments) - program.outputs
     inputs = [b for b in program.arguments[:count] if b.name not in constants or b.name in reads]
     arguments = (*inputs, *crossing, *_results(program))
-    return replace(program, arguments=arguments, body=_body(program, nests, crossing))
+    return replace(program, arguments=arguments, body=_body(program, nests, crossing), constants=())
 
 
 def _prepare(program: Program, nests: Sequence[Node], crossing: Sequence[Buffer], name: str) -> Program:
@@ -189,7 +201,7 @@ def _aligned(program: Program, function: FuncOp) -> list[str]:
 def _written(program: Program, aligned: Collection[str], old: FuncOp) -> FuncOp:
     """The function of a program, with the old one's attributes and the positions of its aligned arguments."""
     new = write(program)
-    known = {name: value for name, value in old.attributes.items() if name != "aligned"}
+    known = {name: value for name, value in old.attributes.items() if name not in ("aligned", "constants")}
     new.attributes |= {name: value for name, value in known.items() if name not in new.attributes}
     found = [n for n, buffer in enumerate(program.arguments) if buffer.name in aligned]
     if found:

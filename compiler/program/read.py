@@ -15,7 +15,7 @@ from compiler.affine.linear import Linear
 from compiler.dialects import loop
 from compiler.dialects.access import AccessAttr, names_of
 from compiler.dialects.checks import element_type
-from compiler.dialects.functions import outputs
+from compiler.dialects.functions import outputs, positions
 from compiler.dialects.gather import scalar_of
 from compiler.errors import InputError
 from compiler.program import body, combiner
@@ -50,7 +50,8 @@ class _Reader:
                 )
             arguments.append(self._buffer(value, value.name_hint or f"arg{number}", "global"))
         nodes = self._nodes(block)
-        return Program(self.function.sym_name.data, tuple(arguments), outputs(self.function), nodes)
+        constants = tuple(arguments[n].name for n in sorted(positions(self.function, "constants")))
+        return Program(self.function.sym_name.data, tuple(arguments), outputs(self.function), nodes, constants)
 
     def _buffer(self, value: SSAValue, name: str, scope: str) -> Buffer:
         name = self.names[value] = fresh(name, self.names.values())

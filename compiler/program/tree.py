@@ -150,12 +150,16 @@ class Place:
 
 @dataclass(frozen=True)
 class Program:
-    """A loop function: arguments, of which the last `outputs` are results, and a body."""
+    """A loop function: arguments, of which the last `outputs` are results, and a body.
+
+    `constants` are inputs that are the same in all calls: what is made of them alone need not be made in each.
+    """
 
     name: str
     arguments: tuple[Buffer, ...]
     outputs: int
     body: tuple[Node, ...]
+    constants: tuple[str, ...] = ()
 
     @cached_property
     def places(self) -> dict[int | str | tuple[str], Place]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import FunctionType, IndexType, IntegerAttr, MemRefType, i64
+from xdsl.dialects.builtin import DenseArrayBase, FunctionType, IndexType, IntegerAttr, MemRefType, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block as IrBlock
 from xdsl.ir import Operation, Region, SSAValue
@@ -33,6 +33,9 @@ def write(program: Program) -> FuncOp:
     block.add_op(ReturnOp())
     function = FuncOp(program.name, FunctionType.from_lists(types, []), Region(block))
     function.attributes["outputs"] = IntegerAttr(program.outputs, i64)
+    if program.constants:
+        names = [buffer.name for buffer in program.arguments]
+        function.attributes["constants"] = DenseArrayBase.from_list(i64, [names.index(n) for n in program.constants])
     return function
 
 

@@ -17,7 +17,7 @@ class Sampling:
     least: int = 3
     most: int = 12
     spread: float = 0.01
-    seconds: float = 0.4
+    seconds: float = 0.3
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from compiler.autotune.measure.timing import Call, Clock, time_of
 from compiler.autotune.outcome import MEASURED, Outcome
 from compiler.errors import TargetError
 from compiler.lowering.low_to_llvm.signature import SLOT_ALIGNMENT
+from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.arguments import Argument, Array, room
 from compiler.targets.cpu.artefact import Artefact, load_artefact
 from compiler.targets.cpu.ceilings import Arithmetic, Bandwidth
@@ -84,6 +85,14 @@ class _Checked:
     calls: int = 0
 
 
+@dataclass(frozen=True)
+class _Calls:
+    """What times a candidate, and what prepares its constants, where anything does."""
+
+    call: Call
+    prepare: Call | None = None
+
+
 class Runner:
     """Runs candidates on the same buffers, which it fills for each."""
 
@@ -91,7 +100,9 @@ class Runner:
         self._reference = reference
         self._clock = clock
         self._random = random
-        self._arrays: list[Array] = []
+        case = reference.cases[0]
+        self._inputs = [_like(array) for array in case.inputs]
+        self._outs = [_like(expected.own) for expected in case.expected]
         self._held: dict[Artefact, _Checked] = {}
 
     def __call__(self, job: Measure | Sample) -> Outcome:
@@ -129,23 +140,43 @@ class Runner:
 
     def _check(self, artefact: Artefact) -> _Checked | Outcome:
         """Run a candidate on random sets of inputs, and compare."""
-        kernel = load_artefact(artefact, host())
-        arrays = self._buffers(kernel.arguments)
-        inputs, outs = arrays[: len(arrays) - kernel.outputs], arrays[len(arrays) - kernel.outputs :]
-        call = kernel.bound(*inputs, out=outs)
+        calls = self._bound(artefact)
+        inputs, outs = self._inputs, self._outs
         seconds = 0.0
         for case in self._random.sample(self._reference.cases, CHECKED):
             _fill(case, inputs, outs)
-            seconds = time_of(call)
+            if calls.prepare is not None:
+                calls.prepare()
+            seconds = time_of(calls.call)
             wrong = _wrong(case, outs)
             if wrong is not None:
                 return Outcome("wrong", reason=wrong)
-        return _Checked(call, seconds)
+        return _Checked(calls.call, seconds)
 
-    def _buffers(self, arguments: Sequence[Argument]) -> list[Array]:
-        if not self._arrays:
-            self._arrays = [room(replace(argument, alignment=SLOT_ALIGNMENT)) for argument in arguments]
-        return self._arrays
+    def _bound(self, artefact: Artefact) -> _Calls:
+        """A candidate on the buffers, and on those that its preparation fills."""
+        kernel, arrays, before = load_artefact(artefact, host()), [*self._inputs, *self._outs], artefact.preparation
+        if before is None:
+            return _Calls(_on(kernel, arrays))
+        prepare = load_artefact(before.artefact, host())
+        arrays += map(_room, prepare.arguments[len(before.takes) :])
+        made = arrays[len(arrays) - prepare.outputs :]
+        first = _on(prepare, [*(arrays[n] for n in before.takes), *made])
+        return _Calls(_on(kernel, [arrays[n] for n in before.passes]), first)
+
+
+def _on(kernel: Kernel, arrays: Sequence[Array]) -> Call:
+    """The native call of a kernel on arrays, the last of which are its outputs."""
+    inputs = len(arrays) - kernel.outputs
+    return kernel.bound(*arrays[:inputs], out=arrays[inputs:])
+
+
+def _room(argument: Argument) -> Array:
+    return room(replace(argument, alignment=SLOT_ALIGNMENT))
+
+
+def _like(array: Array) -> Array:
+    return _room(Argument("", array.shape, array.dtype))
 
 
 _MEMORY = Outcome("memory", reason="it needs more memory to run than it is allowed")

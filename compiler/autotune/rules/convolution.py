@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from math import gcd
 
 from compiler.autotune.rules.draft import Alternative, Draft
 from compiler.autotune.rules.sizes import evens
@@ -25,7 +26,8 @@ def implicit_gemm(draft: Draft, label: str) -> Iterator[Alternative]:
         return
     if any(block.axes[axis].size < 2 for axis in (1, 4)):
         return
-    for beforehand in (False, True):
+    constant = block.reads[1].buffer in draft.schedule.program.constants
+    for beforehand in (constant, not constant):
         name = f"implicit gemm{', weights packed first' if beforehand else ''}"
         yield Alternative(name, partial(_apply, label=label, beforehand=beforehand))
 
@@ -55,8 +57,9 @@ def _tiles(draft: Draft, block: Block, lanes: int) -> ConvolutionTiles:
     most = min((machine.registers - filters - 1) // filters, MOST_PIXELS, w)
     pixels = min(range(min(5, w), most + 1), key=lambda p: (-(-w // p) * p, -p), default=most)
     channels = max(1, min(c, 2 * machine.l1_bytes // 5 // (4 * r * q * filters * lanes)))
+    whole = lanes // gcd(r * q, lanes)  # so many channels of a filter are whole vectors, which are transposed at once
     return ConvolutionTiles(
         draft.choose(range(min(3, w), min(w, MOST_PIXELS) + 1), pixels, "pixels"),
         draft.choose(range(2, min(4, vectors) + 1) or [1], filters, "vectors"),
-        draft.choose(evens(c, 1, min(c, 4), 512), channels, "channels"),
+        draft.choose(evens(c, whole, min(c, 4), 512), channels, "channels"),
     )

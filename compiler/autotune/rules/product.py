@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from compiler.autotune.rules.draft import Alternative, Draft
@@ -27,9 +28,24 @@ def packed_product(draft: Draft, label: str) -> Iterator[Alternative]:
     packs = _packs(draft, label)
     after = _epilogues(draft, label)
     ways = [(packs[0], after[0]), *((pack, after[0]) for pack in packs[1:]), *((packs[0], way) for way in after[1:])]
-    for (pack, groups), way in ways:
-        name = f"gebp {pack or 'unpacked'}{' in groups' if groups else ''}{f', {way}' if way else ''}"
-        yield Alternative(name, partial(_apply, label=label, pack=pack, groups=groups, way=way))
+    for packing, way in ways:
+        yield Alternative(
+            f"{packing}{f', {way}' if way else ''}", partial(_apply, label=label, packing=packing, way=way)
+        )
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Which operands of a product are packed, which of these whole before all else, and whether those of several
+    register tiles are packed together."""
+
+    packed: str
+    first: str = ""
+    groups: bool = False
+
+    def __str__(self) -> str:
+        first = f", {self.first} first" if self.first else ""
+        return f"gebp {self.packed or 'unpacked'}{first}{' in groups' if self.groups else ''}"
 
 
 def is_product(block: Block) -> bool:
@@ -47,15 +63,20 @@ def is_product(block: Block) -> bool:
     return enough and moved[0] & {m, n, k} == {m, k} and moved[1] & {m, n, k} == {n, k}
 
 
-def _packs(draft: Draft, label: str) -> list[tuple[str, bool]]:
-    """Which operands are packed, and whether those of several register tiles are packed together."""
+def _packs(draft: Draft, label: str) -> list[Packing]:
+    """The packings, the most promising first; constants are packed first, which costs the calls nothing."""
     block = draft.block(label)
-    if block.reads[0].buffer in draft.panels:
-        return [("b", False), ("", False)]
     m, n, k = (axis.size for axis in block.axes[-3:])
-    small = 4 * k * (m + n) <= draft.machine.l2_bytes // 2
-    many = [("ab", True)] if m > 2 * MOST_ROWS else []
-    return [("", False), ("ab", False), ("b", False)] if small else [("ab", False), ("b", False), *many]
+    constants = draft.schedule.program.constants
+    first = "".join(name for name, read in zip("ab", block.reads, strict=True) if read.buffer in constants)
+    if block.reads[0].buffer in draft.panels:
+        return [*([Packing("b", "b")] if "b" in first else []), Packing("b"), Packing("")]
+    known = [Packing("ab", first), Packing(first, first)] if first else []
+    both = [] if first else [Packing("ab", "ab")]
+    if 4 * k * (m + n) <= draft.machine.l2_bytes // 2:
+        return [*known, Packing(""), Packing("ab"), Packing("b"), *both]
+    many = [Packing("ab", groups=True)] if m > 2 * MOST_ROWS else []
+    return [*known, Packing("ab"), Packing("b"), *many, *both]
 
 
 def _epilogues(draft: Draft, label: str) -> list[str]:
@@ -82,11 +103,11 @@ def _target(block: Block) -> str:
     return block.writes[0].buffer
 
 
-def _apply(draft: Draft, label: str, pack: str, groups: bool, way: str) -> Sequence[str]:
+def _apply(draft: Draft, label: str, packing: Packing, way: str) -> Sequence[str]:
     s, block = draft.schedule, draft.block(label)
     consumer, lanes = _consumer(draft, label), min(draft.lanes(label), block.axes[-2].size)
-    tiles = _tiles(draft, block, lanes, groups)
-    done = library.tiled_gebp(s, s.get_block(label), tiles, lanes, pack)
+    tiles = _tiles(draft, block, lanes, packing.groups)
+    done = library.tiled_gebp(s, s.get_block(label), tiles, lanes, packing.packed, packing.first)
     if consumer is not None and way == "stored in panels":
         library.store_packed(s, s.get_block(consumer.label), done, tiles.rows, lanes)
         draft.panels[_target(consumer)] = tiles.rows
@@ -128,7 +149,9 @@ def _parallel(draft: Draft, block: Handle, done: Gebp) -> None:
         s.parallel(outer)
         return
     s.parallel(done.ic)
-    if done.pack_b is not None:
-        around = {s.label(h) for h in s.get_loops(block)}
-        own = [h for h in s.get_loops(done.pack_b) if s.label(h) not in around]
-        s.parallel(own[0])
+    around = {s.label(h) for h in s.get_loops(block)}
+    inside = {s.label(done.ic)}
+    for pack in (done.pack_a, done.pack_b):
+        loops = [] if pack is None else s.get_loops(pack)
+        if loops and inside.isdisjoint(map(s.label, loops)):
+            s.parallel(next(h for h in loops if s.label(h) not in around))

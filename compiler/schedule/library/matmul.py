@@ -73,9 +73,12 @@ class GebpTiles:
     groups: Size = 1
 
 
-def tiled_gebp(s: Schedule, block: Handle, tiles: GebpTiles, lanes: int = 16, pack: str = "ab") -> Gebp:
+def tiled_gebp(
+    s: Schedule, block: Handle, tiles: GebpTiles, lanes: int = 16, pack: str = "ab", first: str = ""
+) -> Gebp:
     """`gebp` with tiles that are taken as they are, parameters among them; a parameter that counts vectors, panels or
-    groups is taken to be above one."""
+    groups is taken to be above one. Operands in `first` are packed whole, before all else: right for constants, and
+    where they stay in a cache."""
     if not set(pack) <= set("ab"):
         raise ScheduleError(f"pack='{pack}' names other operands than a and b", "gebp", f"block '{s.label(block)}'")
     m, n, k = nest(s, block, "gebp", least=3)[-3:]
@@ -87,8 +90,8 @@ def tiled_gebp(s: Schedule, block: Handle, tiles: GebpTiles, lanes: int = 16, pa
     ic, ir, i = s.split(m, [None, tiles.groups, tiles.rows])
     pc, k = s.split(k, [None, tiles.depth])
     s.reorder(jc, pc, ic, jr, ir, k, i, *columns)
-    pack_b = _packed(s, block, y, s.multiple(tiles.vectors, lanes), pc, lanes) if y else None
-    pack_a = _packed(s, block, x, tiles.rows, ic, lanes) if x else None
+    pack_b = _packed(s, block, y, s.multiple(tiles.vectors, lanes), None if "b" in first else pc, lanes) if y else None
+    pack_a = _packed(s, block, x, tiles.rows, None if "a" in first else ic, lanes) if x else None
     for loop in (i, *columns[:-1]):
         s.unroll(loop)
     s.vectorize(columns[-1])
@@ -188,13 +191,15 @@ def _operand(s: Schedule, block: Handle, buffer: str, loop: Handle) -> _Operand:
     return _Operand(buffer, dims[0], depths[0], len(access.index))
 
 
-def _packed(s: Schedule, block: Handle, operand: _Operand, size: Size, at: Handle, lanes: int) -> Handle:
-    """Pack an operand in panels of that many rows or columns, each with the reduction running through it."""
+def _packed(s: Schedule, block: Handle, operand: _Operand, size: Size, at: Handle | None, lanes: int) -> Handle:
+    """Pack an operand in panels of that many rows or columns, each with the reduction running through it; what a loop
+    needs there, or the whole before all."""
     tiles = [size if d == operand.dim else 1 for d in range(operand.rank)]
     order = [d for d in range(operand.rank + (s.value(size) > 1)) if d != operand.dim]
     order.insert(min(operand.dim, operand.first), operand.dim)
     copy = s.pack(block, operand.buffer, tiles, order)
-    s.compute_at(copy, at)
+    if at is not None:
+        s.compute_at(copy, at)
     copy_in_vectors(s, copy, lanes)
     return copy
 

@@ -16,7 +16,8 @@ from compiler.targets.machine import Machine
 
 @dataclass(frozen=True)
 class Artefact:
-    """A compiled function: its machine code, what a caller knows of it, and whether it uses tile registers.
+    """A compiled function: its machine code, what a caller knows of it, whether it uses tile registers, and what is
+    done once before it is called.
 
     It pickles, and holds for machines of the same kind as the one that it was made for.
     """
@@ -25,6 +26,20 @@ class Artefact:
     code: ObjectCode
     policy: str
     tiles: bool = False
+    preparation: Preparation | None = None
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """A function that makes further arrays of a program's constants.
+
+    Arrays are counted over the program's arguments, then over those that it makes: `takes` are the positions of its
+    inputs, `passes` of all arguments of the function that is called.
+    """
+
+    artefact: Artefact
+    takes: tuple[int, ...]
+    passes: tuple[int, ...]
 
 
 def compile_artefact(

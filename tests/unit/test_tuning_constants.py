@@ -1,0 +1,114 @@
+"""Tuning with inputs that never change: their layout is prepared, searched, and not timed."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from compiler import te
+from compiler.autotune.database import Database
+from compiler.autotune.database.replay import planned
+from compiler.autotune.features import seen
+from compiler.autotune.measure.limits import Limits, Sampling
+from compiler.autotune.measure.reference import reference
+from compiler.autotune.measure.runner import Measure, RunnerSetup
+from compiler.autotune.measure.subject import Subject
+from compiler.autotune.progress import TuningOptions
+from compiler.autotune.space import work
+from compiler.autotune.task import SearchTask
+from compiler.driver import build_artefact, lower, with_constants
+from compiler.errors import InputError
+from compiler.passes.split_constants import called, split
+from compiler.program.read import read
+from compiler.schedule import Schedule, library
+from compiler.schedule.library import GebpTiles
+
+M, N, K = 48, 64, 80
+FEW = Limits(sampling=Sampling(least=1, most=1, min_seconds=0.0))
+
+
+def layer() -> te.Function:
+    x, w = te.placeholder((M, K), name="X"), te.placeholder((K, N), name="W")
+    return te.function("layer", [x, w], te.nn.matmul(x, w, name="Y"))
+
+
+def packed(first: str) -> Schedule:
+    """The layer with both operands packed, some of them first."""
+    s = Schedule(with_constants(layer(), lower(layer()), ["W"]))
+    library.tiled_gebp(s, s.get_block("Y"), GebpTiles(6, 2, 40, 2, 2), first=first)
+    return s
+
+
+def test_constants_are_known_to_the_program_and_to_its_key() -> None:
+    plain, fixed = SearchTask(layer(), threads=1), SearchTask(layer(), threads=1, constants=["W"])
+    assert fixed.schedule.program.constants == ("W",) and plain.schedule.program.constants == ()
+    assert read(fixed.schedule.function) == fixed.schedule.program
+    assert plain.key != fixed.key == SearchTask(layer(), threads=1, constants=["W"]).key
+
+
+def test_what_is_prepared_is_no_part_of_what_is_called() -> None:
+    whole, each = packed("b").program, packed("").program
+    assert [block for block in called(whole).blocks if block.startswith("W.pack")] == []
+    assert set(called(each).blocks) == set(each.blocks)
+    machine = SearchTask(layer(), threads=1).machine
+    copies = [seen(called(p), work(p), machine).features[1] for p in (whole, each)]
+    assert 0 < copies[0] < copies[1]
+    parts = split(packed("b").function, ["W"])
+    assert all("constants" not in f.attributes for f in parts.functions)
+
+
+def test_layouts_of_constants_come_first_in_the_space() -> None:
+    task = SearchTask(layer(), threads=1, constants=["W"])
+    names = [sketch.name for sketch in task.space.sketches]
+    assert names[:2] == ["Y: gebp ab, b first", "Y: gebp b, b first"] and "Y: gebp unpacked" in names
+    both = SearchTask(layer(), threads=1, constants=["X", "W"])
+    assert both.space.sketches[0].name == "Y: gebp ab, ab first"
+    assert not any(sketch.name.endswith("b first") for sketch in SearchTask(layer(), threads=1).space.sketches[:1])
+
+
+def test_a_runner_prepares_for_each_set_of_inputs(tmp_path: Path) -> None:
+    module = with_constants(layer(), lower(layer()), ["W"])
+    subject = Subject(str(module))
+    path = tmp_path / "reference"
+    path.write_bytes(pickle.dumps(reference(subject)))
+    runner = RunnerSetup(subject, FEW, str(path)).start()
+    artefact = build_artefact(packed("b"))
+    assert artefact.preparation is not None and artefact.preparation.passes == (0, 3, 2)
+    assert artefact.preparation.takes == (1,)
+    for _ in range(3):
+        assert runner(Measure(artefact)).ok
+    assert runner(Measure(build_artefact(packed("")))).ok
+
+
+def test_a_task_with_constants_is_tuned_and_built(tmp_path: Path) -> None:
+    database = tmp_path / "tuned.db"
+    task = SearchTask(layer(), threads=1, constants=["W"])
+    record = task.tune(TuningOptions(trials=2, batch=2, database=database))
+    assert record is not None and record.outcome.ok
+    random = np.random.default_rng(0)
+    x, w = random.standard_normal((M, K), np.float32), random.standard_normal((K, N), np.float32)
+    np.testing.assert_allclose(task.apply_best(database, {"W": w})(x), x @ w, rtol=1e-4, atol=1e-4)
+    for given in (None, {"X": x}, {"W": w, "X": x}):
+        with pytest.raises(InputError, match="layer has these constants: W; arrays are given for: "):
+            task.apply_best(database, given)
+    with Database(database) as opened:
+        original, scheduled = planned(next(iter(opened.records(task.key))))
+    assert original.constants == scheduled.constants == ("W",)
+
+
+@pytest.mark.parametrize("mode", ["llvm", "asm"])
+def test_texts_need_no_arrays(mode: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    database = tmp_path / "tuned.db"
+    task = SearchTask(layer(), threads=1, constants=["W"])
+    task.tune(TuningOptions(trials=1, database=database))
+    task.print_best(database, mode)
+    assert "layer" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("names", "said"), [(["V"], "has no input 'V'"), (["Y"], "'Y' cannot be constant")])
+def test_what_is_no_input_is_refused(names: list[str], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        SearchTask(layer(), threads=1, constants=names)
