@@ -9,11 +9,20 @@ from collections.abc import Sequence
 
 from xdsl.utils.exceptions import ParseError, VerifyException
 
-from compiler.cli import bench, build, db, explain, run, space, tune
+from compiler.cli import bench, build, db, explain, replay, run, space, tune
 from compiler.cli.said import sentence
 from compiler.errors import StrataError
 
-COMMANDS = {"run": run, "build": build, "bench": bench, "explain": explain, "space": space, "tune": tune, "db": db}
+COMMANDS = {
+    "run": run,
+    "build": build,
+    "bench": bench,
+    "explain": explain,
+    "space": space,
+    "tune": tune,
+    "replay": replay,
+    "db": db,
+}
 INTERRUPTED = 130
 
 

@@ -2,9 +2,10 @@
 
 bench.py    measure workloads beside contenders
 build.py    print or write a program at a level
-db.py       tuning records: list, best, export, import, replay, prune
+db.py       tuning records: list, best, export, import, replay, report, prune
 explain.py  what was generated for a program, and what it costs
 program.py  FILE|NAME: a file, or a workload of bench
+replay.py   a search again from its log, without hardware
 run.py      build a program and try it on random inputs
 said.py     errors as sentences
 space.py    the search space of a program: sketches, candidates, scripts

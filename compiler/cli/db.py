@@ -1,4 +1,4 @@
-"""`strata db list|best|export|import|replay|prune FILE`: the tuning records of a file."""
+"""`strata db list|best|export|import|replay|report|prune FILE`: the tuning records of a file."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from io import StringIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from compiler.cli.build import POLICIES
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from compiler.autotune.database import Database, Key, Record, Removal, Summary
     from compiler.schedule import Schedule
 
-HELP = "list, replay, exchange and prune tuning records"
+HELP = "list, replay, report, exchange and prune tuning records"
 SHOWN = 12
 """Characters of a program's hash that are shown; as few as tell it apart are enough to name it."""
 UNBOUNDED = 1000
@@ -54,12 +55,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     replayed = action("replay", "apply a record's script to its program and print the loops", _replay)
     _record_arguments(replayed)
     replayed.add_argument("--verify", action="store_true", help="prove that the loops compute what the program does")
+    report = action("report", "write a page: how the searches went, what failed, the best scripts", _report)
+    report.add_argument("output", metavar="OUTPUT", help="an HTML file; - is standard output")
+    _task_arguments(report)
     _prune_arguments(action("prune", "remove records", _prune))
 
 
 def _record_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--record", type=_record, default=BEST, metavar="ID", help="its number (default: best)")
+    _task_arguments(parser)
+
+
+def _task_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     add("--task", metavar="NAME|HASH", help="the task, where there are several: a name, or how its hash begins")
     add("--machine", help="the task on that machine")
     add("--threads", type=positive, help="the task with so many threads")
@@ -252,6 +261,24 @@ def _import(options: argparse.Namespace) -> int:
         found = database.import_(options.input)
     skipped = f", {found.skipped} skipped that were there already" if found.skipped else ""
     print(f"{_count(found.added, 'record')} added to {options.file}{skipped}")
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    from compiler.autotune.report import page
+    from compiler.files import write
+
+    with _opened(options) as database:
+        tasks = [(task.names[-1], task.key, database.records(task.key)) for task in _tasks(database, options)]
+    lines = page(tasks)
+    if options.output == "-":
+        print("\n".join(lines))
+        return 0
+    try:
+        write(Path(options.output), (f"{line}\n" for line in lines))
+    except ValueError as error:
+        raise InputError(f"{options.output!r} is not the name of a file: {error}") from error
+    print(f"{_count(len(tasks), 'task')} written to {options.output}")
     return 0
 
 

@@ -33,12 +33,18 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_a_tiny_program_is_tuned(file: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["tune", file, "--trials", "4", "--threads", "1", "--json"]) == 0
+    assert main(["tune", file, "--trials", "4", "--threads", "1", "--json", "--log", "log"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["name"] == "scaled" and 1 <= found["trials"] <= 4 and not found["failures"]
     assert 0 < found["best_seconds"] < 1 and 0 < found["baseline_seconds"] < 1
     assert main(["db", "best", "strata.db", "--record", str(found["record"])]) == 0
     assert capsys.readouterr().out == found["script"] + "\n"
+    assert main(["replay", file, "log", "--threads", "1"]) == 0
+    said, script = capsys.readouterr().out.split("\n", 1)
+    assert "// scaled: the search repeats; " in said and script == found["script"] + "\n"
+    Path("log").write_text(Path("log").read_text().replace("default", "random", 1))
+    assert main(["replay", file, "log", "--threads", "1"]) == 1
+    assert "log: line 2 of the log is not what the search answers now" in capsys.readouterr().err
 
 
 def test_a_signal_keeps_what_was_measured(file: str) -> None:

@@ -1,0 +1,34 @@
+"""`strata replay FILE|NAME LOG`: a search again from its log, without hardware: as it was, or where it differs."""
+
+from __future__ import annotations
+
+import argparse
+
+from compiler.cli import program
+from compiler.errors import InputError
+from compiler.opt import read
+
+HELP = "repeat a search from the log of strata tune, without measuring, and say what it found"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """State the command's arguments."""
+    program.task_arguments(parser)
+    parser.add_argument("log", metavar="LOG", help="what `strata tune --log` has written")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    from compiler.autotune.search import replay
+
+    task = program.task(options)
+    try:
+        search = replay(task.space, read(options.log))
+    except InputError as error:
+        raise InputError(f"{options.log}: {error}") from error
+    if search.best is None:
+        print(f"{task.name}: {len(search)} candidates were tried, none was measured")
+        return 0
+    print(f"// {task.name}: the search repeats; {len(search)} candidates were tried. {search.quality.line()}")
+    print(task.space.script(search.best))
+    return 0
