@@ -152,5 +152,5 @@ def sift_all(space: Space, candidates: Iterable[Candidate]) -> Sifted:
     return found
 
 
-SOME = 16
+SOME = 4
 """How many candidates a space is asked for again together: few enough to be looked at now."""

@@ -22,7 +22,7 @@ from compiler.targets.machine import Machine
 CHUNK = 4096
 """How many candidates are evaluated at a time: their columns stay in the cache."""
 
-FEW = 16
+FEW = 4
 """So many candidates of a sketch, asked for together, are always looked at."""
 FREE, PER = 8, 800
 """Of more than a few, structures are traced while there are fewer than FREE, and one more for each PER candidates that
