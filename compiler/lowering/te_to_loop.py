@@ -28,6 +28,7 @@ from compiler.dialects.combination import Combination
 from compiler.dialects.functions import functions
 from compiler.dialects.types import scalar_type
 from compiler.errors import LoweringError
+from compiler.program.tree import fresh
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,11 @@ def _lower_function(function: FuncOp) -> None:
             body.insert_op_before(_gather_nest(op, inputs, buffers.of_result(op.output, op)), op)
         elif op is not terminator:
             raise LoweringError(f"'{op.name}' is not a tensor expression (te.compute and te.gather are)")
+    labels = {op.label.data for op in body.ops if isinstance(op, te.ComputeOp | te.GatherOp)}
     for source, target in buffers.resolve_copies():
-        body.insert_op_before(_copy(source, target), terminator)
+        label = fresh(f"copy_{target.name_hint or 'result'}", labels)
+        labels.add(label)
+        body.insert_op_before(_copy(label, source, target), terminator)
     body.insert_op_before(ReturnOp(), terminator)
     for op in reversed([op for op in body.ops if isinstance(op, te.ComputeOp | te.GatherOp) or op is terminator]):
         body.erase_op(op)
@@ -204,12 +208,12 @@ def _loop_body(region: Region) -> Region:
     return body
 
 
-def _copy(source: SSAValue, target: SSAValue) -> Operation:
+def _copy(label: str, source: SSAValue, target: SSAValue) -> Operation:
     assert isinstance(target.type, MemRefType)
     shape = target.type.get_shape()
     axes = [te.AxisAttr(f"i{d}", size) for d, size in enumerate(shape)]
-    access = te.AccessAttr(AffineMap.identity(len(shape)))
     block = Block(arg_types=[scalar_type(target.type.get_element_type())])
     block.add_op(loop.YieldOp(block.args[0]))
-    label = f"copy_{target.name_hint or 'result'}"
-    return nest(label, axes, [source], [access], [target], [access], Region(block), Combination(), None)
+    access = te.AccessAttr(AffineMap.identity(len(shape)))
+    origin = (label, AffineMap.identity(len(shape)))
+    return nest(label, axes, [source], [access], [target], [access], Region(block), Combination(), origin)

@@ -130,3 +130,17 @@ def test_an_inlined_condition_on_indices_is_proved() -> None:
     if text != str(s.module):
         assert not verify_schedule(read(parse(text).body.block.first_op), original)
     assert str(other.verify()) == "proved"
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_programs_that_return_their_inputs_are_proved(twice: bool) -> None:
+    """What copies an input into a result is a statement of the original like any other."""
+    a, b = (te.placeholder((4, 6), name=name) for name in "AB")
+    s = Schedule(lowered(te.function("some", [a, b], [a, te.nn.add(a, b), *([a] if twice else [])])))
+    labels = ["copy_A", *(["copy_A.1"] if twice else [])]
+    assert list(s.program.blocks) == ["add", *labels] and str(s.verify()) == "proved"
+    for label in labels:
+        s.reorder(*reversed(s.get_loops(s.get_block(label))))
+    assert str(s.verify()) == "proved"
+    wrong = str(s.module).replace("(%a = %A[i0, i1]", "(%a = %B[i0, i1]", 1)
+    assert not verify_schedule(read(parse(wrong).body.block.first_op), read(parse(str(s.original)).body.block.first_op))
