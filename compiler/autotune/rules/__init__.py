@@ -8,6 +8,7 @@ convolution.py  convolutions as implicit GEMM
 product.py      products by packed panels and register tiles
 rows.py         elementwise functions, softmax and norms by rows, sums by partial sums
 tiles.py        any reduction by multi-level tiles
+parts.py        long reductions into few results, on several threads
 template.py     from hand-written scripts with open choices to sketches
 derive.py       from rules to sketches
 
@@ -19,6 +20,7 @@ from compiler.autotune.rules.attention import shared_rows
 from compiler.autotune.rules.convolution import implicit_gemm
 from compiler.autotune.rules.draft import Alternative, Draft, Rule
 from compiler.autotune.rules.gradient import taps_in_registers
+from compiler.autotune.rules.parts import sums_in_parts
 from compiler.autotune.rules.product import packed_product
 from compiler.autotune.rules.rows import by_rows, chains, elementwise, partial_sums
 from compiler.autotune.rules.tiles import tiled_reduction
@@ -28,6 +30,7 @@ RULES: tuple[Rule, ...] = (
     taps_in_registers,
     chains,
     implicit_gemm,
+    sums_in_parts,
     packed_product,
     by_rows,
     tiled_reduction,

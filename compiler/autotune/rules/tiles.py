@@ -33,7 +33,7 @@ def _tiled(draft: Draft, label: str, cut: bool) -> Sequence[str]:
     reduce = [h for h, reduces in zip(loops, _reduces(draft, label), strict=True) if reduces]
     if not spatial or not reduce:
         return [label]
-    column = _contiguous(draft, block, spatial)
+    column = contiguous(draft, block, spatial)
     vector = [s.split(column, [None, min(lanes, s.extent(column))])] if column is not None else []
     others = [h for h in spatial if h is not column]
     tiles = [s.split(h, [None, _rows(draft, s.extent(h))]) for h in others[-2:]]
@@ -61,7 +61,7 @@ def _reduces(draft: Draft, label: str) -> list[bool]:
     return [loop.number in reducing for loop in draft.schedule.program.enclosing(label)]
 
 
-def _contiguous(draft: Draft, block: Block, spatial: Sequence[Handle]) -> Handle | None:
+def contiguous(draft: Draft, block: Block, spatial: Sequence[Handle]) -> Handle | None:
     """The loop along which results lie side by side."""
     program = draft.schedule.program
     form = block.at(block.writes[0].index[-1], program.ranges)

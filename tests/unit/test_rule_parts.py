@@ -1,0 +1,58 @@
+"""The rule for long reductions into few results: when it applies, that it is right and runs side by side."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import compiler
+from compiler import te
+from compiler.autotune.task import SearchTask
+from compiler.driver import parse
+from compiler.schedule import replay
+
+
+def product(m: int, n: int, k: int) -> te.Function:
+    a, b = te.placeholder((m, k), name="A"), te.placeholder((k, n), name="B")
+    return te.function("product", [a, b], te.nn.matmul(a, b, name="C"))
+
+
+def columns(n: int, k: int) -> te.Function:
+    """The sum of each column."""
+    a, r = te.placeholder((k, n), name="A"), te.reduce_axis(k, "k")
+    return te.function("columns", [a], te.compute((n,), lambda i: te.sum(a[r, i], r), name="S"))
+
+
+def sketches(function: te.Function, threads: int) -> list[str]:
+    return [sketch.name for sketch in SearchTask(function, threads=threads).space.sketches]
+
+
+def test_it_is_for_few_results_of_long_sums_on_several_threads() -> None:
+    assert sketches(product(8, 16, 4096), 2)[:2] == ["C: in parts", "C: no sums in parts; C: gebp unpacked"]
+    assert "C: in parts" not in sketches(product(8, 16, 4096), 1)
+    assert "C: in parts" not in sketches(product(8, 16, 128), 2)
+    assert "C: in parts" not in sketches(product(256, 256, 4096), 2)
+    assert sketches(columns(20, 5000), 2)[0] == "S: in parts"
+
+
+@pytest.mark.parametrize(
+    ("function", "reference"),
+    [
+        (product(8, 16, 1000), lambda a, b: a @ b),
+        (product(5, 3, 999), lambda a, b: a @ b),
+        (product(1, 40, 777), lambda a, b: a @ b),
+        (columns(20, 999), lambda a: a.sum(axis=0)),
+    ],
+)
+def test_every_number_of_parts_is_right(function: te.Function, reference: object) -> None:
+    task = SearchTask(function, threads=2)
+    sketch = task.space.sketches[0]
+    assert sketch.name.endswith("in parts") and sketch.sizes == (4,)
+    for position in range(4):
+        schedule = replay(parse(sketch.text((position,)), "the script"), task.module, task.schedule.name)
+        assert str(schedule.verify()) == "proved"
+        assert [loop.label for loop in schedule.program.loops.values() if loop.kind == "parallel"] == ["k.0"]
+        kernel = compiler.build(schedule, threads=2)
+        random = np.random.default_rng(position)
+        inputs = [random.standard_normal(a.shape, dtype=np.float32) for a in kernel.arguments[:-1]]
+        np.testing.assert_allclose(kernel(*inputs), reference(*inputs), rtol=1e-3, atol=1e-3)  # type: ignore[operator]
