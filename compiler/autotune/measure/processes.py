@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property, partial
-from pathlib import Path
 
 from compiler.autotune.measure.builder import BuilderSetup, Built
+from compiler.autotune.measure.folder import Folder
 from compiler.autotune.measure.limits import Limits
 from compiler.autotune.measure.pool import Pool
 from compiler.autotune.measure.process import Death
@@ -29,11 +28,11 @@ class Processes:
     """
 
     def __init__(self, subject: Subject, limits: Limits, builders: int | None = None) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="strata-")
+        self._folder = Folder()
         self._pools: list[Pool] = []
         self._aside = ThreadPoolExecutor(1)
         try:
-            path = str(Path(self._folder.name) / "reference")
+            path = str(self._folder.path / "reference")
             count = builders or cores()
             built = BuilderSetup(subject, limits.memory_bytes)
             start = limits.start_seconds
@@ -82,7 +81,7 @@ class Processes:
         for pool in self._pools:
             pool.close()
         self._aside.shutdown(wait=True)
-        self._folder.cleanup()
+        self._folder.close()
 
 
 def _computed(reference: Pool) -> None:
