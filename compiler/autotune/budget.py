@@ -13,7 +13,7 @@ HALF = 0.5
 """The share after which the leaders take turns for the first time."""
 DESCENT = 0.7
 """The share after which the neighbours of the best come first."""
-UNLIMITED = (12.0, 0.15)
+UNLIMITED = (20.0, 0.2)
 """Without a limit leaders take turns for so many seconds, or such a share of what the search took if that is more."""
 
 
@@ -68,8 +68,9 @@ class Budget:
         self._turns += seconds
 
     def turns(self, last: bool) -> float:
-        """The seconds that the leaders' turns may take now; half-way at most half of what is kept for them."""
+        """The seconds that the leaders' turns may take now; half-way a third of what is kept for them."""
         limit = self.options.seconds
         if limit is not None:
-            return limit - self.seconds if last else limit * RESERVE / 2
-        return max(UNLIMITED[0], UNLIMITED[1] * (self.seconds - self._turns)) - self._turns
+            return limit - self.seconds if last else limit * RESERVE / 3
+        kept = max(UNLIMITED[0], UNLIMITED[1] * (self.seconds - self._turns))
+        return kept - self._turns if last else kept / 3

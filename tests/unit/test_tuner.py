@@ -325,11 +325,11 @@ def test_a_leader_that_is_found_wrong_in_its_turn_is_not_the_best(workers: Calla
     assert again is not None and again.script != bad
 
 
-@pytest.mark.parametrize(("cost", "rounds"), [(1.0, [7, 7]), (300.0, [3, 3]), (1500.0, []), (30000.0, [])])
+@pytest.mark.parametrize(("cost", "rounds"), [(1.0, [7, 7]), (300.0, [6, 6]), (1500.0, []), (30000.0, [])])
 def test_turns_end_with_their_time(
     cost: float, rounds: list[int], workers: Callable[..., Pretend], path: Path, clock: list[float]
 ) -> None:
-    """Without a limit 12 seconds: each of four is called three times before, and twice a round with the ceiling."""
+    """Without a limit 20 seconds: each of four is called three times before, and twice a round with the ceiling."""
     pretend = workers(cost=lambda script: cost * (1 + luck(script) / 100), clock=clock)
     tuned(task(), trials=7, database=path)
     assert pretend.rounds == rounds
