@@ -127,10 +127,12 @@ class Table:
 
 @dataclass
 class Reluctant:
-    """A table that at each call looks at one more value of the first choice, and tells of the others later."""
+    """A table that at each call looks at one more value of the first choice, and tells of the others later; of no value
+    where more than `patience` candidates are asked for together."""
 
     table: Table
     mute: bool = False
+    patience: int = 1 << 30
     known: set[int] = field(default_factory=set)
 
     @property
@@ -147,7 +149,7 @@ class Reluctant:
     def features(self, sketch: int, positions: NDArray[np.int64]) -> Features:
         told = self.table.features(sketch, positions)
         new = [value for value in positions[:, 0].tolist() if value not in self.known]
-        self.known.update([] if self.mute else new[:1])
+        self.known.update([] if self.mute or len(positions) > self.patience else new[:1])
         hidden = ~np.isin(positions[:, 0], sorted(self.known))
         reasons = np.where(hidden, len(told.names), told.reasons).astype(np.int16)
         return Features(np.where(hidden[:, None], 0, told.values), reasons, (*told.names, LATER))

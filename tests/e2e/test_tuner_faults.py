@@ -179,7 +179,7 @@ class Campaign:
             before = running.reported
             kill(workers[VICTIMS.index(victim) - 1])
             assert soon(lambda: running.reported > before or running.process.poll() is not None), "it goes on"
-            assert running.process.poll() is None, running.ended()
+            assert running.process.poll() is None, (running.ended(), running.process.returncode, running.said[-3:])
 
     def _check_end(self, running: Tuner, workers: Sequence[int]) -> None:
         """What it reported is in the file, the file is whole, no worker is left, its log is that of a search."""

@@ -182,6 +182,15 @@ def test_what_a_space_tells_later_is_asked_for_again() -> None:
     assert replay(Reluctant(table), search.log()).log() == search.log()
 
 
+@pytest.mark.parametrize("pool", [SMALL.pool, 8])
+def test_a_space_that_tells_of_few_alone_is_asked_for_few(pool: int) -> None:
+    """Enumerated or not, nothing that it puts off is given up."""
+    space = Reluctant(Table(((12, 3),)), patience=4)
+    search = Search(space, 0, replace(SMALL, start=2, pool=pool))
+    made = drive(search, Bench(lambda c: 1.0 + c[1][0]), 100, batch=3)
+    assert len(made) >= 30
+
+
 def test_a_space_that_never_tells_ends() -> None:
     never = Reluctant(Table(((12, 3),)), mute=True)
     search = Search(never, 0, SMALL)

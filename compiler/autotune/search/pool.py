@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.autotune.candidates import Candidate, Pool, Sifted, Space, enumerate_sketch, sift, total
+from compiler.autotune.candidates import SOME, Candidate, Pool, Sifted, Space, enumerate_sketch, sift, total
 from compiler.autotune.search.options import Options
 
 Sizes = Sequence[tuple[int, ...]]
@@ -71,12 +71,20 @@ class Supply:
 
     def _first_of(self, later: tuple[Candidate, ...]) -> Pool:
         """The first feasible ones of those that the space tells later, asked as often as that takes."""
-        found = self._sifted(later)
+        found = self._told(later)
         while found.later and not len(found.feasible):
-            waiting, found = len(found.later), self._sifted(found.later)
-            if len(found.later) == waiting:
-                break
+            found = self._told(found.later)
         return found.feasible
+
+    def _told(self, later: tuple[Candidate, ...]) -> Sifted:
+        """What a space tells now of candidates that it put off: of all, or where that is nothing, of the first few;
+        none are left where it tells nothing even of these."""
+        found = self._sifted(later)
+        if len(found.later) < len(later) or not later:
+            return found
+        some, rest = later[:SOME], later[SOME:]
+        found = self._sifted(some)
+        return Sifted(found.feasible, found.refused, (*found.later, *rest) if len(found.later) < len(some) else ())
 
     def exhausted(self, tried: Container[Candidate]) -> bool:
         """Whether an enumerated space has nothing left that was not tried."""
@@ -85,9 +93,9 @@ class Supply:
     def _left(self, known: Pool, tried: Container[Candidate]) -> Pool:
         """What was not tried of an enumerated space, once it has been asked again for what it tells later."""
         while True:
-            found = self._sifted(self._later)
+            found = self._told(self._later)
             self.everything = known = known + found.feasible
-            self._later = found.later if len(found.later) < len(self._later) else ()
+            self._later = found.later
             left = [i for i, c in enumerate(known.candidates) if c not in tried]
             if left or not self._later:
                 return known.subset(left)
