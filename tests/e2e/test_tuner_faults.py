@@ -58,7 +58,7 @@ def child(database: str, trials: str, seed: str, log: str) -> None:
     options = TuningOptions(
         int(trials), database=database, seed=int(seed), builders=1, batch=4, log=log, callbacks=[say]
     )
-    SearchTask(matmul(256, 256, 256), threads=1).tune(options)
+    SearchTask(matmul(512, 512, 512), threads=1).tune(options)
     print("end", flush=True)
 
 
@@ -215,7 +215,7 @@ class Campaign:
         last = Tuner(self.folder, self.known + 3)
         assert last.ended() == "" and last.process.returncode == 0
         assert last.said[-1] == "end" and last.reported == self.scripts() == self.known + 3
-        space = _space(256)
+        space = _space(512)
         text = (self.folder / "log").read_text()
         assert replay(space, text).log() == text, "its log replays the search"
 

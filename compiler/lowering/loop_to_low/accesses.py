@@ -88,6 +88,9 @@ class Accessor:
     def _forms(self, buffer: SSAValue, access: AccessAttr) -> list[Linear]:
         """Where a buffer is accessed; one that lives inside a vectorized loop has the lane as its last dimension."""
         forms = [lin.linear(e, self.axes, self.scopes.ranges) for e in access.affine_map.results]
+        threads = self.context.threads
+        if threads is not None and buffer in threads.parts:
+            forms = threads.parts[buffer].at(forms, threads.numbers)
         if buffer in self.context.private:
             assert self.context.lane is not None
             forms.append(lin.variable(self.context.lane))

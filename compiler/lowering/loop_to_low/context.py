@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from xdsl.dialects.arith import AndIOp
 from xdsl.ir import SSAValue
@@ -15,11 +16,36 @@ from compiler.lowering.loop_to_low.scalars import Policy
 from compiler.lowering.loop_to_low.scopes import Scopes
 
 
+class Part(Protocol):
+    """What each thread keeps of a local buffer that all threads' stages use."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its extents."""
+
+    def at(self, index: Sequence[Linear], threads: Collection[int]) -> list[Linear]:
+        """The place in it of an index over loops, those in `threads` being thread loops."""
+
+
+@dataclass
+class Threads:
+    """The hardware indices of a kernel: by the kind of a loop the value and the extent, and the variable that stands
+    for it in conditions; the parts of local buffers that each thread keeps; whether a stage is being emitted."""
+
+    ids: dict[str, SSAValue]
+    extents: dict[str, int]
+    variables: dict[str, int]
+    parts: dict[SSAValue, Part] = field(default_factory=dict)
+    numbers: set[int] = field(default_factory=set)
+    in_stage: bool = False
+
+
 @dataclass
 class Context:
     """The state of lowering one function.
 
-    `facts` hold in the whole iterations of a loop that is cut, `ending` is true while its end is emitted.
+    `facts` hold in the whole iterations of a loop that is cut, `ending` is true while its end is emitted. `threads` are
+    those of a kernel, None on a processor.
     """
 
     scopes: Scopes
@@ -35,6 +61,7 @@ class Context:
     private: set[SSAValue] = field(default_factory=set)
     lane: int | None = None
     lanes: int = 0
+    threads: Threads | None = None
 
     def form_of(self, iv: SSAValue) -> Linear:
         """A loop variable as a form: itself, or its value while its loop is unrolled."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import DenseArrayBase, FunctionType, IndexType, MemRefType, i64
+from xdsl.dialects.builtin import DenseArrayBase, FunctionType, IndexType, MemRefType, UnitAttr, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
@@ -30,35 +30,36 @@ from compiler.lowering.loop_to_low.scalars import Policy
 from compiler.lowering.loop_to_low.scopes import Scope, Scopes
 from compiler.lowering.loop_to_low.streams import check_streamed, streamed
 from compiler.lowering.loop_to_low.tensor import emit_tensorized, fragment_type, is_fragment
+from compiler.lowering.loop_to_low.threads import emit_bound, emit_on_chip, emit_stage
 from compiler.program.tree import fresh
 
 
 def lower_function(function: FuncOp, policy: Policy) -> None:
     """Replace the body of a loop function by its low form."""
     old = function.body.block
-    new = Block(arg_types=[_signless(argument.type) for argument in old.args])
-    unsigned = [n for n, a in enumerate(old.args) if a.type != _signless(a.type)]
+    new = Block(arg_types=[signless(argument.type) for argument in old.args])
+    unsigned = [n for n, a in enumerate(old.args) if a.type != signless(a.type)]
     if unsigned:
         function.attributes["unsigned"] = DenseArrayBase.from_list(i64, unsigned)
     context = Context(Scopes([Scope(new)]), policy)
     for before, after in zip(old.args, new.args, strict=True):
         after.name_hint = before.name_hint
         context.buffers[before] = after
-    context.names = _names(old)
+    context.names = buffer_names(old)
     check_streamed(function, context.names)
     for number, op in enumerate(o for o in function.walk() if isinstance(o, loop.ForOp)):
         context.variables[op.iv] = number
         context.scopes.ranges[number] = (0, op.size - 1)
     for op in old.ops:
         if not isinstance(op, ReturnOp):
-            _emit(context, op)
+            emit(context, op)
     new.add_op(ReturnOp())
     function.detach_region(function.body)
     function.add_region(Region(new))
     function.properties["function_type"] = FunctionType.from_lists([a.type for a in new.args], [])
 
 
-def _names(body: Block) -> dict[SSAValue, str]:
+def buffer_names(body: Block) -> dict[SSAValue, str]:
     """The buffers by the names that attributes use, which are those of `program.read`."""
     names: dict[SSAValue, str] = {}
     for number, value in enumerate(body.args):
@@ -69,16 +70,20 @@ def _names(body: Block) -> dict[SSAValue, str]:
     return names
 
 
-def _signless(type: Attribute) -> MemRefType:
+def signless(type: Attribute) -> MemRefType:
     """A memref's type at the low level, where the ops say the sign."""
     assert isinstance(type, MemRefType)
     return MemRefType(scalar_type(type.element_type), type.get_shape())
 
 
-def _emit(context: Context, op: Operation) -> None:
+def emit(context: Context, op: Operation) -> None:
+    """Emit an op of the loop level."""
     match op:
         case loop.AllocOp():
-            type = _signless(op.buffer.type)
+            type = signless(op.buffer.type)
+            if context.threads is not None:
+                emit_on_chip(context, context.threads, op, type)
+                return
             if is_fragment(op.buffer):
                 type = fragment_type(op.label.data, type)
             if context.lane is not None:  # each lane has its own
@@ -87,6 +92,8 @@ def _emit(context: Context, op: Operation) -> None:
             buffer = context.scopes.add(memref.AllocOp([], [], type))
             buffer.name_hint = op.buffer.name_hint
             context.buffers[op.buffer] = buffer
+        case loop.ForOp() | loop.Placed() if context.threads is not None:
+            emit_stage(context, context.threads, op, lambda: _emit_guarded(context, op))
         case loop.ForOp() | loop.Placed():
             _emit_guarded(context, op)
         case _:
@@ -133,6 +140,10 @@ def _emit_kind(context: Context, op: loop.ForOp | loop.Placed) -> None:
         emit_block(context, op, _open(context, op))
     elif not isinstance(op, loop.ForOp):
         raise LoweringError(f"'{op.name}' is not an op of the loop level")
+    elif context.threads is not None and op.loop_kind in context.threads.ids:
+        emit_bound(context, context.threads, op, lambda: _body(context, op))
+    elif context.threads is not None and op.loop_kind in ("unrolled", "vthread"):
+        _loop(context, op)
     elif op.loop_kind == "unrolled":
         _unroll(context, op)
     elif op.loop_kind == "vectorized":
@@ -152,7 +163,7 @@ def _unroll(context: Context, op: loop.ForOp) -> None:
     for value in range(op.size):
         context.values[variable] = lin.constant(value)
         for inner in op.body.block.ops:
-            _emit(context, inner)
+            emit(context, inner)
     del context.values[variable]
 
 
@@ -162,7 +173,7 @@ def _vectorize(context: Context, op: loop.ForOp) -> None:
     context.lane = context.variables[op.iv]
     context.lanes = op.size
     for inner in op.body.block.ops:
-        _emit(context, inner)
+        emit(context, inner)
     context.lane = None
 
 
@@ -171,7 +182,8 @@ def _loop(context: Context, op: loop.ForOp) -> None:
     variable, bounds = context.variables[op.iv], _Bounds(op.size)
     taken = {c for c in _shared(context, op) if bounds.take(context, c, variable)}
     context.settled.append(taken)
-    cut = find_cut(context, op, [_open(context, block) for block in op.walk() if isinstance(block, loop.Placed)])
+    opens = [_open(context, block) for block in op.walk() if isinstance(block, loop.Placed)]
+    cut = find_cut(context, op, opens) if context.threads is None else None
     if cut is None:
         _rolled(context, op, bounds.lower(context.scopes), bounds.upper(context.scopes))
     else:
@@ -188,14 +200,17 @@ def _rolled(context: Context, op: loop.ForOp, lower: SSAValue, upper: SSAValue) 
         iv.name_hint = op.iv.name_hint
         scopes.bind(variable, iv)
         _body(context, op)
-    scopes.run(scf.ForOp(lower, upper, step, [], Region(_ended(body))))
+    made = scf.ForOp(lower, upper, step, [], Region(_ended(body)))
+    if op.loop_kind in ("unrolled", "vthread"):
+        made.attributes["unroll"] = UnitAttr()
+    scopes.run(made)
     del scopes.bound[variable]
 
 
 def _body(context: Context, op: loop.ForOp) -> None:
     emit_prefetches(context, op)
     for inner in op.body.block.ops:
-        _emit(context, inner)
+        emit(context, inner)
 
 
 def _cut(context: Context, op: loop.ForOp, bounds: _Bounds, cut: Cut) -> None:
@@ -242,7 +257,7 @@ def _parallel(context: Context, op: loop.ForOp) -> None:
             scopes.bind(variable, iv)
         context.settled.append(taken)
         for inner in nest[-1].body.block.ops:
-            _emit(context, inner)
+            emit(context, inner)
         context.settled.pop()
     body.add_op(scf.ReduceOp())
     scopes.run(scf.ParallelOp(lower, upper, [scopes.index_constant(1)] * len(nest), Region(body)))
