@@ -1,0 +1,175 @@
+"""Where the threads of a block wait for each other: barriers, each with the dependence for which it stands.
+
+The nodes under the block loops of a kernel are *stages*, nests of thread loops that run one after another, under loops
+that all threads run alike. A barrier is needed between two stages where one touches an element that another thread
+touches in the other, and one of them writes it. Barriers stand as late as they can; those that the iterations of a loop
+need among themselves are found first, since they may do for what comes before the loop as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+from compiler.affine import linear as lin
+from compiler.analysis.sets import Undecided, sample
+from compiler.analysis.statements import Key, Statement, Use, statements
+from compiler.program.tree import Block, Loop, Node, Program, blocks_in, key_of, walk
+
+THREADS = ("thread_x", "thread_y", "thread_z")
+UNIFORM = ("serial", "unrolled", "vthread", "block_x", "block_y", "block_z")
+"""The kinds of loops that all threads of a block run alike, where they stand around thread loops."""
+Point = Mapping[int, int]
+
+
+@dataclass(frozen=True)
+class Barrier:
+    """A barrier before a stage. Printed as the dependence for which it stands."""
+
+    first: Statement
+    second: Statement
+    uses: tuple[Use, Use]
+    points: tuple[Point, Point] | None
+
+    def __str__(self) -> str:
+        one, two = self.uses
+        if self.points is None:
+            return f"{self.first.block.label} and {self.second.block.label} may meet on '{one.buffer}'"
+        first, second = (s.instance(dict(p)) for s, p in zip((self.first, self.second), self.points, strict=True))
+        index = ",".join(str(lin.evaluate(f, self.points[0])) if f is not None else "*" for f in one.index)
+        verb = "reads" if two.how == "read" else "overwrites" if one.how == "read" else "updates"
+        done = "reads" if one.how == "read" else "writes"
+        return f"{second} {verb} {one.buffer}[{index}], which another thread {done} in {first}"
+
+
+@dataclass(frozen=True)
+class _Done:
+    """A statement that has run since the last barrier; of the loops in `earlier`, in an earlier iteration."""
+
+    statement: Statement
+    earlier: frozenset[int] = frozenset()
+
+
+def is_stage(node: Node) -> bool:
+    """Whether a node under block loops is run by threads that differ, rather than by all alike."""
+    if isinstance(node, Block):
+        return True
+    return isinstance(node, Loop) and node.kind not in UNIFORM
+
+
+def barriers(program: Program, kernel: Loop) -> dict[int | str | tuple[str], Barrier]:
+    """The barriers of a kernel, by the stage (a loop's number or a block's label) before which each stands."""
+    walker = _Walker(program)
+    walker.visit((kernel,), [])
+    return walker.found
+
+
+class _Walker:
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.statements = statements(program)
+        self.found: dict[int | str | tuple[str], Barrier] = {}
+
+    def visit(self, nodes: Sequence[Node], pending: list[_Done]) -> list[_Done]:
+        """Put barriers into some nodes, given what has run since the last one; what has run since at their end."""
+        for node in nodes:
+            if is_stage(node):
+                pending = self._stage(node, pending)
+            elif isinstance(node, Loop):
+                pending = self._loop(node, pending)
+        return pending
+
+    def _stage(self, node: Node, pending: list[_Done]) -> list[_Done]:
+        own = [self.statements[key] for block in blocks_in(node) for key in _keys(block)]
+        key = key_of(node)
+        if key not in self.found:
+            needed = next(self._conflicts(pending, own), None)
+            if needed is not None:
+                self.found[key] = needed
+        return [*([] if key in self.found else pending), *(_Done(statement) for statement in own)]
+
+    def _loop(self, node: Loop, pending: list[_Done]) -> list[_Done]:
+        """A loop that all threads run: its iterations among themselves, then after what comes before it."""
+        if node.extent > 1:
+            inside = {block.label for block in blocks_in(node)}
+            before = [
+                replace(done, earlier=done.earlier | {node.number}) if done.statement.block.label in inside else done
+                for done in self.visit(node.body, [])
+            ]
+            self.visit(node.body, before)
+        needed = next(self._conflicts(pending, self._leading(node)), None)
+        if needed is not None:  # once before the loop, rather than in each iteration
+            self.found[key_of(node)] = needed
+            pending = []
+        return self.visit(node.body, pending)
+
+    def _leading(self, node: Loop) -> list[Statement]:
+        """The statements that run in an iteration before its first barrier."""
+        found: list[Statement] = []
+        for inner in walk((node,)):
+            if inner is not node and key_of(inner) in self.found:
+                break
+            if isinstance(inner, Block):
+                found += [self.statements[key] for key in _keys(inner)]
+        return found
+
+    def _conflicts(self, pending: Sequence[_Done], own: Sequence[Statement]) -> Iterator[Barrier]:
+        for done, second in product(pending, own):
+            for one, two in product(done.statement.uses, second.uses):
+                if one.buffer != two.buffer or one.how == two.how == "read" or self._is_private(one.buffer):
+                    continue
+                try:
+                    points = self._meet(done, second, one, two)
+                except Undecided:
+                    yield Barrier(done.statement, second, (one, two), None)
+                    continue
+                if points is not None:
+                    yield Barrier(done.statement, second, (one, two), points)
+
+    def _is_private(self, buffer: str) -> bool:
+        return self.program.buffers[buffer].scope not in ("global", "shared")
+
+    def _meet(self, done: _Done, second: Statement, one: Use, two: Use) -> tuple[Point, Point] | None:
+        """Iterations of two threads that touch one element, if there are any. Raises Undecided."""
+        first = done.statement
+        names = [{n: f"{v}{n}" for n in s.loops} for v, s in (("p", first), ("q", second))]
+        text = [*_domain(first, one, names[0]), *_domain(second, two, names[1])]
+        for f, g in zip(one.index, two.index, strict=True):
+            if f is not None and g is not None:
+                text.append(f"{lin.to_isl(f, names[0])} = {lin.to_isl(g, names[1])}")
+        for number in first.loops[: first.common(second)]:
+            if number in done.earlier:
+                text.append(f"p{number} < q{number}")
+                break
+            if self.program.loops[number].kind in UNIFORM:
+                text.append(f"p{number} = q{number}")
+        text.append(f"({' or '.join(self._apart(first, second))})")
+        variables = [*names[0].values(), *names[1].values()]
+        found = sample(f"{{ [{', '.join(variables)}] : {' and '.join(text)} }}")
+        if found is None:
+            return None
+        values = dict(zip(variables, found, strict=True))
+        one_point, two_point = ({n: values[name] for n, name in own.items()} for own in names)
+        return one_point, two_point
+
+    def _apart(self, first: Statement, second: Statement) -> list[str]:
+        """That the threads of two instances differ, in one of their coordinates; a stage without one runs at 0."""
+        found = []
+        for kind in THREADS:
+            p, q = (
+                next((f"{v}{n}" for n in s.loops if self.program.loops[n].kind == kind), "0")
+                for v, s in (("p", first), ("q", second))
+            )
+            if p != q:
+                found.append(f"{p} != {q}")
+        return found or ["1 = 0"]
+
+
+def _keys(block: Block) -> list[Key]:
+    return [*([(block.label, True)] if block.has_init else []), (block.label, False)]
+
+
+def _domain(statement: Statement, use: Use, names: Mapping[int, str]) -> list[str]:
+    ranges = [f"{low} <= {names[n]} <= {high}" for n in statement.loops for low, high in [statement.ranges[n]]]
+    return [*ranges, *(c.isl(names) for c in (*statement.guard, *use.where))]

@@ -1,0 +1,43 @@
+"""loop -> gpu: nests of bound loops become kernels, which a host function launches.
+
+kernels.py   which nests are kernels, their grids and blocks, what they are given
+private.py   local buffers of which each thread keeps a part
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.passes import ModulePass
+
+from compiler.dialects.functions import functions
+from compiler.errors import LoweringError
+from compiler.lowering.loop_to_gpu.kernels import lower_function
+from compiler.lowering.loop_to_low.scalars import POLICIES
+from compiler.passes.decompose_reductions import DecomposeReductionsPass
+
+
+@dataclass(frozen=True)
+class LoopToGpuPass(ModulePass):
+    """Lower loop functions to kernels in a gpu.module each, and host functions that launch them.
+
+    Each nest at the top of a function is a kernel; block loops stand outermost in it, thread loops below, under loops
+    that all threads run alike. Barriers stand where the dependences between threads need them.
+
+    `policy` is strict, contract or fast: which liberties floating-point operations carry as fastmath flags.
+    """
+
+    name = "loop-to-gpu"
+
+    policy: str = "contract"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.policy not in POLICIES:
+            raise LoweringError(f"unknown policy '{self.policy}' (there are {', '.join(POLICIES)})")
+        DecomposeReductionsPass().apply(ctx, op)
+        for function in functions(op):
+            kernels = lower_function(function, POLICIES[self.policy])
+            op.body.block.insert_op_after(kernels, function)
+        op.attributes["gpu.container_module"] = UnitAttr()

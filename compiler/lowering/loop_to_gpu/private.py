@@ -1,0 +1,132 @@
+"""Local buffers outside thread loops: each thread keeps the part that it alone touches.
+
+A buffer of scope local that lives around several stages has an element for each thread at the loop level. Where every
+access is at a place that the thread decides, the same in all stages, plus one that it does not, threads never share an
+element; then each has a buffer of the size of the latter, and the former is left out.
+
+    C.local[64, 64], accessed at [4 ty + i, 4 tx + j]  ->  C.local[4, 4] a thread, accessed at [i, j]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from compiler.affine import linear as lin
+from compiler.affine.linear import Linear, Quotient
+from compiler.analysis.barriers import THREADS
+from compiler.analysis.sets import Undecided, sample
+from compiler.analysis.statements import statements
+from compiler.errors import LoweringError
+from compiler.program.tree import Alloc, Block, Program
+
+
+@dataclass(frozen=True)
+class Part:
+    """What each thread keeps of a buffer: in each dimension the least and the greatest that threads do not decide."""
+
+    spans: tuple[lin.Range, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents of the part."""
+        return tuple(high - low + 1 for low, high in self.spans)
+
+    def at(self, index: Sequence[Linear], threads: Collection[int]) -> list[Linear]:
+        """The place in the part of an index over loops, those in `threads` being thread loops."""
+        kinds = dict.fromkeys(threads, 0)
+        return [
+            _divided(form, kinds, "")[1] - lin.constant(low) for form, (low, _) in zip(index, self.spans, strict=True)
+        ]
+
+
+def parts(program: Program) -> dict[str, Part]:
+    """The local buffers of which each thread keeps a part.
+
+    Raises LoweringError where threads share an element of a local buffer.
+    """
+    found = [alloc.buffer.name for alloc in program.allocs.values() if _is_around_threads(program, alloc)]
+    return {name: _part_of(program, name) for name in found}
+
+
+def _is_around_threads(program: Program, alloc: Alloc) -> bool:
+    """Whether a local buffer lives outside the thread loops of what touches it."""
+    outside = {loop.number for loop in program.enclosing((alloc.buffer.name,))}
+    if alloc.buffer.scope != "local":
+        return False
+    blocks = [*program.readers[alloc.buffer.name], *program.writers[alloc.buffer.name]]
+    inner = [loop for block in blocks for loop in program.enclosing(block.label) if loop.number not in outside]
+    return any(loop.kind in THREADS for loop in inner)
+
+
+def _part_of(program: Program, name: str) -> Part:
+    uses = [
+        (statement, use) for statement in statements(program).values() for use in statement.uses if use.buffer == name
+    ]
+    owns: list[tuple[Linear, ...]] = []
+    spans: list[list[lin.Range]] = []
+    for statement, use in uses:
+        kinds = _threads(program, statement.block)
+        pairs = [_divided(form, kinds, name) for form in use.forms]
+        owns.append(tuple(own for own, _ in pairs))
+        spans.append([lin.bounds(rest, program.ranges) for _, rest in pairs])
+    if any(own != owns[0] for own in owns):
+        raise LoweringError(f"threads share the local buffer '{name}': its places differ from nest to nest")
+    found = [(min(low for low, _ in column), max(high for _, high in column)) for column in zip(*spans, strict=True)]
+    _check_apart(program, name, owns[0], found)
+    return Part(tuple(found))
+
+
+def _threads(program: Program, block: Block) -> dict[int, int]:
+    """The thread loops around a block, by the number of their kind."""
+    around = program.enclosing(block.label)
+    return {loop.number: THREADS.index(loop.kind) for loop in around if loop.kind in THREADS}
+
+
+def _divided(form: Linear, kinds: Mapping[int, int], name: str) -> tuple[Linear, Linear]:
+    """What the thread decides of a form, over thread kinds, and the rest."""
+    own, rest = lin.constant(0), lin.constant(form.constant)
+    for atom, factor in form.terms:
+        term = Linear(((atom, factor),))
+        inside = term.variables()
+        if inside <= kinds.keys() and inside:
+            own = own + _renamed(term, kinds)
+        elif inside.isdisjoint(kinds):
+            rest = rest + term
+        else:
+            raise LoweringError(f"a place in the local buffer '{name}' mixes threads with other loops")
+    return own, rest
+
+
+def _renamed(form: Linear, kinds: Mapping[int, int]) -> Linear:
+    """A form over thread loops as one over their kinds."""
+    total = lin.constant(form.constant)
+    for atom, factor in form.terms:
+        if isinstance(atom, Quotient):
+            total = total + Linear(((replace(atom, form=_renamed(atom.form, kinds)), factor),))
+        else:
+            total = total + lin.variable(kinds[atom]).scaled(factor)
+    return total
+
+
+def _check_apart(program: Program, name: str, owns: Sequence[Linear], spans: Sequence[lin.Range]) -> None:
+    """Raise LoweringError where two threads have an element in common."""
+    used = sorted(set().union(*(form.variables() for form in owns)))
+    extents = {
+        THREADS.index(loop.kind): max(l.extent for l in program.loops.values() if l.kind == loop.kind)
+        for loop in program.loops.values()
+        if loop.kind in THREADS
+    }
+    text = [f"0 <= {v}{n} < {extents[n]}" for v in "ab" for n in extents]
+    variables = [f"{v}{n}" for v in "ab" for n in extents]
+    for d, (own, (low, high)) in enumerate(zip(owns, spans, strict=True)):
+        a, b = (lin.to_isl(own, {n: f"{v}{n}" for n in used}) for v in "ab")
+        text += [f"{low} <= x{d} <= {high}", f"{low} <= y{d} <= {high}", f"{a} + x{d} = {b} + y{d}"]
+        variables += [f"x{d}", f"y{d}"]
+    text.append(f"({' or '.join(f'a{n} != b{n}' for n in extents)})")
+    try:
+        shared = sample(f"{{ [{', '.join(variables)}] : {' and '.join(text)} }}")
+    except Undecided:
+        raise LoweringError(f"whether threads share the local buffer '{name}' could not be decided") from None
+    if shared is not None:
+        raise LoweringError(f"threads share elements of the local buffer '{name}': it has to be shared")
