@@ -1,0 +1,292 @@
+"""A kernel run on numpy: all threads of a block at once, op by op, under masks where they part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import arith, gpu, memref, scf, vector
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, MemRefType, VectorType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from compiler.errors import InputError
+from compiler.interpret.numbers import constant, dtype_of
+from compiler.interpret.scalar import combiner, function
+from compiler.targets.simt.memory import Access, Bools, Fault, Ints, Memory, Report, Values
+
+SPACES = {None: "global", 3: "shared", 5: "local"}
+"""The spaces of memory by their numbers."""
+SIDES = ("x", "y", "z")
+
+
+@dataclass
+class Lanes:
+    """The threads of one block: a value is (n,), or (n, lanes) for vectors, or lacks the first dimension where it is the
+    same for all."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    report: Report
+    at: tuple[int, int, int] = (0, 0, 0)
+    moment: int = 0
+    values: dict[SSAValue, Values] = field(default_factory=dict)
+    memories: dict[SSAValue, Memory] = field(default_factory=dict)
+    on_chip: dict[SSAValue, Memory] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """Threads of a block."""
+        return prod(self.block)
+
+    @property
+    def number(self) -> int:
+        """The number of the block that runs."""
+        x, y, z = self.at
+        return x + self.grid[0] * (y + self.grid[1] * z)
+
+    def run(self, body: Block) -> None:
+        """Run all blocks of the grid, one after another."""
+        given = dict(self.memories)
+        for z, y, x in product(*map(range, reversed(self.grid))):
+            self.at, self.values, self.memories = (x, y, z), {}, dict(given)
+            self.moment += 1
+            self._block(body, np.ones(self.count, np.bool_))
+
+    def _block(self, body: Block, active: Bools) -> Sequence[Values]:
+        """Run the ops of a body; what it yields."""
+        for op in body.ops:
+            if isinstance(op, scf.YieldOp | gpu.ReturnOp):
+                return [self.values[value] for value in op.operands]
+            self._op(op, active)
+        return []
+
+    def _op(self, op: Operation, active: Bools) -> None:
+        handler = _OPS.get(type(op))
+        if handler is not None:
+            handler(self, op, active)
+            return
+        operands = [self.values[value] for value in op.operands]
+        if isinstance(op, arith.SelectOp) and operands[1].ndim > operands[0].ndim:
+            operands[0] = operands[0][..., None]
+        with np.errstate(all="ignore"):
+            result = function(_scalar(op))(*operands)
+        self.values[op.results[0]] = np.asarray(result)
+
+    def _access(self, op: Operation, active: Bools) -> Access:
+        return Access(_words(op), self.number, active, self.moment, counted=self.number == 0)
+
+    def _indices(self, values: Sequence[SSAValue]) -> list[Ints]:
+        return [np.broadcast_to(self.values[value], (self.count,)) for value in values]
+
+    # --- values ---------------------------------------------------------------------------------------------------
+
+    def constant(self, op: arith.ConstantOp, active: Bools) -> None:
+        """A number, or one a lane."""
+        value = op.value
+        if isinstance(value, DenseIntOrFPElementsAttr):
+            type_ = op.result.type
+            assert isinstance(type_, VectorType)
+            numbers = np.array(value.get_values(), dtype_of(type_.element_type))
+            self.values[op.result] = np.broadcast_to(numbers, type_.get_shape())
+        else:
+            self.values[op.result] = np.asarray(constant(value))
+
+    def position(self, op: Any, active: Bools) -> None:
+        """A hardware index or extent."""
+        side = SIDES.index(op.dimension.data.value)
+        if isinstance(op, gpu.ThreadIdOp):
+            x, y, _ = self.block
+            number = np.arange(self.count)
+            found = (number % x, number // x % y, number // (x * y))[side]
+        elif isinstance(op, gpu.BlockIdOp):
+            found = np.asarray(np.int64(self.at[side]))
+        else:
+            extents = self.block if isinstance(op, gpu.BlockDimOp) else self.grid
+            found = np.asarray(np.int64(extents[side]))
+        self.values[op.results[0]] = found
+
+    def broadcast(self, op: vector.BroadcastOp, active: Bools) -> None:
+        """A number in all lanes."""
+        type_ = op.results[0].type
+        assert isinstance(type_, VectorType)
+        source = self.values[op.source]
+        self.values[op.results[0]] = np.repeat(source[..., None], type_.get_shape()[0], axis=-1)
+
+    def extract(self, op: vector.ExtractOp, active: Bools) -> None:
+        """One lane."""
+        (lane,) = op.static_position.get_values()
+        self.values[op.result] = self.values[op.vector][..., lane]
+
+    def insert(self, op: vector.InsertOp, active: Bools) -> None:
+        """A vector with one other lane."""
+        (lane,) = op.static_position.get_values()
+        source, dest = self.values[op.source], self.values[op.dest]
+        made = np.broadcast_to(dest, (*np.broadcast_shapes(source.shape, dest.shape[:-1]), dest.shape[-1])).copy()
+        made[..., lane] = source
+        self.values[op.result] = made
+
+    def fma(self, op: vector.FMAOp, active: Bools) -> None:
+        """a * b + c, rounded once."""
+        a, b, c = (self.values[value] for value in (op.lhs, op.rhs, op.acc))
+        self.values[op.res] = (a.astype(np.float64) * b + c).astype(a.dtype)
+
+    def reduction(self, op: vector.ReductionOp, active: Bools) -> None:
+        """All lanes combined."""
+        kind = op.kind.data.value
+        name = {"maximumf": "max", "minimumf": "min", "maxsi": "max", "minsi": "min"}.get(kind, kind)
+        source = self.values[op.vector]
+        self.values[op.dest] = combiner(name, source.dtype).reduce(source, axis=-1)
+
+    # --- memory ---------------------------------------------------------------------------------------------------
+
+    def alloca(self, op: memref.AllocaOp, active: Bools) -> None:
+        """A buffer on the chip: anew in each block, and where it is allocated again nothing is known of it."""
+        memory = self.on_chip.get(op.memref)
+        type_ = op.memref.type
+        assert isinstance(type_, MemRefType)
+        space = SPACES[type_.memory_space.value.data if isinstance(type_.memory_space, IntegerAttr) else None]
+        if memory is None or (op.memref not in self.memories):
+            name = op.memref.name_hint or "buffer"
+            counts = memory.counts if memory is not None else None
+            memory = Memory(name, type_.get_shape(), dtype_of(type_.element_type), space, self.count, self.report)
+            memory.counts = counts if counts is not None else memory.counts
+            self.on_chip[op.memref] = memory
+        self.memories[op.memref] = memory
+
+    def load(self, op: memref.LoadOp, active: Bools) -> None:
+        """An element a thread."""
+        found = self.memories[op.memref].read(self._indices(op.indices), self._access(op, active))
+        self.values[op.res] = found
+
+    def store(self, op: memref.StoreOp, active: Bools) -> None:
+        """An element a thread."""
+        value = np.broadcast_to(self.values[op.value], (self.count,))
+        self.memories[op.memref].write(self._indices(op.indices), value, self._access(op, active))
+
+    def load_vector(self, op: vector.LoadOp, active: Bools) -> None:
+        """Elements side by side, at an address that is a multiple of their size."""
+        memory, type_ = self.memories[op.base], op.result.type
+        assert isinstance(type_, VectorType)
+        index = self._side_by_side(op, memory, op.indices, type_.get_shape()[0], active)
+        self.values[op.result] = memory.read(index, self._access(op, active))
+
+    def store_vector(self, op: vector.StoreOp, active: Bools) -> None:
+        """Elements side by side, at an address that is a multiple of their size."""
+        memory, value = self.memories[op.base], self.values[op.vector]
+        lanes = value.shape[-1]
+        index = self._side_by_side(op, memory, op.indices, lanes, active)
+        memory.write(index, np.broadcast_to(value, (self.count, lanes)), self._access(op, active))
+
+    def _side_by_side(
+        self, op: Operation, memory: Memory, indices: Sequence[SSAValue], lanes: int, active: Bools
+    ) -> list[Ints]:
+        places = self._indices(indices)
+        offset: Ints = np.zeros(self.count, np.int64)
+        for part, size in zip(places, memory.shape, strict=True):
+            offset = offset * size + part
+        wrong = active & (offset % lanes != 0)
+        if wrong.any():
+            thread = int(np.argmax(wrong))
+            address = tuple(int(part[thread]) for part in places)
+            fault = Fault("misaligned vector", _words(op), memory.name, address, (self.number,), (thread,))
+            self.report(fault)
+        return [*places[:-1], places[-1][:, None] + np.arange(lanes)]
+
+    # --- control --------------------------------------------------------------------------------------------------
+
+    def barrier(self, op: gpu.BarrierOp, active: Bools) -> None:
+        """All threads of the block wait for each other: that all come is checked."""
+        if not active.all():
+            one, other = int(np.argmax(active)), int(np.argmin(active))
+            fault = Fault("divergent barrier", _words(op), "", (), (self.number,), (one, other))
+            self.report(fault)
+        self.moment += 1
+
+    def branch(self, op: scf.IfOp, active: Bools) -> None:
+        """Both sides, each for its threads."""
+        truth = np.broadcast_to(self.values[op.cond], (self.count,))
+        sides = []
+        for region, mine in ((op.true_region, active & truth), (op.false_region, active & ~truth)):
+            found: Sequence[Values] = []
+            if region.blocks and mine.any():
+                found = self._block(region.block, mine)
+            sides.append(found)
+        for number, result in enumerate(op.results):
+            yes, no = (side[number] if side else None for side in sides)
+            if yes is None or no is None:
+                self.values[result] = yes if yes is not None else no  # type: ignore[assignment]
+                continue
+            mask = truth[:, None] if max(yes.ndim, no.ndim) == 2 else truth
+            self.values[result] = np.where(mask, yes, no)
+
+    def loop(self, op: scf.ForOp, active: Bools) -> None:
+        """The iterations of all threads together, those that are done waiting for the others."""
+        body = op.body.block
+        lower, upper, step = (self.values[value] for value in (op.lb, op.ub, op.step))
+        carried = [self.values[value] for value in op.iter_args]
+        at = lower
+        while True:
+            mine = active & np.broadcast_to(at < upper, (self.count,))
+            if not mine.any():
+                break
+            self.values[body.args[0]] = at
+            for argument, value in zip(body.args[1:], carried, strict=True):
+                self.values[argument] = value
+            yielded = self._block(body, mine)
+            carried = [_kept(mine, new, old) for new, old in zip(yielded, carried, strict=True)]
+            at = at + step
+        for result, value in zip(op.results, carried, strict=True):
+            self.values[result] = value
+
+
+def _kept(mine: Bools, new: Values, old: Values) -> Values:
+    if mine.all():
+        return new
+    mask = mine[:, None] if max(new.ndim, old.ndim) == 2 else mine
+    return np.where(mask, new, old)
+
+
+def _scalar(op: Operation) -> Operation:
+    """An op whose types are those of lanes: what works on numbers works on arrays of them."""
+    return op
+
+
+def _words(op: Operation) -> str:
+    """An op as a report names it: its name, and what it reads or writes."""
+    named = [value.name_hint for value in (*op.results, *op.operands) if value.name_hint]
+    return f"{op.name} ({', '.join(named[:2])})" if named else op.name
+
+
+_OPS: Mapping[type[Operation], Callable[[Lanes, Any, Bools], None]] = {
+    arith.ConstantOp: Lanes.constant,
+    gpu.ThreadIdOp: Lanes.position,
+    gpu.BlockIdOp: Lanes.position,
+    gpu.BlockDimOp: Lanes.position,
+    gpu.GridDimOp: Lanes.position,
+    gpu.BarrierOp: Lanes.barrier,
+    memref.AllocaOp: Lanes.alloca,
+    memref.LoadOp: Lanes.load,
+    memref.StoreOp: Lanes.store,
+    vector.LoadOp: Lanes.load_vector,
+    vector.StoreOp: Lanes.store_vector,
+    vector.BroadcastOp: Lanes.broadcast,
+    vector.ExtractOp: Lanes.extract,
+    vector.InsertOp: Lanes.insert,
+    vector.FMAOp: Lanes.fma,
+    vector.ReductionOp: Lanes.reduction,
+    scf.IfOp: Lanes.branch,
+    scf.ForOp: Lanes.loop,
+}
+
+
+def attribute_of(value: Attribute | None) -> int | None:
+    """The number of a memory space."""
+    return value.value.data if isinstance(value, IntegerAttr) else None
+
+
+__all__ = ["InputError", "Lanes"]
