@@ -117,7 +117,7 @@ class _Lowering:
         self.function.detach_region(self.function.body)
         self.function.add_region(Region(host))
         self.function.properties["function_type"] = FunctionType.from_lists([a.type for a in host.args], [])
-        return KernelsOp(StringAttr(self.module), Region(Block(self.kernels)))
+        return KernelsOp(StringAttr(self.module), Region(Block(self.kernels)))  # type: ignore[arg-type]
 
     def _launch(self, op: Operation, node: Node, buffers: dict[SSAValue, SSAValue]) -> list[Operation]:
         shape = shape_of(node)

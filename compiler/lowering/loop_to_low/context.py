@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -35,7 +35,7 @@ class Threads:
     ids: dict[str, SSAValue]
     extents: dict[str, int]
     variables: dict[str, int]
-    parts: dict[SSAValue, Part] = field(default_factory=dict)
+    parts: Mapping[SSAValue, Part] = field(default_factory=dict)
     numbers: set[int] = field(default_factory=set)
     in_stage: bool = False
 

@@ -180,7 +180,8 @@ def _vectorize(context: Context, op: loop.ForOp) -> None:
 def _loop(context: Context, op: loop.ForOp) -> None:
     """A serial loop; one over vectors whose guard holds in all but its last iterations as those, and a masked end."""
     variable, bounds = context.variables[op.iv], _Bounds(op.size)
-    taken = {c for c in _shared(context, op) if bounds.take(context, c, variable)}
+    whole = op.loop_kind != "serial"  # what is unrolled later has a constant count
+    taken = {c for c in _shared(context, op) if not whole and bounds.take(context, c, variable)}
     context.settled.append(taken)
     opens = [_open(context, block) for block in op.walk() if isinstance(block, loop.Placed)]
     cut = find_cut(context, op, opens) if context.threads is None else None

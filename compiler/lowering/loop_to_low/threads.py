@@ -35,7 +35,9 @@ def emit_on_chip(context: Context, threads: Threads, op: loop.AllocOp, type: Mem
         )
     part = threads.parts.get(op.buffer)
     shape = type.get_shape() if part is None else part.shape
-    buffer = context.scopes.add(memref.AllocaOp.get(type.element_type, shape=shape, memory_space=IntegerAttr(space, i64)))
+    buffer = context.scopes.add(
+        memref.AllocaOp.get(type.element_type, shape=shape, memory_space=IntegerAttr(space, i64))
+    )
     buffer.name_hint = op.buffer.name_hint
     context.buffers[op.buffer] = buffer
 

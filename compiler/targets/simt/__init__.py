@@ -27,8 +27,8 @@ MOST = 20
 
 @dataclass
 class Checked:
-    """What came of running a host function: its outputs, what its kernels did wrong, and what a block's accesses to each
-    buffer of a kernel cost, by kernel and buffer."""
+    """What came of running a host function: its outputs, what its kernels did wrong, and what a block's accesses to
+    each buffer of a kernel cost, by kernel and buffer."""
 
     outputs: tuple[np.ndarray[Any, Any], ...]
     faults: list[Fault] = field(default_factory=list)

@@ -25,8 +25,8 @@ SIDES = ("x", "y", "z")
 
 @dataclass
 class Lanes:
-    """The threads of one block: a value is (n,), or (n, lanes) for vectors, or lacks the first dimension where it is the
-    same for all."""
+    """The threads of one block: a value is (n,), or (n, lanes) for vectors, or lacks the first dimension where it is
+    the same for all."""
 
     kernel: str
     grid: tuple[int, int, int]

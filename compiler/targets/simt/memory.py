@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from compiler.interpret.numbers import DType
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-Values = NDArray[np.generic]
+Values = NDArray[Any]
 NOBODY = -1
 WARP = 32
 """Threads that run together."""

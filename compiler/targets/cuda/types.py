@@ -1,0 +1,84 @@
+"""Types as CUDA C++ spells them."""
+
+from __future__ import annotations
+
+from math import inf, isinf, isnan
+
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    VectorType,
+)
+from xdsl.ir import Attribute
+
+from compiler.errors import LoweringError
+
+INDEX = "int"
+"""What indices are: buffers have fewer than 2^31 elements."""
+COMPONENTS = "xyzw"
+"""The lanes of short vectors."""
+
+_FLOATS: dict[type[Attribute], str] = {
+    Float16Type: "__half",
+    BFloat16Type: "__nv_bfloat16",
+    Float32Type: "float",
+    Float64Type: "double",
+}
+_INTEGERS = {1: "bool", 8: "signed char", 16: "short", 32: "int", 64: "long long"}
+_VECTORS = {"float": "float", "double": "double", "int": "int", "signed char": "char", "short": "short"}
+
+
+def spelled(type_: Attribute) -> str:
+    """A scalar or short vector type. Raises LoweringError for a type that CUDA C++ lacks."""
+    if isinstance(type_, VectorType):
+        base, lanes = _VECTORS.get(spelled(type_.element_type)), lanes_of(type_)
+        if base is None or lanes not in (1, 2, 3, 4):
+            raise LoweringError(f"kernels have no vectors of type {type_}")
+        return f"{base}{lanes}"
+    if isinstance(type_, IndexType):
+        return INDEX
+    found = _FLOATS.get(type(type_))
+    if found is None and isinstance(type_, IntegerType):
+        found = _INTEGERS.get(type_.width.data)
+    if found is None:
+        raise LoweringError(f"kernels have no numbers of type {type_}")
+    return found
+
+
+def lanes_of(type_: VectorType) -> int:
+    """The lanes of a vector. Raises LoweringError for more dimensions than one."""
+    shape = type_.get_shape()
+    if len(shape) != 1:
+        raise LoweringError(f"kernels have no vectors of type {type_}")
+    return int(shape[0])
+
+
+def literal(value: Attribute) -> str:
+    """A constant. Raises LoweringError for one that is no number."""
+    if isinstance(value, IntegerAttr):
+        number = value.value.data
+        if isinstance(value.type, IntegerType) and value.type.width.data == 1:
+            return "true" if number else "false"
+        return f"{number}LL" if isinstance(value.type, IntegerType) and value.type.width.data == 64 else str(number)
+    if isinstance(value, FloatAttr):
+        return _float(value.value.data, value.type)
+    raise LoweringError(f"{value} is not a constant that kernels have")
+
+
+def _float(number: float, type_: Attribute) -> str:
+    if isnan(number) or isinf(number):
+        special = 'nan("")' if isnan(number) else "INFINITY" if number == inf else "-INFINITY"
+        text = special
+    else:
+        text = repr(float(number))
+    if isinstance(type_, Float64Type):
+        return text
+    if "INFINITY" not in text and "nan" not in text:
+        text += "f"
+    return text if isinstance(type_, Float32Type) else f"{spelled(type_)}({text})"
