@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, i64
 from xdsl.dialects.func import FuncOp
@@ -19,6 +19,7 @@ from compiler.dialects.functions import find_function, outputs
 from compiler.dialects.parser import Parser
 from compiler.errors import InputError, TargetError
 from compiler.interpret.numbers import dtype_of
+from compiler.lowering.loop_to_gpu import LoopToGpuPass
 from compiler.lowering.low_to_llvm.signature import SLOT_ALIGNMENT
 from compiler.passes.split_constants import Parts, split
 from compiler.pipeline import parse_passes, run
@@ -28,11 +29,43 @@ from compiler.targets.cpu import Argument, Kernel, load, thread_count
 from compiler.targets.cpu.arguments import Array, check_input, copied
 from compiler.targets.cpu.artefact import Artefact, Preparation, compile_artefact
 from compiler.targets.cpu.kernel import NOTHING, Fixed, Text
+from compiler.targets.cuda import CudaKernel, Parameter
+from compiler.targets.cuda.emit import checked, emit
 from compiler.targets.machine import host
 
 _LEVEL_AFTER = {"te-to-loop": "loop", "reorder-contiguous": "loop", "promote-buffers": "low"}
 _PIPELINES = {"te": "cpu", "loop": "loop-to-cpu", "low": "low-to-cpu"}
 POLICIES = ("strict", "contract", "fast")
+TARGETS = ("cpu", "cuda")
+
+
+@overload
+def build(
+    x: Any,
+    target: Literal["cpu"] = ...,
+    threads: int | None = ...,
+    policy: str = ...,
+    name: str | None = ...,
+    constants: Mapping[str, Any] | None = ...,
+) -> Kernel: ...
+
+
+@overload
+def build(
+    x: Any, target: Literal["cuda"], *, policy: str = ..., name: str | None = ..., arch: str = ...
+) -> CudaKernel: ...
+
+
+@overload
+def build(
+    x: Any,
+    target: str,
+    threads: int | None = ...,
+    policy: str = ...,
+    name: str | None = ...,
+    constants: Mapping[str, Any] | None = ...,
+    arch: str = ...,
+) -> Any: ...
 
 
 def build(
@@ -42,7 +75,8 @@ def build(
     policy: str = "contract",
     name: str | None = None,
     constants: Mapping[str, Any] | None = None,
-) -> Kernel:
+    arch: str = "sm_80",
+) -> Kernel | CudaKernel:
     """Compile a te function, a Schedule, a module, MLIR text, or the path of a file, at whatever level it is.
 
     `policy` says which liberties floating-point operations have: strict, contract or fast. `name` picks one of
@@ -54,16 +88,39 @@ def build(
     run here, once; see the pass split-constants, and `Kernel.fixed`. Constants that the rest still reads are copied, so
     that what happens to the arrays later changes nothing. Other levels than te and loop have no constants.
 
+    For the target `cuda` loops bound to blocks and threads become kernels; what is not bound runs on one thread. `arch`
+    is what they are compiled for where no GPU says another; the text needs neither. `threads` and `constants` are the
+    CPU's.
+
     Raises TargetError or InputError, also for constants that are no inputs, are written, or do not fit; and xDSL's
     ParseError and VerifyException for text that is not a valid program.
     """
-    if target != "cpu":
-        raise TargetError(f"unknown target '{target}' (there is cpu)")
-    count = thread_count(threads)
+    if target not in TARGETS:
+        raise TargetError(f"unknown target '{target}' (there are {', '.join(TARGETS)})")
     module = _verified(x, policy, name)
+    if target == "cuda":
+        return _on_gpu(module, name, policy, arch)
+    count = thread_count(threads)
     if constants is not None:
         return _with_constants(x, module, name, constants, _Settings(policy, count))
     return _compiled(module, name, _Settings(policy, count))
+
+
+def _on_gpu(module: ModuleOp, name: str | None, policy: str, arch: str) -> CudaKernel:
+    """The kernels of a verified module, which is lowered in place."""
+    level = level_of(module)
+    if level == "low":
+        raise InputError("the program is at the low level, where no loop is bound to a GPU's threads")
+    if level == "te":
+        run(universe.context(), module, parse_passes("check-combiners,te-to-loop"))
+    function = find_function(module, name)
+    arguments = [_argument(buffer) for buffer in read(function).arguments]
+    LoopToGpuPass(policy).apply(universe.context(), module)
+    verify_module(module)
+    function = find_function(module, name)
+    source = checked(emit(module, function))
+    parameters = tuple(Parameter(a.name, a.shape, a.dtype) for a in arguments)
+    return CudaKernel(function.sym_name.data, parameters, outputs(function), source, policy, arch)
 
 
 def build_artefact(x: Any, threads: int | None = None, policy: str = "contract", name: str | None = None) -> Artefact:

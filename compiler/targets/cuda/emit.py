@@ -95,6 +95,8 @@ def emit(module: ModuleOp, host: Operation) -> Source:
 
 def _file(texts: Sequence[str], helpers: set[str]) -> str:
     head = []
+    if any("INFINITY" in text for text in texts):
+        head.append("#ifndef INFINITY\n#define INFINITY __int_as_float(0x7f800000)\n#endif")
     if any("__half" in text for text in texts):
         head.append("#include <cuda_fp16.h>")
     if any("__nv_bfloat16" in text for text in texts):

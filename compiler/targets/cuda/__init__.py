@@ -1,0 +1,14 @@
+"""GPUs through CUDA C++: text that a person reads, machine code by NVRTC, calls by CuPy.
+
+emit.py        kernels of the gpu dialect as text
+operations.py  scalar operations as expressions
+types.py       types and constants
+nvrtc.py       text to machine code, without a GPU
+kernel.py      CudaKernel: text, launches, machine code, calls
+"""
+
+from compiler.targets.cuda.emit import Launch, Source
+from compiler.targets.cuda.kernel import CudaKernel, Parameter
+from compiler.targets.cuda.nvrtc import ARCHITECTURES, Cubin, Resources
+
+__all__ = ["ARCHITECTURES", "Cubin", "CudaKernel", "Launch", "Parameter", "Resources", "Source"]

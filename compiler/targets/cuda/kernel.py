@@ -1,0 +1,118 @@
+"""`CudaKernel`: the kernels of a function as text, as machine code of any architecture, and run on a GPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from compiler.errors import TargetError
+from compiler.interpret.numbers import dtype_of
+from compiler.targets.cuda import nvrtc
+from compiler.targets.cuda.emit import Launch, Source
+from compiler.targets.cuda.nvrtc import Cubin, Resources
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """An argument of the host function: its name, shape and dtype."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: Any
+
+
+@dataclass(frozen=True)
+class CudaKernel:
+    """A function on the GPU: called with its inputs, it gives its outputs, as CuPy arrays.
+
+    `arguments` are the inputs, then the outputs. `arch` is the architecture that it is compiled for where no GPU says
+    another. Inputs are CuPy arrays, numpy arrays, or whatever has DLPack or the CUDA array interface.
+    """
+
+    name: str
+    arguments: tuple[Parameter, ...]
+    outputs: int
+    source: Source
+    policy: str
+    arch: str = "sm_80"
+
+    @property
+    def text(self) -> str:
+        """The CUDA C++."""
+        return self.source.text
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """How its kernels are started, in order, so that others can."""
+        return self.source.launches
+
+    def cubin(self, arch: str | None = None) -> Cubin:
+        """Its machine code for an architecture. Raises TargetError where NVRTC is missing or refuses it."""
+        return nvrtc.compiled(self.text, arch or self.arch, contract=self.policy != "strict")
+
+    def resources(self, arch: str | None = None) -> dict[str, Resources]:
+        """Registers, spills and shared memory of each kernel on an architecture."""
+        return self.cubin(arch).resources
+
+    @cached_property
+    def _functions(self) -> dict[str, Any]:
+        cupy = _cupy()
+        options = ("--fmad=true" if self.policy != "strict" else "--fmad=false",)
+        module = cupy.RawModule(code=self.text, backend="nvrtc", options=options)
+        found = {}
+        for launch in self.launches:
+            function = module.get_function(launch.name)
+            if launch.shared_bytes:
+                function.max_dynamic_shared_size_bytes = launch.shared_bytes
+            found[launch.name] = function
+        return found
+
+    def __call__(self, *inputs: Any, out: Any = None) -> Any:
+        """Run on the current device and stream. Raises TargetError without CuPy or a GPU, and for arrays that do not
+        fit."""
+        cupy = _cupy()
+        count = len(self.arguments) - self.outputs
+        if len(inputs) != count:
+            raise TargetError(f"{self.name}: takes {count} arrays, got {len(inputs)}")
+        given = [self._taken(cupy, array, a) for array, a in zip(inputs, self.arguments, strict=False)]
+        made = list(out) if isinstance(out, tuple | list) else [out] if out is not None else []
+        if not made:
+            made = [cupy.empty(a.shape, a.dtype) for a in self.arguments[count:]]
+        kept = [cupy.empty(shape, dtype_of(element)) for element, shape in self.source.temporaries]
+        arrays = [*given, *made, *kept]
+        for launch in self.launches:
+            arguments = tuple(arrays[n] for n in launch.arguments)
+            self._functions[launch.name](launch.grid, launch.block, arguments, shared_mem=launch.shared_bytes)
+        return made[0] if self.outputs == 1 else tuple(made)
+
+    def _taken(self, cupy: Any, array: Any, expected: Parameter) -> Any:
+        """An input on the device, contiguous."""
+        if hasattr(array, "__dlpack__") and not hasattr(array, "__cuda_array_interface__") and not _is_host(array):
+            array = cupy.from_dlpack(array)
+        found = cupy.ascontiguousarray(cupy.asarray(array))
+        if found.shape != expected.shape or found.dtype != expected.dtype:
+            raise TargetError(
+                f"{self.name}: '{expected.name}' is {found.dtype}{list(found.shape)}, expected "
+                f"{expected.dtype}{list(expected.shape)}"
+            )
+        return found
+
+
+def _is_host(array: Any) -> bool:
+    import numpy as np
+
+    return isinstance(array, np.ndarray)
+
+
+def _cupy() -> Any:
+    try:
+        import cupy
+    except ImportError as error:
+        raise TargetError("kernels run through CuPy, which is not installed: install strata-compiler[cuda]") from error
+    try:
+        if cupy.cuda.runtime.getDeviceCount() < 1:
+            raise TargetError("there is no GPU to run a kernel on")
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise TargetError(f"there is no GPU to run a kernel on: {error}") from error
+    return cupy

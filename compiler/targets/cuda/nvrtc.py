@@ -1,0 +1,114 @@
+"""CUDA C++ to machine code without a GPU, through NVRTC; its wheel comes with the extra `cuda`."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from compiler.errors import TargetError
+
+ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90")
+"""The architectures that kernels are written and tested for."""
+MISSING = "CUDA text is compiled by NVRTC, which is not installed: install strata-compiler[cuda]"
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a kernel takes on an architecture: registers of a thread, its bytes on the stack and spilled, and the bytes
+    of shared memory that the text declares."""
+
+    registers: int
+    stack_bytes: int
+    spill_bytes: int
+    shared_bytes: int
+
+
+@dataclass(frozen=True)
+class Cubin:
+    """Machine code for an architecture, and what each kernel in it takes."""
+
+    arch: str
+    code: bytes
+    resources: dict[str, Resources]
+    log: str
+
+
+def is_available() -> bool:
+    """Whether there is an NVRTC."""
+    return _path() is not None
+
+
+def version() -> str:
+    """The version of NVRTC. Raises TargetError where there is none."""
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    _library().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+    return f"{major.value}.{minor.value}"
+
+
+def compiled(text: str, arch: str, contract: bool = True) -> Cubin:
+    """The machine code of a text. `contract` permits products and sums to be one operation.
+
+    Raises TargetError where NVRTC is missing, and for what it refuses, with its words.
+    """
+    library = _library()
+    program = ctypes.c_void_p()
+    if library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"strata.cu", 0, None, None):
+        raise TargetError("NVRTC cannot begin a program")
+    try:
+        options = [f"--gpu-architecture={arch}", "--ptxas-options=-v", f"--fmad={'true' if contract else 'false'}"]
+        encoded = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+        failed = library.nvrtcCompileProgram(program, len(options), encoded)
+        log = _text(program, "ProgramLog")
+        if failed:
+            lines = [line for line in log.splitlines() if "error" in line] or log.splitlines()
+            raise TargetError(f"NVRTC refuses the text for {arch}: {lines[0] if lines else 'it does not say why'}")
+        return Cubin(arch, _bytes(program, "CUBIN"), _resources(log), log)
+    finally:
+        library.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+def _text(program: ctypes.c_void_p, what: str) -> str:
+    return _bytes(program, what).rstrip(b"\0").decode(errors="replace")
+
+
+def _bytes(program: ctypes.c_void_p, what: str) -> bytes:
+    library, size = _library(), ctypes.c_size_t()
+    getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size))
+    buffer = ctypes.create_string_buffer(size.value)
+    getattr(library, f"nvrtcGet{what}")(program, buffer)
+    return buffer.raw
+
+
+def _resources(log: str) -> dict[str, Resources]:
+    """What the assembler says of each kernel."""
+    found = {}
+    for part in log.split("Compiling entry function ")[1:]:
+        name = re.match(r"'(\w+)'", part)
+        stack = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", part)
+        registers, shared = re.search(r"Used (\d+) registers", part), re.search(r"(\d+) bytes smem", part)
+        if name is not None and registers is not None:
+            spilled = int(stack[2]) + int(stack[3]) if stack else 0
+            held = int(shared[1]) if shared else 0
+            found[name[1]] = Resources(int(registers[1]), int(stack[1]) if stack else 0, spilled, held)
+    return found
+
+
+@cache
+def _path() -> Path | None:
+    try:
+        import nvidia.cuda_nvrtc as wheel
+    except ImportError:
+        return None
+    found = [path for folder in wheel.__path__ for path in sorted(Path(folder).glob("lib/libnvrtc.so*"))]
+    return found[0] if found else None
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    path = _path()
+    if path is None:
+        raise TargetError(MISSING)
+    return ctypes.CDLL(str(path))
