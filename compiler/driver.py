@@ -29,14 +29,12 @@ from compiler.targets.cpu import Argument, Kernel, load, thread_count
 from compiler.targets.cpu.arguments import Array, check_input, copied
 from compiler.targets.cpu.artefact import Artefact, Preparation, compile_artefact
 from compiler.targets.cpu.kernel import NOTHING, Fixed, Text
-from compiler.targets.cuda import CudaKernel, Parameter
-from compiler.targets.cuda.emit import checked, emit
+from compiler.targets.devices import device
 from compiler.targets.machine import host
 
 _LEVEL_AFTER = {"te-to-loop": "loop", "reorder-contiguous": "loop", "promote-buffers": "low"}
 _PIPELINES = {"te": "cpu", "loop": "loop-to-cpu", "low": "low-to-cpu"}
 POLICIES = ("strict", "contract", "fast")
-TARGETS = ("cpu", "cuda")
 
 
 @overload
@@ -48,12 +46,6 @@ def build(
     name: str | None = ...,
     constants: Mapping[str, Any] | None = ...,
 ) -> Kernel: ...
-
-
-@overload
-def build(
-    x: Any, target: Literal["cuda"], *, policy: str = ..., name: str | None = ..., arch: str = ...
-) -> CudaKernel: ...
 
 
 @overload
@@ -76,7 +68,7 @@ def build(
     name: str | None = None,
     constants: Mapping[str, Any] | None = None,
     arch: str = "sm_80",
-) -> Kernel | CudaKernel:
+) -> Any:
     """Compile a te function, a Schedule, a module, MLIR text, or the path of a file, at whatever level it is.
 
     `policy` says which liberties floating-point operations have: strict, contract or fast. `name` picks one of
@@ -88,26 +80,25 @@ def build(
     run here, once; see the pass split-constants, and `Kernel.fixed`. Constants that the rest still reads are copied, so
     that what happens to the arrays later changes nothing. Other levels than te and loop have no constants.
 
-    For the target `cuda` loops bound to blocks and threads become kernels; what is not bound runs on one thread. `arch`
-    is what they are compiled for where no GPU says another; the text needs neither. `threads` and `constants` are the
-    CPU's.
+    For a GPU (see `compiler.targets.devices`) loops bound to blocks and threads become kernels; what is not bound runs
+    on one thread. `arch` is what they are compiled for where no GPU says another; the text needs neither. `threads` and
+    `constants` are the CPU's.
 
     Raises TargetError or InputError, also for constants that are no inputs, are written, or do not fit; and xDSL's
     ParseError and VerifyException for text that is not a valid program.
     """
-    if target not in TARGETS:
-        raise TargetError(f"unknown target '{target}' (there are {', '.join(TARGETS)})")
+    made = None if target == "cpu" else device(target)
     module = _verified(x, policy, name)
-    if target == "cuda":
-        return _on_gpu(module, name, policy, arch)
+    if made is not None:
+        return made(*_kernels(module, name, policy), policy, arch)
     count = thread_count(threads)
     if constants is not None:
         return _with_constants(x, module, name, constants, _Settings(policy, count))
     return _compiled(module, name, _Settings(policy, count))
 
 
-def _on_gpu(module: ModuleOp, name: str | None, policy: str, arch: str) -> CudaKernel:
-    """The kernels of a verified module, which is lowered in place."""
+def _kernels(module: ModuleOp, name: str | None, policy: str) -> tuple[ModuleOp, FuncOp, list[Argument]]:
+    """A verified module, lowered in place to kernels, with its host function and what that takes."""
     level = level_of(module)
     if level == "low":
         raise InputError("the program is at the low level, where no loop is bound to a GPU's threads")
@@ -117,10 +108,7 @@ def _on_gpu(module: ModuleOp, name: str | None, policy: str, arch: str) -> CudaK
     arguments = [_argument(buffer) for buffer in read(function).arguments]
     LoopToGpuPass(policy).apply(universe.context(), module)
     verify_module(module)
-    function = find_function(module, name)
-    source = checked(emit(module, function))
-    parameters = tuple(Parameter(a.name, a.shape, a.dtype) for a in arguments)
-    return CudaKernel(function.sym_name.data, parameters, outputs(function), source, policy, arch)
+    return module, find_function(module, name), arguments
 
 
 def build_artefact(x: Any, threads: int | None = None, policy: str = "contract", name: str | None = None) -> Artefact:

@@ -8,7 +8,7 @@ kernel.py      CudaKernel: text, launches, machine code, calls
 """
 
 from compiler.targets.cuda.emit import Launch, Source
-from compiler.targets.cuda.kernel import CudaKernel, Parameter
+from compiler.targets.cuda.kernel import CudaKernel
 from compiler.targets.cuda.nvrtc import ARCHITECTURES, Cubin, Resources
 
-__all__ = ["ARCHITECTURES", "Cubin", "CudaKernel", "Launch", "Parameter", "Resources", "Source"]
+__all__ = ["ARCHITECTURES", "Cubin", "CudaKernel", "Launch", "Resources", "Source"]

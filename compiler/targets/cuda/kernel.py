@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from compiler.dialects.functions import outputs
 from compiler.errors import TargetError
 from compiler.interpret.numbers import dtype_of
+from compiler.targets.cpu.arguments import Argument
 from compiler.targets.cuda import nvrtc
-from compiler.targets.cuda.emit import Launch, Source
+from compiler.targets.cuda.emit import Launch, Source, checked, emit
 from compiler.targets.cuda.nvrtc import Cubin, Resources
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """An argument of the host function: its name, shape and dtype."""
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: Any
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,7 @@ class CudaKernel:
     """
 
     name: str
-    arguments: tuple[Parameter, ...]
+    arguments: tuple[Argument, ...]
     outputs: int
     source: Source
     policy: str
@@ -86,7 +83,7 @@ class CudaKernel:
             self._functions[launch.name](launch.grid, launch.block, arguments, shared_mem=launch.shared_bytes)
         return made[0] if self.outputs == 1 else tuple(made)
 
-    def _taken(self, cupy: Any, array: Any, expected: Parameter) -> Any:
+    def _taken(self, cupy: Any, array: Any, expected: Argument) -> Any:
         """An input on the device, contiguous."""
         if hasattr(array, "__dlpack__") and not hasattr(array, "__cuda_array_interface__") and not _is_host(array):
             array = cupy.from_dlpack(array)
@@ -97,6 +94,14 @@ class CudaKernel:
                 f"{expected.dtype}{list(expected.shape)}"
             )
         return found
+
+
+def made(
+    module: ModuleOp, host: FuncOp, arguments: Sequence[Argument], policy: str = "contract", arch: str = "sm_80"
+) -> CudaKernel:
+    """The kernel of a host function and the kernels that it launches. Raises LoweringError for what has no spelling."""
+    source = checked(emit(module, host))
+    return CudaKernel(host.sym_name.data, tuple(arguments), outputs(host), source, policy, arch)
 
 
 def _is_host(array: Any) -> bool:
