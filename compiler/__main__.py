@@ -9,13 +9,14 @@ from collections.abc import Sequence
 
 from xdsl.utils.exceptions import ParseError, VerifyException
 
-from compiler.cli import bench, build, db, explain, replay, run, space, tune
+from compiler.cli import bench, build, check, db, explain, replay, run, space, tune
 from compiler.cli.said import sentence
 from compiler.errors import StrataError
 
 COMMANDS = {
     "run": run,
     "build": build,
+    "check": check,
     "bench": bench,
     "explain": explain,
     "space": space,

@@ -9,11 +9,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, overload
 
-from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, i64
+from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, StringAttr, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from compiler import universe
+from compiler.dialects import loop
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import find_function, outputs
 from compiler.dialects.parser import Parser
@@ -90,15 +91,20 @@ def build(
     made = None if target == "cpu" else device(target)
     module = _verified(x, policy, name)
     if made is not None:
-        return made(*_kernels(module, name, policy), policy, arch)
+        return made(*lower_to_kernels(module, name, policy), policy, arch)
     count = thread_count(threads)
     if constants is not None:
         return _with_constants(x, module, name, constants, _Settings(policy, count))
     return _compiled(module, name, _Settings(policy, count))
 
 
-def _kernels(module: ModuleOp, name: str | None, policy: str) -> tuple[ModuleOp, FuncOp, list[Argument]]:
-    """A verified module, lowered in place to kernels, with its host function and what that takes."""
+def lower_to_kernels(
+    module: ModuleOp, name: str | None = None, policy: str = "contract"
+) -> tuple[ModuleOp, FuncOp, list[Argument]]:
+    """A module at the te or loop level, lowered in place to kernels, with its host function and what that takes.
+
+    Raises InputError for the low level, LoweringError for loops that no kernel can have.
+    """
     level = level_of(module)
     if level == "low":
         raise InputError("the program is at the low level, where no loop is bound to a GPU's threads")
@@ -109,6 +115,17 @@ def _kernels(module: ModuleOp, name: str | None, policy: str) -> tuple[ModuleOp,
     LoopToGpuPass(policy).apply(universe.context(), module)
     verify_module(module)
     return module, find_function(module, name), arguments
+
+
+def unbound(module: ModuleOp) -> ModuleOp:
+    """The loops of a module without their bindings to threads and without scopes: the same function, for a CPU."""
+    found = module.clone()
+    for op in found.walk():
+        if isinstance(op, loop.ForOp) and op.loop_kind not in ("serial", "tensorized"):
+            op.properties["kind"] = StringAttr("serial")
+        elif isinstance(op, loop.AllocOp):
+            op.properties["scope"] = StringAttr("global")
+    return found
 
 
 def build_artefact(x: Any, threads: int | None = None, policy: str = "contract", name: str | None = None) -> Artefact:

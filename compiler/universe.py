@@ -107,6 +107,10 @@ PASSES = {
         "make the init of one reduction a block",
     ),
     "rfactor": ("compiler.passes.schedule.reduction:RfactorPass", "reduce along one loop into partial results"),
+    "loop-to-gpu": (
+        "compiler.lowering.loop_to_gpu:LoopToGpuPass",
+        "nests of bound loops to kernels and their launches",
+    ),
     "loop-to-low": ("compiler.lowering.loop_to_low:LoopToLowPass", "loop nests to scf, memref and vector"),
     "transpose-scatters": (
         "compiler.passes.transpose_scatters:TransposeScattersPass",

@@ -27,9 +27,9 @@ class Outcome:
     """What came of one candidate.
 
     `kind` is MEASURED or a key of FAILURES. `seconds` are times of single calls, each sample the mean of as many calls
-    as one sample took. `rates` are what the machine's ceiling probe reached beside each sample, in operations (or
-    bytes) per second: a slow moment of the machine slows both. `reason` says what failed. `build_seconds` is what
-    applying, proving and compiling took.
+    as one sample took. `rates` are what the machine could do beside each sample, in operations (or bytes) per second:
+    a slow moment slows both. A probe of its ceiling says that, or another candidate of which the cost is known.
+    `reason` says what failed. `build_seconds` is what applying, proving and compiling took.
     """
 
     kind: str

@@ -2,6 +2,7 @@
 
 bench.py    measure workloads beside contenders
 build.py    print or write a program at a level
+check.py    kernels without a GPU: races, barriers, bounds, results, memory traffic
 db.py       tuning records: list, best, export, import, replay, report, prune
 explain.py  what was generated for a program, and what it costs
 program.py  FILE|NAME: a file, or a workload of bench

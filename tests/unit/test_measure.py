@@ -16,15 +16,16 @@ from xdsl.dialects.builtin import FloatAttr, f32, f64
 import compiler
 from compiler import lower, te
 from compiler.analysis.verify import Verdict
-from compiler.autotune.measure import Built, Sampling, Subject
+from compiler.autotune.measure import Built, Sampling, Subject, timing
 from compiler.autotune.measure.builder import built
 from compiler.autotune.measure.check import Expected, fault, poison
+from compiler.autotune.measure.processes import Processes
 from compiler.autotune.measure.reference import Oracle, Reference, draw, reference, scaled, special, strict
 from compiler.autotune.measure.retype import floats_of, retyped
-from compiler.autotune.measure.runner import Measure, Runner, Sample
+from compiler.autotune.measure.runner import Measure, Runner, Sample, Yard
 from compiler.autotune.measure.subject import ceiling
-from compiler.autotune.measure.timing import Clock, standard_error
-from compiler.autotune.outcome import Outcome
+from compiler.autotune.measure.timing import Clock, Yardstick, standard_error
+from compiler.autotune.outcome import MEASURED, Outcome
 from compiler.driver import build_artefact, parse
 from compiler.errors import InputError, TargetError
 from compiler.interpret import te as evaluator
@@ -375,3 +376,46 @@ def test_scaling_touches_floats_only() -> None:
 
 def test_the_scripts_of_the_tests_differ() -> None:
     assert len(set(scripts(matmul(), none, split))) == 2
+
+
+# --- beside another candidate ---------------------------------------------------------------------------------------
+
+
+def test_a_yardstick_says_what_the_machine_can_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice as slow a moment halves the rate, so that a cost stays; one long call does for two samples."""
+    now = [0.0]
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: now[0])
+    pace, called = [1e-3], [0]
+
+    def call() -> None:
+        now[0] += pace[0]
+        called[0] += 1
+
+    yardstick = Yardstick(call, cost=8.0)
+    assert yardstick.rate(5e-3) == pytest.approx(8e3) and called[0] == 1 + 5
+    pace[0] = 2e-3
+    assert yardstick.rate(2e-3) == pytest.approx(4e3) and called[0] == 6 + 2
+    pace[0] = 0.05
+    yardstick.rate(1.0)
+    called[0], pace[0] = 0, 0.1
+    found = [yardstick.rate(1.0) for _ in range(5)]
+    assert called[0] == 2 and found[1:] == pytest.approx([80.0, 80.0, 80.0, 80.0])
+
+
+def test_candidates_are_timed_beside_the_first_that_is_right_and_a_faster_one(cases: Reference) -> None:
+    chosen = Processes.__new__(Processes)
+    chosen._yard = None
+    several = [Built(replace(build_artefact(matmul()), policy=str(n)), 0.0) for n in range(5)]
+    for one, outcome in zip(
+        several,
+        (Outcome("wrong"), *(Outcome(MEASURED, (cost,), (1.0,)) for cost in (10.0, 8.0, 6.0, 5.0))),
+        strict=True,
+    ):
+        chosen._consider(one, outcome)
+    assert chosen._yard == Yard(1, several[3].artefact, 6.0)
+    runner = Runner(cases, Clock(Steady(), FEW), random.Random(0))
+    outcome = runner(Measure(several[0].artefact, Yard(0, several[1].artefact, 6.0)))
+    assert outcome.ok and all(rate > 6.0 for rate in outcome.rates) and outcome.cost == pytest.approx(6.0, rel=0.95)
+    assert runner(Sample(several[0].artefact, Yard(1, NOTHING(several[1].artefact), 6.0))).ok
+    missing = replace(several[2].artefact, code=replace(several[2].artefact.code, declared=("no_such_function",)))
+    assert runner(Measure(several[0].artefact, Yard(2, missing, 6.0))).rates == (1.0, 1.0)

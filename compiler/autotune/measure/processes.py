@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property, partial
+from typing import Any
 
 from compiler.autotune.measure.builder import BuilderSetup, Built
 from compiler.autotune.measure.folder import Folder
@@ -13,14 +14,19 @@ from compiler.autotune.measure.limits import Limits
 from compiler.autotune.measure.pool import Pool
 from compiler.autotune.measure.process import Death
 from compiler.autotune.measure.reference import ReferenceSetup
-from compiler.autotune.measure.runner import Measure, RunnerSetup, Sample
+from compiler.autotune.measure.runner import Measure, RunnerSetup, Sample, Yard
 from compiler.autotune.measure.subject import Subject
 from compiler.autotune.outcome import MEASURED, Outcome
 from compiler.targets.cpu.openmp import cores
 
+SHORTER = 0.7
+"""A candidate of less than this part of the cost of that beside which others are timed takes its place."""
+
 
 class Processes:
     """Worker processes of this machine.
+
+    The first candidate is timed beside the machine's ceiling, the others beside that candidate.
 
     The reference is computed once, in a process of its own while the first candidates are built, and read from a file
     by each runner. Work raises InputError for a program that cannot be compiled, TargetError where workers cannot
@@ -30,6 +36,7 @@ class Processes:
     def __init__(self, subject: Subject, limits: Limits, builders: int | None = None) -> None:
         self._folder = Folder()
         self._pools: list[Pool] = []
+        self._yard: Yard | None = None
         self._aside = ThreadPoolExecutor(1)
         try:
             path = str(self._folder.path / "reference")
@@ -63,8 +70,17 @@ class Processes:
 
     def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
         """See `Executor`."""
-        for number, reply in self.runner.map([Measure(built.artefact) for built in candidates]):
-            yield number, _of(reply, candidates[number])
+        jobs = _Jobs(len(candidates), lambda number: Measure(candidates[number].artefact, self._yard))
+        for number, reply in self.runner.map(jobs):
+            outcome = _of(reply, candidates[number])
+            self._consider(candidates[number], outcome)
+            yield number, outcome
+
+    def _consider(self, built: Built, outcome: Outcome) -> None:
+        """Time what follows beside a candidate: the first that is right, and one that is much faster."""
+        if outcome.ranks and (self._yard is None or outcome.cost < SHORTER * self._yard.cost):
+            number = 0 if self._yard is None else self._yard.number + 1
+            self._yard = Yard(number, built.artefact, outcome.cost)
 
     def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
         """See `Executor`; one that fails takes no further turns."""
@@ -72,7 +88,7 @@ class Processes:
         for _ in range(rounds):
             for number, built in enumerate(candidates):
                 if found[number].ok:
-                    ((_, reply),) = self.runner.map([Sample(built.artefact)])
+                    ((_, reply),) = self.runner.map([Sample(built.artefact, self._yard)])
                     found[number] = _with(found[number], _of(reply, built))
         return found
 
@@ -82,6 +98,19 @@ class Processes:
             pool.close()
         self._aside.shutdown(wait=True)
         self._folder.close()
+
+
+class _Jobs(Sequence[object]):
+    """Jobs that are made when a worker is free for them, by what is known then."""
+
+    def __init__(self, count: int, make: Callable[[int], object]) -> None:
+        self._count, self._make = count, make
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, number: Any) -> Any:
+        return self._make(number)
 
 
 def _computed(reference: Pool) -> None:

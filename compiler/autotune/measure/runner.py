@@ -16,7 +16,7 @@ from compiler.autotune.measure.check import fault, poison
 from compiler.autotune.measure.limits import Limits
 from compiler.autotune.measure.reference import Case, Reference
 from compiler.autotune.measure.subject import Subject
-from compiler.autotune.measure.timing import Call, Clock, time_of
+from compiler.autotune.measure.timing import Call, Clock, Yardstick, time_of
 from compiler.autotune.outcome import MEASURED, Outcome
 from compiler.errors import TargetError
 from compiler.lowering.low_to_llvm.signature import SLOT_ALIGNMENT
@@ -33,10 +33,20 @@ HELD = 32
 
 
 @dataclass(frozen=True)
+class Yard:
+    """A candidate of a known cost, beside which others are timed; `number` tells it from other such."""
+
+    number: int
+    artefact: Artefact
+    cost: float
+
+
+@dataclass(frozen=True)
 class Measure:
-    """The job to check an artefact and time it."""
+    """The job to check an artefact and time it, beside the ceiling or another candidate."""
 
     artefact: Artefact
+    yard: Yard | None = None
 
 
 @dataclass(frozen=True)
@@ -44,6 +54,7 @@ class Sample:
     """The job to take one sample of an artefact, which is loaded and checked where it is not held."""
 
     artefact: Artefact
+    yard: Yard | None = None
 
 
 @dataclass(frozen=True)
@@ -104,6 +115,7 @@ class Runner:
         self._inputs = [_like(array) for array in case.inputs]
         self._outs = [_like(expected.own) for expected in case.expected]
         self._held: dict[Artefact, _Checked] = {}
+        self._yards: dict[int, Clock] = {}
 
     def __call__(self, job: Measure | Sample) -> Outcome:
         """Do a job."""
@@ -123,7 +135,7 @@ class Runner:
         checked = self._check(job.artefact)
         if isinstance(checked, Outcome):
             return checked
-        seconds, rates = zip(*self._clock.samples(checked.call, checked.seconds), strict=True)
+        seconds, rates = zip(*self._beside(job.yard).samples(checked.call, checked.seconds), strict=True)
         return Outcome(MEASURED, seconds, rates)
 
     def _sampled(self, job: Sample) -> Outcome:
@@ -135,8 +147,22 @@ class Runner:
             if len(self._held) >= HELD:
                 self._held.clear()
             held = self._held[job.artefact] = replace(checked, calls=self._clock.calls(checked.call, checked.seconds))
-        seconds, rate = self._clock.sample(held.call, held.calls)
+        seconds, rate = self._beside(job.yard).sample(held.call, held.calls)
         return Outcome(MEASURED, (seconds,), (rate,))
+
+    def _beside(self, yard: Yard | None) -> Clock:
+        """The clock beside a candidate, which is loaded once."""
+        if yard is None:
+            return self._clock
+        if yard.number not in self._yards:
+            try:
+                calls = self._bound(yard.artefact)
+            except (TargetError, MemoryError, OSError):  # none of it is the fault of whom we time
+                return self._clock
+            if calls.prepare is not None:
+                calls.prepare()
+            self._yards = {yard.number: replace(self._clock, ceiling=Yardstick(calls.call, yard.cost))}
+        return self._yards[yard.number]
 
     def _check(self, artefact: Artefact) -> _Checked | Outcome:
         """Run a candidate on random sets of inputs, and compare."""

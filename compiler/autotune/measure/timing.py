@@ -1,4 +1,4 @@
-"""Samples of a call until their median is known, each with a probe of the machine's ceiling beside it."""
+"""Samples of a call until their median is known, each with a probe beside it of what the machine can do just now."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, sqrt
 from statistics import median
+from typing import Protocol
 
 from compiler.autotune.measure.limits import Sampling
-from compiler.targets.cpu.ceilings import Ceiling
 
 Call = Callable[[], None]
 
@@ -21,16 +21,46 @@ LONGEST = 0.02
 """Seconds after which a probe of the ceiling has seen enough: a short one reads too little, a long one costs trials."""
 
 
+class Probe(Protocol):
+    """What tells how fast the machine is just now."""
+
+    def rate(self, seconds: float) -> float:
+        """Operations (or bytes) per second, measured over about that many seconds."""
+
+
+class Yardstick:
+    """A candidate of a known cost as a probe: what it takes now says what the machine can do for such programs.
+
+    Whatever slows the machine, the cores, the caches or the memory, slows two candidates of one program more alike than
+    a candidate and a loop in registers. Where one call takes longer than a probe should, it does for two samples.
+    """
+
+    def __init__(self, call: Call, cost: float) -> None:
+        self._call, self._cost = call, cost
+        self._taken = time_of(call)
+        self._good_for = 0
+
+    def rate(self, seconds: float) -> float:
+        """Operations per second, now: its cost over what a call takes."""
+        if self._good_for:
+            self._good_for -= 1
+        else:
+            count = max(1, round(min(seconds, LONGEST) / max(self._taken, 1e-7)))
+            self._taken = time_of(self._call, count) / count
+            self._good_for = int(self._taken > LONGEST)
+        return self._cost / self._taken
+
+
 @dataclass(frozen=True)
 class Clock:
-    """How calls are timed: beside which ceiling, and whether their threads sleep between samples."""
+    """How calls are timed: beside which probe, and whether their threads sleep between samples."""
 
-    ceiling: Ceiling
+    ceiling: Probe
     sampling: Sampling
     sleeps: bool = False
 
     def samples(self, call: Call, seconds: float) -> list[tuple[float, float]]:
-        """Seconds of a call and the ceiling's rate, for each sample; a first call took those seconds."""
+        """Seconds of a call and the probe's rate, for each sample; a first call took those seconds."""
         start = time.perf_counter()
         calls = self.calls(call, seconds)
         found: list[tuple[float, float]] = []
@@ -47,7 +77,7 @@ class Clock:
         return max(1, ceil(self.sampling.min_seconds / once))
 
     def sample(self, call: Call, calls: int) -> tuple[float, float]:
-        """Seconds of a call, the mean of so many, and the ceiling's rate over as long a time, or over LONGEST."""
+        """Seconds of a call, the mean of so many, and the probe's rate over as long a time, or over LONGEST."""
         if self.sleeps:
             call()
         seconds = time_of(call, calls)

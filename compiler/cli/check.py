@@ -1,0 +1,73 @@
+"""`strata check FILE|NAME`: kernels run without a GPU: what threads do to each other, and what memory traffic costs."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from compiler.cli import program
+from compiler.cli.build import POLICIES
+from compiler.cli.values import scale, seed
+
+if TYPE_CHECKING:
+    from compiler.targets.simt import Checked
+
+HELP = "run the kernels of a program without a GPU: races, barriers, bounds, results, memory traffic"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """State the command's arguments."""
+    add = parser.add_argument
+    add(
+        "program", metavar="FILE|NAME", help="an MLIR file at the te or loop level (- is standard input), or a workload"
+    )
+    add("--scale", type=scale, default=scale("1"), help="multiply every extent of a workload: 1/4 or 0.25")
+    add("--function", help="which of several functions of a file")
+    add("--policy", choices=POLICIES, default="contract", help="liberties of floating point")
+    add("--seed", type=seed, default=0, help="of the random inputs (default 0)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command; 1 where anything is wrong."""
+    from compiler.autotune.measure.check import fault
+    from compiler.autotune.measure.reference import reference
+    from compiler.autotune.measure.subject import Subject
+    from compiler.driver import lower, lower_to_kernels, unbound
+    from compiler.targets.simt import run as simulated
+
+    found = program.workload(options.program, options.scale)
+    loops = lower(found.function() if found is not None else program.module(options.program))
+    case = reference(Subject(str(unbound(loops)), options.function, seed=options.seed)).cases[0]
+    kernels, _, arguments = lower_to_kernels(loops, options.function, options.policy)
+    checked = simulated(kernels, case.inputs, options.function)
+    wrong = [
+        f"wrong result in {argument.name}: {said}"
+        for argument, output, expected in zip(
+            arguments[len(case.inputs) :], checked.outputs, case.expected, strict=True
+        )
+        if (said := fault(output, expected)) is not None
+    ]
+    for line in (*map(str, checked.faults), *wrong):
+        print(line)
+    print("\n".join(_traffic(checked)))
+    if wrong or checked.faults:
+        return 1
+    print("no fault was found, the results are right")
+    return 0
+
+
+def _traffic(checked: Checked) -> Iterator[str]:
+    """What the accesses of one block cost, a line for each buffer of each kernel."""
+    for (kernel, buffer), counts in checked.counts.items():
+        if "sectors" in counts:
+            ideal = -(-counts["bytes"] // 32)
+            yield (
+                f"{kernel}: {buffer}, global: {counts['accesses']} accesses of a warp, {counts['sectors']} sectors of "
+                f"32 bytes, {ideal} if all bytes of them were used"
+            )
+        else:
+            yield (
+                f"{kernel}: {buffer}, shared: {counts['accesses']} accesses of a warp, {counts['rounds']} rounds, "
+                f"{counts['conflicts']} of them for bank conflicts"
+            )

@@ -1,0 +1,52 @@
+"""Schedules for GPUs that the tests of kernels share."""
+
+from __future__ import annotations
+
+import compiler
+from compiler import te
+from compiler.schedule import Schedule
+
+
+def product(m: int = 32, n: int = 32, k: int = 16) -> te.Function:
+    a, b = te.placeholder((m, k), name="A"), te.placeholder((k, n), name="B")
+    return te.function("product", [a, b], te.nn.matmul(a, b, name="C"))
+
+
+def tiled(
+    function: te.Function, threads: tuple[int, int] = (8, 8), tile: tuple[int, int] = (2, 2), depth: int = 8
+) -> Schedule:
+    """A product by blocks of threads, each with a register tile; both operands fetched together into shared memory."""
+    s = Schedule(compiler.lower(function))
+    c = s.get_block("C")
+    out = s.cache_write(c, "local")
+    m, n, k = s.get_loops(c)
+    m0, m1, m2 = s.split(m, [None, threads[0], tile[0]])
+    n0, n1, n2 = s.split(n, [None, threads[1], tile[1]])
+    k0, k1 = s.split(k, [None, depth])
+    s.reorder(m0, n0, k0, m1, n1, k1, m2, n2)
+    s.reverse_compute_at(out, n0)
+    for buffer in ("A", "B"):
+        read = s.cache_read(c, buffer, "shared")
+        s.compute_at(read, k0)
+        whole = s.fuse(*s.get_loops(read)[3:])
+        _, y, x = s.split(whole, [None, *threads])
+        s.bind(y, "thread_y")
+        s.bind(x, "thread_x")
+    init = s.decompose_reduction(c, k0)
+    for loop in s.get_loops(init)[2:]:
+        name = s.label(loop)
+        if name in ("m.1", "n.1"):
+            s.bind(loop, "thread_y" if name == "m.1" else "thread_x")
+        else:
+            s.unroll(loop)
+    a, b = s.get_loops(out)[2:]
+    a0, a1 = s.split(a, [threads[0], None])
+    b0, b1 = s.split(b, [threads[1], None])
+    s.reorder(a0, b0, a1, b1)
+    for loop, kind in ((m0, "block_y"), (n0, "block_x"), (m1, "thread_y"), (n1, "thread_x")):
+        s.bind(loop, kind)
+    s.bind(a0, "thread_y")
+    s.bind(b0, "thread_x")
+    for loop in (m2, n2, a1, b1):
+        s.unroll(loop)
+    return s

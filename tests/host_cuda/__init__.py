@@ -1,0 +1,58 @@
+"""CUDA C++ on the host: the very text of kernels, compiled by g++ and run on threads. For tests alone."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from compiler.interpret.numbers import dtype_of
+from compiler.targets.cuda import CudaKernel
+
+HERE = Path(__file__).parent
+POOL = "extern __shared__ __align__(16) unsigned char pool[];"
+needs_gxx = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
+
+
+def run_on_host(kernel: CudaKernel, inputs: Sequence[np.ndarray[Any, Any]], folder: Path) -> list[np.ndarray[Any, Any]]:
+    """The outputs of a kernel, its launches run one after another; what it writes is poisoned before."""
+    library = _compiled(kernel, folder)
+    count = len(kernel.arguments) - kernel.outputs
+    outs = [_poisoned(a.shape, a.dtype) for a in kernel.arguments[count:]]
+    kept = [_poisoned(shape, dtype_of(element)) for element, shape in kernel.source.temporaries]
+    arrays = [*(np.ascontiguousarray(array) for array in inputs), *outs, *kept]
+    for number, launch in enumerate(kernel.launches):
+        pointers = (ctypes.c_void_p * len(launch.arguments))(*(arrays[n].ctypes.data for n in launch.arguments))
+        getattr(library, f"launch_{number}")(pointers)
+    return outs
+
+
+def _poisoned(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
+    array = np.empty(shape, dtype)
+    array.view(np.uint8).reshape(-1)[...] = 0xFF
+    return array
+
+
+def _compiled(kernel: CudaKernel, folder: Path) -> ctypes.CDLL:
+    text = kernel.text.replace(POOL, f"static __align__(16) unsigned char pool[{1 << 18}];")
+    launchers = [
+        f'extern "C" void launch_{number}(void** arguments) {{ launch({launch.name}, dim3{{{_three(launch.grid)}}}, '
+        f"dim3{{{_three(launch.block)}}}, arguments); }}"
+        for number, launch in enumerate(kernel.launches)
+    ]
+    source, library = folder / "kernels.cpp", folder / "kernels.so"
+    source.write_text("\n".join(['#include "host_cuda.h"', text, *launchers, ""]))
+    command = ["g++", "-std=c++20", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-pthread", f"-I{HERE}"]
+    done = subprocess.run([*command, str(source), "-o", str(library)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return ctypes.CDLL(str(library))
+
+
+def _three(extents: tuple[int, int, int]) -> str:
+    return ", ".join(map(str, extents))

@@ -1,0 +1,66 @@
+// Enough of CUDA C++ for kernels to be compiled by a C++20 compiler, and run on threads of the host, a block at a time.
+#pragma once
+#include <barrier>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <thread>
+#include <utility>
+#include <vector>
+
+struct dim3 { int x, y, z; };
+template <class T> struct alignas(2 * sizeof(T)) vector2 { T x, y; };
+template <class T> struct vector3 { T x, y, z; };
+template <class T> struct alignas(4 * sizeof(T)) vector4 { T x, y, z, w; };
+using float2 = vector2<float>;
+using float3 = vector3<float>;
+using float4 = vector4<float>;
+using double2 = vector2<double>;
+using int2 = vector2<int>;
+using int4 = vector4<int>;
+
+inline thread_local dim3 threadIdx, blockIdx;
+inline std::barrier<>* block_barrier;
+inline void __syncthreads() { block_barrier->arrive_and_wait(); }
+
+#define __global__
+#define __device__
+#define __forceinline__ inline
+#define __launch_bounds__(threads)
+#define __align__(bytes) alignas(bytes)
+#define __shared__ static
+
+using std::max;
+using std::min;
+inline float rsqrtf(float a) { return 1.0f / std::sqrt(a); }
+inline double rsqrt(double a) { return 1.0 / std::sqrt(a); }
+inline float __fadd_rn(float a, float b) { volatile float c = a + b; return c; }
+inline float __fsub_rn(float a, float b) { volatile float c = a - b; return c; }
+inline float __fmul_rn(float a, float b) { volatile float c = a * b; return c; }
+inline double __dadd_rn(double a, double b) { volatile double c = a + b; return c; }
+inline double __dsub_rn(double a, double b) { volatile double c = a - b; return c; }
+inline double __dmul_rn(double a, double b) { volatile double c = a * b; return c; }
+inline float __int_as_float(int a) { float b; std::memcpy(&b, &a, 4); return b; }
+
+template <class... P, std::size_t... I>
+void call(void (*kernel)(P...), void** arguments, std::index_sequence<I...>) {
+  kernel((P)arguments[I]...);
+}
+
+template <class... P>
+void launch(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments) {
+  const int count = block.x * block.y * block.z;
+  for (int number = 0; number < grid.x * grid.y * grid.z; ++number) {
+    std::barrier<> together(count);
+    block_barrier = &together;
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < count; ++thread)
+      threads.emplace_back([=] {
+        blockIdx = {number % grid.x, number / grid.x % grid.y, number / (grid.x * grid.y)};
+        threadIdx = {thread % block.x, thread / block.x % block.y, thread / (block.x * block.y)};
+        call(kernel, arguments, std::index_sequence_for<P...>());
+        block_barrier->arrive_and_drop();
+      });
+    for (auto& thread : threads) thread.join();
+  }
+}

@@ -1,0 +1,131 @@
+"""CUDA C++: the text, what NVRTC makes of it, and that the very text computes what it should on the host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import compiler
+from compiler import te
+from compiler.errors import TargetError
+from compiler.targets.cuda import ARCHITECTURES, CudaKernel, nvrtc
+from tests.gpu_schedules import product, tiled
+from tests.host_cuda import needs_gxx, run_on_host
+
+RANDOM = np.random.default_rng(0)
+needs_nvrtc = pytest.mark.skipif(not nvrtc.is_available(), reason="there is no NVRTC")
+
+TEXT = """\
+// grid (2, 2, 1), block (8, 8, 1)
+extern "C" __global__ void __launch_bounds__(64)
+product_C_local(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C) {
+  __shared__ __align__(16) float B_shared[8][16];
+  __shared__ __align__(16) float A_shared[16][8];
+  float C_local[2][2];
+  const int bx = blockIdx.x;
+  const int by = blockIdx.y;
+  const int tx = threadIdx.x;
+  const int ty = threadIdx.y;
+  #pragma unroll
+  for (int m_2 = 0; m_2 < 2; ++m_2) {
+    #pragma unroll
+    for (int n_2 = 0; n_2 < 2; ++n_2) {
+      C_local[m_2][n_2] = 0.0f;
+    }
+  }
+"""
+
+
+def kernel(m: int = 32, n: int = 32, k: int = 16, policy: str = "contract") -> CudaKernel:
+    made = compiler.build(tiled(product(m, n, k)), "cuda", policy=policy)
+    assert isinstance(made, CudaKernel)
+    return made
+
+
+def test_the_text_is_one_that_a_person_reads() -> None:
+    text = kernel().text
+    assert text.startswith(TEXT)
+    assert "          C_local[m_2][n_2] += A_shared[ty * 2 + m_2][k_1] * B_shared[k_1][tx * 2 + n_2];\n" in text
+    assert text.count("__syncthreads();") == 2
+
+
+def test_launches_say_all_that_others_need() -> None:
+    (launch,) = kernel(40, 20, 30).launches
+    assert launch.grid == (2, 3, 1) and launch.block == (8, 8, 1)
+    assert launch.arguments == (0, 1, 2) and launch.shared_bytes == 0
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_it_compiles_for_every_architecture_without_spills(arch: str) -> None:
+    (found,) = kernel(40, 20, 30).resources(arch).values()
+    assert 0 < found.registers <= 64 and found.spill_bytes == found.stack_bytes == 0 and found.shared_bytes == 1024
+
+
+@needs_nvrtc
+def test_what_nvrtc_refuses_is_said() -> None:
+    with pytest.raises(TargetError, match=r"NVRTC refuses the text for sm_80: strata\.cu"):
+        nvrtc.compiled('extern "C" __global__ void f() { wrong; }', "sm_80")
+    with pytest.raises(TargetError, match="NVRTC refuses"):
+        nvrtc.compiled("", "sm_1")
+
+
+@needs_gxx
+@pytest.mark.parametrize(("m", "n", "k"), [(32, 32, 16), (33, 17, 9), (1, 1, 1), (40, 20, 30)])
+def test_the_text_computes_what_it_should(m: int, n: int, k: int, tmp_path: Path) -> None:
+    a, b = RANDOM.standard_normal((m, k), np.float32), RANDOM.standard_normal((k, n), np.float32)
+    (found,) = run_on_host(kernel(m, n, k), [a, b], tmp_path)
+    np.testing.assert_allclose(found, a @ b, rtol=1e-4, atol=1e-4)
+
+
+@needs_gxx
+def test_what_is_not_bound_runs_on_one_thread(tmp_path: Path) -> None:
+    x, w = te.placeholder((6, 9), name="X"), te.placeholder((9, 5), name="W")
+    function = te.function("layer", [x, w], te.nn.softmax(te.nn.relu(te.nn.matmul(x, w))))
+    made = compiler.build(function, "cuda")
+    assert all(launch.block == (1, 1, 1) for launch in made.launches) and len(made.source.temporaries) >= 3
+    a, b = RANDOM.standard_normal((6, 9), np.float32), RANDOM.standard_normal((9, 5), np.float32)
+    (found,) = run_on_host(made, [a, b], tmp_path)
+    z = np.exp(np.maximum(a @ b, 0))
+    np.testing.assert_allclose(found, z / z.sum(axis=1, keepdims=True), rtol=1e-4)
+
+
+@needs_gxx
+def test_strict_sums_and_products_are_never_contracted(tmp_path: Path) -> None:
+    made = kernel(policy="strict")
+    assert "__fmul_rn(" in made.text and "__fadd_rn(" in made.text
+    a, b = RANDOM.standard_normal((32, 16), np.float32), RANDOM.standard_normal((16, 32), np.float32)
+    (found,) = run_on_host(made, [a, b], tmp_path)
+    want = np.zeros((32, 32), np.float32)
+    for k in range(16):
+        want += a[:, k, None] * b[None, k]
+    np.testing.assert_array_equal(found, want)
+
+
+def test_without_a_gpu_a_call_is_refused_in_words() -> None:
+    try:
+        import cupy
+
+        if cupy.cuda.runtime.getDeviceCount():
+            pytest.skip("there is a GPU")
+    except Exception:  # whatever is missing
+        pass
+    with pytest.raises(TargetError, match=r"kernels run through CuPy|there is no GPU"):
+        kernel()(np.zeros((32, 16), np.float32), np.zeros((16, 32), np.float32))
+
+
+def test_loops_that_no_kernel_has_are_refused() -> None:
+    from compiler.errors import LoweringError
+    from compiler.schedule import Schedule
+
+    s = Schedule(compiler.lower(product()))
+    _, n, _ = s.get_loops(s.get_block("C"))
+    s.bind(n, "block_x")
+    with pytest.raises(LoweringError, match="loop 'n' is bound to block_x inside the loop 'm'"):
+        compiler.build(s, "cuda")
+    s = Schedule(compiler.lower(product()))
+    s.parallel(s.get_loops(s.get_block("C"))[0])
+    with pytest.raises(LoweringError, match="loop 'm' is parallel, which a kernel does not have"):
+        compiler.build(s, "cuda")
