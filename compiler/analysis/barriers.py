@@ -18,7 +18,8 @@ from compiler.analysis.statements import Key, Statement, Use, statements
 from compiler.program.tree import Block, Loop, Node, Program, blocks_in, key_of, walk
 
 THREADS = ("thread_x", "thread_y", "thread_z")
-UNIFORM = ("serial", "unrolled", "vthread", "block_x", "block_y", "block_z")
+BLOCKS = ("block_x", "block_y", "block_z")
+UNIFORM = ("serial", "unrolled", "vthread", *BLOCKS)
 """The kinds of loops that all threads of a block run alike, where they stand around thread loops."""
 Point = Mapping[int, int]
 
@@ -91,7 +92,7 @@ class _Walker:
 
     def _loop(self, node: Loop, pending: list[_Done]) -> list[_Done]:
         """A loop that all threads run: its iterations among themselves, then after what comes before it."""
-        if node.extent > 1:
+        if node.extent > 1 and node.kind not in BLOCKS:
             inside = {block.label for block in blocks_in(node)}
             before = [
                 replace(done, earlier=done.earlier | {node.number}) if done.statement.block.label in inside else done

@@ -27,7 +27,7 @@ inline void __syncthreads() { block_barrier->arrive_and_wait(); }
 #define __device__
 #define __forceinline__ inline
 #define __launch_bounds__(threads)
-#define __align__(bytes) alignas(bytes)
+#define __align__(bytes) __attribute__((aligned(bytes)))
 #define __shared__ static
 
 using std::max;

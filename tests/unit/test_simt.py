@@ -33,7 +33,7 @@ def checked(module: ModuleOp) -> Checked:
     return run(module, INPUTS)
 
 
-@pytest.mark.parametrize(("m", "n", "k"), [(32, 32, 16), (16, 16, 8), (33, 17, 9), (1, 1, 1), (40, 20, 30)])
+@pytest.mark.parametrize(("m", "n", "k"), [(32, 32, 16), (16, 16, 8), (33, 17, 9), (3, 5, 2), (40, 20, 30)])
 def test_a_right_kernel_has_no_fault(m: int, n: int, k: int) -> None:
     a, b = RANDOM.standard_normal((m, k), np.float32), RANDOM.standard_normal((k, n), np.float32)
     found = run(kernels(m, n, k), [a, b])
@@ -92,13 +92,13 @@ def loads(module: ModuleOp, name: str) -> list[Operation]:
 
 PLANTED: dict[str, tuple[Callable[[ModuleOp], None], str, str]] = {
     "a fetch one row further": (lambda m: shift(loads(m, "A")[0], 1, 1), "out-of-bounds read", "A"),
-    "a fetch to one row further": (lambda m: shift(stores(m, "A.shared")[0], 1, 1), "out-of-bounds write", "A.shared"),
+    "a fetch to one row further": (lambda m: shift(stores(m, "A.shared")[0], 2, 1), "out-of-bounds write", "A.shared"),
     "a read of what nobody fetched": (
         lambda m: shift(loads(m, "B.shared")[0], 1, 8),
         "out-of-bounds read",
         "B.shared",
     ),
-    "a result one column further": (lambda m: shift(stores(m, "C")[0], 2, 1), "out-of-bounds write", "C"),
+    "a result one column further": (lambda m: shift(stores(m, "C")[0], 3, 1), "out-of-bounds write", "C"),
 }
 
 

@@ -27,7 +27,7 @@ from xdsl.dialects.gpu import ModuleOp as KernelsOp
 from xdsl.dialects.gpu import ReturnOp as KernelReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from compiler.analysis.barriers import THREADS, barriers
+from compiler.analysis.barriers import BLOCKS, THREADS, barriers
 from compiler.dialects import loop
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_gpu.private import parts
@@ -39,7 +39,6 @@ from compiler.lowering.loop_to_low.threads import BARRIER
 from compiler.program.read import read
 from compiler.program.tree import Loop, Node, Program, fresh, walk
 
-BLOCKS = ("block_x", "block_y", "block_z")
 Extents = tuple[int, int, int]
 
 
