@@ -60,4 +60,4 @@ def rows(shared: bool) -> Schedule:
 def test_what_a_thread_reads_of_itself_needs_none() -> None:
     assert named(rows(shared=False).program) == {}
     (said,) = named(rows(shared=True).program).values()
-    assert said.startswith("Y[0,0] reads T[0,31], which another thread writes in T[0,31]")
+    assert said.startswith("Y[0,31] reads T[0,0], which another thread writes in T[0,0]")

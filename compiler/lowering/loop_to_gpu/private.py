@@ -22,22 +22,46 @@ from compiler.program.tree import Alloc, Block, Program
 
 
 @dataclass(frozen=True)
-class Part:
-    """What each thread keeps of a buffer: in each dimension the least and the greatest that threads do not decide."""
+class Side:
+    """One dimension of a part: where it begins, and its extent. Where loops step through it with gaps, `steps` are
+    their steps, with what they are in the part, and how many there are of each."""
 
-    spans: tuple[lin.Range, ...]
+    low: int
+    extent: int
+    steps: tuple[tuple[int, int, int], ...] = ()
+
+    def at(self, rest: Linear) -> Linear:
+        """The place in the dimension of what threads do not decide."""
+        shorter = {step: place for step, place, _ in self.steps}
+        if not shorter:
+            return rest - lin.constant(self.low)
+        return Linear(tuple((atom, shorter[factor]) for atom, factor in rest.terms))
+
+    def isl(self, name: str) -> tuple[str, list[str], list[str]]:
+        """Any place that threads do not decide, in isl's syntax: the form, its variables and their ranges."""
+        if not self.steps:
+            return name, [name], [f"{self.low} <= {name} < {self.low + self.extent}"]
+        names = [f"{name}_{number}" for number in range(len(self.steps))]
+        form = " + ".join(f"{step}*{own}" for own, (step, _, _) in zip(names, self.steps, strict=True))
+        ranges = [f"0 <= {own} < {extent}" for own, (_, _, extent) in zip(names, self.steps, strict=True)]
+        return form, names, ranges
+
+
+@dataclass(frozen=True)
+class Part:
+    """What each thread keeps of a buffer."""
+
+    sides: tuple[Side, ...]
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The extents of the part."""
-        return tuple(high - low + 1 for low, high in self.spans)
+        return tuple(side.extent for side in self.sides)
 
     def at(self, index: Sequence[Linear], threads: Collection[int]) -> list[Linear]:
         """The place in the part of an index over loops, those in `threads` being thread loops."""
         kinds = dict.fromkeys(threads, 0)
-        return [
-            _divided(form, kinds, "")[1] - lin.constant(low) for form, (low, _) in zip(index, self.spans, strict=True)
-        ]
+        return [side.at(_divided(form, kinds, "")[1]) for form, side in zip(index, self.sides, strict=True)]
 
 
 def parts(program: Program) -> dict[str, Part]:
@@ -64,17 +88,45 @@ def _part_of(program: Program, name: str) -> Part:
         (statement, use) for statement in statements(program).values() for use in statement.uses if use.buffer == name
     ]
     owns: list[tuple[Linear, ...]] = []
-    spans: list[list[lin.Range]] = []
+    rests: list[list[Linear]] = []
     for statement, use in uses:
         kinds = _threads(program, statement.block)
         pairs = [_divided(form, kinds, name) for form in use.forms]
         owns.append(tuple(own for own, _ in pairs))
-        spans.append([lin.bounds(rest, program.ranges) for _, rest in pairs])
+        rests.append([rest for _, rest in pairs])
     if any(own != owns[0] for own in owns):
         raise LoweringError(f"threads share the local buffer '{name}': its places differ from nest to nest")
-    found = [(min(low for low, _ in column), max(high for _, high in column)) for column in zip(*spans, strict=True)]
-    _check_apart(program, name, owns[0], found)
-    return Part(tuple(found))
+    columns = list(zip(*rests, strict=True))
+    bounds = [[lin.bounds(rest, program.ranges) for rest in column] for column in columns]
+    spans = [(min(low for low, _ in column), max(high for _, high in column)) for column in bounds]
+    sides = [_side(column, span, program.ranges) for column, span in zip(columns, spans, strict=True)]
+    _check_apart(program, name, owns[0], sides)
+    return Part(tuple(sides))
+
+
+def _side(rests: Sequence[Linear], span: lin.Range, ranges: lin.Ranges) -> Side:
+    """A dimension of a part: without its gaps, where all loops of a step have one extent and steps do not overlap.
+
+    16 v + e for v < 2, e < 2  ->  2 v + e
+    """
+    whole = Side(span[0], span[1] - span[0] + 1)
+    extents: dict[int, int] = {}
+    for rest in rests:
+        if rest.constant or any(not isinstance(atom, int) or factor <= 0 for atom, factor in rest.terms):
+            return whole
+        for atom, factor in rest.terms:
+            assert isinstance(atom, int)
+            extents[factor] = max(extents.get(factor, 1), ranges[atom][1] + 1)
+        if len({factor for _, factor in rest.terms}) != len(rest.terms):
+            return whole
+    steps, size, reach = [], 1, 0
+    for factor, extent in sorted(extents.items()):
+        if factor <= reach:
+            return whole
+        steps.append((factor, size, extent))
+        size *= extent
+        reach += factor * (extent - 1)
+    return Side(0, size, tuple(steps))
 
 
 def _threads(program: Program, block: Block) -> dict[int, int]:
@@ -109,20 +161,23 @@ def _renamed(form: Linear, kinds: Mapping[int, int]) -> Linear:
     return total
 
 
-def _check_apart(program: Program, name: str, owns: Sequence[Linear], spans: Sequence[lin.Range]) -> None:
+def _check_apart(program: Program, name: str, owns: Sequence[Linear], sides: Sequence[Side]) -> None:
     """Raise LoweringError where two threads have an element in common."""
-    used = sorted(set().union(*(form.variables() for form in owns)))
+    loops = [loop for loop in program.loops.values() if loop.kind in THREADS]
     extents = {
-        THREADS.index(loop.kind): max(l.extent for l in program.loops.values() if l.kind == loop.kind)
-        for loop in program.loops.values()
-        if loop.kind in THREADS
+        THREADS.index(kind): max(loop.extent for loop in loops if loop.kind == kind)
+        for kind in sorted({loop.kind for loop in loops})
     }
     text = [f"0 <= {v}{n} < {extents[n]}" for v in "ab" for n in extents]
     variables = [f"{v}{n}" for v in "ab" for n in extents]
-    for d, (own, (low, high)) in enumerate(zip(owns, spans, strict=True)):
-        a, b = (lin.to_isl(own, {n: f"{v}{n}" for n in used}) for v in "ab")
-        text += [f"{low} <= x{d} <= {high}", f"{low} <= y{d} <= {high}", f"{a} + x{d} = {b} + y{d}"]
-        variables += [f"x{d}", f"y{d}"]
+    for d, (own, side) in enumerate(zip(owns, sides, strict=True)):
+        places = []
+        for v in "ab":
+            rest, names, ranges = side.isl(f"{v}x{d}")
+            places.append(f"{lin.to_isl(own, {n: f'{v}{n}' for n in extents})} + {rest}")
+            variables += names
+            text += ranges
+        text.append(" = ".join(places))
     text.append(f"({' or '.join(f'a{n} != b{n}' for n in extents)})")
     try:
         shared = sample(f"{{ [{', '.join(variables)}] : {' and '.join(text)} }}")

@@ -21,6 +21,7 @@ tensor.py       quantised_gebp       a matmul packed in groups, its innermost ne
                 tile_gebp            a matmul packed in groups, its innermost nest one product of tiles
 gpu.py          cooperative_fetch    threads copy a tile to shared memory together
                 tile_and_bind        a matmul for a GPU: block tiles, thread tiles, shared panels
+                tile_on_threads      any reduction for a GPU, by multi-level tiles, with what comes after
 
 Each call is recorded as the primitives that it makes, so scripts need no composites. The loops and blocks that a
 composite names in its result stay addressable. All raise ScheduleError where one of their primitives is refused;
@@ -29,7 +30,14 @@ what came before that one stays applied. Tile sizes above a loop's extent are cu
 
 from compiler.schedule.library.attention import Attention, AttentionTiles, attention, attention_tiles
 from compiler.schedule.library.convolution import ConvolutionTiles, ImplicitGemm, implicit_gemm, tiled_convolution
-from compiler.schedule.library.gpu import GpuTiles, cooperative_fetch, tile_and_bind
+from compiler.schedule.library.gpu import (
+    GpuTiles,
+    OnThreads,
+    ThreadTiles,
+    cooperative_fetch,
+    tile_and_bind,
+    tile_on_threads,
+)
 from compiler.schedule.library.gradient import Gradient, GradientTiles, conv_grad_weight
 from compiler.schedule.library.loops import (
     Tiles,
@@ -66,7 +74,9 @@ __all__ = [
     "Gradient",
     "GradientTiles",
     "ImplicitGemm",
+    "OnThreads",
     "QuantisedGebp",
+    "ThreadTiles",
     "TileGebp",
     "Tiles",
     "apply_to_tiles",
@@ -94,6 +104,7 @@ __all__ = [
     "store_packed",
     "tile_and_bind",
     "tile_gebp",
+    "tile_on_threads",
     "tiled_convolution",
     "tiled_gebp",
     "vectorize_inner",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from compiler.errors import ScheduleError
 from compiler.schedule.library.loops import matmul_nest, operands, panels
-from compiler.schedule.schedule import Handle, Schedule
+from compiler.schedule.schedule import Handle, Schedule, Size
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,107 @@ def tile_and_bind(
     s.unroll(m2)
     s.unroll(n2)
     return GpuTiles([m0, n0], [thread, store], k0, [k1, m2, n2], fetches)
+
+
+@dataclass(frozen=True)
+class ThreadTiles:
+    """Tiles of a reduction on a GPU: for each spatial axis virtual threads, threads and elements of a thread; for each
+    reduce axis how much is fetched at once; and how many elements a thread fetches at once of each operand."""
+
+    spatial: Sequence[tuple[Size, Size, Size]]
+    reduce: Sequence[Size]
+    vector: int = 1
+
+
+@dataclass(frozen=True)
+class OnThreads:
+    """The loops of a reduction on a GPU: the one over blocks, the one over threads, that at whose iterations operands
+    are fetched; and the blocks that fetch."""
+
+    block: Handle
+    thread: Handle
+    panel: Handle
+    fetches: list[Handle]
+
+
+def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: ThreadTiles) -> OnThreads:
+    """Schedule any reduction for a GPU by multi-level tiles (SSSRRSRS): blocks, threads, virtual threads and elements
+    of each spatial axis; operands fetched to shared memory by all threads of a block; what comes after on their tile.
+
+        s { r { C } }  s { D }
+      ->
+        s.0 block_x { alloc C local
+          r.0 { fetch A.shared; fetch B.shared
+            s.2 thread_x { r.1 { s.1 vthread { s.3 unrolled { C += A.shared * B.shared } } } } }
+          s.2 thread_x { s.1 vthread { s.3 unrolled { D = f(C) } } } }
+
+    A virtual thread's elements lie as far apart as all threads' together, so that neighbours read neighbouring words.
+    Without an epilogue the results are copied from registers. Reads that are padded are fetched with their padding.
+    Requires a reduction whose spatial loops come first, a tile for each axis, and an epilogue that reads it alone, at
+    its own indices. Source: multi-level tiling on GPUs of Ansor (Zheng et al., OSDI 2020), CUTLASS.
+    """
+    loops = s.get_loops(block)
+    count = len(tiles.spatial)
+    if len(loops) != count + len(tiles.reduce):
+        reason = f"it has {len(loops)} loops, and there are tiles for {count + len(tiles.reduce)}"
+        raise ScheduleError(reason, "tile_on_threads", f"block '{s.label(block)}'")
+    pads = _padded(s, block)
+    if epilogue is None:
+        out = s.cache_write(block, "local")
+    else:
+        out = epilogue
+        s.set_scope(block, "local")
+    cuts = [s.split(loop, [None, *sizes]) for loop, sizes in zip(loops, tiles.spatial, strict=False)]
+    panels_ = [s.split(loop, [None, size]) for loop, size in zip(loops[count:], tiles.reduce, strict=True)]
+    blocks, virtual, threads, elements = ([cut[level] for cut in cuts] for level in range(4))
+    outer, inner = ([pair[level] for pair in panels_] for level in range(2))
+    s.reorder(*blocks, *outer, *threads, *inner, *virtual, *elements)
+    s.reverse_compute_at(out, blocks[-1])
+    together = 1
+    for loop in threads:
+        together *= s.extent(loop)
+    fetches = [cooperative_fetch(s, block, name, outer[-1], together, tiles.vector) for name in operands(s, block)]
+    for pad in pads:
+        s.inline(pad)
+    finished = _finished(s, out, tiles, len(blocks))
+    thread = s.fuse(*threads) if len(threads) > 1 else threads[0]
+    whole = s.fuse(*blocks) if len(blocks) > 1 else blocks[0]
+    s.bind(whole, "block_x")
+    s.bind(thread, "thread_x")
+    s.bind(finished, "thread_x")
+    for loop in virtual:
+        s.bind(loop, "vthread")
+    for loop in elements:
+        s.unroll(loop)
+    return OnThreads(whole, thread, outer[-1], fetches)
+
+
+def _padded(s: Schedule, block: Handle) -> list[Handle]:
+    """Copies with a border of the operands that a block reads under conditions."""
+    found = []
+    for access in list(s.program.blocks[s.label(block)].reads):
+        if access.where:
+            found.append(s.pad(block, access.buffer))
+    return found
+
+
+def _finished(s: Schedule, out: Handle, tiles: ThreadTiles, depth: int) -> Handle:
+    """The loop over threads of what is done with a block's tile: each thread's own elements."""
+    node = s.program.blocks[s.label(out)]
+    own = list(zip(s.get_loops(out), s.program.enclosing(node.label), strict=True))[depth:]
+    by_axis = [next((h for h, loop in own if loop.number in form.variables()), None) for form in node.bindings]
+    cuts = [
+        s.split(loop, [virtual, threads, None])
+        for loop, (virtual, threads, _) in zip(by_axis, tiles.spatial, strict=False)
+        if loop is not None  # an axis of one element has no loop
+    ]
+    virtual, threads, elements = ([cut[level] for cut in cuts] for level in range(3))
+    s.reorder(*threads, *virtual, *elements)
+    for loop in virtual:
+        s.bind(loop, "vthread")
+    for loop in elements:
+        s.unroll(loop)
+    return s.fuse(*threads) if len(threads) > 1 else threads[0]
 
 
 def _thread_tiles(s: Schedule, loops: Sequence[Handle], tile: tuple[int, int]) -> Handle:
