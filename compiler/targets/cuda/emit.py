@@ -346,6 +346,8 @@ class _Kernel:
         folded = _folded(sign, left.words, right.words)
         if folded is not None:
             return folded if isinstance(folded, Text) else operands[folded]
+        if sign == "+" and re.fullmatch(r"-\d+", right.words):
+            return Text(f"{left.within(precedence)} - {right.words[1:]}", precedence)
         return Text(f"{left.within(precedence)} {sign} {right.within(precedence + 1)}", precedence)
 
     def _element(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> str:

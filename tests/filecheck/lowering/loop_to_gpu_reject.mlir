@@ -1,0 +1,59 @@
+// RUN: not strata-opt %s -p loop-to-gpu --split-input-file 2>&1 | filecheck %s
+
+// CHECK: error: loop 'j' is bound to block_x inside the loop 'i', which each block runs
+func.func @inside(%Y: memref<4x8xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 4 {
+    loop.for "j" %j = 8 block_x {
+      loop.block "Y" [i = 4 at %i, j = 8 at %j] () -> (%Y[i, j] : memref<4x8xf32>) {
+        %0 = arith.constant 1.0 : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+// -----
+// CHECK: error: loop 'i' is parallel, which a kernel does not have
+func.func @parallel(%Y: memref<4xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 4 parallel {
+    loop.block "Y" [i = 4 at %i] () -> (%Y[i] : memref<4xf32>) {
+      %0 = arith.constant 1.0 : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+// -----
+// CHECK: error: buffer 'T' of scope global lives inside a kernel, where it is shared or local
+func.func @scope(%Y: memref<4xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 4 block_x {
+    %T = loop.alloc "T" : memref<1xf32>
+    loop.block "T" [i = 4 at %i] () -> (%T[0] : memref<1xf32>) {
+      %0 = arith.constant 1.0 : f32
+      loop.yield %0 : f32
+    }
+    loop.block "Y" [i = 4 at %i] (%t = %T[0] : memref<1xf32>) -> (%Y[i] : memref<4xf32>) {
+      loop.yield %t : f32
+    }
+  }
+  func.return
+}
+// -----
+// CHECK: error: threads share elements of the local buffer 'T': it has to be shared
+func.func @local(%Y: memref<4x8xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 4 block_x {
+    %T = loop.alloc "T" local : memref<8xf32>
+    loop.for "j" %j = 8 thread_x {
+      loop.block "T" [j = 8 at %j] () -> (%T[0] : memref<8xf32>) {
+        %0 = arith.constant 1.0 : f32
+        loop.yield %0 : f32
+      }
+    }
+    loop.for "j" %j_1 = 8 thread_x {
+      loop.block "Y" [i = 4 at %i, j = 8 at %j_1] (%t = %T[0] : memref<8xf32>) -> (%Y[i, j] : memref<4x8xf32>) {
+        loop.yield %t : f32
+      }
+    }
+  }
+  func.return
+}
