@@ -22,6 +22,8 @@ tensor.py       quantised_gebp       a matmul packed in groups, its innermost ne
 gpu.py          cooperative_fetch    threads copy a tile to shared memory together
                 tile_and_bind        a matmul for a GPU: block tiles, thread tiles, shared panels
                 tile_on_threads      any reduction for a GPU, by multi-level tiles, with what comes after
+                rows_on_threads      softmax, norms: a row for each block of threads
+                spread               any block, its results on threads
 
 Each call is recorded as the primitives that it makes, so scripts need no composites. The loops and blocks that a
 composite names in its result stay addressable. All raise ScheduleError where one of their primitives is refused;
@@ -35,6 +37,8 @@ from compiler.schedule.library.gpu import (
     OnThreads,
     ThreadTiles,
     cooperative_fetch,
+    rows_on_threads,
+    spread,
     tile_and_bind,
     tile_on_threads,
 )
@@ -101,6 +105,8 @@ __all__ = [
     "parallelize_outer",
     "quantised_gebp",
     "row_reduction",
+    "rows_on_threads",
+    "spread",
     "store_packed",
     "tile_and_bind",
     "tile_gebp",

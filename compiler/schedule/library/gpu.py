@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compiler.errors import ScheduleError
-from compiler.schedule.library.loops import matmul_nest, operands, panels
+from compiler.schedule.library.loops import matmul_nest, nest, operands, panels
+from compiler.schedule.library.rows import place
 from compiler.schedule.schedule import Handle, Schedule, Size
 
 
@@ -188,6 +189,67 @@ def _finished(s: Schedule, out: Handle, tiles: ThreadTiles, depth: int) -> Handl
     for loop in elements:
         s.unroll(loop)
     return s.fuse(*threads) if len(threads) > 1 else threads[0]
+
+
+def spread(s: Schedule, block: Handle, threads: int = 256, vector: int = 1) -> Handle:
+    """Run a block on a GPU, its results spread over threads: those of a block of threads side by side.
+
+        i { j { r { D } } }
+      ->
+        i_j.0 block_x { i_j.1 = threads thread_x { i_j.2 = vector vectorized { r { D } } } }
+
+    Gives the loop over threads. Requires loops over results that come first and are perfectly nested; several elements
+    of a thread are for a block that reduces nothing. Elsewhere: Halide gpu_tile, TVM's default GPU schedule.
+    """
+    node = s.program.blocks[s.label(block)]
+    spatial = node.loops_of(reduce=False)
+    pairs = zip(s.get_loops(block), s.program.enclosing(node.label), strict=True)
+    own = [handle for handle, loop in pairs if loop.number in spatial]
+    whole = s.fuse(*own) if len(own) > 1 else own[0]
+    outer, thread, *lanes = s.split(whole, [None, min(threads, s.extent(whole)), *([vector] if vector > 1 else [])])
+    s.bind(outer, "block_x")
+    s.bind(thread, "thread_x")
+    for lane in lanes:
+        s.vectorize(lane)
+    return thread
+
+
+def rows_on_threads(s: Schedule, block: Handle, threads: int = 256) -> Handle:
+    """Compute all that a block needs of one row just before that row, a row for each block of a GPU, its elements on
+    the block's threads; sums over a row in parts, one a thread, which one thread adds up.
+
+        i { max }  i { exp }  i { sum }  i { j { D } }
+      ->
+        i block_x { max.rf thread_x;  max;  exp thread_x;  sum.rf thread_x;  sum;  j { D } thread_x }
+
+    Gives the loop over rows. What is between is shared by the block. Requires what `by_rows` does.
+    """
+    row = nest(s, block, "rows_on_threads", least=2)[-2]
+    last = s.label(block)
+    for label in reversed([name for name in s.program.blocks if name != last]):
+        place(s, label, row)
+    for label in list(s.program.blocks):
+        node, handle = s.program.blocks[label], s.get_block(label)
+        if label != last:
+            s.set_scope(handle, "shared")
+        if s.program.enclosing(label)[-1].label == s.label(row):
+            continue  # one element a row
+        inner = s.get_loops(handle)[-1]
+        _, thread = s.split(inner, [None, min(threads, s.extent(inner))])
+        if node.combiners:
+            parts = s.rfactor(handle, thread)
+            s.set_scope(parts, "shared")
+            *_, rounds, thread = _inside(s, parts, row)
+            s.reorder(thread, rounds)
+        s.bind(thread, "thread_x")
+    s.bind(row, "block_x")
+    return row
+
+
+def _inside(s: Schedule, block: Handle, loop: Handle) -> list[Handle]:
+    """The loops around a block that are inside another one."""
+    loops = s.get_loops(block)
+    return loops[[s.label(handle) for handle in loops].index(s.label(loop)) + 1 :]
 
 
 def _thread_tiles(s: Schedule, loops: Sequence[Handle], tile: tuple[int, int]) -> Handle:

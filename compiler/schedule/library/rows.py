@@ -75,7 +75,7 @@ def by_rows(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4, stre
     row = nest(s, block, "by_rows", least=2)[-2]
     buffers = {access.buffer for access in s.program.blocks[s.label(block)].writes}
     for label in reversed([name for name in s.program.blocks if name != s.label(block)]):
-        _place(s, label, row)
+        place(s, label, row)
     for label in list(s.program.blocks):
         node = s.program.blocks[label]
         own = s.program.enclosing(label)
@@ -91,7 +91,7 @@ def by_rows(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4, stre
     return row
 
 
-def _place(s: Schedule, label: str, row: Handle) -> None:
+def place(s: Schedule, label: str, row: Handle) -> None:
     """Inline a block, or compute it for one row."""
     node, handle = s.program.blocks[label], s.get_block(label)
     readers = {b.label for access in node.writes for b in s.program.readers[access.buffer]}

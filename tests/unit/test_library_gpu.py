@@ -1,0 +1,138 @@
+"""Composites for GPUs: proved, without a fault on numpy, right there and in the text that runs on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import compiler
+from compiler import te
+from compiler.driver import lower_to_kernels
+from compiler.errors import ScheduleError
+from compiler.schedule import Schedule, library
+from compiler.schedule.library import ThreadTiles
+from compiler.targets import simt
+from compiler.targets.cuda import ARCHITECTURES, CudaKernel, nvrtc
+from tests.host_cuda import needs_gxx, run_on_host
+
+RANDOM = np.random.default_rng(0)
+
+
+def convolution(co: int = 8, ci: int = 6, h: int = 7, w: int = 7) -> te.Function:
+    x, f = te.placeholder((1, ci, h, w), name="X"), te.placeholder((co, ci, 3, 3), name="F")
+    b = te.placeholder((1, co, 1, 1), name="b")
+    return te.function("conv", [x, f, b], te.nn.relu(te.nn.add(te.nn.conv2d(x, f, padding=1, name="C"), b), name="Y"))
+
+
+def conv_tiles(s: Schedule) -> None:
+    s.inline(s.get_block("add"))
+    tiles = ThreadTiles([(1, 1, 1), (2, 4, 1), (1, 7, 1), (1, 1, 7)], [4, 3, 3])
+    library.tile_on_threads(s, s.get_block("C"), s.get_block("Y"), tiles)
+
+
+def batched(n: int = 3, m: int = 20, k: int = 12, o: int = 24) -> te.Function:
+    a, b = te.placeholder((n, m, k), name="A"), te.placeholder((n, k, o), name="B")
+    return te.function("batched", [a, b], te.nn.batch_matmul(a, b, name="C"))
+
+
+def product_tiles(s: Schedule) -> None:
+    library.tile_on_threads(s, s.get_block("C"), None, ThreadTiles([(1, 1, 1), (2, 4, 2), (2, 8, 1)], [8]))
+
+
+def softmax(m: int = 5, n: int = 100) -> te.Function:
+    x = te.placeholder((m, n), name="X")
+    return te.function("rows", [x], te.nn.softmax(x, name="Y"))
+
+
+def norm(m: int = 4, n: int = 70) -> te.Function:
+    x, g, b = te.placeholder((m, n), name="X"), te.placeholder((n,), name="g"), te.placeholder((n,), name="b")
+    return te.function("norm", [x, g, b], te.nn.layer_norm(x, g, b))
+
+
+def by_rows(s: Schedule) -> None:
+    library.rows_on_threads(s, s.get_block(list(s.program.blocks)[-1]), 32)
+
+
+def elementwise(m: int = 9, n: int = 33) -> te.Function:
+    x, y = te.placeholder((m, n), name="X"), te.placeholder((m, n), name="Z")
+    return te.function(
+        "swish", [x, y], te.compute((m, n), lambda i, j: x[i, j] * te.sigmoid(x[i, j]) * y[i, j], name="Y")
+    )
+
+
+def sums(m: int = 40, n: int = 33) -> te.Function:
+    x, k = te.placeholder((m, n), name="X"), te.reduce_axis(n, "k")
+    return te.function("sums", [x], te.compute((m,), lambda i: te.sum(x[i, k], k), name="Y"))
+
+
+CASES: dict[str, tuple[Callable[[], te.Function], Callable[[Schedule], Any]]] = {
+    "a convolution with what comes after": (convolution, conv_tiles),
+    "products": (batched, product_tiles),
+    "softmax": (softmax, by_rows),
+    "layer norm": (norm, by_rows),
+    "an elementwise function": (elementwise, lambda s: library.spread(s, s.get_block("Y"), 64)),
+    "one by short vectors": (lambda: elementwise(8, 32), lambda s: library.spread(s, s.get_block("Y"), 16, vector=4)),
+    "sums, each by a thread": (sums, lambda s: library.spread(s, s.get_block("Y"), 32)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_right_and_without_a_fault(name: str, tmp_path: Path) -> None:
+    make, schedule = CASES[name]
+    function = make()
+    s = Schedule(compiler.lower(function))
+    schedule(s)
+    assert str(s.verify()) == "proved"
+    assert len(kernel(s).launches) == 1
+    reference = compiler.build(function)
+    inputs = [RANDOM.standard_normal(a.shape, np.float32) for a in reference.arguments[:-1]]
+    want = reference(*inputs)
+    module, _, _ = lower_to_kernels(s.module.clone())
+    found = simt.run(module, inputs)
+    assert found.right, [str(fault) for fault in found.faults]
+    np.testing.assert_allclose(found.outputs[0], want, rtol=1e-4, atol=1e-4)
+
+
+@needs_gxx
+@pytest.mark.parametrize("name", CASES)
+def test_the_text_is_right_on_the_host(name: str, tmp_path: Path) -> None:
+    make, schedule = CASES[name]
+    function = make()
+    s = Schedule(compiler.lower(function))
+    schedule(s)
+    reference = compiler.build(function)
+    inputs = [RANDOM.standard_normal(a.shape, np.float32) for a in reference.arguments[:-1]]
+    (found,) = run_on_host(kernel(s), inputs, tmp_path)
+    np.testing.assert_allclose(found, reference(*inputs), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.skipif(not nvrtc.is_available(), reason="there is no NVRTC")
+@pytest.mark.parametrize("name", CASES)
+def test_it_compiles_without_spills(name: str) -> None:
+    make, schedule = CASES[name]
+    s = Schedule(compiler.lower(make()))
+    schedule(s)
+    for arch in ARCHITECTURES:
+        assert all(found.spill_bytes == found.stack_bytes == 0 for found in kernel(s).resources(arch).values())
+
+
+def kernel(s: Schedule) -> CudaKernel:
+    made = compiler.build(s, "cuda")
+    assert isinstance(made, CudaKernel)
+    return made
+
+
+def test_short_vectors_are_loaded_and_stored_whole() -> None:
+    s = Schedule(compiler.lower(elementwise(8, 32)))
+    library.spread(s, s.get_block("Y"), 16, vector=4)
+    assert kernel(s).text.count("reinterpret_cast<const float4*>") == 2
+
+
+def test_tiles_for_other_axes_are_refused() -> None:
+    s = Schedule(compiler.lower(batched()))
+    with pytest.raises(ScheduleError, match="it has 4 loops, and there are tiles for 3"):
+        library.tile_on_threads(s, s.get_block("C"), None, ThreadTiles([(1, 1, 1), (1, 8, 1)], [8]))
