@@ -108,6 +108,10 @@ class Faulty:
         """As the inner one."""
         return self.inner.compare(candidates, rounds)
 
+    def calibrate(self, built: Built, cost: float) -> None:
+        """As the inner one."""
+        self.inner.calibrate(built, cost)
+
     def close(self) -> None:
         """As the inner one."""
         self.inner.close()

@@ -191,7 +191,11 @@ class _Run:
         self.say("starting workers")
         task, options = self.task, self.options
         subject = Subject(str(task.module), task.schedule.name, task.policy, task.threads, options.seed)
-        return self.stack.enter_context(_asked(lambda: Measurer(subject, builders=options.builders)))
+        measurer = self.stack.enter_context(_asked(lambda: Measurer(subject, builders=options.builders)))
+        known, outcome = self.search.best, self.search.best_outcome
+        if known is not None and outcome is not None:
+            _asked(lambda: measurer.calibrate(self.space.script(known), outcome.cost))
+        return measurer
 
     def measure(self, measurer: Measurer, proposals: Sequence[Proposal]) -> None:
         """Measure what was proposed, while there is time; each outcome is on disk before it is told."""

@@ -78,6 +78,9 @@ class Fake:
     def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
         return [self.judge(str(built.artefact)) for built in candidates]
 
+    def calibrate(self, built: Built, cost: float) -> None:
+        return
+
     def close(self) -> None:
         self.closed = True
 

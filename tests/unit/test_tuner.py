@@ -59,6 +59,7 @@ class Pretend:
     rounds: list[int] = field(default_factory=list)
     batches: list[int] = field(default_factory=list)
     closed: int = 0
+    calibrated: list[tuple[str, float]] = field(default_factory=list)
 
     def __call__(self, subject: Subject, builders: int | None = None) -> Pretend:
         return self
@@ -68,6 +69,9 @@ class Pretend:
 
     def __exit__(self, *error: object) -> None:
         self.closed += 1
+
+    def calibrate(self, script: str, cost: float) -> None:
+        self.calibrated.append((script, cost))
 
     def outcome(self, script: str, samples: int, cost: Callable[[str], float]) -> Outcome:
         kind = self.fails(script, self.tried[script])
@@ -149,6 +153,16 @@ def test_trials_are_those_in_the_database(workers: Callable[..., Pretend], path:
     assert len(scripts(path)) == 14 and shown.last.earlier == 10 and shown.last.trials == 14
     assert all(pretend.tried[script] == 1 or any(script in turn for turn in pretend.turns) for script in scripts(path))
     assert shown.trials == sorted(shown.trials[: shown.trials.index(10)]) + shown.trials[shown.trials.index(10) :]
+
+
+def test_a_run_that_goes_on_is_timed_beside_the_best_so_far(workers: Callable[..., Pretend], path: Path) -> None:
+    pretend = workers()
+    tuned(task(), trials=8, database=path)
+    assert pretend.calibrated == []
+    with Database(path) as database:
+        best = database.best(task().key)
+    tuned(task(), trials=12, database=path)
+    assert best is not None and pretend.calibrated == [(best.script, best.outcome.cost)]
 
 
 def test_records_of_other_rules_count_but_are_no_candidates(workers: Callable[..., Pretend], path: Path) -> None:

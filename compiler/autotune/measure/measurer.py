@@ -28,6 +28,9 @@ class Executor(Protocol):
     def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
         """The outcomes of candidates that take turns, that many rounds, on one machine."""
 
+    def calibrate(self, built: Built, cost: float) -> None:
+        """Time what follows beside a candidate whose cost is known."""
+
     def close(self) -> None:
         """End all that was begun."""
 
@@ -74,6 +77,13 @@ class Measurer:
         positions = sorted(built)
         for number, outcome in self._executor.run([built[position] for position in positions]):
             yield positions[number], outcome
+
+    def calibrate(self, script: str, cost: float) -> None:
+        """Time what follows beside a script whose cost is known, from an earlier run: costs then compare with those of
+        that run, whatever the machine's other guests do now. Nothing changes where it cannot be built."""
+        for _, found in self._executor.build([script]):
+            if isinstance(found, Built):
+                self._executor.calibrate(found, cost)
 
     def compare(self, scripts: Sequence[str], rounds: int) -> list[Outcome]:
         """The outcomes of a few scripts, in turns: A B C A B C ..., a sample of each a round."""

@@ -26,7 +26,8 @@ SHORTER = 0.7
 class Processes:
     """Worker processes of this machine.
 
-    The first candidate is timed beside the machine's ceiling, the others beside that candidate.
+    The first candidate is timed beside the machine's ceiling, the others beside that candidate, unless `calibrate` has
+    named one.
 
     The reference is computed once, in a process of its own while the first candidates are built, and read from a file
     by each runner. Work raises InputError for a program that cannot be compiled, TargetError where workers cannot
@@ -75,6 +76,10 @@ class Processes:
             outcome = _of(reply, candidates[number])
             self._consider(candidates[number], outcome)
             yield number, outcome
+
+    def calibrate(self, built: Built, cost: float) -> None:
+        """See `Executor`."""
+        self._yard = Yard(0, built.artefact, cost)
 
     def _consider(self, built: Built, outcome: Outcome) -> None:
         """Time what follows beside a candidate: the first that is right, and one that is much faster."""
