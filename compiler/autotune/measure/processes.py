@@ -26,8 +26,8 @@ SHORTER = 0.7
 class Processes:
     """Worker processes of this machine.
 
-    The first candidate is timed beside the machine's ceiling, the others beside that candidate, unless `calibrate` has
-    named one.
+    The first candidate is timed beside the machine's ceiling, the others beside that candidate where a call of it is
+    short, unless `calibrate` has named one.
 
     The reference is computed once, in a process of its own while the first candidates are built, and read from a file
     by each runner. Work raises InputError for a program that cannot be compiled, TargetError where workers cannot

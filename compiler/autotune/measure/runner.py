@@ -161,7 +161,9 @@ class Runner:
                 return self._clock
             if calls.prepare is not None:
                 calls.prepare()
-            self._yards = {yard.number: replace(self._clock, ceiling=Yardstick(calls.call, yard.cost))}
+            yardstick = Yardstick(calls.call, yard.cost)
+            own = self._clock if yardstick.is_long else replace(self._clock, ceiling=yardstick)
+            self._yards = {yard.number: own}
         return self._yards[yard.number]
 
     def _check(self, artefact: Artefact) -> _Checked | Outcome:

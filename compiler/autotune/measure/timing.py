@@ -32,22 +32,23 @@ class Yardstick:
     """A candidate of a known cost as a probe: what it takes now says what the machine can do for such programs.
 
     Whatever slows the machine, the cores, the caches or the memory, slows two candidates of one program more alike than
-    a candidate and a loop in registers. Where one call takes longer than a probe should, it does for two samples.
+    a candidate and a loop in registers. It takes several calls for a probe: where one `is_long`, it is no better than
+    the machine's ceiling, whose probes are steadier.
     """
 
     def __init__(self, call: Call, cost: float) -> None:
         self._call, self._cost = call, cost
         self._taken = time_of(call)
-        self._good_for = 0
+
+    @property
+    def is_long(self) -> bool:
+        """Whether one call takes longer than a probe should."""
+        return self._taken > LONGEST
 
     def rate(self, seconds: float) -> float:
         """Operations per second, now: its cost over what a call takes."""
-        if self._good_for:
-            self._good_for -= 1
-        else:
-            count = max(1, round(min(seconds, LONGEST) / max(self._taken, 1e-7)))
-            self._taken = time_of(self._call, count) / count
-            self._good_for = int(self._taken > LONGEST)
+        count = max(1, round(min(seconds, LONGEST) / max(self._taken, 1e-7)))
+        self._taken = time_of(self._call, count) / count
         return self._cost / self._taken
 
 
