@@ -89,6 +89,8 @@ def build(
     ParseError and VerifyException for text that is not a valid program.
     """
     made = None if target == "cpu" else device(target)
+    if made is not None and (constants is not None or threads is not None):
+        raise TargetError(f"threads and constants are the CPU's, not {target}'s")
     module = _verified(x, policy, name)
     if made is not None:
         return made(*lower_to_kernels(module, name, policy), policy, arch)

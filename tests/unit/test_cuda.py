@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -105,13 +106,8 @@ def test_strict_sums_and_products_are_never_contracted(tmp_path: Path) -> None:
 
 
 def test_without_a_gpu_a_call_is_refused_in_words() -> None:
-    try:
-        import cupy
-
-        if cupy.cuda.runtime.getDeviceCount():
-            pytest.skip("there is a GPU")
-    except Exception:  # whatever is missing
-        pass
+    if find_spec("cupy") is not None:
+        pytest.skip("there may be a GPU")
     with pytest.raises(TargetError, match=r"kernels run through CuPy|there is no GPU"):
         kernel()(np.zeros((32, 16), np.float32), np.zeros((16, 32), np.float32))
 
@@ -129,3 +125,17 @@ def test_loops_that_no_kernel_has_are_refused() -> None:
     s.parallel(s.get_loops(s.get_block("C"))[0])
     with pytest.raises(LoweringError, match="loop 'm' is parallel, which a kernel does not have"):
         compiler.build(s, "cuda")
+
+
+@needs_gxx
+def test_operators_keep_their_operands_together(tmp_path: Path) -> None:
+    x, y = te.placeholder((8,), name="X"), te.placeholder((8,), name="Z")
+    found = te.compute((8,), lambda i: -(x[i] + y[i]) * (x[i] - (y[i] - 1.0)), name="Y")
+    a, b = RANDOM.standard_normal(8, np.float32), RANDOM.standard_normal(8, np.float32)
+    (got,) = run_on_host(compiler.build(te.function("f", [x, y], found), "cuda"), [a, b], tmp_path)
+    np.testing.assert_allclose(got, -(a + b) * (a - (b - 1)), rtol=1e-5, atol=1e-6)
+
+
+def test_what_is_the_cpus_is_refused() -> None:
+    with pytest.raises(TargetError, match="threads and constants are the CPU's"):
+        compiler.build(tiled(product()), "cuda", threads=2)

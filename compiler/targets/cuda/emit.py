@@ -20,13 +20,13 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from compiler.errors import LoweringError
-from compiler.targets.cuda.operations import HELPERS, INFIX, LOGICAL, call, rounded
+from compiler.targets.cuda.operations import HELPERS, INFIX, LOGICAL, call, check_signs, rounded
 from compiler.targets.cuda.types import COMPONENTS, INDEX, lanes_of, literal, spelled
 
 STATIC = 48 << 10
 """The bytes of shared memory that a kernel may declare; more has to be asked for at the launch."""
-ATOM, CONDITION = 100, 0
-"""Precedences: of what never needs parentheses, and of what stands in some already."""
+ATOM, SUM = 100, 12
+"""Precedences: of what never needs parentheses, and of sums."""
 
 
 @dataclass(frozen=True)
@@ -340,7 +340,9 @@ class _Kernel:
             return Text(exact)
         infix = LOGICAL.get(type(op)) if type_ == i1 else INFIX.get(type(op))
         if infix is None:
-            return Text(call(op, [text.words for text in operands], type_, self.helpers))
+            words, closed = [text.words for text in operands], [text.within(SUM) for text in operands]
+            return Text(call(op, words, closed, type_, self.helpers))
+        check_signs(op)
         sign, precedence = infix
         left, right = operands
         folded = _folded(sign, left.words, right.words)

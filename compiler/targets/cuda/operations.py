@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import AnyFloat, Float32Type, Float64Type
+from xdsl.dialects.builtin import Float32Type, Float64Type, IntegerType
 from xdsl.ir import Attribute, Operation
 
 from compiler.dialects.vector_arith import CmpfOp, CmpiOp, SelectOp
@@ -90,10 +90,12 @@ HELPERS = {
 """Functions that the text defines where it uses them: of NaN they give NaN, as MLIR's do."""
 
 
-def call(op: Operation, texts: Texts, type_: Attribute, used: set[str]) -> str:
-    """An op that is no infix operator as an expression of its operands, on scalars of a type; helpers that it needs are
-    added to `used`. Raises LoweringError for what kernels lack."""
+def call(op: Operation, texts: Texts, closed: Texts, type_: Attribute, used: set[str]) -> str:
+    """An op that is no infix operator as an expression of its operands, on scalars of a type; `closed` are those with
+    parentheses where an operator binds less closely than a sum. Helpers that it needs are added to `used`. Raises
+    LoweringError for what kernels lack."""
     kind = type(op)
+    check_signs(op)
     if kind in _CALLS:
         return f"{_CALLS[kind]}{'f' if isinstance(type_, Float32Type) else ''}({', '.join(texts)})"
     if isinstance(op, arith.MaximumfOp | arith.MinimumfOp):
@@ -106,14 +108,14 @@ def call(op: Operation, texts: Texts, type_: Attribute, used: set[str]) -> str:
         return f"max({', '.join(texts)})"
     if isinstance(op, CmpiOp | arith.CmpiOp):
         if op.predicate.value.data == 5 and texts[0].isdigit():
-            return f"({texts[1]} < {int(texts[0]) + 1})"
-        return f"({texts[0]} {_COMPARED[op.predicate.value.data]} {texts[1]})"
+            return f"({closed[1]} < {int(texts[0]) + 1})"
+        return f"({closed[0]} {_COMPARED[op.predicate.value.data]} {closed[1]})"
     if isinstance(op, CmpfOp | arith.CmpfOp):
-        return _compared(op.predicate.value.data, texts)
+        return _compared(op.predicate.value.data, closed)
     if isinstance(op, SelectOp | arith.SelectOp):
-        return f"({texts[0]} ? {texts[1]} : {texts[2]})"
+        return f"({closed[0]} ? {closed[1]} : {closed[2]})"
     if isinstance(op, arith.NegfOp):
-        return f"(-{texts[0]})"
+        return f"(-({texts[0]}))"
     if op.name in ("arith.index_cast", "arith.extsi", "arith.trunci", "arith.sitofp", "arith.fptosi", "arith.extf"):
         return f"({spelled(type_)})({texts[0]})"
     if op.name == "arith.truncf":
@@ -131,8 +133,8 @@ def _compared(predicate: int, texts: Texts) -> str:
         return f"({a} == {a} && {b} == {b})"
     if predicate == 14:
         return f"({a} != {a} || {b} != {b})"
-    negated = {8: "==", 9: "<=", 10: "<", 11: ">=", 12: ">"}
-    if predicate in (8,):
+    negated = {9: "<=", 10: "<", 11: ">=", 12: ">"}
+    if predicate == 8:
         return f"(!({a} < {b} || {a} > {b}))"
     if predicate in negated:
         return f"(!({a} {negated[predicate]} {b}))"
@@ -152,9 +154,14 @@ def rounded(op: Operation, texts: Texts, type_: Attribute) -> str | None:
     return f"__{'f' if isinstance(type_, Float32Type) else 'd'}{name}_rn({', '.join(texts)})"
 
 
-def is_float(type_: Attribute) -> bool:
-    """Whether numbers of a type are floats."""
-    return isinstance(type_, AnyFloat)
+def check_signs(op: Operation) -> None:
+    """Raise LoweringError for what would differ on integers without a sign, which kernels do not tell apart yet."""
+    operand = op.operands[0].type if op.operands else None
+    if not isinstance(operand, IntegerType) or operand.width.data == 1:
+        return
+    unsigned = isinstance(op, CmpiOp | arith.CmpiOp) and op.predicate.value.data >= 6
+    if unsigned or op.name in _UNSIGNED:
+        raise LoweringError(f"kernels have no '{op.name}' on integers without a sign")
 
 
-Emit = Callable[[Operation], None]
+_UNSIGNED = ("arith.divui", "arith.remui", "arith.minui", "arith.maxui", "arith.extui", "arith.shrui", "arith.uitofp")

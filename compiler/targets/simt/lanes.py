@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from xdsl.dialects import arith, gpu, memref, scf, vector
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, MemRefType, VectorType
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
-from compiler.errors import InputError
 from compiler.interpret.numbers import constant, dtype_of
 from compiler.interpret.scalar import combiner, function
 from compiler.targets.simt.memory import Access, Bools, Fault, Ints, Memory, Report, Values
@@ -74,7 +73,7 @@ class Lanes:
         if isinstance(op, arith.SelectOp) and operands[1].ndim > operands[0].ndim:
             operands[0] = operands[0][..., None]
         with np.errstate(all="ignore"):
-            result = function(_scalar(op))(*operands)
+            result = function(op)(*operands)
         self.values[op.results[0]] = np.asarray(result)
 
     def _access(self, op: Operation, active: Bools) -> Access:
@@ -156,6 +155,7 @@ class Lanes:
             memory = Memory(name, type_.get_shape(), dtype_of(type_.element_type), space, self.count, self.report)
             memory.counts = counts if counts is not None else memory.counts
             self.on_chip[op.memref] = memory
+        memory.known[...] = False
         self.memories[op.memref] = memory
 
     def load(self, op: memref.LoadOp, active: Bools) -> None:
@@ -251,11 +251,6 @@ def _kept(mine: Bools, new: Values, old: Values) -> Values:
     return np.where(mask, new, old)
 
 
-def _scalar(op: Operation) -> Operation:
-    """An op whose types are those of lanes: what works on numbers works on arrays of them."""
-    return op
-
-
 def _words(op: Operation) -> str:
     """An op as a report names it: its name, and what it reads or writes."""
     named = [value.name_hint for value in (*op.results, *op.operands) if value.name_hint]
@@ -282,11 +277,3 @@ _OPS: Mapping[type[Operation], Callable[[Lanes, Any, Bools], None]] = {
     scf.IfOp: Lanes.branch,
     scf.ForOp: Lanes.loop,
 }
-
-
-def attribute_of(value: Attribute | None) -> int | None:
-    """The number of a memory space."""
-    return value.value.data if isinstance(value, IntegerAttr) else None
-
-
-__all__ = ["InputError", "Lanes"]
