@@ -2,13 +2,17 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types clean
+# `make test` takes a share of the largest families of cases (tests/sample.py), `make test-all` all of them.
+.PHONY: demo test test-all lint types clean
 
 demo: .venv/ready
 	$(BIN)/python examples/demo.py
 
 test: .venv/ready
 	$(BIN)/python -m pytest -q -n auto
+
+test-all: .venv/ready
+	STRATA_ALL_TESTS=1 $(BIN)/python -m pytest -q -n auto
 
 lint: .venv/ready
 	$(BIN)/ruff check .

@@ -14,6 +14,7 @@ from compiler import te
 from compiler.errors import ScheduleError
 from compiler.schedule import Schedule, library
 from compiler.te import Tensor
+from tests.sample import pairs
 from tests.scheduled import check
 
 ROWS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -128,8 +129,7 @@ SMALL = {
 }
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("family", SCRIPTS)
+@pytest.mark.parametrize(("family", "threads"), pairs(list(SCRIPTS), [2, 1]))
 def test_the_scripts_of_the_benchmarks(family: str, threads: int) -> None:
     workload = workloads.find(f"{family}:{SMALL[family]}")
     schedule = scheduled(workload, threads)

@@ -36,6 +36,7 @@ from compiler.targets.machine import host
 from tests.measuring import NOTHING, matmul, none, scripts, short_of_a_term, split, subject
 from tests.operators import OPERATORS
 from tests.operators.catalogue import random_inputs
+from tests.sample import some
 from tests.schedules import mm_exp_mm
 
 Array = np.ndarray[Any, Any]
@@ -148,7 +149,7 @@ def test_a_script_that_is_not_built_says_why(change: Callable[[str], str], kind:
 # --- the reference --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("number", "name"), list(enumerate(OPERATORS)))
+@pytest.mark.parametrize(("number", "name"), some(enumerate(OPERATORS)))
 def test_the_reference_is_the_evaluator_in_float64(number: int, name: str) -> None:
     operator = OPERATORS[name]
     dtype = operator.dtypes[number % len(operator.dtypes)]

@@ -17,6 +17,7 @@ from compiler.driver import parse
 from compiler.errors import ScheduleError
 from compiler.schedule import Schedule, replay
 from compiler.targets.machine import Machine
+from tests.sample import some
 
 MACHINE = Machine("test", "", "", 2, 512, 32, 32 << 10, 1 << 20, 8 << 20)
 
@@ -84,7 +85,9 @@ def _some(space: SketchSpace, draws: random.Random) -> list[int]:
     return [0, *draws.sample(others, min(MOST - 1, len(others)))]
 
 
-@pytest.mark.parametrize(("name", "threads"), [*((name, 1) for name in PROGRAMS), ("chain", 2), ("convolution", 2)])
+@pytest.mark.parametrize(
+    ("name", "threads"), some([("chain", 2), *((name, 1) for name in PROGRAMS), ("convolution", 2)])
+)
 def test_candidates_are_what_their_features_say_and_are_proved(name: str, threads: int) -> None:
     """The default of a sketch applies and is proved; a random candidate is, or a primitive refuses it. The features of
     both are those of the program that is applied."""

@@ -25,6 +25,7 @@ from compiler.targets.cpu import tiles
 from compiler.targets.cpu.compile import compile_llvm
 from compiler.targets.machine import Machine, host
 from tests.emulated_tiles import emulated
+from tests.sample import pairs
 from tests.scheduled import check, lacks
 
 DTYPES = {"i32": ("u8", "i8", "i32"), "f32": ("bf16", "bf16", "f32")}
@@ -82,16 +83,14 @@ def low(s: Schedule) -> Any:
 # --- results --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("kind", DTYPES)
+@pytest.mark.parametrize(("shape", "kind"), pairs(SHAPES, list(DTYPES)))
 def test_a_matmul_of_any_shape(kind: str, shape: tuple[int, int, int]) -> None:
     name = "dot.i32.u8i8x4" if kind == "i32" else "dot.f32.bf16x2"
     done = check(matmul(kind, *shape), gebp(name), native=not lacks(name))
     assert done.verify()
 
 
-@pytest.mark.parametrize("name", DOTS)
-@pytest.mark.parametrize("kc", [16, 64])
+@pytest.mark.parametrize(("name", "kc"), pairs(DOTS, [16, 64]))
 def test_every_width(name: str, kc: int) -> None:
     present(name)
     kind = name.split(".")[1]
@@ -152,8 +151,7 @@ def hot_loop(asm: str, mnemonic: str) -> list[str]:
     raise AssertionError(f"there is no loop with {mnemonic}")
 
 
-@pytest.mark.parametrize("name", DOTS)
-@pytest.mark.parametrize("shape", [(24, 1024, 128), (23, 1023, 127)])
+@pytest.mark.parametrize(("name", "shape"), pairs(DOTS, [(24, 1024, 128), (23, 1023, 127)]))
 def test_sums_stay_in_registers(name: str, shape: tuple[int, int, int]) -> None:
     intrinsic = INTRINSICS[name]
     s = scheduled(

@@ -24,6 +24,7 @@ from compiler.autotune.search import replay
 from compiler.autotune.space import SketchSpace
 from compiler.autotune.task import SearchTask
 from compiler.errors import InputError, TargetError
+from tests.sample import pairs
 
 
 def product(m: int = 64, n: int = 64, k: int = 64) -> te.Function:
@@ -474,11 +475,10 @@ class Planted(Exception):
     pass
 
 
-@pytest.mark.parametrize(
-    "phase",
-    ["deriving sketches", "choosing candidates", "building and measuring", "measuring the leaders again", "done"],
-)
-@pytest.mark.parametrize("error", [Planted, OSError, KeyboardInterrupt])
+PHASES = ["deriving sketches", "choosing candidates", "building and measuring", "measuring the leaders again", "done"]
+
+
+@pytest.mark.parametrize(("phase", "error"), pairs(PHASES, [KeyboardInterrupt, Planted, OSError]))
 def test_what_a_callback_raises_ends_the_run(
     phase: str, error: type[BaseException], workers: Callable[..., Pretend], path: Path, tmp_path: Path
 ) -> None:

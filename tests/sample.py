@@ -1,0 +1,25 @@
+"""Large families of cases: a run of the tests takes a share of them, `make test-all` takes all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import Any, TypeVar
+
+Case = TypeVar("Case")
+ALL = "STRATA_ALL_TESTS"
+"""The environment variable that, set to 1, has all cases run."""
+
+
+def some(cases: Iterable[Case], step: int = 3) -> list[Case]:
+    """One of each `step` cases, beginning with the first; all of them where the environment asks for it."""
+    found = list(cases)
+    return found if os.environ.get(ALL) == "1" else found[::step]
+
+
+def pairs(first: Sequence[Any], second: Sequence[Any]) -> list[tuple[Any, Any]]:
+    """For each of the first one of the second, in turns; all pairs where the environment asks for it."""
+    if os.environ.get(ALL) == "1":
+        return list(product(first, second))
+    return [(one, second[number % len(second)]) for number, one in enumerate(first)]
