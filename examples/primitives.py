@@ -556,6 +556,20 @@ def multiple_refused(s: Schedule) -> None:
     s.multiple(s.sample_categorical([1, 2, 4], decision=1), 0)
 
 
+@on(scale)
+def product(s: Schedule) -> None:
+    (i,) = s.get_loops(s.get_block("D"))
+    rows = s.sample_categorical([1, 2], decision=1)
+    columns = s.sample_categorical([1, 5], decision=1)
+    s.split(i, [None, s.product(rows, columns)])
+
+
+@on(scale)
+def product_refused(s: Schedule) -> None:
+    (i,) = s.get_loops(s.get_block("D"))
+    s.product(i, s.sample_categorical([1, 2], decision=1))
+
+
 @on(blur)
 def sample_location(s: Schedule) -> None:
     t = s.get_block("T")

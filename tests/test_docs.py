@@ -115,7 +115,7 @@ def test_the_pass_on_a_page_has_these_options(name: str) -> None:
 
     shown = re.search(r"\*\*Shell\*\* `strata-opt -p '(.*)'`", (docs.PAGES / f"{name}.md").read_text())
     if shown is None:
-        assert name in ("annotate", "multiple") or name.startswith("sample_")
+        assert name in ("annotate", "multiple", "product") or name.startswith("sample_")
     else:
         (item,) = parse_passes(shown[1])
         assert item.name == docs.PASSES.get(name, name.replace("_", "-"))

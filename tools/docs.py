@@ -73,7 +73,7 @@ def found() -> list[Primitive]:
         for name, plan in _plans(import_module(f"compiler.schedule.primitives.{file}"))
     ]
     choices = [
-        Primitive(name if name == "multiple" else f"sample_{name}", plan, "compiler/schedule/sample.py")
+        Primitive(name if name in ("multiple", "product") else f"sample_{name}", plan, "compiler/schedule/sample.py")
         for name, plan in _plans(sample)
     ]
     return planned + choices

@@ -32,6 +32,13 @@ class Condition:
         """The condition with variables replaced."""
         return Condition(lin.substitute(self.form, values, ranges), self.equal)
 
+    def tightened(self, ranges: lin.Ranges) -> Condition:
+        """The same condition without what cannot decide it: `4*i + lane <= 287`, lane in [0, 4), is `i <= 71`."""
+        if self.equal:
+            return self
+        parts = lin.low_part(self.form, None, ranges)
+        return self if parts is None else Condition(parts[1]).tightened(ranges)
+
     def isl(self, names: Mapping[int, str]) -> str:
         """The condition in isl's syntax."""
         return f"{lin.to_isl(self.form, names)} {'=' if self.equal else '>='} 0"

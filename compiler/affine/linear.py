@@ -186,6 +186,10 @@ def floordiv(form: Linear, divisor: int, ranges: Ranges) -> Linear:
     if common > 1:
         reduced = _form({a: f // common for a, f in rest.terms}, rest.constant // common)
         return whole + floordiv(reduced, divisor // common, ranges)
+    found = low_part(rest, divisor, ranges)
+    if found is not None:
+        step, high_part, _ = found
+        return whole + floordiv(high_part, divisor // step, ranges)
     return whole + Linear(((Quotient(rest, divisor, False), 1),), 0)
 
 
@@ -195,7 +199,28 @@ def mod(form: Linear, divisor: int, ranges: Ranges) -> Linear:
     low, high = bounds(rest, ranges)
     if low // divisor == high // divisor:
         return rest - constant(low // divisor * divisor)
+    found = low_part(rest, divisor, ranges)
+    if found is not None:
+        step, high_part, lanes = found
+        return mod(high_part, divisor // step, ranges).scaled(step) + lanes
     return Linear(((Quotient(rest, divisor, True), 1),), 0)
+
+
+def low_part(form: Linear, divisor: int | None, ranges: Ranges) -> tuple[int, Linear, Linear] | None:
+    """A form as `step * high + low`, as where lanes are the low part, with low in [0, step) and step a divisor of the
+    divisor, if there is one; None where it has no such parts."""
+    for _, factor in form.terms:
+        step = abs(factor)
+        if step == 1 or (divisor is not None and divisor % step):
+            continue
+        multiples = {atom: factor // step for atom, factor in form.terms if factor % step == 0}
+        low = _form({atom: factor for atom, factor in form.terms if factor % step}, form.constant % step)
+        if not low.terms:
+            continue
+        least, most = bounds(low, ranges)
+        if least >= 0 and most < step:
+            return step, _form(multiples, form.constant // step), low
+    return None
 
 
 def _common(a: int, b: int) -> int:
@@ -219,10 +244,10 @@ def joined(form: Linear) -> Linear:
 
 
 def _remainder(form: Linear, divisor: int) -> Atom:
-    """The atom `form mod divisor`; of a remainder by a multiple of the divisor, that of the form inside."""
-    match form.terms:
-        case ((Quotient(inner, outer, True), 1),) if form.constant == 0 and outer % divisor == 0:
-            return _remainder(inner, divisor)
+    """The atom `form mod divisor`; where the form has `a*(f mod d)` and the divisor divides `a*d`, of `a*f` instead."""
+    for atom, factor in form.terms:
+        if isinstance(atom, Quotient) and atom.is_mod and factor * atom.divisor % divisor == 0:
+            return _remainder(form - Linear(((atom, factor),)) + atom.form.scaled(factor), divisor)
     return Quotient(_divided(form, divisor)[1], divisor, True)
 
 

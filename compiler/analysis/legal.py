@@ -300,6 +300,8 @@ def _former(
             values[number] = f"({lin.to_isl(form, names)})"
         elif number in names and number in new.loops and form is None:
             values[number] = names[number]
+        elif before.loops[number].extent == 1:
+            values[number] = "0"
         else:
             values[number] = f"{prefix}{number}"
             variables.append(values[number])
@@ -390,6 +392,7 @@ class _Space:
         self.s, self.t, self.one, self.two = s, t, one, two
         forced = set(equal) | (set(_private(program, one.buffer)) & set(s.loops) & set(t.loops))
         shared = set(s.loops[: s.common(t)])
+        forced |= {n for n in shared if program.loops[n].extent == 1}
         for f, g in zip(one.index, two.index, strict=True):
             if f is not None and g is not None:
                 forced |= _forced(f, g, shared, program.ranges, forced)

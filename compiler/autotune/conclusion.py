@@ -7,10 +7,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from compiler.autotune.database import Record
+from compiler.autotune.gpu_features import ideal
 from compiler.autotune.measure.subject import share
-from compiler.autotune.outcome import Outcome
+from compiler.autotune.outcome import ESTIMATED, Outcome
 from compiler.autotune.progress import Progress, seconds_of
+from compiler.autotune.space import work
 from compiler.autotune.task import SearchTask
+from compiler.targets.machine import Gpu
 
 GAIN = 1.01
 """A lower ratio to the program as written is no gain: the medians are known to that."""
@@ -104,13 +107,16 @@ def gain(progress: Progress) -> float | None:
 
 def ceiling_share(task: SearchTask, outcome: Outcome) -> float | None:
     """The share of the machine's ceiling that an outcome reached."""
+    if isinstance(task.machine, Gpu):
+        program = task.schedule.program
+        return ideal(program, work(program), task.machine) / outcome.cost if outcome.cost > 0 else None
     return share(task.schedule.program, task.machine, outcome.cost) if outcome.cost > 0 else None
 
 
 def timed(task: SearchTask, outcome: Outcome) -> str:
     """A time, and the share of the ceiling: `1.97 ms, 78% of the ceiling`."""
     reached = ceiling_share(task, outcome)
-    time = duration(seconds_of(outcome))
+    time = duration(seconds_of(outcome)) + (", estimated" if outcome.kind == ESTIMATED else "")
     return time if reached is None else f"{time}, {reached:.0%} of the ceiling"
 
 

@@ -8,6 +8,8 @@ from functools import cached_property
 from statistics import median
 
 MEASURED = "measured"
+ESTIMATED = "estimated"
+"""A candidate that was checked and not run, for want of the machine: its seconds are an estimate."""
 FAILURES = {
     "refused": "a step of its script does not apply",
     "unproved": "its schedule is not proved to compute the original",
@@ -16,6 +18,8 @@ FAILURES = {
     "crash": "it ended the process that ran it",
     "timeout": "it ran for too long",
     "memory": "it asked for too much memory",
+    "fault": "its kernels race, wait in vain, or leave their buffers",
+    "spills": "its threads need more registers than there are",
 }
 """How a candidate can fail, and what that says; whatever fails is recorded with its reason and never the best."""
 PASSING = ("timeout", "memory")
@@ -40,8 +44,8 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        """Whether it was measured and its results are right."""
-        return self.kind == MEASURED
+        """Whether its results are right, and its time is known, or estimated."""
+        return self.kind in (MEASURED, ESTIMATED)
 
     @cached_property
     def cost(self) -> float:

@@ -10,13 +10,13 @@ import numpy as np
 
 from compiler.autotune.database import Database, Key, Record
 from compiler.autotune.database.replay import planned
-from compiler.autotune.features import seen
 from compiler.autotune.model import MEMBERS, Past
 from compiler.autotune.outcome import combine
+from compiler.autotune.sight import sight
 from compiler.autotune.space import work
 from compiler.errors import ScheduleError
 from compiler.passes.split_constants import called
-from compiler.targets.machine import Machine
+from compiler.targets.machine import Gpu, Machine
 
 ROWS = 240
 """The most records of all earlier tasks together; the features of one take some 20 ms."""
@@ -26,7 +26,7 @@ SECONDS = 4.0
 """After this no further record is looked at; where there is time for all, what is found does not depend on it."""
 
 
-def earlier(database: Database, key: Key, program: str, machine: Machine, seconds: float = SECONDS) -> list[Past]:
+def earlier(database: Database, key: Key, program: str, machine: Machine | Gpu, seconds: float = SECONDS) -> list[Past]:
     """What was measured of other programs under the rest of a key: of at most MEMBERS, the most similar last.
 
     The features are those of the stored programs under the stored scripts, so that it does not matter which rules the
@@ -73,7 +73,7 @@ def _chosen(records: Iterable[Record], count: int) -> list[tuple[Record, float]]
 
 
 def _rows(
-    chosen: Iterable[tuple[Record, float]], machine: Machine, until: float
+    chosen: Iterable[tuple[Record, float]], machine: Machine | Gpu, until: float
 ) -> Iterator[tuple[tuple[float, ...], float]]:
     """The features and the cost of each record whose script still applies, while there is time."""
     for record, cost in chosen:
@@ -83,4 +83,4 @@ def _rows(
             original, scheduled = planned(record)
         except ScheduleError:
             continue
-        yield tuple(float(value) for value in seen(called(scheduled), work(original), machine).features), cost
+        yield tuple(float(value) for value in sight(machine).of(called(scheduled), work(original)).features), cost

@@ -16,7 +16,7 @@ from xdsl.ir import Operation, SSAValue
 from compiler.autotune.candidates import Candidate, total
 from compiler.autotune.sketch import Choice, Sketch
 from compiler.autotune.space import SketchSpace
-from compiler.dialects.sched.choice import MultipleOp
+from compiler.dialects.sched.choice import MultipleOp, ProductOp
 from compiler.errors import InputError
 from compiler.schedule.state import ROOT
 
@@ -27,6 +27,8 @@ SHOWN = 32
 """How many options of a choice are listed."""
 WHY = {
     "registers": "its register tile spills",
+    "threads": "a block has more threads than the GPU allows",
+    "shared memory": "a block needs more shared memory than there is",
     "cache": "its temporaries in loops leave the second cache",
     "waste": "most of its work is padding",
     "code": "its unrolled loops fill the instruction cache",
@@ -155,13 +157,13 @@ def _default(sketch: Sketch, position: int) -> str:
 
 
 def _reads(sketch: Sketch, choice: Choice) -> str:
-    """The steps that read a choice, also through multiples, in the order of the script."""
+    """The steps that read a choice, also through multiples and products, in the order of the script."""
     carried: set[SSAValue] = set(sketch.ops[choice.place].results)
     found: dict[str, None] = {}
     for op in sketch.ops:
         if carried.isdisjoint(op.operands):
             continue
-        if isinstance(op, MultipleOp):
+        if isinstance(op, MultipleOp | ProductOp):
             carried.update(op.results)
         else:
             found[_step(op)] = None

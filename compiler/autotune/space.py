@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from compiler.analysis.cost import flops, instances
 from compiler.autotune.candidates import LATER, Candidate, Features
-from compiler.autotune.features import REASONS, WIDTH, seen
+from compiler.autotune.sight import sight
 from compiler.autotune.sketch import Sketch
 from compiler.autotune.trace import Graph
 from compiler.errors import ScheduleError
 from compiler.passes.split_constants import called
 from compiler.program.tree import Program
-from compiler.targets.machine import Machine
+from compiler.targets.machine import Gpu, Machine
 
 CHUNK = 4096
 """How many candidates are evaluated at a time: their columns stay in the cache."""
@@ -54,9 +54,10 @@ class SketchSpace:
     as it is written, which is what the others have to beat.
     """
 
-    def __init__(self, sketches: Sequence[Sketch], machine: Machine) -> None:
+    def __init__(self, sketches: Sequence[Sketch], machine: Machine | Gpu) -> None:
         self.sketches = tuple(sketches)
         self.machine = machine
+        self._sight = sight(machine)
         self._traced = [_Traced(sketch) for sketch in sketches]
         self._asked = 0
         self._useful = work(sketches[0].program) if sketches else 1.0
@@ -86,13 +87,13 @@ class SketchSpace:
         """The features of candidates of one sketch, their positions (n, choices)."""
         traced = self._traced[sketch]
         self._asked += len(positions)
-        values = np.zeros((len(positions), WIDTH), np.float32)
+        values = np.zeros((len(positions), self._sight.width), np.float32)
         reasons = np.zeros(len(positions), np.int16)
         columns = traced.sketch.columns(positions)
         for start in range(0, len(positions), CHUNK):
             part = slice(start, start + CHUNK)
             self._fill(traced, positions[part], columns[part], values[part], reasons[part])
-        return Features(values, reasons, REASONS)
+        return Features(values, reasons, self._sight.reasons)
 
     def _fill(
         self,
@@ -107,7 +108,7 @@ class SketchSpace:
         number = 0
         while left.any():
             if number == len(traced.structures) and len(positions) > FEW and not self._may_trace(traced):
-                reasons[left] = REASONS.index(LATER)
+                reasons[left] = self._sight.reasons.index(LATER)
                 return
             if number == len(traced.structures):
                 witness = positions[int(np.argmax(left))]
@@ -134,7 +135,7 @@ class SketchSpace:
         except ScheduleError:
             pass
         else:
-            found = seen(called(program), self._useful, self.machine)
+            found = self._sight.of(called(program), self._useful)
             nodes = tuple(graph.number_of(value) for value in (*found.features, *found.infeasible))
         return Structure(tuple(graph.guards), nodes)
 
@@ -149,16 +150,16 @@ class SketchSpace:
         reasons: NDArray[np.int16],
     ) -> None:
         if structure.nodes is None:
-            reasons[mine] = REASONS.index("script")
+            reasons[mine] = self._sight.reasons.index("script")
             return
-        rows = np.flatnonzero(mine)
+        rows, width = np.flatnonzero(mine), self._sight.width
         found = [array[rows] if array.ndim else array for array in graph.evaluate(structure.nodes, columns, known)]
-        block = np.empty((len(rows), WIDTH), np.float32)
-        for column, array in enumerate(found[:WIDTH]):
+        block = np.empty((len(rows), width), np.float32)
+        for column, array in enumerate(found[:width]):
             block[:, column] = array
         values[rows] = block
         why = np.zeros(len(rows), np.int16)
-        for number, array in reversed(list(enumerate(found[WIDTH:], 1))):
+        for number, array in reversed(list(enumerate(found[width:], 1))):
             why[np.broadcast_to(array, why.shape) != 0] = number
         reasons[rows] = why
 

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from compiler.autotune.database import Database, Key, Record, key_of, program_of
 from compiler.autotune.database.replay import replay
 from compiler.autotune.progress import TuningOptions
-from compiler.autotune.rules import RULES, Rule
+from compiler.autotune.rules import GPU_RULES, RULES, Rule
 from compiler.autotune.rules.derive import Derived, derive
 from compiler.autotune.rules.template import from_template
 from compiler.autotune.space import SketchSpace
@@ -22,9 +22,9 @@ from compiler.driver import POLICIES, build, lower, parse, with_constants
 from compiler.errors import InputError, TargetError
 from compiler.interpret.numbers import dtype_of
 from compiler.schedule import Schedule
-from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.openmp import thread_count, usable
-from compiler.targets.machine import Machine, host
+from compiler.targets.devices import described
+from compiler.targets.machine import Gpu, Machine, host
 
 MODES = ("script", "python", "llvm", "asm")
 
@@ -40,8 +40,9 @@ class SearchTask:
     at the te or loop level. `threads` is how many threads a kernel runs on: None is what OMP_NUM_THREADS says, or the
     cores that the process may use. `rules` derive the search space; a `template`, a script with open choices or its
     text, is the space instead, with what the rules make of its `sched.auto`. `machine` is what the space is derived
-    for, the one at hand by default. `constants` are the names of inputs that never change, such as weights: what
-    schedules make of them alone, their layout, is made once and is not timed.
+    for, the one at hand by default; of a GPU, the one that stands for its architecture `arch`. `constants` are the
+    names of inputs that never change, such as weights: what schedules make of them alone, their layout, is made once
+    and is not timed.
     Raises InputError or TargetError for what cannot be tuned.
     """
 
@@ -52,14 +53,16 @@ class SearchTask:
         target: str = "cpu",
         threads: int | None = None,
         policy: str = "contract",
-        rules: Sequence[Rule] = RULES,
+        rules: Sequence[Rule] | None = None,
         name: str | None = None,
         template: ModuleOp | str | None = None,
-        machine: Machine | None = None,
+        machine: Machine | Gpu | None = None,
         constants: Sequence[str] = (),
+        arch: str = "sm_80",
     ) -> None:
-        if target != "cpu":
-            raise TargetError(f"unknown target '{target}' (there is cpu)")
+        gpu = described(target, arch) if target != "cpu" else None
+        if gpu is not None and (constants or threads is not None):
+            raise TargetError(f"threads and constants are the CPU's, not {target}'s")
         if policy not in POLICIES:
             raise TargetError(f"unknown policy '{policy}' (there are {', '.join(POLICIES)})")
         self.func = made(func, args)
@@ -67,10 +70,11 @@ class SearchTask:
         self.module = with_constants(self.func, lower(self.func), constants)
         self.schedule = Schedule(self.module)
         self.name = name or self.schedule.name
-        self.policy, self.rules = policy, tuple(rules)
+        self.policy, self.target, self.arch = policy, target, arch
+        self.rules = tuple((GPU_RULES if gpu else RULES) if rules is None else rules)
         self.template = parse(template, "the template") if isinstance(template, str) else template
-        self.threads = usable(thread_count(threads))
-        self.machine = machine or host()
+        self.threads = usable(thread_count(threads)) if gpu is None else 1
+        self.machine = machine or gpu or host()
 
     @cached_property
     def program(self) -> str:
@@ -80,7 +84,25 @@ class SearchTask:
     @cached_property
     def key(self) -> Key:
         """What outcomes are comparable under."""
-        return key_of(self.module, self.machine.name, self.threads, self.policy)
+        return key_of(self.module, self._place, self.threads, self.policy)
+
+    @property
+    def _place(self) -> str:
+        """The machine, as keys have it: what is estimated is not to be compared with what is measured."""
+        machine = self.machine
+        return f"{self.place}, estimated" if isinstance(machine, Gpu) else machine.name
+
+    @property
+    def place(self) -> str:
+        """Where it runs, for people."""
+        if isinstance(self.machine, Gpu):
+            return f"{self.machine.name}, {self.machine.arch}"
+        return f"{self.threads} thread{'' if self.threads == 1 else 's'}"
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """The ways in which the best record can be printed."""
+        return MODES if self.target == "cpu" else (*MODES[:2], self.target)
 
     @property
     def compute_dag(self) -> str:
@@ -119,7 +141,7 @@ class SearchTask:
             raise InputError(f"{database} has nothing measured for {self.name} on {self.threads} threads")
         return record
 
-    def apply_best(self, database: str | os.PathLike[str], constants: Mapping[str, Any] | None = None) -> Kernel:
+    def apply_best(self, database: str | os.PathLike[str], constants: Mapping[str, Any] | None = None) -> Any:
         """The kernel of the best record, which takes the inputs that are not constant; `constants` are arrays of those
         that are. Raises InputError where there is no record or no such array, ScheduleError where it is outdated."""
         given = constants or {}
@@ -131,9 +153,10 @@ class SearchTask:
         return self._built(self.best(database), given)
 
     def print_best(self, database: str | os.PathLike[str], mode: str = "script") -> None:
-        """Print the best record: its script, the same in Python, or the LLVM IR or assembly that it becomes."""
-        if mode not in MODES:
-            raise InputError(f"unknown mode '{mode}' (there are {', '.join(MODES)})")
+        """Print the best record: its script, the same in Python, or the LLVM IR or assembly that it becomes; on a GPU
+        the text of its kernels, the mode that is called as the target."""
+        if mode not in self.modes:
+            raise InputError(f"unknown mode '{mode}' (there are {', '.join(self.modes)})")
         record = self.best(database)
         if mode == "script":
             print(record.script)
@@ -141,6 +164,8 @@ class SearchTask:
             from compiler.schedule.python import as_python
 
             print(as_python(replay(record).script))
+        elif mode == self.target:
+            print(self._built(record, {}).text)
         else:
             arguments = {buffer.name: buffer for buffer in self.schedule.program.arguments}
             nothing = {name: np.zeros(arguments[name].shape, dtype_of(arguments[name].element)) for name in self._fixed}
@@ -151,8 +176,10 @@ class SearchTask:
         """The constants, as the loops name them."""
         return self.schedule.program.constants
 
-    def _built(self, record: Record, constants: Mapping[str, Any]) -> Kernel:
+    def _built(self, record: Record, constants: Mapping[str, Any]) -> Any:
         schedule = Schedule(self.module).apply(replay(record).script)
+        if self.target != "cpu":
+            return build(schedule, self.target, policy=self.policy, arch=self.arch)
         if not constants:
             return build(schedule, threads=self.threads, policy=self.policy)
         return build(schedule, threads=self.threads, policy=self.policy, constants=constants)

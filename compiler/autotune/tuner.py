@@ -190,7 +190,9 @@ class _Run:
         """The workers, which end with the run. Raises TargetError where they cannot start."""
         self.say("starting workers")
         task, options = self.task, self.options
-        subject = Subject(str(task.module), task.schedule.name, task.policy, task.threads, options.seed)
+        subject = Subject(
+            str(task.module), task.schedule.name, task.policy, task.threads, options.seed, task.target, task.arch
+        )
         measurer = self.stack.enter_context(_asked(lambda: Measurer(subject, builders=options.builders)))
         known, outcome = self.search.best, self.search.best_outcome
         if known is not None and outcome is not None:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from compiler.autotune.task import SearchTask
 
 
+ARCH = "sm_80"
+
+
 def is_file(name: str) -> bool:
     """Whether a name on the command line is meant as a file; - is standard input."""
     return name == "-" or name.endswith(".mlir") or Path(name).exists()
@@ -57,15 +60,24 @@ def task_arguments(parser: argparse.ArgumentParser) -> None:
     add("--function", help="which of several functions of a file")
     add("--constants", metavar="A,B", help="inputs that never change: their layout is made once, and not timed")
     add("--threads", type=positive, help="threads for parallel loops (default: OMP_NUM_THREADS, or the cores)")
+    add("--target", default="cpu", help="what it is for: cpu, the default, or a GPU's target")
+    add("--arch", default=ARCH, help=f"of a GPU: the architecture (default {ARCH})")
 
 
-def task(options: argparse.Namespace, target: str = "cpu", policy: str = "contract") -> SearchTask:
+def task(options: argparse.Namespace, policy: str = "contract") -> SearchTask:
     """The program that the arguments pick, to be tuned. Raises InputError or TargetError for what cannot be."""
     from compiler.autotune.task import SearchTask
 
     found = workload(options.program, options.scale)
     constants = [name.strip() for name in options.constants.split(",")] if options.constants is not None else []
-    make = partial(SearchTask, target=target, threads=options.threads, policy=policy, constants=constants)
+    make = partial(
+        SearchTask,
+        target=options.target,
+        threads=options.threads,
+        policy=policy,
+        constants=constants,
+        arch=options.arch,
+    )
     try:
         if found is not None:
             return make(found.function(), name=found.name)

@@ -76,7 +76,7 @@ def _lines(task: SearchTask, options: argparse.Namespace) -> Iterator[str]:
     elif options.sample is not None:
         yield from show.sampled(space, show.filtered(space, options.filter), options.sample, options.seed)
     else:
-        yield f"{task.name} on {task.threads} thread{'' if task.threads == 1 else 's'}"
+        yield f"{task.name} on {task.place}"
         yield from show.listed(space, show.filtered(space, options.filter))
 
 

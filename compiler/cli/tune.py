@@ -45,7 +45,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     where.add_argument("--no-database", action="store_true", help="keep no records: print the best script at the end")
     add("--policy", choices=POLICIES, default="contract", help="liberties of floating point")
-    add("--target", default="cpu", help="what to tune for (cpu, the default)")
     add("--seed", type=seed, default=0, help="of the search and the random inputs (default 0)")
     add("--log", metavar="FILE", help="write the search's log, from which it repeats without hardware")
     how = parser.add_mutually_exclusive_group()
@@ -68,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command; 1 where nothing could be measured, 130 where it was interrupted, after saying what it has."""
     from compiler.autotune.conclusion import Conclusion
 
-    task = program.task(options, options.target, options.policy)
+    task = program.task(options, options.policy)
     _check_log(options.log)
     with _view(task, options) as view:
         record = task.tune(_tuning(options, view))

@@ -15,7 +15,7 @@ from compiler.schedule.primitives import cache, inline, memory, merge, pipeline,
 from compiler.schedule.primitives import kind as kinds
 from compiler.schedule.primitives import nest as nests
 from compiler.schedule.primitives import pad as padding
-from compiler.schedule.sample import categorical, location, multiple, perfect_tile
+from compiler.schedule.sample import categorical, location, multiple, perfect_tile, product
 from compiler.schedule.state import INLINE, ROOT, State
 
 Call = Callable[[State, Any], Plan]
@@ -160,6 +160,7 @@ CALLS: dict[type[SchedOp], Call] = {
     choice.SamplePerfectTileOp: perfect_tile,
     choice.SampleCategoricalOp: categorical,
     choice.MultipleOp: multiple,
+    choice.ProductOp: product,
     choice.SampleLocationOp: location,
     choice.AutoOp: _auto,
 }

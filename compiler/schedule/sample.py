@@ -85,6 +85,21 @@ def multiple(state: State, op: choice.MultipleOp) -> Plan:
     return Plan(Step(state.program), params=(state.param(op, op.param) * op.factor.value.data,))
 
 
+def product(state: State, op: choice.ProductOp) -> Plan:
+    """The product of parameters.
+
+        %rows = sample_categorical [1, 2, 4] decision 1
+        %columns = sample_categorical [8, 16, 32] decision 2
+        %threads = product %rows, %columns          // 64
+
+    Elsewhere: MLIR's affine maps of transform parameters, TVM's PrimExpr of sampled values.
+    """
+    first, *others = (state.param(op, value) for value in op.params)
+    for other in others:
+        first = first * other
+    return Plan(Step(state.program), params=(first,))
+
+
 def locations(program: Program, label: str) -> list[int]:
     """The loops at which a block can be computed: those around all its consumers and not around itself."""
     written = {access.buffer for access in program.blocks[label].writes}
@@ -125,4 +140,14 @@ def location(state: State, op: choice.SampleLocationOp) -> Plan:
     return Plan(Step(state.program), loops=(found[decision] if decision >= 0 else decision,))
 
 
-__all__ = ["INLINE", "ROOT", "categorical", "location", "locations", "multiple", "perfect_tile", "perfect_tiles"]
+__all__ = [
+    "INLINE",
+    "ROOT",
+    "categorical",
+    "location",
+    "locations",
+    "multiple",
+    "perfect_tile",
+    "perfect_tiles",
+    "product",
+]

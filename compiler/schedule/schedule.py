@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import prod
 from operator import index
 from typing import Any, TypeAlias
 
@@ -432,6 +433,15 @@ class Schedule:
         if isinstance(size, int):
             return size * factor
         return self._run(choice.MultipleOp, [size], {"factor": _int(factor)}, [ParamType()])[0]
+
+    def product(self, *sizes: Size) -> Size:
+        """The product of parameters and constants. See `sample.product`."""
+        number = prod(size for size in sizes if isinstance(size, int))
+        params = [size for size in sizes if not isinstance(size, int)]
+        if not params:
+            return number
+        found = params[0] if len(params) == 1 else self._run(choice.ProductOp, params, {}, [ParamType()])[0]
+        return found if number == 1 else self.multiple(found, number)
 
     def sample_location(self, block: Handle, decision: int | None = None) -> Handle:
         """Choose the loop at which a block is computed; -1 leaves it where it is, -2 inlines it."""

@@ -1,4 +1,4 @@
-"""`Machine`: what differs between machines, as data that rules and code generation read."""
+"""`Machine` and `Gpu`: what differs between machines, as data that rules and code generation read."""
 
 from __future__ import annotations
 
@@ -25,6 +25,33 @@ class Machine:
     l1_bytes: int
     l2_bytes: int
     l3_bytes: int
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """The facts of one GPU. Of a multiprocessor: threads and blocks that it holds, bytes of shared memory, fused
+    multiplications of float32 in a cycle; `clock` is its cycles in a second. `block_shared_bytes` is what one block may
+    have, `bandwidth` the bytes in a second of the GPU's memory.
+
+    `name` is for people, `arch` what kernels are compiled for.
+    """
+
+    name: str
+    arch: str
+    multiprocessors: int
+    threads: int
+    blocks: int
+    shared_bytes: int
+    block_shared_bytes: int
+    l2_bytes: int
+    fmas: int
+    clock: float
+    bandwidth: float
+    registers: int = 1 << 16
+    most_registers: int = 255
+    block_threads: int = 1024
+    warp: int = 32
+    vector_bits: int = 128
 
 
 _AMX = ("sapphirerapids", "emeraldrapids", "graniterapids", "graniterapids-d", "diamondrapids")

@@ -178,7 +178,7 @@ def test_blocks_that_write_one_element_race_whatever_is_between() -> None:
     body = "%v = memref.load %A[%t] : memref<64xf32>  memref.store %v, %B[%t] : memref<64xf32>"
     assert small(body).right
     (fault, *_) = small(body, "c2").faults
-    assert fault.kind == "race of blocks" and fault.blocks == (0, 1) and fault.memory == "B"
+    assert fault.kind == "race of two writes" and fault.blocks == (0, 1) and fault.memory == "B"
 
 
 def test_threads_that_write_one_element_race() -> None:

@@ -19,7 +19,7 @@ from rich.console import Console
 
 from compiler import te
 from compiler.__main__ import main
-from compiler.autotune import show
+from compiler.autotune import gpu_features, show
 from compiler.autotune.conclusion import Conclusion, ceiling_share, duration, trials
 from compiler.autotune.database import Database
 from compiler.autotune.database.lines import from_line
@@ -460,7 +460,7 @@ def test_samples_are_candidates_and_say_whether_they_are_feasible(capsys: pytest
 
 
 def test_every_reason_has_words() -> None:
-    assert set(show.WHY) == set(REASONS) - {""}
+    assert set(show.WHY) == {*REASONS, *gpu_features.REASONS} - {""}
 
 
 def test_refused_alternatives_are_listed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -505,7 +505,12 @@ WRONG = {
     "database in no folder": (["tune", NAME, "--database", "no/x.db"], "there is no folder no"),
     "database is a folder": (["tune", NAME, "--database", "."], ". is a folder"),
     "log in no folder": (["tune", NAME, "--log", "no/x"], "no/x cannot be written"),
-    "target": (["tune", NAME, "--target", "moon"], "unknown target 'moon' (there is cpu)"),
+    "target": (["tune", NAME, "--target", "moon"], "unknown target 'moon' (there are cpu, cuda)"),
+    "architecture": (
+        ["space", NAME, "--target", "cuda", "--arch", "sm_1"],
+        "no GPU of the architecture 'sm_1' is described",
+    ),
+    "threads of a GPU": (["tune", NAME, "--target", "cuda", "--threads", "2"], "threads and constants are the CPU's"),
     "threads": (["tune", NAME, "--threads", "100000"], "threads=100000"),
     "sketch": (["space", NAME, "--show", "99"], "there is no sketch 99 (there are 0 to "),
     "sketch to compare": (["space", NAME, "--diff", "0", "99"], "there is no sketch 99"),

@@ -13,6 +13,7 @@ from compiler.analysis.statements import Statement
 from compiler.analysis.verify.equations import NotFunctional, equations
 from compiler.analysis.verify.flow import END, Flow, Refuted, Unknown
 from compiler.analysis.verify.joint import check_joint
+from compiler.analysis.verify.unflatten import unflattened
 from compiler.analysis.verify.values import Comparison, Wanted
 from compiler.program.tree import Program
 
@@ -55,9 +56,9 @@ def _verify(scheduled: Program, original: Program) -> Verdict:
     if [(b.shape, b.element) for b in scheduled.arguments] != [(b.shape, b.element) for b in original.arguments]:
         raise Refuted("the arguments differ")
     scheduled = _renamed(scheduled, original)
-    flow = Flow(scheduled, original, known)
-    _check_bounds(flow)
     race = legal(scheduled)
+    flow = Flow(unflattened(scheduled), original, known)
+    _check_bounds(flow)
     if race is not None:
         raise Refuted(str(race))
     for key, statement in flow.statements.items():

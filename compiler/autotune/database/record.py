@@ -14,12 +14,12 @@ from typing import TypeAlias
 from uuid import UUID, uuid4
 
 from compiler import universe
-from compiler.autotune.outcome import FAILURES, MEASURED, Outcome
+from compiler.autotune.outcome import ESTIMATED, FAILURES, MEASURED, Outcome
 from compiler.errors import InputError
 
 Candidate: TypeAlias = tuple[int, tuple[int, ...]]
 """The number of a sketch, and the position chosen at each of its choices."""
-KINDS = (MEASURED, *FAILURES)
+KINDS = (MEASURED, ESTIMATED, *FAILURES)
 LARGEST = 2**63 - 1
 """The largest integer that a column holds."""
 

@@ -49,7 +49,7 @@ def built(subject: Subject, script: str) -> Built | Outcome:
 
 def _artefact(subject: Subject, script: str) -> Artefact | Outcome:
     try:
-        schedule = _applied(subject, script)
+        schedule = applied(subject, script)
         if isinstance(schedule, Outcome):
             return schedule
         verdict = schedule.verify()
@@ -62,7 +62,8 @@ def _artefact(subject: Subject, script: str) -> Artefact | Outcome:
         return Outcome("memory", reason="it needs more memory to be built than it is allowed")
 
 
-def _applied(subject: Subject, script: str) -> Schedule | Outcome:
+def applied(subject: Subject, script: str) -> Schedule | Outcome:
+    """A script applied to the program, or the outcome that says which step was refused."""
     try:
         return replay(parse(script, "the script"), subject.module, subject.name)
     except ScheduleError as error:

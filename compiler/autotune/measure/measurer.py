@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import Protocol
+from typing import Any, Protocol
 
-from compiler.autotune.measure.builder import Built
+from compiler.autotune.measure.checked import Checkers
 from compiler.autotune.measure.limits import Limits
 from compiler.autotune.measure.processes import Processes
 from compiler.autotune.measure.subject import Subject
@@ -16,19 +16,20 @@ from compiler.autotune.outcome import Outcome
 class Executor(Protocol):
     """Where candidates are built and run; a candidate that fails is an outcome, never an exception.
 
-    Positions are those in the sequence that was given. Nothing is built while something is timed on one machine.
+    Positions are those in the sequence that was given. Nothing is built while something is timed on one machine. What
+    `build` gives is the executor's own affair.
     """
 
-    def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
+    def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Any]]:
         """The position of each script with what was built, or the outcome that says why not, as they finish."""
 
-    def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
+    def run(self, candidates: Sequence[Any]) -> Iterator[tuple[int, Outcome]]:
         """The position of each candidate with its outcome, as they finish."""
 
-    def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
+    def compare(self, candidates: Sequence[Any], rounds: int) -> list[Outcome]:
         """The outcomes of candidates that take turns, that many rounds, on one machine."""
 
-    def calibrate(self, built: Built, cost: float) -> None:
+    def calibrate(self, built: Any, cost: float) -> None:
         """Time what follows beside a candidate whose cost is known."""
 
     def close(self) -> None:
@@ -41,8 +42,9 @@ class Measurer:
         with Measurer(Subject(str(compiler.lower(function)))) as measurer:
             for position, outcome in measurer.measure(scripts): ...
 
-    The default executor is this machine's processes, with that many builders (as many as cores where not stated). Its
-    work raises InputError for a program that cannot be compiled, TargetError where workers cannot start.
+    The default executor is this machine's processes, with that many builders (as many as cores where not stated); they
+    check candidates for a GPU, and estimate their times. Its work raises InputError for a program that cannot be
+    compiled, TargetError where workers cannot start.
     """
 
     def __init__(
@@ -52,7 +54,8 @@ class Measurer:
         builders: int | None = None,
         executor: Executor | None = None,
     ) -> None:
-        self._executor = executor or Processes(subject, limits or Limits(), builders)
+        kind = Processes if subject.target == "cpu" else Checkers
+        self._executor: Executor = executor or kind(subject, limits or Limits(), builders)
 
     def __enter__(self) -> Measurer:
         return self
@@ -68,7 +71,7 @@ class Measurer:
 
     def measure(self, scripts: Sequence[str]) -> Iterator[tuple[int, Outcome]]:
         """The position of each script and its outcome: first those that cannot be built, then as they are measured."""
-        built: dict[int, Built] = {}
+        built: dict[int, Any] = {}
         for position, found in self._executor.build(scripts):
             if isinstance(found, Outcome):
                 yield position, found
@@ -82,13 +85,13 @@ class Measurer:
         """Time what follows beside a script whose cost is known, from an earlier run: costs then compare with those of
         that run, whatever the machine's other guests do now. Nothing changes where it cannot be built."""
         for _, found in self._executor.build([script]):
-            if isinstance(found, Built):
+            if not isinstance(found, Outcome):
                 self._executor.calibrate(found, cost)
 
     def compare(self, scripts: Sequence[str], rounds: int) -> list[Outcome]:
         """The outcomes of a few scripts, in turns: A B C A B C ..., a sample of each a round."""
         outcomes: dict[int, Outcome] = {}
-        built: dict[int, Built] = {}
+        built: dict[int, Any] = {}
         for position, found in self._executor.build(scripts):
             if isinstance(found, Outcome):
                 outcomes[position] = found

@@ -30,6 +30,7 @@ class Subject:
     policy: the liberties of floating point: strict, contract or fast.
     threads: how many threads parallel loops run on; the runner gets as many cores.
     seed: of the random inputs.
+    target, arch: what it is compiled for: the CPU at hand, or a GPU of some architecture.
     """
 
     text: str
@@ -37,6 +38,8 @@ class Subject:
     policy: str = "contract"
     threads: int = 1
     seed: int = 0
+    target: str = "cpu"
+    arch: str = ""
 
     @cached_property
     def module(self) -> ModuleOp:

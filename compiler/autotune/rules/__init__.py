@@ -8,6 +8,7 @@ convolution.py  convolutions as implicit GEMM
 product.py      products by packed panels and register tiles
 rows.py         elementwise functions, softmax and norms by rows, sums by partial sums
 tiles.py        any reduction by multi-level tiles
+gpu.py          GPUs: tiles on blocks and threads, rows on blocks, the rest spread over threads
 parts.py        long reductions into few results, on several threads
 template.py     from hand-written scripts with open choices to sketches
 derive.py       from rules to sketches
@@ -19,6 +20,7 @@ first. `RULES` are tried in order, each on the blocks that are left, in the orde
 from compiler.autotune.rules.attention import shared_rows
 from compiler.autotune.rules.convolution import implicit_gemm
 from compiler.autotune.rules.draft import Alternative, Draft, Rule
+from compiler.autotune.rules.gpu import on_threads, rows_on_blocks, tiled_on_threads
 from compiler.autotune.rules.gradient import taps_in_registers
 from compiler.autotune.rules.parts import sums_in_parts
 from compiler.autotune.rules.product import packed_product
@@ -38,5 +40,7 @@ RULES: tuple[Rule, ...] = (
     elementwise,
 )
 """The rules of the CPU, the most specific first."""
+GPU_RULES: tuple[Rule, ...] = (chains, tiled_on_threads, rows_on_blocks, on_threads)
+"""The rules of GPUs, the most specific first."""
 
-__all__ = ["RULES", "Alternative", "Draft", "Rule"]
+__all__ = ["GPU_RULES", "RULES", "Alternative", "Draft", "Rule"]

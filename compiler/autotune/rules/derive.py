@@ -16,7 +16,7 @@ from compiler.autotune.sketch import Sketch
 from compiler.errors import ScheduleError
 from compiler.schedule import library
 from compiler.schedule.schedule import Schedule
-from compiler.targets.machine import Machine
+from compiler.targets.machine import Gpu, Machine
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Derivation:
         return "; ".join(self.names)
 
 
-def derive(schedule: Schedule, rules: Sequence[Rule], machine: Machine, threads: int = 1) -> Derived:
+def derive(schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, threads: int = 1) -> Derived:
     """The sketches of an unscheduled program by some rules; the last one is the program as it is written."""
     dropped: dict[str, None] = {}
     ends = derivations(Draft(schedule.fork()[0], machine, threads, tuple(schedule.program.blocks)), rules, dropped)
@@ -52,14 +52,18 @@ def derive(schedule: Schedule, rules: Sequence[Rule], machine: Machine, threads:
         sketch = Sketch.of(end.name, schedule.program, end.draft.schedule)
         if end.draft.schedule.program is not schedule.program:
             found.setdefault(str(sketch.script), sketch)
-    return Derived((*found.values(), as_written(schedule)), tuple(dropped))
+    return Derived((*found.values(), as_written(schedule, machine)), tuple(dropped))
 
 
-def as_written(schedule: Schedule) -> Sketch:
-    """The program as `build` compiles it when nobody has scheduled it: a candidate, and the yardstick of the others."""
+def as_written(schedule: Schedule, machine: Machine | Gpu) -> Sketch:
+    """The program as `build` compiles it when nobody has scheduled it, on a GPU each block spread over threads: a
+    candidate, and the yardstick of the others."""
     fresh = schedule.fork()[0]
-    for label in schedule.program.blocks:
-        library.contiguous(fresh, fresh.get_block(label))
+    for label, block in schedule.program.blocks.items():
+        if isinstance(machine, Machine):
+            library.contiguous(fresh, fresh.get_block(label))
+        elif any(not axis.is_reduce for axis in block.axes):
+            library.spread(fresh, fresh.get_block(label))
     return Sketch.of("as written", schedule.program, fresh)
 
 

@@ -8,9 +8,11 @@ from typing import TypeAlias
 
 from xdsl.dialects.builtin import FixedBitwidthType
 
+from compiler.affine import linear as lin
+from compiler.affine.linear import Linear
 from compiler.program.tree import Block
 from compiler.schedule.schedule import Handle, Schedule, Size
-from compiler.targets.machine import Machine
+from compiler.targets.machine import Gpu, Machine
 
 
 @dataclass(frozen=True)
@@ -23,11 +25,23 @@ class Draft:
     """
 
     schedule: Schedule
-    machine: Machine
+    target: Machine | Gpu
     threads: int
     left: tuple[str, ...]
     panels: dict[str, Size] = field(default_factory=dict)
     kept: tuple[Handle, ...] = ()
+
+    @property
+    def machine(self) -> Machine:
+        """What a CPU's rules write for."""
+        assert isinstance(self.target, Machine)
+        return self.target
+
+    @property
+    def gpu(self) -> Gpu:
+        """What a GPU's rules write for."""
+        assert isinstance(self.target, Gpu)
+        return self.target
 
     def fork(self) -> Draft:
         """The same draft, to be continued on its own."""
@@ -49,7 +63,7 @@ class Draft:
         block = self.block(label)
         element = self.schedule.program.buffers[block.writes[0].buffer].element
         bits = element.bitwidth if isinstance(element, FixedBitwidthType) else 64
-        return max(1, self.machine.vector_bits // max(8, bits))
+        return max(1, self.target.vector_bits // max(8, bits))
 
     def readers(self, label: str) -> list[Block]:
         """The blocks that read what a block writes."""
@@ -57,6 +71,16 @@ class Draft:
         names = dict.fromkeys(access.buffer for access in self.block(label).writes)
         found = {b.label: b for name in names for b in program.readers[name] if b.label != label}
         return list(found.values())
+
+    def consumer(self, label: str) -> Block | None:
+        """The one elementwise block that reads what a block writes, at its own indices, and is left."""
+        readers = self.readers(label)
+        if len(readers) != 1 or readers[0].combiners or readers[0].label not in self.left:
+            return None
+        written = self.block(label).writes[0].buffer
+        index = [_moving(readers[0], access.index) for access in readers[0].reads if access.buffer == written]
+        same = all(i == _moving(readers[0], readers[0].writes[0].index) for i in index)
+        return readers[0] if same and len(readers[0].axes) == self.block(label).spatial else None
 
     def choose(self, options: Sequence[int], wanted: int, name: str | None = None) -> Size:
         """An open choice among some sizes, recorded with the one nearest to what is wanted; no choice of one. `name` is
@@ -66,6 +90,12 @@ class Draft:
             return kept[0]
         nearest = min(range(len(kept)), key=lambda n: (abs(kept[n] - wanted), n))
         return self.schedule.sample_categorical(kept, decision=nearest, name=name)
+
+
+def _moving(block: Block, index: Sequence[Linear]) -> list[Linear]:
+    """Forms over the axes of a block, those that have one element left out."""
+    still = {n: lin.constant(0) for n, axis in enumerate(block.axes) if axis.size == 1}
+    return [lin.substitute(form, still, block.axis_ranges) for form in index]
 
 
 @dataclass(frozen=True)

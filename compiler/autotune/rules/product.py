@@ -81,22 +81,12 @@ def _packs(draft: Draft, label: str) -> list[Packing]:
 
 def _epilogues(draft: Draft, label: str) -> list[str]:
     """What may be done with the consumer of a product."""
-    consumer = _consumer(draft, label)
+    consumer = draft.consumer(label)
     if consumer is None:
         return [""]
     following = draft.readers(consumer.label)
     chained = len(following) == 1 and is_product(following[0]) and following[0].reads[0].buffer == _target(consumer)
     return [*(["stored in panels"] if chained else []), "applied to tiles", ""]
-
-
-def _consumer(draft: Draft, label: str) -> Block | None:
-    """The one elementwise block that reads a product at its own indices."""
-    readers = draft.readers(label)
-    if len(readers) != 1 or readers[0].combiners or readers[0].label not in draft.left:
-        return None
-    index = [access.index for access in readers[0].reads if access.buffer == _target(draft.block(label))]
-    same = all(i == readers[0].writes[0].index for i in index)
-    return readers[0] if same and len(readers[0].axes) == draft.block(label).spatial else None
 
 
 def _target(block: Block) -> str:
@@ -105,7 +95,7 @@ def _target(block: Block) -> str:
 
 def _apply(draft: Draft, label: str, packing: Packing, way: str) -> Sequence[str]:
     s, block = draft.schedule, draft.block(label)
-    consumer, lanes = _consumer(draft, label), min(draft.lanes(label), block.axes[-2].size)
+    consumer, lanes = draft.consumer(label), min(draft.lanes(label), block.axes[-2].size)
     tiles = _tiles(draft, block, lanes, packing.groups)
     done = library.tiled_gebp(s, s.get_block(label), tiles, lanes, packing.packed, packing.first)
     if consumer is not None and way == "stored in panels":

@@ -14,7 +14,7 @@ from compiler.autotune.rules.draft import Draft, Rule
 from compiler.autotune.sketch import Sketch
 from compiler.dialects.sched.choice import AutoOp
 from compiler.schedule.schedule import Schedule, script_of
-from compiler.targets.machine import Machine
+from compiler.targets.machine import Gpu, Machine
 
 MOST = 32
 """How many sketches a template makes at most: one with several `sched.auto` multiplies."""
@@ -32,7 +32,11 @@ class _Under:
 
 
 def from_template(
-    script: ModuleOp | NamedSequenceOp, schedule: Schedule, rules: Sequence[Rule], machine: Machine, threads: int = 1
+    script: ModuleOp | NamedSequenceOp,
+    schedule: Schedule,
+    rules: Sequence[Rule],
+    machine: Machine | Gpu,
+    threads: int = 1,
 ) -> Derived:
     """The sketches of a program under a template; the last one is the program as it is written.
 
@@ -53,7 +57,7 @@ def from_template(
         else:
             under = [_applied(one, op) for one in under]
     found = [Sketch.of(one.name or "template", schedule.program, one.draft.schedule, one.closed) for one in under]
-    return Derived((*found, as_written(schedule)), tuple(dropped))
+    return Derived((*found, as_written(schedule, machine)), tuple(dropped))
 
 
 def _applied(under: _Under, op: Operation) -> _Under:

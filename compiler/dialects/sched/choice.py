@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, FloatAttr, IntegerAttr, i64
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, var_result_def
+from xdsl.irdl import (
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    var_operand_def,
+    var_result_def,
+)
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.dialects.sched.base import BlockType, LoopType, ParamType, SchedOp, check_positive
@@ -113,6 +121,34 @@ class MultipleOp(SchedOp):
 
 
 @irdl_op_definition
+class ProductOp(SchedOp):
+    """The product of parameters, such as the threads of a block of so many rows and columns.
+
+    Return modes: gives a parameter.
+
+    ```mlir
+    transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+      %rows = sched.sample_categorical [1, 2, 4] decision 1
+      %columns = sched.sample_categorical [8, 16, 32] decision 2
+      %threads = sched.product %rows, %columns
+      transform.yield
+    }
+    ```
+    """
+
+    name = "sched.product"
+
+    params = var_operand_def(ParamType())
+    value = result_def(ParamType())
+
+    assembly_format = "$params attr-dict"
+
+    def verify_(self) -> None:
+        if not self.params:
+            raise VerifyException("there is nothing to multiply")
+
+
+@irdl_op_definition
 class SampleLocationOp(SchedOp):
     """Choose the loop at which a block is computed; -1 leaves it where it is, -2 inlines it.
 
@@ -166,6 +202,7 @@ OPS = (
     SamplePerfectTileOp,
     SampleCategoricalOp,
     MultipleOp,
+    ProductOp,
     SampleLocationOp,
     AutoOp,
 )

@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import BoolAttr, MemRefType, VectorType, i1
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from compiler.affine import linear as lin
-from compiler.affine.condition import Condition, conditions
+from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.dialects import loop
 from compiler.dialects.access import AccessAttr
@@ -103,17 +103,26 @@ class Accessor:
         return any(self.context.has_lanes(form) for form in forms)
 
     def contiguous(self, buffer: SSAValue, forms: Sequence[Linear]) -> bool:
-        """Whether an access steps by one element a lane."""
-        return self.context.lane is not None and self._stride(buffer, forms) == 1
+        """Whether an access steps by one element a lane; on a GPU also from a multiple of the lanes, as it must."""
+        if self.context.lane is None or self._stride(buffer, forms) != 1:
+            return False
+        if self.context.threads is None:
+            return True
+        first = self.context.at_lane(self._offset(buffer, forms), 0)
+        return all(number % self.context.lanes == 0 for number in (first.constant, *(f for _, f in first.terms)))
 
     def _stride(self, buffer: SSAValue, forms: Sequence[Linear]) -> int | None:
         """By how many elements of a buffer in row-major order an access steps a lane; None if that differs."""
-        lane, type = self.context.lane, buffer.type
-        assert lane is not None and isinstance(type, MemRefType)
-        shape, offset = type.get_shape(), lin.constant(0)
+        assert self.context.lane is not None
+        return self._offset(buffer, forms).coefficient(self.context.lane)
+
+    def _offset(self, buffer: SSAValue, forms: Sequence[Linear]) -> Linear:
+        """The place of an access among a buffer's elements in row-major order."""
+        assert isinstance(buffer.type, MemRefType)
+        shape, offset = buffer.type.get_shape(), lin.constant(0)
         for d, form in enumerate(forms):
             offset = offset + form.scaled(prod(shape[d + 1 :]))
-        return lin.joined(offset).coefficient(lane)
+        return lin.joined(offset)
 
     def _strided(self, buffer: SSAValue, forms: Sequence[Linear], tests: Sequence[Condition]) -> _Strided | None:
         """The places and the mask of an access that steps by the same number of elements from lane to lane."""
@@ -196,7 +205,7 @@ class Accessor:
         buffer = self.context.buffers[buffer]
         tests: list[Condition] = []
         if access.condition is not None:
-            tests = conditions(access.condition, self.axes, self.scopes.ranges)
+            tests = self.context.conditions(access.condition, self.axes)
         if any(test.never(self.scopes.ranges) for test in tests):
             return self.scopes.constant(access.otherwise)
         tests = [test for test in tests if not test.always(self.scopes.ranges)]
@@ -286,7 +295,7 @@ class Accessor:
         if not self.free or self._inside(buffer, forms):
             return self.guard
         ranges = self.scopes.ranges
-        every = [c for c in conditions(self.block.guard, self.dims, ranges) if not c.always(ranges)]
+        every = [c for c in self.context.conditions(self.block.guard, self.dims) if not c.always(ranges)]
         found = list(self.guard)
         for condition in self.free:
             others = [*forms, *(c.form for c in (*tests, *every) if c != condition)]

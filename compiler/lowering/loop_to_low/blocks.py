@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from xdsl.ir import Attribute, SSAValue
 
 from compiler.affine import linear as lin
-from compiler.affine.condition import Condition, conditions
+from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.dialects import loop
 from compiler.dialects.checks import element_type
@@ -76,11 +76,10 @@ def _moving(context: Context, block: loop.BlockOp, inner: int) -> list[Condition
     """The conditions of a guard that depend on a loop of which one iteration is emitted."""
     if inner not in context.values or block.guard is None:
         return []
-    ranges = context.scopes.ranges
     now = [context.form_of(value) for value in block.loops]
     loops = [context.variables[value] for value in block.loops]
     ever = [lin.variable(inner) if v == inner else form for v, form in zip(loops, now, strict=True)]
-    pairs = zip(conditions(block.guard, now, ranges), conditions(block.guard, ever, ranges), strict=True)
+    pairs = zip(context.conditions(block.guard, now), context.conditions(block.guard, ever), strict=True)
     return [c for c, other in pairs if inner in other.form.variables()]
 
 

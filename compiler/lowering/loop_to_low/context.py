@@ -8,9 +8,10 @@ from typing import Protocol
 
 from xdsl.dialects.arith import AndIOp
 from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineSet
 
 from compiler.affine import linear as lin
-from compiler.affine.condition import Condition
+from compiler.affine.condition import Condition, conditions
 from compiler.affine.linear import Linear
 from compiler.lowering.loop_to_low.scalars import Policy
 from compiler.lowering.loop_to_low.scopes import Scopes
@@ -75,6 +76,12 @@ class Context:
     def has_lanes(self, form: Linear) -> bool:
         """Whether a form differs from lane to lane."""
         return self.lane is not None and self.lane in form.variables()
+
+    def conditions(self, guard: AffineSet, dims: Sequence[Linear]) -> list[Condition]:
+        """The constraints of a set over some forms; those of a GPU's lanes without what cannot decide them, since it
+        has no masks. A CPU's loops are cut where a guard fails, lanes and all."""
+        found = conditions(guard, dims, self.scopes.ranges)
+        return found if self.threads is None else [c.tightened(self.scopes.ranges) for c in found]
 
     def is_implied(self, condition: Condition) -> bool:
         """Whether a fact about the surrounding iterations implies a condition: f >= 0 where f - fact is never less."""

@@ -16,7 +16,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from compiler.affine import linear as lin
-from compiler.affine.condition import Condition, conditions
+from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.dialects import loop
 from compiler.dialects.types import scalar_type
@@ -371,7 +371,7 @@ def _open(context: Context, block: loop.Placed) -> list[Condition]:
     if block.guard is None:
         return []
     dims = [context.form_of(value) for value in block.loops]
-    found = conditions(block.guard, dims, context.scopes.ranges)
+    found = context.conditions(block.guard, dims)
     return [c for c in found if not any(c in settled for settled in context.settled) and not context.is_implied(c)]
 
 

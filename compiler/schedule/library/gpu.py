@@ -24,7 +24,7 @@ class GpuTiles:
 
 
 def cooperative_fetch(
-    s: Schedule, block: Handle, buffer: str, at_loop: Handle, threads: int, vector: int = 1, scope: str = "shared"
+    s: Schedule, block: Handle, buffer: str, at_loop: Handle, threads: Size, vector: int = 1, scope: str = "shared"
 ) -> Handle:
     """Let the threads of a GPU block copy what a loop's iteration reads of a buffer, a vector each at a time.
 
@@ -123,9 +123,10 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
           s.2 thread_x { s.1 vthread { s.3 unrolled { D = f(C) } } } }
 
     A virtual thread's elements lie as far apart as all threads' together, so that neighbours read neighbouring words.
-    Without an epilogue the results are copied from registers. Reads that are padded are fetched with their padding.
-    Requires a reduction whose spatial loops come first, a tile for each axis, and an epilogue that reads it alone, at
-    its own indices. Source: multi-level tiling on GPUs of Ansor (Zheng et al., OSDI 2020), CUTLASS.
+    Without an epilogue the results are copied from registers. Reads that are padded are fetched with their padding, an
+    element each at a time. Requires a reduction whose spatial loops come first, a tile for each axis, and an epilogue
+    that reads it alone, at its own indices. Source: multi-level tiling on GPUs of Ansor (Zheng et al., OSDI 2020),
+    CUTLASS.
     """
     loops = s.get_loops(block)
     count = len(tiles.spatial)
@@ -144,10 +145,12 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
     outer, inner = ([pair[level] for pair in panels_] for level in range(2))
     s.reorder(*blocks, *outer, *threads, *inner, *virtual, *elements)
     s.reverse_compute_at(out, blocks[-1])
-    together = 1
-    for loop in threads:
-        together *= s.extent(loop)
-    fetches = [cooperative_fetch(s, block, name, outer[-1], together, tiles.vector) for name in operands(s, block)]
+    together = s.product(*(across for _, across, _ in tiles.spatial))
+    padded = {s.program.blocks[s.label(pad)].writes[0].buffer for pad in pads}
+    fetches = [
+        cooperative_fetch(s, block, name, outer[-1], together, 1 if name in padded else tiles.vector)
+        for name in operands(s, block)
+    ]
     for pad in pads:
         s.inline(pad)
     finished = _finished(s, out, tiles, len(blocks))
@@ -191,7 +194,7 @@ def _finished(s: Schedule, out: Handle, tiles: ThreadTiles, depth: int) -> Handl
     return s.fuse(*threads) if len(threads) > 1 else threads[0]
 
 
-def spread(s: Schedule, block: Handle, threads: int = 256, vector: int = 1) -> Handle:
+def spread(s: Schedule, block: Handle, threads: Size = 256, vector: int = 1) -> Handle:
     """Run a block on a GPU, its results spread over threads: those of a block of threads side by side.
 
         i { j { r { D } } }
@@ -206,7 +209,9 @@ def spread(s: Schedule, block: Handle, threads: int = 256, vector: int = 1) -> H
     pairs = zip(s.get_loops(block), s.program.enclosing(node.label), strict=True)
     own = [handle for handle, loop in pairs if loop.number in spatial]
     whole = s.fuse(*own) if len(own) > 1 else own[0]
-    outer, thread, *lanes = s.split(whole, [None, min(threads, s.extent(whole)), *([vector] if vector > 1 else [])])
+    outer, thread, *lanes = s.split(
+        whole, [None, _at_most(threads, s.extent(whole)), *([vector] if vector > 1 else [])]
+    )
     s.bind(outer, "block_x")
     s.bind(thread, "thread_x")
     for lane in lanes:
@@ -214,7 +219,7 @@ def spread(s: Schedule, block: Handle, threads: int = 256, vector: int = 1) -> H
     return thread
 
 
-def rows_on_threads(s: Schedule, block: Handle, threads: int = 256) -> Handle:
+def rows_on_threads(s: Schedule, block: Handle, threads: Size = 256) -> Handle:
     """Compute all that a block needs of one row just before that row, a row for each block of a GPU, its elements on
     the block's threads; sums over a row in parts, one a thread, which one thread adds up.
 
@@ -235,7 +240,7 @@ def rows_on_threads(s: Schedule, block: Handle, threads: int = 256) -> Handle:
         if s.program.enclosing(label)[-1].label == s.label(row):
             continue  # one element a row
         inner = s.get_loops(handle)[-1]
-        _, thread = s.split(inner, [None, min(threads, s.extent(inner))])
+        _, thread = s.split(inner, [None, _at_most(threads, s.extent(inner))])
         if node.combiners:
             parts = s.rfactor(handle, thread)
             s.set_scope(parts, "shared")
@@ -244,6 +249,11 @@ def rows_on_threads(s: Schedule, block: Handle, threads: int = 256) -> Handle:
         s.bind(thread, "thread_x")
     s.bind(row, "block_x")
     return row
+
+
+def _at_most(size: Size, extent: int) -> Size:
+    """A size that is no larger than an extent; one that is open stays as it is."""
+    return min(size, extent) if isinstance(size, int) else size
 
 
 def _inside(s: Schedule, block: Handle, loop: Handle) -> list[Handle]:

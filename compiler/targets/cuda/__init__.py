@@ -1,10 +1,13 @@
 """GPUs through CUDA C++: text that a person reads, machine code by NVRTC, calls by CuPy.
 
-emit.py        kernels of the gpu dialect as text
+emit.py        a host function's kernels as text, and their launches
+writer.py      one kernel
+expressions.py expressions, with parentheses where they are needed
 operations.py  scalar operations as expressions
 types.py       types and constants
 nvrtc.py       text to machine code, without a GPU
 kernel.py      CudaKernel: text, launches, machine code, calls
+device.py      what is known of GPUs
 """
 
 from compiler.targets.cuda.emit import Launch, Source

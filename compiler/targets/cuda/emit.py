@@ -1,32 +1,22 @@
-"""Kernels as CUDA C++ that a person would read: names of the program, index expressions in place, loops as loops."""
+"""A host function's kernels as CUDA C++, and how they are launched."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects import arith, gpu, memref, scf, vector
-from xdsl.dialects.builtin import (
-    DenseIntOrFPElementsAttr,
-    IndexType,
-    IntegerAttr,
-    MemRefType,
-    ModuleOp,
-    VectorType,
-    i1,
-)
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
 
 from compiler.errors import LoweringError
-from compiler.targets.cuda.operations import HELPERS, INFIX, LOGICAL, call, check_signs, rounded
-from compiler.targets.cuda.types import COMPONENTS, INDEX, lanes_of, literal, spelled
+from compiler.targets.cuda.operations import HELPERS
+from compiler.targets.cuda.writer import Writer
+from compiler.targets.launches import Extents, launches
 
-STATIC = 48 << 10
-"""The bytes of shared memory that a kernel may declare; more has to be asked for at the launch."""
-ATOM, SUM = 100, 12
-"""Precedences: of what never needs parentheses, and of sums."""
+THREADS = 1024
+"""The most threads of a block."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +25,8 @@ class Launch:
     order: positions of the host function's arguments, and beyond them those of its temporaries."""
 
     name: str
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
+    grid: Extents
+    block: Extents
     shared_bytes: int
     arguments: tuple[int, ...]
 
@@ -51,46 +41,23 @@ class Source:
     temporaries: tuple[tuple[Attribute, tuple[int, ...]], ...]
 
 
-@dataclass(frozen=True)
-class Text:
-    """An expression, and how closely its outermost operator binds."""
-
-    words: str
-    precedence: int = ATOM
-
-    def within(self, precedence: int) -> str:
-        """In parentheses where its place binds closer."""
-        return self.words if self.precedence >= precedence else f"({self.words})"
-
-
-def emit(module: ModuleOp, host: Operation) -> Source:
-    """The CUDA C++ of the kernels that a host function launches. Raises LoweringError for what has no spelling."""
-    kernels = {op.sym_name.data: op for op in module.walk() if isinstance(op, gpu.FuncOp)}
-    numbers: dict[SSAValue, int] = {}
-    places: dict[SSAValue, int] = {}
-    temporaries: list[tuple[Attribute, tuple[int, ...]]] = []
-    launches: list[Launch] = []
+def emit(module: ModuleOp, host: FuncOp) -> Source:
+    """The CUDA C++ of the kernels that a host function launches. Raises LoweringError for what has no spelling, and for
+    launches that the hardware does not have."""
+    found = launches(module, host)
+    places = {value: number for number, value in enumerate((*found.arguments, *found.temporaries))}
     written: dict[str, str] = {}
     helpers: set[str] = set()
-    body = host.regions[0].block
-    places.update({value: position for position, value in enumerate(body.args)})
-    for op in body.ops:
-        if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
-            numbers[op.result] = op.value.value.data
-        elif isinstance(op, memref.AllocOp):
-            type_ = op.memref.type
-            assert isinstance(type_, MemRefType)
-            places[op.memref] = len(body.args) + len(temporaries)
-            temporaries.append((type_.element_type, type_.get_shape()))
-        elif isinstance(op, gpu.LaunchFuncOp):
-            name = op.kernel.nested_references.data[-1].data
-            grid = tuple(numbers[v] for v in (op.gridSizeX, op.gridSizeY, op.gridSizeZ))
-            block = tuple(numbers[v] for v in (op.blockSizeX, op.blockSizeY, op.blockSizeZ))
-            writer = _Kernel(kernels[name], grid, block, helpers)  # type: ignore[arg-type]
-            written[name] = writer.text()
-            arguments = tuple(places[v] for v in op.kernelOperands)
-            launches.append(Launch(name, grid, block, writer.dynamic, arguments))  # type: ignore[arg-type]
-    return Source(_file(list(written.values()), helpers), tuple(launches), tuple(temporaries))
+    made = []
+    for call in found.calls:
+        name = call.kernel.sym_name.data
+        if prod(call.block) > THREADS:
+            raise LoweringError(f"kernel {name} has {prod(call.block)} threads a block, more than {THREADS}")
+        writer = Writer(call.kernel, call.grid, call.block, helpers)
+        written[name] = writer.text()
+        made.append(Launch(name, call.grid, call.block, writer.dynamic, tuple(places[v] for v in call.operands)))
+    shapes = tuple((type_.element_type, type_.get_shape()) for type_ in map(found.type_of, found.temporaries))
+    return Source(_file(list(written.values()), helpers), tuple(made), shapes)
 
 
 def _file(texts: Sequence[str], helpers: set[str]) -> str:
@@ -104,401 +71,3 @@ def _file(texts: Sequence[str], helpers: set[str]) -> str:
     for name in sorted(helpers):
         head.append(f"template <class T> __device__ __forceinline__ T {name}(T a, T b) {{ return {HELPERS[name]}; }}")
     return "\n\n".join([*(["\n".join(head)] if head else []), *texts]) + "\n"
-
-
-@dataclass
-class _Kernel:
-    """A kernel under construction."""
-
-    op: gpu.FuncOp
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    helpers: set[str]
-    lines: list[str] = field(default_factory=list)
-    texts: dict[SSAValue, Text] = field(default_factory=dict)
-    taken: set[str] = field(default_factory=set)
-    depth: int = 1
-    dynamic: int = 0
-
-    def text(self) -> str:
-        """The whole kernel."""
-        body = self.op.body.block
-        stored = {op.operands[position] for op in self.op.walk() for position in _stored(op)}
-        parameters = []
-        for argument in body.args:
-            type_ = argument.type
-            assert isinstance(type_, MemRefType)
-            name = self._name(argument)
-            const = "" if argument in stored else "const "
-            parameters.append(f"{const}{spelled(type_.element_type)}* __restrict__ {name}")
-            self.texts[argument] = Text(name)
-        self._declare()
-        self._ops(body)
-        threads = prod(self.block)
-        head = [
-            f"// grid {self.grid}, block {self.block}",
-            f'extern "C" __global__ void __launch_bounds__({threads})',
-            f"{self.op.sym_name.data}({', '.join(parameters)}) {{",
-        ]
-        return "\n".join([*head, *self.lines, "}"])
-
-    # --- declarations ---------------------------------------------------------------------------------------------
-
-    def _declare(self) -> None:
-        """Buffers on the chip, at the top: those that the block shares, then each thread's own."""
-        allocs = [op for op in self.op.walk() if isinstance(op, memref.AllocaOp)]
-        shared = [op for op in allocs if _space(op) == 3]
-        sizes = [-(-_bytes(op) // 16) * 16 for op in shared]
-        is_dynamic = sum(sizes) > STATIC
-        if is_dynamic:
-            self.dynamic = sum(sizes)
-            self._line("extern __shared__ __align__(16) unsigned char pool[];")
-        at = 0
-        for op, size in zip(shared, sizes, strict=True):
-            name, (element, extents) = self._name(op.memref), _array(op)
-            if is_dynamic:
-                rest = "".join(f"[{n}]" for n in extents[1:])
-                pointer = f"{element} (*{name}){rest}" if rest else f"{element}* {name}"
-                cast = f"{element} (*){rest}" if rest else f"{element}*"
-                self._line(f"{pointer} = reinterpret_cast<{cast}>(pool + {at});")
-            else:
-                self._line(f"__shared__ __align__(16) {element} {name}{''.join(f'[{n}]' for n in extents)};")
-            self.texts[op.memref] = Text(name)
-            at += size
-        for op in allocs:
-            if _space(op) != 3:
-                name, (element, extents) = self._name(op.memref), _array(op)
-                self._line(f"{element} {name}{''.join(f'[{n}]' for n in extents)};")
-                self.texts[op.memref] = Text(name)
-
-    def _name(self, value: SSAValue, default: str = "v") -> str:
-        """A name of its own, like the one in the program."""
-        stem = re.sub(r"\W", "_", value.name_hint or default)
-        stem = f"_{stem}" if stem[0].isdigit() or stem in KEYWORDS else stem
-        name, number = stem, 0
-        while name in self.taken:
-            number += 1
-            name = f"{stem}_{number}"
-        self.taken.add(name)
-        return name
-
-    def _line(self, text: str) -> None:
-        self.lines.append(f"{'  ' * self.depth}{text}")
-
-    # --- statements -----------------------------------------------------------------------------------------------
-
-    def _ops(self, block: Block) -> None:
-        for op in block.ops:
-            self._op(op)
-
-    def _op(self, op: Operation) -> None:
-        match op:
-            case arith.ConstantOp():
-                self._constant(op)
-            case gpu.ThreadIdOp() | gpu.BlockIdOp():
-                self._hardware(op)
-            case gpu.BarrierOp():
-                self._line("__syncthreads();")
-            case memref.AllocaOp() | gpu.ReturnOp() | scf.YieldOp():
-                pass
-            case memref.LoadOp():
-                self._value(op, Text(self._element(op.memref, op.indices)))
-            case memref.StoreOp():
-                self._store(op)
-            case vector.LoadOp():
-                self._declared(op.result, self._wide(op.base, op.indices, op.result.type, const=True))
-            case vector.StoreOp():
-                target = self._wide(op.base, op.indices, op.vector.type, const=False)
-                self._line(f"{target} = {self._text(op.vector).words};")
-            case scf.ForOp():
-                self._for(op)
-            case scf.IfOp():
-                self._if(op)
-            case _ if op.results and isinstance(op.results[0].type, VectorType):
-                self._vector(op)
-            case _:
-                self._scalar(op)
-
-    def _constant(self, op: arith.ConstantOp) -> None:
-        if not isinstance(op.value, DenseIntOrFPElementsAttr):
-            text = literal(op.value)
-            self.texts[op.result] = Text(text, 14 if text.startswith("-") else ATOM)
-
-    def _hardware(self, op: gpu.ThreadIdOp | gpu.BlockIdOp) -> None:
-        """An index of the hardware under a name, where it is used."""
-        if not any(True for _ in op.results[0].uses):
-            return
-        base = "threadIdx" if isinstance(op, gpu.ThreadIdOp) else "blockIdx"
-        name = self._name(op.results[0])
-        self._line(f"const {INDEX} {name} = {base}.{op.dimension.data.value};")
-        self.texts[op.results[0]] = Text(name)
-
-    def _store(self, op: memref.StoreOp) -> None:
-        target = self._element(op.memref, op.indices)
-        added = self._added(op)
-        if added is not None:
-            self._line(f"{target} += {added.words};")
-        else:
-            self._line(f"{target} = {self._text(op.value).words};")
-
-    def _added(self, op: memref.StoreOp) -> Text | None:
-        """What a store adds to what is there already."""
-        owner = op.value.owner
-        if not isinstance(owner, arith.AddfOp | arith.AddiOp) or self._is_named(op.value):
-            return None
-        for old, other in ((owner.lhs, owner.rhs), (owner.rhs, owner.lhs)):
-            load = old.owner
-            if (
-                isinstance(load, memref.LoadOp)
-                and load.memref is op.memref
-                and list(load.indices) == list(op.indices)
-                and not self._is_named(old)
-                and rounded(owner, ["", ""], owner.result.type) is None
-            ):
-                return self._text(other)
-        return None
-
-    def _is_named(self, value: SSAValue) -> bool:
-        text = self.texts.get(value)
-        return text is not None and text.words in self.taken
-
-    def _for(self, op: scf.ForOp) -> None:
-        body = op.body.block
-        results = self._carried(op.results, op.iter_args)
-        for argument, name in zip(body.args[1:], results, strict=True):
-            self.texts[argument] = Text(name)
-        low, high, step = (self._text(value).words for value in (op.lb, op.ub, op.step))
-        if low.isdigit() and high.isdigit() and int(high) == int(low) + 1 and not results:
-            self.texts[body.args[0]] = Text(low)
-            self._ops(body)
-            return
-        name = self._name(body.args[0], "i")
-        self.texts[body.args[0]] = Text(name)
-        if "unroll" in op.attributes:
-            self._line("#pragma unroll")
-        advance = f"++{name}" if step == "1" else f"{name} += {step}"
-        self._line(f"for ({INDEX} {name} = {low}; {name} < {high}; {advance}) {{")
-        self._nested(body, results)
-        self._line("}")
-        self.taken.discard(name)
-
-    def _carried(self, results: Sequence[SSAValue], initial: Sequence[SSAValue]) -> list[str]:
-        """Variables for what a loop or a branch gives, set to what it begins with."""
-        names = []
-        for position, result in enumerate(results):
-            name = self._name(result)
-            start = f" = {self._text(initial[position]).words}" if initial else ""
-            self._line(f"{spelled(result.type)} {name}{start};")
-            self.texts[result] = Text(name)
-            names.append(name)
-        return names
-
-    def _nested(self, body: Block, results: Sequence[str]) -> None:
-        self.depth += 1
-        self._ops(body)
-        last = body.last_op
-        if isinstance(last, scf.YieldOp):
-            for name, value in zip(results, last.operands, strict=True):
-                self._line(f"{name} = {self._text(value).words};")
-        self.depth -= 1
-
-    def _if(self, op: scf.IfOp) -> None:
-        results = self._carried(op.results, ())
-        self._line(f"if ({_bare(self._text(op.cond).words)}) {{")
-        self._nested(op.true_region.block, results)
-        if op.false_region.blocks and (results or len(list(op.false_region.block.ops)) > 1):
-            self._line("} else {")
-            self._nested(op.false_region.block, results)
-        self._line("}")
-
-    # --- expressions ----------------------------------------------------------------------------------------------
-
-    def _text(self, value: SSAValue) -> Text:
-        return self.texts[value]
-
-    def _value(self, op: Operation, text: Text) -> None:
-        """What an op gives: in place where that means the same, else under a name."""
-        result = op.results[0]
-        if isinstance(result.type, IndexType) or _in_place(op):
-            self.texts[result] = text
-        else:
-            self._declared(result, text.words)
-
-    def _declared(self, result: SSAValue, words: str) -> None:
-        name = self._name(result)
-        self._line(f"const {spelled(result.type)} {name} = {words};")
-        self.texts[result] = Text(name)
-
-    def _scalar(self, op: Operation) -> None:
-        operands = [self._text(value) for value in op.operands]
-        self._value(op, self._expression(op, operands, op.results[0].type))
-
-    def _expression(self, op: Operation, operands: Sequence[Text], type_: Attribute) -> Text:
-        """An op on numbers of a type."""
-        exact = rounded(op, [text.words for text in operands], type_)
-        if exact is not None:
-            return Text(exact)
-        infix = LOGICAL.get(type(op)) if type_ == i1 else INFIX.get(type(op))
-        if infix is None:
-            words, closed = [text.words for text in operands], [text.within(SUM) for text in operands]
-            return Text(call(op, words, closed, type_, self.helpers))
-        check_signs(op)
-        sign, precedence = infix
-        left, right = operands
-        folded = _folded(sign, left.words, right.words)
-        if folded is not None:
-            return folded if isinstance(folded, Text) else operands[folded]
-        if sign == "+" and re.fullmatch(r"-\d+", right.words):
-            return Text(f"{left.within(precedence)} - {right.words[1:]}", precedence)
-        return Text(f"{left.within(precedence)} {sign} {right.within(precedence + 1)}", precedence)
-
-    def _element(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> str:
-        """An element: of an array on the chip by its indices, of a pointer by its offset."""
-        name, type_ = self._text(buffer).words, buffer.type
-        assert isinstance(type_, MemRefType)
-        texts = [self._text(value) for value in indices]
-        if not isinstance(buffer.owner, Block):
-            return name + "".join(f"[{text.words}]" for text in texts or [Text("0")])
-        offset = Text("0")
-        for text, size in zip(texts, type_.get_shape(), strict=True):
-            scaled = self._plain("*", offset, Text(str(size)), 13)
-            offset = self._plain("+", scaled, text, 12)
-        return f"{name}[{offset.words}]"
-
-    def _plain(self, sign: str, left: Text, right: Text, precedence: int) -> Text:
-        folded = _folded(sign, left.words, right.words)
-        if folded is not None:
-            return folded if isinstance(folded, Text) else (left, right)[folded]
-        return Text(f"{left.within(precedence)} {sign} {right.within(precedence + (sign != '+'))}", precedence)
-
-    def _wide(self, base: SSAValue, indices: Sequence[SSAValue], type_: Attribute, const: bool) -> str:
-        """Elements side by side, as one short vector."""
-        qualifier = "const " if const else ""
-        return f"*reinterpret_cast<{qualifier}{spelled(type_)}*>(&{self._element(base, indices)})"
-
-    # --- short vectors --------------------------------------------------------------------------------------------
-
-    def _vector(self, op: Operation) -> None:
-        """An op on short vectors, component by component."""
-        result = op.results[0]
-        type_ = result.type
-        assert isinstance(type_, VectorType)
-        name = self._name(result)
-        self._line(f"{spelled(type_)} {name};")
-        for lane in range(lanes_of(type_)):
-            self._line(f"{name}.{COMPONENTS[lane]} = {self._component(op, lane).words};")
-        self.texts[result] = Text(name)
-
-    def _component(self, op: Operation, lane: int) -> Text:
-        result = op.results[0].type
-        assert isinstance(result, VectorType)
-        if isinstance(op, vector.BroadcastOp):
-            return self._text(op.source)
-        if isinstance(op, vector.InsertOp):
-            (at,) = op.static_position.get_values()
-            return self._text(op.source) if at == lane else self._lane(op.dest, lane)
-        operands = [self._lane(value, lane) for value in op.operands]
-        if isinstance(op, vector.FMAOp):
-            return Text(
-                f"fma{'f' if spelled(result.element_type) == 'float' else ''}({', '.join(t.words for t in operands)})"
-            )
-        return self._expression(op, operands, result.element_type)
-
-    def _lane(self, value: SSAValue, lane: int) -> Text:
-        """One component of a vector; a number as it is."""
-        if not isinstance(value.type, VectorType):
-            return self._text(value)
-        owner = value.owner
-        if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, DenseIntOrFPElementsAttr):
-            attributes = list(owner.value.get_attrs())
-            return Text(literal(attributes[lane if len(attributes) > 1 else 0]))
-        return Text(f"{self._text(value).words}.{COMPONENTS[lane]}")
-
-
-def _folded(sign: str, left: str, right: str) -> Text | int | None:
-    """A sum or product with constants: its value, or which of both sides it is."""
-    numbers = [int(text) if re.fullmatch(r"-?\d+", text) else None for text in (left, right)]
-    a, b = numbers
-    if a is not None and b is not None and sign in "+-*":
-        value = a + b if sign == "+" else a - b if sign == "-" else a * b
-        return Text(str(value), ATOM if value >= 0 else 14)
-    if sign == "+" and 0 in numbers:
-        return 1 if a == 0 else 0
-    if sign == "-" and b == 0:
-        return 0
-    if sign == "*" and 0 in numbers:
-        return Text("0")
-    if sign == "*" and 1 in numbers:
-        return 1 if a == 1 else 0
-    return None
-
-
-def _in_place(op: Operation) -> bool:
-    """Whether a value may stand where it is used: that is one place, in the same block, with nothing between that
-    writes."""
-    uses = list(op.results[0].uses)
-    if len(uses) != 1:
-        return False
-    user = uses[0].operation
-    if user.parent is not op.parent:
-        return False
-    if isinstance(user, memref.LoadOp | arith.ConstantOp) and isinstance(op, memref.LoadOp):
-        return False
-    between = op.next_op
-    while between is not None and between is not user:
-        if isinstance(between, memref.StoreOp | vector.StoreOp | gpu.BarrierOp | scf.ForOp | scf.IfOp):
-            return False
-        between = between.next_op
-    return between is user and not isinstance(user, scf.ForOp | vector.BroadcastOp)
-
-
-def _stored(op: Operation) -> tuple[int, ...]:
-    """The operands that an op writes."""
-    return (1,) if isinstance(op, memref.StoreOp | vector.StoreOp) else ()
-
-
-def _space(op: memref.AllocaOp) -> int:
-    type_ = op.memref.type
-    assert isinstance(type_, MemRefType)
-    return int(type_.memory_space.value.data) if isinstance(type_.memory_space, IntegerAttr) else 0
-
-
-def _array(op: memref.AllocaOp) -> tuple[str, tuple[int, ...]]:
-    type_ = op.memref.type
-    assert isinstance(type_, MemRefType)
-    return spelled(type_.element_type), type_.get_shape() or (1,)
-
-
-def _bytes(op: memref.AllocaOp) -> int:
-    type_ = op.memref.type
-    assert isinstance(type_, MemRefType)
-    width = getattr(type_.element_type, "bitwidth", 64)
-    return prod(type_.get_shape()) * max(1, int(width) // 8)
-
-
-def _bare(text: str) -> str:
-    """A condition without the parentheses that are around all of it."""
-    if not (text.startswith("(") and text.endswith(")")):
-        return text
-    depth = 0
-    for position, letter in enumerate(text):
-        depth += (letter == "(") - (letter == ")")
-        if depth == 0 and position < len(text) - 1:
-            return text
-    return text[1:-1]
-
-
-KEYWORDS = frozenset(
-    """auto bool break case char class const continue default do double else enum extern float for goto if inline int
-    long namespace new operator private public register return short signed sizeof static struct switch template this
-    typedef union unsigned using virtual void volatile while""".split()  # noqa: SIM905 - a list a word a line is no better
-)
-"""Names that a program may have and the language keeps to itself."""
-
-
-def checked(source: Source) -> Source:
-    """The same, where every launch is one that the hardware has. Raises LoweringError."""
-    for launch in source.launches:
-        if prod(launch.block) > 1024:
-            raise LoweringError(f"kernel {launch.name} has {prod(launch.block)} threads a block, more than 1024")
-    return source

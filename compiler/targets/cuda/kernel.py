@@ -15,7 +15,7 @@ from compiler.errors import TargetError
 from compiler.interpret.numbers import dtype_of
 from compiler.targets.cpu.arguments import Argument
 from compiler.targets.cuda import nvrtc
-from compiler.targets.cuda.emit import Launch, Source, checked, emit
+from compiler.targets.cuda.emit import Launch, Source, emit
 from compiler.targets.cuda.nvrtc import Cubin, Resources
 
 
@@ -43,6 +43,11 @@ class CudaKernel:
     def launches(self) -> tuple[Launch, ...]:
         """How its kernels are started, in order, so that others can."""
         return self.source.launches
+
+    @property
+    def can_compile(self) -> bool:
+        """Whether there is a compiler for its machine code."""
+        return nvrtc.is_available()
 
     def cubin(self, arch: str | None = None) -> Cubin:
         """Its machine code for an architecture. Raises TargetError where NVRTC is missing or refuses it."""
@@ -100,8 +105,7 @@ def made(
     module: ModuleOp, host: FuncOp, arguments: Sequence[Argument], policy: str = "contract", arch: str = "sm_80"
 ) -> CudaKernel:
     """The kernel of a host function and the kernels that it launches. Raises LoweringError for what has no spelling."""
-    source = checked(emit(module, host))
-    return CudaKernel(host.sym_name.data, tuple(arguments), outputs(host), source, policy, arch)
+    return CudaKernel(host.sym_name.data, tuple(arguments), outputs(host), emit(module, host), policy, arch)
 
 
 def _is_host(array: Any) -> bool:

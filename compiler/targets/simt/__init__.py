@@ -1,6 +1,8 @@
 """simt: kernels run on numpy and checked, without the hardware.
 
-memory.py   what memory holds, who touched it since when: races, bounds, what is unknown; transactions
+access.py   who touches memory at a moment, and what can be wrong with that
+memory.py   what memory holds, its bounds, what is unknown; transactions
+races.py    who touched it since when
 lanes.py    all threads of a block at once, op by op
 """
 
@@ -11,15 +13,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from xdsl.dialects import arith, func, gpu, memref
-from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp
+from xdsl.dialects import memref, vector
+from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import SSAValue
 
 from compiler.dialects.functions import find_function, outputs
 from compiler.errors import InputError
 from compiler.interpret.numbers import dtype_of
-from compiler.targets.simt.lanes import Lanes
-from compiler.targets.simt.memory import Fault, Memory
+from compiler.targets.launches import Call, launches
+from compiler.targets.simt.access import Fault, Report
+from compiler.targets.simt.lanes import Lanes, Sample
+from compiler.targets.simt.memory import Memory
 
 MOST = 20
 """How many faults are kept."""
@@ -27,11 +31,12 @@ MOST = 20
 
 @dataclass
 class Checked:
-    """What came of running a host function: its outputs, what its kernels did wrong, and what a block's accesses to
-    each buffer of a kernel cost, by kernel and buffer."""
+    """What came of running a host function: its outputs, what its kernels did wrong, which elements of the outputs were
+    written, and what a block's accesses to each buffer of a kernel cost, by kernel and buffer."""
 
     outputs: tuple[np.ndarray[Any, Any], ...]
     faults: list[Fault] = field(default_factory=list)
+    written: tuple[np.ndarray[Any, Any], ...] = ()
     counts: dict[tuple[str, str], Mapping[str, int]] = field(default_factory=dict)
 
     @property
@@ -40,13 +45,22 @@ class Checked:
         return not self.faults
 
 
-def run(module: ModuleOp, inputs: Sequence[np.ndarray[Any, Any]], name: str | None = None) -> Checked:
+def run(
+    module: ModuleOp,
+    inputs: Sequence[np.ndarray[Any, Any]],
+    name: str | None = None,
+    sample: Sample | None = None,
+    temporaries: Mapping[str, np.ndarray[Any, Any]] | None = None,
+    counts: bool = True,
+) -> Checked:
     """Run a host function with its kernels on arrays; what it writes begins unknown.
 
+    Of each grid a `sample` of the blocks runs: the first, the last and some between. What later kernels then read of
+    `temporaries`, by their names, is what these have, unless a block has written it. Transactions count where `counts`
+    says so.
     Raises InputError for inputs that do not fit, and for ops that have no meaning here.
     """
     function = find_function(module, name)
-    kernels = {op.sym_name.data: op for op in module.walk() if isinstance(op, gpu.FuncOp)}
     args = function.body.block.args
     count = outputs(function)
     if len(inputs) != len(args) - count:
@@ -60,52 +74,44 @@ def run(module: ModuleOp, inputs: Sequence[np.ndarray[Any, Any]], name: str | No
             seen.add(key)
             found.faults.append(fault)
 
+    host = launches(module, function)
     memories: dict[SSAValue, Memory] = {}
-    numbers: dict[SSAValue, int] = {}
-    for position, value in enumerate(args):
-        memories[value] = _global(value, f"arg{position}", report)
-        if position < len(inputs):
-            expected = memories[value].shape
-            if inputs[position].shape != expected:
-                raise InputError(f"input {position} has the shape {inputs[position].shape}, expected {expected}")
-            memories[value].fill(inputs[position])
-    for op in function.body.block.ops:
-        if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
-            numbers[op.result] = op.value.value.data
-        elif isinstance(op, memref.AllocOp):
-            memories[op.memref] = _global(op.memref, "temporary", report)
-        elif isinstance(op, gpu.LaunchFuncOp):
-            _launch(op, kernels, numbers, memories, found, report)
-        elif not isinstance(op, func.ReturnOp):
-            raise InputError(f"'{op.name}' is not an op of a host function")
-    found.outputs = tuple(memories[v].data.reshape(memories[v].shape) for v in args[len(inputs) :])
+    for number, value in enumerate(args):
+        memories[value] = _global(value, f"arg{number}", report)
+    for position, (value, array) in enumerate(zip(args, inputs, strict=False)):
+        if array.shape != memories[value].shape:
+            raise InputError(f"input {position} has the shape {array.shape}, expected {memories[value].shape}")
+        memories[value].fill(array)
+    for temporary in host.temporaries:
+        memory = memories[temporary] = _global(temporary, "temporary", report)
+        if temporaries is not None and memory.name in temporaries:
+            memory.fill(temporaries[memory.name])
+    for call in host.calls:
+        _launch(call, memories, found, Lanes(call.kernel.sym_name.data, call.grid, call.block, report, counts), sample)
+    outs = [memories[value] for value in args[len(inputs) :]]
+    found.written = tuple(memory.known.reshape(memory.shape) for memory in outs)
+    found.outputs = tuple(memory.data.reshape(memory.shape) for memory in outs)
     return found
 
 
-def _global(value: SSAValue, name: str, report: Any) -> Memory:
+def _global(value: SSAValue, name: str, report: Report) -> Memory:
     type_ = value.type
     assert isinstance(type_, MemRefType)
     return Memory(value.name_hint or name, type_.get_shape(), dtype_of(type_.element_type), "global", 1, report)
 
 
 def _launch(
-    op: gpu.LaunchFuncOp,
-    kernels: Mapping[str, gpu.FuncOp],
-    numbers: Mapping[SSAValue, int],
-    memories: Mapping[SSAValue, Memory],
-    found: Checked,
-    report: Any,
+    call: Call, memories: Mapping[SSAValue, Memory], found: Checked, lanes: Lanes, sample: Sample | None
 ) -> None:
-    kernel = kernels[op.kernel.string_value().split(".")[-1]]
-    grid = tuple(numbers[v] for v in (op.gridSizeX, op.gridSizeY, op.gridSizeZ))
-    block = tuple(numbers[v] for v in (op.blockSizeX, op.blockSizeY, op.blockSizeZ))
-    name = kernel.sym_name.data
-    lanes = Lanes(name, grid, block, report)  # type: ignore[arg-type]
-    for argument, value in zip(kernel.body.block.args, op.kernelOperands, strict=True):
-        memory = memories[value]
-        memory.forget()
-        lanes.memories[argument] = memory
-    lanes.run(kernel.body.block)
-    for memory in (*(memories[v] for v in op.kernelOperands), *lanes.on_chip.values()):
+    body = call.kernel.body.block
+    written = {op.operands[1] for op in body.walk() if isinstance(op, memref.StoreOp | vector.StoreOp)}
+    for argument, value in zip(body.args, call.operands, strict=True):
+        memories[value].begin(argument in written)
+        lanes.memories[argument] = memories[value]
+    lanes.run(body, sample)
+    for memory in (*(memories[value] for value in call.operands), *lanes.on_chip.values()):
         if memory.counts:
-            found.counts[name, memory.name] = dict(memory.counts)
+            found.counts[lanes.kernel, memory.name] = dict(memory.counts)
+
+
+__all__ = ["Checked", "Fault", "Sample", "run"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
 from math import prod
 from typing import Any
 
@@ -15,11 +14,21 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from compiler.interpret.numbers import constant, dtype_of
 from compiler.interpret.scalar import combiner, function
-from compiler.targets.simt.memory import Access, Bools, Fault, Ints, Memory, Report, Values
+from compiler.lowering.loop_to_low.threads import SPACES as NUMBERS
+from compiler.targets.simt.access import Access, Bools, Fault, Ints, Report, Values
+from compiler.targets.simt.memory import Memory
 
-SPACES = {None: "global", 3: "shared", 5: "local"}
+SPACES: dict[int | None, str] = {None: "global", **{number: name for name, number in NUMBERS.items()}}
 """The spaces of memory by their numbers."""
 SIDES = ("x", "y", "z")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Which blocks of a grid run: so many of them, but none after so many ops of a kernel."""
+
+    blocks: int
+    steps: int
 
 
 @dataclass
@@ -31,11 +40,14 @@ class Lanes:
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     report: Report
+    counts: bool = True
     at: tuple[int, int, int] = (0, 0, 0)
     moment: int = 0
     values: dict[SSAValue, Values] = field(default_factory=dict)
     memories: dict[SSAValue, Memory] = field(default_factory=dict)
     on_chip: dict[SSAValue, Memory] = field(default_factory=dict)
+    _steps: int = 0
+    _said: dict[Operation, str] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
@@ -48,11 +60,15 @@ class Lanes:
         x, y, z = self.at
         return x + self.grid[0] * (y + self.grid[1] * z)
 
-    def run(self, body: Block) -> None:
-        """Run all blocks of the grid, one after another."""
+    def run(self, body: Block, sample: Sample | None = None) -> None:
+        """Run the blocks of the grid, or a sample of them, one after another."""
         given = dict(self.memories)
-        for z, y, x in product(*map(range, reversed(self.grid))):
-            self.at, self.values, self.memories = (x, y, z), {}, dict(given)
+        across, down = self.grid[0], self.grid[1]
+        for number in _chosen(prod(self.grid), sample):
+            if sample is not None and self._steps > sample.steps:
+                return
+            self.at = (number % across, number // across % down, number // (across * down))
+            self.values, self.memories = {}, dict(given)
             self.moment += 1
             self._block(body, np.ones(self.count, np.bool_))
 
@@ -65,6 +81,7 @@ class Lanes:
         return []
 
     def _op(self, op: Operation, active: Bools) -> None:
+        self._steps += 1
         handler = _OPS.get(type(op))
         if handler is not None:
             handler(self, op, active)
@@ -77,10 +94,13 @@ class Lanes:
         self.values[op.results[0]] = np.asarray(result)
 
     def _access(self, op: Operation, active: Bools) -> Access:
-        return Access(_words(op), self.number, active, self.moment, counted=self.number == 0)
+        words = self._said.get(op)
+        if words is None:
+            words = self._said[op] = _words(op)
+        return Access(words, self.number, active, self.moment, counted=self.counts and self.number == 0)
 
     def _indices(self, values: Sequence[SSAValue]) -> list[Ints]:
-        return [np.broadcast_to(self.values[value], (self.count,)) for value in values]
+        return [self.values[value] for value in values]
 
     # --- values ---------------------------------------------------------------------------------------------------
 
@@ -155,7 +175,7 @@ class Lanes:
             memory = Memory(name, type_.get_shape(), dtype_of(type_.element_type), space, self.count, self.report)
             memory.counts = counts if counts is not None else memory.counts
             self.on_chip[op.memref] = memory
-        memory.known[...] = False
+        memory.lose()
         self.memories[op.memref] = memory
 
     def load(self, op: memref.LoadOp, active: Bools) -> None:
@@ -185,7 +205,7 @@ class Lanes:
     def _side_by_side(
         self, op: Operation, memory: Memory, indices: Sequence[SSAValue], lanes: int, active: Bools
     ) -> list[Ints]:
-        places = self._indices(indices)
+        places = [np.broadcast_to(part, (self.count,)) for part in self._indices(indices)]
         offset: Ints = np.zeros(self.count, np.int64)
         for part, size in zip(places, memory.shape, strict=True):
             offset = offset * size + part
@@ -195,7 +215,12 @@ class Lanes:
             address = tuple(int(part[thread]) for part in places)
             fault = Fault("misaligned vector", _words(op), memory.name, address, (self.number,), (thread,))
             self.report(fault)
-        return [*places[:-1], places[-1][:, None] + np.arange(lanes)]
+        within = offset[:, None] + np.arange(lanes)  # a vector may cross into the next row
+        index: list[Ints] = []
+        for size in reversed(memory.shape[1:]):
+            index.insert(0, within % size)
+            within = within // size
+        return [within, *index]
 
     # --- control --------------------------------------------------------------------------------------------------
 
@@ -229,6 +254,13 @@ class Lanes:
         body = op.body.block
         lower, upper, step = (self.values[value] for value in (op.lb, op.ub, op.step))
         carried = [self.values[value] for value in op.iter_args]
+        if lower.ndim == upper.ndim == step.ndim == 0:
+            for number in range(int(lower), int(upper), int(step)):
+                self.values[body.args[0]] = np.asarray(number)
+                self.values.update(zip(body.args[1:], carried, strict=True))
+                carried = list(self._block(body, active))
+            self.values.update(zip(op.results, carried, strict=True))
+            return
         at = lower
         while True:
             mine = active & np.broadcast_to(at < upper, (self.count,))
@@ -242,6 +274,14 @@ class Lanes:
             at = at + step
         for result, value in zip(op.results, carried, strict=True):
             self.values[result] = value
+
+
+def _chosen(count: int, sample: Sample | None) -> Sequence[int]:
+    """The numbers of the blocks that run: the first, the last, then some between."""
+    if sample is None or sample.blocks >= count:
+        return range(count)
+    parts = range(sample.blocks)
+    return list(dict.fromkeys([0, count - 1, *(part * (count - 1) // max(1, sample.blocks - 1) for part in parts)]))
 
 
 def _kept(mine: Bools, new: Values, old: Values) -> Values:

@@ -1,0 +1,134 @@
+"""`unflattened`: nests that share out fused loops, as cooperative fetches do, with a plain loop for each axis again.
+
+A fetch of a tile [8][9][9] by 112 threads runs over one fused loop that is cut by 112; which element a thread copies is
+then a matter of quotients and remainders by numbers that do not divide each other, and such sets are hard for isl. The
+nest visits its points in the order of the axes all the same. Where enumeration shows that, plain loops take its place:
+the same instances in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.affine.linear import Linear, Quotient
+from compiler.affine.linear import variable as variable_of
+from compiler.program.tree import Block, Loop, Node, Program
+
+Ints = NDArray[np.int64]
+MOST = 1 << 18
+"""The most points of a nest that are enumerated."""
+
+
+def unflattened(program: Program) -> Program:
+    """The program with plain loops in the place of such nests."""
+    number = program.fresh_number()
+    made: list[Node] = []
+    for node in program.body:
+        found, number = _node(node, number)
+        made.append(found)
+    return replace(program, body=tuple(made))
+
+
+def _node(node: Node, number: int) -> tuple[Node, int]:
+    if not isinstance(node, Loop):
+        return node, number
+    nest = _nest(node)
+    if nest is not None:
+        found = _plain(*nest, number)
+        if found is not None:
+            return found, number + len(nest[1].axes)
+    body = []
+    for inner in node.body:
+        changed, number = _node(inner, number)
+        body.append(changed)
+    return replace(node, body=tuple(body)), number
+
+
+def _nest(node: Loop) -> tuple[list[Loop], Block] | None:
+    """Loops with nothing but one block inside the last, outermost first."""
+    loops = [node]
+    while len(loops[-1].body) == 1:
+        (inner,) = loops[-1].body
+        if isinstance(inner, Block):
+            return loops, inner
+        if not isinstance(inner, Loop):
+            return None
+        loops.append(inner)
+    return None
+
+
+def _plain(loops: Sequence[Loop], block: Block, number: int) -> Node | None:
+    """The same instances in the same order with a loop for each axis; None where that is not so, or no easier."""
+    own = {loop.number for loop in loops}
+    extents = [loop.extent for loop in loops]
+    if prod(extents) > MOST or not any(_is_hard(form, own) for form in block.bindings):
+        return None
+    parts = [_parted(form, own) for form in block.bindings]
+    inside = [condition for condition in block.guard if condition.form.variables() & own]
+    if any(part is None for part in parts) or any(c.equal or c.form.variables() - own for c in inside):
+        return None
+    points = np.unravel_index(np.arange(prod(extents)), extents)
+    columns: dict[int, Ints] = dict(zip((loop.number for loop in loops), points, strict=True))
+    runs = np.ones(prod(extents), np.bool_)
+    for condition in inside:
+        runs &= _values(condition.form, columns) >= 0
+    if not runs.any():
+        return None
+    moving = [np.broadcast_to(_values(inner, columns), runs.shape)[runs] for _, inner in parts]  # type: ignore[misc]
+    least = [int(values.min()) for values in moving]
+    sizes = [int(values.max()) - low + 1 for values, low in zip(moving, least, strict=True)]
+    if prod(sizes) != int(runs.sum()):
+        return None
+    order = np.unravel_index(np.arange(prod(sizes)), sizes)
+    if any((values - low != place).any() for values, low, place in zip(moving, least, order, strict=True)):
+        return None
+    bindings, nest = [], []
+    for position, (part, low, size) in enumerate(zip(parts, least, sizes, strict=True)):
+        assert part is not None
+        form = part[0] + Linear((), low)
+        if size > 1:
+            form = form + variable_of(number + position)
+            nest.append((number + position, f"{block.axes[position].label}.{number + position}", size))
+        bindings.append(form)
+    guard = tuple(condition for condition in block.guard if condition not in inside)
+    found: Node = replace(block, bindings=tuple(bindings), guard=guard)
+    for own_number, label, size in reversed(nest):
+        found = Loop(own_number, label, size, (found,))
+    return found
+
+
+def _is_hard(form: Linear, own: set[int]) -> bool:
+    """Whether loops are divided."""
+    return any(isinstance(atom, Quotient) and atom.form.variables() & own for atom, _ in form.terms)
+
+
+def _parted(form: Linear, own: set[int]) -> tuple[Linear, Linear] | None:
+    """A form as what other loops say and what these do; None where a quotient is of both."""
+    inner, outer = [], []
+    for atom, factor in form.terms:
+        found = atom.form.variables() if isinstance(atom, Quotient) else {atom}
+        if found <= own:
+            inner.append((atom, factor))
+        elif found & own:
+            return None
+        else:
+            outer.append((atom, factor))
+    return Linear(tuple(outer), form.constant), Linear(tuple(inner), 0)
+
+
+def _values(form: Linear, columns: Mapping[int, Ints]) -> Any:
+    """A form at many points."""
+    total: Any = form.constant
+    for atom, factor in form.terms:
+        if isinstance(atom, Quotient):
+            inner = _values(atom.form, columns)
+            total = total + factor * (inner % atom.divisor if atom.is_mod else inner // atom.divisor)
+        else:
+            total = total + factor * columns[atom]
+    return total

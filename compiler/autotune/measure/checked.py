@@ -1,0 +1,180 @@
+"""Candidates for a GPU that is not at hand: proved, compiled, run on numpy in part, and their times estimated.
+
+A candidate is checked on a smaller program, whose reductions make a few rounds, by a few blocks of each kernel's grid:
+the first, the last and one between. What these blocks write is compared with the reference of the smaller program.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from compiler.autotune.gpu_features import estimate
+from compiler.autotune.measure.builder import applied
+from compiler.autotune.measure.check import fault
+from compiler.autotune.measure.limits import Limits
+from compiler.autotune.measure.pool import Pool
+from compiler.autotune.measure.process import Death
+from compiler.autotune.measure.reference import Case, reference, strict
+from compiler.autotune.measure.subject import Subject
+from compiler.autotune.outcome import ESTIMATED, Outcome
+from compiler.dialects.functions import find_function
+from compiler.driver import build, lower_to_kernels, unbound
+from compiler.errors import StrataError
+from compiler.program.read import read
+from compiler.program.shrink import rounds, shrunk
+from compiler.program.tree import Alloc, Program
+from compiler.program.write import write
+from compiler.schedule import Schedule
+from compiler.targets import simt
+from compiler.targets.cpu.arguments import Array
+from compiler.targets.cpu.openmp import cores
+from compiler.targets.devices import described
+
+SAMPLE = simt.Sample(blocks=3, steps=40_000)
+"""What runs on numpy of each kernel."""
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """A candidate that was checked: the seconds that it is thought to take, and those of making and checking it."""
+
+    estimate: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class CheckerSetup:
+    """What makes a worker check candidates: its jobs are the texts of scripts, its replies Estimated or an Outcome."""
+
+    subject: Subject
+    memory_bytes: int
+
+    def start(self) -> Callable[[str], Estimated | Outcome]:
+        """Parse the program, once."""
+        Schedule(self.subject.module, self.subject.name)
+        return Checker(self.subject)
+
+
+class Checker:
+    """Checks candidates of a subject; the references of smaller programs are kept."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self._cases: dict[str, Case] = {}
+
+    def __call__(self, script: str) -> Estimated | Outcome:
+        """Apply a script to the program, prove the schedule, compile it, run some of it, and estimate its time."""
+        start = time.perf_counter()
+        found = self._checked(script)
+        seconds = time.perf_counter() - start
+        return replace(found, build_seconds=seconds) if isinstance(found, Outcome) else Estimated(found, seconds)
+
+    def _checked(self, script: str) -> float | Outcome:
+        subject = self.subject
+        try:
+            schedule = applied(subject, script)
+            if isinstance(schedule, Outcome):
+                return schedule
+            verdict = schedule.verify()
+            if not verdict:
+                return Outcome("unproved", reason=str(verdict))
+            wrong = self._compiled(schedule) or self._run(schedule, script)
+            if wrong is not None:
+                return wrong
+            return estimate(schedule.program, described(subject.target, subject.arch))
+        except StrataError as error:
+            return Outcome("build", reason=str(error))
+        except MemoryError:
+            return Outcome("memory", reason="it needs more memory to be built than it is allowed")
+
+    def _compiled(self, schedule: Schedule) -> Outcome | None:
+        """What the compiler of the machine code says against it; nothing where there is no compiler."""
+        subject = self.subject
+        kernel = build(schedule, subject.target, policy=subject.policy, name=subject.name, arch=subject.arch)
+        if not kernel.can_compile:
+            return None
+        for name, used in kernel.resources().items():
+            if used.spill_bytes:
+                return Outcome("spills", reason=f"{name}: {used.spill_bytes} bytes of a thread on {subject.arch}")
+        return None
+
+    def _run(self, schedule: Schedule, script: str) -> Outcome | None:
+        """What some blocks of a smaller program do wrong."""
+        original = self.subject.program
+        small = shrunk(original, rounds(schedule.program, original))
+        subject = replace(self.subject, text=str(ModuleOp([write(small)])))
+        smaller = applied(subject, script)
+        if isinstance(smaller, Outcome):
+            return smaller
+        case = self._case(subject)
+        temporaries = _temporaries(smaller, case)
+        module, function, _ = lower_to_kernels(smaller.module.clone(), subject.name, subject.policy)
+        done = simt.run(module, case.inputs, function.sym_name.data, SAMPLE, temporaries, counts=False)
+        if done.faults:
+            return Outcome("fault", reason=str(done.faults[0]))
+        for found, written, expected in zip(done.outputs, done.written, case.expected, strict=True):
+            wrong = fault(np.where(written, found, expected.own), expected)
+            if wrong is not None:
+                return Outcome("wrong", reason=wrong)
+        return None
+
+    def _case(self, subject: Subject) -> Case:
+        """A set of inputs of a program, and what is right."""
+        if subject.text not in self._cases:
+            self._cases[subject.text] = reference(subject).cases[0]
+        return self._cases[subject.text]
+
+
+def _temporaries(schedule: Schedule, case: Case) -> dict[str, Array]:
+    """What is right for the buffers between kernels: the scheduled program on the CPU gives them as results."""
+    program = read(find_function(unbound(schedule.module), None))
+    kept = [node for node in program.body if isinstance(node, Alloc)]
+    if not kept:
+        return {}
+    found = strict(ModuleOp([write(_exposed(program, kept))]), None)(*case.inputs)
+    return dict(zip((node.buffer.name for node in kept), found[program.outputs :], strict=True))
+
+
+def _exposed(program: Program, kept: Sequence[Alloc]) -> Program:
+    """The program with temporaries as further results."""
+    return replace(
+        program,
+        arguments=(*program.arguments, *(node.buffer for node in kept)),
+        outputs=program.outputs + len(kept),
+        body=tuple(node for node in program.body if node not in kept),
+    )
+
+
+class Checkers:
+    """The executor where the machine is not at hand: workers that check; see `Executor`."""
+
+    def __init__(self, subject: Subject, limits: Limits, builders: int | None = None) -> None:
+        caps = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+        setup = CheckerSetup(subject, limits.memory_bytes)
+        self._pool = Pool(setup, builders or cores(), caps, 2 * limits.build_seconds, limits.start_seconds)
+
+    def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Estimated | Outcome]]:
+        """Check each."""
+        for number, reply in self._pool.map(scripts):
+            yield number, Outcome(reply.kind, reason=reply.reason) if isinstance(reply, Death) else reply
+
+    def run(self, candidates: Sequence[Estimated]) -> Iterator[tuple[int, Outcome]]:
+        """What was estimated."""
+        for number, found in enumerate(candidates):
+            yield number, Outcome(ESTIMATED, (found.estimate,), (1.0,), build_seconds=found.seconds)
+
+    def compare(self, candidates: Sequence[Estimated], rounds: int) -> list[Outcome]:
+        """What was estimated."""
+        return [outcome for _, outcome in self.run(candidates)]
+
+    def calibrate(self, built: Estimated, cost: float) -> None:
+        """Nothing is timed."""
+
+    def close(self) -> None:
+        """End the workers."""
+        self._pool.close()

@@ -1,0 +1,60 @@
+"""`shrunk`: an unscheduled program with shorter reductions, whose results are those of parts of the original sums."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from compiler.dialects.access import AxisAttr
+from compiler.program.tree import Block, Loop, Node, Program
+
+
+def rounds(program: Program, original: Program, least: int = 2) -> dict[str, dict[int, int]]:
+    """For the blocks of a scheduled program that are those of the original, by the position of each reduce axis, a
+    length at which the outermost loop over the axis still makes `least` rounds, and what is left of the last one is
+    left as well."""
+    found: dict[str, dict[int, int]] = {}
+    for label, block in program.blocks.items():
+        if label not in original.blocks or original.blocks[label].axes != block.axes:
+            continue
+        for position, (axis, form) in enumerate(zip(block.axes, block.bindings, strict=True)):
+            if not axis.is_reduce:
+                continue
+            mine = [loop.extent for loop in program.enclosing(label) if loop.number in form.variables()]
+            inner = 1
+            for extent in mine[1:]:
+                inner *= extent
+            short = least * inner + axis.size % inner
+            if short < axis.size:
+                found.setdefault(label, {})[position] = short
+    return found
+
+
+def shrunk(program: Program, sizes: Mapping[str, Mapping[int, int]]) -> Program:
+    """The program with reduce axes of some blocks, by label and position, at these sizes.
+
+    Requires a program whose axes are each bound to a loop of their own, as lowering makes them; others stay as they
+    are.
+    """
+    lengths: dict[int, int] = {}
+    changed: dict[str, Block] = {}
+    for label, own in sizes.items():
+        block = program.blocks.get(label)
+        if block is None:
+            continue
+        axes = list(block.axes)
+        for position, size in own.items():
+            loops = block.bindings[position].variables() if position < len(axes) else set()
+            if len(loops) != 1 or not axes[position].is_reduce:
+                continue
+            lengths[next(iter(loops))] = size
+            axes[position] = AxisAttr(axes[position].label, size, True)
+        changed[label] = replace(block, axes=tuple(axes))
+    return replace(program, body=tuple(_node(node, lengths, changed) for node in program.body))
+
+
+def _node(node: Node, lengths: Mapping[int, int], changed: Mapping[str, Block]) -> Node:
+    if isinstance(node, Loop):
+        body: Sequence[Node] = [_node(inner, lengths, changed) for inner in node.body]
+        return replace(node, extent=lengths.get(node.number, node.extent), body=tuple(body))
+    return changed.get(node.label, node) if isinstance(node, Block) else node

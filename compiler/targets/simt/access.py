@@ -1,0 +1,49 @@
+"""`Access`: who touches memory at a moment; `Fault`: what is wrong with that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Values = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Access:
+    """Who touches memory at a moment: the op's words, the block's number, the threads (n,) that are active, and the
+    moment, a number that each barrier of each block makes larger. `counted` says whether transactions count."""
+
+    op: str
+    block: int
+    active: Bools
+    moment: int
+    counted: bool = False
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that a kernel does wrong, at its first place. `threads` are one or two threads of a block; where two
+    blocks meet, `blocks` are both."""
+
+    kind: str
+    op: str
+    memory: str
+    address: tuple[int, ...]
+    blocks: tuple[int, ...]
+    threads: tuple[int, ...]
+
+    def __str__(self) -> str:
+        place = f"{self.memory}[{', '.join(map(str, self.address))}]" if self.memory else ""
+        who = "threads" if len(self.threads) > 1 else "thread"
+        where = f"block {self.blocks[0]}" if len(self.blocks) == 1 else f"blocks {self.blocks[0]} and {self.blocks[1]}"
+        at = f" at {place}" if place else ""
+        return f"{self.kind}{at}: {where}, {who} {' and '.join(map(str, self.threads))}, in {self.op}"
+
+
+Report = Callable[[Fault], None]

@@ -1,0 +1,219 @@
+"""The search space of GPUs: what rules make of programs, features, and candidates that are checked on numpy."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from compiler import te
+from compiler.autotune import gpu_features
+from compiler.autotune.gpu_features import REASONS, estimate, seen
+from compiler.autotune.measure import checked
+from compiler.autotune.measure.checked import Checker
+from compiler.autotune.measure.subject import Subject
+from compiler.autotune.outcome import ESTIMATED, Outcome
+from compiler.autotune.progress import TuningOptions
+from compiler.autotune.rules import GPU_RULES
+from compiler.autotune.rules.derive import derive
+from compiler.autotune.space import SketchSpace, work
+from compiler.autotune.task import SearchTask
+from compiler.dialects.functions import find_function
+from compiler.driver import build, lower, parse
+from compiler.errors import InputError, ScheduleError, TargetError
+from compiler.program.read import read
+from compiler.program.shrink import rounds, shrunk
+from compiler.program.tree import Program
+from compiler.program.write import write
+from compiler.schedule import Schedule, library, replay
+from compiler.schedule.library import ThreadTiles
+from compiler.targets.cuda import ARCHITECTURES, nvrtc
+from compiler.targets.cuda.device import MACHINES, machine
+from compiler.targets.devices import described
+from tests.gpu_schedules import product
+from tests.sample import some
+from tests.unit.test_library_gpu import convolution
+from tests.unit.test_space import PROGRAMS
+
+A100 = machine("sm_80")
+NAMES = ["convolution", "matmul", "ragged", "chain", "softmax", "norm", "swish", "attention", "layers", "pool"]
+
+
+def _space(function: te.Function) -> tuple[Schedule, SketchSpace]:
+    schedule = Schedule(lower(function))
+    return schedule, SketchSpace(derive(schedule, GPU_RULES, A100).sketches, A100)
+
+
+@pytest.mark.parametrize("name", some(NAMES))
+def test_candidates_are_what_their_features_say_and_are_right(name: str) -> None:
+    """The default of a sketch is proved and does no wrong on numpy; features of it and of a random one, which may not
+    apply, are those of the program that is applied."""
+    schedule, space = _space(PROGRAMS[name])
+    draws, useful = random.Random(7), work(schedule.program)
+    check = Checker(Subject(str(schedule.original), None, "contract", 1, 0, "cuda", "sm_80"))
+    for number, sketch in enumerate(space.sketches[:2]):
+        drawn = tuple(draws.randrange(n) for n in sketch.sizes)
+        found = space.features(number, np.array([sketch.recorded, drawn]).reshape(2, len(sketch.sizes)))
+        for positions, reason, values in zip((sketch.recorded, drawn), found.reasons, found.values, strict=True):
+            script = space.script((number, positions))
+            try:
+                applied = replay(parse(script), schedule.original)
+            except ScheduleError:
+                assert positions == drawn, "a default applies"
+                continue
+            concrete = seen(applied.program, useful, A100)
+            assert np.allclose(np.array(concrete.features, np.float32), values, rtol=1e-5)
+            bad = [REASONS[n] for n, holds in enumerate(concrete.infeasible, 1) if holds]
+            assert (bad[0] if bad else "") == REASONS[reason]
+            if positions == sketch.recorded:
+                outcome = check(script)
+                if isinstance(outcome, Outcome):
+                    assert number > 0 and outcome.kind == "spills", str(outcome)
+                else:
+                    assert outcome.estimate == pytest.approx(estimate(applied.program, A100))
+
+
+def test_a_convolution_is_one_kernel_with_what_comes_after() -> None:
+    schedule, space = _space(convolution(32, 16))
+    applied = replay(parse(space.script(space.defaults[0])), schedule.original)
+    kernel = build(applied, "cuda")
+    (launch,) = kernel.launches
+    assert launch.grid > (1, 1, 1) and launch.block > (1, 1, 1)
+    assert kernel.text.count("__shared__") == 2 and kernel.text.count("__syncthreads") == 2
+    wide = next(n for n, sketch in enumerate(space.sketches) if "four at a time" in sketch.name)
+    text = build(replay(parse(space.script((wide, space.sketches[wide].recorded))), schedule.original), "cuda").text
+    assert "const float4 f = *reinterpret_cast<const float4*>(&F[" in text
+
+
+# --- features -------------------------------------------------------------------------------------------------------
+
+
+def _tiles(m: int, n: int, k: int, spatial: list[tuple[int, int, int]], panel: int) -> Schedule:
+    s = Schedule(lower(product(m, n, k)))
+    library.tile_on_threads(s, s.get_block("C"), None, ThreadTiles(spatial, [panel]))
+    return s
+
+
+def _original(s: Schedule) -> Program:
+    return read(find_function(s.original, None))
+
+
+def test_estimates_tell_good_tiles_from_bad() -> None:
+    good = _tiles(1024, 1024, 1024, [(1, 16, 8), (1, 16, 8)], 8)
+    small = _tiles(1024, 1024, 1024, [(1, 16, 1), (1, 16, 1)], 8)
+    lonely = _tiles(1024, 1024, 1024, [(1, 2, 2), (1, 2, 2)], 8)
+    times = [estimate(s.program, A100) for s in (good, small, lonely)]
+    assert times == sorted(times) and times[1] > 2 * times[0] and times[2] > 3 * times[1]
+    perfect = gpu_features.ideal(good.program, work(_original(good)), A100)
+    assert perfect < times[0] < 5 * perfect
+
+
+@pytest.mark.parametrize(
+    ("spatial", "panel", "reason"),
+    [
+        ([(1, 64, 1), (1, 32, 1)], 8, "threads"),
+        ([(1, 8, 16), (1, 8, 16)], 8, "registers"),
+        ([(1, 16, 8), (1, 16, 8)], 256, "shared memory"),
+    ],
+)
+def test_what_the_hardware_does_not_have(spatial: list[tuple[int, int, int]], panel: int, reason: str) -> None:
+    s = _tiles(1024, 1024, 1024, spatial, panel)
+    found = seen(s.program, work(_original(s)), A100).infeasible
+    assert [REASONS[n] for n, holds in enumerate(found, 1) if holds] == [reason]
+
+
+def test_every_architecture_is_described() -> None:
+    assert tuple(MACHINES) == ARCHITECTURES
+    assert all(described("cuda", arch).arch == arch for arch in ARCHITECTURES)
+    with pytest.raises(TargetError, match=r"no GPU of the architecture 'sm_1' is described \(there are sm_75, "):
+        described("cuda", "sm_1")
+
+
+# --- smaller programs -----------------------------------------------------------------------------------------------
+
+
+def test_a_smaller_program_sums_less_and_keeps_the_rounds() -> None:
+    s = _tiles(20, 24, 70, [(1, 4, 2), (1, 4, 2)], 8)
+    sizes = rounds(s.program, _original(s))
+    assert sizes == {"C": {2: 2 * 8 + 70 % 8}}
+    small = build(ModuleOp([write(shrunk(_original(s), sizes))]))
+    a, b = (np.random.default_rng(0).standard_normal(shape).astype(np.float32) for shape in ((20, 70), (70, 24)))
+    np.testing.assert_allclose(small(a, b), a[:, :22] @ b[:22], rtol=1e-4, atol=1e-4)
+
+
+def test_what_is_no_longer_that_block_keeps_its_length() -> None:
+    s = Schedule(lower(product(8, 8, 64)))
+    block = s.get_block("C")
+    *_, k = s.get_loops(block)
+    _, inner = s.split(k, [None, 4])
+    s.rfactor(block, inner)
+    assert "C" not in rounds(s.program, _original(s))
+
+
+# --- checks ---------------------------------------------------------------------------------------------------------
+
+
+def _checked(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> Outcome:
+    """What comes of the preferred candidate of a product when its kernels are spoilt."""
+    schedule, space = _space(product(64, 64, 32))
+    lowering = checked.lower_to_kernels
+
+    def spoilt(*args: object) -> object:
+        module, _, arguments = lowering(*args)  # type: ignore[arg-type]
+        text = str(module)
+        assert text.count(old), text
+        wrong = parse(text.replace(old, new))
+        return wrong, find_function(wrong, None), arguments
+
+    monkeypatch.setattr(checked, "lower_to_kernels", spoilt)
+    found = Checker(Subject(str(schedule.original), None, "contract", 1, 0, "cuda", "sm_80"))(
+        space.script(space.defaults[0])
+    )
+    assert isinstance(found, Outcome)
+    return found
+
+
+def test_a_kernel_without_its_barriers_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = _checked(monkeypatch, '"gpu.barrier"() : () -> ()', "")
+    assert found.kind == "fault" and "race" in found.reason
+
+
+def test_wrong_results_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = _checked(monkeypatch, "arith.mulf", "arith.addf")
+    assert found.kind == "wrong" and "elements" in found.reason
+
+
+@pytest.mark.skipif(not nvrtc.is_available(), reason="NVRTC is not installed")
+def test_a_kernel_that_spills_is_told() -> None:
+    s = _tiles(512, 512, 64, [(1, 2, 32), (1, 2, 32)], 2)
+    check = Checker(Subject(str(s.original), None, "contract", 1, 0, "cuda", "sm_80"))
+    found = check(str(s.script))
+    assert isinstance(found, Outcome) and found.kind == "spills" and "on sm_80" in found.reason
+
+
+# --- tasks ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_task_is_tuned_checked_and_built(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "gpu.db"
+    task = SearchTask(convolution(16, 8), target="cuda", arch="sm_86")
+    best = task.tune(TuningOptions(trials=2, database=path, builders=1))
+    assert best is not None and best.outcome.kind == ESTIMATED and "estimated" in best.key.machine
+    task.print_best(path, mode="cuda")
+    text = capsys.readouterr().out
+    assert "__global__ void __launch_bounds__" in text
+    kernel = task.apply_best(path)
+    assert kernel.text.strip() == text.strip() and kernel.arch == "sm_86"
+    with pytest.raises(InputError, match=r"unknown mode 'llvm' \(there are script, python, cuda\)"):
+        task.print_best(path, mode="llvm")
+    with pytest.raises(InputError, match="nothing measured"):
+        SearchTask(convolution(16, 8), target="cuda", arch="sm_90").best(path)
+
+
+@pytest.mark.parametrize("given", [{"threads": 2}, {"constants": ["F"]}])
+def test_what_is_the_cpus_is_refused(given: dict[str, object]) -> None:
+    with pytest.raises(TargetError, match="threads and constants are the CPU's, not cuda's"):
+        SearchTask(convolution(), target="cuda", **given)  # type: ignore[arg-type]

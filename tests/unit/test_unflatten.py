@@ -1,0 +1,95 @@
+"""Nests that share out fused loops, with plain loops in their place: the same instances in the same order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product as points_of
+
+import pytest
+
+from compiler.affine import linear as lin
+from compiler.analysis.verify import verify_schedule
+from compiler.analysis.verify.unflatten import unflattened
+from compiler.dialects.functions import find_function
+from compiler.driver import lower
+from compiler.program.read import read
+from compiler.program.tree import Block, Loop, Program, blocks_in
+from compiler.schedule import Schedule, library
+from tests.gpu_schedules import product
+
+
+def _fetch(rows: int, columns: int, threads: int, vector: int = 1) -> Schedule:
+    """A product whose operand A is fetched by so many threads, rows by columns of it at a time."""
+    s = Schedule(lower(product(3 * rows, 4, 2 * columns)))
+    block = s.get_block("C")
+    m, n, k = s.get_loops(block)
+    m0, m1 = s.split(m, [None, rows])
+    k0, k1 = s.split(k, [None, columns])
+    s.reorder(m0, k0, m1, n, k1)
+    library.cooperative_fetch(s, block, "A", k0, threads, vector)
+    return s
+
+
+def _instances(program: Program, label: str) -> list[tuple[int, ...]]:
+    """The axes of a block at each of its instances, in the order of the program."""
+    loops, block = program.enclosing(label), program.blocks[label]
+    found = []
+    for point in points_of(*(range(loop.extent) for loop in loops)):
+        values = {loop.number: value for loop, value in zip(loops, point, strict=True)}
+        if all(lin.evaluate(condition.form, values) >= 0 for condition in block.guard):
+            found.append(tuple(lin.evaluate(form, values) for form in block.bindings))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "threads", "vector"),
+    [(8, 9, 7, 1), (4, 18, 12, 1), (5, 3, 64, 1), (6, 4, 5, 2), (2, 8, 3, 4), (1, 10, 4, 1)],
+)
+def test_the_same_instances_in_the_same_order(rows: int, columns: int, threads: int, vector: int) -> None:
+    s = _fetch(rows, columns, threads, vector)
+    plain = unflattened(s.program)
+    label = "A.shared"
+    assert _instances(plain, label) == _instances(s.program, label) != []
+    assert not any(isinstance(atom, lin.Quotient) for form in plain.blocks[label].bindings for atom, _ in form.terms), (
+        "no loop is divided any more"
+    )
+    assert [loop.label for loop in plain.enclosing("C")] == [loop.label for loop in s.program.enclosing("C")]
+    assert str(s.verify()) == "proved"
+
+
+def test_other_orders_stay_as_they_are() -> None:
+    """By columns instead of rows, and what is needed only in part."""
+    s = Schedule(lower(product(6, 6, 4)))
+    m, n, k = s.get_loops(s.get_block("C"))
+    s.reorder(n, m, k)
+    fused = s.fuse(n, m)
+    s.split(fused, [None, 5])
+    assert unflattened(s.program) == s.program
+
+
+def test_only_what_is_divided_changes() -> None:
+    s = Schedule(lower(product(8, 8, 8)))
+    loops = s.get_loops(s.get_block("C"))
+    for loop in loops:
+        s.split(loop, [None, 4])
+    assert unflattened(s.program) == s.program
+    assert all(isinstance(node, Loop) for node in s.program.body) and len(blocks_in(*s.program.body)) == 1
+
+
+def test_a_wrong_fetch_is_still_refuted() -> None:
+    s = _fetch(8, 9, 7)
+    original = read(find_function(s.original, None))
+
+    def elsewhere(block: Block) -> Block:
+        """A copy that reads the first column only."""
+        access = block.reads[0]
+        index = (access.index[0], access.index[1].scaled(0))
+        return replace(block, reads=(replace(access, index=index),))
+
+    def shorter(block: Block) -> Block:
+        """A copy that leaves the last element out."""
+        return replace(block, guard=tuple(replace(c, form=c.form - lin.constant(1)) for c in block.guard))
+
+    for change in (elsewhere, shorter):
+        wrong = s.program.map_blocks(lambda b, change=change: change(b) if b.label == "A.shared" else b)  # type: ignore[misc]
+        assert verify_schedule(wrong, original).answer == "refuted"
