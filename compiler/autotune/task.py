@@ -23,9 +23,11 @@ from compiler.errors import InputError, TargetError
 from compiler.interpret.numbers import dtype_of
 from compiler.schedule import Schedule
 from compiler.targets.cpu.openmp import thread_count, usable
-from compiler.targets.devices import described
+from compiler.targets.devices import at_hand, described
 from compiler.targets.machine import Gpu, Machine, host
 
+DEFAULT_ARCH = "sm_80"
+"""What GPU kernels are made for where no GPU is at hand."""
 MODES = ("script", "python", "llvm", "asm")
 
 
@@ -40,7 +42,8 @@ class SearchTask:
     at the te or loop level. `threads` is how many threads a kernel runs on: None is what OMP_NUM_THREADS says, or the
     cores that the process may use. `rules` derive the search space; a `template`, a script with open choices or its
     text, is the space instead, with what the rules make of its `sched.auto`. `machine` is what the space is derived
-    for, the one at hand by default; of a GPU, the one that stands for its architecture `arch`. `constants` are the
+    for, the one at hand by default; of a GPU, the one that stands for its architecture `arch`, by default
+    that at hand, if there is one. `constants` are the
     names of inputs that never change, such as weights: what schedules make of them alone, their layout, is made once
     and is not timed.
     Raises InputError or TargetError for what cannot be tuned.
@@ -58,8 +61,10 @@ class SearchTask:
         template: ModuleOp | str | None = None,
         machine: Machine | Gpu | None = None,
         constants: Sequence[str] = (),
-        arch: str = "sm_80",
+        arch: str | None = None,
     ) -> None:
+        here = at_hand(target) if target != "cpu" else None
+        arch = arch or (here[1] if here is not None else DEFAULT_ARCH)
         gpu = described(target, arch) if target != "cpu" else None
         if gpu is not None and (constants or threads is not None):
             raise TargetError(f"threads and constants are the CPU's, not {target}'s")
@@ -71,6 +76,7 @@ class SearchTask:
         self.schedule = Schedule(self.module)
         self.name = name or self.schedule.name
         self.policy, self.target, self.arch = policy, target, arch
+        self.device = here[0] if here is not None and here[1] == arch else None
         self.rules = tuple((GPU_RULES if gpu else RULES) if rules is None else rules)
         self.template = parse(template, "the template") if isinstance(template, str) else template
         self.threads = usable(thread_count(threads)) if gpu is None else 1
@@ -90,7 +96,9 @@ class SearchTask:
     def _place(self) -> str:
         """The machine, as keys have it: what is estimated is not to be compared with what is measured."""
         machine = self.machine
-        return f"{self.place}, estimated" if isinstance(machine, Gpu) else machine.name
+        if isinstance(machine, Gpu):
+            return self.device or f"{self.place}, estimated"
+        return machine.name
 
     @property
     def place(self) -> str:

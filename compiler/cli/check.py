@@ -11,6 +11,8 @@ from compiler.cli.build import POLICIES
 from compiler.cli.values import scale, seed
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
     from compiler.targets.simt import Checked
 
 HELP = "run the kernels of a program without a GPU: races, barriers, bounds, results, memory traffic"
@@ -39,6 +41,7 @@ def run(options: argparse.Namespace) -> int:
     found = program.workload(options.program, options.scale)
     loops = lower(found.function() if found is not None else program.module(options.program))
     case = reference(Subject(str(unbound(loops)), options.function, seed=options.seed)).cases[0]
+    waits = list(_barriers(loops, options.function))
     kernels, _, arguments = lower_to_kernels(loops, options.function, options.policy)
     checked = simulated(kernels, case.inputs, options.function)
     wrong = [
@@ -50,11 +53,25 @@ def run(options: argparse.Namespace) -> int:
     ]
     for line in (*map(str, checked.faults), *wrong):
         print(line)
-    print("\n".join(_traffic(checked)))
+    print("\n".join([*waits, *_traffic(checked)]))
     if wrong or checked.faults:
         return 1
     print("no fault was found, the results are right")
     return 0
+
+
+def _barriers(loops: ModuleOp, name: str | None) -> Iterator[str]:
+    """Where threads wait for each other, and why."""
+    from compiler.analysis.barriers import barriers
+    from compiler.dialects.functions import find_function
+    from compiler.program.read import read
+    from compiler.program.tree import Loop
+
+    function = read(find_function(loops, name))
+    for node in function.body:
+        for key, reason in barriers(function, node).items() if isinstance(node, Loop) else ():
+            place = f"loop {function.loops[key].label}" if isinstance(key, int) else f"block {key}"
+            yield f"barrier before {place}: {reason}"
 
 
 def _traffic(checked: Checked) -> Iterator[str]:

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from compiler.autotune.task import SearchTask
 
 
-ARCH = "sm_80"
-
-
 def is_file(name: str) -> bool:
     """Whether a name on the command line is meant as a file; - is standard input."""
     return name == "-" or name.endswith(".mlir") or Path(name).exists()
@@ -61,7 +58,7 @@ def task_arguments(parser: argparse.ArgumentParser) -> None:
     add("--constants", metavar="A,B", help="inputs that never change: their layout is made once, and not timed")
     add("--threads", type=positive, help="threads for parallel loops (default: OMP_NUM_THREADS, or the cores)")
     add("--target", default="cpu", help="what it is for: cpu, the default, or a GPU's target")
-    add("--arch", default=ARCH, help=f"of a GPU: the architecture (default {ARCH})")
+    add("--arch", help="of a GPU: the architecture (default: that of the GPU at hand, or sm_80)")
 
 
 def task(options: argparse.Namespace, policy: str = "contract") -> SearchTask:

@@ -10,8 +10,9 @@ from compiler.errors import TargetError
 from compiler.targets.machine import Gpu
 
 DEVICES = {"cuda": "compiler.targets.cuda.device"}
-"""Modules with two functions: `made`, of a lowered module, its host function, what that takes, a floating-point policy
-and an architecture to a kernel that can be called; `machine`, of an architecture to what is known of its GPUs."""
+"""Modules with three functions. `made` makes a kernel that can be called, of a lowered module, its host function, what
+that takes, a floating-point policy and an architecture; `machine` says what is known of an architecture's GPUs, and
+`at_hand` the name and the architecture of the GPU here, if any."""
 
 
 def device(name: str) -> Callable[..., Any]:
@@ -23,6 +24,12 @@ def device(name: str) -> Callable[..., Any]:
 def described(name: str, arch: str) -> Gpu:
     """The GPU that stands for an architecture of a target. Raises TargetError for names that there are not."""
     found: Gpu = _module(name).machine(arch)
+    return found
+
+
+def at_hand(name: str) -> tuple[str, str] | None:
+    """The name and the architecture of the GPU of a target that can be used here, if there is one."""
+    found: tuple[str, str] | None = _module(name).at_hand()
     return found
 
 

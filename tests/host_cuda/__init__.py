@@ -16,20 +16,20 @@ from compiler.interpret.numbers import dtype_of
 from compiler.targets.cuda import CudaKernel
 
 HERE = Path(__file__).parent
+Extents = tuple[int, int, int]
 POOL = "extern __shared__ __align__(16) unsigned char pool[];"
 needs_gxx = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
 
 
 def run_on_host(kernel: CudaKernel, inputs: Sequence[np.ndarray[Any, Any]], folder: Path) -> list[np.ndarray[Any, Any]]:
     """The outputs of a kernel, its launches run one after another; what it writes is poisoned before."""
-    library = _compiled(kernel, folder)
+    library = compiled(kernel.text, [(one.name, one.grid, one.block) for one in kernel.launches], folder)
     count = len(kernel.arguments) - kernel.outputs
     outs = [_poisoned(a.shape, a.dtype) for a in kernel.arguments[count:]]
     kept = [_poisoned(shape, dtype_of(element)) for element, shape in kernel.source.temporaries]
     arrays = [*(np.ascontiguousarray(array) for array in inputs), *outs, *kept]
     for number, launch in enumerate(kernel.launches):
-        pointers = (ctypes.c_void_p * len(launch.arguments))(*(arrays[n].ctypes.data for n in launch.arguments))
-        getattr(library, f"launch_{number}")(pointers)
+        started(library, number, [arrays[n] for n in launch.arguments])
     return outs
 
 
@@ -39,12 +39,18 @@ def _poisoned(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
     return array
 
 
-def _compiled(kernel: CudaKernel, folder: Path) -> ctypes.CDLL:
-    text = kernel.text.replace(POOL, f"static __align__(16) unsigned char pool[{1 << 18}];")
+def started(library: ctypes.CDLL, number: int, arrays: Sequence[np.ndarray[Any, Any]]) -> None:
+    """Run a launch of a compiled text."""
+    getattr(library, f"launch_{number}")((ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays)))
+
+
+def compiled(text: str, launches: Sequence[tuple[str, Extents, Extents]], folder: Path) -> ctypes.CDLL:
+    """The text of kernels, with functions launch_0, launch_1 ... that start them: by name, grid and block."""
+    text = text.replace(POOL, f"static __align__(16) unsigned char pool[{1 << 18}];")
     launchers = [
-        f'extern "C" void launch_{number}(void** arguments) {{ launch({launch.name}, dim3{{{_three(launch.grid)}}}, '
-        f"dim3{{{_three(launch.block)}}}, arguments); }}"
-        for number, launch in enumerate(kernel.launches)
+        f'extern "C" void launch_{number}(void** arguments) {{ launch({name}, dim3{{{_three(grid)}}}, '
+        f"dim3{{{_three(block)}}}, arguments); }}"
+        for number, (name, grid, block) in enumerate(launches)
     ]
     source, library = folder / "kernels.cpp", folder / "kernels.so"
     source.write_text("\n".join(['#include "host_cuda.h"', text, *launchers, ""]))
@@ -54,5 +60,5 @@ def _compiled(kernel: CudaKernel, folder: Path) -> ctypes.CDLL:
     return ctypes.CDLL(str(library))
 
 
-def _three(extents: tuple[int, int, int]) -> str:
+def _three(extents: Extents) -> str:
     return ", ".join(map(str, extents))

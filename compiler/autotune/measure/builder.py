@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import ParseError, VerifyException
@@ -20,9 +21,9 @@ from compiler.targets.cpu.artefact import Artefact
 
 @dataclass(frozen=True)
 class Built:
-    """A candidate that is proved and compiled, and the seconds that this took."""
+    """A candidate that is proved and compiled, for a runner, and the seconds that this took."""
 
-    artefact: Artefact
+    artefact: Any
     seconds: float
 
 

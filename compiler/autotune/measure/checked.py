@@ -1,4 +1,4 @@
-"""Candidates for a GPU that is not at hand: proved, compiled, run on numpy in part, and their times estimated.
+"""Candidates for a GPU: proved, compiled, run on numpy in part; their times are estimated where there is no GPU.
 
 A candidate is checked on a smaller program, whose reductions make a few rounds, by a few blocks of each kernel's grid:
 the first, the last and one between. What these blocks write is compared with the reference of the smaller program.
@@ -9,12 +9,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from compiler.autotune.gpu_features import estimate
-from compiler.autotune.measure.builder import applied
+from compiler.autotune.measure.builder import Built, applied
 from compiler.autotune.measure.check import fault
 from compiler.autotune.measure.limits import Limits
 from compiler.autotune.measure.pool import Pool
@@ -40,21 +41,22 @@ SAMPLE = simt.Sample(blocks=3, steps=40_000)
 
 
 @dataclass(frozen=True)
-class Estimated:
-    """A candidate that was checked: the seconds that it is thought to take, and those of making and checking it."""
+class Emitted:
+    """A candidate that was checked: its kernels, and the seconds that they are thought to take."""
 
+    kernel: Any
     estimate: float
-    seconds: float
 
 
 @dataclass(frozen=True)
 class CheckerSetup:
-    """What makes a worker check candidates: its jobs are the texts of scripts, its replies Estimated or an Outcome."""
+    """What makes a worker check candidates: its jobs are the texts of scripts, its replies are Built with
+    Emitted, or an Outcome."""
 
     subject: Subject
     memory_bytes: int
 
-    def start(self) -> Callable[[str], Estimated | Outcome]:
+    def start(self) -> Callable[[str], Built | Outcome]:
         """Parse the program, once."""
         Schedule(self.subject.module, self.subject.name)
         return Checker(self.subject)
@@ -67,14 +69,14 @@ class Checker:
         self.subject = subject
         self._cases: dict[str, Case] = {}
 
-    def __call__(self, script: str) -> Estimated | Outcome:
+    def __call__(self, script: str) -> Built | Outcome:
         """Apply a script to the program, prove the schedule, compile it, run some of it, and estimate its time."""
         start = time.perf_counter()
         found = self._checked(script)
         seconds = time.perf_counter() - start
-        return replace(found, build_seconds=seconds) if isinstance(found, Outcome) else Estimated(found, seconds)
+        return replace(found, build_seconds=seconds) if isinstance(found, Outcome) else Built(found, seconds)
 
-    def _checked(self, script: str) -> float | Outcome:
+    def _checked(self, script: str) -> Emitted | Outcome:
         subject = self.subject
         try:
             schedule = applied(subject, script)
@@ -83,24 +85,23 @@ class Checker:
             verdict = schedule.verify()
             if not verdict:
                 return Outcome("unproved", reason=str(verdict))
-            wrong = self._compiled(schedule) or self._run(schedule, script)
+            kernel = build(schedule, subject.target, policy=subject.policy, name=subject.name, arch=subject.arch)
+            wrong = self._compiled(kernel) or self._run(schedule, script)
             if wrong is not None:
                 return wrong
-            return estimate(schedule.program, described(subject.target, subject.arch))
+            return Emitted(kernel, estimate(schedule.program, described(subject.target, subject.arch)))
         except StrataError as error:
             return Outcome("build", reason=str(error))
         except MemoryError:
             return Outcome("memory", reason="it needs more memory to be built than it is allowed")
 
-    def _compiled(self, schedule: Schedule) -> Outcome | None:
+    def _compiled(self, kernel: Any) -> Outcome | None:
         """What the compiler of the machine code says against it; nothing where there is no compiler."""
-        subject = self.subject
-        kernel = build(schedule, subject.target, policy=subject.policy, name=subject.name, arch=subject.arch)
         if not kernel.can_compile:
             return None
         for name, used in kernel.resources().items():
             if used.spill_bytes:
-                return Outcome("spills", reason=f"{name}: {used.spill_bytes} bytes of a thread on {subject.arch}")
+                return Outcome("spills", reason=f"{name}: {used.spill_bytes} bytes of a thread on {self.subject.arch}")
         return None
 
     def _run(self, schedule: Schedule, script: str) -> Outcome | None:
@@ -158,21 +159,21 @@ class Checkers:
         setup = CheckerSetup(subject, limits.memory_bytes)
         self._pool = Pool(setup, builders or cores(), caps, 2 * limits.build_seconds, limits.start_seconds)
 
-    def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Estimated | Outcome]]:
+    def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
         """Check each."""
         for number, reply in self._pool.map(scripts):
             yield number, Outcome(reply.kind, reason=reply.reason) if isinstance(reply, Death) else reply
 
-    def run(self, candidates: Sequence[Estimated]) -> Iterator[tuple[int, Outcome]]:
+    def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
         """What was estimated."""
         for number, found in enumerate(candidates):
-            yield number, Outcome(ESTIMATED, (found.estimate,), (1.0,), build_seconds=found.seconds)
+            yield number, Outcome(ESTIMATED, (found.artefact.estimate,), (1.0,), build_seconds=found.seconds)
 
-    def compare(self, candidates: Sequence[Estimated], rounds: int) -> list[Outcome]:
+    def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
         """What was estimated."""
         return [outcome for _, outcome in self.run(candidates)]
 
-    def calibrate(self, built: Estimated, cost: float) -> None:
+    def calibrate(self, built: Built, cost: float) -> None:
         """Nothing is timed."""
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ from compiler.autotune.measure.limits import Limits
 from compiler.autotune.measure.processes import Processes
 from compiler.autotune.measure.subject import Subject
 from compiler.autotune.outcome import Outcome
+from compiler.targets.devices import at_hand
 
 
 class Executor(Protocol):
@@ -54,7 +55,7 @@ class Measurer:
         builders: int | None = None,
         executor: Executor | None = None,
     ) -> None:
-        kind = Processes if subject.target == "cpu" else Checkers
+        kind = Processes if _is_at_hand(subject) else Checkers
         self._executor: Executor = executor or kind(subject, limits or Limits(), builders)
 
     def __enter__(self) -> Measurer:
@@ -101,3 +102,9 @@ class Measurer:
         compared = self._executor.compare([built[position] for position in positions], rounds)
         outcomes.update(zip(positions, compared, strict=True))
         return [outcomes[position] for position in range(len(scripts))]
+
+
+def _is_at_hand(subject: Subject) -> bool:
+    """Whether what a subject is compiled for is on this machine."""
+    here = None if subject.target == "cpu" else at_hand(subject.target)
+    return subject.target == "cpu" or (here is not None and here[1] == subject.arch)

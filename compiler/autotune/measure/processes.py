@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
 from compiler.autotune.measure.builder import BuilderSetup, Built
+from compiler.autotune.measure.checked import CheckerSetup
+from compiler.autotune.measure.device import DeviceSetup
 from compiler.autotune.measure.folder import Folder
 from compiler.autotune.measure.limits import Limits
 from compiler.autotune.measure.pool import Pool
@@ -16,11 +18,25 @@ from compiler.autotune.measure.process import Death
 from compiler.autotune.measure.reference import ReferenceSetup
 from compiler.autotune.measure.runner import Measure, RunnerSetup, Sample, Yard
 from compiler.autotune.measure.subject import Subject
+from compiler.autotune.measure.worker import Setup
 from compiler.autotune.outcome import MEASURED, Outcome
 from compiler.targets.cpu.openmp import cores
 
 SHORTER = 0.7
 """A candidate of less than this part of the cost of that beside which others are timed takes its place."""
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What workers do for a target: the setups of its builders, from a subject and bytes of memory, and of its runner,
+    from a subject, limits and the path of the reference."""
+
+    builder: Callable[[Subject, int], Setup]
+    runner: Callable[[Subject, Limits, str], Setup]
+
+
+CPU = Roles(BuilderSetup, RunnerSetup)
+GPU = Roles(CheckerSetup, DeviceSetup)
 
 
 class Processes:
@@ -42,13 +58,14 @@ class Processes:
         try:
             path = str(self._folder.path / "reference")
             count = builders or cores()
-            built = BuilderSetup(subject, limits.memory_bytes)
+            roles = CPU if subject.target == "cpu" else GPU
+            built = roles.builder(subject, limits.memory_bytes)
             start = limits.start_seconds
             self.builders = self._pool(Pool(built, count, _caps(1), limits.build_seconds, start))
             reference = self._pool(Pool(ReferenceSetup(subject, path), 1, _caps(cores()), start, start))
             self._reference = self._aside.submit(_computed, reference)
             self._runner = partial(
-                Pool, RunnerSetup(subject, limits, path), 1, _caps(subject.threads), limits.run_seconds, start
+                Pool, roles.runner(subject, limits, path), 1, _caps(subject.threads), limits.run_seconds, start
             )
         except BaseException:
             self.close()

@@ -7,6 +7,7 @@ operations.py  scalar operations as expressions
 types.py       types and constants
 nvrtc.py       text to machine code, without a GPU
 kernel.py      CudaKernel: text, launches, machine code, calls
+runtime.py     arrays, launches and times on a GPU
 device.py      what is known of GPUs
 """
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from compiler.errors import TargetError
 from compiler.targets.cuda.kernel import made
+from compiler.targets.cuda.runtime import at_hand
 from compiler.targets.machine import Gpu
 
 KIB = 1 << 10
@@ -31,4 +32,4 @@ def machine(arch: str) -> Gpu:
     return found
 
 
-__all__ = ["MACHINES", "machine", "made"]
+__all__ = ["MACHINES", "at_hand", "machine", "made"]

@@ -12,11 +12,11 @@ from xdsl.dialects.func import FuncOp
 
 from compiler.dialects.functions import outputs
 from compiler.errors import TargetError
-from compiler.interpret.numbers import dtype_of
 from compiler.targets.cpu.arguments import Argument
 from compiler.targets.cuda import nvrtc
 from compiler.targets.cuda.emit import Launch, Source, emit
 from compiler.targets.cuda.nvrtc import Cubin, Resources
+from compiler.targets.cuda.runtime import Loaded, OnDevice, cupy
 
 
 @dataclass(frozen=True)
@@ -58,41 +58,32 @@ class CudaKernel:
         return self.cubin(arch).resources
 
     @cached_property
-    def _functions(self) -> dict[str, Any]:
-        cupy = _cupy()
-        options = ("--fmad=true" if self.policy != "strict" else "--fmad=false",)
-        module = cupy.RawModule(code=self.text, backend="nvrtc", options=options)
-        found = {}
-        for launch in self.launches:
-            function = module.get_function(launch.name)
-            if launch.shared_bytes:
-                function.max_dynamic_shared_size_bytes = launch.shared_bytes
-            found[launch.name] = function
-        return found
+    def _loaded(self) -> Loaded:
+        return Loaded(self.source, self.policy != "strict")
+
+    def on_device(self) -> OnDevice:
+        """It with arrays of its own on the device, to be timed. Raises TargetError without CuPy or a GPU."""
+        return OnDevice(self._loaded, self.arguments, self.outputs)
 
     def __call__(self, *inputs: Any, out: Any = None) -> Any:
         """Run on the current device and stream. Raises TargetError without CuPy or a GPU, and for arrays that do not
         fit."""
-        cupy = _cupy()
+        library = cupy()
         count = len(self.arguments) - self.outputs
         if len(inputs) != count:
             raise TargetError(f"{self.name}: takes {count} arrays, got {len(inputs)}")
-        given = [self._taken(cupy, array, a) for array, a in zip(inputs, self.arguments, strict=False)]
+        given = [self._taken(library, array, a) for array, a in zip(inputs, self.arguments, strict=False)]
         made = list(out) if isinstance(out, tuple | list) else [out] if out is not None else []
         if not made:
-            made = [cupy.empty(a.shape, a.dtype) for a in self.arguments[count:]]
-        kept = [cupy.empty(shape, dtype_of(element)) for element, shape in self.source.temporaries]
-        arrays = [*given, *made, *kept]
-        for launch in self.launches:
-            arguments = tuple(arrays[n] for n in launch.arguments)
-            self._functions[launch.name](launch.grid, launch.block, arguments, shared_mem=launch.shared_bytes)
+            made = [library.empty(a.shape, a.dtype) for a in self.arguments[count:]]
+        self._loaded.launch([*given, *made, *self._loaded.temporaries()])
         return made[0] if self.outputs == 1 else tuple(made)
 
-    def _taken(self, cupy: Any, array: Any, expected: Argument) -> Any:
+    def _taken(self, library: Any, array: Any, expected: Argument) -> Any:
         """An input on the device, contiguous."""
         if hasattr(array, "__dlpack__") and not hasattr(array, "__cuda_array_interface__") and not _is_host(array):
-            array = cupy.from_dlpack(array)
-        found = cupy.ascontiguousarray(cupy.asarray(array))
+            array = library.from_dlpack(array)
+        found = library.ascontiguousarray(library.asarray(array))
         if found.shape != expected.shape or found.dtype != expected.dtype:
             raise TargetError(
                 f"{self.name}: '{expected.name}' is {found.dtype}{list(found.shape)}, expected "
@@ -112,16 +103,3 @@ def _is_host(array: Any) -> bool:
     import numpy as np
 
     return isinstance(array, np.ndarray)
-
-
-def _cupy() -> Any:
-    try:
-        import cupy
-    except ImportError as error:
-        raise TargetError("kernels run through CuPy, which is not installed: install strata-compiler[cuda]") from error
-    try:
-        if cupy.cuda.runtime.getDeviceCount() < 1:
-            raise TargetError("there is no GPU to run a kernel on")
-    except cupy.cuda.runtime.CUDARuntimeError as error:
-        raise TargetError(f"there is no GPU to run a kernel on: {error}") from error
-    return cupy

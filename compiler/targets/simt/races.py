@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compiler.targets.simt.access import Access, Bools, Ints
 
@@ -27,14 +29,17 @@ class Races:
 
     def begin(self) -> None:
         """A kernel begins: who touched what before it is past."""
-        self._written, self._writer = np.full(self._size, NOBODY), np.full(self._size, NOBODY)
-        self._read, self._reader = np.full(self._size, NOBODY), np.full(self._size, NOBODY)
+        self._written, self._writer = _nobody(self._size), _nobody(self._size)
+        self._read, self._reader = _nobody(self._size), _nobody(self._size)
         self._readers = np.zeros(self._size, np.bool_)
         self._last_write = self._kept_at = NOBODY
         self._kept: list[tuple[Ints, Bools]] = []
         if self._is_global:
-            self._writing_block, self._reading_block = np.full(self._size, NOBODY), np.full(self._size, NOBODY)
-            self._other_block = np.full(self._size, NOBODY)
+            self._writing_block, self._reading_block = (
+                _nobody(self._size),
+                _nobody(self._size),
+            )
+            self._other_block = _nobody(self._size)
 
     def read(self, flat: Ints, active: Bools, access: Access) -> None:
         """Threads read elements at a moment."""
@@ -86,6 +91,10 @@ class Races:
     def _against_blocks(self, kind: str, seen: Ints, flat: Ints, active: Bools, access: Access) -> None:
         others = seen[flat]
         self._say(kind, active & (others != NOBODY) & (others != access.block), flat, access, None, others)
+
+
+def _nobody(size: int) -> NDArray[Any]:
+    return np.full(size, NOBODY, np.int32)
 
 
 def _who(flat: Ints) -> Ints:

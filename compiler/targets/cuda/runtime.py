@@ -1,0 +1,102 @@
+"""Kernels on a GPU through CuPy: arrays, launches, times by events. CuPy is imported when it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from compiler.errors import TargetError
+from compiler.interpret.numbers import dtype_of
+from compiler.targets.cpu.arguments import Argument, Array
+from compiler.targets.cuda.emit import Source
+
+
+def cupy() -> Any:
+    """CuPy. Raises TargetError where it is not installed, or there is no GPU."""
+    try:
+        import cupy as found
+    except ImportError as error:
+        raise TargetError("kernels run through CuPy, which is not installed: install strata-compiler[cuda]") from error
+    try:
+        if found.cuda.runtime.getDeviceCount() < 1:
+            raise TargetError("there is no GPU to run a kernel on")
+    except found.cuda.runtime.CUDARuntimeError as error:
+        raise TargetError(f"there is no GPU to run a kernel on: {error}") from error
+    return found
+
+
+def at_hand() -> tuple[str, str] | None:
+    """The name and the architecture of the GPU; None where there is none that CuPy can use."""
+    try:
+        found = cupy()
+    except TargetError:
+        return None
+    facts = found.cuda.runtime.getDeviceProperties(0)
+    name = facts["name"]
+    return name.decode() if isinstance(name, bytes) else str(name), f"sm_{facts['major']}{facts['minor']}"
+
+
+class Loaded:
+    """The kernels of a text, loaded on the current device."""
+
+    def __init__(self, source: Source, contract: bool) -> None:
+        self.source, self._contract = source, contract
+
+    @cached_property
+    def _functions(self) -> dict[str, Any]:
+        options = (f"--fmad={'true' if self._contract else 'false'}",)
+        module = cupy().RawModule(code=self.source.text, backend="nvrtc", options=options)
+        found = {}
+        for launch in self.source.launches:
+            function = module.get_function(launch.name)
+            if launch.shared_bytes:
+                function.max_dynamic_shared_size_bytes = launch.shared_bytes
+            found[launch.name] = function
+        return found
+
+    def temporaries(self) -> list[Any]:
+        """Arrays for what kernels hand on."""
+        return [cupy().empty(shape, dtype_of(element)) for element, shape in self.source.temporaries]
+
+    def launch(self, arrays: Sequence[Any]) -> None:
+        """Start the kernels in order on inputs, outputs and temporaries."""
+        for one in self.source.launches:
+            arguments = tuple(arrays[number] for number in one.arguments)
+            self._functions[one.name](one.grid, one.block, arguments, shared_mem=one.shared_bytes)
+
+
+class OnDevice:
+    """Kernels with their arrays on the device: filled, run, timed and read as often as is wanted."""
+
+    def __init__(self, loaded: Loaded, arguments: Sequence[Argument], outputs: int) -> None:
+        self._cupy, self._loaded = cupy(), loaded
+        self._outputs = outputs
+        self._own = [self._cupy.empty(a.shape, a.dtype) for a in arguments]
+        self._arrays = [*self._own, *loaded.temporaries()]
+
+    def fill(self, arrays: Sequence[Array]) -> None:
+        """Copy inputs, and what outputs hold before, to the device."""
+        for own, array in zip(self._own, arrays, strict=True):
+            own.set(np.ascontiguousarray(array))
+
+    def run(self) -> None:
+        """Run once, to the end."""
+        self._loaded.launch(self._arrays)
+        self._cupy.cuda.runtime.deviceSynchronize()
+
+    def results(self) -> list[Array]:
+        """The outputs, on the host."""
+        return [self._cupy.asnumpy(own) for own in self._own[len(self._own) - self._outputs :]]
+
+    def seconds(self, calls: int) -> float:
+        """The seconds of one call, as events on the device see so many in a row."""
+        start, end = self._cupy.cuda.Event(), self._cupy.cuda.Event()
+        start.record()
+        for _ in range(calls):
+            self._loaded.launch(self._arrays)
+        end.record()
+        end.synchronize()
+        return float(self._cupy.cuda.get_elapsed_time(start, end)) / 1e3 / calls

@@ -1,0 +1,95 @@
+"""As much of CuPy as Strata calls, without a GPU: arrays lie on the host, and g++ compiles kernels that run there.
+
+A file that PRETENDED_FAULT names makes one launch fail, as an access outside of the device's memory would, and is gone
+after it.
+"""
+
+import os
+import tempfile
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+
+
+class CUDARuntimeError(RuntimeError):
+    pass
+
+
+class ndarray:
+    """An array on the device that there is not."""
+
+    def __init__(self, array):
+        self.array = array
+        self.shape, self.dtype = array.shape, array.dtype
+
+    def set(self, array):
+        np.copyto(self.array, array)
+
+
+def asarray(array):
+    return array if isinstance(array, ndarray) else ndarray(np.asarray(array))
+
+
+ascontiguousarray = asarray
+
+
+def empty(shape, dtype):
+    return ndarray(np.empty(shape, dtype))
+
+
+def asnumpy(array):
+    return array.array.copy()
+
+
+class RawModule:
+    def __init__(self, code, backend, options):
+        assert backend == "nvrtc" and options[0] in ("--fmad=true", "--fmad=false")
+        self.code = code
+
+    def get_function(self, name):
+        assert f"\n{name}(" in self.code
+        return Function(self.code, name)
+
+
+class Function:
+    def __init__(self, code, name):
+        self.code, self.name, self.built = code, name, {}
+
+    def __call__(self, grid, block, arguments, shared_mem):
+        from tests.host_cuda import compiled, started
+
+        fault = os.environ.get("PRETENDED_FAULT")
+        if fault and Path(fault).exists():
+            Path(fault).unlink()
+            raise CUDARuntimeError("cudaErrorIllegalAddress: an illegal memory access was encountered")
+        key = (grid, block)
+        if key not in self.built:
+            folder = Path(tempfile.mkdtemp(prefix="strata-pretended-"))
+            self.built[key] = compiled(self.code, [(self.name, grid, block)], folder)
+        started(self.built[key], 0, [array.array for array in arguments])
+
+
+class Event:
+    def record(self):
+        self.at = time.perf_counter()
+
+    def synchronize(self):
+        pass
+
+
+def get_elapsed_time(start, end):
+    return (end.at - start.at) * 1e3
+
+
+cuda = SimpleNamespace(
+    Event=Event,
+    get_elapsed_time=get_elapsed_time,
+    runtime=SimpleNamespace(
+        CUDARuntimeError=CUDARuntimeError,
+        getDeviceCount=lambda: 1,
+        getDeviceProperties=lambda number: {"name": b"pretended GPU", "major": 8, "minor": 0},
+        deviceSynchronize=lambda: None,
+    ),
+)

@@ -1,0 +1,98 @@
+"""Kernels that run and are measured, on a pretended GPU: its arrays lie on the host, and g++ compiles its kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import compiler
+from compiler.autotune.measure import Measurer
+from compiler.autotune.measure.limits import Limits, Sampling
+from compiler.autotune.measure.subject import Subject
+from compiler.autotune.outcome import MEASURED
+from compiler.autotune.progress import TuningOptions
+from compiler.autotune.task import SearchTask
+from compiler.driver import lower
+from compiler.errors import TargetError
+from compiler.schedule import Schedule, library
+from compiler.schedule.library import ThreadTiles
+from compiler.targets.devices import at_hand
+from tests.gpu_schedules import product
+from tests.host_cuda import needs_gxx
+
+PRETENDED = Path(__file__).parents[1] / "pretended_gpu"
+pytestmark = needs_gxx
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A GPU that is pretended, also for the processes that are started."""
+    pytest.importorskip("compiler")
+    try:
+        import cupy
+
+        if not str(cupy.__file__).startswith(str(PRETENDED)):
+            pytest.skip("there is a CuPy here")
+    except ImportError:
+        pass
+    monkeypatch.syspath_prepend(str(PRETENDED))
+    yield
+    import sys
+
+    sys.modules.pop("cupy", None)
+
+
+def _tiled(m: int, n: int, k: int, panel: int = 4) -> Schedule:
+    s = Schedule(lower(product(m, n, k)))
+    library.tile_on_threads(s, s.get_block("C"), None, ThreadTiles([(1, 4, 2), (1, 4, 1)], [panel]))
+    return s
+
+
+def test_without_a_gpu_there_is_a_sentence() -> None:
+    assert at_hand("cuda") is None
+    with pytest.raises(TargetError, match=r"CuPy, which is not installed|there is no GPU"):
+        compiler.build(_tiled(8, 8, 8), "cuda")(np.ones((8, 8), np.float32), np.ones((8, 8), np.float32))
+
+
+def test_a_kernel_is_called_with_arrays_of_the_host(gpu: None) -> None:
+    a, b = (np.random.default_rng(0).standard_normal((16, 16)).astype(np.float32) for _ in range(2))
+    kernel = compiler.build(_tiled(16, 16, 16), "cuda")
+    np.testing.assert_allclose(kernel(a, b).array, a @ b, rtol=1e-4, atol=1e-4)
+    with pytest.raises(TargetError, match=r"'A' is float32\[4, 4\], expected float32\[16, 16\]"):
+        kernel(a[:4, :4].copy(), b)
+    with pytest.raises(TargetError, match="takes 2 arrays, got 1"):
+        kernel(a)
+
+
+def _measurer(tmp_path: Path) -> tuple[Measurer, str]:
+    s = _tiled(16, 16, 8)
+    limits = Limits(sampling=Sampling(min_seconds=0.001, least=2, most=3))
+    return Measurer(Subject(str(s.original), None, "contract", 1, 0, "cuda", "sm_80"), limits, 1), str(s.script)
+
+
+def test_a_fault_of_the_device_is_an_outcome_and_the_next_is_measured(
+    gpu: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted = tmp_path / "fault"
+    planted.touch()
+    monkeypatch.setenv("PRETENDED_FAULT", str(planted))
+    measurer, script = _measurer(tmp_path)
+    with measurer:
+        ((_, wrong),) = measurer.measure([script])
+        assert wrong.kind == "crash" and "cudaErrorIllegalAddress" in wrong.reason
+        ((_, right),) = measurer.measure([script])
+        assert right.kind == MEASURED and 2 <= len(right.seconds) <= 3 and set(right.rates) == {1.0}
+        again = measurer.compare([script, script], 2)
+        assert [len(one.seconds) for one in again] == [2, 2] and all(one.ok for one in again)
+
+
+def test_a_task_is_measured_on_the_gpu_at_hand(gpu: None, tmp_path: Path) -> None:
+    task = SearchTask(product(16, 16, 8), target="cuda")
+    assert task.arch == "sm_80" and task.key.machine == "pretended GPU"
+    other = SearchTask(product(16, 16, 8), target="cuda", arch="sm_90")
+    assert other.key.machine == "H100, sm_90, estimated"
+    best = task.tune(TuningOptions(trials=2, database=tmp_path / "gpu.db", builders=1))
+    assert best is not None and best.outcome.kind == MEASURED and best.outcome.cost > 0
