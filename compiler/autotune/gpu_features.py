@@ -64,6 +64,7 @@ class Kernel:
     operations: Number
     rounds: Number
     moved: Number
+    needed: Number
     barriers: Number
     tile: Number
     gpu: Gpu
@@ -118,9 +119,9 @@ class Kernel:
 
     @cached_property
     def off_chip(self) -> Number:
-        """Seconds of what comes from the second cache."""
+        """Seconds of what comes from the second cache, and of what comes from memory once."""
         share = self.gpu.bandwidth * L2 / self.gpu.multiprocessors
-        return self.waves * self._wave(self.moved) / share
+        return greatest(self.waves * self._wave(self.moved) / share, self.needed / self.gpu.bandwidth)
 
     @cached_property
     def waiting(self) -> Number:
@@ -178,6 +179,7 @@ def _kernel(view: View, node: Node, gpu: Gpu) -> Kernel:
     blocks, threads = _extents(loops, "block"), _extents(loops, "thread")
     scopes = {a.buffer.name: a.buffer for a in walk((node,)) if isinstance(a, Alloc)}
     shared = _sum(product(b.shape) * _weight(b.element) for b in scopes.values() if b.scope == "shared")
+    touched = [program.buffers[name] for name in dict.fromkeys(t.buffer for s in inside for t in s.touches)]
     rounds: Number = 0.0
     moved: Number = 0.0
     for s in inside:
@@ -195,6 +197,7 @@ def _kernel(view: View, node: Node, gpu: Gpu) -> Kernel:
         operations=_sum(s.count * s.work for s in inside),
         rounds=rounds,
         moved=moved,
+        needed=_sum(product(b.shape) * _weight(b.element) for b in touched if b.scope == "global"),
         barriers=_barriers(program, inside),
         tile=greatest(1, *(_tile(s) for s in inside)),
         gpu=gpu,

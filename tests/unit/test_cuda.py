@@ -10,7 +10,8 @@ import pytest
 
 import compiler
 from compiler import te
-from compiler.errors import TargetError
+from compiler.errors import LoweringError, TargetError
+from compiler.schedule import Schedule
 from compiler.targets.cuda import ARCHITECTURES, CudaKernel, nvrtc
 from tests.gpu_schedules import product, tiled
 from tests.host_cuda import needs_gxx, run_on_host
@@ -113,9 +114,6 @@ def test_without_a_gpu_a_call_is_refused_in_words() -> None:
 
 
 def test_loops_that_no_kernel_has_are_refused() -> None:
-    from compiler.errors import LoweringError
-    from compiler.schedule import Schedule
-
     s = Schedule(compiler.lower(product()))
     _, n, _ = s.get_loops(s.get_block("C"))
     s.bind(n, "block_x")
@@ -134,6 +132,22 @@ def test_operators_keep_their_operands_together(tmp_path: Path) -> None:
     a, b = RANDOM.standard_normal(8, np.float32), RANDOM.standard_normal(8, np.float32)
     (got,) = run_on_host(compiler.build(te.function("f", [x, y], found), "cuda"), [a, b], tmp_path)
     np.testing.assert_allclose(got, -(a + b) * (a - (b - 1)), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("scope", "wrong"), [("local", "threads share the local buffer 'T'"), ("shared", "loop 'i' has")]
+)
+def test_blocks_together_are_on_the_same_threads(scope: str, wrong: str) -> None:
+    a = te.placeholder((8, 8), name="A")
+    t = te.compute((8, 8), lambda i, j: a[i, j] * 2.0, name="T")
+    s = Schedule(compiler.lower(te.function("f", [a], te.compute((8, 8), lambda i, j: t[i, j] + t[i, 0], name="D"))))
+    i, j = s.get_loops(s.get_block("D"))
+    s.compute_at(s.get_block("T"), i)
+    s.set_scope(s.get_block("T"), scope)
+    s.bind(i, "thread_x")
+    s.bind(j, "thread_y")
+    with pytest.raises(LoweringError, match=wrong):
+        compiler.build(s, "cuda")
 
 
 def test_what_is_the_cpus_is_refused() -> None:

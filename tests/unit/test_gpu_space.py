@@ -73,7 +73,7 @@ def test_candidates_are_what_their_features_say_and_are_right(name: str) -> None
                 if isinstance(outcome, Outcome):
                     assert number > 0 and outcome.kind == "spills", str(outcome)
                 else:
-                    assert outcome.estimate == pytest.approx(estimate(applied.program, A100))
+                    assert outcome.artefact.estimate == pytest.approx(estimate(applied.program, A100))
 
 
 def test_a_convolution_is_one_kernel_with_what_comes_after() -> None:

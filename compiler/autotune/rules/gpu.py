@@ -122,21 +122,37 @@ def _primes(number: int) -> list[int]:
 
 
 def rows_on_blocks(draft: Draft, label: str) -> Iterator[Alternative]:
-    """All that the last block needs of a row in one kernel: a block of threads for each row."""
-    block, blocks = draft.block(label), draft.schedule.program.blocks
-    if draft.readers(label) or block.combiners or len(block.axes) < 2 or block.axes[-1].size < draft.gpu.warp:
+    """All that a block needs of a row, sums over it among that, in one kernel: a block of threads for each row."""
+    block = draft.block(label)
+    if block.combiners or len(block.axes) < 2 or block.axes[-1].size < 2 * draft.gpu.warp:
         return
-    sums = [other for other in blocks.values() if other.combiners]
-    if draft.left[-1] == label and set(draft.left) == set(blocks) and sums and not any(map(_reuses, sums)):
-        yield Alternative("rows on blocks", partial(_rows, label=label))
+    if any(reader.label in draft.left and not _is_tiled(reader) for reader in draft.readers(label)):
+        return  # a later block of the row is to come
+    needed = _needed(draft, label)
+    if any(draft.block(name).combiners for name in needed):
+        yield Alternative("rows on blocks", partial(_rows, label=label, needed=needed))
 
 
-def _rows(draft: Draft, label: str) -> Sequence[str]:
+def _is_tiled(block: Block) -> bool:
+    return bool(block.combiners) and _reuses(block)
+
+
+def _needed(draft: Draft, label: str) -> list[str]:
+    """The blocks that are left whose results nobody needs but a block and such blocks, in the order of the program."""
+    found = {label}
+    for name in reversed(draft.left):
+        readers = {reader.label for reader in draft.readers(name)}
+        if name != label and readers and readers <= found and not _is_tiled(draft.block(name)):
+            found.add(name)
+    return [name for name in draft.left if name in found - {label}]
+
+
+def _rows(draft: Draft, label: str, needed: Sequence[str]) -> Sequence[str]:
     s = draft.schedule
     extent = draft.block(label).axes[-1].size
-    threads = draft.choose([n for n in (32, 64, 128, 256, 512, 1024) if n < 2 * extent], min(extent, THREADS))
-    library.rows_on_threads(s, s.get_block(label), threads)
-    return draft.left
+    threads = draft.choose([n for n in (32, 64, 128, 256, 512, 1024) if 2 * n <= extent], THREADS, "threads")
+    library.rows_on_threads(s, s.get_block(label), threads, needed)
+    return [label, *needed]
 
 
 def on_threads(draft: Draft, label: str) -> Iterator[Alternative]:

@@ -37,6 +37,7 @@ from compiler.lowering.loop_to_low.scalars import Policy
 from compiler.lowering.loop_to_low.scopes import INDEX, Scope, Scopes
 from compiler.lowering.loop_to_low.threads import BARRIER
 from compiler.program.read import read
+from compiler.program.tree import Block as Computed
 from compiler.program.tree import Loop, Node, Program, fresh, walk
 
 Extents = tuple[int, int, int]
@@ -60,7 +61,8 @@ def lower_function(function: FuncOp, policy: Policy) -> KernelsOp:
 def shape_of(kernel: Node) -> Shape:
     """The shape of a kernel: along each dimension the most that one of its loops has.
 
-    Raises LoweringError where block loops stand inside other loops, or there are loops for other targets.
+    Raises LoweringError where block loops stand inside other loops, blocks side by side are spread over different
+    threads, or there are loops for other targets.
     """
     extents = dict.fromkeys((*BLOCKS, *THREADS), 1)
     for node in walk((kernel,)):
@@ -69,6 +71,7 @@ def shape_of(kernel: Node) -> Shape:
         elif isinstance(node, Loop) and node.kind in ("parallel", "tensorized"):
             raise LoweringError(f"loop '{node.label}' is {node.kind}, which a kernel does not have")
     _check_nesting((kernel,), ())
+    _check_stages((kernel,))
     x, y, z, tx, ty, tz = extents.values()
     return Shape((x, y, z), (tx, ty, tz))
 
@@ -83,6 +86,33 @@ def _check_nesting(nodes: Sequence[Node], around: tuple[Loop, ...]) -> None:
                 f"loop '{node.label}' is bound to {node.kind} inside the loop '{outer.label}', which each block runs"
             )
         _check_nesting(node.body, (*around, node))
+
+
+def _check_stages(nodes: Sequence[Node]) -> None:
+    """What runs inside thread loops together is spread over the same threads: nobody would wait in between."""
+    for node in nodes:
+        if not isinstance(node, Loop):
+            continue
+        if node.kind not in THREADS:
+            _check_stages(node.body)
+            continue
+        kinds = {block.label: around for block, around in _spread((node,), ())}
+        first, *others = kinds
+        other = next((label for label in others if kinds[label] != kinds[first]), None)
+        if other is not None:
+            raise LoweringError(
+                f"loop '{node.label}' has blocks '{first}' and '{other}' in it, and they are not on the same threads"
+            )
+
+
+def _spread(nodes: Sequence[Node], around: tuple[str, ...]) -> Iterator[tuple[Computed, tuple[str, ...]]]:
+    """The blocks inside nodes, each with the thread dimensions that it is spread over."""
+    for node in nodes:
+        if isinstance(node, Loop):
+            inside = (*around, node.kind) if node.kind in THREADS else around
+            yield from _spread(node.body, tuple(sorted(inside)))
+        elif isinstance(node, Computed):
+            yield node, around
 
 
 class _Lowering:

@@ -180,7 +180,7 @@ def _vectorize(context: Context, op: loop.ForOp) -> None:
 def _loop(context: Context, op: loop.ForOp) -> None:
     """A serial loop; one over vectors whose guard holds in all but its last iterations as those, and a masked end."""
     variable, bounds = context.variables[op.iv], _Bounds(op.size)
-    whole = op.loop_kind != "serial"  # what is unrolled later has a constant count
+    whole = op.loop_kind != "serial" or context.threads is not None  # unrolled later, or run alike by all threads
     taken = {c for c in _shared(context, op) if not whole and bounds.take(context, c, variable)}
     context.settled.append(taken)
     opens = [_open(context, block) for block in op.walk() if isinstance(block, loop.Placed)]

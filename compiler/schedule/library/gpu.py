@@ -10,6 +10,9 @@ from compiler.schedule.library.loops import matmul_nest, nest, operands, panels
 from compiler.schedule.library.rows import place
 from compiler.schedule.schedule import Handle, Schedule, Size
 
+WARP, FEW = 32, 4
+"""How many threads add up the parts of a row's sum: first a warp, then a few."""
+
 
 @dataclass(frozen=True)
 class GpuTiles:
@@ -219,21 +222,26 @@ def spread(s: Schedule, block: Handle, threads: Size = 256, vector: int = 1) -> 
     return thread
 
 
-def rows_on_threads(s: Schedule, block: Handle, threads: Size = 256) -> Handle:
+def rows_on_threads(s: Schedule, block: Handle, threads: Size = 256, needed: Sequence[str] | None = None) -> Handle:
     """Compute all that a block needs of one row just before that row, a row for each block of a GPU, its elements on
-    the block's threads; sums over a row in parts, one a thread, which one thread adds up.
+    the block's threads; sums over a row in parts, one a thread, which ever fewer threads add up: a warp, a few, one.
 
         i { max }  i { exp }  i { sum }  i { j { D } }
       ->
-        i block_x { max.rf thread_x;  max;  exp thread_x;  sum.rf thread_x;  sum;  j { D } thread_x }
+        i block_x { max.rf thread_x;  max.rf.1, max.rf.2 thread_x;  max
+                    exp thread_x
+                    sum.rf thread_x;  sum.rf.1, sum.rf.2 thread_x;  sum
+                    j { D } thread_x }
 
-    Gives the loop over rows. What is between is shared by the block. Requires what `by_rows` does.
+    Gives the loop over rows. What is between is shared by the block. `needed` are the blocks that are computed with
+    it, in the order of the program; all others by default. Requires what `by_rows` does.
     """
-    row = nest(s, block, "rows_on_threads", least=2)[-2]
+    *outer, row, _ = nest(s, block, "rows_on_threads", least=2)
     last = s.label(block)
-    for label in reversed([name for name in s.program.blocks if name != last]):
+    needed = [name for name in s.program.blocks if name != last] if needed is None else needed
+    for label in reversed(needed):
         place(s, label, row)
-    for label in list(s.program.blocks):
+    for label in [name for name in s.program.blocks if name in {*needed, last}]:
         node, handle = s.program.blocks[label], s.get_block(label)
         if label != last:
             s.set_scope(handle, "shared")
@@ -246,9 +254,23 @@ def rows_on_threads(s: Schedule, block: Handle, threads: Size = 256) -> Handle:
             s.set_scope(parts, "shared")
             *_, rounds, thread = _inside(s, parts, row)
             s.reorder(thread, rounds)
+            for fewer in (WARP, FEW):
+                _added_by(s, handle, fewer)
         s.bind(thread, "thread_x")
-    s.bind(row, "block_x")
-    return row
+    rows = s.fuse(*outer, row) if outer else row
+    s.bind(rows, "block_x")
+    return rows
+
+
+def _added_by(s: Schedule, block: Handle, threads: int) -> None:
+    """Let so many threads of a block each add up some of the parts of a sum, if there are more parts than that."""
+    loop = s.get_loops(block)[-1]
+    if s.extent(loop) <= threads:
+        return
+    thread, _ = s.split(loop, [threads, None])
+    parts = s.rfactor(block, thread)
+    s.set_scope(parts, "shared")
+    s.bind(next(h for h in s.get_loops(parts) if s.label(h) == s.label(thread)), "thread_x")
 
 
 def _at_most(size: Size, extent: int) -> Size:
