@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from compiler.__main__ import main
 from compiler.driver import parse
 from compiler.opt import main as strata_opt
 from compiler.schedule import Schedule, replay
@@ -119,3 +120,16 @@ def test_the_pass_on_a_page_has_these_options(name: str) -> None:
     else:
         (item,) = parse_passes(shown[1])
         assert item.name == docs.PASSES.get(name, name.replace("_", "-"))
+
+
+def test_the_gpu_page_shows_what_it_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (ROOT / "docs/gpu.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(compile(code, "gpu.md", "exec"), {})
+    assert "__global__ void" in capsys.readouterr().out
+    monkeypatch.chdir(ROOT)
+    assert main(["check", "examples/gpu_matmul.mlir"]) == 0
+    assert f"```\n{capsys.readouterr().out}```" in page

@@ -1,0 +1,193 @@
+"""Kernels of every workload on a GPU: tuned, compiled for every architecture, and, where a GPU is at hand, measured.
+
+Run as `python -m benchmarks.gpu [NAME...] --trials 200 --json gpu.json`. Without a GPU candidates are proved, compiled
+and checked on numpy, and what the table has are estimates; with one they are measured, and so is torch on the same GPU,
+by events, the two in turns. What has been measured stays in --folder, where a run that was interrupted goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import workloads
+from benchmarks.workload import Workload
+from compiler.autotune.conclusion import ceiling_share
+from compiler.autotune.outcome import MEASURED
+from compiler.autotune.progress import TuningOptions, seconds_of
+from compiler.autotune.task import SearchTask
+from compiler.cli.said import sentence
+from compiler.cli.values import positive, scale
+from compiler.errors import StrataError, TargetError
+from compiler.targets.cuda import ARCHITECTURES
+
+NAMES = (
+    "conv_7x7",
+    "conv_56x56",
+    "matmul:4096x4096x4096",
+    "matmul_1024",
+    "matmul_127x333x511",
+    "batched",
+    "mm_exp_mm",
+    "mlp",
+    "attention",
+    "conv_grad_weight",
+    "softmax",
+    "layernorm",
+    "swish",
+)
+ROUNDS = 11
+"""How often ours and torch take turns."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What came of a workload: seconds, measured or estimated, and their share of a perfect kernel's; torch's seconds
+    on the same GPU; of each architecture the most registers of a kernel and the bytes that threads spill."""
+
+    name: str
+    where: str
+    measured: bool
+    seconds: float
+    share: float | None
+    torch: float | None
+    kernels: int
+    shared_bytes: int
+    registers: dict[str, int]
+    spills: dict[str, int]
+    trials_seconds: float
+
+
+def tuned(workload: Workload, arch: str | None, trials: int, folder: Path) -> Found:
+    """Tune a workload and look at the best. Raises StrataError where nothing can be made of it."""
+    task = SearchTask(workload.function(), target="cuda", arch=arch, name=workload.name)
+    path = folder / "gpu.db"
+    start = time.perf_counter()
+    record = task.tune(TuningOptions(trials=trials, database=path))
+    spent = time.perf_counter() - start
+    if record is None:
+        raise TargetError("none of its candidates is right")
+    kernel = task.apply_best(path)
+    resources = {}
+    for one in ARCHITECTURES:
+        try:
+            resources[one] = kernel.resources(one)
+        except TargetError:
+            continue
+    measured = record.outcome.kind == MEASURED
+    ours, theirs = beside_torch(workload, kernel) if measured else (seconds_of(record.outcome), None)
+    return Found(
+        name=workload.name,
+        where=record.key.machine,
+        measured=measured,
+        seconds=ours,
+        share=ceiling_share(task, record.outcome),
+        torch=theirs,
+        kernels=len(kernel.launches),
+        shared_bytes=max((r.shared_bytes for found in resources.values() for r in found.values()), default=0),
+        registers={arch: max(r.registers for r in found.values()) for arch, found in resources.items()},
+        spills={arch: sum(r.spill_bytes for r in found.values()) for arch, found in resources.items()},
+        trials_seconds=spent,
+    )
+
+
+def beside_torch(workload: Workload, kernel: Any) -> tuple[float, float | None]:
+    """The seconds of a call of ours and of torch, in turns, by events on the device; the median of each."""
+    arrays = [one.draw(np.random.default_rng(0)) for one in workload.inputs]
+    held = kernel.on_device()
+    held.fill([*arrays, np.zeros(workload.shape, np.float32)])
+    held.run()
+    calls = max(1, round(0.01 / max(held.seconds(1), 1e-6)))
+    step = _torch(workload, arrays)
+    ours, theirs = [], []
+    for _ in range(ROUNDS):
+        ours.append(held.seconds(calls))
+        if step is not None:
+            theirs.append(step(calls))
+    return median(ours), median(theirs) if theirs else None
+
+
+def _torch(workload: Workload, arrays: Sequence[Any]) -> Callable[[int], float] | None:
+    """The seconds of one call of torch, of so many in a row; none where torch has no GPU."""
+    try:
+        import torch
+    except ImportError:
+        return None
+    if not torch.cuda.is_available():
+        return None
+    tensors = [torch.from_numpy(array).cuda() for array in arrays]
+
+    def step(calls: int) -> float:
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        for _ in range(calls):
+            workload.torch(torch, *tensors)
+        end.record()
+        end.synchronize()
+        return float(start.elapsed_time(end)) / 1e3 / calls
+
+    step(3)
+    return step
+
+
+def shown(found: Sequence[Found]) -> Table:
+    """The results as a table."""
+    table = Table(title=found[0].where if found else "", title_justify="left")
+    for heading in ("workload", "kernels", "us", "of perfect", "torch/ours", "registers", "spilled", "shared", "s"):
+        table.add_column(heading, justify="left" if heading == "workload" else "right")
+    for one in found:
+        table.add_row(
+            one.name,
+            str(one.kernels),
+            f"{one.seconds * 1e6:.4g}{'' if one.measured else ' (estimate)'}",
+            "-" if one.share is None else f"{one.share:.0%}",
+            "-" if one.torch is None else f"{one.torch / one.seconds:.2f}",
+            " ".join(map(str, one.registers.values())) or "-",
+            str(sum(one.spills.values())) if one.spills else "-",
+            str(one.shared_bytes),
+            f"{one.trials_seconds:.0f}",
+        )
+    return table
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Tune each workload, and print what came of it; 1 where one of them has no kernel."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("names", nargs="*", default=NAMES, metavar="NAME", help="workloads of strata bench")
+    parser.add_argument("--trials", type=positive, default=200, help="of each (default 200)")
+    parser.add_argument("--scale", type=scale, default=Fraction(1), help="multiply every extent: 1/4 or 0.25")
+    parser.add_argument("--arch", help="the architecture (default: that of the GPU at hand, or sm_80)")
+    parser.add_argument("--folder", type=Path, default=Path("gpu"), help="where records stay (default gpu)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there")
+    options = parser.parse_args(arguments)
+    options.folder.mkdir(parents=True, exist_ok=True)
+    found: list[Found] = []
+    missing = 0
+    for name in options.names:
+        try:
+            found.append(tuned(workloads.find(name, options.scale), options.arch, options.trials, options.folder))
+        except StrataError as error:
+            missing += 1
+            print(f"{name}: {sentence(error)}", file=sys.stderr)
+            continue
+        print(f"{name}: {found[-1].seconds * 1e6:.4g} us after {found[-1].trials_seconds:.0f} s", file=sys.stderr)
+        if options.json is not None:
+            options.json.write_text(json.dumps([asdict(one) for one in found], indent=1) + "\n")
+    Console(width=120).print(shown(found))
+    return int(missing > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
