@@ -32,6 +32,8 @@ from compiler.autotune.task import SearchTask
 NEAR = 0.95
 """How near to the best known a candidate must be to count as found."""
 PLAN = Plan(rounds=11, seconds=60.0)
+BLIND = "random"
+"""What the best of a random search is called beside the others."""
 RANDOM = Options(start=1, random=1.0, descent=0.0)
 """A search that draws all its candidates at random, but for the defaults of the sketches, which come first."""
 
@@ -120,7 +122,8 @@ def run(workload: Workload, budgets: Sequence[int], seeds: Sequence[int], drawn:
     tried = [cost for script, cost in blind.items() if script not in defaults]
     hits = sum(cost * NEAR <= best for cost in tried)
     last = [found for one, found in zip(runs, every, strict=True) if one.trials == budgets[-1]]
-    measured = compare(workload, runs, options.threads)
+    blind_best = [Contender(BLIND, "the best of random candidates", str, _by(_tuned(), str(random)))] if blind else []
+    measured = compare(workload, runs, options.threads, blind_best)
     medians = {r.contender.name: 1e3 * r.seconds for r in measured.runs if r.seconds is not None}
     ceiling = max((s.ceiling for r in measured.runs for s in r.samples), default=0.0)
     near = tuple(first_near(list(found.values()), best) for found in last)
@@ -144,12 +147,17 @@ def first_near(found: Sequence[float], best: float) -> int | None:
     return next((number for number, cost in enumerate(found, 1) if cost * NEAR <= best), None)
 
 
-def compare(workload: Workload, runs: Sequence[Run], threads: int) -> Measurement:
-    """The best script of each run beside the hand-written one and the libraries."""
+def _tuned() -> Contender:
     (_, tuned) = contenders.find(["tuned"])
+    return tuned
+
+
+def compare(workload: Workload, runs: Sequence[Run], threads: int, more: Sequence[Contender] = ()) -> Measurement:
+    """The best script of each run beside the hand-written one and the libraries."""
+    tuned = _tuned()
     ours = [Contender(label(one), tuned.what, tuned.version, _by(tuned, one.path)) for one in runs]
     others = contenders.find(["numpy", "torch"])
-    return measure(workload, [*others, *ours], Settings(threads), PLAN)
+    return measure(workload, [*others, *ours, *more], Settings(threads), PLAN)
 
 
 def _by(tuned: Contender, path: str) -> contenders.Bind:
@@ -163,7 +171,19 @@ def label(one: Run) -> str:
 
 def rows(found: Sequence[Found]) -> Iterator[str]:
     """A table in Markdown, a row for each workload and number of trials; a figure for each seed."""
-    heads = ("workload", "trials", "ms", "hand-written", "numpy", "torch", "near after", "at random", "pairs", "s")
+    heads = (
+        "workload",
+        "trials",
+        "ms",
+        "hand-written",
+        "numpy",
+        "torch",
+        BLIND,
+        "near after",
+        "at random",
+        "pairs",
+        "s",
+    )
     yield f"| {' | '.join(heads)} |"
     yield "|---" * len(heads) + "|"
     for one in found:
@@ -171,7 +191,9 @@ def rows(found: Sequence[Found]) -> Iterator[str]:
         for trials in budgets:
             own = [r for r in one.runs if r.trials == trials]
             times = [one.medians.get(label(r)) for r in own]
-            ratios = [_each(_over(one.medians.get(n), t) for t in times) for n in (contenders.OURS, "numpy", "torch")]
+            ratios = [
+                _each(_over(one.medians.get(n), t) for t in times) for n in (contenders.OURS, "numpy", "torch", BLIND)
+            ]
             last = trials == budgets[-1]
             near = _each("-" if n is None else str(n) for n in one.near) if last else ""
             random = "" if not last else f"> {one.drawn}" if one.random is None else f"{one.random:.0f}"
