@@ -32,8 +32,10 @@ UPSTREAM = {
     "arith": "compiler.dialects.vector_arith:ARITH",
     "vector": "compiler.dialects.vector_memory:VECTOR",
     "memref": "compiler.dialects.vector_memory:MEMREF",
+    "nvgpu": "compiler.dialects.nvgpu:NVGPU",
 }
-"""Upstream dialects that we extend: arith on vectors, gathers, prefetches. The others are xDSL's as they are."""
+"""Upstream dialects that we extend: arith on vectors, gathers, prefetches, asynchronous copies. xDSL has the others as
+they are."""
 
 PASSES = {
     "te-to-loop": ("compiler.lowering.te_to_loop:TeToLoopPass", "tensor expressions to loop nests"),

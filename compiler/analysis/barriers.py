@@ -21,6 +21,8 @@ THREADS = ("thread_x", "thread_y", "thread_z")
 BLOCKS = ("block_x", "block_y", "block_z")
 UNIFORM = ("serial", "unrolled", "vthread", *BLOCKS)
 """The kinds of loops that all threads of a block run alike, where they stand around thread loops."""
+ASYNC = "async"
+"""The attribute of a loop whose copies to shared memory are done when the threads have waited at a barrier."""
 Point = Mapping[int, int]
 
 
@@ -145,7 +147,8 @@ class _Walker:
                 break
             if self.program.loops[number].kind in UNIFORM:
                 text.append(f"p{number} = q{number}")
-        text.append(f"({' or '.join(self._apart(first, second))})")
+        if not self._is_awaited(first, one):
+            text.append(f"({' or '.join(self._apart(first, second))})")
         variables = [*names[0].values(), *names[1].values()]
         found = sample(f"{{ [{', '.join(variables)}] : {' and '.join(text)} }}")
         if found is None:
@@ -153,6 +156,11 @@ class _Walker:
         values = dict(zip(variables, found, strict=True))
         one_point, two_point = ({n: values[name] for n, name in own.items()} for own in names)
         return one_point, two_point
+
+    def _is_awaited(self, statement: Statement, use: Use) -> bool:
+        """Whether a write is done only when the threads have waited: then it is late for its own thread, too."""
+        asked = any(ASYNC in dict(self.program.loops[number].attributes) for number in statement.loops)
+        return asked and use.how != "read" and self.program.buffers[use.buffer].scope == "shared"
 
     def _apart(self, first: Statement, second: Statement) -> list[str]:
         """That the threads of two instances differ, in one of their coordinates; a stage without one runs at 0."""

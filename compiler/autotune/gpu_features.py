@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from compiler.affine.linear import Linear, Quotient
+from compiler.analysis.barriers import ASYNC
 from compiler.autotune.candidates import LATER
 from compiler.autotune.features import Seen, Statement, Touch, View, product
 from compiler.autotune.trace import Number, greatest, holds, least
@@ -51,6 +52,8 @@ L2 = 2.5
 """How many times faster than memory the second cache is."""
 BESIDE = 0.15
 """The share of what could hide behind the longest that does not."""
+AHEAD = 0.05
+"""The same where operands are fetched a round ahead."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,7 @@ class Kernel:
     needed: Number
     barriers: Number
     tile: Number
+    ahead: bool
     gpu: Gpu
 
     @cached_property
@@ -133,7 +137,8 @@ class Kernel:
         """About how long it takes."""
         parts = (self.arithmetic, self.on_chip, self.off_chip)
         longest = greatest(*parts)
-        return LAUNCH + longest + BESIDE * (_sum(parts) - longest) + self.waiting
+        beside = AHEAD if self.ahead else BESIDE
+        return LAUNCH + longest + beside * (_sum(parts) - longest) + self.waiting
 
 
 def seen(program: Program, useful: float, gpu: Gpu) -> Seen:
@@ -200,6 +205,7 @@ def _kernel(view: View, node: Node, gpu: Gpu) -> Kernel:
         needed=_sum(product(b.shape) * _weight(b.element) for b in touched if b.scope == "global"),
         barriers=_barriers(program, inside),
         tile=greatest(1, *(_tile(s) for s in inside)),
+        ahead=any(_is_ahead(s) for s in inside),
         gpu=gpu,
     )
 
@@ -280,13 +286,19 @@ def _registers(s: Statement, program: Program) -> Number:
 
 
 def _barriers(program: Program, inside: Sequence[Statement]) -> Number:
-    """How often threads wait: twice for each time that something is put into shared memory."""
+    """How often threads wait: twice for each time that something is put into shared memory; once if that is a round
+    ahead."""
     found: Number = 0.0
     for s in inside:
         if any(t.is_write and program.buffers[t.buffer].scope == "shared" for t in s.touches):
             around = [loop.extent for loop in s.serial if loop.kind == "serial" and not _own(s, loop)]
-            found = found + 2 * product(around)
+            found = found + (1 if _is_ahead(s) else 2) * product(around)
     return found
+
+
+def _is_ahead(s: Statement) -> bool:
+    """Whether it is a copy that nobody waits for."""
+    return any(ASYNC in dict(loop.attributes) for loop in s.loops)
 
 
 def _own(s: Statement, loop: Loop) -> bool:
@@ -324,13 +336,14 @@ def _of_kernel(kernel: Kernel, useful: float, best: float) -> list[Number]:
         kernel.on_chip / best,
         kernel.off_chip / best,
         kernel.waiting / best,
+        int(kernel.ahead),
         kernel.operations / useful,
         kernel.rounds * SHARED_BYTES / greatest(1.0, kernel.operations),
         kernel.moved / greatest(1.0, kernel.operations),
     ]
 
 
-WIDTH = 4 + KERNELS * 16
+WIDTH = 4 + KERNELS * 17
 """How many features a program has in all."""
 
 

@@ -57,6 +57,13 @@ def rows(shared: bool) -> Schedule:
     return s
 
 
+def test_copies_that_nobody_waits_for_need_one_even_for_their_own_thread() -> None:
+    s = rows(shared=False)
+    s.annotate(s.get_loops(s.get_block("T"))[-1], "async", 1)
+    (said,) = named(s.program).values()
+    assert said.startswith("Y[0,0] reads T[0,0]")
+
+
 def test_what_a_thread_reads_of_itself_needs_none() -> None:
     assert named(rows(shared=False).program) == {}
     (said,) = named(rows(shared=True).program).values()

@@ -54,7 +54,9 @@ def test_candidates_are_what_their_features_say_and_are_right(name: str) -> None
     schedule, space = _space(PROGRAMS[name])
     draws, useful = random.Random(7), work(schedule.program)
     check = Checker(Subject(str(schedule.original), None, "contract", 1, 0, "cuda", "sm_80"))
-    for number, sketch in enumerate(space.sketches[:2]):
+    ahead = [n for n, sketch in enumerate(space.sketches) if "a round ahead" in sketch.name]
+    for number in (0, *ahead[:1]):
+        sketch = space.sketches[number]
         drawn = tuple(draws.randrange(n) for n in sketch.sizes)
         found = space.features(number, np.array([sketch.recorded, drawn]).reshape(2, len(sketch.sizes)))
         for positions, reason, values in zip((sketch.recorded, drawn), found.reasons, found.values, strict=True):

@@ -11,6 +11,7 @@ import pytest
 
 import compiler
 from compiler import te
+from compiler.dialects import nvgpu
 from compiler.driver import lower_to_kernels
 from compiler.errors import ScheduleError
 from compiler.schedule import Schedule, library
@@ -43,6 +44,18 @@ def product_tiles(s: Schedule) -> None:
     library.tile_on_threads(s, s.get_block("C"), None, ThreadTiles([(1, 1, 1), (2, 4, 2), (2, 8, 1)], [8]))
 
 
+def ahead(s: Schedule) -> None:
+    """Tiles whose panels are fetched a round ahead."""
+    tiles = ThreadTiles([(1, 1, 1), (1, 5, 2), (1, 6, 4)], [4], vector=4, twice=True)
+    library.tile_on_threads(s, s.get_block("C"), None, tiles)
+
+
+def conv_ahead(s: Schedule) -> None:
+    s.inline(s.get_block("add"))
+    tiles = ThreadTiles([(1, 1, 1), (2, 4, 1), (1, 7, 1), (1, 1, 7)], [2, 3, 1], twice=True)
+    library.tile_on_threads(s, s.get_block("C"), s.get_block("Y"), tiles)
+
+
 def softmax(m: int = 5, n: int = 100) -> te.Function:
     x = te.placeholder((m, n), name="X")
     return te.function("rows", [x], te.nn.softmax(x, name="Y"))
@@ -72,6 +85,8 @@ def sums(m: int = 40, n: int = 33) -> te.Function:
 CASES: dict[str, tuple[Callable[[], te.Function], Callable[[Schedule], Any]]] = {
     "a convolution with what comes after": (convolution, conv_tiles),
     "products": (batched, product_tiles),
+    "products, a round ahead": (batched, ahead),
+    "a convolution, a round ahead": (lambda: convolution(8, 4, 7, 7), conv_ahead),
     "softmax": (softmax, by_rows),
     "layer norm": (norm, by_rows),
     "an elementwise function": (elementwise, lambda s: library.spread(s, s.get_block("Y"), 64)),
@@ -124,6 +139,20 @@ def kernel(s: Schedule) -> CudaKernel:
     made = compiler.build(s, "cuda")
     assert isinstance(made, CudaKernel)
     return made
+
+
+def test_a_round_ahead_needs_one_barrier_a_round_and_waits_before_it() -> None:
+    s = Schedule(compiler.lower(batched()))
+    ahead(s)
+    text = kernel(s).text
+    assert text.count("__syncthreads();") == 1 and text.count("  wait_for_copies();\n    __syncthreads();") == 1
+    assert text.count("copy_async<16>(&") == 2
+    module, _, _ = lower_to_kernels(s.module.clone())
+    inputs = [RANDOM.standard_normal(a.shape, np.float32) for a in kernel(s).arguments[:-1]]
+    (wait,) = (op for op in module.walk() if isinstance(op, nvgpu.WaitOp))
+    wait.detach()
+    found = simt.run(module, inputs)
+    assert {fault.kind for fault in found.faults} == {"uninitialised read"}
 
 
 def test_short_vectors_are_loaded_and_stored_whole() -> None:

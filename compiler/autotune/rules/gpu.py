@@ -37,12 +37,15 @@ def tiled_on_threads(draft: Draft, label: str) -> Iterator[Alternative]:
     after = draft.consumer(label)
     buffers = draft.schedule.program.buffers
     even = any(prod(buffers[a.buffer].shape[1:]) % WIDE == 0 for a in block.reads if not a.where)
-    ways = [(after, 1), *([(after, WIDE)] if even else []), *([(None, 1)] if after is not None else [])]
-    for epilogue, vector in ways:
-        name = f"on threads{', four at a time' if vector > 1 else ''}"
+    ways = [(after, 1, False), *([(after, WIDE, twice) for twice in (False, True)] if even else [(after, 1, True)])]
+    if after is not None:
+        ways.append((None, 1, False))
+    for epilogue, vector, twice in ways:
+        name = f"on threads{', four at a time' if vector > 1 else ''}{', a round ahead' if twice else ''}"
         applied = f", with '{epilogue.label}'" if epilogue is not None else ""
         after_label = epilogue.label if epilogue is not None else None
-        yield Alternative(name + applied, partial(_tiled, label=label, after=after_label, vector=vector))
+        apply = partial(_tiled, label=label, after=after_label, vector=vector, twice=twice)
+        yield Alternative(name + applied, apply)
 
 
 def _reuses(block: Block) -> bool:
@@ -52,7 +55,7 @@ def _reuses(block: Block) -> bool:
     return any(spatial - found for found in moved)
 
 
-def _tiled(draft: Draft, label: str, after: str | None, vector: int) -> Sequence[str]:
+def _tiled(draft: Draft, label: str, after: str | None, vector: int, twice: bool) -> Sequence[str]:
     s, block = draft.schedule, draft.block(label)
     handle = s.get_block(label)
     loops = s.get_loops(handle)
@@ -61,7 +64,7 @@ def _tiled(draft: Draft, label: str, after: str | None, vector: int) -> Sequence
     cuts = [_cut(draft, loop, *sizes) for loop, sizes in zip(spatial, wanted, strict=True)]
     panels = [_panel(draft, s.extent(loop)) for loop in reduce]
     epilogue = s.get_block(after) if after is not None else None
-    library.tile_on_threads(s, handle, epilogue, ThreadTiles(cuts, panels, vector))
+    library.tile_on_threads(s, handle, epilogue, ThreadTiles(cuts, panels, vector, twice))
     return [label, *([after] if after is not None else [])]
 
 

@@ -35,7 +35,7 @@ from compiler.lowering.loop_to_low.context import Context, Threads
 from compiler.lowering.loop_to_low.nests import buffer_names, emit, signless
 from compiler.lowering.loop_to_low.scalars import Policy
 from compiler.lowering.loop_to_low.scopes import INDEX, Scope, Scopes
-from compiler.lowering.loop_to_low.threads import BARRIER
+from compiler.lowering.loop_to_low.threads import BARRIER, has_copies
 from compiler.program.read import read
 from compiler.program.tree import Block as Computed
 from compiler.program.tree import Loop, Node, Program, fresh, walk
@@ -171,6 +171,7 @@ class _Lowering:
             context.variables[each.iv] = number
             context.scopes.ranges[number] = (0, each.size - 1)
         context.threads = self._threads(context, node, shape)
+        context.threads.copies_wait = has_copies(op)
         if isinstance(node, Loop):
             for key in barriers(self.program, node):
                 self._marked(key, op)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from xdsl.dialects.builtin import FixedBitwidthType, MemRefType, NoneAttr
 from xdsl.ir import Attribute, SSAValue
 
 from compiler.affine import linear as lin
@@ -15,6 +16,7 @@ from compiler.affine.linear import Linear
 from compiler.dialects import loop
 from compiler.dialects.checks import element_type
 from compiler.dialects.combiner import identity
+from compiler.dialects.nvgpu import CopyOp
 from compiler.dialects.vector_arith import SelectOp
 from compiler.lowering.loop_to_low import scalars
 from compiler.lowering.loop_to_low.accesses import Accessor, under
@@ -129,8 +131,11 @@ class Emitter(Accessor):
     """The emission of one block."""
 
     def emit(self) -> None:
-        """Reads, body, combination, writes."""
+        """Reads, body, combination, writes; or a copy that goes on by itself."""
         block = self.block
+        if self._is_async():
+            self._begin_copy()
+            return
         values: dict[SSAValue, SSAValue] = {}
         for argument, buffer, access in zip(block.body.block.args, block.inputs, block.reads, strict=True):
             values[argument] = self._read(buffer, access)
@@ -139,6 +144,34 @@ class Emitter(Accessor):
         stores = self._jointly(yielded) if block.joint is not None else self._each(yielded)
         for (target, access), value in zip(zip(block.targets, block.writes, strict=True), stores, strict=True):
             self._write(target, access, value)
+
+    def _is_async(self) -> bool:
+        """Whether the block copies whole elements from global to shared memory, and its loop says not to wait."""
+        threads, block = self.context.threads, self.block
+        if threads is None or not threads.copies_now or block.is_reduction or self.mask is not None:
+            return False
+        body = list(block.body.block.ops)
+        if len(body) != 1 or len(block.inputs) != 1 or list(body[0].operands) != list(block.body.block.args):
+            return False
+        pairs = list(zip((*block.inputs, *block.targets), (*block.reads, *block.writes), strict=True))
+        source, target = (self.context.buffers[v].type for v, _ in pairs)
+        assert isinstance(source, MemRefType) and isinstance(target, MemRefType)
+        if pairs[0][1].condition is not None or source.memory_space != NoneAttr() or target.memory_space == NoneAttr():
+            return False
+        lanes = 1 if self.context.lane is None else self.context.lanes
+        whole = lanes == 1 or all(self.contiguous(self.context.buffers[v], self._forms(v, a)) for v, a in pairs)
+        element = source.element_type
+        return whole and isinstance(element, FixedBitwidthType) and lanes * element.bitwidth in (32, 64, 128)
+
+    def _begin_copy(self) -> None:
+        block, lanes = self.block, 1 if self.context.lane is None else self.context.lanes
+        places = []
+        for value, access in ((block.targets[0], block.writes.data[0]), (block.inputs[0], block.reads.data[0])):
+            forms = self._forms(value, access)
+            first = forms if self.context.lane is None else [self.context.at_lane(form, 0) for form in forms]
+            places.append((self.context.buffers[value], [self.scopes.index(form) for form in first]))
+        (target, to), (source, at) = places
+        self.scopes.run(CopyOp(target, to, source, at, lanes))
 
     def _body(self, values: dict[SSAValue, SSAValue]) -> list[SSAValue]:
         for op in self.block.body.block.ops:

@@ -31,7 +31,8 @@ class Part(Protocol):
 @dataclass
 class Threads:
     """The hardware indices of a kernel: by the kind of a loop the value and the extent, and the variable that stands
-    for it in conditions; the parts of local buffers that each thread keeps; whether a stage is being emitted."""
+    for it in conditions; the parts of local buffers that each thread keeps; whether a stage is being emitted; whether
+    the kernel has copies that barriers wait for, and whether those of this stage are such."""
 
     ids: dict[str, SSAValue]
     extents: dict[str, int]
@@ -39,6 +40,8 @@ class Threads:
     parts: Mapping[SSAValue, Part] = field(default_factory=dict)
     numbers: set[int] = field(default_factory=set)
     in_stage: bool = False
+    copies_wait: bool = False
+    copies_now: bool = False
 
 
 @dataclass

@@ -11,11 +11,13 @@ from collections.abc import Callable
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, i64
 from xdsl.dialects.gpu import BarrierOp
+from xdsl.ir import Operation
 
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
-from compiler.analysis.barriers import THREADS, UNIFORM
+from compiler.analysis.barriers import ASYNC, THREADS, UNIFORM
 from compiler.dialects import loop
+from compiler.dialects.nvgpu import GroupOp, WaitOp
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low.accesses import under
 from compiler.lowering.loop_to_low.context import Context, Threads
@@ -45,6 +47,8 @@ def emit_on_chip(context: Context, threads: Threads, op: loop.AllocOp, type: Mem
 def emit_stage(context: Context, threads: Threads, op: loop.ForOp | loop.Placed, emit: Callable[[], None]) -> None:
     """A node of a kernel: its barrier, then, where it is a stage, the threads that run it."""
     if BARRIER in op.attributes:
+        if threads.copies_wait:
+            context.scopes.run(WaitOp(context.scopes.add(GroupOp())))
         context.scopes.run(BarrierOp())
     if threads.in_stage or (isinstance(op, loop.ForOp) and op.loop_kind in UNIFORM):
         emit()
@@ -52,9 +56,14 @@ def emit_stage(context: Context, threads: Threads, op: loop.ForOp | loop.Placed,
     named = {inner.loop_kind for inner in op.walk() if isinstance(inner, loop.ForOp)}
     idle = [kind for kind in THREADS if kind in threads.ids and kind not in named]
     tests = [Condition(lin.variable(threads.variables[kind]), equal=True) for kind in idle]
-    threads.in_stage = True
+    threads.in_stage, threads.copies_now = True, has_copies(op)
     under(context, tests, emit)
-    threads.in_stage = False
+    threads.in_stage = threads.copies_now = False
+
+
+def has_copies(op: Operation) -> bool:
+    """Whether a loop in an op asks for copies that nobody waits for."""
+    return any(isinstance(inner, loop.ForOp) and ASYNC in inner.attributes for inner in op.walk())
 
 
 def emit_bound(context: Context, threads: Threads, op: loop.ForOp, emit: Callable[[], None]) -> None:

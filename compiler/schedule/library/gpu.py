@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from compiler.analysis.barriers import ASYNC
 from compiler.errors import ScheduleError
 from compiler.schedule.library.loops import matmul_nest, nest, operands, panels
 from compiler.schedule.library.rows import place
@@ -96,11 +97,13 @@ def tile_and_bind(
 @dataclass(frozen=True)
 class ThreadTiles:
     """Tiles of a reduction on a GPU: for each spatial axis virtual threads, threads and elements of a thread; for each
-    reduce axis how much is fetched at once; and how many elements a thread fetches at once of each operand."""
+    reduce axis how much is fetched at once; how many elements a thread fetches at once of each operand; and whether
+    operands have two buffers, so that the next are fetched while these are used."""
 
     spatial: Sequence[tuple[Size, Size, Size]]
     reduce: Sequence[Size]
     vector: int = 1
+    twice: bool = False
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,7 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
           s.2 thread_x { s.1 vthread { s.3 unrolled { D = f(C) } } } }
 
     A virtual thread's elements lie as far apart as all threads' together, so that neighbours read neighbouring words.
+    With `twice` panels are fetched a round ahead, by copies that nobody waits for before the next barrier.
     Without an epilogue the results are copied from registers. Reads that are padded are fetched with their padding, an
     element each at a time. Requires a reduction whose spatial loops come first, a tile for each axis, and an epilogue
     that reads it alone, at its own indices. Source: multi-level tiling on GPUs of Ansor (Zheng et al., OSDI 2020),
@@ -147,6 +151,8 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
     blocks, virtual, threads, elements = ([cut[level] for cut in cuts] for level in range(4))
     outer, inner = ([pair[level] for pair in panels_] for level in range(2))
     s.reorder(*blocks, *outer, *threads, *inner, *virtual, *elements)
+    if tiles.twice and len(outer) > 1:
+        outer = [s.fuse(*outer)]
     s.reverse_compute_at(out, blocks[-1])
     together = s.product(*(across for _, across, _ in tiles.spatial))
     padded = {s.program.blocks[s.label(pad)].writes[0].buffer for pad in pads}
@@ -156,6 +162,7 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
     ]
     for pad in pads:
         s.inline(pad)
+    panel = _overlapped(s, outer, fetches) if tiles.twice else outer[-1]
     finished = _finished(s, out, tiles, len(blocks))
     thread = s.fuse(*threads) if len(threads) > 1 else threads[0]
     whole = s.fuse(*blocks) if len(blocks) > 1 else blocks[0]
@@ -166,7 +173,21 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
         s.bind(loop, "vthread")
     for loop in elements:
         s.unroll(loop)
-    return OnThreads(whole, thread, outer[-1], fetches)
+    return OnThreads(whole, thread, panel, fetches)
+
+
+def _overlapped(s: Schedule, outer: Sequence[Handle], fetches: Sequence[Handle]) -> Handle:
+    """Fetch what the next round needs while this one computes; the loop over rounds, which has one more.
+
+    r { fetch A.shared;  C }  ->  r { fetch A.shared[r mod 2] of round r;  C of round r - 1 }
+    """
+    panel = outer[-1]
+    for fetch in fetches:
+        innermost = s.get_loops(fetch)[-1]
+        if s.label(innermost) != s.label(panel):
+            s.annotate(innermost, ASYNC, 1)
+        s.double_buffer(fetch)
+    return s.software_pipeline(panel, [*(0 for _ in fetches), 1])
 
 
 def _padded(s: Schedule, block: Handle) -> list[Handle]:

@@ -129,8 +129,8 @@ def annotate(program: Program, loop: int, key: str, value: Attribute) -> Plan:
         loop.for "i" = 16 { S(i) } attributes {hint = 4}
 
     The lowering for CPUs knows `nontemporal`, the name of a buffer whose whole vectors are stored past the caches where
-    their address allows it, and refuses one that the loop does not write. Elsewhere: TVM annotate, MLIR
-    transform.annotate.
+    their address allows it, and refuses one that the loop does not write. That for GPUs knows `async`: copies of whole
+    elements to shared memory go on until the next barrier. Elsewhere: TVM annotate, MLIR transform.annotate.
     """
     node = program.loops[loop]
     attributes = tuple(sorted({**dict(node.attributes), key: value}.items()))

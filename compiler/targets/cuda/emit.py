@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from compiler.errors import LoweringError
-from compiler.targets.cuda.operations import HELPERS
+from compiler.targets.cuda.operations import COPIES, HELPERS
 from compiler.targets.cuda.writer import Writer
 from compiler.targets.launches import Extents, launches
 
@@ -68,6 +68,7 @@ def _file(texts: Sequence[str], helpers: set[str]) -> str:
         head.append("#include <cuda_fp16.h>")
     if any("__nv_bfloat16" in text for text in texts):
         head.append("#include <cuda_bf16.h>")
-    for name in sorted(helpers):
+    head += [COPIES[name] for name in COPIES if name in helpers]
+    for name in sorted(helpers - COPIES.keys()):
         head.append(f"template <class T> __device__ __forceinline__ T {name}(T a, T b) {{ return {HELPERS[name]}; }}")
     return "\n\n".join([*(["\n".join(head)] if head else []), *texts]) + "\n"

@@ -165,3 +165,21 @@ def check_signs(op: Operation) -> None:
 
 
 _UNSIGNED = ("arith.divui", "arith.remui", "arith.minui", "arith.maxui", "arith.extui", "arith.shrui", "arith.uitofp")
+
+
+COPIES: Mapping[str, str] = {
+    "copy_async": """template <int bytes> __device__ __forceinline__ void copy_async(void* to, const void* from) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from),
+               "n"(bytes) : "memory");
+#else
+  for (int n = 0; n < bytes / 4; ++n) static_cast<unsigned*>(to)[n] = static_cast<const unsigned*>(from)[n];
+#endif
+}""",
+    "wait_for_copies": """__device__ __forceinline__ void wait_for_copies() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}""",
+}
+"""Copies to shared memory that go on by themselves, from sm_80 on; before it, and on a host, they are done at once."""

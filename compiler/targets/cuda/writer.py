@@ -11,6 +11,7 @@ from xdsl.dialects import arith, gpu, memref, scf, vector
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, IntegerAttr, MemRefType, VectorType, i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from compiler.dialects import nvgpu
 from compiler.lowering.loop_to_low.threads import SPACES
 from compiler.targets.cuda.expressions import ATOM, KEYWORDS, NEGATIVE, SUM, Text, bare, folded, plain
 from compiler.targets.cuda.operations import INFIX, LOGICAL, call, check_signs, rounded
@@ -125,6 +126,13 @@ class Writer:
             case vector.StoreOp():
                 target = self._wide(op.base, op.indices, op.vector.type, const=False)
                 self._line(f"{target} = {self._text(op.vector).words};")
+            case nvgpu.CopyOp():
+                self._copy(op)
+            case nvgpu.GroupOp():
+                pass
+            case nvgpu.WaitOp():
+                self.helpers.add("wait_for_copies")
+                self._line("wait_for_copies();")
             case scf.ForOp():
                 self._for(op)
             case scf.IfOp():
@@ -179,6 +187,15 @@ class Writer:
     def _is_named(self, value: SSAValue) -> bool:
         text = self.texts.get(value)
         return text is not None and text.words in self.taken
+
+    def _copy(self, op: nvgpu.CopyOp) -> None:
+        """A copy to shared memory that goes on by itself."""
+        type_ = op.src.type
+        assert isinstance(type_, MemRefType)
+        self.helpers.add("copy_async")
+        bytes_ = op.count.value.data * type_.element_type.bitwidth // 8
+        to, source = self._element(op.dst, op.dst_indices), self._element(op.src, op.src_indices)
+        self._line(f"copy_async<{bytes_}>(&{to}, &{source});")
 
     def _for(self, op: scf.ForOp) -> None:
         body = op.body.block

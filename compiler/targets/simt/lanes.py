@@ -12,6 +12,7 @@ from xdsl.dialects import arith, gpu, memref, scf, vector
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, MemRefType, VectorType
 from xdsl.ir import Block, Operation, SSAValue
 
+from compiler.dialects import nvgpu
 from compiler.interpret.numbers import constant, dtype_of
 from compiler.interpret.scalar import combiner, function
 from compiler.lowering.loop_to_low.threads import SPACES as NUMBERS
@@ -46,6 +47,7 @@ class Lanes:
     values: dict[SSAValue, Values] = field(default_factory=dict)
     memories: dict[SSAValue, Memory] = field(default_factory=dict)
     on_chip: dict[SSAValue, Memory] = field(default_factory=dict)
+    _under_way: list[tuple[Memory, Ints]] = field(default_factory=list)
     _steps: int = 0
     _said: dict[Operation, str] = field(default_factory=dict)
 
@@ -68,7 +70,7 @@ class Lanes:
             if sample is not None and self._steps > sample.steps:
                 return
             self.at = (number % across, number // across % down, number // (across * down))
-            self.values, self.memories = {}, dict(given)
+            self.values, self.memories, self._under_way = {}, dict(given), []
             self.moment += 1
             self._block(body, np.ones(self.count, np.bool_))
 
@@ -175,7 +177,7 @@ class Lanes:
             memory = Memory(name, type_.get_shape(), dtype_of(type_.element_type), space, self.count, self.report)
             memory.counts = counts if counts is not None else memory.counts
             self.on_chip[op.memref] = memory
-        memory.lose()
+        memory.lose_all()
         self.memories[op.memref] = memory
 
     def load(self, op: memref.LoadOp, active: Bools) -> None:
@@ -201,6 +203,27 @@ class Lanes:
         lanes = value.shape[-1]
         index = self._side_by_side(op, memory, op.indices, lanes, active)
         memory.write(index, np.broadcast_to(value, (self.count, lanes)), self._access(op, active))
+
+    def copy(self, op: nvgpu.CopyOp, active: Bools) -> None:
+        """Elements side by side, at addresses that are multiples of their size, to shared memory; unknown there until
+        the threads have waited."""
+        lanes, access = op.count.value.data, self._access(op, active)
+        source, target = self.memories[op.src], self.memories[op.dst]
+        values = source.read(self._side_by_side(op, source, op.src_indices, lanes, active), access)
+        index = self._side_by_side(op, target, op.dst_indices, lanes, active)
+        target.write(index, values, access)
+        self._under_way.append((target, target.lose(index, access)))
+        self.values[op.token] = np.asarray(0)
+
+    def group(self, op: nvgpu.GroupOp, active: Bools) -> None:
+        """All copies that were begun are waited for together."""
+        self.values[op.token] = np.asarray(0)
+
+    def wait(self, op: nvgpu.WaitOp, active: Bools) -> None:
+        """What was copied is there."""
+        for memory, places in self._under_way:
+            memory.known[places] = True
+        self._under_way = []
 
     def _side_by_side(
         self, op: Operation, memory: Memory, indices: Sequence[SSAValue], lanes: int, active: Bools
@@ -307,6 +330,9 @@ _OPS: Mapping[type[Operation], Callable[[Lanes, Any, Bools], None]] = {
     memref.AllocaOp: Lanes.alloca,
     memref.LoadOp: Lanes.load,
     memref.StoreOp: Lanes.store,
+    nvgpu.CopyOp: Lanes.copy,
+    nvgpu.GroupOp: Lanes.group,
+    nvgpu.WaitOp: Lanes.wait,
     vector.LoadOp: Lanes.load_vector,
     vector.StoreOp: Lanes.store_vector,
     vector.BroadcastOp: Lanes.broadcast,

@@ -44,9 +44,15 @@ class Memory:
         self.data[...] = np.asarray(array, self.dtype).reshape(-1)
         self.known[...] = self._all_known = True
 
-    def lose(self) -> None:
+    def lose_all(self) -> None:
         """It is allocated again: nothing is known of what it holds."""
         self.known[...] = self._all_known = False
+
+    def lose(self, index: Sequence[Ints], access: Access) -> Ints:
+        """Some elements are being changed: nothing is known of them. Gives their offsets; of a shared buffer."""
+        flat, active = self._place(index, access, "write")
+        self.known[flat[active]] = self._all_known = False
+        return flat[active]
 
     def read(self, index: Sequence[Ints], access: Access) -> Values:
         """The elements at an index, each part (), (n,) or (n, lanes); zero where a thread is not active."""
