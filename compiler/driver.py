@@ -22,6 +22,7 @@ from compiler.errors import InputError, TargetError
 from compiler.interpret.numbers import dtype_of
 from compiler.lowering.loop_to_gpu import LoopToGpuPass
 from compiler.lowering.low_to_llvm.signature import SLOT_ALIGNMENT
+from compiler.passes.extend_floats import ExtendFloatsPass
 from compiler.passes.split_constants import Parts, split
 from compiler.pipeline import parse_passes, run
 from compiler.program.read import read
@@ -115,6 +116,7 @@ def lower_to_kernels(
     function = find_function(module, name)
     arguments = [_argument(buffer) for buffer in read(function).arguments]
     LoopToGpuPass(policy).apply(universe.context(), module)
+    ExtendFloatsPass().apply(universe.context(), module)
     verify_module(module)
     return module, find_function(module, name), arguments
 

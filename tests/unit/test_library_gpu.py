@@ -82,6 +82,18 @@ def sums(m: int = 40, n: int = 33) -> te.Function:
     return te.function("sums", [x], te.compute((m,), lambda i: te.sum(x[i, k], k), name="Y"))
 
 
+def narrow(dtype: str) -> te.Function:
+    """A product in a narrow dtype, whose sums are f32, and mathematics on it."""
+    a, b = te.placeholder((12, 16), dtype, name="A"), te.placeholder((16, 20), dtype, name="B")
+    c = te.nn.matmul(a, b, name="C")
+    return te.function("narrow", [a, b], te.compute((12, 20), lambda i, j: te.exp(c[i, j] * 0.125) - c[i, j], name="Y"))
+
+
+def each_on_threads(s: Schedule) -> None:
+    for label in list(s.program.blocks):
+        library.spread(s, s.get_block(label), 32)
+
+
 CASES: dict[str, tuple[Callable[[], te.Function], Callable[[Schedule], Any]]] = {
     "a convolution with what comes after": (convolution, conv_tiles),
     "products": (batched, product_tiles),
@@ -153,6 +165,28 @@ def test_a_round_ahead_needs_one_barrier_a_round_and_waits_before_it() -> None:
     wait.detach()
     found = simt.run(module, inputs)
     assert {fault.kind for fault in found.faults} == {"uninitialised read"}
+
+
+@needs_gxx
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+def test_narrow_floats_are_those_of_the_cpu(dtype: str, tmp_path: Path) -> None:
+    """What is computed in f32 and rounded is the same there, on numpy and in the text, up to roundings of exp."""
+    function = narrow(dtype)
+    s = Schedule(compiler.lower(function))
+    each_on_threads(s)
+    made = compiler.build(s, "cuda", policy="strict")
+    reference = compiler.build(function, policy="strict")
+    inputs = [RANDOM.standard_normal(a.shape).astype(a.dtype) for a in reference.arguments[:-1]]
+    want = reference(*inputs).astype(np.float32)
+    module, _, _ = lower_to_kernels(s.module.clone(), policy="strict")
+    found = simt.run(module, inputs)
+    assert found.right, [str(fault) for fault in found.faults]
+    (on_host,) = run_on_host(made, inputs, tmp_path)
+    tolerance = {"f16": 2e-3, "bf16": 2e-2}[dtype]
+    np.testing.assert_allclose(found.outputs[0].astype(np.float32), want, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(on_host.astype(np.float32), want, rtol=tolerance, atol=tolerance)
+    if nvrtc.is_available() and nvrtc.has_headers():
+        assert made.resources("sm_80")
 
 
 def test_short_vectors_are_loaded_and_stored_whole() -> None:

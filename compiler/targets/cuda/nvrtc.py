@@ -41,6 +41,11 @@ def is_available() -> bool:
     return _path() is not None
 
 
+def has_headers() -> bool:
+    """Whether CUDA's own headers are there, which kernels of narrow floats include."""
+    return bool(_headers())
+
+
 def version() -> str:
     """The version of NVRTC. Raises TargetError where there is none."""
     major, minor = ctypes.c_int(), ctypes.c_int()
@@ -59,6 +64,7 @@ def compiled(text: str, arch: str, contract: bool = True) -> Cubin:
         raise TargetError("NVRTC cannot begin a program")
     try:
         options = [f"--gpu-architecture={arch}", "--ptxas-options=-v", f"--fmad={'true' if contract else 'false'}"]
+        options += [f"--include-path={folder}" for folder in _headers()]
         encoded = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
         failed = library.nvrtcCompileProgram(program, len(options), encoded)
         log = _text(program, "ProgramLog")
@@ -104,6 +110,16 @@ def _path() -> Path | None:
         return None
     found = [path for folder in wheel.__path__ for path in sorted(Path(folder).glob("lib/libnvrtc.so*"))]
     return found[0] if found else None
+
+
+@cache
+def _headers() -> list[Path]:
+    """Where CUDA's own headers are, of half precision for one; they are in another wheel of the extra."""
+    try:
+        import nvidia.cuda_runtime as wheel
+    except ImportError:
+        return []
+    return [Path(folder) / "include" for folder in wheel.__path__]
 
 
 @cache
