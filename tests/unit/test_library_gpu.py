@@ -167,6 +167,23 @@ def test_a_round_ahead_needs_one_barrier_a_round_and_waits_before_it() -> None:
     assert {fault.kind for fault in found.faults} == {"uninitialised read"}
 
 
+@pytest.mark.parametrize(("vector", "twice"), [(1, False), (4, False), (4, True)])
+def test_longer_rows_begin_in_different_banks(vector: int, twice: bool) -> None:
+    function, conflicts = batched(1, 32, 32, 32), []
+    inputs = [RANDOM.standard_normal((1, 32, 32), np.float32) for _ in range(2)]
+    for padded in (False, True):
+        s = Schedule(compiler.lower(function))
+        tiles = ThreadTiles([(1, 1, 1), (1, 8, 2), (1, 8, 2)], [16], vector, twice, padded)
+        library.tile_on_threads(s, s.get_block("C"), None, tiles)
+        assert str(s.verify()) == "proved"
+        module, _, _ = lower_to_kernels(s.module.clone())
+        found = simt.run(module, inputs)
+        assert found.right, [str(fault) for fault in found.faults]
+        np.testing.assert_allclose(found.outputs[0], inputs[0] @ inputs[1], rtol=1e-4, atol=1e-4)
+        conflicts.append(sum(counts["conflicts"] for (_, name), counts in found.counts.items() if name == "A.shared"))
+    assert conflicts[0] > 100 and conflicts[1] < conflicts[0] / 4
+
+
 @needs_gxx
 @pytest.mark.parametrize("dtype", ["f16", "bf16"])
 def test_narrow_floats_are_those_of_the_cpu(dtype: str, tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def _tiled(draft: Draft, label: str, after: str | None, vector: int, twice: bool
     cuts = [_cut(draft, loop, *sizes) for loop, sizes in zip(spatial, wanted, strict=True)]
     panels = [_panel(draft, s.extent(loop)) for loop in reduce]
     epilogue = s.get_block(after) if after is not None else None
-    library.tile_on_threads(s, handle, epilogue, ThreadTiles(cuts, panels, vector, twice))
+    library.tile_on_threads(s, handle, epilogue, ThreadTiles(cuts, panels, vector, twice, padded=twice))
     return [label, *([after] if after is not None else [])]
 
 

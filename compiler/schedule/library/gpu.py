@@ -97,13 +97,17 @@ def tile_and_bind(
 @dataclass(frozen=True)
 class ThreadTiles:
     """Tiles of a reduction on a GPU: for each spatial axis virtual threads, threads and elements of a thread; for each
-    reduce axis how much is fetched at once; how many elements a thread fetches at once of each operand; and whether
-    operands have two buffers, so that the next are fetched while these are used."""
+    reduce axis how much is fetched at once; and how many elements a thread fetches at once of each operand.
+
+    twice: operands have two buffers, and the next are fetched while these are used.
+    padded: the rows of fetched tiles are longer than they need be, so that they begin in different banks.
+    """
 
     spatial: Sequence[tuple[Size, Size, Size]]
     reduce: Sequence[Size]
     vector: int = 1
     twice: bool = False
+    padded: bool = False
 
 
 @dataclass(frozen=True)
@@ -162,6 +166,8 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
     ]
     for pad in pads:
         s.inline(pad)
+    for fetch in fetches if tiles.padded else ():
+        _pad_rows(s, fetch, tiles.vector)
     panel = _overlapped(s, outer, fetches) if tiles.twice else outer[-1]
     finished = _finished(s, out, tiles, len(blocks))
     thread = s.fuse(*threads) if len(threads) > 1 else threads[0]
@@ -174,6 +180,13 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
     for loop in elements:
         s.unroll(loop)
     return OnThreads(whole, thread, panel, fetches)
+
+
+def _pad_rows(s: Schedule, fetch: Handle, vector: int) -> None:
+    """Let the rows of a fetched tile begin in different banks of shared memory, and vectors where they may."""
+    buffer = s.program.buffers[s.program.blocks[s.label(fetch)].writes[0].buffer]
+    if len(buffer.shape) > 1 and buffer.shape[-1] > 1:
+        s.storage_align(fetch, len(buffer.shape) - 2, 2 * vector, vector)
 
 
 def _overlapped(s: Schedule, outer: Sequence[Handle], fetches: Sequence[Handle]) -> Handle:
