@@ -38,6 +38,8 @@ MOST_WASTE = 3.0
 MOST_INSTRUCTIONS = 2048
 SECTOR = 32
 """Bytes of global memory that are moved at once."""
+WARP, UNSURE = 32, 4
+"""How many threads are taken to read neighbouring elements where all do, and where their index does not tell."""
 LAUNCH = 3e-6
 """Seconds of a launch."""
 BARRIER = 40.0
@@ -250,19 +252,17 @@ def _bytes(touch: Touch, s: Statement) -> Number:
 
 
 def _run(touch: Touch, thread: Loop) -> Number:
-    """How many threads in a row read elements in a row; one where each is elsewhere, many where all read the same."""
+    """How many threads in a row read elements in a row; one where each is elsewhere, a warp where all read the same."""
     if thread.number not in touch.loops:
-        return SECTOR
-    if not touch.index:
-        return SECTOR
+        return WARP
     last = touch.index[-1]
     direct = last.coefficient(thread.number)
     if direct is not None and direct != 0:
-        return SECTOR if direct == 1 else 1
+        return WARP if direct == 1 else 1
     cut = _moduli(last, thread.number)
     if cut:
         return least(*cut)
-    return 1 if thread.number not in last.variables() else 4
+    return 1 if thread.number not in last.variables() else UNSURE
 
 
 def _moduli(form: Linear, variable: int) -> list[Number]:

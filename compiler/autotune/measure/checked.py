@@ -38,6 +38,8 @@ from compiler.targets.devices import described
 
 SAMPLE = simt.Sample(blocks=3, steps=40_000)
 """What runs on numpy of each kernel."""
+HELD = 4
+"""Smaller programs whose references are held at most."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class CheckerSetup:
 
 
 class Checker:
-    """Checks candidates of a subject; the references of smaller programs are kept."""
+    """Checks candidates of a subject; the references of some smaller programs are held."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
@@ -127,6 +129,8 @@ class Checker:
     def _case(self, subject: Subject) -> Case:
         """A set of inputs of a program, and what is right."""
         if subject.text not in self._cases:
+            if len(self._cases) >= HELD:
+                self._cases.clear()
             self._cases[subject.text] = reference(subject).cases[0]
         return self._cases[subject.text]
 
