@@ -32,6 +32,20 @@ class Sample:
     steps: int
 
 
+class _Plan:
+    """What is done for an op, looked up once: its function, its operands and its results."""
+
+    __slots__ = ("function", "operands", "results")
+
+    def __init__(self, function: Callable[..., Values], op: Operation) -> None:
+        self.function, self.operands, self.results = function, tuple(op.operands), tuple(op.results)
+
+
+def _selected(truth: Values, yes: Values, no: Values) -> Values:
+    """Of each thread one of two values, a number or a vector."""
+    return np.where(truth[..., None] if yes.ndim > truth.ndim else truth, yes, no)
+
+
 @dataclass
 class Lanes:
     """The threads of one block: a value is (n,), or (n, lanes) for vectors, or lacks the first dimension where it is
@@ -49,6 +63,7 @@ class Lanes:
     on_chip: dict[SSAValue, Memory] = field(default_factory=dict)
     _under_way: list[tuple[Memory, Ints]] = field(default_factory=list)
     _steps: int = 0
+    _plans: dict[Operation, _Plan] = field(default_factory=dict)
     _said: dict[Operation, str] = field(default_factory=dict)
 
     @property
@@ -65,6 +80,10 @@ class Lanes:
     def run(self, body: Block, sample: Sample | None = None) -> None:
         """Run the blocks of the grid, or a sample of them, one after another."""
         given = dict(self.memories)
+        with np.errstate(all="ignore"):
+            self._run(body, given, sample)
+
+    def _run(self, body: Block, given: dict[SSAValue, Memory], sample: Sample | None) -> None:
         across, down = self.grid[0], self.grid[1]
         for number in _chosen(prod(self.grid), sample):
             if sample is not None and self._steps > sample.steps:
@@ -88,18 +107,23 @@ class Lanes:
         if handler is not None:
             handler(self, op, active)
             return
-        operands = [self.values[value] for value in op.operands]
-        if isinstance(op, arith.SelectOp) and operands[1].ndim > operands[0].ndim:
-            operands[0] = operands[0][..., None]
-        with np.errstate(all="ignore"):
-            result = function(op)(*operands)
-        self.values[op.results[0]] = np.asarray(result)
+        plan = self._plans.get(op)
+        if plan is None:
+            plan = self._plans[op] = _Plan(_selected if isinstance(op, arith.SelectOp) else function(op), op)
+        operands = [self.values[value] for value in plan.operands]
+        self.values[plan.results[0]] = np.asarray(plan.function(*operands))
 
     def _access(self, op: Operation, active: Bools) -> Access:
         words = self._said.get(op)
         if words is None:
             words = self._said[op] = _words(op)
         return Access(words, self.number, active, self.moment, counted=self.counts and self.number == 0)
+
+    def _operands(self, op: Operation) -> tuple[SSAValue, ...]:
+        plan = self._plans.get(op)
+        if plan is None:
+            plan = self._plans[op] = _Plan(np.asarray, op)
+        return plan.operands
 
     def _indices(self, values: Sequence[SSAValue]) -> list[Ints]:
         return [self.values[value] for value in values]
@@ -182,13 +206,15 @@ class Lanes:
 
     def load(self, op: memref.LoadOp, active: Bools) -> None:
         """An element a thread."""
-        found = self.memories[op.memref].read(self._indices(op.indices), self._access(op, active))
-        self.values[op.res] = found
+        buffer, *indices = self._operands(op)
+        found = self.memories[buffer].read([self.values[v] for v in indices], self._access(op, active))
+        self.values[op.results[0]] = found
 
     def store(self, op: memref.StoreOp, active: Bools) -> None:
         """An element a thread."""
-        value = np.broadcast_to(self.values[op.value], (self.count,))
-        self.memories[op.memref].write(self._indices(op.indices), value, self._access(op, active))
+        value, buffer, *indices = self._operands(op)
+        places = [self.values[v] for v in indices]
+        self.memories[buffer].write(places, self.values[value], self._access(op, active))
 
     def load_vector(self, op: vector.LoadOp, active: Bools) -> None:
         """Elements side by side, at an address that is a multiple of their size."""

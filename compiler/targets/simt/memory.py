@@ -90,7 +90,7 @@ class Memory:
         flat = np.zeros((), np.int64)
         for part, size in zip(index, self.shape, strict=True):
             part = part[:, None] if lanes and part.ndim == 1 else part
-            if part.min() < 0 or part.max() >= size:
+            if not (0 <= part < size if part.ndim == 0 else (part.view(np.uint64) < size).all()):
                 active = self._inside(np.broadcast_to(part, full), size, index, active, access, what)
                 part = np.clip(part, 0, size - 1)
             flat = flat * size + part
