@@ -134,19 +134,15 @@ def test_operators_keep_their_operands_together(tmp_path: Path) -> None:
     np.testing.assert_allclose(got, -(a + b) * (a - (b - 1)), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("scope", "wrong"), [("local", "threads share the local buffer 'T'"), ("shared", "loop 'i' has")]
-)
-def test_blocks_together_are_on_the_same_threads(scope: str, wrong: str) -> None:
+def test_blocks_together_are_on_the_same_threads() -> None:
     a = te.placeholder((8, 8), name="A")
     t = te.compute((8, 8), lambda i, j: a[i, j] * 2.0, name="T")
-    s = Schedule(compiler.lower(te.function("f", [a], te.compute((8, 8), lambda i, j: t[i, j] + t[i, 0], name="D"))))
-    i, j = s.get_loops(s.get_block("D"))
-    s.compute_at(s.get_block("T"), i)
-    s.set_scope(s.get_block("T"), scope)
-    s.bind(i, "thread_x")
-    s.bind(j, "thread_y")
-    with pytest.raises(LoweringError, match=wrong):
+    d = te.compute((8, 8), lambda i, j: a[i, j] + 1.0, name="D")
+    s = Schedule(compiler.lower(te.function("f", [a], [t, d])))
+    both = s.merge(s.get_loops(s.get_block("T"))[0], s.get_loops(s.get_block("D"))[0])
+    s.bind(both, "thread_x")
+    s.bind(s.get_loops(s.get_block("D"))[-1], "thread_y")
+    with pytest.raises(LoweringError, match="has blocks 'T' and 'D' in it, and they are not on the same threads"):
         compiler.build(s, "cuda")
 
 

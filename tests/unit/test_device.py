@@ -65,6 +65,8 @@ def test_a_kernel_is_called_with_arrays_of_the_host(gpu: None) -> None:
         kernel(a[:4, :4].copy(), b)
     with pytest.raises(TargetError, match="takes 2 arrays, got 1"):
         kernel(a)
+    with pytest.raises(TargetError, match="expected float32"):
+        kernel(a, b, out=np.empty((3,)))
 
 
 def _measurer(tmp_path: Path) -> tuple[Measurer, str]:

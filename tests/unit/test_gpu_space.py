@@ -178,6 +178,18 @@ def _checked(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> Outcome:
     return found
 
 
+def test_a_later_kernel_may_read_an_output() -> None:
+    """Of which the blocks that run have written a part."""
+    x = te.placeholder((128, 64), name="X")
+    d = te.compute((128, 64), lambda i, j: x[i, j] * 2.0, name="D")
+    k = te.reduce_axis(64, "k")
+    e = te.compute((128,), lambda i: te.sum(d[i, k] * x[i, k], k), name="E")
+    schedule, space = _space(te.function("both", [x], [d, e]))
+    check = Checker(Subject(str(schedule.original), None, "contract", 1, 0, "cuda", "sm_80"))
+    found = check(space.script(space.defaults[0]))
+    assert not isinstance(found, Outcome), str(found)
+
+
 def test_a_kernel_without_its_barriers_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     found = _checked(monkeypatch, '"gpu.barrier"() : () -> ()', "")
     assert found.kind == "fault" and "race" in found.reason

@@ -13,7 +13,7 @@ import compiler
 from compiler import te
 from compiler.dialects import nvgpu
 from compiler.driver import lower_to_kernels
-from compiler.errors import ScheduleError
+from compiler.errors import LoweringError, ScheduleError
 from compiler.schedule import Schedule, library
 from compiler.schedule.library import ThreadTiles
 from compiler.targets import simt
@@ -204,6 +204,54 @@ def test_narrow_floats_are_those_of_the_cpu(dtype: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(on_host.astype(np.float32), want, rtol=tolerance, atol=tolerance)
     if nvrtc.is_available() and nvrtc.has_headers():
         assert made.resources("sm_80")
+
+
+def test_copies_to_registers_are_waited_for() -> None:
+    """And so are those of a stage that uses what it copies: nobody waits within a stage."""
+    s = Schedule(compiler.lower(batched(1, 8, 8, 8)))
+    block = s.get_block("C")
+    _, m, _, _ = s.get_loops(block)
+    fetched = s.cache_read(block, "A", "local")
+    s.compute_at(fetched, m)
+    s.bind(m, "thread_x")
+    s.annotate(s.get_loops(fetched)[-1], "async", 1)
+    assert "copy_async" not in kernel(s).text
+    x = te.placeholder((8, 8), name="X")
+    s = Schedule(compiler.lower(te.function("twice", [x], te.compute((8, 8), lambda i, j: x[i, j] * 2.0, name="D"))))
+    i, j = s.get_loops(s.get_block("D"))
+    fetched = s.cache_read(s.get_block("D"), "X", "shared")
+    s.compute_at(fetched, i)
+    both = s.merge(s.get_loops(fetched)[-1], j)
+    s.bind(both, "thread_x")
+    s.annotate(both, "async", 1)
+    assert "copy_async" not in kernel(s).text
+
+
+def test_a_shared_buffer_of_one_thread_is_refused() -> None:
+    x = te.placeholder((8, 8), name="X")
+    s = Schedule(compiler.lower(te.function("twice", [x], te.compute((8, 8), lambda i, j: x[i, j] * 2.0, name="D"))))
+    i, _ = s.get_loops(s.get_block("D"))
+    fetched = s.cache_read(s.get_block("D"), "X", "shared")
+    s.compute_at(fetched, i)
+    s.bind(i, "thread_x")
+    with pytest.raises(LoweringError, match=r"the shared buffer 'X\.shared' lives in one iteration of loop 'i'"):
+        kernel(s)
+
+
+@needs_gxx
+def test_constants_are_stored_by_short_vectors(tmp_path: Path) -> None:
+    """The zeros with which sums begin."""
+    function = batched(1, 8, 8, 8)
+    s = Schedule(compiler.lower(function))
+    _, m, n, k = s.get_loops(s.get_block("C"))
+    outer, lanes = s.split(n, [None, 4])
+    s.reorder(outer, k, lanes)
+    s.bind(m, "thread_x")
+    s.vectorize(lanes)
+    assert "= {0.0f, 0.0f, 0.0f, 0.0f};" in kernel(s).text
+    inputs = [RANDOM.standard_normal((1, 8, 8), np.float32) for _ in range(2)]
+    (found,) = run_on_host(kernel(s), inputs, tmp_path)
+    np.testing.assert_allclose(found, inputs[0] @ inputs[1], rtol=1e-4, atol=1e-4)
 
 
 def test_short_vectors_are_loaded_and_stored_whole() -> None:

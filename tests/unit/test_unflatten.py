@@ -93,3 +93,19 @@ def test_a_wrong_fetch_is_still_refuted() -> None:
     for change in (elsewhere, shorter):
         wrong = s.program.map_blocks(lambda b, change=change: change(b) if b.label == "A.shared" else b)  # type: ignore[misc]
         assert verify_schedule(wrong, original).answer == "refuted"
+
+
+def test_a_reduction_stays_as_it_is() -> None:
+    """Its init stands elsewhere, and would move: here all sums go into one cell, which is refuted."""
+    s = Schedule(lower(product(3, 2, 6)))
+    m, n, k = s.get_loops(s.get_block("C"))
+    s.reorder(n, m, k)
+    s.fuse(m, k)
+    assert unflattened(s.program) == s.program
+
+    def elsewhere(block: Block) -> Block:
+        index = (block.writes[0].index[0].scaled(0), block.writes[0].index[1])
+        return replace(block, writes=(replace(block.writes[0], index=index),))
+
+    wrong = s.program.map_blocks(elsewhere)
+    assert verify_schedule(wrong, read(find_function(s.original, None))).answer == "refuted"

@@ -67,6 +67,8 @@ def _plain(loops: Sequence[Loop], block: Block, number: int) -> Node | None:
     """The same instances in the same order with a loop for each axis; None where that is not so, or no easier."""
     own = {loop.number for loop in loops}
     extents = [loop.extent for loop in loops]
+    if block.has_init:  # which stands elsewhere, and would move
+        return None
     if prod(extents) > MOST or not any(_is_hard(form, own) for form in block.bindings):
         return None
     parts = [_parted(form, own) for form in block.bindings]

@@ -38,6 +38,8 @@ from compiler.targets.devices import described
 
 SAMPLE = simt.Sample(blocks=3, steps=40_000)
 """What runs on numpy of each kernel."""
+PATIENCE = 2.0
+"""How many times as long as others such builders may take: they run candidates, too."""
 HELD = 4
 """Smaller programs whose references are held at most."""
 
@@ -136,13 +138,16 @@ class Checker:
 
 
 def _temporaries(schedule: Schedule, case: Case) -> dict[str, Array]:
-    """What is right for the buffers between kernels: the scheduled program on the CPU gives them as results."""
+    """What is right for the buffers that one kernel may read of another, outputs among them: the scheduled program on
+    the CPU gives them as results."""
     program = read(find_function(unbound(schedule.module), None))
     kept = [node for node in program.body if isinstance(node, Alloc)]
-    if not kept:
+    if len(program.body) - len(kept) < 2:
         return {}
-    found = strict(ModuleOp([write(_exposed(program, kept))]), None)(*case.inputs)
-    return dict(zip((node.buffer.name for node in kept), found[program.outputs :], strict=True))
+    exposed = _exposed(program, kept)
+    found = strict(ModuleOp([write(exposed)]), None)(*case.inputs)
+    names = [buffer.name for buffer in exposed.arguments[len(case.inputs) :]]
+    return dict(zip(names, found if isinstance(found, tuple) else (found,), strict=True))
 
 
 def _exposed(program: Program, kept: Sequence[Alloc]) -> Program:
@@ -161,7 +166,7 @@ class Checkers:
     def __init__(self, subject: Subject, limits: Limits, builders: int | None = None) -> None:
         caps = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
         setup = CheckerSetup(subject, limits.memory_bytes)
-        self._pool = Pool(setup, builders or cores(), caps, 2 * limits.build_seconds, limits.start_seconds)
+        self._pool = Pool(setup, builders or cores(), caps, PATIENCE * limits.build_seconds, limits.start_seconds)
 
     def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
         """Check each."""

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from compiler.autotune.measure.builder import BuilderSetup, Built
-from compiler.autotune.measure.checked import CheckerSetup
+from compiler.autotune.measure.checked import PATIENCE, CheckerSetup
 from compiler.autotune.measure.device import DeviceSetup
 from compiler.autotune.measure.folder import Folder
 from compiler.autotune.measure.limits import Limits
@@ -29,14 +29,15 @@ SHORTER = 0.7
 @dataclass(frozen=True)
 class Roles:
     """What workers do for a target: the setups of its builders, from a subject and bytes of memory, and of its runner,
-    from a subject, limits and the path of the reference."""
+    from a subject, limits and the path of the reference; and how many times as long as others builders may take."""
 
     builder: Callable[[Subject, int], Setup]
     runner: Callable[[Subject, Limits, str], Setup]
+    patience: float = 1.0
 
 
 CPU = Roles(BuilderSetup, RunnerSetup)
-GPU = Roles(CheckerSetup, DeviceSetup)
+GPU = Roles(CheckerSetup, DeviceSetup, PATIENCE)
 
 
 class Processes:
@@ -61,7 +62,7 @@ class Processes:
             roles = CPU if subject.target == "cpu" else GPU
             built = roles.builder(subject, limits.memory_bytes)
             start = limits.start_seconds
-            self.builders = self._pool(Pool(built, count, _caps(1), limits.build_seconds, start))
+            self.builders = self._pool(Pool(built, count, _caps(1), roles.patience * limits.build_seconds, start))
             reference = self._pool(Pool(ReferenceSetup(subject, path), 1, _caps(cores()), start, start))
             self._reference = self._aside.submit(_computed, reference)
             self._runner = partial(

@@ -35,8 +35,8 @@ def tiled_on_threads(draft: Draft, label: str) -> Iterator[Alternative]:
     if not block.combiners or not block.spatial or block.table is not None or not _reuses(block):
         return
     after = draft.consumer(label)
-    buffers = draft.schedule.program.buffers
-    even = any(prod(buffers[a.buffer].shape[1:]) % WIDE == 0 for a in block.reads if not a.where)
+    read = [draft.schedule.program.buffers[access.buffer] for access in block.reads if not access.where]
+    even = draft.lanes(label) == WIDE and any(prod(buffer.shape[1:]) % WIDE == 0 for buffer in read)
     ways = [(after, 1, False), *([(after, WIDE, twice) for twice in (False, True)] if even else [(after, 1, True)])]
     if after is not None:
         ways.append((None, 1, False))

@@ -37,8 +37,8 @@ from compiler.lowering.loop_to_low.scalars import Policy
 from compiler.lowering.loop_to_low.scopes import INDEX, Scope, Scopes
 from compiler.lowering.loop_to_low.threads import BARRIER, has_copies
 from compiler.program.read import read
+from compiler.program.tree import Alloc, Loop, Node, Program, fresh, walk
 from compiler.program.tree import Block as Computed
-from compiler.program.tree import Loop, Node, Program, fresh, walk
 
 Extents = tuple[int, int, int]
 
@@ -96,6 +96,11 @@ def _check_stages(nodes: Sequence[Node]) -> None:
         if node.kind not in THREADS:
             _check_stages(node.body)
             continue
+        shared = [n.buffer.name for n in walk((node,)) if isinstance(n, Alloc) and n.buffer.scope == "shared"]
+        if shared:
+            raise LoweringError(
+                f"the shared buffer '{shared[0]}' lives in one iteration of loop '{node.label}': it is one thread's"
+            )
         kinds = {block.label: around for block, around in _spread((node,), ())}
         first, *others = kinds
         other = next((label for label in others if kinds[label] != kinds[first]), None)

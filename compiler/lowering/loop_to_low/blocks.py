@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects.builtin import FixedBitwidthType, MemRefType, NoneAttr
+from xdsl.dialects.builtin import FixedBitwidthType, IntegerAttr, MemRefType, NoneAttr, i64
 from xdsl.ir import Attribute, SSAValue
 
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
+from compiler.analysis.barriers import ASYNC, THREADS
 from compiler.dialects import loop
 from compiler.dialects.checks import element_type
 from compiler.dialects.combiner import identity
@@ -20,7 +21,7 @@ from compiler.dialects.nvgpu import CopyOp
 from compiler.dialects.vector_arith import SelectOp
 from compiler.lowering.loop_to_low import scalars
 from compiler.lowering.loop_to_low.accesses import Accessor, under
-from compiler.lowering.loop_to_low.context import Context
+from compiler.lowering.loop_to_low.context import SPACES, Context
 
 
 def emit_block(context: Context, block: loop.BlockOp, guard: Sequence[Condition]) -> None:
@@ -146,22 +147,31 @@ class Emitter(Accessor):
             self._write(target, access, value)
 
     def _is_async(self) -> bool:
-        """Whether the block copies whole elements from global to shared memory, and its loop says not to wait."""
-        threads, block = self.context.threads, self.block
-        if threads is None or not threads.copies_now or block.is_reduction or self.mask is not None:
+        """Whether the block copies whole elements from global to shared memory, and its loop says not to wait; nothing
+        else of the stage touches them there, since nobody waits within a stage."""
+        block, around = self.block, loop.enclosing_loops(self.block)
+        if self.context.threads is None or not any(ASYNC in o.attributes for o in around) or self.mask is not None:
             return False
         body = list(block.body.block.ops)
-        if len(body) != 1 or len(block.inputs) != 1 or list(body[0].operands) != list(block.body.block.args):
+        if block.is_reduction or len(body) != 1 or list(body[0].operands) != list(block.body.block.args):
             return False
         pairs = list(zip((*block.inputs, *block.targets), (*block.reads, *block.writes), strict=True))
+        if len(pairs) != 2 or pairs[0][1].condition is not None or not self._is_alone(block.targets[0], around):
+            return False
         source, target = (self.context.buffers[v].type for v, _ in pairs)
         assert isinstance(source, MemRefType) and isinstance(target, MemRefType)
-        if pairs[0][1].condition is not None or source.memory_space != NoneAttr() or target.memory_space == NoneAttr():
+        if source.memory_space != NoneAttr() or target.memory_space != IntegerAttr(SPACES["shared"], i64):
             return False
         lanes = 1 if self.context.lane is None else self.context.lanes
         whole = lanes == 1 or all(self.contiguous(self.context.buffers[v], self._forms(v, a)) for v, a in pairs)
         element = source.element_type
-        return whole and isinstance(element, FixedBitwidthType) and lanes * element.bitwidth in (32, 64, 128)
+        return whole and isinstance(element, FixedBitwidthType) and lanes * (element.bitwidth // 8) in (4, 8, 16)
+
+    def _is_alone(self, target: SSAValue, around: Sequence[loop.ForOp]) -> bool:
+        """Whether no other block of the stage touches a buffer."""
+        stage = next((o for o in around if o.loop_kind in THREADS), None)
+        others = [op for op in stage.walk() if isinstance(op, loop.Placed) and op is not self.block] if stage else []
+        return not any(target in op.operands for op in others)
 
     def _begin_copy(self) -> None:
         block, lanes = self.block, 1 if self.context.lane is None else self.context.lanes

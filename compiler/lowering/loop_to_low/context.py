@@ -16,6 +16,9 @@ from compiler.affine.linear import Linear
 from compiler.lowering.loop_to_low.scalars import Policy
 from compiler.lowering.loop_to_low.scopes import Scopes
 
+SPACES = {"shared": 3, "local": 5}
+"""The memory spaces of buffers on a GPU's chip, as NVVM numbers them."""
+
 
 class Part(Protocol):
     """What each thread keeps of a local buffer that all threads' stages use."""
@@ -32,7 +35,7 @@ class Part(Protocol):
 class Threads:
     """The hardware indices of a kernel: by the kind of a loop the value and the extent, and the variable that stands
     for it in conditions; the parts of local buffers that each thread keeps; whether a stage is being emitted; whether
-    the kernel has copies that barriers wait for, and whether those of this stage are such."""
+    the kernel has copies that barriers wait for."""
 
     ids: dict[str, SSAValue]
     extents: dict[str, int]
@@ -41,7 +44,6 @@ class Threads:
     numbers: set[int] = field(default_factory=set)
     in_stage: bool = False
     copies_wait: bool = False
-    copies_now: bool = False
 
 
 @dataclass

@@ -20,10 +20,8 @@ from compiler.dialects import loop
 from compiler.dialects.nvgpu import GroupOp, WaitOp
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low.accesses import under
-from compiler.lowering.loop_to_low.context import Context, Threads
+from compiler.lowering.loop_to_low.context import SPACES, Context, Threads
 
-SPACES = {"shared": 3, "local": 5}
-"""The memory spaces of buffers on the chip, as NVVM numbers them."""
 BARRIER = "barrier"
 """The attribute of a node before which all threads of a block wait for each other."""
 
@@ -56,9 +54,9 @@ def emit_stage(context: Context, threads: Threads, op: loop.ForOp | loop.Placed,
     named = {inner.loop_kind for inner in op.walk() if isinstance(inner, loop.ForOp)}
     idle = [kind for kind in THREADS if kind in threads.ids and kind not in named]
     tests = [Condition(lin.variable(threads.variables[kind]), equal=True) for kind in idle]
-    threads.in_stage, threads.copies_now = True, has_copies(op)
+    threads.in_stage = True
     under(context, tests, emit)
-    threads.in_stage = threads.copies_now = False
+    threads.in_stage = False
 
 
 def has_copies(op: Operation) -> bool:

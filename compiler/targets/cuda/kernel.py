@@ -74,6 +74,10 @@ class CudaKernel:
             raise TargetError(f"{self.name}: takes {count} arrays, got {len(inputs)}")
         given = [self._taken(library, array, a) for array, a in zip(inputs, self.arguments, strict=False)]
         made = list(out) if isinstance(out, tuple | list) else [out] if out is not None else []
+        if made and len(made) != self.outputs:
+            raise TargetError(f"{self.name}: gives {self.outputs} arrays, got {len(made)} for them")
+        for array, expected in zip(made, self.arguments[count:], strict=False):
+            self._check(array, expected)
         if not made:
             made = [library.empty(a.shape, a.dtype) for a in self.arguments[count:]]
         self._loaded.launch([*given, *made, *self._loaded.temporaries()])
@@ -84,12 +88,15 @@ class CudaKernel:
         if hasattr(array, "__dlpack__") and not hasattr(array, "__cuda_array_interface__") and not _is_host(array):
             array = library.from_dlpack(array)
         found = library.ascontiguousarray(library.asarray(array))
-        if found.shape != expected.shape or found.dtype != expected.dtype:
+        self._check(found, expected)
+        return found
+
+    def _check(self, array: Any, expected: Argument) -> None:
+        if array.shape != expected.shape or array.dtype != expected.dtype:
             raise TargetError(
-                f"{self.name}: '{expected.name}' is {found.dtype}{list(found.shape)}, expected "
+                f"{self.name}: '{expected.name}' is {array.dtype}{list(array.shape)}, expected "
                 f"{expected.dtype}{list(expected.shape)}"
             )
-        return found
 
 
 def made(

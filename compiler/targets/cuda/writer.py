@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, IntegerAt
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from compiler.dialects import nvgpu
-from compiler.lowering.loop_to_low.threads import SPACES
+from compiler.lowering.loop_to_low.context import SPACES
 from compiler.targets.cuda.expressions import ATOM, KEYWORDS, NEGATIVE, SUM, Text, bare, folded, plain
 from compiler.targets.cuda.operations import INFIX, LOGICAL, call, check_signs, rounded
 from compiler.targets.cuda.types import COMPONENTS, INDEX, lanes_of, literal, spelled
@@ -249,6 +249,13 @@ class Writer:
     # --- expressions ----------------------------------------------------------------------------------------------
 
     def _text(self, value: SSAValue) -> Text:
+        """What stands for a value; a vector of constants is declared where it is asked for whole."""
+        if value not in self.texts:
+            name = self._name(value)
+            assert isinstance(value.type, VectorType)
+            numbers = ", ".join(self._lane(value, lane).words for lane in range(lanes_of(value.type)))
+            self._line(f"const {spelled(value.type)} {name} = {{{numbers}}};")
+            return Text(name)
         return self.texts[value]
 
     def _value(self, op: Operation, text: Text) -> None:

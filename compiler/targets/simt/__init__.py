@@ -55,9 +55,9 @@ def run(
 ) -> Checked:
     """Run a host function with its kernels on arrays; what it writes begins unknown.
 
-    Of each grid a `sample` of the blocks runs: the first, the last and some between. What later kernels then read of
-    `temporaries`, by their names, is what these have, unless a block has written it. Transactions count where `counts`
-    says so.
+    Of each grid a `sample` of the blocks runs: the first, the last and some between. What kernels then read of
+    `temporaries`, by the names of buffers between kernels or of outputs, is what these have, unless a block has written
+    it. Transactions count where `counts` says so.
     Raises InputError for inputs that do not fit, and for ops that have no meaning here.
     """
     function = find_function(module, name)
@@ -86,10 +86,13 @@ def run(
         memory = memories[temporary] = _global(temporary, "temporary", report)
         if temporaries is not None and memory.name in temporaries:
             memory.fill(temporaries[memory.name])
+    for position, value in enumerate(args):
+        if temporaries is not None and position >= len(inputs) and memories[value].name in temporaries:
+            memories[value].fill(temporaries[memories[value].name])
     for call in host.calls:
         _launch(call, memories, found, Lanes(call.kernel.sym_name.data, call.grid, call.block, report, counts), sample)
     outs = [memories[value] for value in args[len(inputs) :]]
-    found.written = tuple(memory.known.reshape(memory.shape) for memory in outs)
+    found.written = tuple(memory.written.reshape(memory.shape) for memory in outs)
     found.outputs = tuple(memory.data.reshape(memory.shape) for memory in outs)
     return found
 

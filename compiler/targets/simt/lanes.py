@@ -15,7 +15,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from compiler.dialects import nvgpu
 from compiler.interpret.numbers import constant, dtype_of
 from compiler.interpret.scalar import combiner, function
-from compiler.lowering.loop_to_low.threads import SPACES as NUMBERS
+from compiler.lowering.loop_to_low.context import SPACES as NUMBERS
 from compiler.targets.simt.access import Access, Bools, Fault, Ints, Report, Values
 from compiler.targets.simt.memory import Memory
 
@@ -330,7 +330,8 @@ def _chosen(count: int, sample: Sample | None) -> Sequence[int]:
     if sample is None or sample.blocks >= count:
         return range(count)
     parts = range(sample.blocks)
-    return list(dict.fromkeys([0, count - 1, *(part * (count - 1) // max(1, sample.blocks - 1) for part in parts)]))
+    found = dict.fromkeys([0, count - 1, *(part * (count - 1) // max(1, sample.blocks - 1) for part in parts)])
+    return list(found)[: sample.blocks]
 
 
 def _kept(mine: Bools, new: Values, old: Values) -> Values:

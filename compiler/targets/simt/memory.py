@@ -31,6 +31,7 @@ class Memory:
         self._threads, self._report = np.arange(threads), report
         whole = (threads, prod(shape)) if space == "local" else (prod(shape),)
         self.data, self.known = np.zeros(whole, dtype), np.zeros(whole, np.bool_)
+        self.written = np.zeros(whole, np.bool_)
         self._all_known = False
         self._races = Races(prod(shape), space == "global", self._say) if space == "shared" else None
 
@@ -74,7 +75,7 @@ class Memory:
             self._races.write(flat, active, access)
         at = tuple(part[active] for part in self._mine(flat))
         self.data[at] = np.broadcast_to(values, flat.shape)[active]
-        self.known[at] = True
+        self.known[at] = self.written[at] = True
 
     def _mine(self, flat: Ints) -> tuple[Ints, ...]:
         if self.space != "local":
