@@ -414,7 +414,9 @@ def test_candidates_are_timed_beside_the_first_that_is_right_and_a_faster_one(ca
     assert chosen._yard == Yard(1, several[3].artefact, 6.0)
     runner = Runner(cases, Clock(Steady(), FEW), random.Random(0))
     outcome = runner(Measure(several[0].artefact, Yard(0, several[1].artefact, 6.0)))
-    assert outcome.ok and all(rate > 6.0 for rate in outcome.rates) and outcome.cost == pytest.approx(6.0, rel=0.95)
+    assert outcome.ok and all(rate > 6.0 for rate in outcome.rates), (
+        "its rates are a candidate's of cost 6, not the probe's"
+    )
     assert runner(Sample(several[0].artefact, Yard(1, NOTHING(several[1].artefact), 6.0))).ok
     missing = replace(several[2].artefact, code=replace(several[2].artefact.code, declared=("no_such_function",)))
     assert runner(Measure(several[0].artefact, Yard(2, missing, 6.0))).rates == (1.0, 1.0)

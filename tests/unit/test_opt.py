@@ -6,7 +6,6 @@ import io
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -256,12 +255,9 @@ def test_nobody_reads_the_output() -> None:
 
 
 def test_the_start_is_quick() -> None:
-    """Nothing heavy is imported, which is what keeps it so; the time is judged loosely, for a busy machine."""
+    """Nothing heavy is imported, which is what keeps it so."""
     script = "import sys; from compiler.opt import main; main([]); print(*sys.modules, file=sys.stderr)"
     words = [sys.executable, "-c", script]
     done = subprocess.run(words, input=GOOD, capture_output=True, text=True, cwd=ROOT, check=True)
     heavy = {"numpy", "llvmlite", "islpy", "sklearn", "rich", "xdsl.transforms", "xdsl.universe", "importlib.metadata"}
     assert not heavy & set(done.stderr.split())
-    start = time.perf_counter()
-    command("--version")
-    assert time.perf_counter() - start < 1.0
