@@ -182,7 +182,7 @@ def seen(program: Program, useful: float, machine: Machine) -> Seen:
     """The features of a program that does `useful` operations when nothing is padded, and why not to build it."""
     view = View(program)
     every = list(view.statements.values())
-    heavy = sorted((s for s in every if s.work), key=lambda s: _Descending(s.count * s.work))[:BLOCKS]
+    heavy = sorted((s for s in every if s.work), key=lambda s: Descending(s.count * s.work))[:BLOCKS]
     found = _of_program(program, every, useful, machine)
     for s in heavy:
         found += _of_block(view, s, useful, machine)
@@ -190,12 +190,12 @@ def seen(program: Program, useful: float, machine: Machine) -> Seen:
 
 
 @dataclass(frozen=True)
-class _Descending:
+class Descending:
     """A key that sorts large numbers first; comparing traced ones leaves a guard."""
 
     value: Number
 
-    def __lt__(self, other: _Descending) -> bool:
+    def __lt__(self, other: Descending) -> bool:
         return bool(other.value < self.value)
 
 
@@ -204,12 +204,12 @@ PROGRAM = 10
 
 
 def _of_program(program: Program, every: Sequence[Statement], useful: float, machine: Machine) -> list[Number]:
-    padded = _sum(s.count * s.work for s in every)
+    padded = added(s.count * s.work for s in every)
     lanes = machine.vector_bits // 32
-    copies = _sum(s.count for s in every if not s.work)
-    guarded = _sum(s.count for s in every if not s.work and s.block.guard)
-    scalar = _sum(s.count * max(1, s.work) for s in every if s.vector is None)
-    strided = _sum(s.count * _strided(s) for s in every if s.vector is not None)
+    copies = added(s.count for s in every if not s.work)
+    guarded = added(s.count for s in every if not s.work and s.block.guard)
+    scalar = added(s.count * max(1, s.work) for s in every if s.vector is None)
+    strided = added(s.count * _strided(s) for s in every if s.vector is not None)
     inner, outer = _allocated(program)
     parallel = [product(l.extent for l in s.loops if l.kind == "parallel") for s in every]
     return [
@@ -226,7 +226,8 @@ def _of_program(program: Program, every: Sequence[Statement], useful: float, mac
     ]
 
 
-def _sum(numbers: Iterable[Number]) -> Number:
+def added(numbers: Iterable[Number]) -> Number:
+    """The sum, as a float."""
     total: Number = 0.0
     for number in numbers:
         total = total + number
@@ -252,7 +253,7 @@ def _allocated(program: Program) -> tuple[Number, Number]:
 
 def _of_block(view: View, s: Statement, useful: float, machine: Machine) -> list[Number]:
     tile = product(loop.extent for loop in s.tile)
-    loads = _sum(_vectors(t, s) for t in s.touches if not t.is_write)
+    loads = added(_vectors(t, s) for t in s.touches if not t.is_write)
     lanes: Number = s.vector.extent if s.vector is not None else 1
     strides = [t.stride(s.vector.number) if s.vector is not None else 0 for t in s.touches]
     return [
@@ -302,7 +303,7 @@ def _around(view: View, s: Statement, machine: Machine) -> list[Number]:
     reducing = s.block.loops_of(True)
     found: list[Number] = []
     for loop in list(reversed(s.serial))[:DEPTHS]:
-        inside = _sum(view.touched(loop).values())
+        inside = added(view.touched(loop).values())
         found += [loop.extent, int(loop.number in reducing), inside / machine.l1_bytes, inside / machine.l2_bytes]
     return found + [0] * (4 * DEPTHS - len(found))
 
@@ -324,7 +325,7 @@ def _traffic(view: View, s: Statement, size: int) -> Number:
     outer: list[Loop] = []
     for position, loop in enumerate(s.serial):
         held = view.touched(loop)
-        fits = holds("le", _sum(held.values()), size)
+        fits = holds("le", added(held.values()), size)
         last = position == len(s.serial) - 1
         weight = (fits if not last else 1) - fits_outside
         total = total + weight * _fetched(view, loop, held, outer)
@@ -335,18 +336,18 @@ def _traffic(view: View, s: Statement, size: int) -> Number:
 
 def _fetched(view: View, loop: Loop, held: dict[str, Number], outer: Sequence[Loop]) -> Number:
     if not outer:
-        return _sum(held.values())
+        return added(held.values())
     around = product(l.extent for l in outer[:-1])
     step = outer[-1]
     moved = {t.buffer for inner in view.inside(loop) for t in inner.touches if step.number in t.loops}
-    return around * _sum(size * (step.extent if name in moved else 1) for name, size in held.items())
+    return around * added(size * (step.extent if name in moved else 1) for name, size in held.items())
 
 
 def _infeasible(program: Program, every: Sequence[Statement], useful: float, machine: Machine) -> list[Number]:
     needed = [registers(s) for s in every if s.block.combiners and s.vector is not None]
     unrolled = [product(l.extent for l in s.tile if l.kind == "unrolled") for s in every]
     inner, _ = _allocated(program)
-    padded = _sum(s.count * s.work for s in every)
+    padded = added(s.count * s.work for s in every)
     return [
         holds("lt", machine.registers + SLACK, greatest(*needed)) if needed else 0,
         holds("lt", machine.l2_bytes, inner),

@@ -21,7 +21,7 @@ from functools import cached_property
 from compiler.affine.linear import Linear, Quotient
 from compiler.analysis.barriers import ASYNC
 from compiler.autotune.candidates import LATER
-from compiler.autotune.features import Seen, Statement, Touch, View, product
+from compiler.autotune.features import Descending, Seen, Statement, Touch, View, added, product
 from compiler.autotune.trace import Number, greatest, holds, least
 from compiler.program.tree import Alloc, Loop, Node, Program, blocks_in, walk
 from compiler.targets.machine import Gpu
@@ -140,7 +140,7 @@ class Kernel:
         parts = (self.arithmetic, self.on_chip, self.off_chip)
         longest = greatest(*parts)
         beside = AHEAD if self.ahead else BESIDE
-        return LAUNCH + longest + beside * (_sum(parts) - longest) + self.waiting
+        return LAUNCH + longest + beside * (added(parts) - longest) + self.waiting
 
 
 def seen(program: Program, useful: float, gpu: Gpu) -> Seen:
@@ -148,10 +148,10 @@ def seen(program: Program, useful: float, gpu: Gpu) -> Seen:
     view = View(program)
     found = [_kernel(view, node, gpu) for node in program.body if not isinstance(node, Alloc)]
     best = ideal(program, useful, gpu)
-    total = _sum(kernel.seconds for kernel in found)
-    operations = _sum(kernel.operations for kernel in found)
-    values: list[Number] = [total / best, len(found), operations / useful, _sum(k.moved for k in found) / useful]
-    for kernel in sorted(found, key=lambda k: _Longest(k.seconds))[:KERNELS]:
+    total = added(kernel.seconds for kernel in found)
+    operations = added(kernel.operations for kernel in found)
+    values: list[Number] = [total / best, len(found), operations / useful, added(k.moved for k in found) / useful]
+    for kernel in sorted(found, key=lambda k: Descending(k.seconds))[:KERNELS]:
         values += _of_kernel(kernel, useful, best)
     return Seen(values + [0] * (WIDTH - len(values)), _infeasible(view, found, useful, gpu))
 
@@ -159,17 +159,7 @@ def seen(program: Program, useful: float, gpu: Gpu) -> Seen:
 def estimate(program: Program, gpu: Gpu) -> float:
     """About how many seconds a scheduled program takes; to rank candidates where nothing can be measured."""
     view = View(program)
-    return float(_sum(_kernel(view, node, gpu).seconds for node in program.body if not isinstance(node, Alloc)))
-
-
-@dataclass(frozen=True)
-class _Longest:
-    """A key that sorts large numbers first; comparing traced ones leaves a guard."""
-
-    value: Number
-
-    def __lt__(self, other: _Longest) -> bool:
-        return bool(other.value < self.value)
+    return float(added(_kernel(view, node, gpu).seconds for node in program.body if not isinstance(node, Alloc)))
 
 
 def ideal(program: Program, useful: float, gpu: Gpu) -> float:
@@ -185,7 +175,7 @@ def _kernel(view: View, node: Node, gpu: Gpu) -> Kernel:
     inside = [view.statements[block.label] for block in blocks_in(node)]
     blocks, threads = _extents(loops, "block"), _extents(loops, "thread")
     scopes = {a.buffer.name: a.buffer for a in walk((node,)) if isinstance(a, Alloc)}
-    shared = _sum(product(b.shape) * _weight(b.element) for b in scopes.values() if b.scope == "shared")
+    shared = added(product(b.shape) * _weight(b.element) for b in scopes.values() if b.scope == "shared")
     touched = [program.buffers[name] for name in dict.fromkeys(t.buffer for s in inside for t in s.touches)]
     rounds: Number = 0.0
     moved: Number = 0.0
@@ -201,10 +191,10 @@ def _kernel(view: View, node: Node, gpu: Gpu) -> Kernel:
         threads=threads,
         registers=greatest(0, *(_registers(s, program) for s in inside)) + ADDRESSES,
         shared=shared,
-        operations=_sum(s.count * s.work for s in inside),
+        operations=added(s.count * s.work for s in inside),
         rounds=rounds,
         moved=moved,
-        needed=_sum(product(b.shape) * _weight(b.element) for b in touched if b.scope == "global"),
+        needed=added(product(b.shape) * _weight(b.element) for b in touched if b.scope == "global"),
         barriers=_barriers(program, inside),
         tile=greatest(1, *(_tile(s) for s in inside)),
         ahead=any(_is_ahead(s) for s in inside),
@@ -282,7 +272,7 @@ def _registers(s: Statement, program: Program) -> Number:
     reads = [n for n, t in zip(moving, s.touches, strict=True) if not t.is_write]
     if not s.block.combiners:
         return 1
-    return greatest(*writes) + _sum(reads)
+    return greatest(*writes) + added(reads)
 
 
 def _barriers(program: Program, inside: Sequence[Statement]) -> Number:
@@ -311,13 +301,6 @@ def _own(s: Statement, loop: Loop) -> bool:
 
 def _weight(element: object) -> int:
     return max(1, getattr(element, "bitwidth", 64) // 8)
-
-
-def _sum(numbers: Iterable[Number]) -> Number:
-    total: Number = 0.0
-    for number in numbers:
-        total = total + number
-    return total
 
 
 def _of_kernel(kernel: Kernel, useful: float, best: float) -> list[Number]:
@@ -353,6 +336,6 @@ def _infeasible(view: View, kernels: Sequence[Kernel], useful: float, gpu: Gpu) 
         holds("lt", gpu.block_threads, greatest(0, *(k.threads for k in kernels))),
         holds("lt", gpu.most_registers, greatest(0, *(k.registers for k in kernels))),
         holds("lt", gpu.block_shared_bytes, greatest(0, *(k.shared for k in kernels))),
-        holds("lt", MOST_WASTE * useful, _sum(k.operations for k in kernels)),
+        holds("lt", MOST_WASTE * useful, added(k.operations for k in kernels)),
         holds("lt", MOST_INSTRUCTIONS, greatest(0, *tiles)),
     ]

@@ -109,6 +109,10 @@ def test_estimates_tell_good_tiles_from_bad() -> None:
     lonely = _tiles(1024, 1024, 1024, [(1, 2, 2), (1, 2, 2)], 8)
     times = [estimate(s.program, A100) for s in (good, small, lonely)]
     assert times == sorted(times) and times[1] > 2 * times[0] and times[2] > 3 * times[1]
+    tiles = ThreadTiles([(1, 16, 8), (1, 16, 8)], [8], twice=True)
+    ahead = Schedule(lower(product(1024, 1024, 1024)))
+    library.tile_on_threads(ahead, ahead.get_block("C"), None, tiles)
+    assert estimate(ahead.program, A100) < times[0], "fewer barriers, and fetches behind the arithmetic"
     perfect = gpu_features.ideal(good.program, work(_original(good)), A100)
     assert perfect < times[0] < 5 * perfect
 

@@ -18,7 +18,7 @@ from compiler.autotune.gpu_features import estimate
 from compiler.autotune.measure.builder import Built, applied
 from compiler.autotune.measure.check import fault
 from compiler.autotune.measure.limits import Limits
-from compiler.autotune.measure.pool import Pool
+from compiler.autotune.measure.pool import Pool, caps
 from compiler.autotune.measure.process import Death
 from compiler.autotune.measure.reference import Case, reference, strict
 from compiler.autotune.measure.subject import Subject
@@ -164,9 +164,8 @@ class Checkers:
     """The executor where the machine is not at hand: workers that check; see `Executor`."""
 
     def __init__(self, subject: Subject, limits: Limits, builders: int | None = None) -> None:
-        caps = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
         setup = CheckerSetup(subject, limits.memory_bytes)
-        self._pool = Pool(setup, builders or cores(), caps, PATIENCE * limits.build_seconds, limits.start_seconds)
+        self._pool = Pool(setup, builders or cores(), caps(1), PATIENCE * limits.build_seconds, limits.start_seconds)
 
     def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
         """Check each."""

@@ -131,3 +131,8 @@ class Pool:
         for seat in list(seats):
             self._seats.remove(seat)
             seat.worker.kill()
+
+
+def caps(threads: int) -> dict[str, str]:
+    """The environment of a worker: threads of parallel loops; those of numpy's libraries stay out of the way."""
+    return {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}

@@ -13,7 +13,7 @@ from compiler.autotune.measure.checked import PATIENCE, CheckerSetup
 from compiler.autotune.measure.device import DeviceSetup
 from compiler.autotune.measure.folder import Folder
 from compiler.autotune.measure.limits import Limits
-from compiler.autotune.measure.pool import Pool
+from compiler.autotune.measure.pool import Pool, caps
 from compiler.autotune.measure.process import Death
 from compiler.autotune.measure.reference import ReferenceSetup
 from compiler.autotune.measure.runner import Measure, RunnerSetup, Sample, Yard
@@ -62,11 +62,11 @@ class Processes:
             roles = CPU if subject.target == "cpu" else GPU
             built = roles.builder(subject, limits.memory_bytes)
             start = limits.start_seconds
-            self.builders = self._pool(Pool(built, count, _caps(1), roles.patience * limits.build_seconds, start))
-            reference = self._pool(Pool(ReferenceSetup(subject, path), 1, _caps(cores()), start, start))
+            self.builders = self._pool(Pool(built, count, caps(1), roles.patience * limits.build_seconds, start))
+            reference = self._pool(Pool(ReferenceSetup(subject, path), 1, caps(cores()), start, start))
             self._reference = self._aside.submit(_computed, reference)
             self._runner = partial(
-                Pool, roles.runner(subject, limits, path), 1, _caps(subject.threads), limits.run_seconds, start
+                Pool, roles.runner(subject, limits, path), 1, caps(subject.threads), limits.run_seconds, start
             )
         except BaseException:
             self.close()
@@ -140,11 +140,6 @@ def _computed(reference: Pool) -> None:
     """The reference is computed, and the process that did it ends."""
     list(reference.map([None]))
     reference.close()
-
-
-def _caps(threads: int) -> dict[str, str]:
-    """The environment of a worker: threads of parallel loops; those of numpy's libraries stay out of the way."""
-    return {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 def _outcome(death: Death) -> Outcome:
