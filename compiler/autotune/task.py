@@ -42,10 +42,9 @@ class SearchTask:
     at the te or loop level. `threads` is how many threads a kernel runs on: None is what OMP_NUM_THREADS says, or the
     cores that the process may use. `rules` derive the search space; a `template`, a script with open choices or its
     text, is the space instead, with what the rules make of its `sched.auto`. `machine` is what the space is derived
-    for, the one at hand by default; of a GPU, the one that stands for its architecture `arch`, by default
-    that at hand, if there is one. `constants` are the
-    names of inputs that never change, such as weights: what schedules make of them alone, their layout, is made once
-    and is not timed.
+    for, the one at hand by default; of a GPU, the one that stands for its architecture `arch`, by default that at hand,
+    if there is one. `constants` are the names of inputs that never change, such as weights: what schedules make of them
+    alone, their layout, is made once and is not timed.
     Raises InputError or TargetError for what cannot be tuned.
     """
 

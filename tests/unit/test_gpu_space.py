@@ -113,6 +113,8 @@ def test_estimates_tell_good_tiles_from_bad() -> None:
     ahead = Schedule(lower(product(1024, 1024, 1024)))
     library.tile_on_threads(ahead, ahead.get_block("C"), None, tiles)
     assert estimate(ahead.program, A100) < times[0], "fewer barriers, and fetches behind the arithmetic"
+    waiting = [seen(one.program, 1.0, A100).features[4 + 12] for one in (good, ahead)]
+    assert 0 < waiting[1] < 0.6 * waiting[0], "one barrier a round instead of two"
     perfect = gpu_features.ideal(good.program, work(_original(good)), A100)
     assert perfect < times[0] < 5 * perfect
 

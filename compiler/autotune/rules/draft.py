@@ -111,5 +111,11 @@ class Alternative:
     optional: bool = True
 
 
+def inlined(draft: Draft, label: str) -> Sequence[str]:
+    """Inline a block into what reads it; what many rules offer."""
+    draft.schedule.inline(draft.schedule.get_block(label))
+    return [label]
+
+
 Rule: TypeAlias = Callable[[Draft, str], Iterator[Alternative]]
 """The ways to deal with a block of a draft, the most promising first; none where the rule is not for such a block."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from math import prod
 
-from compiler.autotune.rules.draft import Alternative, Draft
+from compiler.autotune.rules.draft import Alternative, Draft, inlined
 from compiler.program.tree import Block
 from compiler.schedule import library
 from compiler.schedule.library import ThreadTiles
@@ -165,15 +165,10 @@ def on_threads(draft: Draft, label: str) -> Iterator[Alternative]:
         yield Alternative("on one thread", lambda draft: [label], optional=False)
         return
     if not block.combiners and block.table is None and draft.readers(label):
-        yield Alternative("inlined", partial(_inline, label=label), optional=False)
+        yield Alternative("inlined", partial(inlined, label=label), optional=False)
     for vector in (1,) if block.combiners or block.table is not None else (1, 4):
         name = f"spread over threads{', four at a time' if vector > 1 else ''}"
         yield Alternative(name, partial(_spread, label=label, vector=vector), optional=False)
-
-
-def _inline(draft: Draft, label: str) -> Sequence[str]:
-    draft.schedule.inline(draft.schedule.get_block(label))
-    return [label]
 
 
 def _spread(draft: Draft, label: str, vector: int) -> Sequence[str]:

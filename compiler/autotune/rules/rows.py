@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from math import prod
 
-from compiler.autotune.rules.draft import Alternative, Draft
+from compiler.autotune.rules.draft import Alternative, Draft, inlined
 from compiler.schedule import library
 from compiler.schedule.schedule import Size
 
@@ -53,7 +53,7 @@ def elementwise(draft: Draft, label: str) -> Iterator[Alternative]:
         yield Alternative("as it is", lambda draft: [label], optional=False)
         return
     if draft.readers(label):
-        yield Alternative("inlined", partial(_inline, label=label), optional=False)
+        yield Alternative("inlined", partial(inlined, label=label), optional=False)
     for streamed in _streams(draft, label):
         name = f"by vectors{', past the caches' if streamed else ''}"
         yield Alternative(name, partial(_elementwise, label=label, streamed=streamed), optional=False)
@@ -65,12 +65,7 @@ def chains(draft: Draft, label: str) -> Iterator[Alternative]:
     if block.combiners or block.table is not None or library.is_costly(block) or len(readers) != 1:
         return
     if not readers[0].combiners and readers[0].table is None:
-        yield Alternative("inlined", partial(_inline, label=label), optional=False)
-
-
-def _inline(draft: Draft, label: str) -> Sequence[str]:
-    draft.schedule.inline(draft.schedule.get_block(label))
-    return [label]
+        yield Alternative("inlined", partial(inlined, label=label), optional=False)
 
 
 def _elementwise(draft: Draft, label: str, streamed: bool) -> Sequence[str]:
