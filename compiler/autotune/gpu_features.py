@@ -277,11 +277,14 @@ def _registers(s: Statement, program: Program) -> Number:
 
 def _barriers(program: Program, inside: Sequence[Statement]) -> Number:
     """How often threads wait: twice for each time that something is put into shared memory; once if that is a round
-    ahead."""
+    ahead. That is in each round of the loops that run it together with what reads it."""
     found: Number = 0.0
     for s in inside:
-        if any(t.is_write and program.buffers[t.buffer].scope == "shared" for t in s.touches):
-            around = [loop.extent for loop in s.serial if loop.kind == "serial" and not _own(s, loop)]
+        put = {t.buffer for t in s.touches if t.is_write and program.buffers[t.buffer].scope == "shared"}
+        readers = [r for r in inside if r is not s and any(not t.is_write and t.buffer in put for t in r.touches)]
+        shared = {loop.number for reader in readers for loop in reader.loops}
+        if put:
+            around = [loop.extent for loop in s.serial if loop.kind == "serial" and loop.number in shared]
             found = found + (1 if _is_ahead(s) else 2) * product(around)
     return found
 
@@ -289,14 +292,6 @@ def _barriers(program: Program, inside: Sequence[Statement]) -> Number:
 def _is_ahead(s: Statement) -> bool:
     """Whether it is a copy that nobody waits for."""
     return any(ASYNC in dict(loop.attributes) for loop in s.loops)
-
-
-def _own(s: Statement, loop: Loop) -> bool:
-    """Whether a loop is within a thread's share of a fetch."""
-    threads = [number for number, outer in enumerate(s.loops) if outer.kind.startswith("thread")]
-    return loop.number in set().union(*(t.loops for t in s.touches if t.is_write)) or (
-        bool(threads) and s.loops.index(loop) > threads[0]
-    )
 
 
 def _weight(element: object) -> int:
