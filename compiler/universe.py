@@ -32,10 +32,11 @@ UPSTREAM = {
     "arith": "compiler.dialects.vector_arith:ARITH",
     "vector": "compiler.dialects.vector_memory:VECTOR",
     "memref": "compiler.dialects.vector_memory:MEMREF",
+    "gpu": "compiler.dialects.gpu:GPU",
     "nvgpu": "compiler.dialects.nvgpu:NVGPU",
 }
-"""Upstream dialects that we extend: arith on vectors, gathers, prefetches, asynchronous copies. xDSL has the others as
-they are."""
+"""Upstream dialects that we extend: arith on vectors, gathers, prefetches, shuffles, asynchronous copies, products of
+small matrices. xDSL has the others as they are."""
 
 PASSES = {
     "te-to-loop": ("compiler.lowering.te_to_loop:TeToLoopPass", "tensor expressions to loop nests"),

@@ -15,6 +15,7 @@ from itertools import product
 from compiler.affine import linear as lin
 from compiler.analysis.sets import Undecided, sample
 from compiler.analysis.statements import Key, Statement, Use, statements
+from compiler.intrinsics.warp import LANES
 from compiler.program.tree import Block, Loop, Node, Program, blocks_in, key_of, walk
 
 THREADS = ("thread_x", "thread_y", "thread_z")
@@ -150,6 +151,10 @@ class _Walker:
         if not self._is_awaited(first, one):
             text.append(f"({' or '.join(self._apart(first, second))})")
         variables = [*names[0].values(), *names[1].values()]
+        for name, statement in zip("pq", (first, second), strict=True):
+            if self._is_warps(statement):
+                variables.append(f"{name}x")
+                text.append(f"0 <= {name}x < {LANES}")
         found = sample(f"{{ [{', '.join(variables)}] : {' and '.join(text)} }}")
         if found is None:
             return None
@@ -157,17 +162,25 @@ class _Walker:
         one_point, two_point = ({n: values[name] for n, name in own.items()} for own in names)
         return one_point, two_point
 
+    def _is_warps(self, statement: Statement) -> bool:
+        """Whether all threads of a warp run a statement together, which has no loop over them."""
+        return any(self.program.loops[number].kind == "tensorized" for number in statement.loops)
+
     def _is_awaited(self, statement: Statement, use: Use) -> bool:
         """Whether a write is done only when the threads have waited: then it is late for its own thread, too."""
         asked = any(ASYNC in dict(self.program.loops[number].attributes) for number in statement.loops)
         return asked and use.how != "read" and self.program.buffers[use.buffer].scope == "shared"
+
+    def _idle(self, name: str, statement: Statement, kind: str) -> str:
+        """Where a statement is along a dimension of threads that none of its loops is bound to."""
+        return f"{name}x" if kind == THREADS[0] and self._is_warps(statement) else "0"
 
     def _apart(self, first: Statement, second: Statement) -> list[str]:
         """That the threads of two instances differ, in one of their coordinates; a stage without one runs at 0."""
         found = []
         for kind in THREADS:
             p, q = (
-                next((f"{v}{n}" for n in s.loops if self.program.loops[n].kind == kind), "0")
+                next((f"{v}{n}" for n in s.loops if self.program.loops[n].kind == kind), self._idle(v, s, kind))
                 for v, s in (("p", first), ("q", second))
             )
             if p != q:

@@ -1,14 +1,28 @@
-"""Asynchronous copies from global to shared memory: ops of upstream's nvgpu dialect, which xDSL leaves out.
+"""Asynchronous copies to shared memory, and products of small matrices by warps: ops of upstream's nvgpu dialect.
 
-The names, operands and properties are upstream's; the syntax is the generic one.
+xDSL leaves the dialect out. The names, operands and properties are upstream's; the syntax is the generic one. Of a
+small matrix each thread of a warp holds some elements, in pairs or singly, as registers of 32 bits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, i32
-from xdsl.ir import Dialect, ParametrizedAttribute, SSAValue, TypeAttribute
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    BFloat16Type,
+    BoolAttr,
+    Float16Type,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    UnitAttr,
+    VectorType,
+    f32,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute, Dialect, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -22,7 +36,7 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 
@@ -131,4 +145,111 @@ class WaitOp(IRDLOperation):
         super().__init__(operands=[token])
 
 
-NVGPU = Dialect("nvgpu", [CopyOp, GroupOp, WaitOp], [TokenType])
+@irdl_op_definition
+class LoadMatrixOp(IRDLOperation):
+    """Load 1, 2 or 4 matrices of 8 rows of 16 bytes: each thread names a row, and gets 4 bytes of every matrix.
+
+    The threads 0 to 7 of a warp name the rows of the first matrix, the next ones those of the others. Thread t gets
+    bytes 4 (t mod 4) of row t / 4; with `transpose`, of 16-bit elements, rows 2 (t mod 4) and the next, column t / 4.
+
+    ```mlir
+    func.func @f(%S: memref<16x24xf16, 3>, %i: index, %k: index) {
+      %a = "nvgpu.ldmatrix"(%S, %i, %k) <{numTiles = 4 : i32, transpose = false}>
+        : (memref<16x24xf16, 3>, index, index) -> vector<4x2xf16>
+      func.return
+    }
+    ```
+    """
+
+    name = "nvgpu.ldmatrix"
+
+    source = operand_def(MemRefType)
+    indices = var_operand_def(IndexType())
+    transpose = prop_def(BoolAttr)
+    tiles = prop_def(IntegerAttr.constr(i32), prop_name="numTiles")
+    result = result_def(VectorType)
+
+    traits = traits_def(MemoryReadEffect())
+
+    def __init__(self, source: SSAValue, indices: Sequence[SSAValue], result: VectorType, transpose: bool) -> None:
+        super().__init__(
+            operands=[source, indices],
+            properties={
+                "transpose": BoolAttr.from_bool(transpose),
+                "numTiles": IntegerAttr(result.get_shape()[0], i32),
+            },
+            result_types=[result],
+        )
+
+    def verify_(self) -> None:
+        source, result = self.source.type, self.result.type
+        assert isinstance(source, MemRefType) and isinstance(result, VectorType)
+        if len(self.indices) != source.get_num_dims():
+            raise VerifyException("there is not one index for each dimension of the buffer")
+        if _register(result) != source.element_type or result.get_shape()[0] != self.tiles.value.data:
+            raise VerifyException(f"{self.tiles.value.data} matrices of {source.element_type} are no {result}")
+        if self.tiles.value.data not in (1, 2, 4):
+            raise VerifyException("1, 2 or 4 matrices are loaded at once")
+        if self.transpose.value.data and result.get_shape()[1] != 2:
+            raise VerifyException("elements of 16 bits alone can be transposed")
+
+
+@irdl_op_definition
+class MmaOp(IRDLOperation):
+    """Add a product of small matrices, a[16, k] times b[k, 8], to the sums c[16, 8] that a warp holds.
+
+    Of thread t, with row r = t / 4 and column q = t mod 4: c has the rows r and r + 8, columns 2q and the next; a, of k
+    = 16, the rows r, r + 8, r and r + 8, columns 2q and the next, twice, and twice 8 further; b, of k = 16, the rows 2q
+    and the next, and 8 further, column r. Of tf32, with k = 8, a has rows r, r + 8, r, r + 8 and columns q, q, q + 4,
+    q + 4; b rows q and q + 4.
+
+    ```mlir
+    func.func @f(%a: vector<4x2xf16>, %b: vector<2x2xf16>, %c: vector<2x2xf32>) {
+      %d = "nvgpu.mma.sync"(%a, %b, %c) <{mmaShape = [16, 8, 16]}>
+        : (vector<4x2xf16>, vector<2x2xf16>, vector<2x2xf32>) -> vector<2x2xf32>
+      func.return
+    }
+    ```
+    """
+
+    name = "nvgpu.mma.sync"
+
+    a = operand_def(VectorType)
+    b = operand_def(VectorType)
+    c = operand_def(VectorType)
+    shape = prop_def(ArrayAttr[IntegerAttr], prop_name="mmaShape")
+    tf32 = opt_prop_def(UnitAttr, prop_name="tf32Enabled")
+    result = result_def(VectorType)
+
+    traits = traits_def(Pure())
+
+    def __init__(self, a: SSAValue, b: SSAValue, c: SSAValue) -> None:
+        assert isinstance(a.type, VectorType)
+        is_single = a.type.get_shape()[1] == 1
+        sides = [IntegerAttr(size, i64) for size in (16, 8, 8 if is_single else 16)]
+        super().__init__(
+            operands=[a, b, c],
+            properties={"mmaShape": ArrayAttr(sides), "tf32Enabled": UnitAttr() if is_single else None},
+            result_types=[c.type],
+        )
+
+    def verify_(self) -> None:
+        a, b, c = (value.type for value in (self.a, self.b, self.c))
+        assert isinstance(a, VectorType) and isinstance(b, VectorType)
+        element, each = a.element_type, 2 if a.element_type in (Float16Type(), BFloat16Type()) else 1
+        fitting = element in (Float16Type(), BFloat16Type(), f32) and (each == 1) == (self.tf32 is not None)
+        shapes = a == VectorType(element, [4, each]) and b == VectorType(element, [2, each])
+        sides = [side.value.data for side in self.shape]
+        if not (fitting and shapes and c == self.result.type == VectorType(f32, [2, 2])):
+            raise VerifyException(f"a warp does not add the product of {a} and {b} to {c}")
+        if sides != [16, 8, 8 * each]:
+            raise VerifyException(f"the shape of this product is 16, 8, {8 * each}")
+
+
+def _register(type: VectorType) -> Attribute | None:
+    """The elements of a value in registers of 32 bits each, or None for another value."""
+    width = getattr(type.element_type, "bitwidth", 0)
+    return type.element_type if len(type.get_shape()) == 2 and type.get_shape()[1] * width == 32 else None
+
+
+NVGPU = Dialect("nvgpu", [CopyOp, GroupOp, WaitOp, LoadMatrixOp, MmaOp], [TokenType])

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from compiler.dialects import loop, te
-from compiler.dialects.vector_arith import CmpfOp, CmpiOp, SelectOp
+from compiler.dialects.vector_arith import CmpfOp, CmpiOp, SelectOp, element_of
 from compiler.errors import InputError
 from compiler.interpret.conversions import CASTS
 from compiler.interpret.numbers import DType, Value, as_signed, as_unsigned, constant, dtype_of, is_float, to_int
@@ -192,7 +192,7 @@ def function(op: Operation, floats: DType | None = None) -> Function:
     if isinstance(op, arith.BitcastOp):
         return _bitcast(op, floats)
     if op.name in CASTS:
-        cast, dtype = CASTS[op.name], dtype_of(op.results[0].type, floats)
+        cast, dtype = CASTS[op.name], dtype_of(element_of(op.results[0].type), floats)
         return lambda a: cast(a, dtype)
     if kind in _COUNTS:
         return _count(_COUNTS[kind], op.results[0].type)

@@ -1,10 +1,13 @@
 """Instructions that replace small loop nests: what each computes, as data, and whether a nest computes the same.
 
-declared.py  the instructions: nest, layouts, dtypes, the processor's feature, LLVM's name
+model.py     an instruction: nest, layouts, dtypes, the processor's feature, LLVM's name
+declared.py  the instructions of processors, and all there are by their names
+warp.py      those of a GPU's warps
 fit.py       a nest beside a declaration: which loop is which axis, or one sentence that names what does not fit
 """
 
-from compiler.intrinsics.declared import INTRINSICS, Axis, Intrinsic, Operand, find
+from compiler.intrinsics.declared import INTRINSICS, find
 from compiler.intrinsics.fit import Fit, Misfit, Nest, Reference, fit
+from compiler.intrinsics.model import Axis, Intrinsic, Operand
 
 __all__ = ["INTRINSICS", "Axis", "Fit", "Intrinsic", "Misfit", "Nest", "Operand", "Reference", "find", "fit"]

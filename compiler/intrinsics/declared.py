@@ -2,79 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from math import prod
-
-from xdsl.dialects.builtin import BFloat16Type, Float32Type, IntegerType, Signedness
 from xdsl.ir import Attribute
 
 from compiler.errors import ScheduleError
-
-BF16, F32, I32, I8 = BFloat16Type(), Float32Type(), IntegerType(32), IntegerType(8)
-U8 = IntegerType(8, Signedness.UNSIGNED)
-
-
-@dataclass(frozen=True)
-class Axis:
-    """A loop of an intrinsic's nest."""
-
-    label: str
-    extent: int
-
-
-@dataclass(frozen=True)
-class Operand:
-    """What lies in a buffer: elements of a type and, along each axis that moves it, the step in elements.
-
-    A step of None is any, the same throughout: the distance of two rows. `widened` is the op that makes a value of it
-    as wide as the sum, or none. A `fragment` lies in a register: its buffer is of that scope.
-    """
-
-    element: Attribute
-    steps: tuple[tuple[str, int | None], ...]
-    widened: str = ""
-    fragment: bool = False
-
-    def step(self, axis: str) -> int | None:
-        """The step along an axis, 0 along one that does not move it."""
-        return dict(self.steps).get(axis, 0)
-
-
-@dataclass(frozen=True)
-class Intrinsic:
-    """An instruction by the nest that it replaces: `target += product(widened reads)`, over all axes.
-
-        for j = 16 { for k = 4 { C[j] += extend(A[k]) * extend(B[4*j + k]) } }
-
-    Without a `combiner` the target is set: to the one read or, without reads, to zero. `features` are alternatives,
-    each all of LLVM's feature names that it needs; `llvm` is LLVM's name of it. `form` says how it is emitted: `dot` on
-    vectors in registers, `tile` on two-dimensional registers, `interleave` as shuffles. What is not `exact` rounds
-    otherwise than the nest, and is refused where floating point is strict.
-    """
-
-    name: str
-    axes: tuple[Axis, ...]
-    reads: tuple[Operand, ...]
-    target: Operand
-    features: tuple[tuple[str, ...], ...]
-    mnemonic: str
-    llvm: str = ""
-    product: str = ""
-    combiner: str = ""
-    form: str = "dot"
-    exact: bool = True
-
-    def length(self, operand: Operand) -> int:
-        """How many elements of an operand's buffer it touches."""
-        return prod(axis.extent for axis in self.axes if operand.step(axis.label) != 0)
-
-    def lacking(self, features: Iterable[str]) -> str:
-        """The features that none of the alternatives is without, in words; nothing where all are there."""
-        present = set(features)
-        if any(present.issuperset(needed) for needed in self.features):
-            return ""
-        return " or ".join(" and ".join(needed) for needed in self.features)
+from compiler.intrinsics.model import BF16, F32, I8, I32, U8, Axis, Intrinsic, Operand
+from compiler.intrinsics.warp import WARP
 
 
 def _dot_u8i8(bits: int, name: str, features: tuple[tuple[str, ...], ...]) -> Intrinsic:
@@ -115,7 +47,7 @@ def _dot_bf16(bits: int, name: str, features: tuple[tuple[str, ...], ...]) -> In
 
 
 _ROWS, _COLUMNS = Axis("i", 16), Axis("j", 16)
-_TILE = Operand(F32, (("i", 16), ("j", 1)), fragment=True)
+_TILE = Operand(F32, (("i", 16), ("j", 1)), fragment="tile")
 _IN_MEMORY = Operand(F32, (("i", None), ("j", 1)))
 
 _TILE_BF16 = Intrinsic(
@@ -167,9 +99,11 @@ INTRINSICS: dict[str, Intrinsic] = {
         _tile_move("tile.zero.f32", (), _TILE, "tilezero"),
         _tile_move("tile.load.f32", (_IN_MEMORY,), _TILE, "tileloadd"),
         _tile_move("tile.store.f32", (_TILE,), _IN_MEMORY, "tilestored"),
+        *WARP,
     )
 }
-"""Every declared intrinsic, by name. Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2."""
+"""Every declared intrinsic, by name. Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2;
+for those of warps NVIDIA's PTX ISA, "Warp-level matrix instructions"."""
 
 
 def find(name: str) -> Intrinsic:

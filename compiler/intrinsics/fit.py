@@ -12,7 +12,7 @@ from xdsl.ir import Attribute
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
-from compiler.intrinsics.declared import Intrinsic, Operand
+from compiler.intrinsics.model import Intrinsic, Operand
 from compiler.program import body
 
 
@@ -164,7 +164,7 @@ def _placed(intrinsic: Intrinsic, nest: Nest, loops: dict[str, NestLoop], reads:
         if reference.element != operand.element:
             held, wanted = _spelled(reference.element), _spelled(operand.element)
             raise Misfit(f"'{reference.buffer}' holds {held}, where '{intrinsic.name}' takes {wanted}")
-        if reference.fragment != operand.fragment:
+        if reference.fragment != bool(operand.fragment):
             scope = "a fragment" if operand.fragment else "memory"
             raise Misfit(f"'{reference.buffer}' does not lie in {scope}, where '{intrinsic.name}' has it")
         for axis, loop in loops.items():

@@ -16,6 +16,7 @@ from compiler.dialects.access import AccessAttr, project
 from compiler.dialects.checks import element_type
 from compiler.dialects.loop import BlockOp, ForOp
 from compiler.errors import LoweringError
+from compiler.intrinsics import find
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,16 @@ class DecomposeReductionsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         blocks = [b for b in op.walk() if isinstance(b, BlockOp)]
         for block in blocks:
-            if block.is_reduction and block.accumulate is None:
+            if block.is_reduction and block.accumulate is None and not is_set_whole(block):
                 decompose(block)
+
+
+def is_set_whole(block: BlockOp) -> bool:
+    """Whether the threads of a warp sum up all of a reduction at once, and set its target to that."""
+    only = _bound_loops(block, reduce=True) - _bound_loops(block, reduce=False)
+    around = block.parent_op()
+    whole = isinstance(around, ForOp) and only == {around.iv} and around.intrinsic
+    return bool(whole) and find(str(whole)).form == "sum"
 
 
 def decompose(block: BlockOp) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from compiler.interpret.numbers import dtype_of
 from compiler.targets.cuda import CudaKernel
+from compiler.targets.cuda.helpers import WARPS
 
 HERE = Path(__file__).parent
 Extents = tuple[int, int, int]
@@ -46,7 +47,7 @@ def started(library: ctypes.CDLL, number: int, arrays: Sequence[np.ndarray[Any, 
 
 def compiled(text: str, launches: Sequence[tuple[str, Extents, Extents]], folder: Path) -> ctypes.CDLL:
     """The text of kernels, with functions launch_0, launch_1 ... that start them: by name, grid and block."""
-    text = text.replace(POOL, f"static __align__(16) unsigned char pool[{1 << 18}];")
+    text = _without_assembly(text).replace(POOL, f"static __align__(16) unsigned char pool[{1 << 18}];")
     launchers = [
         f'extern "C" void launch_{number}(void** arguments) {{ launch({name}, dim3{{{_three(grid)}}}, '
         f"dim3{{{_three(block)}}}, arguments); }}"
@@ -58,6 +59,16 @@ def compiled(text: str, launches: Sequence[tuple[str, Extents, Extents]], folder
     done = subprocess.run([*command, str(source), "-o", str(library)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return ctypes.CDLL(str(library))
+
+
+def _without_assembly(text: str) -> str:
+    """The text with what it says in a GPU's assembly left to a header: where it has none, that is not needed."""
+    shuffles = "__shfl_" in text
+    for name, definition in WARPS.items():
+        text = text.replace(definition, '#include "host_warps.h"' if name != "Fragment" else definition)
+    return (
+        f'{WARPS["Fragment"]}\n#include "host_warps.h"\n{text}' if shuffles and "struct Fragment" not in text else text
+    )
 
 
 def _three(extents: Extents) -> str:

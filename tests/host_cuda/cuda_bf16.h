@@ -18,3 +18,4 @@ struct __nv_bfloat16 {
     return value;
   }
 };
+struct alignas(4) __nv_bfloat162 { __nv_bfloat16 x, y; };

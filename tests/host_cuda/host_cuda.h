@@ -4,7 +4,9 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -18,10 +20,19 @@ using float4 = vector4<float>;
 using double2 = vector2<double>;
 using int2 = vector2<int>;
 using int4 = vector4<int>;
+using uint2 = vector2<unsigned>;
+using uint4 = vector4<unsigned>;
 
 inline thread_local dim3 threadIdx, blockIdx;
 inline std::barrier<>* block_barrier;
 inline void __syncthreads() { block_barrier->arrive_and_wait(); }
+
+struct Warp {  // what its threads hand to each other
+  const void* slots[32];
+  std::unique_ptr<std::barrier<>> together = std::make_unique<std::barrier<>>(32);
+};
+inline std::vector<Warp> block_warps;
+inline thread_local int this_warp, this_lane;
 
 #define __global__
 #define __device__
@@ -53,11 +64,13 @@ void launch(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments) {
   for (int number = 0; number < grid.x * grid.y * grid.z; ++number) {
     std::barrier<> together(count);
     block_barrier = &together;
+    block_warps = std::vector<Warp>(count / 32 + 1);
     std::vector<std::thread> threads;
     for (int thread = 0; thread < count; ++thread)
       threads.emplace_back([=] {
         blockIdx = {number % grid.x, number / grid.x % grid.y, number / (grid.x * grid.y)};
         threadIdx = {thread % block.x, thread / block.x % block.y, thread / (block.x * block.y)};
+        this_warp = thread / 32, this_lane = thread % 32;
         call(kernel, arguments, std::index_sequence_for<P...>());
         block_barrier->arrive_and_drop();
       });

@@ -67,7 +67,7 @@ def norm(m: int = 4, n: int = 70) -> te.Function:
 
 
 def by_rows(s: Schedule) -> None:
-    library.rows_on_threads(s, s.get_block(list(s.program.blocks)[-1]), 32)
+    library.rows_on_threads(s, s.get_block(list(s.program.blocks)[-1]), 2)
 
 
 def elementwise(m: int = 9, n: int = 33) -> te.Function:

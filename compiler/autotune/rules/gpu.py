@@ -13,8 +13,8 @@ from compiler.schedule.library import ThreadTiles
 from compiler.schedule.sample import perfect_tiles
 from compiler.schedule.schedule import Handle, Size
 
-THREADS = 256
-"""Threads of a block where a search begins."""
+THREADS, WARP = 256, 32
+"""Threads of a block where a search begins, and of a warp."""
 MOST_ELEMENTS = 16
 """The most results of a thread along one axis."""
 MOST_PANEL = 64
@@ -153,8 +153,8 @@ def _needed(draft: Draft, label: str) -> list[str]:
 def _rows(draft: Draft, label: str, needed: Sequence[str]) -> Sequence[str]:
     s = draft.schedule
     extent = draft.block(label).axes[-1].size
-    threads = draft.choose([n for n in (32, 64, 128, 256, 512, 1024) if 2 * n <= extent], THREADS, "threads")
-    library.rows_on_threads(s, s.get_block(label), threads, needed)
+    warps = draft.choose([n for n in (1, 2, 4, 8, 16, 32) if 2 * WARP * n <= extent], THREADS // WARP, "warps")
+    library.rows_on_threads(s, s.get_block(label), warps, needed)
     return [label, *needed]
 
 

@@ -30,11 +30,13 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from compiler.analysis.barriers import BLOCKS, THREADS, barriers
 from compiler.dialects import loop
 from compiler.errors import LoweringError
+from compiler.intrinsics.warp import LANES
 from compiler.lowering.loop_to_gpu.private import parts
 from compiler.lowering.loop_to_low.context import Context, Threads
 from compiler.lowering.loop_to_low.nests import buffer_names, emit, signless
 from compiler.lowering.loop_to_low.scalars import Policy
 from compiler.lowering.loop_to_low.scopes import INDEX, Scope, Scopes
+from compiler.lowering.loop_to_low.tensor import run_whole
 from compiler.lowering.loop_to_low.threads import BARRIER, has_copies
 from compiler.program.read import read
 from compiler.program.tree import Alloc, Loop, Node, Program, fresh, walk
@@ -53,6 +55,7 @@ class Shape:
 
 def lower_function(function: FuncOp, policy: Policy) -> KernelsOp:
     """Replace the body of a loop function by launches, and give the kernels that they launch."""
+    run_whole(function)
     program = read(function)
     lowering = _Lowering(function, program, policy)
     return lowering.run()
@@ -68,9 +71,10 @@ def shape_of(kernel: Node) -> Shape:
     for node in walk((kernel,)):
         if isinstance(node, Loop) and node.kind in extents:
             extents[node.kind] = max(extents[node.kind], node.extent)
-        elif isinstance(node, Loop) and node.kind in ("parallel", "tensorized"):
+        elif isinstance(node, Loop) and node.kind == "parallel":
             raise LoweringError(f"loop '{node.label}' is {node.kind}, which a kernel does not have")
     _check_nesting((kernel,), ())
+    _check_warps(kernel, extents["thread_x"])
     _check_stages((kernel,))
     x, y, z, tx, ty, tz = extents.values()
     return Shape((x, y, z), (tx, ty, tz))
@@ -86,6 +90,20 @@ def _check_nesting(nodes: Sequence[Node], around: tuple[Loop, ...]) -> None:
                 f"loop '{node.label}' is bound to {node.kind} inside the loop '{outer.label}', which each block runs"
             )
         _check_nesting(node.body, (*around, node))
+
+
+def _check_warps(kernel: Node, threads: int) -> None:
+    """A warp that runs a nest together is what threads there are along x: none of them is named by a loop."""
+    for node in walk((kernel,)):
+        if not isinstance(node, Loop):
+            continue
+        inside = [loop for loop in walk(node.body) if isinstance(loop, Loop) and loop.kind == "tensorized"]
+        if inside and node.kind == "thread_x":
+            raise LoweringError(
+                f"loop '{inside[0].label}' is run by a warp, inside the loop '{node.label}' over threads"
+            )
+        if node.kind == "tensorized" and threads != LANES:
+            raise LoweringError(f"loop '{node.label}' is run by a warp, and there are {threads} threads along x")
 
 
 def _check_stages(nodes: Sequence[Node]) -> None:
@@ -114,7 +132,8 @@ def _spread(nodes: Sequence[Node], around: tuple[str, ...]) -> Iterator[tuple[Co
     """The blocks inside nodes, each with the thread dimensions that it is spread over."""
     for node in nodes:
         if isinstance(node, Loop):
-            inside = (*around, node.kind) if node.kind in THREADS else around
+            kind = "thread_x" if node.kind == "tensorized" else node.kind
+            inside = tuple({*around, kind}) if kind in THREADS else around
             yield from _spread(node.body, tuple(sorted(inside)))
         elif isinstance(node, Computed):
             yield node, around

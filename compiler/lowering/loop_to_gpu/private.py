@@ -1,4 +1,4 @@
-"""Local buffers outside thread loops: each thread keeps the part that it alone touches.
+"""Local buffers outside thread loops: each thread keeps the part that it alone touches; of fragments each warp does.
 
 A buffer of scope local that lives around several stages has an element for each thread at the loop level. Where every
 access is at a place that the thread decides, the same in all stages, plus one that it does not, threads never share an
@@ -76,7 +76,7 @@ def parts(program: Program) -> dict[str, Part]:
 def _is_around_threads(program: Program, alloc: Alloc) -> bool:
     """Whether a local buffer lives outside the thread loops of what touches it."""
     outside = {loop.number for loop in program.enclosing((alloc.buffer.name,))}
-    if alloc.buffer.scope != "local":
+    if alloc.buffer.scope not in ("local", "fragment"):
         return False
     blocks = [*program.readers[alloc.buffer.name], *program.writers[alloc.buffer.name]]
     inner = [loop for block in blocks for loop in program.enclosing(block.label) if loop.number not in outside]
@@ -162,8 +162,9 @@ def _renamed(form: Linear, kinds: Mapping[int, int]) -> Linear:
 
 
 def _check_apart(program: Program, name: str, owns: Sequence[Linear], sides: Sequence[Side]) -> None:
-    """Raise LoweringError where two threads have an element in common."""
-    loops = [loop for loop in program.loops.values() if loop.kind in THREADS]
+    """Raise LoweringError where two threads, or of fragments two warps, have an element in common."""
+    kinds = THREADS[1:] if program.buffers[name].scope == "fragment" else THREADS
+    loops = [loop for loop in program.loops.values() if loop.kind in kinds]
     extents = {
         THREADS.index(kind): max(loop.extent for loop in loops if loop.kind == kind)
         for kind in sorted({loop.kind for loop in loops})
@@ -178,7 +179,7 @@ def _check_apart(program: Program, name: str, owns: Sequence[Linear], sides: Seq
             variables += names
             text += ranges
         text.append(" = ".join(places))
-    text.append(f"({' or '.join(f'a{n} != b{n}' for n in extents)})")
+    text.append(f"({' or '.join(f'a{n} != b{n}' for n in extents) or '1 = 0'})")
     try:
         shared = sample(f"{{ [{', '.join(variables)}] : {' and '.join(text)} }}")
     except Undecided:

@@ -69,6 +69,11 @@ def splat(value: FloatAttr | IntegerAttr, lanes: int) -> Any:
     return dense([value.value.data] * lanes, value.type)
 
 
+def zeros(type: Any) -> Any:
+    """A vector constant of zeros."""
+    return DenseIntOrFPElementsAttr.from_list(type, [0])
+
+
 def dense(values: Sequence[int | float], element: Any) -> Any:
     """A dense vector constant."""
     type = VectorType(element, [len(values)])

@@ -6,19 +6,14 @@ keeps them in registers. A buffer of scope fragment is a row of tiles: each lies
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects import vector
 from xdsl.dialects.builtin import BFloat16Type, DenseArrayBase, MemRefType, VectorType, f32, i64
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from compiler.affine import linear as lin
-from compiler.affine.linear import Linear
 from compiler.analysis.tensorized import absorbed
 from compiler.dialects import loop
-from compiler.dialects.access import AccessAttr
-from compiler.dialects.checks import element_type, shape_of
 from compiler.dialects.tile_intrinsics import (
     ROW_BYTES,
     ROWS,
@@ -31,11 +26,11 @@ from compiler.dialects.tile_intrinsics import (
     TileStoreOp,
 )
 from compiler.errors import LoweringError, ScheduleError
-from compiler.intrinsics import Fit, Intrinsic, Misfit, Nest, Operand, Reference, find, fit
-from compiler.intrinsics.fit import NestLoop
+from compiler.intrinsics import Fit, Intrinsic, Misfit, Operand, Reference, find, fit
 from compiler.lowering.loop_to_low import scalars
 from compiler.lowering.loop_to_low.context import Context
-from compiler.program import body
+from compiler.lowering.loop_to_low.tensor_nest import TensorNest, is_fragment
+from compiler.lowering.loop_to_low.warp import emit_matrix, emit_sum
 from compiler.program.read import read
 from compiler.program.write import write
 
@@ -61,11 +56,6 @@ def run_whole(function: FuncOp) -> None:
         function.add_region(new.detach_region(new.body))
 
 
-def is_fragment(buffer: SSAValue) -> bool:
-    """Whether a buffer lies in tiles."""
-    return isinstance(buffer.owner, loop.AllocOp) and buffer.owner.scope.data == "fragment"
-
-
 def _check_fragments(function: FuncOp) -> None:
     """Fragments are touched by intrinsics only."""
     for op in function.walk():
@@ -81,86 +71,34 @@ def emit_tensorized(context: Context, op: loop.ForOp) -> None:
     intrinsic = find(op.intrinsic or "")
     if not intrinsic.exact and context.policy.combine is None:
         raise LoweringError(f"loop '{op.label.data}': '{intrinsic.name}' rounds otherwise, and the policy is strict")
-    nest = _Nest.of(context, op)
-    emit = {"dot": _emit_dot, "tile": _emit_tile, "interleave": _emit_interleave}[intrinsic.form]
-    emit(context, nest, intrinsic, fit(intrinsic, nest.shape))
-
-
-@dataclass(frozen=True)
-class _Nest:
-    """A nest as the intrinsics' module sees it, and the buffers of its references, the target last."""
-
-    shape: Nest
-    buffers: tuple[SSAValue, ...]
-
-    @staticmethod
-    def of(context: Context, op: loop.ForOp) -> _Nest:
-        loops: list[NestLoop] = []
-        inner: Operation = op
-        while isinstance(inner, loop.ForOp):
-            loops.append(NestLoop(context.variables[inner.iv], inner.label.data, inner.size))
-            (inner,) = inner.body.block.ops
-        assert isinstance(inner, loop.BlockOp), "run_whole has matched the nest"
-        dims = [context.form_of(value) for value in inner.loops]
-        axes = [lin.linear(e, dims, context.scopes.ranges) for e in inner.bindings.data.results]
-
-        def reference(buffer: SSAValue, access: AccessAttr) -> Reference:
-            forms = tuple(lin.linear(e, axes, context.scopes.ranges) for e in access.affine_map.results)
-            shape = tuple(shape_of(buffer))
-            conditional = access.condition is not None
-            return Reference(
-                buffer.name_hint or "", element_type(buffer), shape, forms, conditional, is_fragment(buffer)
-            )
-
-        labels = [axis.label for axis in inner.axes]
-        return _Nest(
-            Nest(
-                tuple(loops),
-                inner.label.data,
-                tuple(map(reference, inner.inputs, inner.reads.data)),
-                tuple(map(reference, inner.targets, inner.writes.data)),
-                body.from_block(inner.body.block, labels),
-                tuple(c.data for c in inner.combiners.data),
-            ),
-            (*inner.inputs, *inner.targets),
-        )
-
-
-def _begin(nest: _Nest, context: Context, reference: Reference) -> list[Linear]:
-    """Where an operand begins: its index at the first iteration of every loop of the nest."""
-    zero = {found.variable: lin.constant(0) for found in nest.shape.loops}
-    return [lin.substitute(form, zero, context.scopes.ranges) for form in reference.index]
-
-
-def _operands(nest: _Nest, found: Fit) -> list[tuple[SSAValue, Reference]]:
-    """The buffer and the reference of each operand, the target last."""
-    numbers = [*found.reads, len(nest.shape.reads)]
-    return [(nest.buffers[n], (*nest.shape.reads, *nest.shape.targets)[n]) for n in numbers]
+    if intrinsic.narrow and not context.policy.everywhere:
+        raise LoweringError(f"loop '{op.label.data}': '{intrinsic.name}' drops digits, and the policy is not fast")
+    if intrinsic.is_warps != (context.threads is not None):
+        whose = "a GPU's warps run it" if intrinsic.is_warps else "no GPU has it"
+        raise LoweringError(f"loop '{op.label.data}' is tensorized by '{intrinsic.name}', and {whose}")
+    nest = TensorNest.of(context, op)
+    _FORMS[intrinsic.form](context, nest, intrinsic, fit(intrinsic, nest.shape))
 
 
 # --- dots: vectors in registers -------------------------------------------------------------------------------------
 
 
-def _emit_dot(context: Context, nest: _Nest, intrinsic: Intrinsic, found: Fit) -> None:
-    (a, b), target = _operands(nest, found)[:2], _operands(nest, found)[-1]
+def _emit_dot(context: Context, nest: TensorNest, intrinsic: Intrinsic, found: Fit) -> None:
+    (a, b), target = nest.operands(found)[:2], nest.operands(found)[-1]
     group = _load(context, nest, *a, intrinsic, intrinsic.reads[0])
     groups = _load(context, nest, *b, intrinsic, intrinsic.reads[1])
-    buffer, places = context.buffers[target[0]], _places(context, nest, target[1])
+    buffer, places = context.buffers[target[0]], nest.places(target[1])
     assert isinstance(buffer.type, MemRefType)
     type = VectorType(buffer.type.element_type, [intrinsic.length(intrinsic.target)])
     sums = context.scopes.add(vector.LoadOp(buffer, places, type))
     context.scopes.run(vector.StoreOp(context.scopes.add(DotOp(intrinsic.name, sums, group, groups)), buffer, places))
 
 
-def _places(context: Context, nest: _Nest, reference: Reference) -> list[SSAValue]:
-    return [context.scopes.index(form) for form in _begin(nest, context, reference)]
-
-
 def _load(
-    context: Context, nest: _Nest, value: SSAValue, reference: Reference, intrinsic: Intrinsic, operand: Operand
+    context: Context, nest: TensorNest, value: SSAValue, reference: Reference, intrinsic: Intrinsic, operand: Operand
 ) -> SSAValue:
     """All elements of an operand, which lie one behind the other."""
-    buffer, places = context.buffers[value], _places(context, nest, reference)
+    buffer, places = context.buffers[value], nest.places(reference)
     assert isinstance(buffer.type, MemRefType)
     type = VectorType(buffer.type.element_type, [intrinsic.length(operand)])
     if _in_one_row(nest, reference):
@@ -168,7 +106,7 @@ def _load(
     return context.scopes.add(LoadOp(buffer, places, type))
 
 
-def _in_one_row(nest: _Nest, reference: Reference) -> bool:
+def _in_one_row(nest: TensorNest, reference: Reference) -> bool:
     """Whether the nest moves along the last dimension only."""
     inside = {found.variable for found in nest.shape.loops}
     return not any(form.variables() & inside for form in reference.index[:-1])
@@ -177,23 +115,22 @@ def _in_one_row(nest: _Nest, reference: Reference) -> bool:
 # --- interleaving: shuffles -----------------------------------------------------------------------------------------
 
 
-def _emit_interleave(context: Context, nest: _Nest, intrinsic: Intrinsic, found: Fit) -> None:
+def _emit_interleave(context: Context, nest: TensorNest, intrinsic: Intrinsic, found: Fit) -> None:
     """Rows are loaded, and zipped until each group has one element of every row."""
-    (value, reference), (target, written) = _operands(nest, found)
+    (value, reference), (target, written) = nest.operands(found)
     lanes, group = (axis.extent for axis in intrinsic.axes)
     buffer = context.buffers[value]
     assert isinstance(buffer.type, MemRefType)
     rows = []
     for row in range(group):
-        moved = {v: lin.constant(row if v == found.loops["k"] else 0) for v in found.loops.values()}
-        at = [lin.substitute(form, moved, context.scopes.ranges) for form in reference.index]
+        at = nest.at(reference, {found.loops["k"]: lin.constant(row)})
         type = VectorType(buffer.type.element_type, [lanes])
         rows.append(context.scopes.add(vector.LoadOp(buffer, [context.scopes.index(form) for form in at], type)))
     while len(rows) > 1:
         half = len(rows) // 2
         rows = [_zipped(context, one, two) for one, two in zip(rows[:half], rows[half:], strict=True)]
     store = vector.StoreOp if _in_one_row(nest, written) else StoreOp
-    context.scopes.run(store(rows[0], context.buffers[target], _places(context, nest, written)))
+    context.scopes.run(store(rows[0], context.buffers[target], nest.places(written)))
 
 
 def _zipped(context: Context, one: SSAValue, two: SSAValue) -> SSAValue:
@@ -208,9 +145,9 @@ def _zipped(context: Context, one: SSAValue, two: SSAValue) -> SSAValue:
 # --- tiles: two-dimensional registers -------------------------------------------------------------------------------
 
 
-def _emit_tile(context: Context, nest: _Nest, intrinsic: Intrinsic, found: Fit) -> None:
+def _emit_tile(context: Context, nest: TensorNest, intrinsic: Intrinsic, found: Fit) -> None:
     """A product of tiles, or a tile moved."""
-    *reads, target = _operands(nest, found)
+    *reads, target = nest.operands(found)
     tiles = []
     for number, (value, reference) in enumerate(reads):
         step = next((s for (n, _), s in found.open_steps.items() if n == number), 0)
@@ -224,13 +161,13 @@ def _emit_tile(context: Context, nest: _Nest, intrinsic: Intrinsic, found: Fit) 
     _keep(context, nest, tiles[0], *target, step)
 
 
-def _tile(context: Context, nest: _Nest, value: SSAValue, reference: Reference, step: int) -> SSAValue:
+def _tile(context: Context, nest: TensorNest, value: SSAValue, reference: Reference, step: int) -> SSAValue:
     """The tile that begins at a reference: a fragment, or rows in memory that many elements apart."""
     buffer = context.buffers[value]
     if reference.fragment:
         return context.scopes.add(vector.LoadOp(buffer, _fragment(context, nest, reference), TILE))
     stride = context.scopes.index_constant(step * _bytes(reference))
-    places = _places(context, nest, reference)
+    places = nest.places(reference)
     return _earlier(context, (buffer, *places, stride)) or context.scopes.add(TileLoadOp(buffer, places, stride))
 
 
@@ -247,19 +184,19 @@ def _earlier(context: Context, operands: tuple[SSAValue, ...]) -> SSAValue | Non
     return None
 
 
-def _keep(context: Context, nest: _Nest, tile: SSAValue, value: SSAValue, reference: Reference, step: int) -> None:
+def _keep(context: Context, nest: TensorNest, tile: SSAValue, value: SSAValue, reference: Reference, step: int) -> None:
     """Put a tile where a reference begins."""
     buffer = context.buffers[value]
     if reference.fragment:
         context.scopes.run(vector.StoreOp(tile, buffer, _fragment(context, nest, reference)))
         return
     stride = context.scopes.index_constant(step * _bytes(reference))
-    context.scopes.run(TileStoreOp(tile, buffer, _places(context, nest, reference), stride))
+    context.scopes.run(TileStoreOp(tile, buffer, nest.places(reference), stride))
 
 
-def _fragment(context: Context, nest: _Nest, reference: Reference) -> list[SSAValue]:
+def _fragment(context: Context, nest: TensorNest, reference: Reference) -> list[SSAValue]:
     """The place of a fragment's tile: its words are the last dimension."""
-    return [*_places(context, nest, reference)[:-2], context.scopes.index_constant(0)]
+    return [*nest.places(reference)[:-2], context.scopes.index_constant(0)]
 
 
 def _bytes(reference: Reference) -> int:
@@ -272,3 +209,12 @@ def fragment_type(label: str, type: MemRefType) -> MemRefType:
     if (rows, columns) != (ROWS, ROW_BYTES // 4) or type.element_type != f32:
         raise LoweringError(f"'{label}' is a fragment of {type}, where a tile is of 16 by 16 f32")
     return MemRefType(TILE.element_type, [*outer[2:], *TILE.get_shape()])
+
+
+_FORMS = {
+    "dot": _emit_dot,
+    "tile": _emit_tile,
+    "interleave": _emit_interleave,
+    "matrix": emit_matrix,
+    "sum": emit_sum,
+}

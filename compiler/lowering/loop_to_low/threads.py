@@ -21,6 +21,7 @@ from compiler.dialects.nvgpu import GroupOp, WaitOp
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low.accesses import under
 from compiler.lowering.loop_to_low.context import SPACES, Context, Threads
+from compiler.lowering.loop_to_low.warp import fragment_of
 
 BARRIER = "barrier"
 """The attribute of a node before which all threads of a block wait for each other."""
@@ -28,15 +29,18 @@ BARRIER = "barrier"
 
 def emit_on_chip(context: Context, threads: Threads, op: loop.AllocOp, type: MemRefType) -> None:
     """A buffer that a block shares, or of which each thread has its own."""
-    space = SPACES.get(op.scope.data)
+    is_fragment = op.scope.data == "fragment"
+    space = SPACES["local"] if is_fragment else SPACES.get(op.scope.data)
     if space is None:
         raise LoweringError(
             f"buffer '{op.label.data}' of scope {op.scope.data} lives inside a kernel, where it is shared or local"
         )
     part = threads.parts.get(op.buffer)
-    shape = type.get_shape() if part is None else part.shape
+    own = MemRefType(type.element_type, type.get_shape() if part is None else part.shape)
+    if is_fragment:
+        own = fragment_of(op, own.get_shape())
     buffer = context.scopes.add(
-        memref.AllocaOp.get(type.element_type, shape=shape, memory_space=IntegerAttr(space, i64))
+        memref.AllocaOp.get(own.element_type, shape=own.get_shape(), memory_space=IntegerAttr(space, i64))
     )
     buffer.name_hint = op.buffer.name_hint
     context.buffers[op.buffer] = buffer
@@ -52,6 +56,8 @@ def emit_stage(context: Context, threads: Threads, op: loop.ForOp | loop.Placed,
         emit()
         return
     named = {inner.loop_kind for inner in op.walk() if isinstance(inner, loop.ForOp)}
+    if "tensorized" in named:  # by a warp, along x
+        named.add(THREADS[0])
     idle = [kind for kind in THREADS if kind in threads.ids and kind not in named]
     tests = [Condition(lin.variable(threads.variables[kind]), equal=True) for kind in idle]
     threads.in_stage = True

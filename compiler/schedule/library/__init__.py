@@ -24,6 +24,7 @@ gpu.py          cooperative_fetch    threads copy a tile to shared memory togeth
                 tile_on_threads      any reduction for a GPU, by multi-level tiles, with what comes after
                 rows_on_threads      softmax, norms: a row for each block of threads
                 spread               any block, its results on threads
+warp.py         tile_on_warps        a matmul for the tensor cores of a GPU
 
 Each call is recorded as the primitives that it makes, so scripts need no composites. The loops and blocks that a
 composite names in its result stay addressable. All raise ScheduleError where one of their primitives is refused;
@@ -67,6 +68,7 @@ from compiler.schedule.library.matmul import (
 from compiler.schedule.library.panels import pack_panels
 from compiler.schedule.library.rows import by_rows, elementwise, is_costly, row_reduction
 from compiler.schedule.library.tensor import QuantisedGebp, TileGebp, quantised_gebp, tile_gebp
+from compiler.schedule.library.warp import OnWarps, WarpTiles, tile_on_warps
 
 __all__ = [
     "Attention",
@@ -79,10 +81,12 @@ __all__ = [
     "GradientTiles",
     "ImplicitGemm",
     "OnThreads",
+    "OnWarps",
     "QuantisedGebp",
     "ThreadTiles",
     "TileGebp",
     "Tiles",
+    "WarpTiles",
     "apply_to_tiles",
     "attention",
     "attention_tiles",
@@ -111,6 +115,7 @@ __all__ = [
     "tile_and_bind",
     "tile_gebp",
     "tile_on_threads",
+    "tile_on_warps",
     "tiled_convolution",
     "tiled_gebp",
     "vectorize_inner",

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from xdsl.dialects.builtin import Float32Type
+
 from compiler.analysis.barriers import ASYNC
 from compiler.errors import ScheduleError
+from compiler.intrinsics import INTRINSICS
 from compiler.schedule.library.loops import matmul_nest, nest, operands, panels
 from compiler.schedule.library.rows import place
 from compiler.schedule.schedule import Handle, Schedule, Size
@@ -28,7 +31,13 @@ class GpuTiles:
 
 
 def cooperative_fetch(
-    s: Schedule, block: Handle, buffer: str, at_loop: Handle, threads: Size, vector: int = 1, scope: str = "shared"
+    s: Schedule,
+    block: Handle,
+    buffer: str,
+    at_loop: Handle,
+    threads: Size | tuple[Size, Size],
+    vector: int = 1,
+    scope: str = "shared",
 ) -> Handle:
     """Let the threads of a GPU block copy what a loop's iteration reads of a buffer, a vector each at a time.
 
@@ -38,8 +47,9 @@ def cooperative_fetch(
               i.0 { i.1 = threads thread_x { i.2 = vector vectorized { A.shared[...] = A[...] } } }
               C reads A.shared }
 
-    Gives the block that copies; a single element is left to be copied as it is. Requires that `block` reads the
-    buffer inside `at_loop`, that no loop bound to thread_x is around that, and that nothing there writes the buffer.
+    Gives the block that copies; a single element is left to be copied as it is. Two numbers of threads are those along
+    y and x. Requires that `block` reads the buffer inside `at_loop`, that no loop bound to threads is around that, and
+    that nothing there writes the buffer.
     Source: TVM's cooperative fetching (MetaSchedule's multi-level tiling with reuse), CUTLASS's threadblock iterators.
     """
     fetch = s.cache_read(block, buffer, scope)
@@ -49,11 +59,18 @@ def cooperative_fetch(
     if not own:
         return fetch
     whole = s.fuse(*own) if len(own) > 1 else own[0]
-    _, thread, lanes = s.split(whole, [None, threads, vector])
-    s.bind(thread, "thread_x")
-    if vector > 1:
-        s.vectorize(lanes)
+    spread_on_threads(s, whole, threads, vector)
     return fetch
+
+
+def spread_on_threads(s: Schedule, whole: Handle, threads: Size | tuple[Size, Size], vector: int) -> None:
+    """Run a loop by the threads of a block, along x or along y and x, side by side, a vector each at a time."""
+    sizes = threads if isinstance(threads, tuple) else (threads,)
+    _, *bound = s.split(whole, [None, *sizes, *([vector] if vector > 1 else [])])
+    if vector > 1:
+        s.vectorize(bound.pop())
+    for loop, kind in zip(reversed(bound), ("thread_x", "thread_y"), strict=False):
+        s.bind(loop, kind)
 
 
 def tile_and_bind(
@@ -167,8 +184,8 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
     for pad in pads:
         s.inline(pad)
     for fetch in fetches if tiles.padded else ():
-        _pad_rows(s, fetch, tiles.vector)
-    panel = _overlapped(s, outer, fetches) if tiles.twice else outer[-1]
+        pad_rows(s, fetch, tiles.vector)
+    panel = overlapped(s, outer[-1], fetches) if tiles.twice else outer[-1]
     finished = _finished(s, out, tiles, len(blocks))
     thread = s.fuse(*threads) if len(threads) > 1 else threads[0]
     whole = s.fuse(*blocks) if len(blocks) > 1 else blocks[0]
@@ -182,19 +199,18 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
     return OnThreads(whole, thread, panel, fetches)
 
 
-def _pad_rows(s: Schedule, fetch: Handle, vector: int) -> None:
+def pad_rows(s: Schedule, fetch: Handle, vector: int) -> None:
     """Let the rows of a fetched tile begin in different banks of shared memory, and vectors where they may."""
     buffer = s.program.buffers[s.program.blocks[s.label(fetch)].writes[0].buffer]
     if len(buffer.shape) > 1 and buffer.shape[-1] > 1:
         s.storage_align(fetch, len(buffer.shape) - 2, 2 * vector, vector)
 
 
-def _overlapped(s: Schedule, outer: Sequence[Handle], fetches: Sequence[Handle]) -> Handle:
+def overlapped(s: Schedule, panel: Handle, fetches: Sequence[Handle]) -> Handle:
     """Fetch what the next round needs while this one computes; the loop over rounds, which has one more.
 
     r { fetch A.shared;  C }  ->  r { fetch A.shared[r mod 2] of round r;  C of round r - 1 }
     """
-    panel = outer[-1]
     for fetch in fetches:
         innermost = s.get_loops(fetch)[-1]
         if s.label(innermost) != s.label(panel):
@@ -256,19 +272,21 @@ def spread(s: Schedule, block: Handle, threads: Size = 256, vector: int = 1) -> 
     return thread
 
 
-def rows_on_threads(s: Schedule, block: Handle, threads: Size = 256, needed: Sequence[str] | None = None) -> Handle:
+def rows_on_threads(s: Schedule, block: Handle, warps: Size = 8, needed: Sequence[str] | None = None) -> Handle:
     """Compute all that a block needs of one row just before that row, a row for each block of a GPU, its elements on
-    the block's threads; sums over a row in parts, one a thread, which ever fewer threads add up: a warp, a few, one.
+    the block's threads; sums over a row in parts, one a thread, which the threads of a warp add up by exchanges, and
+    one thread then for all warps.
 
         i { max }  i { exp }  i { sum }  i { j { D } }
       ->
-        i block_x { max.rf thread_x;  max.rf.1, max.rf.2 thread_x;  max
-                    exp thread_x
-                    sum.rf thread_x;  sum.rf.1, sum.rf.2 thread_x;  sum
-                    j { D } thread_x }
+        i block_x { max.rf thread_y, thread_x;  max.rf.1 thread_y, tensorized;  max
+                    exp thread_y, thread_x
+                    sum.rf thread_y, thread_x;  sum.rf.1 thread_y, tensorized;  sum
+                    j { D } thread_y, thread_x }
 
     Gives the loop over rows. What is between is shared by the block. `needed` are the blocks that are computed with
-    it, in the order of the program; all others by default. Requires what `by_rows` does.
+    it, in the order of the program; all others by default. Sums other than add, max and min of f32 are added up by
+    ever fewer threads: a warp, a few, one. Requires what `by_rows` does.
     """
     *outer, row, _ = nest(s, block, "rows_on_threads", least=2)
     last = s.label(block)
@@ -282,18 +300,42 @@ def rows_on_threads(s: Schedule, block: Handle, threads: Size = 256, needed: Seq
         if s.program.enclosing(label)[-1].label == s.label(row):
             continue  # one element a row
         inner = s.get_loops(handle)[-1]
-        _, thread = s.split(inner, [None, _at_most(threads, s.extent(inner))])
+        across = max(1, min(warps, s.extent(inner) // WARP)) if isinstance(warps, int) else warps
         if node.combiners:
-            parts = s.rfactor(handle, thread)
-            s.set_scope(parts, "shared")
-            *_, rounds, thread = _inside(s, parts, row)
-            s.reorder(thread, rounds)
-            for fewer in (WARP, FEW):
-                _added_by(s, handle, fewer)
-        s.bind(thread, "thread_x")
+            _summed(s, handle, row, across)
+        else:
+            spread_on_threads(s, inner, (across, WARP), 1)
     rows = s.fuse(*outer, row) if outer else row
     s.bind(rows, "block_x")
     return rows
+
+
+def _summed(s: Schedule, block: Handle, row: Handle, warps: Size) -> None:
+    """Sum up a row by the threads of a block: each a part, then what the threads of a warp have, then the warps."""
+    node = s.program.blocks[s.label(block)]
+    inner = s.get_loops(block)[-1]
+    is_short = s.extent(inner) < WARP
+    _, thread = s.split(inner, [None, s.extent(inner) if is_short else s.product(warps, WARP)])
+    parts = s.rfactor(block, thread)
+    s.set_scope(parts, "shared")
+    *_, rounds, thread = _inside(s, parts, row)
+    s.reorder(thread, rounds)
+    spread_on_threads(s, thread, (1, s.extent(thread)) if is_short else (warps, WARP), 1)
+    kind = {type(s.program.buffers[access.buffer].element) for access in node.writes}
+    sum_up = f"warp.{node.combiners[0]}.f32"
+    if is_short or kind != {Float32Type} or len(node.combiners) != 1 or sum_up not in INTRINSICS:
+        for fewer in (WARP, FEW):
+            _added_by(s, block, fewer)
+        return
+    warp, lane = s.split(s.get_loops(block)[-1], [None, WARP])
+    if s.extent(warp) == 1:
+        s.tensorize(lane, sum_up)
+        return
+    sums = s.rfactor(block, warp)
+    s.set_scope(sums, "shared")
+    *_, warp, lane = _inside(s, sums, row)
+    s.bind(warp, "thread_y")
+    s.tensorize(lane, sum_up)
 
 
 def _added_by(s: Schedule, block: Handle, threads: int) -> None:

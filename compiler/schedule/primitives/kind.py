@@ -88,7 +88,7 @@ def tensorize(program: Program, loop: int, intrinsic: str) -> Plan:
       ->
         loop.for "j" = 16 tensorized "dot.i32.u8i8x4" { loop.for "k" = 4 tensorized { ... } }
 
-    The loops mean what they meant. `compiler/intrinsics/declared.py` lists the intrinsics: which nests they replace,
+    The loops mean what they meant. `compiler/intrinsics` lists the intrinsics: which nests they replace,
     and which feature of the processor they need. Where guards cut the nest off, the intrinsic runs whole all the same.
     `dot.i32.u8i8x4` and the interleaving ones are exact. `dot.f32.bf16x2` and `tile.f32.bf16` take denormals for zero
     and round at other places than the loops, so the lowering refuses them where floating point is strict.

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import prod
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
-from compiler.errors import LoweringError
-from compiler.targets.cuda.operations import COPIES, HELPERS
+from compiler.errors import LoweringError, TargetError
+from compiler.targets.cuda.helpers import NEEDS, defined
 from compiler.targets.cuda.writer import Writer
 from compiler.targets.launches import Extents, launches
 
@@ -34,11 +34,18 @@ class Launch:
 @dataclass(frozen=True)
 class Source:
     """The text of a host function's kernels, and how they are launched, in order; `temporaries` are the element type
-    and the shape of each buffer that kernels hand on."""
+    and the shape of each buffer that kernels hand on. `needs` are the first architectures that have what it uses."""
 
     text: str
     launches: tuple[Launch, ...]
     temporaries: tuple[tuple[Attribute, tuple[int, ...]], ...]
+    needs: Mapping[str, str] = field(default_factory=dict)
+
+    def check(self, arch: str) -> None:
+        """Raise TargetError where an architecture is older than what the text uses."""
+        for what, first in self.needs.items():
+            if arch.removeprefix("sm_").isdigit() and int(arch[3:]) < int(first[3:]):
+                raise TargetError(f"{arch} has no {what}: that begins with {first}")
 
 
 def emit(module: ModuleOp, host: FuncOp) -> Source:
@@ -57,7 +64,8 @@ def emit(module: ModuleOp, host: FuncOp) -> Source:
         written[name] = writer.text()
         made.append(Launch(name, call.grid, call.block, writer.dynamic, tuple(places[v] for v in call.operands)))
     shapes = tuple((type_.element_type, type_.get_shape()) for type_ in map(found.type_of, found.temporaries))
-    return Source(_file(list(written.values()), helpers), tuple(made), shapes)
+    needs = {what: first for name, (what, first) in NEEDS.items() if name in helpers}
+    return Source(_file(list(written.values()), helpers), tuple(made), shapes, needs)
 
 
 def _file(texts: Sequence[str], helpers: set[str]) -> str:
@@ -68,7 +76,5 @@ def _file(texts: Sequence[str], helpers: set[str]) -> str:
         head.append("#include <cuda_fp16.h>")
     if any("__nv_bfloat16" in text for text in texts):
         head.append("#include <cuda_bf16.h>")
-    head += [COPIES[name] for name in COPIES if name in helpers]
-    for name in sorted(helpers - COPIES.keys()):
-        head.append(f"template <class T> __device__ __forceinline__ T {name}(T a, T b) {{ return {HELPERS[name]}; }}")
+    head += defined(helpers)
     return "\n\n".join([*(["\n".join(head)] if head else []), *texts]) + "\n"

@@ -50,7 +50,9 @@ class CudaKernel:
         return nvrtc.is_available()
 
     def cubin(self, arch: str | None = None) -> Cubin:
-        """Its machine code for an architecture. Raises TargetError where NVRTC is missing or refuses it."""
+        """Its machine code for an architecture. Raises TargetError where NVRTC is missing or refuses it, and where the
+        architecture has not what it uses."""
+        self.source.check(arch or self.arch)
         return nvrtc.compiled(self.text, arch or self.arch, contract=self.policy != "strict")
 
     def resources(self, arch: str | None = None) -> dict[str, Resources]:

@@ -83,11 +83,6 @@ _CALLS: Mapping[type[Operation], str] = {
 _COMPARED = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")
 _ORDERED = {1: "==", 2: ">", 3: ">=", 4: "<", 5: "<=", 13: "!="}
 _ROUNDED: Mapping[type[Operation], str] = {arith.AddfOp: "add", arith.SubfOp: "sub", arith.MulfOp: "mul"}
-HELPERS = {
-    "maximum": "a != a ? a : b != b ? b : a > b ? a : b",
-    "minimum": "a != a ? a : b != b ? b : a < b ? a : b",
-}
-"""Functions that the text defines where it uses them: of NaN they give NaN, as MLIR's do."""
 
 
 def call(op: Operation, texts: Texts, closed: Texts, type_: Attribute, used: set[str]) -> str:
@@ -165,21 +160,3 @@ def check_signs(op: Operation) -> None:
 
 
 _UNSIGNED = ("arith.divui", "arith.remui", "arith.minui", "arith.maxui", "arith.extui", "arith.shrui", "arith.uitofp")
-
-
-COPIES: Mapping[str, str] = {
-    "copy_async": """template <int bytes> __device__ __forceinline__ void copy_async(void* to, const void* from) {
-#if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from),
-               "n"(bytes) : "memory");
-#else
-  for (int n = 0; n < bytes / 4; ++n) static_cast<unsigned*>(to)[n] = static_cast<const unsigned*>(from)[n];
-#endif
-}""",
-    "wait_for_copies": """__device__ __forceinline__ void wait_for_copies() {
-#if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
-}""",
-}
-"""Copies to shared memory that go on by themselves, from sm_80 on; before it, and on a host, they are done at once."""

@@ -32,15 +32,27 @@ _FLOATS: dict[type[Attribute], str] = {
 }
 _INTEGERS = {1: "bool", 8: "signed char", 16: "short", 32: "int", 64: "long long"}
 _VECTORS = {"float": "float", "double": "double", "int": "int", "signed char": "char", "short": "short"}
+_PAIRS = {"__half": "__half2", "__nv_bfloat16": "__nv_bfloat162"}
+_MOVED = {8: "uint2", 16: "uint4"}
+"""Types of so many bytes that are moved whole, where no vector of the elements exists."""
 
 
 def spelled(type_: Attribute) -> str:
-    """A scalar or short vector type. Raises LoweringError for a type that CUDA C++ lacks."""
+    """A scalar, a short vector, or what a thread holds of a small matrix. Raises LoweringError for a type that CUDA C++
+    lacks."""
     if isinstance(type_, VectorType):
-        base, lanes = _VECTORS.get(spelled(type_.element_type)), lanes_of(type_)
-        if base is None or lanes not in (1, 2, 3, 4):
+        if len(type_.get_shape()) == 2:
+            registers, each = type_.get_shape()
+            inner = type_.element_type if each == 1 else VectorType(type_.element_type, [each])
+            return f"Fragment<{spelled(inner)}, {registers}>"
+        element, lanes = spelled(type_.element_type), lanes_of(type_)
+        if element in _PAIRS and lanes == 2:
+            return _PAIRS[element]
+        if is_moved_whole(type_):
+            return _MOVED[lanes * type_.element_type.bitwidth // 8]
+        if element not in _VECTORS or lanes not in (1, 2, 3, 4):
             raise LoweringError(f"kernels have no vectors of type {type_}")
-        return f"{base}{lanes}"
+        return f"{_VECTORS[element]}{lanes}"
     if isinstance(type_, IndexType):
         return INDEX
     found = _FLOATS.get(type(type_))
@@ -49,6 +61,12 @@ def spelled(type_: Attribute) -> str:
     if found is None:
         raise LoweringError(f"kernels have no numbers of type {type_}")
     return found
+
+
+def is_moved_whole(type_: VectorType) -> bool:
+    """Whether a vector can be loaded and stored, and its lanes are not to be had."""
+    width = getattr(type_.element_type, "bitwidth", 64)
+    return width < 32 and len(type_.get_shape()) == 1 and lanes_of(type_) * width // 8 in _MOVED
 
 
 def lanes_of(type_: VectorType) -> int:

@@ -12,10 +12,12 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, IntegerAt
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from compiler.dialects import nvgpu
+from compiler.dialects.gpu import ShuffleOp
+from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low.context import SPACES
 from compiler.targets.cuda.expressions import ATOM, KEYWORDS, NEGATIVE, SUM, Text, bare, folded, plain
 from compiler.targets.cuda.operations import INFIX, LOGICAL, call, check_signs, rounded
-from compiler.targets.cuda.types import COMPONENTS, INDEX, lanes_of, literal, spelled
+from compiler.targets.cuda.types import COMPONENTS, INDEX, is_moved_whole, lanes_of, literal, spelled
 
 STATIC = 48 << 10
 """The bytes of shared memory that a kernel may declare; more has to be asked for at the launch."""
@@ -128,6 +130,13 @@ class Writer:
                 self._line(f"{target} = {self._text(op.vector).words};")
             case nvgpu.CopyOp():
                 self._copy(op)
+            case nvgpu.LoadMatrixOp():
+                self._load_matrix(op)
+            case nvgpu.MmaOp():
+                self._multiply(op)
+            case ShuffleOp():
+                words = [self._text(value).words for value in (op.value, op.offset)]
+                self._declared(op.result, f"__shfl_xor_sync(0xffffffffu, {', '.join(words)})")
             case nvgpu.GroupOp():
                 pass
             case nvgpu.WaitOp():
@@ -197,6 +206,22 @@ class Writer:
         to, source = self._element(op.dst, op.dst_indices), self._element(op.src, op.src_indices)
         self._line(f"copy_async<{bytes_}>(&{to}, &{source});")
 
+    def _load_matrix(self, op: nvgpu.LoadMatrixOp) -> None:
+        """Small matrices from shared memory."""
+        type_ = op.result.type
+        assert isinstance(type_, VectorType)
+        name = "load_transposed" if op.transpose.value.data else "load_matrices"
+        self.helpers |= {"Fragment", name}
+        held = spelled(type_).removeprefix("Fragment")
+        self._value(op, Text(f"{name}{held}(&{self._element(op.source, op.indices)})"))
+
+    def _multiply(self, op: nvgpu.MmaOp) -> None:
+        """A product of small matrices, added to sums."""
+        assert isinstance(op.a.type, VectorType)
+        self.helpers |= {"Fragment", f"multiply_add of {op.a.type.element_type}"}
+        a, b, c = (self._text(value).words for value in (op.a, op.b, op.c))
+        self._value(op, Text(f"multiply_add({a}, {b}, {c})"))
+
     def _for(self, op: scf.ForOp) -> None:
         body = op.body.block
         results = self._carried(op.results, op.iter_args)
@@ -251,12 +276,23 @@ class Writer:
     def _text(self, value: SSAValue) -> Text:
         """What stands for a value; a vector of constants is declared where it is asked for whole."""
         if value not in self.texts:
-            name = self._name(value)
             assert isinstance(value.type, VectorType)
+            if len(value.type.get_shape()) == 2:
+                return self._zero(value)
+            name = self._name(value)
             numbers = ", ".join(self._lane(value, lane).words for lane in range(lanes_of(value.type)))
             self._line(f"const {spelled(value.type)} {name} = {{{numbers}}};")
             return Text(name)
         return self.texts[value]
+
+    def _zero(self, value: SSAValue) -> Text:
+        """A small matrix of constants, which are zeros."""
+        owner = value.owner
+        assert isinstance(owner, arith.ConstantOp) and isinstance(owner.value, DenseIntOrFPElementsAttr)
+        if any(owner.value.get_values()):
+            raise LoweringError(f"kernels have no constants of type {value.type} but zero")
+        self.helpers.add("Fragment")
+        return Text(f"{spelled(value.type)}{{}}")
 
     def _value(self, op: Operation, text: Text) -> None:
         """What an op gives: in place where that means the same, else under a name."""
@@ -346,9 +382,13 @@ class Writer:
         return self._expression(op, operands, result.element_type)
 
     def _lane(self, value: SSAValue, lane: int) -> Text:
-        """One component of a vector; a number as it is."""
+        """One component of a vector, or register of a small matrix; a number as it is."""
         if not isinstance(value.type, VectorType):
             return self._text(value)
+        if len(value.type.get_shape()) == 2:
+            return Text(f"{self._text(value).words}.at[{lane}]")
+        if is_moved_whole(value.type):
+            raise LoweringError(f"kernels have no lanes of {value.type}")
         owner = value.owner
         if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, DenseIntOrFPElementsAttr):
             attributes = list(owner.value.get_attrs())

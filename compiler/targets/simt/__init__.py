@@ -4,6 +4,7 @@ access.py   who touches memory at a moment, and what can be wrong with that
 memory.py   what memory holds, its bounds, what is unknown; transactions
 races.py    who touched it since when
 lanes.py    all threads of a block at once, op by op
+warps.py    what the threads of a warp do together
 """
 
 from __future__ import annotations

@@ -13,9 +13,11 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, MemRefT
 from xdsl.ir import Block, Operation, SSAValue
 
 from compiler.dialects import nvgpu
+from compiler.dialects.gpu import ShuffleOp
 from compiler.interpret.numbers import constant, dtype_of
 from compiler.interpret.scalar import combiner, function
 from compiler.lowering.loop_to_low.context import SPACES as NUMBERS
+from compiler.targets.simt import warps
 from compiler.targets.simt.access import Access, Bools, Fault, Ints, Report, Values
 from compiler.targets.simt.memory import Memory
 
@@ -113,11 +115,16 @@ class Lanes:
         operands = [self.values[value] for value in plan.operands]
         self.values[plan.results[0]] = np.asarray(plan.function(*operands))
 
-    def _access(self, op: Operation, active: Bools) -> Access:
+    def words(self, op: Operation) -> str:
+        """An op as a report names it."""
         words = self._said.get(op)
         if words is None:
             words = self._said[op] = _words(op)
-        return Access(words, self.number, active, self.moment, counted=self.counts and self.number == 0)
+        return words
+
+    def access(self, op: Operation, active: Bools) -> Access:
+        """An op that touches memory now."""
+        return Access(self.words(op), self.number, active, self.moment, counted=self.counts and self.number == 0)
 
     def _operands(self, op: Operation) -> tuple[SSAValue, ...]:
         plan = self._plans.get(op)
@@ -137,7 +144,7 @@ class Lanes:
             type_ = op.result.type
             assert isinstance(type_, VectorType)
             numbers = np.array(value.get_values(), dtype_of(type_.element_type))
-            self.values[op.result] = np.broadcast_to(numbers, type_.get_shape())
+            self.values[op.result] = np.broadcast_to(numbers, (prod(type_.get_shape()),))
         else:
             self.values[op.result] = np.asarray(constant(value))
 
@@ -163,9 +170,14 @@ class Lanes:
         self.values[op.results[0]] = np.repeat(source[..., None], type_.get_shape()[0], axis=-1)
 
     def extract(self, op: vector.ExtractOp, active: Bools) -> None:
-        """One lane."""
+        """One lane, or register of a small matrix."""
         (lane,) = op.static_position.get_values()
-        self.values[op.result] = self.values[op.vector][..., lane]
+        whole, type_ = self.values[op.vector], op.result.type
+        if isinstance(type_, VectorType):
+            (size,) = type_.get_shape()
+            self.values[op.result] = whole[..., lane * size : (lane + 1) * size]
+        else:
+            self.values[op.result] = whole[..., lane]
 
     def insert(self, op: vector.InsertOp, active: Bools) -> None:
         """A vector with one other lane."""
@@ -198,7 +210,10 @@ class Lanes:
         if memory is None or (op.memref not in self.memories):
             name = op.memref.name_hint or "buffer"
             counts = memory.counts if memory is not None else None
-            memory = Memory(name, type_.get_shape(), dtype_of(type_.element_type), space, self.count, self.report)
+            shape, element = type_.get_shape(), type_.element_type
+            if isinstance(element, VectorType):
+                shape, element = (*shape, prod(element.get_shape())), element.element_type
+            memory = Memory(name, shape, dtype_of(element), space, self.count, self.report)
             memory.counts = counts if counts is not None else memory.counts
             self.on_chip[op.memref] = memory
         memory.lose_all()
@@ -207,36 +222,42 @@ class Lanes:
     def load(self, op: memref.LoadOp, active: Bools) -> None:
         """An element a thread."""
         buffer, *indices = self._operands(op)
-        found = self.memories[buffer].read([self.values[v] for v in indices], self._access(op, active))
+        found = self.memories[buffer].read(self._places(buffer, indices), self.access(op, active))
         self.values[op.results[0]] = found
 
     def store(self, op: memref.StoreOp, active: Bools) -> None:
         """An element a thread."""
         value, buffer, *indices = self._operands(op)
-        places = [self.values[v] for v in indices]
-        self.memories[buffer].write(places, self.values[value], self._access(op, active))
+        self.memories[buffer].write(self._places(buffer, indices), self.values[value], self.access(op, active))
+
+    def _places(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> list[Ints]:
+        """The indices of an element, which may be what a thread holds of a small matrix: then (n, elements)."""
+        places, memory = [self.values[v] for v in indices], self.memories[buffer]
+        if len(memory.shape) > len(places):
+            places.append(np.arange(memory.shape[-1])[None])
+        return places
 
     def load_vector(self, op: vector.LoadOp, active: Bools) -> None:
         """Elements side by side, at an address that is a multiple of their size."""
         memory, type_ = self.memories[op.base], op.result.type
         assert isinstance(type_, VectorType)
-        index = self._side_by_side(op, memory, op.indices, type_.get_shape()[0], active)
-        self.values[op.result] = memory.read(index, self._access(op, active))
+        index = self.side_by_side(op, memory, op.indices, type_.get_shape()[0], active)
+        self.values[op.result] = memory.read(index, self.access(op, active))
 
     def store_vector(self, op: vector.StoreOp, active: Bools) -> None:
         """Elements side by side, at an address that is a multiple of their size."""
         memory, value = self.memories[op.base], self.values[op.vector]
         lanes = value.shape[-1]
-        index = self._side_by_side(op, memory, op.indices, lanes, active)
-        memory.write(index, np.broadcast_to(value, (self.count, lanes)), self._access(op, active))
+        index = self.side_by_side(op, memory, op.indices, lanes, active)
+        memory.write(index, np.broadcast_to(value, (self.count, lanes)), self.access(op, active))
 
     def copy(self, op: nvgpu.CopyOp, active: Bools) -> None:
         """Elements side by side, at addresses that are multiples of their size, to shared memory; unknown there until
         the threads have waited."""
-        lanes, access = op.count.value.data, self._access(op, active)
+        lanes, access = op.count.value.data, self.access(op, active)
         source, target = self.memories[op.src], self.memories[op.dst]
-        values = source.read(self._side_by_side(op, source, op.src_indices, lanes, active), access)
-        index = self._side_by_side(op, target, op.dst_indices, lanes, active)
+        values = source.read(self.side_by_side(op, source, op.src_indices, lanes, active), access)
+        index = self.side_by_side(op, target, op.dst_indices, lanes, active)
         target.write(index, values, access)
         self._under_way.append((target, target.lose(index, access)))
         self.values[op.token] = np.asarray(0)
@@ -251,9 +272,10 @@ class Lanes:
             memory.known[places] = True
         self._under_way = []
 
-    def _side_by_side(
+    def side_by_side(
         self, op: Operation, memory: Memory, indices: Sequence[SSAValue], lanes: int, active: Bools
     ) -> list[Ints]:
+        """The indices of elements in a row, (n, lanes) each; that they begin at a multiple of the lanes is checked."""
         places = [np.broadcast_to(part, (self.count,)) for part in self._indices(indices)]
         offset: Ints = np.zeros(self.count, np.int64)
         for part, size in zip(places, memory.shape, strict=True):
@@ -360,6 +382,9 @@ _OPS: Mapping[type[Operation], Callable[[Lanes, Any, Bools], None]] = {
     nvgpu.CopyOp: Lanes.copy,
     nvgpu.GroupOp: Lanes.group,
     nvgpu.WaitOp: Lanes.wait,
+    nvgpu.LoadMatrixOp: warps.load_matrix,
+    nvgpu.MmaOp: warps.multiply,
+    ShuffleOp: warps.shuffle,
     vector.LoadOp: Lanes.load_vector,
     vector.StoreOp: Lanes.store_vector,
     vector.BroadcastOp: Lanes.broadcast,

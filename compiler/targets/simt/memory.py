@@ -115,7 +115,7 @@ class Memory:
         if not access.counted or self.space == "local":
             return
         lanes = flat.shape[1] if flat.ndim == 2 else 1
-        at_once = max(1, WARP // lanes) if self.space == "shared" else WARP
+        at_once = min(WARP, max(1, BANKS * BANK // (lanes * self.dtype.itemsize))) if self.space == "shared" else WARP
         for start in range(0, len(flat), at_once):
             mine = active[start : start + at_once]
             touched = flat[start : start + at_once][mine] * self.dtype.itemsize

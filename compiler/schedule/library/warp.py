@@ -1,0 +1,166 @@
+"""Composites for the tensor cores of GPUs: a matmul whose warps multiply small matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
+from xdsl.ir import Attribute
+
+from compiler.errors import ScheduleError
+from compiler.intrinsics import find
+from compiler.intrinsics.warp import COLUMNS, LANES, ROWS
+from compiler.schedule.library.gpu import cooperative_fetch, overlapped, pad_rows, spread_on_threads
+from compiler.schedule.library.loops import matmul_nest, operands, target_of
+from compiler.schedule.schedule import Handle, Schedule, Size
+
+KINDS: dict[type[Attribute], str] = {Float16Type: "f16", BFloat16Type: "bf16", Float32Type: "tf32"}
+"""The dtypes of operands, as the intrinsics are named."""
+
+
+@dataclass(frozen=True)
+class WarpTiles:
+    """Tiles of a matmul on tensor cores: the warps of a block and the small matrices of a warp, along m and n; how many
+    small matrices along k are fetched at once; how many elements a thread fetches at once.
+
+    twice: operands have two buffers, and the next are fetched while these are used.
+    """
+
+    warps: tuple[Size, Size]
+    matrices: tuple[Size, Size]
+    panel: Size
+    vector: int = 8
+    twice: bool = False
+
+
+@dataclass(frozen=True)
+class OnWarps:
+    """The loops of a matmul on tensor cores: the one over blocks, the one over warps, that at whose iterations operands
+    are fetched; and the blocks that fetch."""
+
+    block: Handle
+    warp: Handle
+    panel: Handle
+    fetches: list[Handle]
+
+
+def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: WarpTiles) -> OnWarps:
+    """Schedule a matmul C[m, n] += A[m, k] * B[k, n], or with B[n, k], for the tensor cores of a GPU.
+
+        m { n { k { C } } }  m { n { D } }
+      ->
+        m.0_n.0 block_x { alloc C.fragment
+          warp thread_y { clear C.fragment, tensorized }
+          k.0 { fetch A.shared; fetch B.shared
+            warp thread_y { k.1 { A.fragment = A.shared; B.fragment = B.shared, tensorized
+                                  m.2, n.2 unrolled { C.fragment += A.fragment * B.fragment, tensorized } } } }
+          warp thread_y { C.shared = C.fragment, tensorized }
+          thread_y { thread_x { D = f(C.shared) } } }
+
+    f16 and bf16 are summed up in f32; f32 is taken as tf32, where floating point is fast, and B must lie along k. Rows
+    of fetched tiles are padded, so that they begin in different banks. With `twice` panels are fetched a round ahead.
+    Without an epilogue the sums are stored where they belong. Requires loops m, n, k around the block in that order,
+    extents that the tiles divide, and an epilogue that reads C alone, at its own indices.
+    Source: CUTLASS; NVIDIA's PTX ISA, mma and ldmatrix.
+    """
+    m, n, k = matmul_nest(s, block, "tile_on_warps")
+    kind, is_transposed = _kind(s, block)
+    multiply = find(f"mma.f32.{kind}")
+    depth = next(axis.extent for axis in multiply.axes if axis.label == "k")
+    names = operands(s, block)
+    m0, m1, m2, m3 = s.split(m, [None, tiles.warps[0], tiles.matrices[0], ROWS])
+    n0, n1, n2, n3 = s.split(n, [None, tiles.warps[1], tiles.matrices[1], COLUMNS])
+    k0, k1, k2 = s.split(k, [None, tiles.panel, depth])
+    s.reorder(m0, n0, k0, m1, n1, k1, m2, n2, m3, n3, k2)
+    threads = (s.product(*tiles.warps), LANES)
+    if epilogue is not None:
+        s.set_scope(block, "shared")
+        s.reverse_compute_at(epilogue, n0)
+    store = s.cache_write(block, "fragment")
+    if epilogue is None:
+        s.reverse_compute_at(store, n0)
+    s.transform_layout(block, target_of(s, block), lambda i, j: (i // ROWS, j // COLUMNS, i % ROWS, j % COLUMNS))
+    fetches = [cooperative_fetch(s, block, name, k0, threads, tiles.vector) for name in names]
+    for fetch in fetches:
+        pad_rows(s, fetch, tiles.vector)
+    _load(s, block, 0, k1, ROWS, f"mma.load.a.{kind}", along_k=False)
+    _load(s, block, 1, k1, COLUMNS, f"mma.load.b.{kind}{'.t' if is_transposed else ''}", along_k=not is_transposed)
+    clear = s.decompose_reduction(block, k0)
+    _on_warps(s, _alike(s, clear, (m1, n1)), _alike(s, clear, (m2, n2)), _alike(s, clear, (m3,))[0], "mma.zero.f32")
+    i, j = s.get_loops(store)[-2:]
+    i1, i2, i3 = s.split(i, [tiles.warps[0], None, ROWS])
+    j1, j2, j3 = s.split(j, [tiles.warps[1], None, COLUMNS])
+    s.reorder(i1, j1, i2, j2, i3, j3)
+    _on_warps(s, (i1, j1), (i2, j2), i3, "mma.store.f32")
+    if epilogue is not None:
+        own = s.get_loops(epilogue)[-2:]
+        spread_on_threads(s, s.fuse(*own), threads, _at_once(s, epilogue))
+    panel = overlapped(s, k0, fetches) if tiles.twice else k0
+    s.unroll(k1)
+    warp = _on_warps(s, (m1, n1), (m2, n2), m3, multiply.name)
+    whole = s.fuse(m0, n0)
+    s.bind(whole, "block_x")
+    return OnWarps(whole, warp, panel, fetches)
+
+
+def _kind(s: Schedule, block: Handle) -> tuple[str, bool]:
+    """The kind of a matmul's operands, and whether the second lies along k. Raises ScheduleError for what is no matmul
+    of such operands."""
+    node = s.program.blocks[s.label(block)]
+    a, b = (s.program.buffers[access.buffer].element for access in node.reads)
+    kind = KINDS.get(type(a))
+    order = [[form.variables() for form in access.index] for access in node.reads]
+    if kind is None or a != b or order[0] != [{0}, {2}] or order[1] not in ([{2}, {1}], [{1}, {2}]):
+        reason = "it is no product of A[m, k] and B[k, n] or B[n, k] in f16, bf16 or f32"
+        raise ScheduleError(reason, "tile_on_warps", f"block '{s.label(block)}'")
+    is_transposed = order[1] == [{1}, {2}]
+    if kind == "tf32" and not is_transposed:
+        raise ScheduleError("B in f32 has to lie along k", "tile_on_warps", f"block '{s.label(block)}'")
+    return kind, is_transposed
+
+
+def _at_once(s: Schedule, block: Handle) -> int:
+    """How many elements of all that a block touches a thread can have at once, whose lanes it computes with."""
+    node = s.program.blocks[s.label(block)]
+    touched = [s.program.buffers[access.buffer].element for access in (*node.reads, *node.writes)]
+    return 4 if all(getattr(element, "bitwidth", 64) == 32 for element in touched) else 2
+
+
+def _load(s: Schedule, block: Handle, position: int, at: Handle, size: int, intrinsic: str, along_k: bool) -> None:
+    """Load what an iteration needs of an operand to registers, by small matrices; `along_k`, of rows along k."""
+    shared = operands(s, block)[position]
+    load = s.cache_read(block, shared, "fragment")
+    s.compute_at(load, at)
+    if position == 0:
+        layout: Callable[..., Any] = lambda m, k: (m // ROWS, m % ROWS, k)  # noqa: E731 - one of three
+    elif along_k:
+        layout = lambda k, n: (n // COLUMNS, k, n % COLUMNS)  # noqa: E731
+    else:
+        layout = lambda n, k: (n // COLUMNS, k, n % COLUMNS)  # noqa: E731
+    s.transform_layout(block, operands(s, block)[position], layout)
+    matrix = s.get_loops(load)[-2:]
+    many, matrix[along_k] = s.split(matrix[along_k], [None, size])
+    s.reorder(many, *matrix)
+    s.unroll(many)
+    s.tensorize(matrix[0], intrinsic)
+
+
+def _alike(s: Schedule, block: Handle, loops: Sequence[Handle]) -> list[Handle]:
+    """The loops around a block that are called as some others are, as far as there are such."""
+    own = {s.label(loop): loop for loop in s.get_loops(block)}
+    return [own[s.label(loop)] for loop in loops if s.label(loop) in own]
+
+
+def _on_warps(
+    s: Schedule, warps: Sequence[Handle], matrices: Sequence[Handle], matrix: Handle, intrinsic: str
+) -> Handle:
+    """Let warps run a nest, several small matrices each; the loop over warps, if there is one."""
+    whole = s.fuse(*warps) if len(warps) > 1 else next(iter(warps), matrix)
+    if warps:
+        s.bind(whole, "thread_y")
+    for loop in matrices:
+        s.unroll(loop)
+    s.tensorize(matrix, intrinsic)
+    return whole

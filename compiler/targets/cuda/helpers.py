@@ -1,0 +1,93 @@
+"""Functions that the text of kernels defines where it uses them: copies that go on by themselves, work of a warp."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+MAXIMUM = {
+    "maximum": "a != a ? a : b != b ? b : a > b ? a : b",
+    "minimum": "a != a ? a : b != b ? b : a < b ? a : b",
+}
+"""Functions of two numbers: of NaN they give NaN, as MLIR's do."""
+
+_FRAGMENT = """template <class T, int n> struct Fragment {
+  T at[n];
+};"""
+
+_LOAD = """template <class T, int n> __device__ __forceinline__ Fragment<T, n> {name}(const void* row) {{
+  Fragment<T, n> to;
+  unsigned(&r)[n] = reinterpret_cast<unsigned(&)[n]>(to.at);
+  const unsigned from = (unsigned)__cvta_generic_to_shared(row);
+  if constexpr (n == 4)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4{trans}.shared.b16 {{%0, %1, %2, %3}}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(from) : "memory");
+  else
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2{trans}.shared.b16 {{%0, %1}}, [%2];"
+                 : "=r"(r[0]), "=r"(r[1]) : "r"(from) : "memory");
+  return to;
+}}"""
+
+_MULTIPLY = """__device__ __forceinline__ Fragment<float2, 2> multiply_add(
+    const Fragment<{type}, 4>& a, const Fragment<{type}, 2>& b, Fragment<float2, 2> c) {{
+  const unsigned(&x)[4] = reinterpret_cast<const unsigned(&)[4]>(a.at);
+  const unsigned(&y)[2] = reinterpret_cast<const unsigned(&)[2]>(b.at);
+{body}
+  return c;
+}}"""
+
+_MMA = """  asm volatile("mma.sync.aligned.{shape}.row.col.f32.{kind}.{kind}.f32 "
+               "{{%0, %1, %2, %3}}, {{%4, %5, %6, %7}}, {{%8, %9}}, {{%0, %1, %2, %3}};"
+               : "+f"(c.at[0].x), "+f"(c.at[0].y), "+f"(c.at[1].x), "+f"(c.at[1].y)
+               : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));"""
+
+_HALVES = f"""#if __CUDA_ARCH__ >= 800
+{_MMA.format(shape="m16n8k16", kind="f16")}
+#else
+  for (int k = 0; k < 2; ++k)
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
+                 "{{%0, %1, %2, %3}}, {{%4, %5}}, {{%6}}, {{%0, %1, %2, %3}};"
+                 : "+f"(c.at[0].x), "+f"(c.at[0].y), "+f"(c.at[1].x), "+f"(c.at[1].y)
+                 : "r"(x[2 * k]), "r"(x[2 * k + 1]), "r"(y[k]));
+#endif"""
+
+WARPS: Mapping[str, str] = {
+    "Fragment": _FRAGMENT,
+    "load_matrices": _LOAD.format(name="load_matrices", trans=""),
+    "load_transposed": _LOAD.format(name="load_transposed", trans=".trans"),
+    "multiply_add of f16": _MULTIPLY.format(type="__half2", body=_HALVES),
+    "multiply_add of bf16": _MULTIPLY.format(type="__nv_bfloat162", body=_MMA.format(shape="m16n8k16", kind="bf16")),
+    "multiply_add of f32": _MULTIPLY.format(type="float", body=_MMA.format(shape="m16n8k8", kind="tf32")),
+}
+"""What the threads of a warp do together with small matrices."""
+
+NEEDS = {
+    "Fragment": ("products of small matrices", "sm_75"),
+    "multiply_add of bf16": ("products of small matrices of bf16", "sm_80"),
+    "multiply_add of f32": ("products of small matrices of tf32", "sm_80"),
+}
+"""What helpers stand for, and the first architecture that has it."""
+
+COPIES: Mapping[str, str] = {
+    "copy_async": """template <int bytes> __device__ __forceinline__ void copy_async(void* to, const void* from) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from),
+               "n"(bytes) : "memory");
+#else
+  for (int n = 0; n < bytes / 4; ++n) static_cast<unsigned*>(to)[n] = static_cast<const unsigned*>(from)[n];
+#endif
+}""",
+    "wait_for_copies": """__device__ __forceinline__ void wait_for_copies() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}""",
+}
+"""Copies to shared memory that go on by themselves, from sm_80 on; before it, and on a host, they are done at once."""
+
+
+def defined(names: Collection[str]) -> list[str]:
+    """The definitions of some helpers, each after what it needs. A small matrix is one of them."""
+    texts = [text for name, text in {**WARPS, **COPIES}.items() if name in names]
+    numbers = sorted(MAXIMUM.keys() & names)
+    head = "template <class T> __device__ __forceinline__ T"
+    return [*texts, *(f"{head} {name}(T a, T b) {{ return {MAXIMUM[name]}; }}" for name in numbers)]

@@ -1,0 +1,298 @@
+"""What warps run together: products on tensor cores, sums by shuffles; right on numpy and in the text on the host."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from xdsl.dialects import gpu
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+import compiler
+from compiler import te
+from compiler.dialects import loop
+from compiler.driver import lower_to_kernels, parse
+from compiler.errors import InputError, LoweringError, ScheduleError, TargetError
+from compiler.schedule import Schedule, library
+from compiler.schedule.library import WarpTiles
+from compiler.targets import simt
+from compiler.targets.cuda import ARCHITECTURES, CudaKernel, nvrtc
+from tests.host_cuda import needs_gxx, run_on_host
+
+DTYPES: dict[str, Any] = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32}
+needs_nvrtc = pytest.mark.skipif(not nvrtc.is_available() or not nvrtc.has_headers(), reason="there is no NVRTC")
+
+
+def matmul(
+    m: int = 64, n: int = 32, k: int = 64, dtype: str = "f16", transposed: bool = False, epilogue: str = ""
+) -> te.Function:
+    """A B, or A B^T, in f32, with a bias and relu after it, to f16 if the epilogue says so."""
+    a = te.placeholder((m, k), dtype, name="A")
+    b = te.placeholder((n, k) if transposed else (k, n), dtype, name="B")
+    inputs = [a, b]
+    if transposed:
+        r = te.reduce_axis(k, name="k")
+        c = te.compute((m, n), lambda i, j: te.sum(te.cast(a[i, r], "f32") * te.cast(b[j, r], "f32"), axis=r), name="C")
+    else:
+        c = te.nn.matmul(a, b, dtype="f32", name="C")
+    if epilogue:
+        bias = te.placeholder((n,), name="bias")
+        inputs.append(bias)
+        c = te.nn.relu(te.nn.add(c, bias), name="D")
+    if epilogue == "f16":
+        c = te.nn.cast(c, "f16", name="E")
+    return te.function("mm", inputs, [c])
+
+
+def scheduled(function: te.Function, tiles: WarpTiles) -> Schedule:
+    s = Schedule(compiler.lower(function))
+    first, *others = s.program.blocks
+    for name in others[:-1]:
+        s.inline(s.get_block(name))
+    library.tile_on_warps(s, s.get_block(first), s.get_block(others[-1]) if others else None, tiles)
+    return s
+
+
+def kernels(s: Schedule, policy: str = "contract") -> ModuleOp:
+    module, _, _ = lower_to_kernels(s.module.clone(), policy=policy)
+    return module
+
+
+def built(s: Schedule, policy: str = "contract") -> CudaKernel:
+    made = compiler.build(s, "cuda", policy=policy)
+    assert isinstance(made, CudaKernel)
+    return made
+
+
+def inputs(function: te.Function) -> list[np.ndarray[Any, Any]]:
+    rng = np.random.default_rng(0)
+    return [rng.standard_normal(a.shape).astype(DTYPES[a.dtype]) for a in function.inputs]
+
+
+def product(given: list[np.ndarray[Any, Any]], transposed: bool) -> np.ndarray[Any, Any]:
+    a, b, *bias = given
+    found = a.astype(np.float32) @ (b.T if transposed else b).astype(np.float32)
+    return np.maximum(found + bias[0], 0) if bias else found
+
+
+CASES = {
+    "f16": ({}, WarpTiles((2, 2), (1, 2), 2)),
+    "bf16": ({"dtype": "bf16"}, WarpTiles((2, 2), (2, 1), 2)),
+    "tf32": ({"dtype": "f32", "transposed": True}, WarpTiles((2, 2), (1, 2), 4, vector=4)),
+    "f16 transposed": ({"transposed": True}, WarpTiles((4, 1), (1, 2), 4)),
+    "one warp": ({"m": 32, "n": 16}, WarpTiles((1, 1), (2, 2), 1)),
+    "bias": ({"epilogue": "f32"}, WarpTiles((2, 1), (1, 4), 2)),
+    "to f16": ({"epilogue": "f16"}, WarpTiles((1, 2), (2, 1), 2)),
+    "a round ahead": ({"k": 96}, WarpTiles((2, 2), (1, 2), 2, twice=True)),
+    "all of it": ({"dtype": "bf16", "transposed": True, "epilogue": "f16"}, WarpTiles((2, 1), (1, 2), 2, twice=True)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_products_are_proved_and_without_a_fault(name: str) -> None:
+    facts, tiles = CASES[name]
+    function = matmul(**facts)
+    s = scheduled(function, tiles)
+    assert str(s.verify()) == "proved"
+    given, is_tf32 = inputs(function), name == "tf32"
+    found = simt.run(kernels(s, "fast" if is_tf32 else "contract"), given)
+    assert found.right, [str(fault) for fault in found.faults]
+    want = product(given, facts.get("transposed", False))
+    loose = 0.05 if is_tf32 else 0.02 if facts.get("epilogue") == "f16" else 1e-4
+    np.testing.assert_allclose(found.outputs[0].astype(np.float32), want, rtol=loose, atol=loose)
+    if is_tf32:  # digits are dropped, as the tensor cores do
+        assert np.abs(found.outputs[0] - want).max() > 1e-3
+
+
+@needs_gxx
+@pytest.mark.parametrize("name", CASES)
+def test_the_text_computes_the_same_on_the_host(name: str, tmp_path: Path) -> None:
+    """In the layouts that the test's own header writes down once more."""
+    facts, tiles = CASES[name]
+    function = matmul(**facts)
+    s, policy = scheduled(function, tiles), "fast" if name == "tf32" else "contract"
+    given = inputs(function)
+    (found,) = run_on_host(built(s, policy), given, tmp_path)
+    want = simt.run(kernels(s, policy), given).outputs[0]
+    np.testing.assert_allclose(found.astype(np.float32), want.astype(np.float32), rtol=1e-3, atol=1e-4)
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("name", CASES)
+def test_it_compiles_without_spills(name: str, arch: str) -> None:
+    facts, tiles = CASES[name]
+    made = built(scheduled(matmul(**facts), tiles), "fast" if name == "tf32" else "contract")
+    if arch == "sm_75" and facts.get("dtype", "f16") != "f16":
+        with pytest.raises(TargetError, match=r"sm_75 has no products of small matrices of (bf16|tf32): that begins"):
+            made.resources(arch)
+        return
+    (resources,) = made.resources(arch).values()
+    assert resources.spill_bytes == resources.stack_bytes == 0
+
+
+@needs_nvrtc
+def test_large_tiles_stay_in_registers() -> None:
+    s = scheduled(matmul(256, 256, 256), WarpTiles((2, 4), (4, 4), 2, twice=True))
+    (resources,) = built(s).resources("sm_80").values()
+    assert 80 < resources.registers <= 255 and resources.spill_bytes == resources.stack_bytes == 0
+
+
+def test_the_text_is_one_that_a_person_reads() -> None:
+    text = built(scheduled(matmul(), WarpTiles((2, 2), (1, 2), 2))).text
+    line = "C_fragment[0][n_2] = multiply_add(A_shared_fragment[0], B_shared_fragment[n_2], C_fragment[0][n_2]);"
+    assert line in text and text.count("__syncthreads();") == 2
+    assert "  Fragment<float2, 2> C_fragment[1][2];\n" in text
+    assert text.count("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32") == 1
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_missing_barrier_is_a_race(number: int) -> None:
+    function = matmul()
+    module = kernels(scheduled(function, WarpTiles((2, 2), (1, 2), 2)))
+    barriers = [op for op in module.walk() if isinstance(op, gpu.BarrierOp)]
+    assert len(barriers) == 2
+    barriers[number].detach()
+    assert any("race" in fault.kind for fault in simt.run(module, inputs(function)).faults)
+
+
+def test_what_one_thread_fetches_its_own_warp_waits_for() -> None:
+    """A fetch by one warp, which alone uses it: the threads of a warp read what others of it have fetched."""
+    function = matmul(16, 8, 16)
+    module = kernels(scheduled(function, WarpTiles((1, 1), (1, 1), 1)))
+    assert sum(isinstance(op, gpu.BarrierOp) for op in module.walk()) >= 1
+    assert simt.run(module, inputs(function)).right
+
+
+SHUFFLE = """
+builtin.module attributes {gpu.container_module} {
+  func.func @f(%A: memref<64xf32>, %B: memref<64xf32>) attributes {outputs = 1 : i64} {
+    %c1 = arith.constant 1 : index
+    %n = arith.constant THREADS : index
+    "gpu.launch_func"(%c1, %c1, %c1, %n, %c1, %c1, %A, %B) <{kernel = @k::@f, operandSegmentSizes =
+      array<i32: 0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 2, 0>}> : (index, index, index, index, index, index, memref<64xf32>,
+      memref<64xf32>) -> ()
+    func.return
+  }
+  "gpu.module"() <{sym_name = "k"}> ({
+    "gpu.func"() <{function_type = (memref<64xf32>, memref<64xf32>) -> (), kernel}> ({
+    ^bb0(%A: memref<64xf32>, %B: memref<64xf32>):
+      %t = "gpu.thread_id"() <{dimension = #gpu<dim x>}> : () -> index
+      %most = arith.constant MOST : index
+      %distance = arith.constant 2 : i32
+      %width = arith.constant 32 : i32
+      %few = arith.cmpi slt, %t, %most : index
+      scf.if %few {
+        %a = memref.load %A[%t] : memref<64xf32>
+        %b, %there = "gpu.shuffle"(%a, %distance, %width) <{mode = #gpu<shuffle_mode MODE>}>
+          : (f32, i32, i32) -> (f32, i1)
+        memref.store %b, %B[%t] : memref<64xf32>
+      }
+      "gpu.return"() : () -> ()
+    }) {sym_name = "f", gpu.kernel} : () -> ()
+  }) : () -> ()
+}
+"""
+
+
+def shuffled(most: int, mode: str = "xor", threads: int = 64) -> simt.Checked:
+    text = SHUFFLE.replace("MOST", str(most)).replace("MODE", mode).replace("THREADS", str(threads))
+    return simt.run(parse(text), [np.arange(64, dtype=np.float32)])
+
+
+def test_a_torn_warp_is_reported() -> None:
+    whole = shuffled(64)
+    assert whole.right
+    np.testing.assert_array_equal(whole.outputs[0], np.arange(64) ^ 2)
+    assert shuffled(32).right  # the second warp takes no part
+    (fault,) = shuffled(40).faults
+    assert fault.kind == "divergent warp" and fault.threads == (32, 40)
+    with pytest.raises(InputError, match="no meaning here but with xor"):
+        shuffled(64, "down")
+    with pytest.raises(InputError, match="for whole warps, and a block has 48 threads"):
+        shuffled(64, threads=48)
+
+
+def rows(combiner: str, n: int = 32) -> Schedule:
+    """Sums of rows, each by a warp; two rows a block."""
+    x, t = te.placeholder((6, n), name="X"), te.reduce_axis(n, name="t")
+    reduced = {"add": te.sum, "max": te.max, "min": te.min}[combiner]
+    function = te.function("f", [x], [te.compute((6,), lambda i: reduced(x[i, t], axis=t), name="S")])
+    s = Schedule(compiler.lower(function))
+    shared = s.cache_read(s.get_block("S"), "X", "shared")
+    i, t = s.get_loops(s.get_block("S"))
+    block, warp = s.split(i, [None, 2])
+    s.compute_at(shared, block)
+    s.bind(block, "block_x")
+    y, x = s.get_loops(shared)[1:]
+    s.bind(y, "thread_y")
+    s.bind(x, "thread_x")
+    s.bind(warp, "thread_y")
+    s.tensorize(t, f"warp.{combiner}.f32")
+    return s
+
+
+@needs_gxx
+@pytest.mark.parametrize("combiner", ["add", "max", "min"])
+def test_a_warp_sums_up_by_exchanges(combiner: str, tmp_path: Path) -> None:
+    s = rows(combiner)
+    assert str(s.verify()) == "proved"
+    given = np.random.default_rng(0).standard_normal((6, 32)).astype(np.float32)
+    want = {"add": np.sum, "max": np.max, "min": np.min}[combiner](given, axis=1)
+    found = simt.run(kernels(s), [given])
+    assert found.right, [str(fault) for fault in found.faults]
+    np.testing.assert_allclose(found.outputs[0], want, rtol=1e-5, atol=1e-5)
+    (on_host,) = run_on_host(built(s), [given], tmp_path)
+    np.testing.assert_allclose(on_host, want, rtol=1e-5, atol=1e-5)
+    text = built(s).text
+    assert text.count("__shfl_xor_sync(") == 5 and "S[" in text.rsplit("if (tx == 0) {", 1)[1]
+
+
+def test_a_warp_is_what_there_is_along_x() -> None:
+    with pytest.raises(ScheduleError, match="64 iterations are not the 32"):
+        rows("add", 64)
+    s = rows("add")
+    for op in s.module.walk():
+        if isinstance(op, loop.ForOp) and op.loop_kind == "thread_x":
+            op.properties["kind"] = StringAttr("serial")
+    with pytest.raises(LoweringError, match="loop 't' is run by a warp, and there are 1 threads along x"):
+        kernels(s)
+    s = rows("add")
+    for op in s.module.walk():
+        if isinstance(op, loop.ForOp) and op.loop_kind == "thread_y":
+            op.properties["kind"] = StringAttr("thread_x")
+    with pytest.raises(LoweringError, match=r"loop 't' is run by a warp, inside the loop 'i.1' over threads"):
+        kernels(s)
+
+
+@pytest.mark.skipif(shutil.which("mlir-opt-22") is None, reason="there is no mlir-opt-22")
+@pytest.mark.parametrize("name", CASES)
+def test_upstream_takes_the_kernels(name: str, tmp_path: Path) -> None:
+    facts, tiles = CASES[name]
+    module = kernels(scheduled(matmul(**facts), tiles), "fast" if name == "tf32" else "contract")
+    file = tmp_path / "kernels.mlir"
+    file.write_text(str(module))
+    done = subprocess.run(["mlir-opt-22", str(file)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_does_not_fit_is_refused_in_words() -> None:
+    tiles = WarpTiles((1, 1), (1, 1), 1)
+    with pytest.raises(ScheduleError, match="in f16, bf16 or f32"):
+        scheduled(matmul(dtype="f64"), tiles)
+    with pytest.raises(ScheduleError, match="B in f32 has to lie along k"):
+        scheduled(matmul(dtype="f32"), tiles)
+    with pytest.raises(LoweringError, match="drops digits, and the policy is not fast"):
+        kernels(scheduled(matmul(dtype="f32", transposed=True), WarpTiles((1, 1), (1, 1), 1, vector=4)))
+    with pytest.raises(LoweringError, match="rounds otherwise, and the policy is strict"):
+        kernels(scheduled(matmul(), tiles), "strict")
+    x, t = te.placeholder((4, 32), name="X"), te.reduce_axis(32, name="t")
+    s = Schedule(compiler.lower(te.function("f", [x], [te.compute((4,), lambda i: te.sum(x[i, t], axis=t), name="S")])))
+    s.tensorize(s.get_loops(s.get_block("S"))[1], "warp.add.f32")
+    with pytest.raises(LoweringError, match=r"loop 't' is tensorized by 'warp.add.f32', and a GPU's warps run it"):
+        compiler.build(s)
