@@ -18,11 +18,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from xdsl.dialects.builtin import BFloat16Type, Float16Type
+
 from compiler.affine.linear import Linear, Quotient
 from compiler.analysis.barriers import ASYNC
+from compiler.analysis.tensorized import intrinsic_name
 from compiler.autotune.candidates import LATER
 from compiler.autotune.features import Descending, Seen, Statement, Touch, View, added, product
 from compiler.autotune.trace import Number, greatest, holds, least
+from compiler.intrinsics import find
 from compiler.program.tree import Alloc, Loop, Node, Program, blocks_in, walk
 from compiler.targets.machine import Gpu
 
@@ -40,6 +44,8 @@ SECTOR = 32
 """Bytes of global memory that are moved at once."""
 WARP, UNSURE = 32, 4
 """How many threads are taken to read neighbouring elements where all do, and where their index does not tell."""
+WORD = 4
+"""Bytes of a register."""
 LAUNCH = 3e-6
 """Seconds of a launch."""
 BARRIER = 40.0
@@ -67,6 +73,7 @@ class Kernel:
     registers: Number
     shared: Number
     operations: Number
+    products: Number
     rounds: Number
     moved: Number
     needed: Number
@@ -116,7 +123,8 @@ class Kernel:
         gpu = self.gpu
         ready = self.warps * least(self.tile, LATENCY)
         pace = least(1.0, ready / (SCHEDULERS * LATENCY))
-        return self.waves * self._wave(self.operations) * self.idle / (2 * gpu.fmas * gpu.clock) / pace
+        cycles = self.operations * self.idle / gpu.fmas + self.products / gpu.tensor_fmas
+        return self.waves * self._wave(cycles) / (2 * gpu.clock) / pace
 
     @cached_property
     def on_chip(self) -> Number:
@@ -149,7 +157,7 @@ def seen(program: Program, useful: float, gpu: Gpu) -> Seen:
     found = [_kernel(view, node, gpu) for node in program.body if not isinstance(node, Alloc)]
     best = ideal(program, useful, gpu)
     total = added(kernel.seconds for kernel in found)
-    operations = added(kernel.operations for kernel in found)
+    operations = added(kernel.operations + kernel.products for kernel in found)
     values: list[Number] = [total / best, len(found), operations / useful, added(k.moved for k in found) / useful]
     for kernel in sorted(found, key=lambda k: Descending(k.seconds))[:KERNELS]:
         values += _of_kernel(kernel, useful, best)
@@ -165,7 +173,8 @@ def estimate(program: Program, gpu: Gpu) -> float:
 def ideal(program: Program, useful: float, gpu: Gpu) -> float:
     """The seconds of a perfect kernel: all units busy, each argument moved once."""
     moved = sum(float(product(b.shape)) * _weight(b.element) for b in program.arguments)
-    peak = 2 * gpu.fmas * gpu.clock * gpu.multiprocessors
+    is_narrow = any(isinstance(b.element, Float16Type | BFloat16Type) for b in program.arguments)
+    peak = 2 * (gpu.tensor_fmas if is_narrow else gpu.fmas) * gpu.clock * gpu.multiprocessors
     return max(useful / peak, moved / gpu.bandwidth) + LAUNCH
 
 
@@ -191,7 +200,8 @@ def _kernel(view: View, node: Node, gpu: Gpu) -> Kernel:
         threads=threads,
         registers=greatest(0, *(_registers(s, program) for s in inside)) + ADDRESSES,
         shared=shared,
-        operations=added(s.count * s.work for s in inside),
+        operations=added(s.count * s.work for s in inside if not _is_product(s)),
+        products=added(s.count * s.work for s in inside if _is_product(s)),
         rounds=rounds,
         moved=moved,
         needed=added(product(b.shape) * _weight(b.element) for b in touched if b.scope == "global"),
@@ -214,6 +224,12 @@ def _extents(loops: Iterable[Loop], kind: str) -> Number:
 def _repeated(s: Statement) -> list[Loop]:
     """The loops that are written out in each thread: what they do not move is loaded once."""
     return [loop for loop in s.loops if loop.kind in ("unrolled", "vthread", "vectorized")]
+
+
+def _is_product(s: Statement) -> bool:
+    """Whether it runs on tensor cores."""
+    names = [intrinsic_name(loop) for loop in s.loops]
+    return bool(s.block.combiners) and any(name and find(name).form == "matrix" for name in names)
 
 
 def _tile(s: Statement) -> Number:
@@ -266,8 +282,15 @@ def _moduli(form: Linear, variable: int) -> list[Number]:
 
 
 def _registers(s: Statement, program: Program) -> Number:
-    """The registers of a thread for a statement's tile: results, and operands that several of them share."""
-    moving = [product(l.extent for l in _repeated(s) if l.number in t.loops) for t in s.touches]
+    """The registers of a thread for a statement's tile: results, and operands that several of them share; of what a
+    warp holds together its part."""
+    loops, parts = _repeated(s), 1.0
+    if _is_product(s):
+        loops, parts = [*loops, *(loop for loop in s.loops if loop.kind == "tensorized")], WARP * WORD
+    moving = [
+        product(l.extent for l in loops if l.number in t.loops) * (1 if parts == 1 else t.weight) / parts
+        for t in s.touches
+    ]
     writes = [n for n, t in zip(moving, s.touches, strict=True) if t.is_write]
     reads = [n for n, t in zip(moving, s.touches, strict=True) if not t.is_write]
     if not s.block.combiners:
@@ -315,9 +338,9 @@ def _of_kernel(kernel: Kernel, useful: float, best: float) -> list[Number]:
         kernel.off_chip / best,
         kernel.waiting / best,
         int(kernel.ahead),
-        kernel.operations / useful,
-        kernel.rounds * SHARED_BYTES / greatest(1.0, kernel.operations),
-        kernel.moved / greatest(1.0, kernel.operations),
+        (kernel.operations + kernel.products) / useful,
+        kernel.rounds * SHARED_BYTES / greatest(1.0, kernel.operations + kernel.products),
+        kernel.moved / greatest(1.0, kernel.operations + kernel.products),
     ]
 
 
@@ -331,6 +354,6 @@ def _infeasible(view: View, kernels: Sequence[Kernel], useful: float, gpu: Gpu) 
         holds("lt", gpu.block_threads, greatest(0, *(k.threads for k in kernels))),
         holds("lt", gpu.most_registers, greatest(0, *(k.registers for k in kernels))),
         holds("lt", gpu.block_shared_bytes, greatest(0, *(k.shared for k in kernels))),
-        holds("lt", MOST_WASTE * useful, added(k.operations for k in kernels)),
+        holds("lt", MOST_WASTE * useful, added(k.operations + k.products for k in kernels)),
         holds("lt", MOST_INSTRUCTIONS, greatest(0, *tiles)),
     ]

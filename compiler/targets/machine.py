@@ -30,8 +30,8 @@ class Machine:
 @dataclass(frozen=True)
 class Gpu:
     """The facts of one GPU. Of a multiprocessor: threads and blocks that it holds, bytes of shared memory, fused
-    multiplications of float32 in a cycle; `clock` is its cycles in a second. `block_shared_bytes` is what one block may
-    have, `bandwidth` the bytes in a second of the GPU's memory.
+    multiplications of float32 in a cycle, and of float16 by `mma.sync` on its tensor cores; `clock` is its cycles in a
+    second. `block_shared_bytes` is what one block may have, `bandwidth` the bytes in a second of the GPU's memory.
 
     `name` is for people, `arch` what kernels are compiled for.
     """
@@ -52,6 +52,7 @@ class Gpu:
     block_threads: int = 1024
     warp: int = 32
     vector_bits: int = 128
+    tensor_fmas: int = 512
 
 
 _AMX = ("sapphirerapids", "emeraldrapids", "graniterapids", "graniterapids-d", "diamondrapids")

@@ -8,6 +8,7 @@ convolution.py  convolutions as implicit GEMM
 product.py      products by packed panels and register tiles
 rows.py         elementwise functions, softmax and norms by rows, sums by partial sums
 tiles.py        any reduction by multi-level tiles
+warp.py         GPUs: products on tensor cores
 gpu.py          GPUs: tiles on blocks and threads, rows on blocks, the rest spread over threads
 parts.py        long reductions into few results, on several threads
 template.py     from hand-written scripts with open choices to sketches
@@ -26,6 +27,7 @@ from compiler.autotune.rules.parts import sums_in_parts
 from compiler.autotune.rules.product import packed_product
 from compiler.autotune.rules.rows import by_rows, chains, elementwise, partial_sums
 from compiler.autotune.rules.tiles import tiled_reduction
+from compiler.autotune.rules.warp import on_warps
 
 RULES: tuple[Rule, ...] = (
     shared_rows,
@@ -40,7 +42,7 @@ RULES: tuple[Rule, ...] = (
     elementwise,
 )
 """The rules of the CPU, the most specific first."""
-GPU_RULES: tuple[Rule, ...] = (chains, tiled_on_threads, rows_on_blocks, on_threads)
+GPU_RULES: tuple[Rule, ...] = (chains, on_warps, tiled_on_threads, rows_on_blocks, on_threads)
 """The rules of GPUs, the most specific first."""
 
 __all__ = ["GPU_RULES", "RULES", "Alternative", "Draft", "Rule"]
