@@ -7,9 +7,10 @@ from itertools import product as points_of
 
 import pytest
 
+from compiler import te
 from compiler.affine import linear as lin
 from compiler.analysis.verify import verify_schedule
-from compiler.analysis.verify.unflatten import unflattened
+from compiler.analysis.verify.unflatten import unflattened, unfused
 from compiler.dialects.functions import find_function
 from compiler.driver import lower
 from compiler.program.read import read
@@ -109,3 +110,36 @@ def test_a_reduction_stays_as_it_is() -> None:
 
     wrong = s.program.map_blocks(elsewhere)
     assert verify_schedule(wrong, read(find_function(s.original, None))).answer == "refuted"
+
+
+@pytest.mark.parametrize("sizes", [(4, 6, 10), (3, 5, 8), (2, 6, 4)])
+def test_loops_that_are_divided_become_two(sizes: tuple[int, int, int]) -> None:
+    s = Schedule(lower(product(*sizes)))
+    m, n, k = s.get_loops(s.get_block("C"))
+    out = s.cache_write(s.get_block("C"))
+    s.fuse(m, n)
+    outer, _ = s.split(k, [None, 2])
+    s.fuse(*s.get_loops(out))
+    plain = unfused(s.program)
+    for label in ("C", "C.local"):
+        assert _instances(plain, label) == _instances(s.program, label) != []
+        forms = plain.blocks[label].bindings
+        assert not any(isinstance(atom, lin.Quotient) for form in forms for atom, _ in form.terms)
+    assert s.label(outer) == "k.0" and unfused(plain) == plain
+    assert str(s.verify()) == "proved"
+
+
+def test_a_loop_that_is_partly_a_reduction_stays_while_an_init_depends_on_it() -> None:
+    s = Schedule(lower(product(4, 4, 6)))
+    _, n, k = s.get_loops(s.get_block("C"))
+    s.fuse(n, k)
+    assert unfused(s.program) == s.program
+    assert str(s.verify()) == "proved"
+
+
+def test_unequal_tiles_on_many_blocks_are_proved() -> None:
+    """Fused blocks and fused warps, of which isl alone made numbers that it could not get rid of."""
+    a, b = te.placeholder((4096, 4096), "f16", name="A"), te.placeholder((4096, 4096), "f16", name="B")
+    s = Schedule(lower(te.function("mm", [a, b], [te.nn.matmul(a, b, dtype="f32", name="C")])))
+    library.tile_on_warps(s, s.get_block("C"), None, library.WarpTiles((2, 2), (2, 8), 2))
+    assert str(s.verify()) == "proved"

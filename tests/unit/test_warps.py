@@ -218,6 +218,23 @@ def test_a_torn_warp_is_reported() -> None:
         shuffled(64, threads=48)
 
 
+def test_kernels_of_one_program_may_have_different_shapes() -> None:
+    """What each thread keeps in one kernel is no matter of the threads of another."""
+    a, b = te.placeholder((32, 32), "f16", name="A"), te.placeholder((32, 32), "f16", name="B")
+    v = te.placeholder((32, 16), name="V")
+    h = te.nn.matmul(a, b, dtype="f32", name="H")
+    function = te.function("two", [a, b, v], [te.nn.matmul(h, v, name="O")])
+    s = Schedule(compiler.lower(function))
+    library.tile_on_warps(s, s.get_block("H"), None, WarpTiles((2, 2), (1, 1), 2))
+    library.tile_on_threads(s, s.get_block("O"), None, library.ThreadTiles([(1, 8, 2), (1, 4, 2)], [8]))
+    assert [launch.block for launch in built(s).launches] == [(32, 4, 1), (32, 1, 1)]
+    rng = np.random.default_rng(0)
+    given = [*inputs(matmul(32, 32, 32)), rng.standard_normal((32, 16)).astype(np.float32)]
+    found = simt.run(kernels(s), given)
+    assert found.right, [str(fault) for fault in found.faults]
+    np.testing.assert_allclose(found.outputs[0], product(given[:2], False) @ given[2], rtol=1e-3, atol=1e-3)
+
+
 def rows(combiner: str, n: int = 32) -> Schedule:
     """Sums of rows, each by a warp; two rows a block."""
     x, t = te.placeholder((6, n), name="X"), te.reduce_axis(n, name="t")

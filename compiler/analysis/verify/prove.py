@@ -13,7 +13,7 @@ from compiler.analysis.statements import Statement
 from compiler.analysis.verify.equations import NotFunctional, equations
 from compiler.analysis.verify.flow import END, Flow, Refuted, Unknown
 from compiler.analysis.verify.joint import check_joint
-from compiler.analysis.verify.unflatten import unflattened
+from compiler.analysis.verify.unflatten import unflattened, unfused
 from compiler.analysis.verify.values import Comparison, Wanted
 from compiler.program.tree import Program
 
@@ -57,7 +57,7 @@ def _verify(scheduled: Program, original: Program) -> Verdict:
         raise Refuted("the arguments differ")
     scheduled = _renamed(scheduled, original)
     race = legal(scheduled)
-    flow = Flow(unflattened(scheduled), original, known)
+    flow = Flow(unflattened(unfused(scheduled)), original, known)
     _check_bounds(flow)
     if race is not None:
         raise Refuted(str(race))

@@ -1,14 +1,16 @@
-"""`unflattened`: nests that share out fused loops, as cooperative fetches do, with a plain loop for each axis again.
+"""Easier sets for the same instances in the same order: `unfused` and `unflattened` programs.
+
+Where forms divide a loop by a number that divides its extent, as after fusing, `unfused` has two loops.
 
 A fetch of a tile [8][9][9] by 112 threads runs over one fused loop that is cut by 112; which element a thread copies is
 then a matter of quotients and remainders by numbers that do not divide each other, and such sets are hard for isl. The
-nest visits its points in the order of the axes all the same. Where enumeration shows that, plain loops take its place:
-the same instances in the same order.
+nest visits its points in the order of the axes all the same. Where enumeration shows that, `unflattened` has a plain
+loop for each axis.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -18,11 +20,55 @@ from numpy.typing import NDArray
 
 from compiler.affine.linear import Linear, Quotient
 from compiler.affine.linear import variable as variable_of
-from compiler.program.tree import Block, Loop, Node, Program
+from compiler.program.tree import Block, Loop, Node, Program, map_blocks, rebound
 
 Ints = NDArray[np.int64]
 MOST = 1 << 18
 """The most points of a nest that are enumerated."""
+
+
+def unfused(program: Program) -> Program:
+    """The program with two loops for each that forms divide by a divisor of its extent.
+
+    b = 6 { S(b floordiv 3, b mod 3) }  ->  b = 2 { b' = 3 { S(b, b') } }
+    """
+    while True:
+        found = next(_divided(program), None)
+        if found is None:
+            return program
+        loop, divisor = found
+        inner = program.fresh_number()
+        values = {loop.number: variable_of(loop.number).scaled(divisor) + variable_of(inner)}
+        ranges = {**program.ranges, loop.number: (0, loop.extent // divisor - 1), inner: (0, divisor - 1)}
+        body = map_blocks(loop.body, lambda block, v=values, r=ranges: rebound(block, v, r))  # type: ignore[misc]
+        half = replace(loop, number=inner, label=f"{loop.label}.{inner}", extent=divisor, body=body)
+        whole = replace(loop, extent=loop.extent // divisor, body=(half,))
+        program = program.replaced(loop.number, lambda _, new=whole: [new])  # type: ignore[misc]
+
+
+def _divided(program: Program) -> Iterator[tuple[Loop, int]]:
+    """Loops by what forms divide them; not where an init, which stands before the outermost loop of a reduction, would
+    come to stand elsewhere."""
+    for block in program.blocks.values():
+        sides = [set(), set()]  # type: list[set[int]]
+        for form, axis in zip(block.bindings, block.axes, strict=True):
+            sides[axis.is_reduce] |= form.variables()
+        mixed = sides[0] & sides[1] if block.has_init else set()
+        for form in (*block.bindings, *(condition.form for condition in block.guard)):
+            for atom in _quotients(form):
+                terms = atom.form.terms
+                if atom.form.constant or len(terms) != 1 or terms[0][1] != 1 or not isinstance(terms[0][0], int):
+                    continue
+                loop = program.loops[terms[0][0]]
+                if loop.extent % atom.divisor == 0 and 1 < atom.divisor < loop.extent and loop.number not in mixed:
+                    yield loop, atom.divisor
+
+
+def _quotients(form: Linear) -> Iterator[Quotient]:
+    for atom, _ in form.terms:
+        if isinstance(atom, Quotient):
+            yield atom
+            yield from _quotients(atom.form)
 
 
 def unflattened(program: Program) -> Program:

@@ -18,7 +18,7 @@ from compiler.analysis.barriers import THREADS
 from compiler.analysis.sets import Undecided, sample
 from compiler.analysis.statements import statements
 from compiler.errors import LoweringError
-from compiler.program.tree import Alloc, Block, Program
+from compiler.program.tree import Alloc, Block, Loop, Program, walk
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,8 @@ def _renamed(form: Linear, kinds: Mapping[int, int]) -> Linear:
 def _check_apart(program: Program, name: str, owns: Sequence[Linear], sides: Sequence[Side]) -> None:
     """Raise LoweringError where two threads, or of fragments two warps, have an element in common."""
     kinds = THREADS[1:] if program.buffers[name].scope == "fragment" else THREADS
-    loops = [loop for loop in program.loops.values() if loop.kind in kinds]
+    kernel = program.enclosing((name,))[:1] or program.body
+    loops = [loop for loop in walk(kernel) if isinstance(loop, Loop) and loop.kind in kinds]
     extents = {
         THREADS.index(kind): max(loop.extent for loop in loops if loop.kind == kind)
         for kind in sorted({loop.kind for loop in loops})
