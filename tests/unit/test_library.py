@@ -155,7 +155,7 @@ def test_cooperative_fetch(vector: int) -> None:
 
     done = check(matmul(7, 5, 9), apply, native=False)
     kinds = [n.kind for n in done.program.enclosing("A.shared")]
-    assert kinds == ["serial"] * 4 + ["thread_x"] + (["vectorized"] if vector == 2 else ["serial"])
+    assert kinds == ["serial"] * 4 + ["thread_x"] + ["vectorized"] * (vector == 2)
     assert done.program.buffers["A.shared"].scope == "shared"
 
 

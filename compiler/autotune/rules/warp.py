@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type
+from xdsl.ir import Attribute
 
 from compiler.autotune.rules.draft import Alternative, Draft
 from compiler.intrinsics.warp import COLUMNS, ROWS
@@ -15,7 +16,7 @@ from compiler.schedule.schedule import Handle, Size
 
 DEPTH = 16
 """The small matrices' extent along k."""
-FIRST = {Float16Type: 75, BFloat16Type: 80}
+FIRST: dict[type[Attribute], int] = {Float16Type: 75, BFloat16Type: 80}
 """The first architecture whose tensor cores multiply a dtype."""
 MOST_WARPS, MOST_MATRICES, MOST_PANEL = 4, 8, 4
 """The most warps of a block and small matrices of a warp along an axis, and small matrices along k of a panel."""
@@ -38,10 +39,10 @@ def on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
     if not even or int(draft.gpu.arch.removeprefix("sm_")) < FIRST[element]:
         return
     after = draft.consumer(label)
-    applied = f", with '{after.label}'" if after is not None else ""
+    with_, then = (f", with '{after.label}'", after.label) if after is not None else ("", None)
     for twice in (True, False):
-        name = f"on tensor cores{', a round ahead' if twice else ''}{applied}"
-        yield Alternative(name, partial(_on_warps, label=label, after=after and after.label, twice=twice))
+        name = f"on tensor cores{', a round ahead' if twice else ''}{with_}"
+        yield Alternative(name, partial(_on_warps, label=label, after=then, twice=twice))
 
 
 def _on_warps(draft: Draft, label: str, after: str | None, twice: bool) -> Sequence[str]:
@@ -49,14 +50,15 @@ def _on_warps(draft: Draft, label: str, after: str | None, twice: bool) -> Seque
     block = s.get_block(label)
     m, n, k = s.get_loops(block)
     (warps_m, m_), (warps_n, n_) = _cut(draft, m, ROWS, 4), _cut(draft, n, COLUMNS, 8)
-    panel = draft.choose(_powers(s.extent(k) // DEPTH, MOST_PANEL), 2, "panel")
+    panel = draft.choose([1, *_powers(s.extent(k) // DEPTH, MOST_PANEL)], 2, "panel")
     epilogue = s.get_block(after) if after is not None else None
     library.tile_on_warps(s, block, epilogue, WarpTiles((warps_m, warps_n), (m_, n_), panel, twice=twice))
     return [label, *([after] if after is not None else [])]
 
 
 def _cut(draft: Draft, loop: Handle, edge: int, wanted: int) -> tuple[Size, Size]:
-    """The warps of a block and the small matrices of a warp along an axis, powers of two that divide it."""
+    """The warps of a block and the small matrices of a warp along an axis, powers of two that divide it. Each is more
+    than one if it can be: a loop of one iteration would be missing in the nest that clears the sums."""
     matrices = draft.schedule.extent(loop) // edge
     warps = _powers(matrices, MOST_WARPS)
     own = _powers(matrices // warps[-1], MOST_MATRICES)
@@ -64,5 +66,5 @@ def _cut(draft: Draft, loop: Handle, edge: int, wanted: int) -> tuple[Size, Size
 
 
 def _powers(number: int, most: int) -> list[int]:
-    """The powers of two that divide a number."""
-    return [1 << bits for bits in range(most.bit_length()) if number % (1 << bits) == 0]
+    """The powers of two that divide a number, but one."""
+    return [1 << bits for bits in range(1, most.bit_length()) if number % (1 << bits) == 0] or [1]
