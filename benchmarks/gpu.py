@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -23,20 +24,21 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import workloads
-from benchmarks.workload import Workload
+from compiler import te
 from compiler.autotune.conclusion import ceiling_share
 from compiler.autotune.outcome import MEASURED
 from compiler.autotune.progress import TuningOptions, seconds_of
 from compiler.autotune.task import SearchTask
 from compiler.cli.said import sentence
 from compiler.cli.values import positive, scale
-from compiler.errors import StrataError, TargetError
+from compiler.errors import InputError, StrataError, TargetError
 from compiler.targets.cuda import ARCHITECTURES
 
 NAMES = (
     "conv_7x7",
     "conv_56x56",
     "matmul:4096x4096x4096",
+    "matmul_f16:4096x4096x4096",
     "matmul_1024",
     "matmul_127x333x511",
     "batched",
@@ -50,6 +52,39 @@ NAMES = (
 )
 ROUNDS = 11
 """How often ours and torch take turns."""
+
+
+HALVES = re.compile(r"matmul_f16:(\d+)x(\d+)x(\d+)")
+"""A product of f16, summed up in f32, as it is named: MxKxN."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is tuned: its name, the te function, arrays to run it on, and the same function of torch tensors."""
+
+    name: str
+    function: te.Function
+    draw: Callable[[], list[np.ndarray[Any, Any]]]
+    torch: Callable[..., Any]
+
+
+def case(name: str, factor: Fraction) -> Case:
+    """The workload of a name, every extent times a factor. Raises InputError for one that there is not."""
+    found = HALVES.fullmatch(name)
+    if found is None:
+        workload = workloads.find(name, factor)
+        return Case(workload.name, workload.function(), lambda: workload.draw(0), workload.torch)
+    m, k, n = (max(1, round(int(extent) * factor)) for extent in found.groups())
+    if 0 in map(int, found.groups()):
+        raise InputError(f"the workload '{name}' has an extent of 0")
+    a, b = te.placeholder((m, k), "f16", name="A"), te.placeholder((k, n), "f16", name="B")
+    function = te.function("matmul_f16", [a, b], [te.nn.matmul(a, b, dtype="f32", name="C")])
+
+    def draw() -> list[np.ndarray[Any, Any]]:
+        random = np.random.default_rng(0)
+        return [random.standard_normal(shape, np.float32).astype(np.float16) for shape in ((m, k), (k, n))]
+
+    return Case(name, function, draw, lambda torch, x, y: torch.matmul(x, y))
 
 
 @dataclass(frozen=True)
@@ -70,9 +105,9 @@ class Found:
     trials_seconds: float
 
 
-def tuned(workload: Workload, arch: str | None, trials: int, folder: Path) -> Found:
+def tuned(case: Case, arch: str | None, trials: int, folder: Path) -> Found:
     """Tune a workload and look at the best. Raises StrataError where nothing can be made of it."""
-    task = SearchTask(workload.function(), target="cuda", arch=arch, name=workload.name)
+    task = SearchTask(case.function, target="cuda", arch=arch, name=case.name)
     path = folder / "gpu.db"
     start = time.perf_counter()
     record = task.tune(TuningOptions(trials=trials, database=path))
@@ -87,9 +122,9 @@ def tuned(workload: Workload, arch: str | None, trials: int, folder: Path) -> Fo
         except TargetError:
             continue
     measured = record.outcome.kind == MEASURED
-    ours, theirs = beside_torch(workload, kernel) if measured else (seconds_of(record.outcome), None)
+    ours, theirs = beside_torch(case, kernel) if measured else (seconds_of(record.outcome), None)
     return Found(
-        name=workload.name,
+        name=case.name,
         where=record.key.machine,
         measured=measured,
         seconds=ours,
@@ -103,14 +138,14 @@ def tuned(workload: Workload, arch: str | None, trials: int, folder: Path) -> Fo
     )
 
 
-def beside_torch(workload: Workload, kernel: Any) -> tuple[float, float | None]:
+def beside_torch(case: Case, kernel: Any) -> tuple[float, float | None]:
     """The seconds of a call of ours and of torch, in turns, by events on the device; the median of each."""
-    arrays = [one.draw(np.random.default_rng(0)) for one in workload.inputs]
+    arrays = case.draw()
     held = kernel.on_device()
-    held.fill([*arrays, np.zeros(workload.shape, np.float32)])
+    held.fill([*arrays, *(np.zeros(a.shape, a.dtype) for a in kernel.arguments[len(arrays) :])])
     held.run()
     calls = max(1, round(0.01 / max(held.seconds(1), 1e-6)))
-    step = _torch(workload, arrays)
+    step = _torch(case, arrays)
     ours, theirs = [], []
     for _ in range(ROUNDS):
         ours.append(held.seconds(calls))
@@ -119,7 +154,7 @@ def beside_torch(workload: Workload, kernel: Any) -> tuple[float, float | None]:
     return median(ours), median(theirs) if theirs else None
 
 
-def _torch(workload: Workload, arrays: Sequence[Any]) -> Callable[[int], float] | None:
+def _torch(case: Case, arrays: Sequence[Any]) -> Callable[[int], float] | None:
     """The seconds of one call of torch, of so many in a row; none where torch has no GPU."""
     try:
         import torch
@@ -133,7 +168,7 @@ def _torch(workload: Workload, arrays: Sequence[Any]) -> Callable[[int], float] 
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         start.record()
         for _ in range(calls):
-            workload.torch(torch, *tensors)
+            case.torch(torch, *tensors)
         end.record()
         end.synchronize()
         return float(start.elapsed_time(end)) / 1e3 / calls
@@ -165,7 +200,9 @@ def shown(found: Sequence[Found]) -> Table:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Tune each workload, and print what came of it; 1 where one of them has no kernel."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("names", nargs="*", default=NAMES, metavar="NAME", help="workloads of strata bench")
+    parser.add_argument(
+        "names", nargs="*", default=NAMES, metavar="NAME", help="workloads of strata bench, or matmul_f16:MxKxN"
+    )
     parser.add_argument("--trials", type=positive, default=200, help="of each (default 200)")
     parser.add_argument("--scale", type=scale, default=Fraction(1), help="multiply every extent: 1/4 or 0.25")
     parser.add_argument("--arch", help="the architecture (default: that of the GPU at hand, or sm_80)")
@@ -177,7 +214,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     missing = 0
     for name in options.names:
         try:
-            found.append(tuned(workloads.find(name, options.scale), options.arch, options.trials, options.folder))
+            found.append(tuned(case(name, options.scale), options.arch, options.trials, options.folder))
         except StrataError as error:
             missing += 1
             print(f"{name}: {sentence(error)}", file=sys.stderr)

@@ -1,0 +1,60 @@
+"""Every workload on a GPU, with smaller extents: what a search begins with is proved, without a fault on numpy, and its
+very text computes the reference on threads of the host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks import workloads
+from benchmarks.harness import fault
+from compiler.autotune.rules import GPU_RULES
+from compiler.autotune.rules.derive import derive
+from compiler.autotune.space import SketchSpace
+from compiler.driver import build, lower, lower_to_kernels, parse
+from compiler.schedule import Schedule, replay
+from compiler.targets import simt
+from compiler.targets.cuda.device import machine
+from tests.host_cuda import needs_gxx, run_on_host
+
+SMALLER = {
+    "mm_exp_mm": "32x64x32x48",
+    "matmul_512": "32x48x64",
+    "matmul_1024": "64x32x64",
+    "matmul_2048": "64x64x64",
+    "matmul_127x333x511": "13x33x51",
+    "batched": "3x16x8x24",
+    "conv_7x7": "8x7x7x16",
+    "conv_56x56": "4x14x14x8",
+    "conv_grad_weight": "2x4x8x8",
+    "conv_grad_weight_steps": "2x4x8x8",
+    "softmax": "6x256",
+    "layernorm": "5x192",
+    "swish": "16x64",
+    "attention": "1x32x8",
+    "mlp": "16x49x32x10",
+}
+
+
+def test_none_is_left_out() -> None:
+    assert SMALLER.keys() == workloads.PRESETS.keys()
+
+
+@needs_gxx
+@pytest.mark.parametrize("name", SMALLER)
+def test_it_is_right_on_numpy_and_on_the_host(name: str, tmp_path: Path) -> None:
+    workload = workloads.find(f"{workloads.PRESETS[name].family}:{SMALLER[name]}")
+    original = Schedule(lower(workload.function()))
+    gpu = machine("sm_80")
+    space = SketchSpace(derive(original, GPU_RULES, gpu).sketches, gpu)
+    applied = replay(parse(space.script(space.defaults[0])), original.original)
+    assert str(applied.verify()) == "proved"
+    inputs = workload.draw(0)
+    expected = workload.expected(inputs)
+    module, _, _ = lower_to_kernels(applied.module.clone())
+    found = simt.run(module, inputs)
+    assert found.right, [str(one) for one in found.faults]
+    assert fault(found.outputs[0], expected) is None
+    (on_host,) = run_on_host(build(applied, "cuda"), inputs, tmp_path)
+    assert fault(on_host, expected) is None
