@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +74,35 @@ def _measurer(tmp_path: Path) -> tuple[Measurer, str]:
     s = _tiled(16, 16, 8)
     limits = Limits(sampling=Sampling(min_seconds=0.001, least=2, most=3))
     return Measurer(Subject(str(s.original), None, "contract", 1, 0, "cuda", "sm_80"), limits, 1), str(s.script)
+
+
+def test_arrays_that_begin_anywhere(gpu: None) -> None:
+    """Vectors are loaded from multiples of 16 bytes: an input elsewhere is copied, an output elsewhere refused."""
+    import cupy
+
+    kernel = compiler.build(_tiled(8, 8, 8), "cuda")
+    pool = cupy.empty((2, 200), np.float32).array
+    a, b, c = (cupy.ndarray(pool[0][1 + 64 * n :][:64].reshape(8, 8)) for n in range(3))
+    np.copyto(pool, np.random.default_rng(0).standard_normal(pool.shape, np.float32))
+    np.testing.assert_allclose(kernel(a, b).array, a.array @ b.array, rtol=1e-4, atol=1e-5)
+    with pytest.raises(TargetError, match="'C' does not begin at a multiple of 16 bytes"):
+        kernel(a, b, out=c)
+    with pytest.raises(TargetError, match="'C' is not on the device"):
+        kernel(a, b, out=np.empty((8, 8), np.float32))
+
+
+def test_what_cupy_refuses_is_a_sentence(gpu: None) -> None:
+    kernel, one = compiler.build(_tiled(8, 8, 8), "cuda"), np.ones((8, 8), np.float32)
+    wrong = replace(kernel, source=replace(kernel.source, text="#error no"))
+    with pytest.raises(TargetError, match=r"the kernels cannot be loaded on sm_80: strata.cu\(1\): error"):
+        wrong(one, one)
+    (launch,) = kernel.launches
+    large = replace(kernel, source=replace(kernel.source, launches=(replace(launch, shared_bytes=1 << 20),)))
+    with pytest.raises(TargetError, match="kernel product_C_local cannot be started: CUDA_ERROR_INVALID_VALUE"):
+        large(one, one)
+    newer = replace(kernel, source=replace(kernel.source, needs={"products of small matrices": "sm_90"}))
+    with pytest.raises(TargetError, match="sm_80 has no products of small matrices: that begins with sm_90"):
+        newer(one, one)
 
 
 def test_a_fault_of_the_device_is_an_outcome_and_the_next_is_measured(

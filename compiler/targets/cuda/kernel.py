@@ -16,7 +16,7 @@ from compiler.targets.cpu.arguments import Argument
 from compiler.targets.cuda import nvrtc
 from compiler.targets.cuda.emit import Launch, Source, emit
 from compiler.targets.cuda.nvrtc import Cubin, Resources
-from compiler.targets.cuda.runtime import Loaded, OnDevice, cupy
+from compiler.targets.cuda.runtime import ALIGNMENT, Loaded, OnDevice, cupy
 
 
 @dataclass(frozen=True)
@@ -80,18 +80,22 @@ class CudaKernel:
             raise TargetError(f"{self.name}: gives {self.outputs} arrays, got {len(made)} for them")
         for array, expected in zip(made, self.arguments[count:], strict=False):
             self._check(array, expected)
+            if not hasattr(array.data, "ptr"):
+                raise TargetError(f"{self.name}: '{expected.name}' is not on the device")
+            if array.data.ptr % ALIGNMENT:
+                raise TargetError(f"{self.name}: '{expected.name}' does not begin at a multiple of {ALIGNMENT} bytes")
         if not made:
             made = [library.empty(a.shape, a.dtype) for a in self.arguments[count:]]
         self._loaded.launch([*given, *made, *self._loaded.temporaries()])
         return made[0] if self.outputs == 1 else tuple(made)
 
     def _taken(self, library: Any, array: Any, expected: Argument) -> Any:
-        """An input on the device, contiguous."""
+        """An input on the device, contiguous, at an address that vectors may have."""
         if hasattr(array, "__dlpack__") and not hasattr(array, "__cuda_array_interface__") and not _is_host(array):
             array = library.from_dlpack(array)
         found = library.ascontiguousarray(library.asarray(array))
         self._check(found, expected)
-        return found
+        return found.copy() if found.data.ptr % ALIGNMENT else found
 
     def _check(self, array: Any, expected: Argument) -> None:
         if array.shape != expected.shape or array.dtype != expected.dtype:

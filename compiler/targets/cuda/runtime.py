@@ -39,6 +39,10 @@ def at_hand() -> tuple[str, str] | None:
     return name.decode() if isinstance(name, bytes) else str(name), f"sm_{facts['major']}{facts['minor']}"
 
 
+ALIGNMENT = 16
+"""The bytes of the widest vector: arrays begin at multiples of it."""
+
+
 class Loaded:
     """The kernels of a text, loaded on the current device."""
 
@@ -47,14 +51,20 @@ class Loaded:
 
     @cached_property
     def _functions(self) -> dict[str, Any]:
+        library, found = cupy(), {}
+        _, arch = at_hand() or ("", "")
+        self.source.check(arch)
         options = (f"--fmad={'true' if self._contract else 'false'}",)
-        module = cupy().RawModule(code=self.source.text, backend="nvrtc", options=options)
-        found = {}
-        for launch in self.source.launches:
-            function = module.get_function(launch.name)
-            if launch.shared_bytes:
-                function.max_dynamic_shared_size_bytes = launch.shared_bytes
-            found[launch.name] = function
+        try:
+            module = library.RawModule(code=self.source.text, backend="nvrtc", options=options)
+            for launch in self.source.launches:
+                function = module.get_function(launch.name)
+                if launch.shared_bytes:
+                    function.max_dynamic_shared_size_bytes = launch.shared_bytes
+                found[launch.name] = function
+        except (library.cuda.compiler.CompileException, library.cuda.driver.CUDADriverError) as error:
+            first = next((line for line in str(error).splitlines() if "error" in line), str(error))
+            raise TargetError(f"the kernels cannot be loaded on {arch}: {first}") from error
         return found
 
     def temporaries(self) -> list[Any]:
@@ -62,10 +72,14 @@ class Loaded:
         return [cupy().empty(shape, dtype_of(element)) for element, shape in self.source.temporaries]
 
     def launch(self, arrays: Sequence[Any]) -> None:
-        """Start the kernels in order on inputs, outputs and temporaries."""
+        """Start the kernels in order on inputs, outputs and temporaries. Raises TargetError for what cannot be."""
         for one in self.source.launches:
             arguments = tuple(arrays[number] for number in one.arguments)
-            self._functions[one.name](one.grid, one.block, arguments, shared_mem=one.shared_bytes)
+            start = self._functions[one.name]
+            try:
+                start(one.grid, one.block, arguments, shared_mem=one.shared_bytes)
+            except cupy().cuda.driver.CUDADriverError as error:
+                raise TargetError(f"kernel {one.name} cannot be started: {error}") from error
 
 
 class OnDevice:

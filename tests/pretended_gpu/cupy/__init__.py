@@ -17,12 +17,28 @@ class CUDARuntimeError(RuntimeError):
     pass
 
 
+class CUDADriverError(RuntimeError):
+    pass
+
+
+class CompileException(Exception):
+    pass
+
+
 class ndarray:
     """An array on the device that there is not."""
 
     def __init__(self, array):
         self.array = array
         self.shape, self.dtype = array.shape, array.dtype
+        self.data = SimpleNamespace(ptr=array.ctypes.data)
+
+    def copy(self):
+        return empty(self.shape, self.dtype)._with(self.array)
+
+    def _with(self, array):
+        np.copyto(self.array, array)
+        return self
 
     def set(self, array):
         np.copyto(self.array, array)
@@ -36,7 +52,12 @@ ascontiguousarray = asarray
 
 
 def empty(shape, dtype):
-    return ndarray(np.empty(shape, dtype))
+    """At an address that is a multiple of 64, as CuPy's are of 256."""
+    dtype = np.dtype(dtype)
+    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    pool = np.empty(size + 64, np.uint8)
+    start = -pool.ctypes.data % 64
+    return ndarray(pool[start : start + size].view(dtype).reshape(shape))
 
 
 def asnumpy(array):
@@ -46,6 +67,8 @@ def asnumpy(array):
 class RawModule:
     def __init__(self, code, backend, options):
         assert backend == "nvrtc" and options[0] in ("--fmad=true", "--fmad=false")
+        if "#error" in code:
+            raise CompileException("strata.cu(1): error: #error directive")
         self.code = code
 
     def get_function(self, name):
@@ -64,6 +87,8 @@ class Function:
         if fault and Path(fault).exists():
             Path(fault).unlink()
             raise CUDARuntimeError("cudaErrorIllegalAddress: an illegal memory access was encountered")
+        if shared_mem > 163 << 10:
+            raise CUDADriverError("CUDA_ERROR_INVALID_VALUE: invalid argument")
         key = (grid, block)
         if key not in self.built:
             folder = Path(tempfile.mkdtemp(prefix="strata-pretended-"))
@@ -86,6 +111,8 @@ def get_elapsed_time(start, end):
 cuda = SimpleNamespace(
     Event=Event,
     get_elapsed_time=get_elapsed_time,
+    compiler=SimpleNamespace(CompileException=CompileException),
+    driver=SimpleNamespace(CUDADriverError=CUDADriverError),
     runtime=SimpleNamespace(
         CUDARuntimeError=CUDARuntimeError,
         getDeviceCount=lambda: 1,
