@@ -238,3 +238,39 @@ def test_threads_part_and_meet() -> None:
     assert found.right
     want = np.array([0 if t < 4 else LINE[:t].sum() for t in range(32)], np.float32)
     np.testing.assert_array_equal(found.outputs[0][:32], want)
+
+
+COPY = """
+      %S = memref.alloca() : memref<32xf32, 3>
+      %k = "nvgpu.device_async_copy"(%S, %t, %A, %t) <{dstElements = 1 : index, operandSegmentSizes =
+        array<i32: 1, 1, 1, 1, 0>}> : (memref<32xf32, 3>, index, memref<64xf32>, index) -> !nvgpu.device.async.token
+      BETWEEN
+      %g = "nvgpu.device_async_create_group"() : () -> !nvgpu.device.async.token
+      WAIT
+      %v = memref.load %S[WHERE] : memref<32xf32, 3>
+      memref.store %v, %B[%t] : memref<64xf32>
+"""
+WAIT = '"nvgpu.device_async_wait"(%g) : (!nvgpu.device.async.token) -> ()'
+
+
+def copied(between: str = "", wait: str = WAIT, where: str = "%t") -> list[str]:
+    """The kinds of faults of a kernel that copies a line to shared memory and reads it there."""
+    text = COPY.replace("BETWEEN", between).replace("WAIT", wait).replace("WHERE", where)
+    return [fault.kind for fault in small(text).faults]
+
+
+def test_copies_that_are_waited_for() -> None:
+    assert copied() == []
+    assert copied(wait="") == ["uninitialised read"]
+    write = "%z = arith.constant 0.0 : f32  memref.store %z, %S[%t] : memref<32xf32, 3>"
+    assert copied(write) == ["race of a write with a copy"]
+    some = f"%few = arith.cmpi slt, %t, %c4 : index  scf.if %few {{ {WAIT} }}"
+    assert copied(wait=some) == ["uninitialised read"], "those that have not waited"
+
+
+def test_what_one_thread_has_waited_for_others_have_not() -> None:
+    other = "%c31 = arith.constant 31 : index  %o = arith.subi %c31, %t : index"
+    assert copied(wait=f'{WAIT}  "gpu.barrier"() : () -> ()  {other}', where="%o") == []
+    assert copied(wait=f"{WAIT}  {other}", where="%o") == ["race of a read with a write"]
+    early = f'"gpu.barrier"() : () -> ()  {WAIT}  {other}'
+    assert copied(wait=early, where="%o") == ["race of a read with a write"], "a barrier before the wait is too early"

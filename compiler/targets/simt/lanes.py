@@ -63,7 +63,7 @@ class Lanes:
     values: dict[SSAValue, Values] = field(default_factory=dict)
     memories: dict[SSAValue, Memory] = field(default_factory=dict)
     on_chip: dict[SSAValue, Memory] = field(default_factory=dict)
-    _under_way: list[tuple[Memory, Ints]] = field(default_factory=list)
+    _under_way: list[tuple[Memory, Ints, Bools]] = field(default_factory=list)
     _steps: int = 0
     _plans: dict[Operation, _Plan] = field(default_factory=dict)
     _said: dict[Operation, str] = field(default_factory=dict)
@@ -258,8 +258,7 @@ class Lanes:
         source, target = self.memories[op.src], self.memories[op.dst]
         values = source.read(self.side_by_side(op, source, op.src_indices, lanes, active), access)
         index = self.side_by_side(op, target, op.dst_indices, lanes, active)
-        target.write(index, values, access)
-        self._under_way.append((target, target.lose(index, access)))
+        self._under_way.append((target, *target.begin_copy(index, values, access)))
         self.values[op.token] = np.asarray(0)
 
     def group(self, op: nvgpu.GroupOp, active: Bools) -> None:
@@ -267,10 +266,14 @@ class Lanes:
         self.values[op.token] = np.asarray(0)
 
     def wait(self, op: nvgpu.WaitOp, active: Bools) -> None:
-        """What was copied is there."""
-        for memory, places in self._under_way:
-            memory.known[places] = True
-        self._under_way = []
+        """What the threads have copied is there."""
+        left = []
+        for memory, places, who in self._under_way:
+            mine = active[:, None] if who.ndim == 2 else active
+            memory.arrive(places, who & mine, self.access(op, active))
+            if (who & ~mine).any():
+                left.append((memory, places, who & ~mine))
+        self._under_way = left
 
     def side_by_side(
         self, op: Operation, memory: Memory, indices: Sequence[SSAValue], lanes: int, active: Bools

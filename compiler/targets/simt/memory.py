@@ -32,6 +32,7 @@ class Memory:
         whole = (threads, prod(shape)) if space == "local" else (prod(shape),)
         self.data, self.known = np.zeros(whole, dtype), np.zeros(whole, np.bool_)
         self.written = np.zeros(whole, np.bool_)
+        self._coming = np.zeros(whole[-1:] if space == "shared" else (0,), np.bool_)
         self._all_known = False
         self._races = Races(prod(shape), space == "global", self._say) if space == "shared" else None
 
@@ -46,14 +47,25 @@ class Memory:
         self.known[...] = self._all_known = True
 
     def lose_all(self) -> None:
-        """It is allocated again: nothing is known of what it holds."""
+        """It is allocated again: nothing is known of what it holds, and nothing comes."""
         self.known[...] = self._all_known = False
+        self._coming[...] = False
 
-    def lose(self, index: Sequence[Ints], access: Access) -> Ints:
-        """Some elements are being changed: nothing is known of them. Gives their offsets; of a shared buffer."""
+    def begin_copy(self, index: Sequence[Ints], values: Values, access: Access) -> tuple[Ints, Bools]:
+        """Elements of a shared buffer are being changed: nothing is known of them until the copy has arrived. Gives
+        their offsets, and who copies."""
         flat, active = self._place(index, access, "write")
+        self.write(index, values, access)
         self.known[flat[active]] = self._all_known = False
-        return flat[active]
+        self._coming[flat[active]] = True
+        return flat, active
+
+    def arrive(self, flat: Ints, active: Bools, access: Access) -> None:
+        """What was copied is there, as if it were written now."""
+        if self._races is not None:
+            self._races.write(flat, active, access)
+        self.known[flat[active]] = True
+        self._coming[flat[active]] = False
 
     def read(self, index: Sequence[Ints], access: Access) -> Values:
         """The elements at an index, each part (), (n,) or (n, lanes); zero where a thread is not active."""
@@ -73,6 +85,8 @@ class Memory:
         self._count(flat, active, access)
         if self._races is not None:
             self._races.write(flat, active, access)
+        if self._coming.any():
+            self._say("race of a write with a copy", active & self._coming[flat], flat, access)
         at = tuple(part[active] for part in self._mine(flat))
         self.data[at] = np.broadcast_to(values, flat.shape)[active]
         self.known[at] = self.written[at] = True
