@@ -46,7 +46,7 @@ def scoring(name: str) -> Scoring:
     drawn = draw(space.sizes, CANDIDATES, draws)
     start = time.perf_counter()
     pool = sift(space, drawn)
-    while "later" in pool.refused:
+    while pool.later:
         pool = sift(space, drawn)
     traced = (time.perf_counter() - start) / max(1, space.structures)
     seconds = []

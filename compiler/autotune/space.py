@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from compiler.analysis.cost import flops, instances
 from compiler.autotune.candidates import LATER, Candidate, Features
+from compiler.autotune.runs import Runs, Structure
 from compiler.autotune.sight import sight
 from compiler.autotune.sketch import Sketch
 from compiler.autotune.trace import Graph
@@ -19,7 +20,7 @@ from compiler.passes.split_constants import called
 from compiler.program.tree import Program
 from compiler.targets.machine import Gpu, Machine
 
-CHUNK = 4096
+CHUNK = 16384
 """How many candidates are evaluated at a time: their columns stay in the cache."""
 
 FEW = 4
@@ -29,15 +30,6 @@ FREE, PER = 8, 800
 were asked for so far: tracing one takes some tens of milliseconds. What is left comes later."""
 
 
-@dataclass(frozen=True)
-class Structure:
-    """What the candidates of a sketch that answer some guards alike have in common: the nodes of their features, and of
-    why they are infeasible; none where the script's own primitives refuse them."""
-
-    guards: tuple[tuple[int, bool], ...]
-    nodes: tuple[int, ...] | None
-
-
 @dataclass
 class _Traced:
     """A sketch with the structures that have been met so far."""
@@ -45,6 +37,7 @@ class _Traced:
     sketch: Sketch
     graph: Graph = field(default_factory=Graph)
     structures: list[Structure] = field(default_factory=list)
+    runs: Runs = field(default_factory=Runs)
 
 
 class SketchSpace:
@@ -104,23 +97,23 @@ class SketchSpace:
         reasons: NDArray[np.int16],
     ) -> None:
         known: dict[int, NDArray[np.float64]] = {}
-        left = np.ones(len(positions), bool)
-        number = 0
-        while left.any():
-            if number == len(traced.structures) and len(positions) > FEW and not self._may_trace(traced):
-                reasons[left] = self._sight.reasons.index(LATER)
+        rows = np.arange(len(positions))
+        while len(rows):
+            unseen = []
+            for structure, mine in traced.runs.sorted(traced.graph, columns, known, rows):
+                if structure is None:
+                    unseen.append(mine)
+                else:
+                    self._write(traced.graph, structure, mine, columns, known, values, reasons)
+            rows = np.sort(np.concatenate(unseen)) if unseen else rows[:0]
+            if not len(rows):
                 return
-            if number == len(traced.structures):
-                witness = positions[int(np.argmax(left))]
-                traced.structures.append(self._structure(traced, tuple(int(p) for p in witness)))
-                agree = _agree(traced.graph, traced.structures[-1], columns, known)
-                assert agree[int(np.argmax(left))], "a witness answers its own guards"
-            structure = traced.structures[number]
-            mine = left & _agree(traced.graph, structure, columns, known)
-            if mine.any():
-                self._write(traced.graph, structure, mine, columns, known, values, reasons)
-            left &= ~mine
-            number += 1
+            if len(positions) > FEW and not self._may_trace(traced):
+                reasons[rows] = self._sight.reasons.index(LATER)
+                return
+            structure = self._structure(traced, tuple(int(p) for p in positions[rows[0]]))
+            traced.structures.append(structure)
+            traced.runs.add(structure)
 
     def _may_trace(self, traced: _Traced) -> bool:
         """Whether there is time for one more structure."""
@@ -143,16 +136,16 @@ class SketchSpace:
         self,
         graph: Graph,
         structure: Structure,
-        mine: NDArray[np.bool_],
+        rows: NDArray[np.int64],
         columns: NDArray[np.int64],
         known: dict[int, NDArray[np.float64]],
         values: NDArray[np.float32],
         reasons: NDArray[np.int16],
     ) -> None:
         if structure.nodes is None:
-            reasons[mine] = self._sight.reasons.index("script")
+            reasons[rows] = self._sight.reasons.index("script")
             return
-        rows, width = np.flatnonzero(mine), self._sight.width
+        width = self._sight.width
         found = [array[rows] if array.ndim else array for array in graph.evaluate(structure.nodes, columns, known)]
         block = np.empty((len(rows), width), np.float32)
         for column, array in enumerate(found[:width]):
@@ -162,19 +155,6 @@ class SketchSpace:
         for number, array in reversed(list(enumerate(found[width:], 1))):
             why[np.broadcast_to(array, why.shape) != 0] = number
         reasons[rows] = why
-
-
-def _agree(
-    graph: Graph, structure: Structure, columns: NDArray[np.int64], known: dict[int, NDArray[np.float64]]
-) -> NDArray[np.bool_]:
-    """Which candidates answer the guards of a structure as its witness did."""
-    agree = np.ones(len(columns), bool)
-    for node, answer in structure.guards:
-        (array,) = graph.evaluate((node,), columns, known)
-        agree &= (array != 0) == answer
-        if not agree.any():
-            break
-    return agree
 
 
 def work(program: Program) -> float:

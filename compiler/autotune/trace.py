@@ -116,7 +116,7 @@ class Graph:
         An expression is evaluated for all candidates, also where its run did not come by: such values mean nothing.
         """
         known = {} if known is None else known
-        return [self._evaluated(node, columns, known) for node in nodes]
+        return [known[node] if node in known else self._evaluated(node, columns, known) for node in nodes]
 
     def _evaluated(self, node: int, columns: Array, known: dict[int, Array]) -> Array:
         stack = [node]

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compiler.autotune.trace import Graph, Traced, greatest, holds, least
+from compiler.autotune.runs import Runs, Structure
+from compiler.autotune.trace import Graph, Number, Traced, greatest, holds, least
 
 OPTIONS = (1, 2, 3, 4, 6, 8, 16, 48)
 
@@ -97,3 +98,34 @@ def test_conditions_as_numbers(name: str) -> None:
     (array,) = graph.evaluate([graph.number_of(condition)], np.array([[2], [4], [8]]))
     assert array.tolist() == {"lt": [1, 0, 0], "le": [1, 1, 0], "eq": [0, 1, 0]}[name]
     assert graph.guards == []
+
+
+def test_runs_sort_candidates_by_their_answers() -> None:
+    """A tree of decisions tells what asking every run for its guards does."""
+    columns = np.stack([np.repeat(np.arange(1, 9), 8), np.tile(np.arange(1, 9), 8)], axis=1)
+
+    def program(x: Number, y: Number) -> Number:
+        if x > 4:
+            return x * y if y < 3 else x + y
+        return y - x if x == y + 1 else y
+
+    graph, runs, structures = Graph(), Runs(), []
+    left = np.arange(len(columns))
+    while len(left):
+        graph.begin()
+        x, y = (graph.input(n, int(columns[left[0], n]), 1, 8) for n in range(2))
+        structures.append(Structure((), (graph.number_of(program(x, y)),)))
+        structures[-1] = Structure(tuple(graph.guards), structures[-1].nodes)
+        runs.add(structures[-1])
+        unseen = [rows for found, rows in runs.sorted(graph, columns, {}, left) if found is None]
+        left = np.sort(np.concatenate(unseen)) if unseen else left[:0]
+    assert len(structures) == 4
+    seen: list[int] = []
+    for structure, rows in runs.sorted(graph, columns, {}, np.arange(len(columns))):
+        assert structure is not None and structure.nodes is not None
+        (values,) = graph.evaluate(structure.nodes, columns)
+        assert [program(int(a), int(b)) for a, b in columns[rows]] == list(values[rows])
+        seen += list(rows)
+    assert sorted(seen) == list(range(len(columns)))
+    with pytest.raises(AssertionError, match="no other run"):
+        runs.add(structures[0])
