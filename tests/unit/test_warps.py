@@ -49,6 +49,20 @@ def matmul(
     return te.function("mm", inputs, [c])
 
 
+def batched(transposed: bool) -> te.Function:
+    a = te.placeholder((3, 32, 32), "f16", name="A")
+    b = te.placeholder((3, 16, 32) if transposed else (3, 32, 16), "f16", name="B")
+    r = te.reduce_axis(32, name="k")
+    c = te.compute(
+        (3, 32, 16),
+        lambda n, i, j: te.sum(
+            te.cast(a[n, i, r], "f32") * te.cast(b[n, j, r] if transposed else b[n, r, j], "f32"), axis=r
+        ),
+        name="C",
+    )
+    return te.function("batched", [a, b], [te.nn.relu(c, name="D")])
+
+
 def scheduled(function: te.Function, tiles: WarpTiles) -> Schedule:
     s = Schedule(compiler.lower(function))
     first, *others = s.program.blocks
@@ -216,6 +230,24 @@ def test_a_torn_warp_is_reported() -> None:
         shuffled(64, "down")
     with pytest.raises(InputError, match="for whole warps, and a block has 48 threads"):
         shuffled(64, threads=48)
+
+
+@needs_gxx
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("after", [False, True])
+def test_many_products(transposed: bool, after: bool, tmp_path: Path) -> None:
+    function = batched(transposed)
+    s = Schedule(compiler.lower(function))
+    epilogue = s.get_block("D") if after else None
+    library.tile_on_warps(s, s.get_block("C"), epilogue, WarpTiles((1, 2), (2, 1), 1, twice=after))
+    assert str(s.verify()) == "proved"
+    a, b = inputs(function)
+    want = np.maximum(a.astype(np.float32) @ (b.transpose(0, 2, 1) if transposed else b).astype(np.float32), 0)
+    found = simt.run(kernels(s), [a, b])
+    assert found.right, [str(fault) for fault in found.faults]
+    np.testing.assert_allclose(found.outputs[0], want, rtol=1e-4, atol=1e-4)
+    (on_host,) = run_on_host(built(s), [a, b], tmp_path)
+    np.testing.assert_allclose(on_host, want, rtol=1e-4, atol=1e-4)
 
 
 def test_kernels_of_one_program_may_have_different_shapes() -> None:

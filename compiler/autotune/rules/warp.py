@@ -10,6 +10,7 @@ from xdsl.ir import Attribute
 
 from compiler.autotune.rules.draft import Alternative, Draft
 from compiler.intrinsics.warp import COLUMNS, ROWS
+from compiler.program.tree import Block
 from compiler.schedule import library
 from compiler.schedule.library import WarpTiles
 from compiler.schedule.schedule import Handle, Size
@@ -32,10 +33,10 @@ def on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
     program = draft.schedule.program
     elements = {type(program.buffers[access.buffer].element) for access in block.reads}
     sizes = [axis.size for axis in block.axes]
-    if len(elements) != 1 or not elements <= FIRST.keys() or len(sizes) != 3 or block.spatial != 2:
+    if len(elements) != 1 or not elements <= FIRST.keys() or len(sizes) < 3 or not _is_product(block):
         return
     (element,) = elements
-    even = sizes[0] % ROWS == sizes[1] % COLUMNS == sizes[2] % DEPTH == 0
+    even = sizes[-3] % ROWS == sizes[-2] % COLUMNS == sizes[-1] % DEPTH == 0
     if not even or int(draft.gpu.arch.removeprefix("sm_")) < FIRST[element]:
         return
     after = draft.consumer(label)
@@ -45,10 +46,18 @@ def on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
         yield Alternative(name, partial(_on_warps, label=label, after=then, twice=twice))
 
 
+def _is_product(block: Block) -> bool:
+    """Whether it multiplies matrices, or many of them, as `tile_on_warps` does."""
+    order = [[form.variables() for form in access.index] for access in block.reads]
+    *many, m, n, k = [{axis} for axis in range(len(block.axes))]
+    is_summed = [axis.is_reduce for axis in block.axes] == [*(False for _ in many), False, False, True]
+    return is_summed and len(order) == 2 and order[0] == [*many, m, k] and order[1] in ([*many, k, n], [*many, n, k])
+
+
 def _on_warps(draft: Draft, label: str, after: str | None, twice: bool) -> Sequence[str]:
     s = draft.schedule
     block = s.get_block(label)
-    m, n, k = s.get_loops(block)
+    *_, m, n, k = s.get_loops(block)
     (warps_m, m_), (warps_n, n_) = _cut(draft, m, ROWS, 4), _cut(draft, n, COLUMNS, 8)
     panel = draft.choose([1, *_powers(s.extent(k) // DEPTH, MOST_PANEL)], 2, "panel")
     epilogue = s.get_block(after) if after is not None else None

@@ -13,7 +13,7 @@ from compiler.errors import ScheduleError
 from compiler.intrinsics import find
 from compiler.intrinsics.warp import COLUMNS, LANES, ROWS
 from compiler.schedule.library.gpu import cooperative_fetch, overlapped, pad_rows, spread_on_threads
-from compiler.schedule.library.loops import matmul_nest, operands, target_of
+from compiler.schedule.library.loops import nest, operands, target_of
 from compiler.schedule.schedule import Handle, Schedule, Size
 
 KINDS: dict[type[Attribute], str] = {Float16Type: "f16", BFloat16Type: "bf16", Float32Type: "tf32"}
@@ -47,7 +47,7 @@ class OnWarps:
 
 
 def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: WarpTiles) -> OnWarps:
-    """Schedule a matmul C[m, n] += A[m, k] * B[k, n], or with B[n, k], for the tensor cores of a GPU.
+    """Schedule a matmul C[m, n] += A[m, k] * B[k, n], or with B[n, k], or many, for the tensor cores of a GPU.
 
         m { n { k { C } } }  m { n { D } }
       ->
@@ -62,10 +62,10 @@ def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: Wa
     f16 and bf16 are summed up in f32; f32 is taken as tf32, where floating point is fast, and B must lie along k. Rows
     of fetched tiles are padded, so that they begin in different banks. With `twice` panels are fetched a round ahead.
     Without an epilogue the sums are stored where they belong. Requires loops m, n, k around the block in that order,
-    extents that the tiles divide, and an epilogue that reads C alone, at its own indices.
-    Source: CUTLASS; NVIDIA's PTX ISA, mma and ldmatrix.
+    around them those over whole matmuls; extents that the tiles divide; and an epilogue that reads C alone, at its own
+    indices. Source: CUTLASS; NVIDIA's PTX ISA, mma and ldmatrix.
     """
-    m, n, k = matmul_nest(s, block, "tile_on_warps")
+    *many, m, n, k = nest(s, block, "tile_on_warps", least=3)
     kind, is_transposed = _kind(s, block)
     multiply = find(f"mma.f32.{kind}")
     depth = next(axis.extent for axis in multiply.axes if axis.label == "k")
@@ -81,7 +81,9 @@ def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: Wa
     store = s.cache_write(block, "fragment")
     if epilogue is None:
         s.reverse_compute_at(store, n0)
-    s.transform_layout(block, target_of(s, block), lambda i, j: (i // ROWS, j // COLUMNS, i % ROWS, j % COLUMNS))
+    s.transform_layout(
+        block, target_of(s, block), lambda *b: (*b[:-2], b[-2] // ROWS, b[-1] // COLUMNS, b[-2] % ROWS, b[-1] % COLUMNS)
+    )
     fetches = [cooperative_fetch(s, block, name, k0, threads, tiles.vector) for name in names]
     for fetch in fetches:
         pad_rows(s, fetch, tiles.vector)
@@ -100,7 +102,7 @@ def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: Wa
     panel = overlapped(s, k0, fetches) if tiles.twice else k0
     s.unroll(k1)
     warp = _on_warps(s, (m1, n1), (m2, n2), m3, multiply.name)
-    whole = s.fuse(m0, n0)
+    whole = s.fuse(*many, m0, n0)
     s.bind(whole, "block_x")
     return OnWarps(whole, warp, panel, fetches)
 
@@ -109,13 +111,14 @@ def _kind(s: Schedule, block: Handle) -> tuple[str, bool]:
     """The kind of a matmul's operands, and whether the second lies along k. Raises ScheduleError for what is no matmul
     of such operands."""
     node = s.program.blocks[s.label(block)]
-    a, b = (s.program.buffers[access.buffer].element for access in node.reads)
-    kind = KINDS.get(type(a))
+    elements = [s.program.buffers[access.buffer].element for access in node.reads]
     order = [[form.variables() for form in access.index] for access in node.reads]
-    if kind is None or a != b or order[0] != [{0}, {2}] or order[1] not in ([{2}, {1}], [{1}, {2}]):
+    *many, m, n, k = [{axis} for axis in range(len(node.axes))]
+    kind = KINDS.get(type(elements[0])) if len({*elements}) == 1 and len(elements) == 2 else None
+    if kind is None or order[0] != [*many, m, k] or order[1] not in ([*many, k, n], [*many, n, k]):
         reason = "it is no product of A[m, k] and B[k, n] or B[n, k] in f16, bf16 or f32"
         raise ScheduleError(reason, "tile_on_warps", f"block '{s.label(block)}'")
-    is_transposed = order[1] == [{1}, {2}]
+    is_transposed = order[1] == [*many, n, k]
     if kind == "tf32" and not is_transposed:
         raise ScheduleError("B in f32 has to lie along k", "tile_on_warps", f"block '{s.label(block)}'")
     return kind, is_transposed
@@ -134,11 +137,11 @@ def _load(s: Schedule, block: Handle, position: int, at: Handle, size: int, intr
     load = s.cache_read(block, shared, "fragment")
     s.compute_at(load, at)
     if position == 0:
-        layout: Callable[..., Any] = lambda m, k: (m // ROWS, m % ROWS, k)  # noqa: E731 - one of three
+        layout: Callable[..., Any] = lambda *b: (*b[:-2], b[-2] // ROWS, b[-2] % ROWS, b[-1])  # noqa: E731 - one of three
     elif along_k:
-        layout = lambda k, n: (n // COLUMNS, k, n % COLUMNS)  # noqa: E731
+        layout = lambda *b: (*b[:-2], b[-1] // COLUMNS, b[-2], b[-1] % COLUMNS)  # noqa: E731
     else:
-        layout = lambda n, k: (n // COLUMNS, k, n % COLUMNS)  # noqa: E731
+        layout = lambda *b: (*b[:-2], b[-2] // COLUMNS, b[-1], b[-2] % COLUMNS)  # noqa: E731
     s.transform_layout(block, operands(s, block)[position], layout)
     matrix = s.get_loops(load)[-2:]
     many, matrix[along_k] = s.split(matrix[along_k], [None, size])
