@@ -14,16 +14,18 @@ Bools = NDArray[np.bool_]
 Values = NDArray[Any]
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Access:
     """Who touches memory at a moment: the op's words, the block's number, the threads (n,) that are active, and the
-    moment, a number that each barrier of each block makes larger. `counted` says whether transactions count."""
+    moment, a number that each barrier of each block makes larger. `counted` says whether transactions count, `whole`
+    that all threads are active."""
 
     op: str
     block: int
     active: Bools
     moment: int
     counted: bool = False
+    whole: bool = False
 
 
 @dataclass(frozen=True)

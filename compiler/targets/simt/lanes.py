@@ -34,13 +34,17 @@ class Sample:
     steps: int
 
 
-class _Plan:
-    """What is done for an op, looked up once: its function, its operands and its results."""
+class _Step:
+    """What is done for an op, looked up once: what handles it, or its function; its operands and its result."""
 
-    __slots__ = ("function", "operands", "results")
+    __slots__ = ("function", "handler", "op", "operands", "result")
 
-    def __init__(self, function: Callable[..., Values], op: Operation) -> None:
-        self.function, self.operands, self.results = function, tuple(op.operands), tuple(op.results)
+    def __init__(self, op: Operation) -> None:
+        self.op, self.operands = op, tuple(op.operands)
+        self.handler = _OPS.get(type(op))
+        if self.handler is None:
+            self.function = _selected if isinstance(op, arith.SelectOp) else function(op)
+            self.result = op.results[0]
 
 
 def _selected(truth: Values, yes: Values, no: Values) -> Values:
@@ -64,8 +68,10 @@ class Lanes:
     memories: dict[SSAValue, Memory] = field(default_factory=dict)
     on_chip: dict[SSAValue, Memory] = field(default_factory=dict)
     _under_way: list[tuple[Memory, Ints, Bools]] = field(default_factory=list)
+    _everyone: Bools | None = None
     _steps: int = 0
-    _plans: dict[Operation, _Plan] = field(default_factory=dict)
+    _code: dict[Block, tuple[list[_Step], tuple[SSAValue, ...]]] = field(default_factory=dict)
+    _read: dict[Operation, tuple[SSAValue, ...]] = field(default_factory=dict)
     _said: dict[Operation, str] = field(default_factory=dict)
 
     @property
@@ -93,27 +99,23 @@ class Lanes:
             self.at = (number % across, number // across % down, number // (across * down))
             self.values, self.memories, self._under_way = {}, dict(given), []
             self.moment += 1
-            self._block(body, np.ones(self.count, np.bool_))
+            self._everyone = np.ones(self.count, np.bool_)
+            self._block(body, self._everyone)
 
     def _block(self, body: Block, active: Bools) -> Sequence[Values]:
         """Run the ops of a body; what it yields."""
-        for op in body.ops:
-            if isinstance(op, scf.YieldOp | gpu.ReturnOp):
-                return [self.values[value] for value in op.operands]
-            self._op(op, active)
-        return []
-
-    def _op(self, op: Operation, active: Bools) -> None:
-        self._steps += 1
-        handler = _OPS.get(type(op))
-        if handler is not None:
-            handler(self, op, active)
-            return
-        plan = self._plans.get(op)
-        if plan is None:
-            plan = self._plans[op] = _Plan(_selected if isinstance(op, arith.SelectOp) else function(op), op)
-        operands = [self.values[value] for value in plan.operands]
-        self.values[plan.results[0]] = np.asarray(plan.function(*operands))
+        code = self._code.get(body)
+        if code is None:
+            code = self._code[body] = _code_of(body)
+        steps, yielded = code
+        self._steps += len(steps)
+        values = self.values
+        for step in steps:
+            if step.handler is not None:
+                step.handler(self, step.op, active)
+            else:
+                values[step.result] = np.asarray(step.function(*[values[value] for value in step.operands]))
+        return [values[value] for value in yielded]
 
     def words(self, op: Operation) -> str:
         """An op as a report names it."""
@@ -124,13 +126,14 @@ class Lanes:
 
     def access(self, op: Operation, active: Bools) -> Access:
         """An op that touches memory now."""
-        return Access(self.words(op), self.number, active, self.moment, counted=self.counts and self.number == 0)
+        is_counted, is_whole = self.counts and self.number == 0, active is self._everyone or bool(active.all())
+        return Access(self.words(op), self.number, active, self.moment, is_counted, is_whole)
 
     def _operands(self, op: Operation) -> tuple[SSAValue, ...]:
-        plan = self._plans.get(op)
-        if plan is None:
-            plan = self._plans[op] = _Plan(np.asarray, op)
-        return plan.operands
+        found = self._read.get(op)
+        if found is None:
+            found = self._read[op] = tuple(op.operands)
+        return found
 
     def _indices(self, values: Sequence[SSAValue]) -> list[Ints]:
         return [self.values[value] for value in values]
@@ -348,6 +351,14 @@ class Lanes:
             at = at + step
         for result, value in zip(op.results, carried, strict=True):
             self.values[result] = value
+
+
+def _code_of(body: Block) -> tuple[list[_Step], tuple[SSAValue, ...]]:
+    """The steps of a body, and what it yields."""
+    *ops, last = body.ops
+    if isinstance(last, scf.YieldOp | gpu.ReturnOp):
+        return [_Step(op) for op in ops], tuple(last.operands)
+    return [_Step(op) for op in body.ops], ()
 
 
 def _chosen(count: int, sample: Sample | None) -> Sequence[int]:

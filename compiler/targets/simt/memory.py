@@ -69,6 +69,10 @@ class Memory:
 
     def read(self, index: Sequence[Ints], access: Access) -> Values:
         """The elements at an index, each part (), (n,) or (n, lanes); zero where a thread is not active."""
+        column = self._column(index)
+        if column is not None and (self._all_known or self.known[:, column][access.active].all()):
+            values = self.data[:, column].copy()
+            return values if access.whole else np.where(_wider(access.active, values), values, np.zeros((), self.dtype))
         flat, active = self._place(index, access, "read")
         self._count(flat, active, access)
         mine = self._mine(flat)
@@ -77,10 +81,17 @@ class Memory:
         if self._races is not None:
             self._races.read(flat, active, access)
         values = self.data[mine]
-        return values if active.all() else np.where(active, values, np.zeros((), self.dtype))
+        return values if access.whole and active.all() else np.where(active, values, np.zeros((), self.dtype))
 
     def write(self, index: Sequence[Ints], values: Values, access: Access) -> None:
         """Set the elements at an index."""
+        column = self._column(index)
+        if column is not None:
+            who = slice(None) if access.whole else access.active
+            same = access.whole or values.ndim == 0 or len(values) != len(access.active)
+            self.data[who, column] = values if same else values[access.active]
+            self.known[who, column] = self.written[who, column] = True
+            return
         flat, active = self._place(index, access, "write")
         self._count(flat, active, access)
         if self._races is not None:
@@ -90,6 +101,19 @@ class Memory:
         at = tuple(part[active] for part in self._mine(flat))
         self.data[at] = np.broadcast_to(values, flat.shape)[active]
         self.known[at] = self.written[at] = True
+
+    def _column(self, index: Sequence[Ints]) -> int | slice | None:
+        """Where all threads find an element of a local buffer, or several side by side, if that is one place."""
+        if self.space != "local":
+            return None
+        flat = 0
+        for part, size in zip(index, self.shape, strict=True):
+            if part.ndim == 2 and part.shape == (1, size):  # all of the last dimension
+                return slice(flat * size, (flat + 1) * size)
+            if part.ndim or not 0 <= part < size:
+                return None
+            flat = flat * size + int(part)
+        return flat
 
     def _mine(self, flat: Ints) -> tuple[Ints, ...]:
         if self.space != "local":
@@ -102,14 +126,14 @@ class Memory:
         lanes = max((part.shape[1] for part in index if part.ndim == 2), default=0)
         full = (len(access.active), lanes) if lanes else (len(access.active),)
         active = np.broadcast_to(access.active[:, None], full) if lanes else access.active
-        flat = np.zeros((), np.int64)
+        flat: Ints = np.zeros((), np.int64)
         for part, size in zip(index, self.shape, strict=True):
             part = part[:, None] if lanes and part.ndim == 1 else part
             if not (0 <= part < size if part.ndim == 0 else (part.view(np.uint64) < size).all()):
                 active = self._inside(np.broadcast_to(part, full), size, index, active, access, what)
                 part = np.clip(part, 0, size - 1)
             flat = flat * size + part
-        return np.broadcast_to(flat, full), active
+        return flat if flat.shape == full else np.broadcast_to(flat, full), active
 
     def _inside(self, part: Ints, size: int, index: Sequence[Ints], active: Bools, access: Access, what: str) -> Bools:
         """The threads whose index is within a dimension; the first that is not is reported."""
@@ -164,3 +188,8 @@ class Memory:
         where = (access.block,) if blocks is None else (int(blocks[at]), access.block)
         address = tuple(int(n) for n in np.unravel_index(int(flat[at]), self.shape)) if self.shape else ()
         self._report(Fault(kind, access.op, self.name, address, where, threads))
+
+
+def _wider(active: Bools, values: Values) -> Bools:
+    """Who is active, for values of one element or several a thread."""
+    return active if values.ndim == 1 else active[:, None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -99,4 +100,9 @@ def _nobody(size: int) -> NDArray[Any]:
 
 def _who(flat: Ints) -> Ints:
     """The thread of each access."""
-    return np.broadcast_to(np.arange(len(flat)).reshape((-1,) + (1,) * (flat.ndim - 1)), flat.shape)
+    return _threads(flat.shape)
+
+
+@lru_cache(maxsize=64)
+def _threads(shape: tuple[int, ...]) -> Ints:
+    return np.broadcast_to(np.arange(shape[0]).reshape((-1,) + (1,) * (len(shape) - 1)), shape)
