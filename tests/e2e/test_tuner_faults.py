@@ -309,7 +309,6 @@ def test_two_tuners_share_a_file(tmp_path: Path) -> None:
     own = Counter(run for run, _ in {(record.run, record.script) for record in records})
     found = len({record.script for record in records})
     assert len(own) == 2 and 12 <= found <= 12 + 4 and all(one.reported >= 12 for one in tuners)
-    assert min(own.values()) < 12
     for number in (1, 2):
         text = (tmp_path / f"log{number}").read_text()
         assert replay(_space(512), text).log() == text
