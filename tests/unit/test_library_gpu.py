@@ -264,3 +264,34 @@ def test_tiles_for_other_axes_are_refused() -> None:
     s = Schedule(compiler.lower(batched()))
     with pytest.raises(ScheduleError, match="it has 4 loops, and there are tiles for 3"):
         library.tile_on_threads(s, s.get_block("C"), None, ThreadTiles([(1, 1, 1), (1, 8, 1)], [8]))
+
+
+@pytest.mark.parametrize("warps", [1, 8])
+@pytest.mark.parametrize("n", [1, 2, 31, 32, 33, 64, 100, 130])
+def test_rows_of_any_length(n: int, warps: int) -> None:
+    """Shorter than a warp, than all threads, and no multiple of either."""
+    function = softmax(3, n)
+    s = Schedule(compiler.lower(function))
+    library.rows_on_threads(s, s.get_block(list(s.program.blocks)[-1]), warps)
+    assert str(s.verify()) == "proved"
+    module, _, _ = lower_to_kernels(s.module.clone())
+    x = RANDOM.standard_normal((3, n), np.float32)
+    found = simt.run(module, [x])
+    assert found.right, [str(fault) for fault in found.faults]
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    np.testing.assert_allclose(found.outputs[0], e / e.sum(axis=1, keepdims=True), rtol=1e-5)
+
+
+@pytest.mark.parametrize(("dtype", "reduce"), [("f64", "sum"), ("f32", "prod"), ("i32", "sum")])
+def test_sums_that_no_warp_has(dtype: str, reduce: str) -> None:
+    x, k = te.placeholder((4, 200), dtype, name="X"), te.reduce_axis(200, name="k")
+    r = te.compute((4, 1), lambda i, _: getattr(te, reduce)(x[i, k], axis=k), name="R")
+    y = te.compute((4, 200), lambda i, j: x[i, j] + r[i, 0], name="Y")
+    s = Schedule(compiler.lower(te.function("f", [x], [y])))
+    library.rows_on_threads(s, s.get_block("Y"), 2)
+    assert str(s.verify()) == "proved" and "tensorized" not in str(s.module)
+    module, _, _ = lower_to_kernels(s.module.clone())
+    given = (RANDOM.standard_normal((4, 200)) / 8 + 1).astype(np.dtype(dtype.replace("f", "float").replace("i", "int")))
+    found = simt.run(module, [given])
+    assert found.right, [str(fault) for fault in found.faults]
+    np.testing.assert_allclose(found.outputs[0], given + getattr(np, reduce)(given, axis=1, keepdims=True), rtol=1e-4)

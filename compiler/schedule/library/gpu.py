@@ -311,19 +311,22 @@ def rows_on_threads(s: Schedule, block: Handle, warps: Size = 8, needed: Sequenc
 
 
 def _summed(s: Schedule, block: Handle, row: Handle, warps: Size) -> None:
-    """Sum up a row by the threads of a block: each a part, then what the threads of a warp have, then the warps."""
+    """Sum up a row by the threads of a block: each a part, then what the threads of a warp have, then the warps. Each
+    thread has several elements; a row of a warp's threads or fewer is summed up by one."""
     node = s.program.blocks[s.label(block)]
     inner = s.get_loops(block)[-1]
-    is_short = s.extent(inner) < WARP
-    _, thread = s.split(inner, [None, s.extent(inner) if is_short else s.product(warps, WARP)])
+    if s.extent(inner) <= WARP:
+        return
+    warps = max(1, min(warps, s.extent(inner) // (2 * WARP))) if isinstance(warps, int) else warps
+    _, thread = s.split(inner, [None, s.product(warps, WARP)])
     parts = s.rfactor(block, thread)
     s.set_scope(parts, "shared")
     *_, rounds, thread = _inside(s, parts, row)
     s.reorder(thread, rounds)
-    spread_on_threads(s, thread, (1, s.extent(thread)) if is_short else (warps, WARP), 1)
+    spread_on_threads(s, thread, (warps, WARP), 1)
     kind = {type(s.program.buffers[access.buffer].element) for access in node.writes}
     sum_up = f"warp.{node.combiners[0]}.f32"
-    if is_short or kind != {Float32Type} or len(node.combiners) != 1 or sum_up not in INTRINSICS:
+    if kind != {Float32Type} or len(node.combiners) != 1 or sum_up not in INTRINSICS:
         for fewer in (WARP, FEW):
             _added_by(s, block, fewer)
         return
