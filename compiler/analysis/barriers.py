@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import combinations, product
 
 from compiler.affine import linear as lin
 from compiler.analysis.sets import Undecided, sample
@@ -49,10 +49,12 @@ class Barrier:
 
 @dataclass(frozen=True)
 class _Done:
-    """A statement that has run since the last barrier; of the loops in `earlier`, in an earlier iteration."""
+    """A statement that has run since the last barrier; of the loops in `earlier`, in an earlier iteration, of those in
+    `free` in any."""
 
     statement: Statement
     earlier: frozenset[int] = frozenset()
+    free: frozenset[int] = frozenset()
 
 
 def is_stage(node: Node) -> bool:
@@ -67,6 +69,14 @@ def barriers(program: Program, kernel: Loop) -> dict[int | str | tuple[str], Bar
     walker = _Walker(program)
     walker.visit((kernel,), [])
     return walker.found
+
+
+def unordered(program: Program, kernel: Loop) -> Barrier | None:
+    """Blocks of one stage that touch an element from different threads, where no barrier can stand: nothing orders
+    them. None where there are none."""
+    walker = _Walker(program)
+    stages = [node for node in walk((kernel,)) if is_stage(node) and not walker.in_stage(node)]
+    return next((found for node in stages for found in walker.inside(node)), None)
 
 
 class _Walker:
@@ -108,6 +118,25 @@ class _Walker:
             pending = []
         return self.visit(node.body, pending)
 
+    def in_stage(self, node: Node) -> bool:
+        """Whether a node is a part of a stage."""
+        return any(is_stage(loop) for loop in self.program.enclosing(key_of(node)))
+
+    def inside(self, stage: Node) -> Iterator[Barrier]:
+        """What threads do to each other's elements in one stage. Blocks on the same thread loops do not: iterations of
+        these depend on nothing of each other, which is a loop's to be bound."""
+        own = [self.statements[key] for block in blocks_in(stage) for key in _keys(block)]
+        around = {loop.number for loop in self.program.enclosing(key_of(stage))}
+        for first, second in combinations(own, 2):
+            alike = self._threads(first) == self._threads(second)
+            warps = self._is_warps(first) or self._is_warps(second)
+            if first.block.label != second.block.label and (warps or not alike):
+                free = frozenset((*first.loops, *second.loops)) - around
+                yield from self._conflicts([_Done(first, free=free)], [second])
+
+    def _threads(self, statement: Statement) -> list[int]:
+        return [number for number in statement.loops if self.program.loops[number].kind in THREADS]
+
     def _leading(self, node: Loop) -> list[Statement]:
         """The statements that run in an iteration before its first barrier."""
         found: list[Statement] = []
@@ -146,7 +175,7 @@ class _Walker:
             if number in done.earlier:
                 text.append(f"p{number} < q{number}")
                 break
-            if self.program.loops[number].kind in UNIFORM:
+            if self.program.loops[number].kind in UNIFORM and number not in done.free:
                 text.append(f"p{number} = q{number}")
         if not self._is_awaited(first, one):
             text.append(f"({' or '.join(self._apart(first, second))})")

@@ -150,7 +150,8 @@ def _harm_of(before: Program, after: Program, label: str, intrinsic: Intrinsic) 
     if not unproven.is_empty() and not _dead(flow, before, label, unproven):
         if not intrinsic.combiner:
             return f"beyond the guard of block '{label}' it would write to '{statement.uses[-1].buffer}'"
-        what = "both zero" if isinstance(intrinsic.target.element, AnyFloat) else "zero"
+        is_float = isinstance(intrinsic.target.element, AnyFloat)
+        what = "neutral" if not intrinsic.product else "both zero" if is_float else "zero"
         return f"beyond the guard of block '{label}' its operands are not {what}; pack them first"
     if legal(after) is not None:
         return f"beyond the guard of block '{label}' it would add to what another iteration of a concurrent loop uses"
@@ -158,12 +159,16 @@ def _harm_of(before: Program, after: Program, label: str, intrinsic: Intrinsic) 
 
 
 def _adding_zero(flow: Flow, label: str, intrinsic: Intrinsic) -> Any:
-    """The instances that surely add zero: an operand is zero or, of floats, both are, since 0 times NaN is NaN."""
+    """The instances that surely add zero: an operand is zero or, of floats, both are, since 0 times NaN is NaN; or that
+    combine what is neutral, where one operand is combined as it is."""
     key, zeros = (label, False), []
     statement = flow.statements[key]
     for position, use in enumerate(statement.uses[: len(statement.block.reads)]):
-        neutral = identity("add", flow.program.buffers[use.buffer].element)
+        kind = "add" if intrinsic.product else intrinsic.combiner
+        neutral = identity(kind, flow.program.buffers[use.buffer].element)
         zeros.append(flow.content(key, position).constant.get(neutral, isl.UnionSet("{ }", context())))
+    if len(zeros) == 1:
+        return zeros[0]
     one, two = zeros
     return one.intersect(two) if isinstance(intrinsic.target.element, AnyFloat) else one.union(two)
 

@@ -39,6 +39,9 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
+SHARED = 3
+"""The number of the space of shared memory."""
+
 
 @irdl_attr_definition
 class TokenType(ParametrizedAttribute, TypeAttribute):
@@ -186,6 +189,8 @@ class LoadMatrixOp(IRDLOperation):
         assert isinstance(source, MemRefType) and isinstance(result, VectorType)
         if len(self.indices) != source.get_num_dims():
             raise VerifyException("there is not one index for each dimension of the buffer")
+        if not isinstance(source.memory_space, IntegerAttr) or source.memory_space.value.data != SHARED:
+            raise VerifyException(f"matrices are loaded from shared memory, which {source} is not")
         if _register(result) != source.element_type or result.get_shape()[0] != self.tiles.value.data:
             raise VerifyException(f"{self.tiles.value.data} matrices of {source.element_type} are no {result}")
         if self.tiles.value.data not in (1, 2, 4):

@@ -8,7 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import IndexType, ModuleOp, UnitAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.ir.affine import AffineConstraintExpr, AffineExpr, AffineMap, AffineSet
+from xdsl.ir.affine import AffineConstraintExpr, AffineDimExpr, AffineExpr, AffineMap, AffineSet
 from xdsl.passes import ModulePass
 
 from compiler.dialects import loop
@@ -39,11 +39,17 @@ class DecomposeReductionsPass(ModulePass):
 
 
 def is_set_whole(block: BlockOp) -> bool:
-    """Whether the threads of a warp sum up all of a reduction at once, and set its target to that."""
-    only = _bound_loops(block, reduce=True) - _bound_loops(block, reduce=False)
+    """Whether the threads of a warp sum up all of a reduction at once, and set its target to that: its other loops are
+    each a spatial axis of their own, so that no two of their iterations add to one element."""
     around = block.parent_op()
-    whole = isinstance(around, ForOp) and only == {around.iv} and around.intrinsic
-    return bool(whole) and find(str(whole)).form == "sum"
+    if not isinstance(around, ForOp) or not around.intrinsic or find(around.intrinsic).form != "sum":
+        return False
+    apart = {
+        block.loops[expr.position]
+        for axis, expr in zip(block.axes, block.bindings.data.results, strict=True)
+        if not axis.is_reduce and isinstance(expr, AffineDimExpr)
+    }
+    return _bound_loops(block, reduce=True) - apart == {around.iv} and around.iv not in apart
 
 
 def decompose(block: BlockOp) -> None:

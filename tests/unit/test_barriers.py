@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 import compiler
 from compiler import te
 from compiler.analysis.barriers import barriers
+from compiler.driver import lower_to_kernels, parse
+from compiler.errors import LoweringError
 from compiler.program.tree import Loop, Program
 from compiler.schedule import Schedule
 from tests.gpu_schedules import product, tiled
@@ -68,3 +72,35 @@ def test_what_a_thread_reads_of_itself_needs_none() -> None:
     assert named(rows(shared=False).program) == {}
     (said,) = named(rows(shared=True).program).values()
     assert said.startswith("Y[0,31] reads T[0,0], which another thread writes in T[0,0]")
+
+
+TOGETHER = """
+builtin.module {
+  func.func @f(%X: memref<2x32xf32>, %S: memref<2x32xf32>, %D: memref<2x32xf32>) attributes {outputs = 2 : i64} {
+    loop.for "b" %b = 1 block_x {
+      loop.for "y" %y = 2 thread_y {
+        loop.for "a" %a = 32 thread_x {
+          loop.block "S" [i = 2 at %y, j = 32 at %a] (%x = %X[i, j] : memref<2x32xf32>)
+              -> (%S[i, j] : memref<2x32xf32>) {
+            loop.yield %x : f32
+          }
+        }
+        loop.for "c" %c = 32 thread_x {
+          loop.block "D" [i = 2 at %y, j = 32 at %c] (%x = %S[i, PLACE] : memref<2x32xf32>)
+              -> (%D[i, j] : memref<2x32xf32>) {
+            loop.yield %x : f32
+          }
+        }
+      }
+    }
+    func.return
+  }
+}
+"""
+
+
+def test_blocks_inside_the_same_thread_loops_need_no_barrier_or_are_refused() -> None:
+    own = parse(TOGETHER.replace("PLACE", "j"))
+    assert lower_to_kernels(own) is not None, "each thread reads what it has written"
+    with pytest.raises(LoweringError, match="'S' and 'D' stand inside the same thread loops, where nobody waits"):
+        lower_to_kernels(parse(TOGETHER.replace("PLACE", "-j + 31")))

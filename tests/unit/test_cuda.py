@@ -11,7 +11,7 @@ import pytest
 import compiler
 from compiler import te
 from compiler.errors import LoweringError, TargetError
-from compiler.schedule import Schedule
+from compiler.schedule import Schedule, library
 from compiler.targets.cuda import ARCHITECTURES, CudaKernel, nvrtc
 from tests.gpu_schedules import product, tiled
 from tests.host_cuda import needs_gxx, run_on_host
@@ -149,3 +149,25 @@ def test_blocks_together_are_on_the_same_threads() -> None:
 def test_what_is_the_cpus_is_refused() -> None:
     with pytest.raises(TargetError, match="threads and constants are the CPU's"):
         compiler.build(tiled(product()), "cuda", threads=2)
+
+
+@needs_nvrtc
+@pytest.mark.parametrize(("dtype", "lanes"), [("i16", 4), ("i8", 4), ("f16", 2), ("bf16", 2)])
+def test_short_vectors_whose_lanes_are_to_be_had(dtype: str, lanes: int) -> None:
+    assert "Y[" in _broadcast(dtype, lanes).text
+    assert _broadcast(dtype, lanes).resources("sm_80")
+
+
+@pytest.mark.parametrize(("dtype", "lanes"), [("f16", 4), ("f16", 8), ("i16", 8), ("i8", 8), ("bf16", 4)])
+def test_vectors_that_are_only_moved(dtype: str, lanes: int) -> None:
+    with pytest.raises(LoweringError, match=r"kernels compute nothing of type vector<\dx.*>: its lanes"):
+        _broadcast(dtype, lanes)
+
+
+def _broadcast(dtype: str, lanes: int) -> CudaKernel:
+    x = te.placeholder((32,), dtype, name="X")
+    s = Schedule(compiler.lower(te.function("f", [x], [te.compute((32, 64), lambda i, j: x[i] + x[i], name="Y")])))
+    library.spread(s, s.get_block("Y"), 32, lanes)
+    made = compiler.build(s, "cuda")
+    assert isinstance(made, CudaKernel)
+    return made

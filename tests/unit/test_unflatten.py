@@ -12,7 +12,7 @@ from compiler.affine import linear as lin
 from compiler.analysis.verify import verify_schedule
 from compiler.analysis.verify.unflatten import unflattened, unfused
 from compiler.dialects.functions import find_function
-from compiler.driver import lower
+from compiler.driver import lower, parse
 from compiler.program.read import read
 from compiler.program.tree import Block, Loop, Program, blocks_in
 from compiler.schedule import Schedule, library
@@ -143,3 +143,52 @@ def test_unequal_tiles_on_many_blocks_are_proved() -> None:
     s = Schedule(lower(te.function("mm", [a, b], [te.nn.matmul(a, b, dtype="f32", name="C")])))
     library.tile_on_warps(s, s.get_block("C"), None, library.WarpTiles((2, 2), (2, 8), 2))
     assert str(s.verify()) == "proved"
+
+
+ROWS = """
+builtin.module {
+  func.func @f(%A: memref<2x3xf32>, %C: memref<2xf32>) attributes {outputs = 1 : i64} {
+    loop.for "i" %i = 2 {
+      loop.for "k" %k = LENGTH {
+        loop.block "C" [i = 2 at %i, reduce k = 3 at PLACE] combine [add] (%a = %A[i, k] : memref<2x3xf32>)
+            -> (%C[i] : memref<2xf32>) origin "C"[i, k] {
+          loop.yield %a : f32
+        }
+      }
+    }
+    func.return
+  }
+}
+"""
+TWICE = """
+builtin.module {
+  func.func @f(%A: memref<2x3xf32>, %C: memref<2xf32>) attributes {outputs = 1 : i64} {
+    loop.for "l" %l = 12 {
+      %B = loop.alloc "B" : memref<2x3xf32>
+      loop.block "B" [i = 2 at (%l floordiv 3) mod 2, k = 3 at %l mod 3] (%a = %A[i, k] : memref<2x3xf32>)
+          -> (%B[i, k] : memref<2x3xf32>) {
+        loop.yield %a : f32
+      }
+      loop.block "C" [i = 2 at (%l floordiv 3) mod 2, reduce k = 3 at %l mod 3] combine [add]
+          (%a = %B[i, k] : memref<2x3xf32>) -> (%C[i] : memref<2xf32>) origin "C"[i, k] {
+        loop.yield %a : f32
+      }
+    }
+    func.return
+  }
+}
+"""
+
+
+def _program(text: str) -> Program:
+    return read(find_function(parse(text), None))
+
+
+@pytest.mark.parametrize(
+    "wrong", [ROWS.replace("LENGTH", "6").replace("PLACE", "%k mod 3"), TWICE], ids=["a loop", "another block's loop"]
+)
+def test_a_sum_is_not_cleared_in_each_half_of_a_loop(wrong: str) -> None:
+    """The init stands before the loop of a reduction: two loops for it must not hide that all is added twice."""
+    original = _program(ROWS.replace("LENGTH", "3").replace("PLACE", "%k"))
+    verdict = verify_schedule(_program(wrong), original)
+    assert str(verdict) == "refuted: a contribution to 'C' occurs twice, by block 'C'"

@@ -302,6 +302,80 @@ def test_a_warp_sums_up_by_exchanges(combiner: str, tmp_path: Path) -> None:
     assert text.count("__shfl_xor_sync(") == 5 and "S[" in text.rsplit("if (tx == 0) {", 1)[1]
 
 
+def test_a_loop_that_is_rows_and_columns_adds_to_what_is_there() -> None:
+    """Two halves of a row, one after the other: the second must not overwrite the first."""
+    x, t = te.placeholder((6, 64), name="X"), te.reduce_axis(64, name="t")
+    s = Schedule(compiler.lower(te.function("f", [x], [te.compute((6,), lambda i: te.sum(x[i, t], axis=t), name="S")])))
+    shared = s.cache_read(s.get_block("S"), "X", "shared")
+    i, t = s.get_loops(s.get_block("S"))
+    block, row = s.split(i, [None, 2])
+    s.compute_at(shared, block)
+    s.bind(block, "block_x")
+    y, columns = s.get_loops(shared)[1:]
+    s.bind(y, "thread_y")
+    s.bind(s.split(columns, [None, 32])[1], "thread_x")
+    half, lane = s.split(t, [None, 32])
+    s.fuse(row, half)
+    s.tensorize(lane, "warp.add.f32")
+    given = np.arange(6 * 64, dtype=np.float32).reshape(6, 64)
+    found = simt.run(kernels(s), [given])
+    assert found.right
+    np.testing.assert_array_equal(found.outputs[0], given.sum(axis=1))
+
+
+def _fetched(scope: str) -> Schedule:
+    """A row that each warp fetches to a buffer of a scope, and sums up."""
+    x, t = te.placeholder((4, 32), name="X"), te.reduce_axis(32, name="t")
+    s = Schedule(compiler.lower(te.function("f", [x], [te.compute((4,), lambda i: te.sum(x[i, t], axis=t), name="S")])))
+    own = s.cache_read(s.get_block("S"), "X", scope)
+    i, t = s.get_loops(s.get_block("S"))
+    s.compute_at(own, i)
+    s.bind(s.get_loops(own)[-1], "thread_x")
+    s.bind(i, "block_x")
+    s.tensorize(t, "warp.add.f32")
+    return s
+
+
+def test_a_warp_reads_what_its_threads_share() -> None:
+    assert simt.run(kernels(_fetched("shared")), [np.ones((4, 32), np.float32)]).right
+    with pytest.raises(LoweringError, match=r"threads .* local buffer|is no shared or global memory"):
+        kernels(_fetched("local"))
+    s = Schedule(compiler.lower(matmul(16, 8, 16)))
+    load = s.cache_read(s.get_block("C"), "A", "fragment")
+    s.tensorize(s.get_loops(load)[0], "mma.load.a.f16")
+    _m, _n, _k = s.get_loops(s.get_block("C"))
+    with pytest.raises(LoweringError, match=r"touches a fragment|there are 1 threads along x|is no shared memory"):
+        kernels(s)
+
+
+@pytest.mark.parametrize("combiner", ["add", "max"])
+def test_a_part_of_a_warp_is_refused(combiner: str) -> None:
+    x, t = te.placeholder((6, 40), name="X"), te.reduce_axis(40, name="t")
+    reduced = {"add": te.sum, "max": te.max}[combiner]
+    function = te.function("f", [x], [te.compute((6,), lambda i: reduced(x[i, t], axis=t), name="S")])
+    s = Schedule(compiler.lower(function))
+    shared = s.cache_read(s.get_block("S"), "X", "shared")
+    half, lane = s.split(s.get_loops(s.get_block("S"))[1], [None, 32])
+    s.compute_at(shared, half)
+    with pytest.raises(ScheduleError, match="beyond the guard of block 'S' its operands are not neutral"):
+        s.tensorize(lane, f"warp.{combiner}.f32")
+
+
+@pytest.mark.parametrize(("sizes", "loop"), [((48, 32, 64), "m"), ((64, 24, 64), "n"), ((64, 32, 48), "k")])
+def test_tiles_divide_the_extents(sizes: tuple[int, int, int], loop: str) -> None:
+    with pytest.raises(ScheduleError, match=f"loop '{loop}' of .* iterations is no multiple of"):
+        scheduled(matmul(*sizes), WarpTiles((2, 2), (2, 2), 2))
+
+
+def test_few_elements_at_once() -> None:
+    function = matmul()
+    s = scheduled(function, WarpTiles((2, 2), (1, 2), 2, vector=2))
+    given = inputs(function)
+    found = simt.run(kernels(s), given)
+    assert found.right, [str(fault) for fault in found.faults]
+    np.testing.assert_allclose(found.outputs[0], product(given, False), rtol=1e-4, atol=1e-4)
+
+
 def test_a_warp_is_what_there_is_along_x() -> None:
     with pytest.raises(ScheduleError, match="64 iterations are not the 32"):
         rows("add", 64)

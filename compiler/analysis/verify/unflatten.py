@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from compiler.affine.linear import Linear, Quotient
 from compiler.affine.linear import variable as variable_of
-from compiler.program.tree import Block, Loop, Node, Program, map_blocks, rebound
+from compiler.program.tree import Block, Loop, Node, Program, blocks_in, map_blocks, rebound
 
 Ints = NDArray[np.int64]
 MOST = 1 << 18
@@ -32,35 +32,47 @@ def unfused(program: Program) -> Program:
 
     b = 6 { S(b floordiv 3, b mod 3) }  ->  b = 2 { b' = 3 { S(b, b') } }
     """
+    kept: set[tuple[int, int]] = set()
     while True:
-        found = next(_divided(program), None)
+        found = next((pair for pair in _divided(program) if (pair[0].number, pair[1]) not in kept), None)
         if found is None:
             return program
         loop, divisor = found
-        inner = program.fresh_number()
-        values = {loop.number: variable_of(loop.number).scaled(divisor) + variable_of(inner)}
-        ranges = {**program.ranges, loop.number: (0, loop.extent // divisor - 1), inner: (0, divisor - 1)}
-        body = map_blocks(loop.body, lambda block, v=values, r=ranges: rebound(block, v, r))  # type: ignore[misc]
-        half = replace(loop, number=inner, label=f"{loop.label}.{inner}", extent=divisor, body=body)
-        whole = replace(loop, extent=loop.extent // divisor, body=(half,))
-        program = program.replaced(loop.number, lambda _, new=whole: [new])  # type: ignore[misc]
+        after = _halved(program, loop, divisor)
+        if all(_stays(block, after.blocks[block.label], loop.number) for block in blocks_in(loop)):
+            program = after
+        else:
+            kept.add((loop.number, divisor))
+
+
+def _halved(program: Program, loop: Loop, divisor: int) -> Program:
+    """The program with two loops for one, the outer of which keeps its number."""
+    inner = program.fresh_number()
+    values = {loop.number: variable_of(loop.number).scaled(divisor) + variable_of(inner)}
+    ranges = {**program.ranges, loop.number: (0, loop.extent // divisor - 1), inner: (0, divisor - 1)}
+    body = map_blocks(loop.body, lambda block: rebound(block, values, ranges))
+    half = replace(loop, number=inner, label=f"{loop.label}.{inner}", extent=divisor, body=body)
+    return program.replaced(loop.number, lambda _: [replace(loop, extent=loop.extent // divisor, body=(half,))])
+
+
+def _stays(before: Block, after: Block, loop: int) -> bool:
+    """Whether the init of a reduction, before its outermost loop, stands where it did: where the loop that has become
+    two is one of the reduction, the outer half is, too, and neither moves the results."""
+    if not before.has_init or loop not in before.loops_of(reduce=True):
+        return True
+    return loop not in before.loops_of(reduce=False) and loop in after.loops_of(reduce=True)
 
 
 def _divided(program: Program) -> Iterator[tuple[Loop, int]]:
-    """Loops by what forms divide them; not where an init, which stands before the outermost loop of a reduction, would
-    come to stand elsewhere."""
+    """Loops by what forms divide them."""
     for block in program.blocks.values():
-        sides = [set(), set()]  # type: list[set[int]]
-        for form, axis in zip(block.bindings, block.axes, strict=True):
-            sides[axis.is_reduce] |= form.variables()
-        mixed = sides[0] & sides[1] if block.has_init else set()
         for form in (*block.bindings, *(condition.form for condition in block.guard)):
             for atom in _quotients(form):
                 terms = atom.form.terms
                 if atom.form.constant or len(terms) != 1 or terms[0][1] != 1 or not isinstance(terms[0][0], int):
                     continue
                 loop = program.loops[terms[0][0]]
-                if loop.extent % atom.divisor == 0 and 1 < atom.divisor < loop.extent and loop.number not in mixed:
+                if loop.extent % atom.divisor == 0 and 1 < atom.divisor < loop.extent:
                     yield loop, atom.divisor
 
 

@@ -27,7 +27,7 @@ from xdsl.dialects.gpu import ModuleOp as KernelsOp
 from xdsl.dialects.gpu import ReturnOp as KernelReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from compiler.analysis.barriers import BLOCKS, THREADS, barriers
+from compiler.analysis.barriers import BLOCKS, THREADS, barriers, unordered
 from compiler.dialects import loop
 from compiler.errors import LoweringError
 from compiler.intrinsics.warp import LANES
@@ -197,6 +197,10 @@ class _Lowering:
         context.threads = self._threads(context, node, shape)
         context.threads.copies_wait = has_copies(op)
         if isinstance(node, Loop):
+            torn = unordered(self.program, node)
+            if torn is not None:
+                both = f"'{torn.first.block.label}' and '{torn.second.block.label}'"
+                raise LoweringError(f"blocks {both} stand inside the same thread loops, where nobody waits: {torn}")
             for key in barriers(self.program, node):
                 self._marked(key, op)
         emit(context, op)

@@ -186,4 +186,7 @@ def _check_apart(program: Program, name: str, owns: Sequence[Linear], sides: Seq
     except Undecided:
         raise LoweringError(f"whether threads share the local buffer '{name}' could not be decided") from None
     if shared is not None:
-        raise LoweringError(f"threads share elements of the local buffer '{name}': it has to be shared")
+        who = (
+            "warps share elements of the fragment" if kinds != THREADS else "threads share elements of the local buffer"
+        )
+        raise LoweringError(f"{who} '{name}': it has to be shared")

@@ -23,7 +23,7 @@ from compiler.intrinsics import Fit, Intrinsic, Reference, find
 from compiler.intrinsics.warp import LANES, ROWS, held, matrix
 from compiler.lowering.loop_to_low import scalars
 from compiler.lowering.loop_to_low.accesses import under
-from compiler.lowering.loop_to_low.context import Context
+from compiler.lowering.loop_to_low.context import SPACES, Context
 from compiler.lowering.loop_to_low.tensor_nest import TensorNest
 
 GROUP = 4
@@ -75,6 +75,7 @@ def emit_matrix(context: Context, nest: TensorNest, intrinsic: Intrinsic, found:
     elif intrinsic.target.fragment:
         _keep(nest, _loaded(nest, intrinsic, found, *reads[0]), *target)
     else:
+        _check_space(context.buffers[target[0]], target[1], intrinsic, ("shared", "global"))
         _store(nest, found, _fragment(nest, *reads[0], of=intrinsic, number=0), *target)
 
 
@@ -109,6 +110,7 @@ def _loaded(nest: TensorNest, intrinsic: Intrinsic, found: Fit, value: SSAValue,
     context, type = nest.context, held(intrinsic, intrinsic.target)
     buffer, ranges = context.buffers[value], context.scopes.ranges
     assert isinstance(buffer.type, MemRefType)
+    _check_space(buffer, reference, intrinsic, ("shared",))
     width = ROW_BYTES * 8 // buffer.type.element_type.bitwidth
     lane, operand = _lane(context), intrinsic.reads[0]
     rows, along = ("k", "j") if operand.step("j") == 1 else ("i" if operand.step("i") is None else "j", "k")
@@ -121,6 +123,16 @@ def _loaded(nest: TensorNest, intrinsic: Intrinsic, found: Fit, value: SSAValue,
         raise LoweringError(f"rows of '{reference.buffer}' do not begin at multiples of {ROW_BYTES} bytes")
     places = [context.scopes.index(form) for form in forms]
     return context.scopes.add(LoadMatrixOp(buffer, places, type, transpose=rows == "k"))
+
+
+def _check_space(buffer: SSAValue, reference: Reference, intrinsic: Intrinsic, spaces: Sequence[str]) -> None:
+    """Raise LoweringError for what the threads of a warp do not share."""
+    type = buffer.type
+    assert isinstance(type, MemRefType)
+    number = type.memory_space.value.data if isinstance(type.memory_space, IntegerAttr) else None
+    if number not in [SPACES.get(name) for name in spaces]:
+        wanted = " or ".join(spaces)
+        raise LoweringError(f"'{reference.buffer}' is no {wanted} memory, as '{intrinsic.name}' wants it")
 
 
 def _is_multiple(forms: Sequence[Linear], shape: Sequence[int], width: int) -> bool:
@@ -150,6 +162,8 @@ def emit_sum(context: Context, nest: TensorNest, intrinsic: Intrinsic, found: Fi
     """What the threads of a warp read, each its own, combined by exchanges across ever shorter distances; the first
     thread sets the target to that, or combines it with what is there."""
     (value, reference), (target, written) = nest.operands(found)
+    for buffer, place in ((value, reference), (target, written)):
+        _check_space(context.buffers[buffer], place, intrinsic, ("shared", "global"))
     lane, scopes = _lane(context), context.scopes
     places = [scopes.index(form) for form in nest.at(reference, {found.loops["t"]: lane})]
     sum, distance = scopes.add(memref.LoadOp.get(context.buffers[value], places)), LANES // 2

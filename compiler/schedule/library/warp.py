@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
@@ -18,6 +19,8 @@ from compiler.schedule.schedule import Handle, Schedule, Size
 
 KINDS: dict[type[Attribute], str] = {Float16Type: "f16", BFloat16Type: "bf16", Float32Type: "tf32"}
 """The dtypes of operands, as the intrinsics are named."""
+ROW_BITS = 128
+"""The bits of a row that a thread names when matrices are loaded: rows begin at multiples of that."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,7 @@ def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: Wa
     multiply = find(f"mma.f32.{kind}")
     depth = next(axis.extent for axis in multiply.axes if axis.label == "k")
     names = operands(s, block)
+    _check_even(s, block, (m, n, k), tiles, depth)
     m0, m1, m2, m3 = s.split(m, [None, tiles.warps[0], tiles.matrices[0], ROWS])
     n0, n1, n2, n3 = s.split(n, [None, tiles.warps[1], tiles.matrices[1], COLUMNS])
     k0, k1, k2 = s.split(k, [None, tiles.panel, depth])
@@ -85,8 +89,8 @@ def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: Wa
         block, target_of(s, block), lambda *b: (*b[:-2], b[-2] // ROWS, b[-1] // COLUMNS, b[-2] % ROWS, b[-1] % COLUMNS)
     )
     fetches = [cooperative_fetch(s, block, name, k0, threads, tiles.vector) for name in names]
-    for fetch in fetches:
-        pad_rows(s, fetch, tiles.vector)
+    for fetch, name in zip(fetches, names, strict=True):
+        pad_rows(s, fetch, ROW_BITS // getattr(s.program.buffers[name].element, "bitwidth", ROW_BITS))
     _load(s, block, 0, k1, ROWS, f"mma.load.a.{kind}", along_k=False)
     _load(s, block, 1, k1, COLUMNS, f"mma.load.b.{kind}{'.t' if is_transposed else ''}", along_k=not is_transposed)
     clear = s.decompose_reduction(block, k0)
@@ -129,6 +133,16 @@ def _at_once(s: Schedule, block: Handle) -> int:
     node = s.program.blocks[s.label(block)]
     touched = [s.program.buffers[access.buffer].element for access in (*node.reads, *node.writes)]
     return 4 if all(getattr(element, "bitwidth", 64) == 32 for element in touched) else 2
+
+
+def _check_even(s: Schedule, block: Handle, loops: Sequence[Handle], tiles: WarpTiles, depth: int) -> None:
+    """Raise ScheduleError where tiles that are known do not divide the extents."""
+    sizes = [(*pair, edge) for *pair, edge in zip(tiles.warps, tiles.matrices, (ROWS, COLUMNS), strict=True)]
+    for loop, tile in zip(loops, [*sizes, (tiles.panel, depth)], strict=True):
+        whole = prod(size for size in tile if isinstance(size, int))
+        if s.extent(loop) % whole:
+            reason = f"loop '{s.label(loop)}' of {s.extent(loop)} iterations is no multiple of {whole}"
+            raise ScheduleError(reason, "tile_on_warps", f"block '{s.label(block)}'")
 
 
 def _load(s: Schedule, block: Handle, position: int, at: Handle, size: int, intrinsic: str, along_k: bool) -> None:

@@ -66,7 +66,9 @@ def spelled(type_: Attribute) -> str:
 def is_moved_whole(type_: VectorType) -> bool:
     """Whether a vector can be loaded and stored, and its lanes are not to be had."""
     width = getattr(type_.element_type, "bitwidth", 64)
-    return width < 32 and len(type_.get_shape()) == 1 and lanes_of(type_) * width // 8 in _MOVED
+    if width >= 32 or len(type_.get_shape()) != 1 or lanes_of(type_) * width // 8 not in _MOVED:
+        return False
+    return lanes_of(type_) > len(COMPONENTS) or spelled(type_.element_type) not in _VECTORS
 
 
 def lanes_of(type_: VectorType) -> int:

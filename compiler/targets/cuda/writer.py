@@ -355,6 +355,8 @@ class Writer:
         result = op.results[0]
         type_ = result.type
         assert isinstance(type_, VectorType)
+        if is_moved_whole(type_):
+            raise LoweringError(f"kernels compute nothing of type {type_}: its lanes are not to be had")
         if isinstance(op, vector.InsertOp) and _is_own(op):
             (lane,) = op.static_position.get_values()
             self.texts[result] = self._text(op.dest)

@@ -53,3 +53,11 @@ func.func @f(%a: f32, %o: i32, %w: i32) {
   %b, %there = "gpu.shuffle"(%a, %o, %w) <{mode = #gpu<shuffle_mode xor>}> : (f32, i32, i32) -> (i32, i1)
   func.return
 }
+
+// -----
+
+func.func @f(%S: memref<16x24xf16>, %i: index) {
+  // expected-error@below {{matrices are loaded from shared memory, which memref<16x24xf16> is not}}
+  %a = "nvgpu.ldmatrix"(%S, %i, %i) <{numTiles = 4 : i32, transpose = false}> : (memref<16x24xf16>, index, index) -> vector<4x2xf16>
+  func.return
+}
