@@ -274,3 +274,16 @@ def test_what_one_thread_has_waited_for_others_have_not() -> None:
     assert copied(wait=f"{WAIT}  {other}", where="%o") == ["race of a read with a write"]
     early = f'"gpu.barrier"() : () -> ()  {WAIT}  {other}'
     assert copied(wait=early, where="%o") == ["race of a read with a write"], "a barrier before the wait is too early"
+
+
+def test_vectors_of_constants_part_and_meet() -> None:
+    """What is the same for all threads differs where they part."""
+    body = """
+      %few = arith.cmpi slt, %t, %c4 : index  %i = arith.muli %t, %c2 : index
+      %one = arith.constant dense<1.0> : vector<2xf32>  %two = arith.constant dense<[2.0, 3.0]> : vector<2xf32>
+      %r = scf.if %few -> (vector<2xf32>) { scf.yield %one : vector<2xf32> } else { scf.yield %two : vector<2xf32> }
+      vector.store %r, %B[%i] : memref<64xf32>, vector<2xf32>
+    """
+    found = small(body)
+    assert found.right
+    np.testing.assert_array_equal(found.outputs[0], [1] * 8 + [2, 3] * 28)

@@ -418,10 +418,22 @@ def _in_place(op: Operation) -> bool:
         return False
     between = op.next_op
     while between is not None and between is not user:
-        if isinstance(between, memref.StoreOp | vector.StoreOp | gpu.BarrierOp | scf.ForOp | scf.IfOp):
+        if isinstance(between, _CHANGES):
             return False
         between = between.next_op
     return between is user and not isinstance(user, scf.ForOp | vector.BroadcastOp)
+
+
+_CHANGES = (
+    memref.StoreOp,
+    vector.StoreOp,
+    nvgpu.CopyOp,
+    nvgpu.WaitOp,
+    gpu.BarrierOp,
+    scf.ForOp,
+    scf.IfOp,
+)
+"""What changes memory, or has in it what may."""
 
 
 def _stored(op: Operation) -> tuple[int, ...]:

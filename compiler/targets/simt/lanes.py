@@ -323,8 +323,7 @@ class Lanes:
             if yes is None or no is None:
                 self.values[result] = yes if yes is not None else no  # type: ignore[assignment]
                 continue
-            mask = truth[:, None] if max(yes.ndim, no.ndim) == 2 else truth
-            self.values[result] = np.where(mask, yes, no)
+            self.values[result] = np.where(_mask(truth, result), yes, no)
 
     def loop(self, op: scf.ForOp, active: Bools) -> None:
         """The iterations of all threads together, those that are done waiting for the others."""
@@ -347,7 +346,8 @@ class Lanes:
             for argument, value in zip(body.args[1:], carried, strict=True):
                 self.values[argument] = value
             yielded = self._block(body, mine)
-            carried = [_kept(mine, new, old) for new, old in zip(yielded, carried, strict=True)]
+            kept = zip(yielded, carried, op.results, strict=True)
+            carried = [new if mine.all() else np.where(_mask(mine, result), new, old) for new, old, result in kept]
             at = at + step
         for result, value in zip(op.results, carried, strict=True):
             self.values[result] = value
@@ -370,11 +370,9 @@ def _chosen(count: int, sample: Sample | None) -> Sequence[int]:
     return list(found)[: sample.blocks]
 
 
-def _kept(mine: Bools, new: Values, old: Values) -> Values:
-    if mine.all():
-        return new
-    mask = mine[:, None] if max(new.ndim, old.ndim) == 2 else mine
-    return np.where(mask, new, old)
+def _mask(active: Bools, value: SSAValue) -> Bools:
+    """Who is active, for values of one element or several a thread."""
+    return active[:, None] if isinstance(value.type, VectorType) else active
 
 
 def _words(op: Operation) -> str:
