@@ -1,7 +1,8 @@
 """`Runs`: the traced runs of a sketch as a tree of decisions, which tells for each candidate whose run is like its own.
 
 The same code that has got the same answers so far asks the same question next. So runs that begin alike share a path,
-and many candidates are sorted by asking each question once for all that come to it.
+and many candidates are sorted by asking each question once for all that come to it. Where a cache of the code under
+trace remembers an earlier run, a run may ask otherwise: such runs lie apart, and are asked one by one.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class Runs:
 
     def __init__(self) -> None:
         self._first: dict[bool, _Question | Structure | None] = {True: None}
+        self._apart: list[Structure] = []
 
     def add(self, structure: Structure) -> None:
         """Add a run that no other has the guards of."""
@@ -47,10 +49,14 @@ class Runs:
             question = at[answer]
             if question is None:
                 question = at[answer] = _Question(guard, {True: None, False: None})
-            assert isinstance(question, _Question) and question.guard == guard, "runs that agree ask alike"
+            if not isinstance(question, _Question) or question.guard != guard:
+                self._apart.append(structure)
+                return
             at, answer = question.after, next_answer
-        assert at[answer] is None, "no other run has these guards"
-        at[answer] = structure
+        if at[answer] is None:
+            at[answer] = structure
+        else:
+            self._apart.append(structure)
 
     def sorted(
         self, graph: Graph, columns: Array, known: dict[int, Array], rows: Rows
@@ -59,8 +65,11 @@ class Runs:
         stack = [(self._first[True], rows)]
         while stack:
             at, mine = stack.pop()
-            if not isinstance(at, _Question):
+            if isinstance(at, Structure):
                 yield at, mine
+            if at is None:
+                yield from self._asked(graph, columns, known, mine)
+            if not isinstance(at, _Question):
                 continue
             (array,) = graph.evaluate((at.guard,), columns, known)
             holds = array[mine] != 0 if array.ndim else np.full(len(mine), bool(array))
@@ -69,3 +78,20 @@ class Runs:
                 stack += [(at.after[True], mine[holds]), (at.after[False], mine[~holds])]
             else:
                 stack.append((at.after[bool(count)], mine))
+
+    def _asked(
+        self, graph: Graph, columns: Array, known: dict[int, Array], rows: Rows
+    ) -> Iterator[tuple[Structure | None, Rows]]:
+        """The rows of the runs that lie apart, and those of none."""
+        for structure in self._apart:
+            agree = np.ones(len(rows), np.bool_)
+            for guard, answer in structure.guards:
+                (array,) = graph.evaluate((guard,), columns, known)
+                agree &= ((array[rows] if array.ndim else array) != 0) == answer
+                if not agree.any():
+                    break
+            if agree.any():
+                yield structure, rows[agree]
+                rows = rows[~agree]
+        if len(rows):
+            yield None, rows

@@ -127,5 +127,35 @@ def test_runs_sort_candidates_by_their_answers() -> None:
         assert [program(int(a), int(b)) for a, b in columns[rows]] == list(values[rows])
         seen += list(rows)
     assert sorted(seen) == list(range(len(columns)))
-    with pytest.raises(AssertionError, match="no other run"):
-        runs.add(structures[0])
+
+
+def test_runs_that_ask_otherwise_lie_apart() -> None:
+    """As where a cache remembers an earlier run: they are found all the same."""
+    graph, runs = Graph(), Runs()
+    x, y = (graph.input(n, 1, 1, 4) for n in range(2))
+    small, even, equal = (
+        graph.number_of(holds("lt", x, 3)),
+        graph.number_of(holds("eq", y % 2, 0)),
+        graph.number_of(holds("eq", x, y)),
+    )
+    of = [
+        Structure(guards, (n,))
+        for n, guards in enumerate(
+            (
+                ((small, True), (even, True)),
+                ((small, True), (even, False)),
+                ((equal, True), (small, False)),  # begins otherwise
+                ((small, False), (equal, False), (even, True)),
+                ((small, False), (equal, False)),  # ends where another goes on
+            )
+        )
+    ]
+    for structure in of:
+        runs.add(structure)
+    columns = np.stack([np.repeat(np.arange(1, 5), 4), np.tile(np.arange(1, 5), 4)], axis=1)
+    found = {int(row): s for s, rows in runs.sorted(graph, columns, {}, np.arange(16)) for row in rows}
+    assert sorted(found) == list(range(16))
+    for row, (a, b) in enumerate(columns):
+        answers = {small: a < 3, even: b % 2 == 0, equal: a == b}
+        fitting = [s for s in of if all(answers[guard] == answer for guard, answer in s.guards)]
+        assert found[row] in fitting
