@@ -93,15 +93,16 @@ def case(name: str, factor: Fraction) -> Case:
 
 @dataclass(frozen=True)
 class Found:
-    """What came of a workload: seconds, measured or estimated, and their share of a perfect kernel's; torch's seconds
-    on the same GPU; of each architecture the most registers of a kernel and the bytes that threads spill."""
+    """What came of a workload: seconds, measured or estimated, and their share of a perfect kernel's; the seconds of
+    torch, as it is and compiled, on the same GPU; of each architecture the most registers of a kernel and the bytes
+    that threads spill."""
 
     name: str
     where: str
     measured: bool
     seconds: float
     share: float | None
-    torch: float | None
+    others: dict[str, float]
     kernels: int
     shared_bytes: int
     registers: dict[str, int]
@@ -126,14 +127,14 @@ def tuned(case: Case, arch: str | None, trials: int, seconds: float, folder: Pat
         except TargetError:
             continue
     measured = record.outcome.kind == MEASURED
-    ours, theirs = beside_torch(case, kernel) if measured else (seconds_of(record.outcome), None)
+    ours, theirs = beside_torch(case, kernel) if measured else (seconds_of(record.outcome), {})
     return Found(
         name=case.name,
         where=record.key.machine,
         measured=measured,
         seconds=ours,
         share=ceiling_share(task, record.outcome),
-        torch=theirs,
+        others=theirs,
         kernels=len(kernel.launches),
         shared_bytes=max((r.shared_bytes for found in resources.values() for r in found.values()), default=0),
         registers={arch: max(r.registers for r in found.values()) for arch, found in resources.items()},
@@ -142,37 +143,58 @@ def tuned(case: Case, arch: str | None, trials: int, seconds: float, folder: Pat
     )
 
 
-def beside_torch(case: Case, kernel: Any) -> tuple[float, float | None]:
+def beside_torch(case: Case, kernel: Any) -> tuple[float, dict[str, float]]:
     """The seconds of a call of ours and of torch, in turns, by events on the device; the median of each."""
     arrays = case.draw()
     held = kernel.on_device()
     held.fill([*arrays, *(np.zeros(a.shape, a.dtype) for a in kernel.arguments[len(arrays) :])])
     held.run()
     calls = max(1, round(0.01 / max(held.seconds(1), 1e-6)))
-    step = _torch(case, arrays)
-    ours, theirs = [], []
+    steps = _torch(case, arrays)
+    ours: list[float] = []
+    theirs: dict[str, list[float]] = {name: [] for name in steps}
     for _ in range(ROUNDS):
         ours.append(held.seconds(calls))
-        if step is not None:
-            theirs.append(step(calls))
-    return median(ours), median(theirs) if theirs else None
+        for name, step in steps.items():
+            theirs[name].append(step(calls))
+    return median(ours), {name: median(times) for name, times in theirs.items()}
 
 
-def _torch(case: Case, arrays: Sequence[Any]) -> Callable[[int], float] | None:
-    """The seconds of one call of torch, of so many in a row; none where torch has no GPU."""
+def _torch(case: Case, arrays: Sequence[Any]) -> dict[str, Callable[[int], float]]:
+    """The seconds of one call of torch, of so many in a row, as it is and compiled; nothing where torch has no GPU."""
     try:
         import torch
     except ImportError:
-        return None
+        return {}
     if not torch.cuda.is_available():
-        return None
+        return {}
     tensors = [torch.from_numpy(array).cuda() for array in arrays]
+    found = {}
+    for name, function in contenders(case, torch).items():
+        try:
+            function(*tensors)
+        except Exception as error:  # what torch's compiler raises is not documented
+            print(f"{case.name}: {name} is left out: {type(error).__name__}", file=sys.stderr)
+            continue
+        found[name] = _timed(torch, function, tensors)
+    return found
 
+
+def contenders(case: Case, torch: Any) -> dict[str, Callable[..., Any]]:
+    """The same function of torch tensors, as torch runs it and as torch.compile does."""
+
+    def plain(*tensors: Any) -> Any:
+        return case.torch(torch, *tensors)
+
+    return {"torch": plain, "torch.compile": torch.compile(plain)}
+
+
+def _timed(torch: Any, function: Callable[..., Any], tensors: Sequence[Any]) -> Callable[[int], float]:
     def step(calls: int) -> float:
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         start.record()
         for _ in range(calls):
-            case.torch(torch, *tensors)
+            function(*tensors)
         end.record()
         end.synchronize()
         return float(start.elapsed_time(end)) / 1e3 / calls
@@ -184,7 +206,17 @@ def _torch(case: Case, arrays: Sequence[Any]) -> Callable[[int], float] | None:
 def shown(found: Sequence[Found]) -> Table:
     """The results as a table."""
     table = Table(title=found[0].where if found else "", title_justify="left")
-    for heading in ("workload", "kernels", "us", "of perfect", "torch/ours", "registers", "spilled", "shared", "s"):
+    for heading in (
+        "workload",
+        "kernels",
+        "us",
+        "of perfect",
+        "torch, compiled",
+        "registers",
+        "spilled",
+        "shared",
+        "s",
+    ):
         table.add_column(heading, justify="left" if heading == "workload" else "right")
     for one in found:
         table.add_row(
@@ -192,7 +224,7 @@ def shown(found: Sequence[Found]) -> Table:
             str(one.kernels),
             f"{one.seconds * 1e6:.4g}{'' if one.measured else ' (estimate)'}",
             "-" if one.share is None else f"{one.share:.0%}",
-            "-" if one.torch is None else f"{one.torch / one.seconds:.2f}",
+            " ".join(f"{seconds / one.seconds:.2f}" for seconds in one.others.values()) or "-",
             " ".join(map(str, one.registers.values())) or "-",
             str(sum(one.spills.values())) if one.spills else "-",
             str(one.shared_bytes),
