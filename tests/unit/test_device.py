@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import compiler
+from benchmarks.gpu import case, tuned
 from compiler.autotune.measure import Measurer
 from compiler.autotune.measure.limits import Limits, Sampling
 from compiler.autotune.measure.subject import Subject
@@ -17,7 +19,7 @@ from compiler.autotune.outcome import MEASURED
 from compiler.autotune.progress import TuningOptions
 from compiler.autotune.task import SearchTask
 from compiler.driver import lower
-from compiler.errors import TargetError
+from compiler.errors import InputError, TargetError
 from compiler.schedule import Schedule, library
 from compiler.schedule.library import ThreadTiles
 from compiler.targets.devices import at_hand
@@ -128,3 +130,12 @@ def test_a_task_is_measured_on_the_gpu_at_hand(gpu: None, tmp_path: Path) -> Non
     assert other.key.machine == "H100, sm_90, estimated"
     best = task.tune(TuningOptions(trials=2, database=tmp_path / "gpu.db", builders=1))
     assert best is not None and best.outcome.kind == MEASURED and best.outcome.cost > 0
+
+
+def test_the_benchmark_measures_on_the_gpu_at_hand(gpu: None, tmp_path: Path) -> None:
+    """Halves on what stands for tensor cores; torch has no such GPU."""
+    found = tuned(case("matmul_f16:32x32x32", Fraction(1)), None, 2, 60.0, tmp_path)
+    assert found.measured and found.where == "pretended GPU" and found.seconds > 0 and found.others == {}
+    assert found.name == "matmul_f16:32x32x32" and found.kernels == 1
+    with pytest.raises(InputError, match="no workload 'matmul_f17'"):
+        case("matmul_f17:32x32x32", Fraction(1))
