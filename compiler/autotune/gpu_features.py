@@ -30,6 +30,8 @@ from compiler.intrinsics import find
 from compiler.program.tree import Alloc, Loop, Node, Program, blocks_in, walk
 from compiler.targets.machine import Gpu
 
+ESTIMATE = 0
+"""The feature that is the estimated time, to that of perfect kernels."""
 KERNELS = 2
 """How many kernels have features of their own."""
 REASONS = ("", "threads", "registers", "shared memory", "waste", "code", "script", LATER)

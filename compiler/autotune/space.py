@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from compiler.analysis.cost import flops, instances
 from compiler.autotune.candidates import LATER, Candidate, Features
+from compiler.autotune.gpu_features import ESTIMATE, ideal
 from compiler.autotune.runs import Runs, Structure
 from compiler.autotune.sight import sight
 from compiler.autotune.sketch import Sketch
@@ -44,12 +45,14 @@ class SketchSpace:
     """The search space of a program on a machine: sketches, and what is known of candidates without building them.
 
     `defaults` are the decisions with which the sketches were recorded: those of the preferred sketch, then the program
-    as it is written, which is what the others have to beat.
+    as it is written, which is what the others have to beat. Where nothing is measured, candidates are judged by an
+    estimate, which their features tell: `estimated`.
     """
 
-    def __init__(self, sketches: Sequence[Sketch], machine: Machine | Gpu) -> None:
+    def __init__(self, sketches: Sequence[Sketch], machine: Machine | Gpu, estimated: bool = False) -> None:
         self.sketches = tuple(sketches)
         self.machine = machine
+        self.estimated = estimated
         self._sight = sight(machine)
         self._traced = [_Traced(sketch) for sketch in sketches]
         self._asked = 0
@@ -65,6 +68,14 @@ class SketchSpace:
         """A reasonable candidate of each sketch, the preferred one first, then the program as it is written."""
         found = tuple((number, sketch.recorded) for number, sketch in enumerate(self.sketches))
         return found[:1] + found[1:][-1:] + found[1:-1]
+
+    def costs(self, values: NDArray[np.float32]) -> NDArray[np.float64] | None:
+        """The seconds (n,) that candidates are thought to take, by the values (n, features) of their features; None
+        where only trials tell."""
+        if not self.estimated or not isinstance(self.machine, Gpu):
+            return None
+        perfect = ideal(self.sketches[0].program, self._useful, self.machine)
+        return np.asarray(values[:, ESTIMATE].astype(np.float64) * perfect)
 
     @property
     def structures(self) -> int:

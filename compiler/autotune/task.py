@@ -96,8 +96,13 @@ class SearchTask:
         """The machine, as keys have it: what is estimated is not to be compared with what is measured."""
         machine = self.machine
         if isinstance(machine, Gpu):
-            return self.device or f"{self.place}, estimated"
+            return f"{self.place}, estimated" if self.estimated else str(self.device)
         return machine.name
+
+    @property
+    def estimated(self) -> bool:
+        """Whether times are estimates, because the machine is not at hand."""
+        return isinstance(self.machine, Gpu) and self.device is None
 
     @property
     def place(self) -> str:
@@ -128,7 +133,7 @@ class SearchTask:
     @cached_property
     def space(self) -> SketchSpace:
         """The search space."""
-        return SketchSpace(self.derived.sketches, self.machine)
+        return SketchSpace(self.derived.sketches, self.machine, self.estimated)
 
     def tune(self, options: TuningOptions | None = None) -> Record | None:
         """Search until the budget is spent, and give the best record; None where nothing could be measured.

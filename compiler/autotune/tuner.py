@@ -95,7 +95,7 @@ class _Run:
         """
         self.say("deriving sketches")
         task = self.task
-        self.space = SketchSpace(task.derived.sketches, task.machine)
+        self.space = SketchSpace(task.derived.sketches, task.machine, task.estimated)
         self.written: Candidate = (len(self.space.sketches) - 1, ())
         self.progress.sketches = len(self.space.sketches)
         self.progress.candidates = total(self.space.sizes)

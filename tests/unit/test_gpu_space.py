@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from compiler import te
 from compiler.autotune import gpu_features
+from compiler.autotune.database import Database
 from compiler.autotune.gpu_features import REASONS, estimate, seen
 from compiler.autotune.measure import checked
 from compiler.autotune.measure.checked import Checker
@@ -296,3 +297,18 @@ def test_a_task_is_tuned_checked_and_built(tmp_path: Path, capsys: pytest.Captur
 def test_what_is_the_cpus_is_refused(given: dict[str, object]) -> None:
     with pytest.raises(TargetError, match="threads and constants are the CPU's, not cuda's"):
         SearchTask(convolution(), target="cuda", **given)  # type: ignore[arg-type]
+
+
+def test_what_is_estimated_is_known_before_it_is_tried(tmp_path: Path) -> None:
+    """Without a GPU the features tell the time that a candidate gets: the search goes by that, not by a model."""
+    path = tmp_path / "gpu.db"
+    task = SearchTask(product(16, 16, 16), target="cuda", arch="sm_86")
+    assert task.estimated and task.space.estimated
+    task.tune(TuningOptions(trials=20, database=path, builders=1))
+    with Database(path) as database:
+        records = database.records(task.key)
+    told = [(r.predicted, r.outcome.cost) for r in records if r.predicted is not None]
+    assert told
+    for predicted, cost in told:
+        assert predicted == pytest.approx(cost, rel=1e-4)
+    assert not SearchTask(product(8, 8, 8), threads=1).space.estimated

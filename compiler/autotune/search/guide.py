@@ -46,7 +46,8 @@ class Scored:
 
 
 class Guide:
-    """Keeps the features of what was tried, fits the models to them, and scores candidates."""
+    """Keeps the features of what was tried, fits the models to them, and scores candidates; by the costs that a space
+    knows itself, where it does (see `SketchSpace.costs`)."""
 
     def __init__(self, space: Space, seed: int, past: Sequence[Past]) -> None:
         self._space = space
@@ -55,11 +56,12 @@ class Guide:
         self._chance = Chance(np.zeros((0, 0), np.float32), np.zeros(0, np.bool_), seed)
         self._values: dict[Candidate, NDArray[np.float32]] = {}
         self._learned = 0
+        self._costs = space.costs if getattr(space, "estimated", False) else None  # type: ignore[attr-defined]
 
     @property
     def ready(self) -> bool:
-        """Whether it can score: there are enough trials, or those of earlier tasks."""
-        return self._model.ready
+        """Whether it can score: there are enough trials, or those of earlier tasks, or costs are known."""
+        return self._model.ready or self._costs is not None
 
     @property
     def fitted(self) -> bool:
@@ -89,7 +91,10 @@ class Guide:
         """What the models say of candidates; nothing of none."""
         if not len(pool):
             return Scored(pool, Prediction(np.zeros(0), np.zeros(0)), np.zeros(0))
-        return Scored(pool, self._model.predict(pool.values), self._chance.predict(pool.values))
+        chance = self._chance.predict(pool.values)
+        if self._costs is not None:
+            return Scored(pool, Prediction(np.log(self._costs(pool.values)), np.zeros(len(pool))), chance)
+        return Scored(pool, self._model.predict(pool.values), chance)
 
     def _look_at(self, candidates: Iterable[Candidate]) -> None:
         """Ask for the features of what has none yet; what is infeasible and was tried all the same has none."""
