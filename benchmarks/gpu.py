@@ -205,7 +205,7 @@ def _timed(torch: Any, function: Callable[..., Any], tensors: Sequence[Any]) -> 
 
 def shown(found: Sequence[Found]) -> Table:
     """The results as a table."""
-    table = Table(title=found[0].where if found else "", title_justify="left")
+    table = Table(title=found[0].where, title_justify="left")
     for heading in (
         "workload",
         "kernels",
@@ -261,7 +261,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{name}: {found[-1].seconds * 1e6:.4g} us after {found[-1].trials_seconds:.0f} s", file=sys.stderr)
         if options.json is not None:
             options.json.write_text(json.dumps([asdict(one) for one in found], indent=1) + "\n")
-    Console(width=120).print(shown(found))
+    if found:
+        Console(width=120).print(shown(found))
     return int(missing > 0)
 
 
