@@ -16,12 +16,14 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 import compiler
 from compiler import te
 from compiler.dialects import loop
+from compiler.dialects.functions import find_function
 from compiler.driver import lower_to_kernels, parse
 from compiler.errors import InputError, LoweringError, ScheduleError, TargetError
 from compiler.schedule import Schedule, library
 from compiler.schedule.library import WarpTiles
 from compiler.targets import simt
 from compiler.targets.cuda import ARCHITECTURES, CudaKernel, nvrtc
+from compiler.targets.cuda.emit import emit
 from tests.host_cuda import needs_gxx, run_on_host
 
 DTYPES: dict[str, Any] = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32}
@@ -228,6 +230,14 @@ def test_a_torn_warp_is_reported() -> None:
     assert fault.kind == "divergent warp" and fault.threads == (32, 40)
     with pytest.raises(InputError, match="no meaning here but with xor"):
         shuffled(64, "down")
+    text = SHUFFLE.replace("MOST", "64").replace("THREADS", "64")
+    for mode in ("xor", "down"):
+        module = parse(text.replace("MODE", mode))
+        if mode == "xor":
+            assert "__shfl_xor_sync(0xffffffffu, A[t], 2)" in emit(module, find_function(module, None)).text
+        else:
+            with pytest.raises(LoweringError, match="kernels have no shuffle by down"):
+                emit(module, find_function(module, None))
     with pytest.raises(InputError, match="for whole warps, and a block has 48 threads"):
         shuffled(64, threads=48)
 
@@ -265,6 +275,17 @@ def test_kernels_of_one_program_may_have_different_shapes() -> None:
     found = simt.run(kernels(s), given)
     assert found.right, [str(fault) for fault in found.faults]
     np.testing.assert_allclose(found.outputs[0], product(given[:2], False) @ given[2], rtol=1e-3, atol=1e-3)
+
+
+def test_one_matrix_alone_has_no_spelling() -> None:
+    text = SHUFFLE.replace("MOST", "32").replace("MODE", "xor").replace("THREADS", "32")
+    load = """%S = memref.alloca() : memref<8x8xf16, 3>
+      %m = "nvgpu.ldmatrix"(%S, %t, %t) <{numTiles = 1 : i32, transpose = false}>
+        : (memref<8x8xf16, 3>, index, index) -> vector<1x2xf16>
+      %most ="""
+    module = parse(text.replace("%most =", load))
+    with pytest.raises(LoweringError, match="kernels load two or four small matrices at once, not one"):
+        emit(module, find_function(module, None))
 
 
 def rows(combiner: str, n: int = 32) -> Schedule:
@@ -336,16 +357,65 @@ def _fetched(scope: str) -> Schedule:
     return s
 
 
+STORED = """
+func.func @f(%V: memref<32xf32>, %O: memref<32xf32>, %S: memref<16x8xf32>) attributes {outputs = 2 : i64} {
+  loop.for "b" %b = 1 block_x {
+    %F = loop.alloc "F" fragment : memref<16x8xf32>
+    %P = loop.alloc "P" SCOPE : memref<16x8xf32>
+    loop.for "m" %m = 16 tensorized "mma.zero.f32" {
+      loop.for "j" %j = 8 tensorized {
+        loop.block "Z" [m = 16 at %m, j = 8 at %j] () -> (%F[m, j] : memref<16x8xf32>) {
+          %0 = arith.constant 0.000000e+00 : f32
+          loop.yield %0 : f32
+        }
+      }
+    }
+    loop.for "m" %n = 16 tensorized "mma.store.f32" {
+      loop.for "j" %k = 8 tensorized {
+        loop.block "P" [m = 16 at %n, j = 8 at %k] (%g = %F[m, j] : memref<16x8xf32>) -> (%P[m, j] : memref<16x8xf32>) {
+          loop.yield %g : f32
+        }
+      }
+    }
+    loop.for "o" %o = 32 thread_x {
+      loop.block "O" [i = 32 at %o] (%v = %V[i] : memref<32xf32>) -> (%O[i] : memref<32xf32>) {
+        loop.yield %v : f32
+      }
+    }
+  }
+  func.return
+}
+"""
+LOADED = """
+func.func @f(%A: memref<16x16xf16>, %V: memref<32xf32>, %O: memref<32xf32>) attributes {outputs = 1 : i64} {
+  loop.for "b" %b = 1 block_x {
+    %F = loop.alloc "F" fragment : memref<16x16xf16>
+    loop.for "m" %m = 16 tensorized "mma.load.a.f16" {
+      loop.for "k" %k = 16 tensorized {
+        loop.block "F" [m = 16 at %m, k = 16 at %k] (%a = %A[m, k] : memref<16x16xf16>)
+            -> (%F[m, k] : memref<16x16xf16>) {
+          loop.yield %a : f16
+        }
+      }
+    }
+    loop.for "o" %o = 32 thread_x {
+      loop.block "O" [i = 32 at %o] (%v = %V[i] : memref<32xf32>) -> (%O[i] : memref<32xf32>) {
+        loop.yield %v : f32
+      }
+    }
+  }
+  func.return
+}
+"""
+
+
 def test_a_warp_reads_what_its_threads_share() -> None:
     assert simt.run(kernels(_fetched("shared")), [np.ones((4, 32), np.float32)]).right
-    with pytest.raises(LoweringError, match=r"threads .* local buffer|is no shared or global memory"):
-        kernels(_fetched("local"))
-    s = Schedule(compiler.lower(matmul(16, 8, 16)))
-    load = s.cache_read(s.get_block("C"), "A", "fragment")
-    s.tensorize(s.get_loops(load)[0], "mma.load.a.f16")
-    _m, _n, _k = s.get_loops(s.get_block("C"))
-    with pytest.raises(LoweringError, match=r"touches a fragment|there are 1 threads along x|is no shared memory"):
-        kernels(s)
+    with pytest.raises(LoweringError, match=r"'P' is no shared or global memory, as 'mma.store.f32' wants it"):
+        lower_to_kernels(parse(STORED.replace("SCOPE", "local")))
+    assert lower_to_kernels(parse(STORED.replace("SCOPE", "shared")))
+    with pytest.raises(LoweringError, match=r"'A' is no shared memory, as 'mma.load.a.f16' wants it"):
+        lower_to_kernels(parse(LOADED))
 
 
 @pytest.mark.parametrize("combiner", ["add", "max"])

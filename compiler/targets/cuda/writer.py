@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, IntegerAt
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from compiler.dialects import nvgpu
-from compiler.dialects.gpu import ShuffleOp
+from compiler.dialects.gpu import ShuffleMode, ShuffleOp
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low.context import SPACES
 from compiler.targets.cuda.expressions import ATOM, KEYWORDS, NEGATIVE, SUM, Text, bare, folded, plain
@@ -135,6 +135,8 @@ class Writer:
             case nvgpu.MmaOp():
                 self._multiply(op)
             case ShuffleOp():
+                if op.mode.data != ShuffleMode.XOR:
+                    raise LoweringError(f"kernels have no shuffle by {op.mode.data.value}")
                 words = [self._text(value).words for value in (op.value, op.offset)]
                 self._declared(op.result, f"__shfl_xor_sync(0xffffffffu, {', '.join(words)})")
             case nvgpu.GroupOp():
@@ -210,6 +212,8 @@ class Writer:
         """Small matrices from shared memory."""
         type_ = op.result.type
         assert isinstance(type_, VectorType)
+        if op.tiles.value.data == 1:
+            raise LoweringError("kernels load two or four small matrices at once, not one")
         name = "load_transposed" if op.transpose.value.data else "load_matrices"
         self.helpers |= {"Fragment", name}
         held = spelled(type_).removeprefix("Fragment")
