@@ -1,4 +1,4 @@
-"""Whether what is read in an iteration has been written in it, exactly, through isl."""
+"""Exact questions about elements, through isl: what an iteration sets before it reads, and what padding overwrites."""
 
 from __future__ import annotations
 
@@ -7,55 +7,80 @@ from typing import Any
 
 from compiler.affine import linear as lin
 from compiler.analysis.sets import Undecided, context, limited
-from compiler.analysis.statements import Statement, statements
+from compiler.analysis.shared_element import SharedElement, orders
+from compiler.analysis.statements import Statement, Use, statements
 from compiler.program.tree import Program
 
+Instance = tuple[Statement, Use]
 
-def covered(program: Program, buffer: str, outer: set[int], reader: str | None = None) -> bool:
-    """Whether, for fixed outer loops, each element of the buffer that is read (by one block, or all) is among those
-    written."""
-    every = statements(program).values()
-    readers = [s for s in every if any(u.buffer == buffer and u.how == "read" for u in s.uses)]
-    readers = [s for s in readers if reader is None or s.block.label == reader]
-    writers = [s for s in every if any(u.buffer == buffer and u.how != "read" for u in s.uses)]
-    if not readers:
-        return True
-    fixed = sorted(outer)
+
+def covered(program: Program, buffer: str, depth: int, reader: str | None = None) -> bool:
+    """Whether in one iteration of the outer loops each element is set before it is used: whatever reads it, or
+    updates it, comes after a write or an init of that element in the same iteration.
+
+    The outer loops are the first `depth` around all that touches the buffer, or around one block that reads it and
+    what writes it. False as well where isl does not decide within its budget.
+    """
+    uses = [(s, u) for s in statements(program).values() for u in s.uses if u.buffer == buffer]
+    needs = [(s, u) for s, u in uses if u.how != "write" and reader in (None, s.block.label)]
+    resets = [(s, u) for s, u in uses if u.how == "write"]
     try:
-        return bool(limited(lambda: _subset(program, buffer, readers, writers, fixed)))
+        return all(limited(lambda need=need: _set_before(program, depth, need, resets)) for need in needs)
     except Undecided:
         return False
 
 
-def _subset(
-    program: Program, buffer: str, readers: Sequence[Statement], writers: Sequence[Statement], fixed: Sequence[int]
-) -> bool:
-    read = _touched(program, buffer, readers, fixed, True)
-    return bool(read.is_subset(_touched(program, buffer, writers, fixed, False)))
-
-
-def _touched(program: Program, buffer: str, found: Sequence[Statement], fixed: Sequence[int], read: bool) -> Any:
+def _set_before(program: Program, depth: int, need: Instance, resets: Sequence[Instance]) -> bool:
+    """Whether each instance of a use comes after one of some writes, on its element and in its iteration."""
     import islpy as isl
 
-    parts = []
-    shape = program.buffers[buffer].shape
-    names = {n: f"l{n}" for n in program.loops}
-    heads = [names[n] for n in fixed] + [f"e{d}" for d in range(len(shape))]
-    for statement in found:
-        inner = [names[n] for n in statement.loops if n not in fixed]
-        loops = dict.fromkeys((*statement.loops, *fixed))
-        domain = [f"0 <= {names[n]} < {program.loops[n].extent}" for n in loops]
-        domain += [c.isl(names) for c in statement.guard]
-        for use in statement.uses:
-            if use.buffer == buffer and (use.how == "read") == read:
-                index = [
-                    f"e{d} = {lin.to_isl(f, names)}" if f is not None else f"0 <= e{d} < {shape[d]}"
-                    for d, f in enumerate(use.index)
-                ]
-                body = " and ".join([*domain, *(c.isl(names) for c in use.where), *index]) or "true"
-                exists = f"exists {', '.join(inner)} : " if inner else ""
-                parts.append(f"[{', '.join(heads)}] : {exists}({body})")
-    return isl.Set(f"{{ {'; '.join(parts)} }}" if parts else f"{{ [{', '.join(heads)}] : false }}", context())
+    s, use = need
+    x, y = ({n: f"{v}{n}" for n in program.loops} for v in "xy")
+    any_element = [f"e{d}" for d, form in enumerate(use.index) if form is None]
+    point = f"[{', '.join([*(x[n] for n in s.loops), *any_element])}]"
+    sizes = program.buffers[use.buffer].shape
+    free = [f"0 <= e{d} < {sizes[d]}" for d, form in enumerate(use.index) if form is None]
+    domain = [*_domain(program, s, use, x), *free]
+    ways = []
+    for t, reset in resets:
+        if s.common(t) < depth:
+            continue
+        same = [f"{x[n]} = {y[n]}" for n in s.loops[:depth]]
+        for d, (mine, other) in enumerate(zip(use.index, reset.forms, strict=True)):
+            same.append(f"{f'e{d}' if mine is None else lin.to_isl(mine, x)} = {lin.to_isl(other, y)}")
+        exists = f"exists {', '.join(y[n] for n in t.loops)} : " if t.loops else ""
+        for order in orders(t, s, y, x):
+            parts = [*domain, *_domain(program, t, reset, y), *same, *order]
+            ways.append(f"{point} : {exists}({' and '.join(parts) or 'true'})")
+    asked = isl.Set(f"{{ {point} : {' and '.join(domain) or 'true'} }}", context())
+    return bool(asked.is_subset(isl.Set(f"{{ {'; '.join(ways)} }}", context()))) if ways else bool(asked.is_empty())
+
+
+def _domain(program: Program, s: Statement, use: Use, names: dict[int, str]) -> list[str]:
+    """Where a use happens, in isl's syntax."""
+    found = [f"0 <= {names[n]} < {program.loops[n].extent}" for n in s.loops]
+    return found + [c.isl(names) for c in (*s.guard, *use.where)]
+
+
+def overrun(program: Program, loop: int, extent: int, buffer: str) -> str | None:
+    """A sentence about an element that iterations of a loop from `extent` on write although an instance before them,
+    or outside the loop, uses it; None if there is none."""
+    uses = [(s, u) for s in statements(program).values() for u in s.uses if u.buffer == buffer]
+    beyond = [(s, u) for s, u in uses if loop in s.loops and u.how != "read"]
+    for s, write in beyond:
+        for t, use in uses:
+            shared = SharedElement(program, s, t, write, use)
+            limits = [f"{shared.left[loop]} >= {extent}"]
+            limits += [f"{shared.right[loop]} < {extent}"] if loop in shared.right else []
+            found = shared.solve(limits)
+            if found is None:
+                continue
+            points = shared.points(found)
+            if points is None:
+                return f"whether it writes elements of '{buffer}' that '{t.block.label}' uses was not decided"
+            verb = "reads" if use.how == "read" else "writes"
+            return f"it would write the element of '{buffer}' that {t.instance(points[1])} {verb}"
+    return None
 
 
 def runs_for_all(before: Program, after: Program, label: str) -> bool:

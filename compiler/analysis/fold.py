@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
 from compiler.analysis.sets import Undecided, sample
+from compiler.analysis.shared_element import orders
 from compiler.analysis.statements import Statement, Use, statements
 from compiler.program.tree import Program
 
@@ -62,8 +63,8 @@ def _clash(
         ]
         fixed.append(f"{places[0]} = {places[1]}")
     variables = [v for own in names for v in own.values()]
-    for one in _orders(first[0], between[0], names[0], names[1]):
-        for two in _orders(between[0], last[0], names[1], names[2]):
+    for one in orders(first[0], between[0], names[0], names[1]):
+        for two in orders(between[0], last[0], names[1], names[2]):
             text = f"{{ [{', '.join(variables)}] : {' and '.join([*fixed, *one, *two])} }}"
             try:
                 point = sample(text)
@@ -81,13 +82,3 @@ def _clash(
                     f"{buffer}[{element[0]}] before {last[0].instance(at[2])} has used that"
                 )
     return None
-
-
-def _orders(s: Statement, t: Statement, x: dict[int, str], y: dict[int, str]) -> Iterator[list[str]]:
-    depth = s.common(t)
-    equal: list[str] = []
-    for n in s.loops[:depth]:
-        yield [*equal, f"{x[n]} < {y[n]}"]
-        equal.append(f"{x[n]} = {y[n]}")
-    if s is not t and s.positions[depth] < t.positions[depth]:
-        yield equal

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
-from compiler.analysis.sets import Undecided, is_subset, sample
+from compiler.analysis.sets import Undecided, is_subset
+from compiler.analysis.shared_element import Points, SharedElement, before, private_loops
 from compiler.analysis.statements import Key, Statement, Use, statements
 from compiler.program.tree import CONCURRENT, Program
 
@@ -49,7 +49,7 @@ class Violation:
     first: Statement
     second: Statement
     uses: tuple[Use, Use]
-    points: tuple[dict[int, int], dict[int, int]] | None
+    points: Points | None
     loop: str | None = None
 
     def __str__(self) -> str:
@@ -88,7 +88,7 @@ class Violation:
         return f"{instance} {verb} {element}"
 
 
-def _element(one: Use, two: Use, points: tuple[dict[int, int], dict[int, int]]) -> Iterator[str]:
+def _element(one: Use, two: Use, points: Points) -> Iterator[str]:
     """The index of an element that both touch; any one where neither says it."""
     for f, g in zip(one.index, two.index, strict=True):
         if f is not None:
@@ -134,7 +134,7 @@ def _unchanged(
     before: Program, old: Mapping[Key, Statement], after: Program, new: Mapping[Key, Statement]
 ) -> set[tuple[Key, int]]:
     """The statements that stand in a concurrent loop as they did before, whose buffers live where they did."""
-    same_allocs = {name for name in after.buffers if _private(before, name) == _private(after, name)}
+    same_allocs = {name for name in after.buffers if private_loops(before, name) == private_loops(after, name)}
     kept = set()
     for key, statement in new.items():
         former = old.get(key)
@@ -147,13 +147,6 @@ def _unchanged(
             if was is not None and (was.kind, was.extent) == (now.kind, now.extent):
                 kept.add((key, number))
     return kept
-
-
-def _private(program: Program, buffer: str) -> tuple[int, ...]:
-    """The loops in each iteration of which a buffer is another one."""
-    if (buffer,) not in program.places:
-        return ()
-    return tuple(loop.number for loop in program.enclosing((buffer,)))
 
 
 # --- inits ---------------------------------------------------------------------------------------------------------
@@ -257,22 +250,25 @@ class _Pair:
 
     def _on(self, one: Use, two: Use) -> Violation | None:
         s, t = self.new
-        space = _Space(self.after, s, t, one, two)
+        space = SharedElement(self.after, s, t, one, two)
         first = _former(space.left, self.old[0], s, self.step, self.before, "a")
         second = _former(space.right, self.old[1], t, self.step, self.before, "b")
         shared = self.old[0].common(self.old[1])
-        earlier = list(_earlier(first, second, self.old[0], self.old[1], shared))
+        a, b = self.old
+        was_pairs = [(first.values[n], second.values[n]) for n in a.loops[:shared]]
+        earlier = list(before(was_pairs, a is not b and a.positions[shared] < b.positions[shared]))
         depth = t.common(s)
         here = {n: space.left[n] for n in s.loops}, {n: space.right[n] for n in t.loops}
         later = list(
-            _before(
+            before(
                 [(here[1][n], here[0][n]) for n in s.loops[:depth]],
                 s is not t and t.positions[depth] < s.positions[depth],
             )
         )
         for was in earlier:
             for now in later:
-                point = _solve(space, [*was, *now, *first.constraints, *second.constraints], first, second)
+                more = [*was, *now, *first.constraints, *second.constraints]
+                point = space.solve(more, [*first.variables, *second.variables])
                 if point is not None:
                     return Violation(s, t, (one, two), space.points(point))
         return None
@@ -319,23 +315,6 @@ def _former(
     return _Former(values, tuple(variables), tuple(constraints))
 
 
-def _earlier(first: _Former, second: _Former, s: Statement, t: Statement, depth: int) -> Iterator[list[str]]:
-    pairs = [(first.values[n], second.values[n]) for n in s.loops[:depth]]
-    return _before(pairs, s is not t and s.positions[depth] < t.positions[depth])
-
-
-def _before(pairs: Sequence[tuple[str, str]], textual: bool) -> Iterator[list[str]]:
-    """The ways in which one instance comes before another: at each level whose values can differ, and by text."""
-    equal: list[str] = []
-    for one, two in pairs:
-        if one == two:
-            continue
-        yield [*equal, f"{one} < {two}"]
-        equal.append(f"{one} = {two}")
-    if textual:
-        yield equal
-
-
 def _sign(a: tuple[int, int], b: tuple[int, int]) -> int:
     return (a > b) - (a < b)
 
@@ -365,113 +344,15 @@ def _race(program: Program, s: Statement, t: Statement, number: int, depth: int)
         for two in t.uses:
             if one.buffer != two.buffer or (one.how == "read" and two.how == "read"):
                 continue
-            if number in _private(program, one.buffer):
+            if number in private_loops(program, one.buffer):
                 continue
-            space = _Space(program, s, t, one, two, s.loops[:depth])
+            space = SharedElement(program, s, t, one, two, s.loops[:depth])
             x, y = space.left[number], space.right[number]
             if x == y:
                 continue
             for way in (f"{x} < {y}", f"{y} < {x}") if s is not t else (f"{x} < {y}",):
-                point = _solve(space, [way])
+                point = space.solve([way])
                 if point is not None:
                     label = program.loops[number].label
                     return Violation(s, t, (one, two), space.points(point), label)
     return None
-
-
-# --- two instances on one element -----------------------------------------------------------------------------
-
-
-class _Space:
-    """Instances of two statements that touch one element; loops whose values must agree share a variable."""
-
-    def __init__(
-        self, program: Program, s: Statement, t: Statement, one: Use, two: Use, equal: Sequence[int] = ()
-    ) -> None:
-        self.program = program
-        self.s, self.t, self.one, self.two = s, t, one, two
-        forced = set(equal) | (set(_private(program, one.buffer)) & set(s.loops) & set(t.loops))
-        shared = set(s.loops[: s.common(t)])
-        forced |= {n for n in shared if program.loops[n].extent == 1}
-        for f, g in zip(one.index, two.index, strict=True):
-            if f is not None and g is not None:
-                forced |= _forced(f, g, shared, program.ranges, forced)
-        self.left = {n: f"z{n}" if n in forced else f"x{n}" for n in s.loops}
-        self.right = {n: f"z{n}" if n in forced else f"y{n}" for n in t.loops}
-        self.variables = tuple(dict.fromkeys([*self.left.values(), *self.right.values()]))
-
-    def constraints(self) -> list[str]:
-        """Domains, guards, conditions of the reads, and that the element is the same."""
-        found: dict[str, None] = {}
-        for loops, names in ((self.s.loops, self.left), (self.t.loops, self.right)):
-            for n in loops:
-                found[f"0 <= {names[n]} < {self.program.loops[n].extent}"] = None
-        sides = ((self.s.guard, self.one.where, self.left), (self.t.guard, self.two.where, self.right))
-        for guard, where, names in sides:
-            for condition in (*guard, *where):
-                found[condition.isl(names)] = None
-        for f, g in zip(self.one.index, self.two.index, strict=True):
-            if f is None or g is None:
-                continue
-            a, b = lin.to_isl(f, self.left), lin.to_isl(g, self.right)
-            if a != b:
-                found[f"{a} = {b}"] = None
-        return list(found)
-
-    def points(self, point: Sequence[int] | None) -> tuple[dict[int, int], dict[int, int]] | None:
-        """The two instances at a point."""
-        if not point:
-            return None if point is None or self.variables else ({}, {})
-        values = dict(zip(self.variables, point, strict=False))
-        return {n: values[v] for n, v in self.left.items()}, {n: values[v] for n, v in self.right.items()}
-
-
-def _solve(space: _Space, more: Sequence[str], *formers: _Former) -> tuple[int, ...] | None:
-    """A point of the space with further constraints; an empty point where isl gives up."""
-    variables = [*space.variables, *(v for former in formers for v in former.variables)]
-    conditions = " and ".join([*space.constraints(), *more]) or "true"
-    try:
-        return sample(f"{{ [{', '.join(variables)}] : {conditions} }}")
-    except Undecided:
-        return ()
-
-
-@lru_cache(maxsize=65536)
-def _coefficients(form: Linear) -> dict[int, int] | None:
-    """The factors of a form's variables, or None if it has quotients."""
-    if any(not isinstance(atom, int) for atom, _ in form.terms):
-        return None
-    return dict(form.terms)  # type: ignore[arg-type]
-
-
-def _forced(f: Linear, g: Linear, shared: set[int], ranges: lin.Ranges, known: set[int]) -> set[int]:
-    """The shared loops whose two values must agree where f(x) = g(y), by the ranges alone."""
-    one, two = _coefficients(f), _coefficients(g)
-    if one is None or two is None:
-        return set()
-    terms: list[tuple[int, int, int, int | None]] = []  # factor, least, most, the loop if its values differ by this
-    for n in sorted(one.keys() | two.keys()):
-        a, b, extent = one.get(n, 0), two.get(n, 0), ranges[n][1]
-        if n in shared and a == b:
-            if n not in known:
-                terms.append((abs(a), -extent, extent, n))
-        else:
-            terms += [(a, 0, extent, None)] if a else []
-            terms += [(-b, 0, extent, None)] if b else []
-    low = high = f.constant - g.constant
-    for factor, least, most, _ in terms:
-        low += min(factor * least, factor * most)
-        high += max(factor * least, factor * most)
-    found: set[int] = set()
-    for factor, least, most, loop in sorted(terms, key=lambda term: -abs(term[0])):
-        low -= min(factor * least, factor * most)
-        high -= max(factor * least, factor * most)
-        if loop is None or not (-factor < low and high < factor):
-            break
-        found.add(loop)
-    return found
-
-
-def forget() -> None:
-    """Empty the cache of coefficients."""
-    _coefficients.cache_clear()

@@ -193,8 +193,7 @@ def stage(program: Program, loop: int, buffer: str, scope: str) -> Plan:
     written = buffer in writes
     parts: list[Node] = [Alloc(copy)]
     label_in = label_out = ""
-    accumulates = any(b.accumulate and any(a.buffer == buffer for a in b.writes) for b in inner)
-    if accumulates or not covered(whole, copy.name, outer) or (written and not _all_written(whole, copy, outer)):
+    if not covered(_copied_out(whole, copy) if written else whole, copy.name, depth):
         label_in, nest = builder.nest("in", "")
         parts.append(nest)
     parts += changed
@@ -205,8 +204,8 @@ def stage(program: Program, loop: int, buffer: str, scope: str) -> Plan:
     return Plan(Step(after), blocks=(label_in, label_out))
 
 
-def _all_written(program: Program, copy: Buffer, outer: set[int]) -> bool:
-    """Whether every element of a window is written in each iteration."""
+def _copied_out(program: Program, copy: Buffer) -> Program:
+    """The program with a read of the whole window at the end of the body where it lives."""
     access = Access(copy.name, tuple(lin.variable(d) for d in range(len(copy.shape))))
     first = program.fresh_number()
     axes = tuple(AxisAttr(f"ax{d}", n) for d, n in enumerate(copy.shape))
@@ -215,7 +214,7 @@ def _all_written(program: Program, copy: Buffer, outer: set[int]) -> bool:
     for d, n in reversed(list(enumerate(copy.shape))):
         probe = Loop(first + d, f"ax{d}", n, (probe,))
     holder = program.enclosing((copy.name,))[-1]
-    return covered(program.replaced(holder.number, lambda n: [_appended(n, probe)]), copy.name, outer)
+    return program.replaced(holder.number, lambda n: [_appended(n, probe)])
 
 
 def _appended(node: Node, last: Node) -> Node:

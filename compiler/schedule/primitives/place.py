@@ -10,7 +10,6 @@ from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.analysis.cover import covered, runs_for_all
 from compiler.analysis.legal import Step
-from compiler.analysis.statements import init_depth
 from compiler.program.tree import Access, Block, Loop, Node, Program, blocks_in
 from compiler.schedule.plan import (
     Plan,
@@ -279,11 +278,7 @@ def _shrunk(after: Program, buffer: str, spans: Sequence[Span], outer: set[int],
         return after  # any element may be read
     if any(n.number not in outer for n in after.enclosing((buffer,))):
         return after
-    writers = after.writers[buffer]
-    depth = len(after.enclosing(loop)) + 1
-    if any(w.accumulate or (w.has_init and init_depth(w, after.enclosing(w.label)) < depth) for w in writers):
-        return after
     private = moved_alloc(after, buffer, loop)
-    if not covered(private, buffer, outer):
+    if not covered(private, buffer, len(after.enclosing(loop)) + 1):
         return after
     return folded(private, buffer, spans)

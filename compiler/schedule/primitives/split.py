@@ -9,6 +9,7 @@ from math import prod
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
+from compiler.analysis.cover import overrun
 from compiler.analysis.legal import Step
 from compiler.dialects.access import AxisAttr
 from compiler.program.tree import (
@@ -47,7 +48,8 @@ def split(program: Program, loop: int, factors: Sequence[int | None], tail: str 
     makes the remainder a loop of its own behind, "pad" lets the blocks run over into padded temporaries.
 
     Requires a serial loop; factors whose product covers the extent. Padding requires that the loop binds spatial
-    axes of blocks that write temporaries only. Elsewhere: TVM split, Halide split, Exo divide_loop, MLIR
+    axes of blocks that write temporaries only, and that what runs over lands on elements that nothing else uses: not
+    where a layout wraps. Elsewhere: TVM split, Halide split, Exo divide_loop, MLIR
     tile_using_for.
     """
     require_serial("split", program, [loop])
@@ -150,7 +152,7 @@ def _padded(program: Program, node: Loop, extent: int) -> Program:
         no_table("split", place, program.blocks.values(), *(access.buffer for access in block.writes))
         for access in block.writes:
             _pad_target(program, access, longer[block.label], buffers, place)
-    program = program.replaced(node.number, lambda _: [replace(node, extent=extent)])
+    padded = program.replaced(node.number, lambda _: [replace(node, extent=extent)])
 
     def grow(nodes: Sequence[Node]) -> tuple[Node, ...]:
         made: list[Node] = []
@@ -163,11 +165,16 @@ def _padded(program: Program, node: Loop, extent: int) -> Program:
                 made.append(longer.get(inner.label, inner))
         return tuple(made)
 
-    return replace(program, body=grow(program.body))
+    padded = replace(padded, body=grow(padded.body))
+    for name in buffers:
+        clash = overrun(padded, node.number, node.extent, name)
+        if clash is not None:
+            refuse("split", place, f"padded, {clash}")
+    return padded
 
 
 def _longer(program: Program, block: Block, loop: int, ranges: lin.Ranges, place: str) -> Block:
-    axes, old = list(block.axes), dict(block.axis_ranges)
+    axes = list(block.axes)
     conditions: list[Condition] = []
     for number, (axis, form) in enumerate(zip(block.axes, block.bindings, strict=True)):
         high = lin.bounds(form, ranges)[1]
@@ -183,7 +190,6 @@ def _longer(program: Program, block: Block, loop: int, ranges: lin.Ranges, place
     for access, type in zip(block.reads, block.read_types, strict=True):
         needed = tuple(c for c in conditions if any(c.form.variables() & f.variables() for f in access.index))
         reads.append(_conditional(access, needed, type))
-    del old
     return replace(block, axes=tuple(axes), reads=tuple(reads))
 
 

@@ -1,0 +1,135 @@
+"""Two instances that touch one element, as a system of constraints for isl; and which of two instances comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+
+from compiler.affine import linear as lin
+from compiler.affine.linear import Linear
+from compiler.analysis.sets import Undecided, sample
+from compiler.analysis.statements import Statement, Use
+from compiler.program.tree import Program
+
+Points = tuple[dict[int, int], dict[int, int]]
+"""Two instances, each as the values of its loops."""
+
+
+def private_loops(program: Program, buffer: str) -> tuple[int, ...]:
+    """The loops that privatise a buffer: each iteration has its own copy."""
+    if (buffer,) not in program.places:
+        return ()
+    return tuple(loop.number for loop in program.enclosing((buffer,)))
+
+
+def before(pairs: Sequence[tuple[str, str]], textual: bool) -> Iterator[list[str]]:
+    """The ways in which one instance comes before another: at each common loop, whose two values are given and may
+    differ, and with `textual` by their places in the text."""
+    equal: list[str] = []
+    for one, two in pairs:
+        if one == two:
+            continue
+        yield [*equal, f"{one} < {two}"]
+        equal.append(f"{one} = {two}")
+    if textual:
+        yield equal
+
+
+def orders(s: Statement, t: Statement, x: Mapping[int, str], y: Mapping[int, str]) -> Iterator[list[str]]:
+    """The ways in which an instance of `s` comes before one of `t`, whose loops are named by `x` and `y`."""
+    depth = s.common(t)
+    pairs = [(x[n], y[n]) for n in s.loops[:depth]]
+    return before(pairs, s is not t and s.positions[depth] < t.positions[depth])
+
+
+class SharedElement:
+    """Instances of two statements that touch one element; loops whose values must agree share a variable."""
+
+    def __init__(
+        self, program: Program, s: Statement, t: Statement, one: Use, two: Use, equal: Sequence[int] = ()
+    ) -> None:
+        self.program = program
+        self.s, self.t, self.one, self.two = s, t, one, two
+        forced = set(equal) | (set(private_loops(program, one.buffer)) & set(s.loops) & set(t.loops))
+        shared = set(s.loops[: s.common(t)])
+        forced |= {n for n in shared if program.loops[n].extent == 1}
+        for f, g in zip(one.index, two.index, strict=True):
+            if f is not None and g is not None:
+                forced |= _forced(f, g, shared, program.ranges, forced)
+        self.left = {n: f"z{n}" if n in forced else f"x{n}" for n in s.loops}
+        self.right = {n: f"z{n}" if n in forced else f"y{n}" for n in t.loops}
+        self.variables = tuple(dict.fromkeys([*self.left.values(), *self.right.values()]))
+
+    def constraints(self) -> list[str]:
+        """Domains, guards, conditions of the reads, and that the element is the same."""
+        found: dict[str, None] = {}
+        for loops, names in ((self.s.loops, self.left), (self.t.loops, self.right)):
+            for n in loops:
+                found[f"0 <= {names[n]} < {self.program.loops[n].extent}"] = None
+        sides = ((self.s.guard, self.one.where, self.left), (self.t.guard, self.two.where, self.right))
+        for guard, where, names in sides:
+            for condition in (*guard, *where):
+                found[condition.isl(names)] = None
+        for f, g in zip(self.one.index, self.two.index, strict=True):
+            if f is None or g is None:
+                continue
+            a, b = lin.to_isl(f, self.left), lin.to_isl(g, self.right)
+            if a != b:
+                found[f"{a} = {b}"] = None
+        return list(found)
+
+    def points(self, point: Sequence[int] | None) -> Points | None:
+        """The two instances at a point."""
+        if not point:
+            return None if point is None or self.variables else ({}, {})
+        values = dict(zip(self.variables, point, strict=False))
+        return {n: values[v] for n, v in self.left.items()}, {n: values[v] for n, v in self.right.items()}
+
+    def solve(self, more: Sequence[str], variables: Sequence[str] = ()) -> tuple[int, ...] | None:
+        """A point with further constraints, on further variables; an empty point where isl gives up."""
+        conditions = " and ".join([*self.constraints(), *more]) or "true"
+        try:
+            return sample(f"{{ [{', '.join([*self.variables, *variables])}] : {conditions} }}")
+        except Undecided:
+            return ()
+
+
+@lru_cache(maxsize=65536)
+def _coefficients(form: Linear) -> dict[int, int] | None:
+    """The factors of a form's variables, or None if it has quotients."""
+    if any(not isinstance(atom, int) for atom, _ in form.terms):
+        return None
+    return dict(form.terms)  # type: ignore[arg-type]
+
+
+def _forced(f: Linear, g: Linear, shared: set[int], ranges: lin.Ranges, known: set[int]) -> set[int]:
+    """The shared loops whose two values must agree where f(x) = g(y), by the ranges alone."""
+    one, two = _coefficients(f), _coefficients(g)
+    if one is None or two is None:
+        return set()
+    terms: list[tuple[int, int, int, int | None]] = []  # factor, least, most, the loop if its values differ by this
+    for n in sorted(one.keys() | two.keys()):
+        a, b, extent = one.get(n, 0), two.get(n, 0), ranges[n][1]
+        if n in shared and a == b:
+            if n not in known:
+                terms.append((abs(a), -extent, extent, n))
+        else:
+            terms += [(a, 0, extent, None)] if a else []
+            terms += [(-b, 0, extent, None)] if b else []
+    low = high = f.constant - g.constant
+    for factor, least, most, _ in terms:
+        low += min(factor * least, factor * most)
+        high += max(factor * least, factor * most)
+    found: set[int] = set()
+    for factor, least, most, loop in sorted(terms, key=lambda term: -abs(term[0])):
+        low -= min(factor * least, factor * most)
+        high -= max(factor * least, factor * most)
+        if loop is None or not (-factor < low and high < factor):
+            break
+        found.add(loop)
+    return found
+
+
+def forget() -> None:
+    """Empty the cache of coefficients."""
+    _coefficients.cache_clear()
