@@ -1,6 +1,7 @@
 """Law 2: a scheduled program computes what its original does, proved by induction over execution order.
 
 equations.py   what the original computes: each element of each buffer as an expression of others
+forms.py       index arithmetic in bodies, as forms
 flow.py        what each read of the scheduled program finds: finished values, contributions so far, constants
 tables.py      whether a gather reads what its origin does
 joint.py       whether the targets of a joint reduction stay in step

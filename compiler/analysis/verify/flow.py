@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import islpy as isl
+from xdsl.dialects import arith
 from xdsl.ir import Attribute
 
 from compiler.affine import linear as lin
@@ -20,6 +21,8 @@ from compiler.affine.linear import Linear
 from compiler.analysis.sets import context
 from compiler.analysis.statements import Key, Use, statements
 from compiler.analysis.verify.equations import Equation
+from compiler.analysis.verify.forms import affine_test, resembles
+from compiler.dialects.vector_arith import SelectOp
 from compiler.program import body
 from compiler.program.combiner import Combiner, neutral
 from compiler.program.tree import Program
@@ -39,16 +42,34 @@ class Unknown(Exception):
 @dataclass
 class Content:
     """What instances of one read find: finished elements (by original buffer), contributions so far (by buffer),
-    constants (by value). Maps and sets of isl, over the instances; disjoint."""
+    constants (by value), and the instances of which it is not known. Maps and sets of isl, over the instances;
+    disjoint. An instance that is in none finds what is wrong: memory that nobody has set, or a value spoilt since."""
 
     final: dict[str, Any] = field(default_factory=dict)
     partial: dict[str, Any] = field(default_factory=dict)
     constant: dict[Attribute, Any] = field(default_factory=dict)
+    unknown: Any = field(default_factory=lambda: isl.UnionSet("{ }", context()))
 
     def add(self, kind: str, key: Any, found: Any) -> None:
         """Join a map or set to what is there."""
         table = getattr(self, kind)
         table[key] = table[key].union(found) if key in table else found
+
+    def where(self, instances: Any) -> Content:
+        """What some of the instances find."""
+        return Content(
+            {name: points.intersect_domain(instances) for name, points in self.final.items()},
+            {name: points.intersect_domain(instances) for name, points in self.partial.items()},
+            {value: found.intersect(instances) for value, found in self.constant.items()},
+            self.unknown.intersect(instances),
+        )
+
+    def join(self, other: Content) -> None:
+        """Add what other instances find."""
+        for kind in ("final", "partial", "constant"):
+            for key, found in getattr(other, kind).items():
+                self.add(kind, key, found)
+        self.unknown = self.unknown.union(other.unknown)
 
 
 class Flow:
@@ -203,14 +224,37 @@ class Flow:
             buffer, points = claimed
             content.add("final", buffer, points.apply_range(self.to_values(buffer)))
             return content
-        value = block.body[number]
-        if isinstance(value, body.Read) and block.table is None:
-            if (key, value.position) in self.known and self.known[key, value.position] is None:
-                return self._assumed(key, value.position, use)
-            return self.content(key, value.position)
-        if isinstance(value, body.Apply) and not value.operands and value.properties:
-            content.add("constant", value.properties[0][1], self.domain(key))
-        return content  # what has no origin and is no copy leaves nothing that is known
+        return self._carried(key, block.body[number], use)
+
+    def _carried(self, key: Key, node: body.Scalar, use: Use) -> Content:
+        """What an expression of a block without origin yields: what a read finds, a constant, or one of two such by an
+        affine condition. What it computes otherwise is not known."""
+        block = self.statements[key].block
+        if isinstance(node, body.Read) and block.table is None:
+            if (key, node.position) in self.known and self.known[key, node.position] is None:
+                return self._assumed(key, node.position, use)
+            return self.content(key, node.position)
+        content, domain = Content(), self.domain(key)
+        condition = None
+        if isinstance(node, body.Apply) and node.kind is SelectOp:
+            condition = affine_test(node.operands[0], block.bindings, self.program.ranges)
+        if isinstance(node, body.Apply) and node.kind is arith.ConstantOp:
+            content.add("constant", node.properties[0][1], domain)
+        elif isinstance(node, body.Apply) and condition is not None:
+            inside = isl.UnionSet(f"{{ {self.space(key)} : {condition.isl(self.names)} }}", context())
+            content.join(self._carried(key, node.operands[1], use).where(domain.intersect(inside)))
+            content.join(self._carried(key, node.operands[2], use).where(domain.subtract(inside)))
+        else:
+            content.unknown = self._unfollowed(key, node, use)
+        return content
+
+    def _unfollowed(self, key: Key, node: body.Scalar, use: Use) -> Any:
+        """The instances of a block without origin that compute what may be an element, or a contribution to one."""
+        how = None if use.how == "write" else use.how
+        wanted = [e.block.body[e.result] for e in self.equations.values() if e.combiner == how]
+        if any(resembles(expression, node) for expression in wanted):
+            return self.domain(key)
+        return isl.UnionSet("{ }", context())
 
     def _assumed(self, key: Key, position: int, use: Use) -> Content:
         """What a copy leaves whose value depends on what it left before, as when partial sums travel in and out of a
@@ -275,9 +319,9 @@ class Flow:
             return Content(partial={buffer: points})
         value = block.body[number]
         if not isinstance(value, body.Read):
-            return Content()
+            return Content(unknown=self._unfollowed(key, value, use))
         found = self.content(key, value.position)
-        points = Content(partial=dict(found.partial), constant=found.constant)
+        points = Content(partial=dict(found.partial), constant=found.constant, unknown=found.unknown)
         for buffer, elements in found.final.items():
             if buffer in self.equations and self.equations[buffer].combiner == use.how:
                 points.add("partial", buffer, elements.apply_range(self.to_values(buffer).reverse()))
@@ -337,6 +381,7 @@ class Flow:
                 found = back.intersect_range(instances).domain()
                 content.add("constant", value, found)
                 base = base.union(found) if value == neutral else base
+            content.unknown = content.unknown.union(back.intersect_range(left.unknown).domain())
         self._add_updates(content, begun, dependences, updates, base)
         return content
 
@@ -400,8 +445,8 @@ class Flow:
                 ways[name] = ways[name].union(pairs) if name in ways else pairs
             strange = back.subtract_range(known)
             if not strange.is_empty():
-                content_at = strange.domain()
-                self._drop(content, gained, ways, content_at)
+                self._drop(content, gained, ways, strange.domain())
+                content.unknown = content.unknown.union(strange.intersect_range(added.unknown).domain())
         self._drop(content, gained, ways, touched.subtract(base))
         for name, pairs in ways.items():
             self._require_once(pairs, name)

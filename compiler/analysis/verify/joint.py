@@ -34,9 +34,14 @@ def _in_step(flow: Flow, key: Key, contents: list[Content], verb: str) -> None:
     block = flow.statements[key].block
     parts = [_part(flow, key, content, number) for number, content in enumerate(contents)]
     empty = [_empty(flow, key, content, number) for number, content in enumerate(contents)]
+    unknown = isl.UnionSet("{ }", context())
+    for content in contents:
+        unknown = unknown.union(content.unknown)
     for number in range(len(contents)):
         names = f"'{block.writes[0].buffer}' and '{block.writes[number].buffer}'"
         apart = _difference(parts[0], parts[number]).domain().union(_difference(empty[0], empty[number]))
+        if not apart.is_empty() and apart.subtract(unknown).is_empty():
+            raise Unknown(f"whether {names} hold the same contributions could not be followed")
         if not apart.is_empty():
             where = flow.sample(apart, key)
             raise Refuted(f"at {where}, one of {names} {verb} contributions that the other does not")

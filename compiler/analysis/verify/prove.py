@@ -55,7 +55,9 @@ def _verify(scheduled: Program, original: Program) -> Verdict:
     known = equations(original)
     if [(b.shape, b.element) for b in scheduled.arguments] != [(b.shape, b.element) for b in original.arguments]:
         raise Refuted("the arguments differ")
-    scheduled = _renamed(scheduled, original)
+    if scheduled.outputs != original.outputs:
+        raise Refuted(f"it has {scheduled.outputs} outputs, the original {original.outputs}")
+    _require_same_names(scheduled, original)
     race = legal(scheduled)
     flow = Flow(unflattened(unfused(scheduled)), original, known)
     _check_bounds(flow)
@@ -82,12 +84,11 @@ def _verify(scheduled: Program, original: Program) -> Verdict:
     return Verdict("proved")
 
 
-def _renamed(scheduled: Program, original: Program) -> Program:
+def _require_same_names(scheduled: Program, original: Program) -> None:
     """Arguments correspond by position; here both must have the same names."""
-    names = [(a.name, b.name) for a, b in zip(scheduled.arguments, original.arguments, strict=True)]
-    if any(a != b for a, b in names):
-        raise Unknown(f"argument '{next(a for a, b in names if a != b)}' has another name in the original")
-    return scheduled
+    for one, two in zip(scheduled.arguments, original.arguments, strict=True):
+        if one.name != two.name:
+            raise Unknown(f"argument '{one.name}' has another name in the original")
 
 
 def _check_bounds(flow: Flow) -> None:
@@ -149,6 +150,8 @@ def _check_result(flow: Flow, name: str, names: list[str], inside: str) -> None:
         partial = content.partial.get(name)
         if partial is not None and not partial.domain().intersect(wrong.domain()).is_empty():
             raise Refuted(f"contributions to '{name}' are missing at the end, as at {where}")
+        if wrong.domain().subtract(content.unknown).is_empty():
+            raise Unknown(f"what {where} holds at the end could not be followed")
         raise Refuted(f"{where} does not have its value at the end")
 
 

@@ -115,4 +115,9 @@ def _check_elements(comparison: Comparison, wanted: Wanted, mine: Table, other: 
     partial = content.partial.get(other.buffer)
     if partial is not None and not partial.domain().intersect(wrong.domain()).is_empty():
         comparison.refute(at, f"may read '{mine.buffer}' while contributions to '{other.buffer}' are missing")
-    comparison.refute(at, f"may read '{mine.buffer}' where it does not hold the value of '{other.buffer}'")
+    certain = wrong.domain().subtract(content.unknown)
+    if certain.is_empty():
+        raise Unknown(f"what block '{comparison.block.label}' finds in '{mine.buffer}' could not be followed")
+    comparison.refute(
+        certain.apply(instances), f"may read '{mine.buffer}' where it does not hold the value of '{other.buffer}'"
+    )

@@ -9,7 +9,6 @@ from typing import Any
 
 import islpy as isl
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute
 
 from compiler.affine import linear as lin
@@ -18,9 +17,10 @@ from compiler.affine.linear import Linear
 from compiler.analysis.sets import context
 from compiler.analysis.statements import Key
 from compiler.analysis.verify.equations import Equation
-from compiler.analysis.verify.flow import Flow, Refuted
+from compiler.analysis.verify.flow import Content, Flow, Refuted, Unknown
+from compiler.analysis.verify.forms import affine_test, linear_of, same_operation
 from compiler.analysis.verify.tables import check_gather, is_gather
-from compiler.dialects.vector_arith import CmpiOp, SelectOp
+from compiler.dialects.vector_arith import SelectOp
 from compiler.program import body
 from compiler.program.tree import Block
 
@@ -65,15 +65,25 @@ class Comparison:
             self._check_literal(wanted.value, actual, domain)
         elif isinstance(wanted.node, body.Index):
             self._check_index(wanted.at[wanted.node.axis], actual, domain)
-        elif isinstance(actual, body.Apply) and _same_operation(wanted.node, actual):
+        elif isinstance(actual, body.Apply) and same_operation(wanted.node, actual):
             assert isinstance(wanted.node, body.Apply)
             for part, other in zip(wanted.node.operands, actual.operands, strict=True):
                 self.check(Wanted(wanted.block, part, wanted.at), other, domain)
+        elif isinstance(actual, body.Read):
+            content = self.flow.content(self.key, actual.position)
+            self.refute_found(domain, content, f"does not find what '{wanted.block.label}' computes")
         else:
             self.refute(domain, f"computes something else than '{wanted.block.label}' does")
 
     def refute(self, domain: Any, what: str) -> None:
         raise Refuted(f"{self.flow.sample(domain, self.key)} {what}")
+
+    def refute_found(self, domain: Any, content: Content, what: str) -> None:
+        """Refute what a read finds on a domain, or raise Unknown where what it finds could not be followed."""
+        certain = domain.subtract(content.unknown)
+        if certain.is_empty():
+            raise Unknown(f"what {self.flow.sample(domain, self.key)} finds could not be followed")
+        self.refute(certain, what)
 
     # --- conditions -----------------------------------------------------------------------------------------------
 
@@ -86,7 +96,7 @@ class Comparison:
         if not isinstance(actual, body.Apply) or actual.kind is not SelectOp:
             return False
         same = isinstance(wanted, Wanted) and isinstance(wanted.node, body.Apply) and wanted.node.kind is SelectOp
-        condition = None if same else self._affine_test(actual.operands[0], self.block.bindings)
+        condition = None if same else affine_test(actual.operands[0], self.block.bindings, self.flow.program.ranges)
         if condition is None:
             return False
         inside = self._set([condition])
@@ -104,7 +114,7 @@ class Comparison:
             return False
         if isinstance(actual, body.Apply) and actual.kind is SelectOp:
             return False
-        condition = self._affine_test(wanted.node.operands[0], wanted.at)
+        condition = affine_test(wanted.node.operands[0], wanted.at, self.flow.program.ranges)
         if condition is None:
             return False
         inside = self._set([condition])
@@ -113,45 +123,10 @@ class Comparison:
         self.check(Wanted(wanted.block, no, wanted.at), actual, domain.subtract(inside))
         return True
 
-    def _affine_test(self, node: body.Scalar, axes: Sequence[Linear]) -> Condition | None:
-        """A comparison of index expressions over axes, as a condition on the loops."""
-        if not isinstance(node, body.Apply) or node.kind is not CmpiOp:
-            return None
-        predicate = dict(node.properties)["predicate"]
-        left, right = (self._linear(operand, axes) for operand in node.operands)
-        if left is None or right is None or not isinstance(predicate, IntegerAttr):
-            return None
-        return {0: Condition(left - right, True), 5: Condition(left - right)}.get(predicate.value.data)
-
-    def _linear(self, node: body.Scalar, axes: Sequence[Linear]) -> Linear | None:
-        """An index expression over axes as a form over loops."""
-        ranges = self.flow.program.ranges
-        if isinstance(node, body.Index):
-            return axes[node.axis]
-        if isinstance(node, body.Read):
-            return None
-        if node.kind is arith.ConstantOp:
-            value = dict(node.properties)["value"]
-            return lin.constant(value.value.data) if isinstance(value, IntegerAttr) else None
-        if len(node.operands) != 2:
-            return None
-        left, right = (self._linear(operand, axes) for operand in node.operands)
-        if left is None or right is None:
-            return None
-        if node.kind is arith.AddiOp:
-            return left + right
-        if node.kind is arith.SubiOp:
-            return left - right
-        if node.kind is arith.MuliOp and (left.is_constant or right.is_constant):
-            return right.scaled(left.constant) if left.is_constant else left.scaled(right.constant)
-        if node.kind is arith.FloorDivSIOp and right.is_constant and right.constant > 0:
-            return lin.floordiv(left, right.constant, ranges)
-        return None
-
     # --- leaves ---------------------------------------------------------------------------------------------------
 
     def _check_index(self, form: Linear, actual: body.Scalar, domain: Any) -> None:
-        found = self._linear(actual, self.block.bindings)
+        found = linear_of(actual, self.block.bindings, self.flow.program.ranges)
         if found is None:
             self.refute(domain, "computes something else where its origin has an index")
             return
@@ -170,9 +145,9 @@ class Comparison:
             content = self.flow.content(self.key, actual.position)
             found = content.constant.get(value)
             wrong = domain if found is None else domain.subtract(found)
-            if wrong.is_empty():
-                return
-            domain = wrong
+            if not wrong.is_empty():
+                self.refute_found(wrong, content, f"does not have the value {value}")
+            return
         self.refute(domain, f"does not have the value {value}")
 
     def _check_read(self, wanted: Wanted, actual: body.Scalar, domain: Any) -> None:
@@ -189,14 +164,15 @@ class Comparison:
         index = tuple(lin.substitute(f, values, ranges) for f in access.index)
         expansion = self._expanded(access.buffer, index)
         if isinstance(actual, body.Read):
-            content = self.flow.content(self.key, actual.position)
-            if access.buffer in content.final or expansion is None:
-                self._check_found(access.buffer, index, actual, domain)
-                return
-        if expansion is None:
+            held = self.flow.content(self.key, actual.position).final.get(access.buffer)
+            stored = domain if expansion is None else domain.intersect(held.domain()) if held is not None else None
+            if stored is not None:
+                self._check_found(access.buffer, index, actual, stored)
+                domain = domain.subtract(stored)
+        if expansion is not None:
+            self.check(expansion, actual, domain)
+        elif not domain.is_empty():
             self.refute(domain, f"does not read '{access.buffer}', as its origin does")
-            return
-        self.check(expansion, actual, domain)
 
     def _expanded(self, buffer: str, index: Sequence[Linear]) -> Wanted | None:
         """The elementwise equation of an element, if it has one."""
@@ -222,15 +198,4 @@ class Comparison:
             self.refute(at, f"reads '{read}' while contributions to '{buffer}' are missing")
         if found is not None and not found.domain().intersect(instances).is_empty():
             self.refute(found.domain().intersect(instances), f"reads another element of '{buffer}' than its origin")
-        self.refute(instances, f"reads '{read}' where it does not hold the value of '{buffer}'")
-
-
-def _same_operation(one: body.Scalar, two: body.Apply) -> bool:
-    return (
-        isinstance(one, body.Apply)
-        and one.kind is two.kind
-        and one.properties == two.properties
-        and one.types == two.types
-        and one.result == two.result
-        and len(one.operands) == len(two.operands)
-    )
+        self.refute_found(instances, content, f"reads '{read}' where it does not hold the value of '{buffer}'")

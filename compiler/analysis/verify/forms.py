@@ -1,0 +1,80 @@
+"""The shape of bodies: index arithmetic read back as forms over loops, and which expressions may be equal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerAttr
+
+from compiler.affine import linear as lin
+from compiler.affine.condition import Condition
+from compiler.affine.linear import Linear
+from compiler.dialects.vector_arith import CmpiOp, SelectOp
+from compiler.program import body
+
+
+def affine_test(node: body.Scalar, axes: Sequence[Linear], ranges: lin.Ranges) -> Condition | None:
+    """A comparison of index expressions over axes, as a condition on the loops; None for anything else."""
+    if not isinstance(node, body.Apply) or node.kind is not CmpiOp:
+        return None
+    predicate = dict(node.properties)["predicate"]
+    left, right = (linear_of(operand, axes, ranges) for operand in node.operands)
+    if left is None or right is None or not isinstance(predicate, IntegerAttr):
+        return None
+    return {0: Condition(left - right, True), 5: Condition(left - right)}.get(predicate.value.data)
+
+
+def linear_of(node: body.Scalar, axes: Sequence[Linear], ranges: lin.Ranges) -> Linear | None:
+    """An index expression over axes as a form over loops; None where it is none."""
+    if isinstance(node, body.Index):
+        return axes[node.axis]
+    if isinstance(node, body.Read):
+        return None
+    if node.kind is arith.ConstantOp:
+        value = dict(node.properties)["value"]
+        return lin.constant(value.value.data) if isinstance(value, IntegerAttr) else None
+    if len(node.operands) != 2:
+        return None
+    left, right = (linear_of(operand, axes, ranges) for operand in node.operands)
+    if left is None or right is None:
+        return None
+    if node.kind is arith.AddiOp:
+        return left + right
+    if node.kind is arith.SubiOp:
+        return left - right
+    if node.kind is arith.MuliOp and (left.is_constant or right.is_constant):
+        return right.scaled(left.constant) if left.is_constant else left.scaled(right.constant)
+    if node.kind is arith.FloorDivSIOp and right.is_constant and right.constant > 0:
+        return lin.floordiv(left, right.constant, ranges)
+    return None
+
+
+def resembles(wanted: body.Scalar, actual: body.Scalar) -> bool:
+    """Whether an expression may have the value of another: their operations agree, as far as no read stands in the way
+    of either, which other blocks may have computed."""
+    if isinstance(wanted, body.Read) or isinstance(actual, body.Read):
+        return True
+    if isinstance(actual, body.Apply) and actual.kind is SelectOp:  # an affine condition, which decides for one case
+        return resembles(wanted, actual.operands[1]) or resembles(wanted, actual.operands[2])
+    if isinstance(wanted, body.Apply) and wanted.kind is SelectOp:
+        return resembles(wanted.operands[1], actual) or resembles(wanted.operands[2], actual)
+    return same_operation(wanted, actual) and all(map(resembles, operands(wanted), operands(actual)))
+
+
+def same_operation(one: body.Scalar, two: body.Scalar) -> bool:
+    """Whether two expressions apply the same operation, to whatever operands; axis values count as one."""
+    if not isinstance(one, body.Apply) or not isinstance(two, body.Apply):
+        return not isinstance(one, body.Read) and not isinstance(two, body.Read)
+    return (
+        one.kind is two.kind
+        and one.properties == two.properties
+        and one.types == two.types
+        and one.result == two.result
+        and len(one.operands) == len(two.operands)
+    )
+
+
+def operands(node: body.Scalar) -> tuple[body.Scalar, ...]:
+    """The operands of an operation; none of a leaf."""
+    return node.operands if isinstance(node, body.Apply) else ()
