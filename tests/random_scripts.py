@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import prod
 from typing import Any
 
 from xdsl.ir import Operation
@@ -21,16 +22,19 @@ THREADS = ("block_x", "block_y", "thread_x", "thread_y", "vthread")
 
 @dataclass
 class Walker:
-    """A random walk over the primitives of one schedule; counts what was accepted and what was refused."""
+    """A random walk over the primitives of one schedule; counts what was accepted and what was refused, and knows which
+    primitive was tried last."""
 
     s: Schedule
     rng: random.Random
     accepted: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
+    last: str = ""
 
     def step(self) -> None:
         """Try one primitive. A refusal must change nothing: neither the module nor the script, byte for byte."""
         name, make = self.rng.choice(STEPS)
+        self.last = name
         handles = self._handles()
         if handles is None:
             return
@@ -92,7 +96,7 @@ Make = Callable[[Walker, Handle, list[Handle]], Any]
 
 def _split(w: Walker, block: Handle, loops: list[Handle]) -> None:
     factors = w.rng.choice([[None, w.rng.randint(1, 4)], [w.rng.randint(1, 3), None], [None, 2, 2], [3, 3]])
-    w.s.split(w.rng.choice(loops), factors, w.rng.choice(["guard", "guard", "partition", "pad"]))
+    w.s.split(w.rng.choice(loops), factors, w.rng.choice(["guard", "partition", "pad", "pad"]))
 
 
 def _fuse(w: Walker, block: Handle, loops: list[Handle]) -> None:
@@ -116,13 +120,23 @@ def _lift(w: Walker, block: Handle, loops: list[Handle]) -> None:
 
 def _layout(w: Walker, block: Handle, loops: list[Handle]) -> None:
     n = w.rng.randint(1, 4)
+    name = w.buffer(block)
+    shape = w.s.program.buffers[name].shape or (1,)
     forms: list[Callable[..., Any]] = [
         lambda *d: (d[-1] // n, *d[:-1], d[-1] % n),
         lambda *d: tuple(reversed(d)),
         lambda *d: (d[0] % n, *d[1:]),
-        lambda *d: (d[0] % n, *d[1:]),
+        lambda *d: (*d[:-1], d[-1] % n),
+        lambda *d: (*d[:-1], (d[0] + d[-1]) % shape[-1]),
+        lambda *d: (*d[:-1], (n * d[-1] + 1) % shape[-1]),
+        lambda *d: (shape[0] - 1 - d[0], *d[1:]),
+        lambda *d: (sum((x * prod(shape[i + 1 :]) for i, x in enumerate(d[1:], 1)), d[0] * prod(shape[1:])),),
     ]
-    w.s.transform_layout(block, w.buffer(block), w.rng.choice(forms))
+    w.s.transform_layout(block, name, w.rng.choice(forms))
+
+
+def _stage(w: Walker, block: Handle, loops: list[Handle]) -> None:
+    w.s.stage(w.rng.choice(loops), w.buffer(block), w.rng.choice(SCOPES))
 
 
 def _pack(w: Walker, block: Handle, loops: list[Handle]) -> None:
@@ -172,23 +186,23 @@ _ONCE: dict[str, Make] = {
     "rfactor": lambda w, b, ls: w.s.rfactor(b, w.rng.choice(ls)),
     "cache_read": lambda w, b, ls: w.s.cache_read(b, w.buffer(b), w.rng.choice(SCOPES)),
     "cache_write": lambda w, b, ls: w.s.cache_write(b, w.rng.choice(SCOPES)),
-    "stage": lambda w, b, ls: w.s.stage(w.rng.choice(ls), w.buffer(b), w.rng.choice(SCOPES)),
     "lift_alloc": _lift,
     "set_scope": lambda w, b, ls: w.s.set_scope(b, w.rng.choice(SCOPES)),
-    "transform_layout": _layout,
     "pack": _pack,
     "pad": lambda w, b, ls: w.s.pad(b, w.buffer(b)),
     "storage_align": lambda w, b, ls: w.s.storage_align(b, w.rng.randint(0, 1), 4, w.rng.randint(0, 3)),
     "swizzle": lambda w, b, ls: w.s.swizzle(b, w.rng.choice([1, 2, 4])),
     "prefetch": lambda w, b, ls: w.s.prefetch(w.rng.choice(ls), w.buffer(b), 2, w.rng.choice([None, *ls])),
-    "double_buffer": lambda w, b, ls: w.s.double_buffer(b),
-    "software_pipeline": _pipeline,
     "sample_location": _located,
     "sample_perfect_tile": _sampled_tile,
     "sample_categorical": _sampled_factor,
 }
 _TWICE: dict[str, Make] = {
     "split": _split,
+    "stage": _stage,
+    "double_buffer": lambda w, b, ls: w.s.double_buffer(b),
+    "transform_layout": _layout,
+    "software_pipeline": _pipeline,
     "reorder": _reorder,
     "merge": _merge,
     "compute_at": lambda w, b, ls: w.s.compute_at(w.other(), w.rng.choice(ls)),

@@ -23,16 +23,27 @@ def context() -> Any:
 
 
 def limited(ask: Any) -> Any:
-    """The answer to a question that calls isl. Raises Undecided beyond the operation limit."""
+    """The answer to a question that calls isl; each question has the whole operation limit. Raises Undecided beyond."""
     import islpy as isl
 
     context().reset_operations()
     try:
         return ask()
     except isl.Error as error:
-        if "exceed" in str(error) or "quota" in str(error).lower():
+        if _exhausted():
             raise Undecided from error
         raise
+
+
+def _exhausted() -> bool:
+    """Whether the operation limit has been reached: then everything fails, texts with a syntax error too."""
+    import islpy as isl
+
+    try:
+        isl.Set("{ [0] }", context())
+    except isl.Error:
+        return True
+    return False
 
 
 @lru_cache(maxsize=65536)

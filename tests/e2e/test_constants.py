@@ -23,7 +23,7 @@ from compiler.program.tree import Program
 from compiler.program.write import write
 from compiler.schedule import Schedule, library
 from compiler.targets.cpu import Kernel
-from tests.e2e.test_schedules import close, walk
+from tests.fuzz.scripts import close, walk
 from tests.random_programs import arrays_for, program
 
 Array = np.ndarray[Any, Any]

@@ -1,118 +1,24 @@
-"""Random programs under random scripts: results stay right, refusals change nothing, scripts replay, and law 2 never
-contradicts.
-
-`python -m tests.e2e.test_schedules 10000 [first seed]` runs many and reports.
-"""
+"""Random programs under random scripts (tests/fuzz/scripts.py): a fixed share, and the seeds that once failed."""
 
 from __future__ import annotations
 
-import random
-import sys
 from collections import Counter
-from pathlib import Path
 
-import numpy as np
 import pytest
-from xdsl.dialects.builtin import ModuleOp
 
-import compiler
-from compiler.dialects.dominance import verify_module
-from compiler.driver import parse
-from compiler.errors import LoweringError
-from compiler.interpret import loop as interpreter
-from compiler.interpret import te as evaluator
-from compiler.program.write import write
-from compiler.schedule import Schedule, replay
-from compiler.te import Function
-from tests.faults import FAULTS
-from tests.random_programs import arrays_for, program
-from tests.random_scripts import Walker
+from tests.fuzz.scripts import check, check_fault
 from tests.sample import some
-from tests.schedules import lowered
 
-STEPS = 15
 CHUNK = 10
-
-
-def close(found: list[np.ndarray], expected: list[np.ndarray]) -> bool:
-    """Whether results are right, up to what reassociation may change."""
-    return all(_close(f, e) for f, e in zip(found, expected, strict=True))
-
-
-def _close(found: np.ndarray, expected: np.ndarray) -> bool:
-    if found.dtype.kind in "biu":
-        return np.array_equal(found, expected)
-    tolerance = {"float16": 2e-2, "bfloat16": 0.2}.get(found.dtype.name, 1e-3)
-    wide, exact = found.astype(np.float64), expected.astype(np.float64)
-    return np.allclose(wide, exact, rtol=tolerance, atol=tolerance * max(1.0, float(np.abs(exact).max())))
-
-
-def interpreted(module: ModuleOp, arrays: list[np.ndarray], expected: list[np.ndarray]) -> list[np.ndarray]:
-    """The results of the loop interpreter, outputs poisoned before."""
-    found = [np.full_like(e, 77 if e.dtype.kind in "biu" else np.nan) for e in expected]
-    interpreter.run(module, [*arrays, *found])
-    return found
-
-
-def walk(seed: int, steps: int = STEPS) -> tuple[Function, Walker]:
-    """A random program under a random script."""
-    rng = random.Random(seed)
-    function = program(rng)
-    walker = Walker(Schedule(lowered(function), seed=seed), rng)
-    for _ in range(rng.randint(1, steps)):
-        walker.step()
-    return function, walker
-
-
-def check(seed: int, native: bool) -> tuple[Walker, str]:
-    """Run and check one seed; the walk, and the verdict of law 2."""
-    function, walker = walk(seed)
-    s = walker.s
-    verify_module(s.module)
-    arrays = arrays_for(function, seed)
-    expected = list(evaluator.evaluate(function.module, arrays))
-    assert close(interpreted(s.module, arrays, expected), expected), "a wrong result"
-    again = replay(parse(str(s.script)), s)
-    assert str(again.module) == str(s.module), "the replayed script gives another module"
-    assert str(again.script) == str(s.script), "the replayed script is another"
-    verdict = s.verify()
-    assert verdict.answer != "refuted", str(verdict)
-    if native:
-        try:
-            results = compiler.build(s)(*arrays)
-        except LoweringError as error:
-            said = ("is bound to", "in a vectorized loop", "inside the parallel loop", "prefetches for loop")
-            assert any(words in str(error) for words in said)
-        else:
-            results = list(results) if isinstance(results, tuple) else [results]
-            assert close(results, expected), "a wrong result of the compiled program"
-    return walker, verdict.answer
-
-
-def check_fault(seed: int) -> str:
-    """Plant a fault in a random schedule: it must not be proved where it changes the results."""
-    function, walker = walk(seed, 6)
-    rng = random.Random(seed)
-    name = rng.choice(sorted(FAULTS))
-    wrong = FAULTS[name](walker.s.program, rng)
-    if wrong is None:
-        return "none"
-    from compiler.analysis.verify import verify_schedule
-
-    verdict = verify_schedule(wrong, Schedule(walker.s.original).program)
-    arrays = arrays_for(function, seed)
-    expected = list(evaluator.evaluate(function.module, arrays))
-    try:
-        right = close(interpreted(ModuleOp([write(wrong)]), arrays, expected), expected)
-    except interpreter.InterpretError:
-        right = False
-    assert right or verdict.answer != "proved", f"{name} was proved"
-    return verdict.answer
+FOUND: list[int] = []
+"""Seeds that once failed."""
 
 
 @pytest.mark.parametrize("chunk", some(range(30)))
 def test_random_scripts(chunk: int) -> None:
-    answers = Counter(check(seed, native=seed % CHUNK == 0)[1] for seed in range(chunk * CHUNK, (chunk + 1) * CHUNK))
+    answers = Counter(
+        check(seed, native=seed % CHUNK == 0)[1].answer for seed in range(chunk * CHUNK, (chunk + 1) * CHUNK)
+    )
     assert answers["proved"] > CHUNK // 2
 
 
@@ -122,46 +28,6 @@ def test_random_faults_are_not_proved(chunk: int) -> None:
     assert answers["refuted"]
 
 
-FOUND = (
-    sorted((Path(__file__).parent / "seeds.txt").read_text().split())
-    if ((Path(__file__).parent / "seeds.txt").exists())
-    else []
-)
-
-
 @pytest.mark.parametrize("seed", FOUND)
-def test_seeds_that_once_failed(seed: str) -> None:
-    check(int(seed), native=True)
-
-
-def main(count: int, first: int = 0) -> int:
-    """Run many seeds and report what was accepted, refused, proved, and each failure."""
-    accepted: Counter[str] = Counter()
-    refused: Counter[str] = Counter()
-    answers: Counter[str] = Counter()
-    failures = 0
-    for number, seed in enumerate(range(first, first + count), 1):
-        try:
-            walker, answer = check(seed, native=seed % CHUNK == 0)
-            accepted += walker.accepted
-            refused += walker.refused
-            answers[answer] += 1
-            if seed % 4 == 0:
-                answers[f"fault {check_fault(seed)}"] += 1
-        except Exception as error:  # each seed is judged on its own, and all of them are reported
-            failures += 1
-            at = error.__traceback__
-            while at is not None and at.tb_next is not None:
-                at = at.tb_next
-            where = f"{Path(at.tb_frame.f_code.co_filename).name}:{at.tb_lineno}" if at is not None else ""
-            print(f"seed {seed}: {type(error).__name__}: {str(error)[:300]} ({where})", flush=True)
-        if number % 250 == 0:
-            print(f"{number} programs, {failures} failures", flush=True)
-    for name in sorted(accepted | refused):
-        print(f"{name:<22} accepted {accepted[name]:6}  refused {refused[name]:6}")
-    print(f"{count} programs, {sum(accepted.values())} accepted steps, {failures} failures; {dict(answers)}")
-    return int(failures > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), *map(int, sys.argv[2:3])))
+def test_seeds_that_once_failed(seed: int) -> None:
+    check(seed, native=True)

@@ -23,7 +23,7 @@ from compiler.errors import LoweringError, ScheduleError
 from compiler.interpret import te as evaluator
 from compiler.schedule import Schedule, library
 from compiler.targets.cpu import Kernel
-from tests.e2e.test_schedules import close, walk
+from tests.fuzz.scripts import close, walk
 from tests.operators import inputs
 from tests.random_programs import arrays_for
 from tests.sample import some

@@ -12,7 +12,7 @@ from compiler.errors import LoweringError
 from compiler.interpret import te as evaluator
 from tests import upstream
 from tests.agreement import bound, error
-from tests.e2e.test_schedules import close, walk
+from tests.fuzz.scripts import close, walk
 from tests.operator_runs import compiled, sample, upstream_case
 from tests.operators import OPERATORS
 from tests.operators.catalogue import numpy_dtype

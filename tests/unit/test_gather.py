@@ -443,7 +443,7 @@ def _other_of_its_shape(block: Block, p: Program, rng: random.Random) -> Block |
 
 
 def test_faults_in_random_schedules_are_not_proved() -> None:
-    from tests.e2e.test_schedules import close, interpreted, walk
+    from tests.fuzz.scripts import close, interpreted, walk
     from tests.random_programs import arrays_for as random_arrays
 
     answers: list[str] = []

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 import islpy as isl
 
 from compiler.affine import linear as lin
+from compiler.affine.linear import Linear
 from compiler.analysis.legal import legal
 from compiler.analysis.sets import Undecided, context, limited
-from compiler.analysis.statements import Statement
+from compiler.analysis.statements import Key, Statement
 from compiler.analysis.verify.equations import NotFunctional, equations
 from compiler.analysis.verify.flow import END, Flow, Refuted, Unknown
 from compiler.analysis.verify.joint import check_joint
 from compiler.analysis.verify.unflatten import unflattened, unfused
 from compiler.analysis.verify.values import Comparison, Wanted
-from compiler.program.tree import Program
+from compiler.program.tree import Buffer, Program
 
 
 @dataclass(frozen=True)
@@ -42,16 +43,18 @@ def verify_schedule(scheduled: Program, original: Program) -> Verdict:
     hint: a wrong one is refuted.
     """
     try:
-        return limited(lambda: _verify(scheduled, original))  # type: ignore[no-any-return]
+        _verify(scheduled, original)
     except Undecided:
         return Verdict("undecided", "the budget of operations is exhausted")
     except (NotFunctional, Unknown) as error:
         return Verdict("undecided", str(error))
     except Refuted as error:
         return Verdict("refuted", str(error))
+    return Verdict("proved")
 
 
-def _verify(scheduled: Program, original: Program) -> Verdict:
+def _verify(scheduled: Program, original: Program) -> None:
+    """Raise Refuted, Unknown, NotFunctional or Undecided, or return; the budget is one for each block and result."""
     known = equations(original)
     if [(b.shape, b.element) for b in scheduled.arguments] != [(b.shape, b.element) for b in original.arguments]:
         raise Refuted("the arguments differ")
@@ -60,28 +63,32 @@ def _verify(scheduled: Program, original: Program) -> Verdict:
     _require_same_names(scheduled, original)
     race = legal(scheduled)
     flow = Flow(unflattened(unfused(scheduled)), original, known)
-    _check_bounds(flow)
+    limited(lambda: _check_bounds(flow))
     if race is not None:
         raise Refuted(str(race))
     for key, statement in flow.statements.items():
         origin = flow.origin(key)
-        if statement.is_init or origin is None:
-            continue
-        block, source = statement.block, flow.blocks[origin[0]]
-        if (block.table is None) != (source.table is None):
-            raise Refuted(f"one of block '{block.label}' and its origin '{source.label}' is a gather")
-        if block.combiners != source.combiners or len(block.body) != len(source.body):
-            raise Refuted(f"block '{block.label}' does not combine as its origin '{source.label}' does")
-        comparison = Comparison(flow, key, known)
-        inside = [f"0 <= {lin.to_isl(f, flow.names)} < {a.size}" for f, a in zip(origin[1], source.axes, strict=True)]
-        text = " and ".join([flow.domain_text(key), *inside])
-        domain = isl.UnionSet(f"{{ {flow.space(key)} : {text} }}", context())
-        for wanted, actual in zip(source.body, block.body, strict=True):
-            comparison.check(Wanted(source, wanted, origin[1]), actual, domain)
+        if not statement.is_init and origin is not None:
+            limited(lambda key=key, origin=origin: _check_block(flow, key, origin))
     for key in flow.statements:
-        check_joint(flow, key)
-    _check_results(flow, original)
-    return Verdict("proved")
+        limited(lambda key=key: check_joint(flow, key))
+    for buffer in original.arguments[len(original.arguments) - original.outputs :]:
+        limited(lambda buffer=buffer: _check_result(flow, buffer))
+
+
+def _check_block(flow: Flow, key: Key, origin: tuple[str, tuple[Linear, ...]]) -> None:
+    """A block computes what its origin says, at the index that it says."""
+    block, source = flow.statements[key].block, flow.blocks[origin[0]]
+    if (block.table is None) != (source.table is None):
+        raise Refuted(f"one of block '{block.label}' and its origin '{source.label}' is a gather")
+    if block.combiners != source.combiners or len(block.body) != len(source.body):
+        raise Refuted(f"block '{block.label}' does not combine as its origin '{source.label}' does")
+    comparison = Comparison(flow, key, flow.equations)
+    inside = [f"0 <= {lin.to_isl(f, flow.names)} < {a.size}" for f, a in zip(origin[1], source.axes, strict=True)]
+    text = " and ".join([flow.domain_text(key), *inside])
+    domain = isl.UnionSet(f"{{ {flow.space(key)} : {text} }}", context())
+    for wanted, actual in zip(source.body, block.body, strict=True):
+        comparison.check(Wanted(source, wanted, origin[1]), actual, domain)
 
 
 def _require_same_names(scheduled: Program, original: Program) -> None:
@@ -126,15 +133,10 @@ def _lives(program: Program, buffer: str, statement: Statement) -> bool:
     )
 
 
-def _check_results(flow: Flow, original: Program) -> None:
-    for buffer in original.arguments[len(original.arguments) - original.outputs :]:
-        names = [f"e{d}" for d in range(len(buffer.shape))]
-        inside = " and ".join(f"0 <= {n} < {size}" for n, size in zip(names, buffer.shape, strict=True)) or "true"
-        _check_result(flow, buffer.name, names, inside)
-
-
-def _check_result(flow: Flow, name: str, names: list[str], inside: str) -> None:
+def _check_result(flow: Flow, buffer: Buffer) -> None:
     """Every element of a result, an instance of its own after the program, finds its value."""
+    name, names = buffer.name, [f"e{d}" for d in range(len(buffer.shape))]
+    inside = " and ".join(f"0 <= {n} < {size}" for n, size in zip(names, buffer.shape, strict=True)) or "true"
     element = f"R[{', '.join(names)}]"
     asked = isl.UnionMap(f"{{ {element} -> M{flow.cells[name]}[{', '.join(names)}] : {inside} }}", context())
     flow.times[END] = isl.UnionMap(f"{{ {element} -> [{flow.end}] }}", context())

@@ -1,0 +1,40 @@
+"""What fuzzers share: a limit of seconds, and their command line."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class TooLong(BaseException):
+    """A case that took longer than its limit; no `except Exception` on the way stops it."""
+
+
+@contextmanager
+def alarm(seconds: float) -> Iterator[None]:
+    """Raise AssertionError in the main thread where what is inside takes longer."""
+
+    def ring(signum: int, frame: FrameType | None) -> None:
+        raise TooLong
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    except TooLong:
+        raise AssertionError(f"took longer than {seconds:g} s") from None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def asked(description: str | None) -> tuple[int, int]:
+    """The first seed and the number of cases that the command line asks for."""
+    parser = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
+    parser.add_argument("--seed", type=int, default=0, help="the first seed")
+    parser.add_argument("--cases", type=int, default=1000, help="how many seeds")
+    arguments = parser.parse_args()
+    return arguments.seed, arguments.cases
