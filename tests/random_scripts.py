@@ -68,9 +68,29 @@ class Walker:
         own = [*node.sources, *(a.buffer for a in node.writes)]
         return self.rng.choice(own if self.rng.random() < 0.8 else list(self.s.program.buffers))
 
-    def other(self) -> Handle:
-        """Any block."""
-        return self.s.get_block(self.rng.choice(list(self.s.program.blocks)))
+    def temporary(self, block: Handle, inner: bool = False) -> tuple[Handle, str]:
+        """A block and a buffer: mostly a temporary that it writes; with `inner`, one that lives in a loop."""
+        p = self.s.program
+        found = [
+            (label, a.buffer)
+            for label, node in p.blocks.items()
+            for a in node.writes
+            if a.buffer in p.allocs and (not inner or p.enclosing((a.buffer,)))
+        ]
+        if not found or self.rng.random() < 0.1:
+            return block, self.buffer(block)
+        label, buffer = self.rng.choice(found)
+        return self.s.get_block(label), buffer
+
+    def moved(self, block: Handle, loops: list[Handle], producer: bool) -> tuple[Handle, Handle]:
+        """A block to be moved, and where to: mostly a producer and a loop of a consumer, or the other way round."""
+        p = self.s.program
+        pairs = [(w.label, r.label) for n in p.allocs for w in p.writers[n] for r in p.readers[n] if w is not r]
+        if not pairs or self.rng.random() < 0.1:
+            return self.s.get_block(self.rng.choice(list(p.blocks))), self.rng.choice(loops)
+        pair = self.rng.choice(pairs)
+        mover, host = (self.s.get_block(label) for label in (pair if producer else reversed(pair)))
+        return mover, self.rng.choice(self.s.get_loops(host) or loops)
 
     def siblings(self) -> tuple[Handle, Handle] | None:
         """Two loops, one behind the other."""
@@ -95,6 +115,8 @@ Make = Callable[[Walker, Handle, list[Handle]], Any]
 
 
 def _split(w: Walker, block: Handle, loops: list[Handle]) -> None:
+    if w.rng.random() < 0.5:
+        loops = w.s.get_loops(w.temporary(block)[0]) or loops
     factors = w.rng.choice([[None, w.rng.randint(1, 4)], [w.rng.randint(1, 3), None], [None, 2, 2], [3, 3]])
     w.s.split(w.rng.choice(loops), factors, w.rng.choice(["guard", "partition", "pad", "pad"]))
 
@@ -115,12 +137,23 @@ def _merge(w: Walker, block: Handle, loops: list[Handle]) -> None:
 
 
 def _lift(w: Walker, block: Handle, loops: list[Handle]) -> None:
-    w.s.lift_alloc(w.buffer(block), w.rng.choice([None, w.rng.choice(loops)]))
+    block, buffer = w.temporary(block, inner=True)
+    w.s.lift_alloc(buffer, w.rng.choice([None, w.rng.choice(w.s.get_loops(block) or loops)]))
+
+
+def _double_buffer(w: Walker, block: Handle, loops: list[Handle]) -> None:
+    w.s.double_buffer(w.temporary(block, inner=True)[0])
+
+
+def _pad(w: Walker, block: Handle, loops: list[Handle]) -> None:
+    reads = [(b.label, a.buffer) for b in w.s.program.blocks.values() for a in b.reads if a.where]
+    label, buffer = w.rng.choice(reads) if reads else (w.s.label(block), w.buffer(block))
+    w.s.pad(w.s.get_block(label), buffer)
 
 
 def _layout(w: Walker, block: Handle, loops: list[Handle]) -> None:
     n = w.rng.randint(1, 4)
-    name = w.buffer(block)
+    block, name = w.temporary(block)
     shape = w.s.program.buffers[name].shape or (1,)
     forms: list[Callable[..., Any]] = [
         lambda *d: (d[-1] // n, *d[:-1], d[-1] % n),
@@ -189,9 +222,9 @@ _ONCE: dict[str, Make] = {
     "lift_alloc": _lift,
     "set_scope": lambda w, b, ls: w.s.set_scope(b, w.rng.choice(SCOPES)),
     "pack": _pack,
-    "pad": lambda w, b, ls: w.s.pad(b, w.buffer(b)),
-    "storage_align": lambda w, b, ls: w.s.storage_align(b, w.rng.randint(0, 1), 4, w.rng.randint(0, 3)),
-    "swizzle": lambda w, b, ls: w.s.swizzle(b, w.rng.choice([1, 2, 4])),
+    "pad": _pad,
+    "storage_align": lambda w, b, ls: w.s.storage_align(w.temporary(b)[0], w.rng.randint(0, 1), 4, w.rng.randint(0, 3)),
+    "swizzle": lambda w, b, ls: w.s.swizzle(w.temporary(b)[0], w.rng.choice([1, 2, 4])),
     "prefetch": lambda w, b, ls: w.s.prefetch(w.rng.choice(ls), w.buffer(b), 2, w.rng.choice([None, *ls])),
     "sample_location": _located,
     "sample_perfect_tile": _sampled_tile,
@@ -200,12 +233,12 @@ _ONCE: dict[str, Make] = {
 _TWICE: dict[str, Make] = {
     "split": _split,
     "stage": _stage,
-    "double_buffer": lambda w, b, ls: w.s.double_buffer(b),
+    "double_buffer": _double_buffer,
     "transform_layout": _layout,
     "software_pipeline": _pipeline,
     "reorder": _reorder,
     "merge": _merge,
-    "compute_at": lambda w, b, ls: w.s.compute_at(w.other(), w.rng.choice(ls)),
-    "reverse_compute_at": lambda w, b, ls: w.s.reverse_compute_at(w.other(), w.rng.choice(ls)),
+    "compute_at": lambda w, b, ls: w.s.compute_at(*w.moved(b, ls, producer=True)),
+    "reverse_compute_at": lambda w, b, ls: w.s.reverse_compute_at(*w.moved(b, ls, producer=False)),
 }
 STEPS: list[tuple[str, Make]] = [*_ONCE.items(), *_TWICE.items(), *_TWICE.items()]

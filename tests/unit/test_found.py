@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -91,6 +92,105 @@ def partition_of_a_guarded_reduction(s: Schedule) -> None:
     s.partition(loop(s, "C", "r.1"), 1)
 
 
+def pair() -> te.Function:
+    """U = 2 A + 1, through a temporary T."""
+    a = te.placeholder((4, 4), name="A")
+    t = te.compute((4, 4), lambda i, j: a[i, j] * 2.0, name="T")
+    return te.function("f", [a], [te.compute((4, 4), lambda i, j: t[i, j] + 1.0, name="U")])
+
+
+def padded_under(*places: Callable[..., tuple[Any, ...]], loop_number: int = 1) -> Callable[[Schedule], None]:
+    """Layouts of T, then a split of one of its loops that runs over."""
+
+    def padded_under_layouts(s: Schedule) -> None:
+        t = s.get_block("T")
+        for place in places:
+            s.transform_layout(t, "T", place)
+        s.split(s.get_loops(t)[loop_number], [None, 3], tail="pad")
+
+    return padded_under_layouts
+
+
+def padded_under_swizzle(s: Schedule) -> None:
+    t = s.get_block("T")
+    s.swizzle(t, 4)
+    s.split(s.get_loops(t)[1], [None, 3], tail="pad")
+
+
+def padded_flat_columns_first(s: Schedule) -> None:
+    t = s.get_block("T")
+    i, j = s.get_loops(t)
+    s.reorder(j, i)
+    s.transform_layout(t, "T", lambda i, j: (i * 4 + j,))
+    s.split(j, [None, 3], tail="pad")
+
+
+def reversed_chain() -> te.Function:
+    a = te.placeholder((6,), name="A")
+    t = te.compute((6,), lambda i: a[i] * 2.0, name="T")
+    u = te.compute((6,), lambda i: t[i] + 1.0, name="U")
+    return te.function("f", [a], [te.compute((6,), lambda i: u[5 - i], name="V")])
+
+
+def padded_round_of_two_halves(s: Schedule) -> None:
+    u = s.get_block("U")
+    s.compute_at(s.get_block("T"), s.get_loops(u)[0])
+    s.split(s.get_loops(u)[0], [6, None], tail="pad")
+    s.double_buffer(s.get_block("T"))
+    s.split(s.get_loops(u)[1], [3, None], tail="pad")
+
+
+def halved() -> te.Function:
+    a = te.placeholder((4,), name="A")
+    return te.function("f", [a], [te.compute((4,), lambda i: a[i] * 2.0, name="T")])
+
+
+def stage_of_a_stage(s: Schedule) -> None:
+    (i,) = s.get_loops(s.get_block("T"))
+    outer, inner = s.split(i, [2, 2])
+    s.reorder(inner, outer)
+    s.stage(inner, "T")
+    s.stage(inner, "T", "shared")
+
+
+def sums() -> te.Function:
+    b, k = te.placeholder((4, 6), name="B"), te.reduce_axis(6, "k")
+    return te.function("g", [b], [te.compute((4,), lambda i: te.sum(b[i, k], axis=k), name="C")])
+
+
+def staged_partial_sums(first: int, second: int, again: str) -> Callable[[Schedule], None]:
+    """Partial sums in a window at one loop, and in one of those, or of the target, at another."""
+
+    def stage_of_staged_sums(s: Schedule) -> None:
+        block = s.get_block("C")
+        i, k = s.get_loops(block)
+        outer, inner = s.split(k, [None, 2])
+        s.reorder(outer, i, inner)
+        s.decompose_reduction(block, outer)
+        s.stage((outer, i)[first], "C")
+        s.stage((outer, i)[second], again, "shared")
+
+    return stage_of_staged_sums
+
+
+def rest_of_a_consumer(s: Schedule) -> None:
+    s.partition(s.get_loops(s.get_block("U"))[0], 3)
+    s.reverse_compute_at(s.get_block("U.1"), s.get_loops(s.get_block("T"))[0])
+
+
+def two() -> te.Function:
+    a = te.placeholder((4, 6), name="A")
+    made = te.compute((4,), lambda i: (a[i, 0] * 2.0, a[i, 1] + 1.0), name="T")
+    return te.function("f", [a], list(made))
+
+
+def inlined_into_padding(s: Schedule) -> None:
+    s.cache_write(s.get_block("T"))
+    s.cache_write(s.get_block("T"))
+    s.pack(s.get_block("T.0.local"), "T.0.local", [3])
+    s.inline(s.get_block("T.0.local.local"))
+
+
 @pytest.mark.parametrize(
     ("function", "script"),
     [
@@ -104,6 +204,20 @@ def partition_of_a_guarded_reduction(s: Schedule) -> None:
         (chain(), target_in_a_loop),
         (row_sums(), stage_with_the_init_outside),
         (row_sums(9), partition_of_a_guarded_reduction),
+        (pair(), padded_under(lambda i, j: (i, (i + j) % 4))),
+        (pair(), padded_under(lambda i, j: (i, (3 * j) % 4))),
+        (pair(), padded_under(lambda i, j: (i * 4 + j,))),
+        (pair(), padded_under(lambda i, j: (i * 4 + j,), loop_number=0)),
+        (pair(), padded_under(lambda i, j: (j, 3 - i), loop_number=0)),
+        (pair(), padded_under_swizzle),
+        (pair(), padded_flat_columns_first),
+        (reversed_chain(), padded_round_of_two_halves),
+        (halved(), stage_of_a_stage),
+        (sums(), staged_partial_sums(0, 0, "C")),
+        (sums(), staged_partial_sums(0, 1, "C.local")),
+        (sums(), staged_partial_sums(1, 0, "C")),
+        (pair(), rest_of_a_consumer),
+        (two(), inlined_into_padding),
     ],
     ids=lambda x: getattr(x, "__name__", None),
 )

@@ -11,6 +11,7 @@ from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.analysis.cover import covered, runs_once
 from compiler.analysis.legal import Step
+from compiler.analysis.shared_element import private_loops
 from compiler.program import body
 from compiler.program.tree import Access, Block, Program, pruned, walk
 from compiler.schedule.plan import (
@@ -96,7 +97,9 @@ def _require_stable(program: Program, block: Block, readers: list[Block]) -> Non
     last = max(top[r.label] for r in readers)
     for access in block.reads:
         for writer in program.writers[access.buffer]:
-            if top[block.label] <= top[writer.label] <= last and not _before_both(program, writer, block, readers):
+            if top[block.label] <= top[writer.label] <= last and not _before_both(
+                program, writer, access.buffer, block, readers
+            ):
                 reason = f"block '{writer.label}' writes its input '{access.buffer}' before the last consumer has read"
                 refuse("inline", block_place(block.label), reason)
         if access.buffer in program.allocs:
@@ -107,20 +110,16 @@ def _require_stable(program: Program, block: Block, readers: list[Block]) -> Non
                     refuse("inline", block_place(block.label), reason)
 
 
-def _before_both(program: Program, writer: Block, block: Block, readers: list[Block]) -> bool:
-    """Whether a writer has finished when the block begins and does not run again until the consumers have read: in
-    an iteration of the innermost loops that all share, it stands before the block."""
+def _before_both(program: Program, writer: Block, buffer: str, block: Block, readers: list[Block]) -> bool:
+    """Whether a writer of a buffer has finished when the block begins and does not write there again until the
+    consumers have read: it stands before them in an iteration of the loops that all share, each of which privatises the
+    buffer."""
     paths = [[n.number for n in program.enclosing(b.label)] for b in (writer, block, *readers)]
     depth = 0
     while all(len(p) > depth and p[depth] == paths[0][depth] for p in paths):
         depth += 1
     positions = [program.places[b.label].positions[depth] for b in (writer, block, *readers)]
-    private = (
-        {n.number for n in program.enclosing((writer.writes[0].buffer,))}
-        if ((writer.writes[0].buffer,) in program.places)
-        else set()
-    )
-    return positions[0] < min(positions[1:]) and set(paths[0][:depth]) <= private
+    return positions[0] < min(positions[1:]) and set(paths[0][:depth]) <= set(private_loops(program, buffer))
 
 
 def _absorbed(consumer: Block, dropped: Block, inverses: dict[str, tuple[int, dict[int, int]]]) -> Block:
@@ -145,10 +144,12 @@ def _absorbed(consumer: Block, dropped: Block, inverses: dict[str, tuple[int, di
         number, inverse = inverses[access.buffer]
         axes = {n: access.index[inverse[n]] if n in inverse else lin.constant(0) for n in range(len(dropped.axes))}
         inner = _inner_reads(dropped, axes, access.where, ranges)
-        whole = len(inner) == 1 and isinstance(dropped.body[number], body.Read) and access.where
-        if whole and (not inner[0].where[len(access.where) :] or inner[0].otherwise == access.otherwise):
-            values[position] = add(replace(inner[0], otherwise=access.otherwise), dropped.read_types[0])
-            continue
+        copied = dropped.body[number]
+        if isinstance(copied, body.Read) and access.where:
+            read = inner[copied.position]
+            if not read.where[len(access.where) :] or read.otherwise == access.otherwise:
+                values[position] = add(replace(read, otherwise=access.otherwise), dropped.read_types[copied.position])
+                continue
         taken = [add(a, t) for a, t in zip(inner, dropped.read_types, strict=True)]
 
         def leaf(

@@ -170,7 +170,8 @@ def reverse_compute_at(program: Program, block: str, loop: int) -> Plan:
     Inside a loop of the producer's reduction, it runs in the last iteration of that.
 
     Requires a block without reduction that reads one element of the producer's buffer for each of its instances,
-    through an index that is one axis a dimension, and regions of the loop's iterations that do not overlap. Refused
+    through an index that is one axis a dimension, and regions of the loop's iterations that do not overlap and hold
+    nothing that it does not read. Refused
     where a dependence would be reversed, as before the producer's reduction has ended, and for a gather from that
     buffer.
     Elsewhere: TVM reverse_compute_at, Exo fuse, MLIR fuse_consumer.
@@ -206,6 +207,9 @@ def reverse_compute_at(program: Program, block: str, loop: int) -> Plan:
     after = after.with_body(after.body)
     if not runs_for_all(program, after, block):
         reason = f"{loop_place(program, loop)} does not produce all of '{buffer}' that it reads"
+        refuse("reverse_compute_at", block_place(block), reason)
+    if not runs_for_all(after, program, block):
+        reason = f"{loop_place(program, loop)} produces elements of '{buffer}' that it does not read"
         refuse("reverse_compute_at", block_place(block), reason)
     for access in moved.writes:
         after = alloc_first(after, access.buffer)

@@ -362,3 +362,34 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   sched.reverse_compute_at %d at %h
   transform.yield
 }
+
+// -----
+
+// It consumes a part of what the loop produces, and would run for all of it.
+func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<10xf32>
+  loop.for "h" %h = 10 {
+    loop.block "T" [i = 10 at %h]
+        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "i" %i = 4 {
+    loop.block "D" [i = 10 at %i + 6]
+        (%x = %T[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.mulf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %h = sched.get_loops %t : !sched.loop
+  %d = sched.get_block %f "D"
+  // expected-error@below {{reverse_compute_at: block 'D': loop 'h' produces elements of 'T' that it does not read}}
+  sched.reverse_compute_at %d at %h
+  transform.yield
+}

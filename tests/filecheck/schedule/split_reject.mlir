@@ -193,3 +193,37 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %p, %q = sched.split %j by [2, 5] : !sched.loop, !sched.loop
   transform.yield
 }
+
+// -----
+
+// Under a layout that wraps, what runs over would land on elements in use.
+func.func @f(%A: memref<4x4xf32>, %D: memref<4x4xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<4x4xf32>
+  loop.for "i" %i = 4 {
+    loop.for "j" %j = 4 {
+      loop.block "T" [i = 4 at %i, j = 4 at %j]
+          (%x = %A[i, j] : memref<4x4xf32>) -> (%T[i, (i + j) mod 4] : memref<4x4xf32>) origin "T"[i, j] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  loop.for "i" %i = 4 {
+    loop.for "j" %j = 4 {
+      loop.block "D" [i = 4 at %i, j = 4 at %j]
+          (%x = %T[i, (i + j) mod 4] : memref<4x4xf32>) -> (%D[i, j] : memref<4x4xf32>) origin "D"[i, j] {
+        %0 = arith.addf %x, %x : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %i, %j = sched.get_loops %t : !sched.loop, !sched.loop
+  // expected-error@below {{split: loop 'j': padded, it would write the element of 'T' that T[0,0] writes}}
+  %o, %n = sched.split %j by [-1, 3] tail "pad" : !sched.loop, !sched.loop
+  transform.yield
+}
