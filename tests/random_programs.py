@@ -19,9 +19,13 @@ LARGEST = 100
 """How many elements a tensor has at most."""
 
 
-def program(rng: random.Random) -> te.Function:
-    """One to four computes, each of an earlier tensor, mostly the last; one or more of them are outputs."""
-    return _Maker(rng).function()
+DTYPES = ("f32", "f64", "f16", "bf16", "i8", "i16", "i32", "i64", "u8")
+
+
+def program(rng: random.Random, computes: int | None = None, dtype: str | None = None) -> te.Function:
+    """Some computes, each of an earlier tensor, mostly the last; one or more of them are outputs. By default one to
+    four, mostly of f32 or i32."""
+    return _Maker(rng, dtype).function(computes)
 
 
 def arrays_for(function: te.Function, seed: int) -> list[np.ndarray[Any, Any]]:
@@ -41,20 +45,20 @@ def arrays_for(function: te.Function, seed: int) -> list[np.ndarray[Any, Any]]:
 class _Maker:
     """The tensors so far."""
 
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, dtype: str | None = None) -> None:
         self.rng = rng
-        self.dtype = rng.choice(
+        self.dtype = dtype or rng.choice(
             ("f32", "f32", "f32", "i32", "i32", rng.choice(("f64", "f16", "bf16", "i8", "u8", "i16")))
         )
         self.inputs: list[te.Tensor] = []
         self.indices: list[te.Tensor] = []
         self.made: list[te.Tensor] = []
 
-    def function(self) -> te.Function:
-        """The function of a few random computes."""
+    def function(self, computes: int | None) -> te.Function:
+        """The function of some random computes."""
         rng = self.rng
         self.input(tuple(rng.choice((2, 3, 4, 5, 6, 7, 8, 9)) for _ in range(rng.choice((1, 2, 2, 2, 3)))))
-        for _ in range(rng.choice((1, 2, 2, 3, 3, 4))):
+        for _ in range(computes or rng.choice((1, 2, 2, 3, 3, 4))):
             self.add(self.source())
         others = [t for t in self.made[:-1] if rng.random() < 0.2]
         return te.function("program", [*self.inputs, *self.indices], [*others, self.made[-1]])
@@ -88,7 +92,8 @@ class _Maker:
 
     def name(self) -> str:
         """The name of the next tensor."""
-        return "ABCDEFGHJKLM"[len(self.made)]
+        number = len(self.made)
+        return "ABCDEFGHJKLM"[number] if number < 12 else f"M{number}"
 
     def compute(self, shape: tuple[int, ...], fn: Callable[..., Any]) -> Any:
         """A compute with axes i, j, k, l."""
@@ -116,6 +121,9 @@ class _Maker:
         ]
         if is_float(self.dtype):
             forms += [te.tanh, te.sigmoid]
+        others = ("f64", "f32") if is_float(self.dtype) else tuple(t for t in DTYPES if t not in ("f16", "bf16"))
+        wider = self.rng.choice(others)  # of floats only wider ones: rounding makes two right programs differ
+        forms.append(lambda v: te.cast(te.cast(v, wider) + 1, self.dtype) if self.dtype != "f64" else v + 1)
         return self.rng.choice(forms)(value)
 
 
