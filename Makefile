@@ -2,8 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-# `make test` takes a share of the largest families of cases (tests/sample.py), `make test-all` all of them.
-.PHONY: demo test test-all lint types clean
+# `make test` takes a share of the largest families of cases (tests/sample.py), `make test-all` all of them; `make fuzz`
+# draws new ones: random programs, scripts and mutants, from a seed that it prints.
+.PHONY: demo test test-all fuzz lint types clean
 
 demo: .venv/ready
 	$(BIN)/python examples/demo.py
@@ -13,6 +14,9 @@ test: .venv/ready
 
 test-all: .venv/ready
 	STRATA_ALL_TESTS=1 $(BIN)/python -m pytest -q -n auto
+
+fuzz: .venv/ready
+	$(BIN)/python -m tests.fuzz
 
 lint: .venv/ready
 	$(BIN)/ruff check .

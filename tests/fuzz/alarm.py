@@ -31,10 +31,10 @@ def alarm(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def asked(description: str | None) -> tuple[int, int]:
-    """The first seed and the number of cases that the command line asks for."""
+def asked(description: str | None, seed: int = 0) -> tuple[int, int]:
+    """The first seed, by default this one, and the number of cases that the command line asks for."""
     parser = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
-    parser.add_argument("--seed", type=int, default=0, help="the first seed")
-    parser.add_argument("--cases", type=int, default=1000, help="how many seeds")
+    parser.add_argument("--seed", type=int, default=seed, help="the first seed")
+    parser.add_argument("--cases", type=int, default=300, help="how many seeds")
     arguments = parser.parse_args()
     return arguments.seed, arguments.cases
