@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import random
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from xdsl.dialects.builtin import i8
+from xdsl.ir import Attribute
 
 from compiler import te
 from compiler.analysis.verify import verify_schedule
 from compiler.driver import parse
 from compiler.opt import main as strata_opt
 from compiler.program.read import read
+from compiler.program.tree import Alloc, Program
 from compiler.schedule import Schedule
 from tests.faults import FAULTS
 from tests.sample import some
@@ -145,3 +150,45 @@ def test_programs_that_return_their_inputs_are_proved(twice: bool) -> None:
     assert str(s.verify()) == "proved"
     wrong = str(s.module).replace("(%a = %A[i0, i1]", "(%a = %B[i0, i1]", 1)
     assert not verify_schedule(read(parse(wrong).body.block.first_op), read(parse(str(s.original)).body.block.first_op))
+
+
+def retyped(program: Program, buffer: str, element: Attribute) -> Program:
+    """The program with another element type of one temporary."""
+    held = program.buffers[buffer]
+    return program.replaced((buffer,), lambda _: [Alloc(replace(held, element=element))])
+
+
+def judged(text: str, s: Schedule) -> str:
+    wrong, original = (read(next(iter(parse(t).ops))) for t in (text, str(s.original)))  # type: ignore[arg-type]
+    return verify_schedule(wrong, original).answer
+
+
+def test_a_maximum_without_sign_is_not_one_with_sign() -> None:
+    a, k = te.placeholder((4, 4), "u8", name="A"), te.reduce_axis(4, "k")
+    greatest = te.compute((4,), lambda i: te.max(a[i, k], axis=k), name="U")
+    s = Schedule(lowered(te.function("f", [a], [greatest])))
+    s.cache_write(s.get_block("U"))
+    assert s.verify()
+    assert verify_schedule(retyped(s.program, "U.local", i8), read(s.original.body.block.first_op)).answer == "refuted"
+
+
+def test_index_values_without_sign_are_not_those_with_sign() -> None:
+    table, index = te.placeholder((250, 3), name="T"), te.placeholder((5,), "u8", name="I")
+    rows = te.gather((5, 3), lambda i, d: table.at(index[i], d), name="Y", otherwise=0)
+    s = Schedule(lowered(te.function("f", [table, index], [rows])))
+    s.cache_read(s.get_block("Y"), "I")
+    assert s.verify()
+    assert verify_schedule(retyped(s.program, "I.local", i8), read(s.original.body.block.first_op)).answer == "refuted"
+
+
+def test_a_changed_number_of_outputs_is_refuted() -> None:
+    s = scheduled("compute_at")
+    assert judged(str(s.module).replace("outputs = 1", "outputs = 2"), s) == "refuted"
+
+
+def test_a_value_that_nobody_follows_is_undecided() -> None:
+    """A block without origin that computes what might be right is neither proved nor refuted."""
+    s = Schedule(lowered(mm_exp_mm()))
+    text = str(s.module)
+    without = re.sub(r' origin "D"\[[^]]*\]', "", text)
+    assert without != text and judged(without, s) == "undecided"

@@ -22,6 +22,7 @@ from compiler.analysis.sets import context
 from compiler.analysis.statements import Key, Use, statements
 from compiler.analysis.verify.equations import Equation
 from compiler.analysis.verify.forms import affine_test, resembles
+from compiler.dialects.types import is_unsigned
 from compiler.dialects.vector_arith import SelectOp
 from compiler.program import body
 from compiler.program.combiner import Combiner, neutral
@@ -314,7 +315,7 @@ class Flow:
         claimed = self.claimed(key, number)
         if claimed is not None:
             buffer, points = claimed
-            if self.equations[buffer].combiner != use.how:
+            if not self.combines_as(use, buffer):
                 raise Refuted(f"block '{block.label}' combines by {use.how}, its origin does not")
             return Content(partial={buffer: points})
         value = block.body[number]
@@ -323,12 +324,20 @@ class Flow:
         found = self.content(key, value.position)
         points = Content(partial=dict(found.partial), constant=found.constant, unknown=found.unknown)
         for buffer, elements in found.final.items():
-            if buffer in self.equations and self.equations[buffer].combiner == use.how:
+            if self.combines_as(use, buffer):
                 points.add("partial", buffer, elements.apply_range(self.to_values(buffer).reverse()))
         for buffer in points.partial:
-            if self.equations[buffer].combiner != use.how:
+            if not self.combines_as(use, buffer):
                 raise Refuted(f"block '{block.label}' combines by {use.how} what '{buffer}' combines otherwise")
         return points
+
+    def combines_as(self, use: Use, buffer: str) -> bool:
+        """Whether an update combines as the equation of a buffer does: by the same combiner, which takes maxima and
+        minima of numbers with or without sign as the element type of its target says."""
+        if buffer not in self.equations or self.equations[buffer].combiner != use.how:
+            return False
+        here, there = self.program.buffers[use.buffer].element, self.original.buffers[buffer].element
+        return use.how not in ("max", "min") or is_unsigned(here) == is_unsigned(there)
 
     # --- what a read finds ----------------------------------------------------------------------------------------
 

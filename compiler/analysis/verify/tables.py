@@ -18,8 +18,9 @@ from compiler.affine.linear import Linear
 from compiler.analysis.sets import context
 from compiler.analysis.statements import Key
 from compiler.analysis.verify.flow import Content, Flow, Unknown
+from compiler.dialects.types import is_unsigned
 from compiler.program import body
-from compiler.program.tree import Program, Table
+from compiler.program.tree import Block, Program, Table
 
 if TYPE_CHECKING:
     from compiler.analysis.verify.values import Comparison, Wanted
@@ -46,10 +47,16 @@ def check_gather(comparison: Comparison, wanted: Wanted, actual: body.Scalar, do
     for dim, chosen in enumerate(mine.index):
         number = other.index[dim]
         if isinstance(chosen, int) and isinstance(number, int):
+            if _unsigned(flow.program, block, chosen) != _unsigned(flow.original, source, number):
+                comparison.refute(domain, "takes index values with another sign than its origin")
             value = body.read(chosen, block.read_types[chosen])
             asked = body.read(number, source.read_types[number])
             comparison.check(type(wanted)(source, asked, wanted.at), value, domain)
     _check_elements(comparison, wanted, mine, other, domain)
+
+
+def _unsigned(program: Program, block: Block, position: int) -> bool:
+    return is_unsigned(program.buffers[block.reads[position].buffer].element)
 
 
 def _layout(program: Program, table: Table) -> list[int | None]:
