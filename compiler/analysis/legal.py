@@ -109,7 +109,23 @@ class Uninitialised:
         return f"some elements of '{self.buffer}' would not be set to the identity before block '{self.label}' runs"
 
 
-def legal(after: Program, before: Program | None = None, step: Step | None = None) -> Violation | Uninitialised | None:
+@dataclass(frozen=True)
+class Repeated:
+    """A reduction whose init a step would run where it did not run before. Printed as a sentence."""
+
+    label: str
+    buffer: str
+
+    def __str__(self) -> str:
+        return (
+            f"the init of block '{self.label}' would run for elements of '{self.buffer}' that its guard excludes now"
+        )
+
+
+Fault = Violation | Uninitialised | Repeated
+
+
+def legal(after: Program, before: Program | None = None, step: Step | None = None) -> Fault | None:
     """The first violation of `after`, or None where it is legal.
 
     Its order is judged against `before` where that is given (with `step` as the correspondence, by default the
@@ -119,9 +135,9 @@ def legal(after: Program, before: Program | None = None, step: Step | None = Non
     if before is not None:
         step = step or Step(after)
         old = statements(before)
-        lost = _lost_init(before, old, after, new, step)
-        if lost is not None:
-            return lost
+        fault = _lost_init(before, old, after, new, step) or _gained_init(before, old, after, new, step)
+        if fault is not None:
+            return fault
         if not step.keeps_order:
             found = _order(before, old, after, new, step)
             if found is not None:
@@ -184,6 +200,39 @@ def _set_of(program: Program, found: Sequence[Statement]) -> str:
         exists = f"exists {', '.join(names.values())} : " if names else ""
         parts.append(f"[{', '.join(heads)}] : {exists}({' and '.join(domain) or 'true'})")
     return f"{{ {'; '.join(parts)} }}"
+
+
+def _gained_init(
+    before: Program, old: Mapping[Key, Statement], after: Program, new: Mapping[Key, Statement], step: Step
+) -> Repeated | None:
+    """An init that runs where none ran before: a condition of its block no longer holds it back.
+
+    Blocks that have moved, and those whose spatial axes are longer because they are padded, have further inits.
+    """
+    for key, now in new.items():
+        former = old.get(step.sources.get(key, key))
+        if not key[1] or former is None or not former.is_init or not former.block.guard:
+            continue
+        if now.block is former.block or key[0] in step.moved:
+            continue
+        if now.block.axes[: now.block.spatial] != former.block.axes[: former.block.spatial]:
+            continue
+        names = {n: f"x{n}" for n in now.loops}
+        ran = _former(names, former, now, step, before, "a")
+        known = [f"0 <= {ran.values[n]} < {before.loops[n].extent}" for n in former.loops]
+        known += [*ran.constraints, *(c.isl(ran.values) for c in former.guard)]
+        exists = f"exists {', '.join(ran.variables)} : " if ran.variables else ""
+        runs = [f"0 <= {names[n]} < {after.loops[n].extent}" for n in now.loops] + [c.isl(names) for c in now.guard]
+        point = f"[{', '.join(names.values())}]"
+        here = f"{{ {point} : {' and '.join(runs) or 'true'} }}"
+        there = f"{{ {point} : {exists}({' and '.join(known) or 'true'}) }}"
+        try:
+            gained = not is_subset(here, there)
+        except Undecided:
+            gained = True
+        if gained:
+            return Repeated(key[0], now.uses[0].buffer)
+    return None
 
 
 # --- order ------------------------------------------------------------------------------------------------------

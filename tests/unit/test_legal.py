@@ -373,3 +373,16 @@ def test_both_verdicts_occur() -> None:
             front = replace(before, body=tuple(sorted(before.body, key=lambda n: not isinstance(n, Alloc))))
             verdicts.add(legal(made[0], front) is None)
     assert verdicts == {True, False}
+
+
+def test_an_init_that_a_guard_no_longer_holds_back() -> None:
+    """The sum of a row pair by pair, rows one iteration late: the guard is on a loop that binds row and sum alike."""
+    a, r = te.placeholder((3, 4), name="A"), te.reduce_axis(4, "r")
+    s = Schedule(lowered(te.function("f", [a], [te.compute((3,), lambda i: te.sum(a[i, r], axis=r), name="C")])))
+    fused = s.fuse(*s.get_loops(s.get_block("C")))
+    late = s.software_pipeline(fused, [2])
+    before = s.program
+    without = before.map_blocks(lambda block: replace(block, guard=()))
+    assert "that its guard excludes now" in str(legal(without, before, Step(without, keeps_order=True)))
+    s.split(late, [None, 2])
+    assert str(s.verify()) == "proved"

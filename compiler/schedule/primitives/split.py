@@ -35,6 +35,7 @@ from compiler.schedule.plan import (
     refuse,
     require_serial,
 )
+from compiler.schedule.region import inside
 
 
 def split(program: Program, loop: int, factors: Sequence[int | None], tail: str = "guard") -> Plan:
@@ -64,25 +65,30 @@ def split(program: Program, loop: int, factors: Sequence[int | None], tail: str 
     covered = prod(sizes) == node.extent
     limit = () if covered else (Condition(lin.constant(node.extent - 1) - form),)
     ranges = {**program.ranges, **{n: (0, size - 1) for n, size in zip(numbers, sizes, strict=True)}}
-    body = map_blocks(node.body, lambda b: _guarded(rebound(b, {loop: form}, ranges), limit, ranges))
+    body = map_blocks(node.body, lambda b: _guarded(b, rebound(b, {loop: form}, ranges), limit, ranges))
     nest = _filled(made, body)
     after = program.replaced(loop, lambda _: [nest])
     return Plan(Step(after, links={loop: form}, keeps_order=True), loops=tuple(numbers))
 
 
-def _guarded(block: Block, limit: Sequence[Condition], ranges: lin.Ranges) -> Block:
+def _guarded(former: Block, block: Block, limit: Sequence[Condition], ranges: lin.Ranges) -> Block:
     """Every block under the loop gains the limit, also one that the loop does not bind: it runs once an iteration.
 
-    An init does not see limits on loops of the reduction only; where a loop has come apart into spatial and reduce
-    loops, what the limit says of the spatial axes is said again for the init.
+    An init does not see conditions on loops of the reduction only; where a loop has come apart into spatial and reduce
+    loops, what a condition says of the spatial axes is said again for the init.
     """
     new = [c for c in limit if not c.always(ranges)]
-    reduce_only = block.loops_of(True) - block.loops_of(False)
-    if block.has_init and any(c.form.variables() & reduce_only for c in new):
-        pairs = zip(block.axes[: block.spatial], block.bindings, strict=False)
-        inside = [Condition(lin.constant(axis.size - 1) - form) for axis, form in pairs]
-        new += [c for c in inside if not c.always(ranges)]
+    hides = _unseen(block, (*block.guard, *new)) > _unseen(former, former.guard)
+    if block.has_init and hides:
+        sizes = [axis.size for axis in block.axes[: block.spatial]]
+        new += inside(block.bindings[: block.spatial], sizes, ranges)
     return replace(block, guard=tuple(dict.fromkeys((*block.guard, *new)))) if new else block
+
+
+def _unseen(block: Block, conditions: Sequence[Condition]) -> int:
+    """How many of some conditions the init of a block does not see."""
+    reduce_only = block.loops_of(True) - block.loops_of(False)
+    return sum(bool(c.form.variables() & reduce_only) for c in conditions)
 
 
 def _inferred(program: Program, node: Loop, factors: Sequence[int | None]) -> list[int]:
