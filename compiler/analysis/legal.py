@@ -173,10 +173,10 @@ def _lost_init(
 ) -> Uninitialised | None:
     """An init that reaches fewer elements than before: what guards it depends on which loops bind reductions alone."""
     for key, former in old.items():
-        if not key[1] or not former.block.guard:
+        if not key[1]:
             continue
         now = [s for k, s in new.items() if step.sources.get(k, k) == key]
-        if not now or all(s.block is former.block for s in now):
+        if not now or all(s.block is former.block for s in now) or not any(s.guard for s in now):
             continue
         if any(s.block.writes != former.block.writes for s in now if s.is_init):
             continue  # another buffer, or another layout
