@@ -6,11 +6,12 @@ from collections import Counter
 
 import pytest
 
+from tests.fuzz import proofs
 from tests.fuzz.scripts import check, check_fault
 from tests.sample import some
 
 CHUNK = 10
-FOUND: list[int] = []
+FOUND = [115, 3075]
 """Seeds that once failed."""
 
 
@@ -25,6 +26,12 @@ def test_random_scripts(chunk: int) -> None:
 @pytest.mark.parametrize("chunk", range(10))
 def test_random_faults_are_not_proved(chunk: int) -> None:
     answers = Counter(check_fault(seed) for seed in range(chunk * CHUNK, (chunk + 1) * CHUNK))
+    assert answers["refuted"]
+
+
+@pytest.mark.parametrize("chunk", some(range(24)))
+def test_wrong_mutants_are_not_proved(chunk: int) -> None:
+    answers = Counter(proofs.check(seed) for seed in range(chunk * CHUNK, (chunk + 1) * CHUNK))
     assert answers["refuted"]
 
 
