@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from compiler.cli.build import POLICIES
 from compiler.cli.values import positive, scale, seed
 from compiler.errors import InputError
-from compiler.files import is_stream, write
+from compiler.files import is_stream, named, write
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -99,14 +99,11 @@ def _measure(
 def _write(path: str | None, done: list[Measurement], last: bool = False) -> None:
     """Write what there is, in one step; before the first measurement too, so that a bad path is known early. A stream
     gets one document, the last."""
-    if path is None or (is_stream(Path(path)) and not last):
+    if path is None or (is_stream(named(path)) and not last):
         return
     from benchmarks.report import as_json
 
-    try:
-        write(Path(path), [json.dumps(as_json(done), indent=1) + "\n"])
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from error
+    write(path, [json.dumps(as_json(done), indent=1) + "\n"])
 
 
 def _list(console: Console) -> None:

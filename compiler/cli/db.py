@@ -8,12 +8,12 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from io import StringIO
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from compiler.cli.build import POLICIES
 from compiler.cli.values import positive
 from compiler.errors import InputError, ScheduleError
+from compiler.files import write
 
 if TYPE_CHECKING:
     from compiler.autotune.database import Database, Key, Record, Removal, Summary
@@ -266,7 +266,6 @@ def _import(options: argparse.Namespace) -> int:
 
 def _report(options: argparse.Namespace) -> int:
     from compiler.autotune.report import page
-    from compiler.files import write
 
     with _opened(options) as database:
         tasks = [(task.names[-1], task.key, database.records(task.key)) for task in _tasks(database, options)]
@@ -274,10 +273,7 @@ def _report(options: argparse.Namespace) -> int:
     if options.output == "-":
         print("\n".join(lines))
         return 0
-    try:
-        write(Path(options.output), (f"{line}\n" for line in lines))
-    except ValueError as error:
-        raise InputError(f"{options.output!r} is not the name of a file: {error}") from error
+    write(options.output, (f"{line}\n" for line in lines))
     print(f"{_count(len(tasks), 'task')} written to {options.output}")
     return 0
 

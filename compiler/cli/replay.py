@@ -6,7 +6,7 @@ import argparse
 
 from compiler.cli import program
 from compiler.errors import InputError
-from compiler.opt import read
+from compiler.files import read
 
 HELP = "repeat a search from the log of strata tune, without measuring, and say what it found"
 
@@ -21,9 +21,9 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from compiler.autotune.search import replay
 
-    task = program.task(options)
+    task, log = program.task(options), read(options.log)
     try:
-        search = replay(task.space, read(options.log))
+        search = replay(task.space, log)
     except InputError as error:
         raise InputError(f"{options.log}: {error}") from error
     if search.best is None:

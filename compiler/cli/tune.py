@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from compiler.cli import program
 from compiler.cli.build import POLICIES
 from compiler.cli.values import positive, seed
-from compiler.errors import InputError
+from compiler.files import named, writing
 
 if TYPE_CHECKING:
     from compiler.autotune.conclusion import Conclusion
@@ -102,13 +102,9 @@ def _view(task: SearchTask, options: argparse.Namespace) -> View:
 
 def _check_log(path: str | None) -> None:
     """Find out before the first trial whether the log can be written."""
-    if path is None:
-        return
-    try:
-        with open(path, "a", encoding="utf-8"):
+    if path is not None:
+        with writing(place := named(path)), open(place, "a", encoding="utf-8"):
             pass
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _print(found: Conclusion, database: str | None) -> None:

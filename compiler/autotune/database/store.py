@@ -18,8 +18,7 @@ from compiler.autotune.database.rows import COLUMNS, KEY, TRIAL, Row, from_row, 
 from compiler.autotune.database.schema import connect, said, transaction
 from compiler.autotune.database.summary import Removal, Summary, Trial, best_of, removals, standings, summaries
 from compiler.errors import InputError
-from compiler.files import write
-from compiler.opt import read
+from compiler.files import named, read, write, writing
 
 Made = TypeVar("Made")
 _MARKS = ", ".join("?" * len(COLUMNS.split(",")))
@@ -142,17 +141,13 @@ class Database:
         What is no file, such as a pipe, is written to.
         Raises InputError for a file that cannot be written, or is this one.
         """
-        path = Path(file)
-        try:
+        path = named(file)
+        with writing(path):
             if path.exists() and path.samefile(self.path):
                 raise InputError(f"{path} is the database itself")
-            lines = [f"{line}\n" for line in self.lines()]
-            write(path, lines)
-            return len(lines)
-        except OSError as error:
-            raise InputError(f"{path} cannot be written: {error.strerror}") from error
-        except ValueError as error:
-            raise InputError(f"{str(path)!r} is not the name of a file: {error}") from error
+        lines = [f"{line}\n" for line in self.lines()]
+        write(path, lines)
+        return len(lines)
 
     def import_(self, file: str | os.PathLike[str]) -> Imported:
         """Take in the lines that `export` has written (`-` is standard input): all, or none where one is malformed.
