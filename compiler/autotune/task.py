@@ -21,6 +21,7 @@ from compiler.autotune.workloads import made
 from compiler.driver import POLICIES, build, lower, parse, with_constants
 from compiler.errors import InputError, TargetError
 from compiler.interpret.numbers import dtype_of
+from compiler.printable import printable
 from compiler.schedule import Schedule
 from compiler.targets.cpu.openmp import thread_count, usable
 from compiler.targets.devices import at_hand, described
@@ -171,17 +172,17 @@ class SearchTask:
             raise InputError(f"unknown mode '{mode}' (there are {', '.join(self.modes)})")
         record = self.best(database)
         if mode == "script":
-            print(record.script)
+            print(printable(record.script))
         elif mode == "python":
             from compiler.schedule.python import as_python
 
-            print(as_python(replay(record).script))
+            print(printable(as_python(replay(record).script)))
         elif mode == self.target:
-            print(self._built(record, {}).text)
+            print(printable(self._built(record, {}).text))
         else:
             arguments = {buffer.name: buffer for buffer in self.schedule.program.arguments}
             nothing = {name: np.zeros(arguments[name].shape, dtype_of(arguments[name].element)) for name in self._fixed}
-            print(self._built(record, nothing).text(mode))
+            print(printable(self._built(record, nothing).text(mode)))
 
     @property
     def _fixed(self) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from compiler.cli import program
+from compiler.cli.said import show
 from compiler.errors import InputError
 from compiler.files import read
 
@@ -27,8 +28,8 @@ def run(options: argparse.Namespace) -> int:
     except InputError as error:
         raise InputError(f"{options.log}: {error}") from error
     if search.best is None:
-        print(f"{task.name}: {len(search)} candidates were tried, none was measured")
+        show(f"{task.name}: {len(search)} candidates were tried, none was measured")
         return 0
-    print(f"// {task.name}: the search repeats; {len(search)} candidates were tried. {search.quality.line()}")
-    print(task.space.script(search.best))
+    show(f"// {task.name}: the search repeats; {len(search)} candidates were tried. {search.quality.line()}")
+    show(task.space.script(search.best))
     return 0

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from compiler.cli import program
 from compiler.cli.build import POLICIES
+from compiler.cli.said import show
 from compiler.cli.values import positive, seed
 from compiler.files import named, writing
 
@@ -109,13 +110,13 @@ def _check_log(path: str | None) -> None:
 
 def _print(found: Conclusion, database: str | None) -> None:
     for line in found.lines():
-        print(line)
+        show(line)
     if found.record is None:
         return
     if database is None:
-        print(found.record.script)
+        show(found.record.script)
     else:
-        print(f"the script: {_command(found, Path(database))}")
+        show(f"the script: {_command(found, Path(database))}")
 
 
 def _command(found: Conclusion, path: Path) -> str:

@@ -20,6 +20,7 @@ from compiler.files import read, write
 from compiler.opt.diagnostics import FOREIGN, SAID, Diagnostic, diagnose, malformed
 from compiler.opt.expected import mismatches
 from compiler.opt.source import SPLIT, Piece, Places, parse, split
+from compiler.printable import printable
 
 
 class Session:
@@ -41,7 +42,7 @@ class Session:
             found = self._process(piece, printed)
             wrong = mismatches(piece, found) if self.options.verify_diagnostics else found
             for diagnostic in wrong:
-                print(diagnostic.render(self.file), file=sys.stderr)
+                print(printable(diagnostic.render(self.file)), file=sys.stderr)
             failed |= bool(wrong)
         self._write(f"{SPLIT}\n".join(printed), failed)
         if self.options.timing:

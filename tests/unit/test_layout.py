@@ -15,6 +15,8 @@ ROOT = Path(__file__).parents[2] / "compiler"
 ORDER = [
     "errors",
     "files",
+    "printable",
+    "command",
     "affine",
     "dialects",
     "program",
