@@ -43,10 +43,13 @@ def _status(name: str, work: Callable[[], int]) -> int:
         return _fail(name, str(error))
     except MemoryError:
         return _fail(name, "there is not enough memory for this")
+    except BrokenPipeError:
+        _drop_output()
+        return 1
     except OSError as error:
         if not _is_written(name):
             return 1
-        subject = "a file" if error.filename is None else str(error.filename)
+        subject = "the output or a file" if error.filename is None else str(error.filename)
         return _fail(name, f"{subject} cannot be used: {error.strerror or type(error).__name__}")
     return status
 
@@ -78,12 +81,17 @@ def _is_written(name: str) -> bool:
     try:
         sys.stdout.flush()
     except OSError as error:
-        with suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         if error.errno != errno.EPIPE:
             _say(name, f"error: standard output cannot be written: {error.strerror}")
         return False
     return True
+
+
+def _drop_output() -> None:
+    """Send what the interpreter still writes at its end nowhere."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(name: str, sentence: str) -> int:
