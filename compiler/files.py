@@ -50,7 +50,7 @@ def _bytes(path: Path) -> bytes | str:
 
 
 def program(name: str) -> str | None:
-    """The path of a program that the shell would find, if not by way of the current folder; None where there is none."""
+    """The path of a program that the shell would find, but for the current folder; None where there is none."""
     places = [place for place in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(place)]
     return shutil.which(name, path=os.pathsep.join(places)) if places else None
 
