@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from compiler.cli.build import POLICIES
-from compiler.cli.values import positive, scale, seed
+from compiler.cli.values import positive, scale, seconds, seed
 from compiler.errors import InputError
 from compiler.files import is_stream, named, write
 
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--against", default="numpy", help="contenders, separated by commas (default numpy)")
     add("--threads", type=positive, default=1, help="threads for every contender (default 1)")
     add("--rounds", type=positive, default=9, help="rounds (default 9)")
-    add("--seconds", type=float, default=60.0, help="begin no round of a workload after this (default 60)")
+    add("--seconds", type=seconds, default=60.0, help="begin no round of a workload after this (default 60)")
     add("--scale", type=scale, default=Fraction(1), help="multiply every extent: 1/4 or 0.25")
     add("--seed", type=seed, help="of the random inputs; a new one each time by default")
     add("--policy", choices=POLICIES, default="contract", help="liberties of floating point in our kernels")

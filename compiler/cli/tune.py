@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import shlex
 import sys
-from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from compiler.cli import program
 from compiler.cli.build import POLICIES
 from compiler.cli.said import show
-from compiler.cli.values import positive, seed
+from compiler.cli.values import positive, seconds, seed
 from compiler.files import named, writing
 
 if TYPE_CHECKING:
@@ -51,17 +49,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--quiet", action="store_true", help="print the result only")
     how.add_argument("--json", action="store_true", help="print the result only, as JSON")
-
-
-def seconds(text: str) -> float:
-    """A time in seconds, above 0."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < math.inf:
-        raise ArgumentTypeError(f"'{text}' is not a positive number of seconds")
-    return value
 
 
 def run(options: argparse.Namespace) -> int:

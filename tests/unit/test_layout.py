@@ -17,6 +17,7 @@ ORDER = [
     "files",
     "printable",
     "command",
+    "stated",
     "affine",
     "dialects",
     "program",
