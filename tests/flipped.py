@@ -121,8 +121,9 @@ def read_database(data: bytes, folder: Path) -> None:
 
 
 def _listed(opened: Database) -> None:
-    for summary in opened.keys():
-        opened.best(summary.key)
+    tasks = opened.keys()
+    for one in tasks:
+        opened.best(one.key)
     opened.best(records()[0].key)
     assert opened.programs is not None
 
@@ -134,7 +135,8 @@ def _exported(opened: Database) -> None:
 
 
 def _reported(opened: Database) -> None:
-    assert all(page([(task.names[-1], task.key, opened.records(task.key)) for task in opened.keys()]))
+    tasks = opened.keys()
+    assert all(page([(one.names[-1], one.key, opened.records(one.key)) for one in tasks]))
 
 
 def _written(opened: Database) -> None:

@@ -17,6 +17,8 @@ from compiler.printable import printable
 
 WIDTH, HEIGHT, MARGIN = 520, 280, 44
 """Of a drawing, in pixels; the margin is for the numbers on its axes."""
+FURTHEST = 1e9
+"""The largest multiple of the best cost that is drawn."""
 SHOWN = 10
 """How many of the best scripts are listed."""
 STYLE = """
@@ -77,10 +79,14 @@ def _task(name: str, key: Key, found: Sequence[Script]) -> Iterator[str]:
         return
     best = ranked[0].outcome.cost
     measured = sorted(ranked, key=lambda one: one.number)
-    costs = [(float(one.number), one.outcome.cost / best) for one in measured]
+    costs = [(float(one.number), _times(one.outcome.cost, best)) for one in measured]
     curve = zip((x for x, _ in costs), accumulate((y for _, y in costs), min), strict=True)
     yield _drawing("trial", "cost, times the best", costs, list(curve))
-    told = [(one.predicted / best, one.outcome.cost / best) for one in measured if (one.predicted or 0) > 0]  # type: ignore[operator]
+    told = [
+        (_times(one.predicted, best), _times(one.outcome.cost, best))
+        for one in measured
+        if one.predicted is not None and one.predicted > 0
+    ]
     if told:
         ends = min(min(told)[0], 1.0), max(max(told)[0], 1.0)
         yield _drawing("predicted cost, times the best", "measured", told, [(end, end) for end in ends], is_log=True)
@@ -94,6 +100,11 @@ def _task(name: str, key: Key, found: Sequence[Script]) -> Iterator[str]:
         )
         yield f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
     yield f"</table><h2>The best script</h2><pre>{_shown(ranked[0].text)}</pre>"
+
+
+def _times(cost: float, best: float) -> float:
+    """A cost as a multiple of the best, within what a drawing shows."""
+    return min(max(cost / best, 1 / FURTHEST), FURTHEST)
 
 
 def _ranking(ranked: Sequence[Script]) -> str:

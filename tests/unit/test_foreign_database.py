@@ -95,6 +95,20 @@ def test_pages_that_lead_in_circles_are_damage(path: Path) -> None:
         Database(path, create=False)
 
 
+def test_an_index_that_is_not_of_its_table_is_damage(path: Path) -> None:
+    """A record that the index does not know is never found by its key: that would be no error, but a wrong answer."""
+    alter(path)
+    data, key = path.read_bytes(), made().key.program.encode()
+    other = sqlite3.connect(path)
+    (page,) = other.execute("SELECT rootpage FROM sqlite_master WHERE name = 'records_by_key'").fetchone()
+    (size,) = other.execute("PRAGMA page_size").fetchone()
+    other.close()
+    at = data.index(key, (page - 1) * size)
+    path.write_bytes(data[:at] + b"f" * len(key) + data[at + len(key) :])
+    with pytest.raises(InputError, match=r"tuning\.db is damaged: "):
+        Database(path, create=False)
+
+
 def test_a_value_that_is_too_large_is_damage(path: Path) -> None:
     alter(path, "UPDATE records SET reason = zeroblob(70000000) WHERE id = 1")
     with pytest.raises(InputError, match="a value has more than 64 MiB"), Database(path) as database:

@@ -92,6 +92,8 @@ def said(path: Path) -> Iterator[None]:
         raise
     except sqlite3.DatabaseError as error:
         raise InputError(f"{path} {_SAID.get(_code(error), f'cannot be used: {error}')}") from error
+    except UnicodeDecodeError as error:  # Python reads what SQLite says, which may quote the file
+        raise InputError(f"{path} is damaged") from error
 
 
 def _code(error: sqlite3.DatabaseError) -> int:
@@ -171,11 +173,16 @@ def _check_place(path: Path, create: bool) -> None:
 def _check_finished(path: Path) -> None:
     """Check that a file is all of its database: what another process has left beside it cannot be taken in here."""
     for suffix in ("-wal", "-journal"):
-        beside = path.with_name(path.name + suffix)
+        beside = _beside(path, suffix)
         if beside.exists() and beside.stat().st_size:
             raise InputError(
                 f"{path} cannot be read without {beside.name}, which asks to be written: copy both elsewhere"
             )
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    """Where SQLite keeps what is not yet in a file."""
+    return path.with_name(path.name + suffix)
 
 
 def _distrust(connection: sqlite3.Connection, path: Path) -> None:
@@ -186,7 +193,7 @@ def _distrust(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA cell_size_check = ON")
     if sys.version_info >= (3, 12):
         connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
-    size = path.stat().st_size if path.exists() else 0
+    size = sum(part.stat().st_size for part in (path, _beside(path, "-wal")) if part.exists())
     most, slices = (FEWEST + 8 * size) // SLICE, count()
     connection.set_progress_handler(lambda: next(slices) > most, SLICE)
 
@@ -226,7 +233,7 @@ def _version(connection: sqlite3.Connection, path: Path, create: bool) -> int:
         raise InputError(f"{path} has version {version} of the tables, and this Strata knows them up to {VERSION}")
     for (kind, name), _ in tables.items() ^ _tables_of(version).items():
         raise InputError(f"{path} is a database of something else than tuning records: so its {kind} '{name}' says")
-    (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if found != "ok":
         raise InputError(f"{path} is damaged: {' '.join(found.split())}")
     return int(version)
