@@ -109,9 +109,9 @@ def test_an_index_that_is_not_of_its_table_is_damage(path: Path) -> None:
         Database(path, create=False)
 
 
-def test_a_value_that_is_too_large_is_damage(path: Path) -> None:
+def test_a_value_that_is_too_large_is_refused(path: Path) -> None:
     alter(path, "UPDATE records SET reason = zeroblob(70000000) WHERE id = 1")
-    with pytest.raises(InputError, match="a value has more than 64 MiB"), Database(path) as database:
+    with pytest.raises(InputError, match="takes no value of more than 64 MiB"), Database(path) as database:
         database.records()
 
 

@@ -76,7 +76,7 @@ _SAID = {
     sqlite3.SQLITE_FULL: "cannot be written: the disk is full",
     sqlite3.SQLITE_CORRUPT: "is damaged",
     sqlite3.SQLITE_INTERRUPT: "is damaged: it leads in circles",
-    sqlite3.SQLITE_TOOBIG: f"is damaged: a value has more than {LARGEST >> 20} MiB",
+    sqlite3.SQLITE_TOOBIG: f"takes no value of more than {LARGEST >> 20} MiB",
 }
 _UNWRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN)
 Tables = Mapping[tuple[str, str], str]
