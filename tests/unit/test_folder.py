@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import stat
 import subprocess
@@ -51,7 +50,7 @@ def test_a_folder_outlives_its_killed_process_until_the_next_one(temporary: Path
     assert not held.exists() and first.path.exists() and second.path.exists()
     for folder in (first, second, second):
         folder.close()
-    assert list(own(temporary).iterdir()) == []
+    assert list(temporary.iterdir()) == [], "and nothing around them"
 
 
 def test_nobody_else_enters(temporary: Path) -> None:
@@ -164,5 +163,21 @@ def test_a_marker_that_cannot_be_written_leaves_nothing(temporary: Path, monkeyp
     with monkeypatch.context() as patched, pytest.raises(OSError, match="No space left"):
         patched.setattr(room.os, "write", full)
         Folder()
-    assert list(own(temporary).iterdir()) == []
-    shutil.rmtree(own(temporary))
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_folder_is_made_where_another_process_removes_the_one_around_it(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, left = room._own, iter(range(3))
+
+    def removed() -> Path | None:
+        path = found()
+        if next(left, None) is not None and path is not None:
+            path.rmdir()
+        return path
+
+    monkeypatch.setattr(room, "_own", removed)
+    folder = Folder()
+    assert folder.path.is_dir() and folder.path.parent == own(temporary)
+    folder.close()

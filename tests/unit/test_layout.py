@@ -86,9 +86,7 @@ def test_an_upward_import_is_seen(text: str) -> None:
     assert upward("targets", text) == []
 
 
-STARTS = re.compile(
-    r"subprocess|find_library|os\.(system|popen|exec|spawn|posix_spawn|fork)|shutil\.which"
-)
+STARTS = re.compile(r"subprocess|find_library|os\.(system|popen|exec|spawn|posix_spawn|fork)|shutil\.which")
 STARTERS = {
     "autotune/measure/process.py": "workers, which look for modules where their parent does",
     "targets/cpu/throughput.py": "llvm-mca, which `files.program` finds",

@@ -18,17 +18,16 @@ MARKER = "alive"
 """The file in a folder that its owner keeps locked: the system unlocks it when that ends, however it does."""
 WRITTEN = b"a temporary folder of Strata: removed when the process that made it has ended\n"
 """What the marker holds once it is locked."""
+TRIES = 10
+"""How often a folder is made in one that may vanish."""
 
 
 class Folder:
     """A temporary folder. Those of processes of the same user that were killed are removed on the way."""
 
     def __init__(self) -> None:
-        own = _own()
-        for path in own.iterdir() if own is not None else ():
-            with suppress(OSError):
-                _remove_if_dead(path)
-        self.path = Path(tempfile.mkdtemp(prefix="strata-" if own is None else "", dir=own))
+        _sweep()
+        self.path = _made()
         self._lock: int | None = os.open(self.path / MARKER, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX)
@@ -43,11 +42,37 @@ class Folder:
             shutil.rmtree(self.path, ignore_errors=True)
             os.close(self._lock)
             self._lock = None
+            if self.path.parent == _name():
+                with suppress(OSError):  # others have folders there
+                    self.path.parent.rmdir()
+
+
+def _sweep() -> None:
+    """Remove the folders of processes of this user that have ended."""
+    with suppress(FileNotFoundError):
+        own = _own()
+        for path in own.iterdir() if own is not None else ():
+            with suppress(OSError):
+                _remove_if_dead(path)
+
+
+def _made() -> Path:
+    """A new folder. Another process of the user may just have removed the one around it, which was empty."""
+    for _ in range(TRIES):
+        with suppress(FileNotFoundError):
+            own = _own()
+            return Path(tempfile.mkdtemp(prefix="strata-" if own is None else "", dir=own))
+    return Path(tempfile.mkdtemp(prefix="strata-"))
+
+
+def _name() -> Path:
+    """What the user's folder of folders is called."""
+    return Path(tempfile.gettempdir()) / f"strata-{os.geteuid()}"
 
 
 def _own() -> Path | None:
     """The user's folder of folders; None where somebody else has made what is called so."""
-    path = Path(tempfile.gettempdir()) / f"strata-{os.geteuid()}"
+    path = _name()
     with suppress(FileExistsError):
         path.mkdir(mode=0o700)
     return path if _is_own(path.lstat()) else None
