@@ -532,6 +532,19 @@ def test_places_where_no_file_can_be(name: str, said: str, tmp_path: Path) -> No
         Database(tmp_path / name)
 
 
+@pytest.mark.parametrize(
+    "name", ["a?mode=memory", "a#b", "a%41", "größe", "a b", "file:x", "-", "'", os.fsdecode(b"\xff")]
+)
+def test_names_of_files_are_taken_as_they_are(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for path in (Path(name), Path(f"/{tmp_path}") / name):
+        filled(path, made())
+        with Database(path, create=False) as database:
+            assert len(database.records()) == 1
+        assert os.listdir(tmp_path) == [name]
+        (tmp_path / name).unlink()
+
+
 def test_a_file_that_cannot_be_written_is_said(path: Path) -> None:
     with Database(path) as database:
         database._connection.execute("PRAGMA query_only = 1")

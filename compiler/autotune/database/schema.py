@@ -137,7 +137,7 @@ def connect(path: Path, create: bool) -> sqlite3.Connection:
 
 
 def _opened(path: Path, mode: str) -> sqlite3.Connection:
-    name = MEMORY if str(path) == MEMORY else f"file:{quote(os.fsencode(path))}?mode={mode}"
+    name = MEMORY if str(path) == MEMORY else f"file://{quote(os.fsencode(path.absolute()))}?mode={mode}"
     connection = sqlite3.connect(
         name, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=name != MEMORY
     )
