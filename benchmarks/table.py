@@ -10,6 +10,7 @@ from rich.table import Table
 from benchmarks.contenders import OURS
 from benchmarks.harness import ROUNDS, Measurement
 from benchmarks.report import Row, ceiling, ceiling_what, rows, unit
+from compiler.printable import printable
 
 WIDTH = 110
 """Columns where no terminal says how many it has."""
@@ -69,7 +70,7 @@ def notes(measurement: Measurement) -> list[str]:
         said.append(f"{rounds} of {measurement.plan.rounds} rounds: {measurement.stopped}")
     elif rounds < ROUNDS:
         said.append(f"fewer than {ROUNDS} rounds: the medians are not to be relied on")
-    said += [f"left out: {name}: {escape(reason)}" for name, reason in measurement.left_out.items()]
+    said += [f"left out: {name}: {escape(printable(reason))}" for name, reason in measurement.left_out.items()]
     return said
 
 

@@ -3,63 +3,45 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 
-from xdsl.utils.exceptions import ParseError, VerifyException
+from compiler import command
 
-from compiler.cli import bench, build, check, db, explain, replay, run, space, tune
-from compiler.cli.said import sentence
-from compiler.errors import StrataError
-
-COMMANDS = {
-    "run": run,
-    "build": build,
-    "check": check,
-    "bench": bench,
-    "explain": explain,
-    "space": space,
-    "tune": tune,
-    "replay": replay,
-    "db": db,
-}
-INTERRUPTED = 130
+COMMANDS = ("run", "build", "check", "bench", "explain", "space", "tune", "replay", "db")
+"""Each is a module of compiler.cli, which states its HELP and its arguments, and runs."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; 0, or 1 after an error that was said, or 130 after an interruption."""
-    options = _arguments().parse_args(sys.argv[1:] if argv is None else list(argv))
+    return command.run("strata", lambda: _run(sys.argv[1:] if argv is None else list(argv)))
+
+
+def _run(argv: Sequence[str]) -> int:
+    from xdsl.utils.exceptions import ParseError, VerifyException
+
+    from compiler.cli.said import sentence
+    from compiler.errors import InputError
+
+    options = arguments().parse_args(argv)
     try:
         status: int = options.run(options)
-        sys.stdout.flush()
-    except (StrataError, ParseError, VerifyException, RecursionError) as error:
-        return _fail(sentence(error))
-    except MemoryError:
-        return _fail("there is not enough memory for this")
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except OSError as error:
-        return _fail(sentence(error))
-    except KeyboardInterrupt:
-        print("strata: interrupted", file=sys.stderr)
-        return INTERRUPTED
+    except (ParseError, VerifyException, RecursionError) as error:
+        raise InputError(sentence(error)) from error
     return status
 
 
-def _fail(said: str) -> int:
-    print(f"strata: error: {said}", file=sys.stderr)
-    return 1
+def arguments() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    from importlib import import_module
 
-
-def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="strata", description="A multi-dialect tensor compiler.")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for name, command in COMMANDS.items():
-        sub = commands.add_parser(name, help=command.HELP, description=command.HELP)
-        command.add_arguments(sub)
-        sub.set_defaults(run=command.run)
+    for name in COMMANDS:
+        module = import_module(f"compiler.cli.{name}")
+        sub = commands.add_parser(name, help=module.HELP, description=module.HELP)
+        module.add_arguments(sub)
+        sub.set_defaults(run=module.run)
     return parser
 
 

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from os import PathLike
-from pathlib import Path
 from typing import Any, Literal, overload
 
 from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, StringAttr, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
-from compiler import universe
+from compiler import files, universe
 from compiler.dialects import loop
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import find_function, outputs
@@ -328,16 +327,7 @@ def _module(x: Any) -> ModuleOp:
     if isinstance(module, ModuleOp):
         return module
     if isinstance(x, PathLike) or (isinstance(x, str) and "\n" not in x and x.endswith(".mlir")):
-        return parse(_read(Path(x)), str(x))
+        return parse(files.read(x), str(x))
     if isinstance(x, str):
         return parse(x)
     raise InputError(f"cannot build a {type(x).__name__}: give a te function, a schedule, a module, text or a path")
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not text") from error

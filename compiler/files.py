@@ -1,14 +1,23 @@
-"""Writing files in one step."""
+"""Reading text files, writing them in one step, finding programs; what cannot be is said in a sentence."""
 
 from __future__ import annotations
 
 import os
+import secrets
+import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from reprlib import repr as short
+from typing import TextIO
+
+from compiler.errors import InputError
 
 DESCRIPTORS = ("/dev/fd", "/dev/stdout", "/dev/stderr", "/proc")
 """Where the names of open files are: what these lead to is held by a process, which would go on with the old file."""
+NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+"""How a file is opened that must not exist, as a link to nothing either."""
 
 
 def is_stream(path: Path) -> bool:
@@ -16,19 +25,86 @@ def is_stream(path: Path) -> bool:
     return path.exists() and (not path.is_file() or any(map(path.absolute().is_relative_to, DESCRIPTORS)))
 
 
-def write(path: Path, lines: Iterable[str]) -> None:
-    """Write lines, each with its end: a file is replaced when all are written, not before; through a link, the file
-    that it leads to. A stream is written to, after what is there. Raises OSError."""
-    if is_stream(path):
-        sys.stdout.flush()  # which the stream may be
+def read(name: str | os.PathLike[str]) -> str:
+    """The text of a file, or of standard input for `-`. Raises InputError where it cannot be read."""
+    path = named(name)
+    try:
+        data = _bytes(path)
+        text = data if isinstance(data, str) else data.decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not text (byte {error.start} is not UTF-8)") from error
+    if "\0" in text:
+        raise InputError(f"{path} is not text (character {text.index(chr(0))} is a zero)")
+    return text.replace("\r\n", "\n")
+
+
+def _bytes(path: Path) -> bytes | str:
+    if str(path) != "-":
+        with open(path, "rb") as file:
+            return file.read()
+    if sys.stdin is None:
+        raise InputError("standard input is closed")
+    return sys.stdin.buffer.read() if hasattr(sys.stdin, "buffer") else sys.stdin.read()
+
+
+def program(name: str) -> str | None:
+    """The path of a program that the shell would find, but for the current folder; None where there is none."""
+    places = [place for place in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(place)]
+    return shutil.which(name, path=os.pathsep.join(places)) if places else None
+
+
+def write(name: str | os.PathLike[str], lines: Iterable[str]) -> None:
+    """Write lines, each with its end: a file is replaced when all are on disk, not before; through a link, the file
+    that it leads to. A stream is written to, after what is there. Raises InputError where it cannot be written."""
+    path = named(name)
+    with writing(path):
+        if not is_stream(path):
+            _replace(path.resolve(), lines)
+            return
+        if sys.stdout is not None:
+            sys.stdout.flush()  # which the stream may be
         with open(path, "a", encoding="utf-8", newline="\n") as out:
             out.writelines(lines)
-        return
-    path = path.resolve()
-    partial = path.with_name(f"{path.name}.partial")
+
+
+def named(name: object) -> Path:
+    """The path of a name. Raises InputError for what cannot be one."""
     try:
-        with open(partial, "w", encoding="utf-8", newline="\n") as out:
+        text = os.fsdecode(name)  # type: ignore[arg-type]
+        if text and b"\0" not in os.fsencode(text):
+            return Path(text)
+    except (TypeError, UnicodeEncodeError):
+        pass
+    raise InputError(f"{short(name)} is not the name of a file")
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Say why a file cannot be written: an InputError for what the system refuses."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _replace(path: Path, lines: Iterable[str]) -> None:
+    """Write lines to a new file beside the old one, with that one's permissions, which then takes its place."""
+    partial = path.with_name(f".{secrets.token_hex(8)}.partial")
+    with os.fdopen(os.open(partial, NEW, 0o666), "w", encoding="utf-8", newline="\n") as out:
+        try:
+            _keep_permissions(path, out)
             out.writelines(lines)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+            out.flush()
+            os.fsync(out.fileno())
+            os.replace(partial, path)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+
+
+def _keep_permissions(path: Path, out: TextIO) -> None:
+    """Give a new file the permissions of the one that it will replace; without one, those of the umask stay."""
+    with suppress(FileNotFoundError):
+        os.fchmod(out.fileno(), path.stat().st_mode & 0o777)

@@ -16,6 +16,7 @@ from rich.table import Table
 from compiler.autotune.conclusion import failures, gain, infeasible, timed, trials
 from compiler.autotune.progress import Progress
 from compiler.autotune.task import SearchTask
+from compiler.printable import printable
 
 PER_SECOND = 1
 """How often the clock of the table moves by itself: what draws it runs beside what is measured."""
@@ -126,7 +127,7 @@ class Lines(_Last):
             self._say(now, f"{now.phase}: {known}" if known else now.phase)
 
     def _say(self, progress: Progress, text: str) -> None:
-        print(f"[{progress.seconds:6.1f} s] {text}", file=self._stream, flush=True)
+        print(f"[{progress.seconds:6.1f} s] {printable(text)}", file=self._stream, flush=True)
 
 
 class Screen(_Last):
@@ -144,13 +145,15 @@ class Screen(_Last):
 
     def table(self) -> Table:
         """What there is to see now."""
-        table = Table(title=self.task.name, title_justify="left", title_style="bold", box=None, show_header=False)
+        table = Table(
+            title=printable(self.task.name), title_justify="left", title_style="bold", box=None, show_header=False
+        )
         table.add_column(style="dim", no_wrap=True)
         table.add_column()
         if self.last is not None:
             passed = time.perf_counter() - self._at
             for heading, text in rows(self.task, replace(self.last, seconds=self.last.seconds + passed)):
-                table.add_row(heading, text)
+                table.add_row(heading, printable(text))
         return table
 
     def __enter__(self) -> Self:

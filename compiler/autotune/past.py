@@ -52,7 +52,7 @@ def _tasks(database: Database, key: Key, program: str) -> list[Key]:
     told = [summary.key for summary in summaries if summary.ok >= LEAST and summary.key != key]
     kept = [task for task in told if (task.machine, task.threads, task.policy) == rest]
     texts, shape = database.programs, _without_numbers(program)
-    return sorted(kept, key=lambda task: _without_numbers(texts[task.program]) == shape)[-MEMBERS:]
+    return sorted(kept, key=lambda task: _without_numbers(texts.get(task.program, "")) == shape)[-MEMBERS:]
 
 
 def _without_numbers(program: str) -> str:

@@ -6,12 +6,17 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from compiler.autotune.outcome import Outcome
-from compiler.autotune.search.options import Options
+from compiler.autotune.search.options import MOST, Options
 from compiler.errors import InputError
+from compiler.files import named
+from compiler.stated import instance, integer, positive, several
+from compiler.targets.cpu.openmp import most_threads
 
 
 @dataclass
@@ -101,15 +106,33 @@ class TuningOptions:
     def __post_init__(self) -> None:
         if self.trials is None and self.seconds is None:
             raise InputError("a tuning run needs a budget: trials or seconds")
-        for name, value in (("trials", self.trials), ("batch", self.batch), ("builders", self.builders)):
-            if value is not None and value < 1:
-                raise InputError(f"the tuning option {name} is at least 1, not {value}")
-        if self.seconds is not None and not self.seconds > 0:
-            raise InputError(f"the tuning option seconds is positive, not {self.seconds:g}")
-        if self.seed < 0:
-            raise InputError(f"the tuning option seed is at least 0, not {self.seed}")
+        for name, (check, optional) in _CHECKS.items():
+            value = getattr(self, name)
+            if value is not None or not optional:
+                object.__setattr__(self, name, check(f"the tuning option {name}", value))
 
     @property
     def path(self) -> Path | None:
         """The file of records."""
-        return None if self.database is None else Path(self.database)
+        return None if self.database is None else named(self.database)
+
+
+def _file(what: str, value: Any) -> Path:
+    try:
+        return named(value)
+    except InputError as error:
+        raise InputError(f"{what}: {error}") from error
+
+
+_CHECKS: dict[str, tuple[Callable[[str, Any], object], bool]] = {
+    "trials": (partial(integer, least=1), True),
+    "seconds": (positive, True),
+    "database": (_file, True),
+    "seed": (partial(integer, least=0), False),
+    "batch": (partial(integer, least=1, most=MOST), False),
+    "builders": (partial(integer, least=1, most=most_threads()), True),
+    "log": (_file, True),
+    "callbacks": (partial(several, kind="functions", is_one=callable), False),
+    "search": (partial(instance, kind=Options), False),
+}
+"""How each option is checked, and whether it may be None."""

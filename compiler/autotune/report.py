@@ -13,9 +13,12 @@ from statistics import median
 from compiler.autotune.database import Key, Record
 from compiler.autotune.outcome import Outcome, combine
 from compiler.autotune.quality import pairs
+from compiler.printable import printable
 
 WIDTH, HEIGHT, MARGIN = 520, 280, 44
 """Of a drawing, in pixels; the margin is for the numbers on its axes."""
+FURTHEST = 1e9
+"""The largest multiple of the best cost that is drawn."""
 SHOWN = 10
 """How many of the best scripts are listed."""
 STYLE = """
@@ -53,28 +56,37 @@ def page(tasks: Sequence[tuple[str, Key, Sequence[Record]]]) -> Iterator[str]:
     """The lines of a page about tasks: each a name, what its records are comparable under, and these in order."""
     title = ", ".join(dict.fromkeys(name for name, _, _ in tasks))
     yield "<!DOCTYPE html>"
-    yield f'<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+    yield f'<html lang="en"><head><meta charset="utf-8"><title>{_shown(title)}</title>'
     yield f"<style>{STYLE}</style></head><body>"
     for name, key, records in tasks:
         yield from _task(name, key, scripts(records))
     yield "</body></html>"
 
 
+def _shown(text: str) -> str:
+    """Text of a record, as a page may have it."""
+    return escape(printable(text))
+
+
 def _task(name: str, key: Key, found: Sequence[Script]) -> Iterator[str]:
     ranked = sorted((one for one in found if one.outcome.ranks), key=lambda one: one.outcome.cost)
     threads = f"{key.threads} thread{'' if key.threads == 1 else 's'}"
-    yield f"<h1>{escape(name)}</h1>"
-    yield f"<p>{escape(key.machine)}, {threads}, policy {escape(key.policy)}; program {key.program[:12]}</p>"
+    yield f"<h1>{_shown(name)}</h1>"
+    yield f"<p>{_shown(key.machine)}, {threads}, policy {_shown(key.policy)}; program {_shown(key.program[:12])}</p>"
     yield f"<p>{len(found)} scripts tried, {len(ranked)} measured.{_ranking(ranked)}</p>"
     yield from _failures(found)
     if not ranked:
         return
     best = ranked[0].outcome.cost
     measured = sorted(ranked, key=lambda one: one.number)
-    costs = [(float(one.number), one.outcome.cost / best) for one in measured]
+    costs = [(float(one.number), _times(one.outcome.cost, best)) for one in measured]
     curve = zip((x for x, _ in costs), accumulate((y for _, y in costs), min), strict=True)
     yield _drawing("trial", "cost, times the best", costs, list(curve))
-    told = [(one.predicted / best, one.outcome.cost / best) for one in measured if (one.predicted or 0) > 0]  # type: ignore[operator]
+    told = [
+        (_times(one.predicted, best), _times(one.outcome.cost, best))
+        for one in measured
+        if one.predicted is not None and one.predicted > 0
+    ]
     if told:
         ends = min(min(told)[0], 1.0), max(max(told)[0], 1.0)
         yield _drawing("predicted cost, times the best", "measured", told, [(end, end) for end in ends], is_log=True)
@@ -87,7 +99,12 @@ def _task(name: str, key: Key, found: Sequence[Script]) -> Iterator[str]:
             len(one.outcome.seconds),
         )
         yield f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
-    yield f"</table><h2>The best script</h2><pre>{escape(ranked[0].text)}</pre>"
+    yield f"</table><h2>The best script</h2><pre>{_shown(ranked[0].text)}</pre>"
+
+
+def _times(cost: float, best: float) -> float:
+    """A cost as a multiple of the best, within what a drawing shows."""
+    return min(max(cost / best, 1 / FURTHEST), FURTHEST)
 
 
 def _ranking(ranked: Sequence[Script]) -> str:
@@ -105,7 +122,7 @@ def _failures(found: Sequence[Script]) -> Iterator[str]:
     if failed:
         yield "<table><tr><th>failed</th><th></th><th>the first: trial</th><th>why</th></tr>"
         for kind, own in failed.items():
-            cells = (kind, str(len(own)), str(own[0].number), escape(own[0].outcome.reason))
+            cells = (_shown(kind), str(len(own)), str(own[0].number), _shown(own[0].outcome.reason))
             yield f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
         yield "</table>"
 
@@ -118,7 +135,7 @@ def _drawing(across: str, up: str, points: Sequence[Point], line: Sequence[Point
     def place(point: Point) -> Point:
         return MARGIN + xs.share(point[0]) * (right - MARGIN), bottom - ys.share(point[1]) * (bottom - MARGIN / 4)
 
-    drawn = [f'<svg width="{WIDTH}" height="{HEIGHT}" role="img" aria-label="{escape(up)} by {escape(across)}">']
+    drawn = [f'<svg width="{WIDTH}" height="{HEIGHT}" role="img" aria-label="{_shown(up)} by {_shown(across)}">']
     for tick in xs.ticks():
         x, _ = place((tick, ys.low))
         drawn.append(f'<text x="{x:.1f}" y="{bottom + 14:.1f}" text-anchor="middle">{tick:g}</text>')
@@ -129,8 +146,8 @@ def _drawing(across: str, up: str, points: Sequence[Point], line: Sequence[Point
     drawn += [f'<circle class="point" cx="{x:.1f}" cy="{y:.1f}" r="3"/>' for x, y in map(place, points)]
     path = " L".join(f"{x:.1f} {y:.1f}" for x, y in map(place, line))
     drawn.append(f'<path class="line" d="M{path}"/>')
-    drawn.append(f'<text x="{WIDTH / 2:.0f}" y="{HEIGHT - 12}" text-anchor="middle">{escape(across)}</text>')
-    drawn.append(f'<text x="{MARGIN}" y="10">{escape(up)}</text></svg>')
+    drawn.append(f'<text x="{WIDTH / 2:.0f}" y="{HEIGHT - 12}" text-anchor="middle">{_shown(across)}</text>')
+    drawn.append(f'<text x="{MARGIN}" y="10">{_shown(up)}</text></svg>')
     return "".join(drawn)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from reprlib import repr as short
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,9 @@ from compiler.autotune.workloads import made
 from compiler.driver import POLICIES, build, lower, parse, with_constants
 from compiler.errors import InputError, TargetError
 from compiler.interpret.numbers import dtype_of
+from compiler.printable import printable
 from compiler.schedule import Schedule
+from compiler.stated import line, several
 from compiler.targets.cpu.openmp import thread_count, usable
 from compiler.targets.devices import at_hand, described
 from compiler.targets.machine import Gpu, Machine, host
@@ -62,6 +65,10 @@ class SearchTask:
         constants: Sequence[str] = (),
         arch: str | None = None,
     ) -> None:
+        target = line("the target", target)
+        arch = None if arch is None else line("the architecture", arch)
+        args = several("args", args, "arguments", lambda one: True)
+        constants = several("constants", constants, "names of inputs", lambda one: isinstance(one, str))
         here = at_hand(target) if target != "cpu" else None
         arch = arch or (here[1] if here is not None else DEFAULT_ARCH)
         gpu = described(target, arch) if target != "cpu" else None
@@ -70,15 +77,18 @@ class SearchTask:
         if policy not in POLICIES:
             raise TargetError(f"unknown policy '{policy}' (there are {', '.join(POLICIES)})")
         self.func = made(func, args)
-        self.constants = tuple(constants)
+        self.constants = constants
         self.module = with_constants(self.func, lower(self.func), constants)
         self.schedule = Schedule(self.module)
-        self.name = name or self.schedule.name
+        self.name = self.schedule.name if name is None else line("the name of a task", name)
         self.policy, self.target, self.arch = policy, target, arch
         self.device = here[0] if here is not None and here[1] == arch else None
-        self.rules = tuple((GPU_RULES if gpu else RULES) if rules is None else rules)
-        self.template = parse(template, "the template") if isinstance(template, str) else template
+        given = (GPU_RULES if gpu else RULES) if rules is None else rules
+        self.rules: tuple[Rule, ...] = several("rules", given, "functions", callable)
+        self.template = _template(template)
         self.threads = usable(thread_count(threads)) if gpu is None else 1
+        if machine is not None and not isinstance(machine, Gpu if gpu else Machine):
+            raise InputError(f"the machine is {short(machine)}, expected {'Gpu' if gpu else 'Machine'}")
         self.machine = machine or gpu or host()
 
     @cached_property
@@ -171,17 +181,17 @@ class SearchTask:
             raise InputError(f"unknown mode '{mode}' (there are {', '.join(self.modes)})")
         record = self.best(database)
         if mode == "script":
-            print(record.script)
+            print(printable(record.script))
         elif mode == "python":
             from compiler.schedule.python import as_python
 
-            print(as_python(replay(record).script))
+            print(printable(as_python(replay(record).script)))
         elif mode == self.target:
-            print(self._built(record, {}).text)
+            print(printable(self._built(record, {}).text))
         else:
             arguments = {buffer.name: buffer for buffer in self.schedule.program.arguments}
             nothing = {name: np.zeros(arguments[name].shape, dtype_of(arguments[name].element)) for name in self._fixed}
-            print(self._built(record, nothing).text(mode))
+            print(printable(self._built(record, nothing).text(mode)))
 
     @property
     def _fixed(self) -> tuple[str, ...]:
@@ -195,3 +205,12 @@ class SearchTask:
         if not constants:
             return build(schedule, threads=self.threads, policy=self.policy)
         return build(schedule, threads=self.threads, policy=self.policy, constants=constants)
+
+
+def _template(stated: object) -> ModuleOp | None:
+    """A template as it was given, or parsed."""
+    if stated is None or isinstance(stated, ModuleOp):
+        return stated
+    if isinstance(stated, str):
+        return parse(stated, "the template")
+    raise InputError(f"the template is {short(stated)}, expected a module or its text")

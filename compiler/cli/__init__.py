@@ -8,7 +8,7 @@ explain.py  what was generated for a program, and what it costs
 program.py  FILE|NAME: a file, or a workload of bench
 replay.py   a search again from its log, without hardware
 run.py      build a program and try it on random inputs
-said.py     errors as sentences
+said.py     what is printed: errors as sentences, text as terminals may have it
 space.py    the search space of a program: sketches, candidates, scripts
 tune.py     search for the fastest schedule of a program
 values.py   counts, seeds and scales

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from compiler.cli.build import POLICIES
-from compiler.cli.values import positive, scale, seed
+from compiler.cli.values import positive, scale, seconds, seed
 from compiler.errors import InputError
-from compiler.files import is_stream, write
+from compiler.files import is_stream, named, write
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--against", default="numpy", help="contenders, separated by commas (default numpy)")
     add("--threads", type=positive, default=1, help="threads for every contender (default 1)")
     add("--rounds", type=positive, default=9, help="rounds (default 9)")
-    add("--seconds", type=float, default=60.0, help="begin no round of a workload after this (default 60)")
+    add("--seconds", type=seconds, default=60.0, help="begin no round of a workload after this (default 60)")
     add("--scale", type=scale, default=Fraction(1), help="multiply every extent: 1/4 or 0.25")
     add("--seed", type=seed, help="of the random inputs; a new one each time by default")
     add("--policy", choices=POLICIES, default="contract", help="liberties of floating point in our kernels")
@@ -99,14 +99,11 @@ def _measure(
 def _write(path: str | None, done: list[Measurement], last: bool = False) -> None:
     """Write what there is, in one step; before the first measurement too, so that a bad path is known early. A stream
     gets one document, the last."""
-    if path is None or (is_stream(Path(path)) and not last):
+    if path is None or (is_stream(named(path)) and not last):
         return
     from benchmarks.report import as_json
 
-    try:
-        write(Path(path), [json.dumps(as_json(done), indent=1) + "\n"])
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from error
+    write(path, [json.dumps(as_json(done), indent=1) + "\n"])
 
 
 def _list(console: Console) -> None:

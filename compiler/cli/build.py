@@ -12,7 +12,7 @@ from xdsl.utils.exceptions import VerifyException
 from compiler.cli.said import sentence
 from compiler.cli.values import positive
 from compiler.errors import InputError
-from compiler.opt import read
+from compiler.files import read, write
 
 if TYPE_CHECKING:
     from compiler.targets.cpu import Kernel
@@ -60,10 +60,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output is None:
         sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
         return 0
-    try:
-        Path(options.output).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{options.output} cannot be written: {error.strerror}") from error
+    write(options.output, [text])
     return 0
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from compiler.cli import program
 from compiler.cli.build import POLICIES
+from compiler.cli.said import show
 from compiler.cli.values import scale, seed
 
 if TYPE_CHECKING:
@@ -52,8 +53,8 @@ def run(options: argparse.Namespace) -> int:
         if (said := fault(output, expected)) is not None
     ]
     for line in (*map(str, checked.faults), *wrong):
-        print(line)
-    print("\n".join([*waits, *_traffic(checked)]))
+        show(line)
+    show("\n".join([*waits, *_traffic(checked)]))
     if wrong or checked.faults:
         return 1
     print("no fault was found, the results are right")

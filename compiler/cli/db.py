@@ -7,13 +7,14 @@ import json
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from io import StringIO
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from compiler.cli.build import POLICIES
+from compiler.cli.said import show, show_table
 from compiler.cli.values import positive
 from compiler.errors import InputError, ScheduleError
+from compiler.files import write
+from compiler.printable import printable
 
 if TYPE_CHECKING:
     from compiler.autotune.database import Database, Key, Record, Removal, Summary
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 HELP = "list, replay, report, exchange and prune tuning records"
 SHOWN = 12
 """Characters of a program's hash that are shown; as few as tell it apart are enough to name it."""
-UNBOUNDED = 1000
-"""Columns that no table needs."""
 BEST = "best"
 MODES = ("script", "json", "python", "llvm", "asm")
 
@@ -114,9 +113,9 @@ def _list(options: argparse.Namespace) -> int:
     with _opened(options) as database:
         tasks = database.keys()
     if options.json:
-        print(json.dumps([_data(task) for task in tasks], indent=1, ensure_ascii=False))
+        show(json.dumps([_data(task) for task in tasks], indent=1))
     elif not tasks:
-        print("no records")
+        show("no records")
     else:
         headings = ("task", "program", "machine", "threads", "policy", "trials", "ok", "failed", "best ms", "record")
         _print_table(headings, [_cells(task) for task in tasks], right={"threads", "trials", "ok", "best ms", "record"})
@@ -156,24 +155,21 @@ def _cells(task: Summary) -> Sequence[str]:
 
 
 def _print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: set[str]) -> None:
-    """Print a table as plain text, lines as long as they are, without spaces at their ends."""
-    from rich.console import Console
+    """Print a table; columns may be aligned to the right."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
     for heading in headings:
         table.add_column(heading, justify="right" if heading in right else "left")
     for row in rows:
-        table.add_row(*row)
-    plain = StringIO()
-    Console(file=plain, width=UNBOUNDED, highlight=False, markup=False).print(table)
-    print("\n".join(line.rstrip() for line in plain.getvalue().splitlines()))
+        table.add_row(*map(printable, row))
+    show_table(table)
 
 
 def _best(options: argparse.Namespace) -> int:
     with _opened(options) as database:
         for record in _wanted(database, options):
-            print(_shown(record, options))
+            show(_shown(record, options))
     return 0
 
 
@@ -250,9 +246,9 @@ def _export(options: argparse.Namespace) -> int:
     with _opened(options) as database:
         if options.output == "-":
             for line in database.lines():
-                print(line)
+                show(line)
         else:
-            print(f"{_count(database.export(options.output), 'record')} written to {options.output}")
+            show(f"{_count(database.export(options.output), 'record')} written to {options.output}")
     return 0
 
 
@@ -260,25 +256,21 @@ def _import(options: argparse.Namespace) -> int:
     with _opened(options, create=True) as database:
         found = database.import_(options.input)
     skipped = f", {found.skipped} skipped that were there already" if found.skipped else ""
-    print(f"{_count(found.added, 'record')} added to {options.file}{skipped}")
+    show(f"{_count(found.added, 'record')} added to {options.file}{skipped}")
     return 0
 
 
 def _report(options: argparse.Namespace) -> int:
     from compiler.autotune.report import page
-    from compiler.files import write
 
     with _opened(options) as database:
         tasks = [(task.names[-1], task.key, database.records(task.key)) for task in _tasks(database, options)]
     lines = page(tasks)
     if options.output == "-":
-        print("\n".join(lines))
+        show("\n".join(lines))
         return 0
-    try:
-        write(Path(options.output), (f"{line}\n" for line in lines))
-    except ValueError as error:
-        raise InputError(f"{options.output!r} is not the name of a file: {error}") from error
-    print(f"{_count(len(tasks), 'task')} written to {options.output}")
+    write(options.output, (f"{line}\n" for line in lines))
+    show(f"{_count(len(tasks), 'task')} written to {options.output}")
     return 0
 
 
@@ -300,8 +292,8 @@ def _replay(options: argparse.Namespace) -> int:
         verdict = schedule.verify()
         if not verdict:
             raise InputError(f"record {record.id} of {options.file} applies, but is not right: {verdict}")
-        print(f"// {verdict}")
-    print(str(schedule.module))  # an op has a format of its own
+        show(f"// {verdict}")
+    show(str(schedule.module))  # an op has a format of its own
     return 0
 
 
@@ -320,9 +312,9 @@ def _prune(options: argparse.Namespace) -> int:
         removed = database.prune(options.keep, options.failed, before, options.dry_run)
     verb = "would be removed" if options.dry_run else "removed"
     for removal in removed:
-        print(_said(removal, verb))
+        show(_said(removal, verb))
     if not removed:
-        print(f"nothing {'would be ' if options.dry_run else ''}removed")
+        show(f"nothing {'would be ' if options.dry_run else ''}removed")
     return 0
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from fractions import Fraction
-from io import StringIO
 from secrets import randbits
 from typing import TYPE_CHECKING, Any
 
@@ -15,21 +13,17 @@ from xdsl.utils.exceptions import VerifyException
 from compiler.cli import program
 from compiler.cli.build import POLICIES
 from compiler.cli.run import draw
-from compiler.cli.said import sentence
+from compiler.cli.said import sentence, show_table
 from compiler.cli.values import positive, scale, seed
 from compiler.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from benchmarks.workload import Workload
     from compiler.explain.builds import Builds
     from compiler.explain.explanation import Draw, Explanation
     from compiler.explain.profile import Probe
 
 HELP = "show the innermost loops of the machine code, where the time goes, and the temporaries"
-UNBOUNDED = 1000
-"""Columns that no table needs: a terminal that is narrower breaks a line, and no figure is left out."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,29 +70,17 @@ def _print_json(found: Explanation, loop: int | None) -> None:
 def _print_text(found: Explanation, options: argparse.Namespace) -> None:
     from compiler.explain import text
 
-    _print(text.title(found))
+    show_table(text.title(found))
     if options.loop is None:
         for number, (heading, table) in enumerate(text.sections(found)):
-            _print(f"\n{heading}\n")
-            _print(table if table.row_count else "none")
+            show_table(f"\n{heading}\n")
+            show_table(table if table.row_count else "none")
             if number == 0:
-                _print(text.outside(found))
+                show_table(text.outside(found))
     chosen = found.codes if options.loop is None else found.codes[options.loop - 1 : options.loop]
     for one in chosen if options.asm or options.loop is not None else ():
-        _print("\n" + "\n".join(text.details(one)))
-        _print(one.text if options.asm else "")
-
-
-def _print(item: RenderableType) -> None:
-    """Print without breaking lines; where there is no terminal, as plain text without spaces at the ends of lines."""
-    from rich.console import Console
-
-    if sys.stdout.isatty():
-        Console(width=UNBOUNDED, highlight=False, markup=False).print(item)
-        return
-    plain = StringIO()
-    Console(file=plain, width=UNBOUNDED, highlight=False, markup=False).print(item)
-    print("\n".join(line.rstrip() for line in plain.getvalue().splitlines()))
+        show_table("\n" + "\n".join(text.details(one)))
+        show_table(one.text if options.asm else "")
 
 
 def _built(options: argparse.Namespace, workload: Workload | None) -> Builds:

@@ -14,7 +14,7 @@ from compiler.cli.bench import find_benchmarks
 from compiler.cli.said import sentence
 from compiler.cli.values import positive, scale
 from compiler.errors import InputError
-from compiler.opt import read
+from compiler.files import read
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

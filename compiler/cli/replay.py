@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 
 from compiler.cli import program
+from compiler.cli.said import show
 from compiler.errors import InputError
-from compiler.opt import read
+from compiler.files import read
 
 HELP = "repeat a search from the log of strata tune, without measuring, and say what it found"
 
@@ -21,14 +22,14 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from compiler.autotune.search import replay
 
-    task = program.task(options)
+    task, log = program.task(options), read(options.log)
     try:
-        search = replay(task.space, read(options.log))
+        search = replay(task.space, log)
     except InputError as error:
         raise InputError(f"{options.log}: {error}") from error
     if search.best is None:
-        print(f"{task.name}: {len(search)} candidates were tried, none was measured")
+        show(f"{task.name}: {len(search)} candidates were tried, none was measured")
         return 0
-    print(f"// {task.name}: the search repeats; {len(search)} candidates were tried. {search.quality.line()}")
-    print(task.space.script(search.best))
+    show(f"// {task.name}: the search repeats; {len(search)} candidates were tried. {search.quality.line()}")
+    show(task.space.script(search.best))
     return 0

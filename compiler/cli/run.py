@@ -8,6 +8,7 @@ from secrets import randbits
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from compiler.cli.build import compiled, program_arguments
+from compiler.cli.said import show
 from compiler.cli.values import positive, seed
 from compiler.errors import TargetError
 
@@ -39,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     chosen = randbits(32) if options.seed is None else options.seed
     random = np.random.default_rng(chosen)
     inputs = [draw(a.shape, a.dtype, random) for a in kernel.arguments[: _input_count(kernel)]]
-    print(f"@{kernel.name}: {_count(len(inputs), 'input')}, {_count(kernel.outputs, 'output')}, seed {chosen}")
+    show(f"@{kernel.name}: {_count(len(inputs), 'input')}, {_count(kernel.outputs, 'output')}, seed {chosen}")
     right = _compare(kernel, inputs)
     timing = kernel.time(*inputs, repeats=options.calls)
     low, middle, high = (1e3 * t for t in (timing.minimum, timing.median, timing.maximum))

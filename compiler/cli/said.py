@@ -1,10 +1,34 @@
-"""Errors a user can cause, as sentences."""
+"""What is printed: errors as sentences, and text as terminals may have it."""
 
 from __future__ import annotations
+
+from io import StringIO
+from typing import TYPE_CHECKING
 
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from compiler.dialects.dominance import last_sentence
+from compiler.printable import printable
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+UNBOUNDED = 1000
+"""Columns that no table needs."""
+
+
+def show(text: str) -> None:
+    """Print what may come from a file or a record."""
+    print(printable(text))
+
+
+def show_table(table: RenderableType) -> None:
+    """Print a table as plain text, lines as long as they are, without spaces at their ends."""
+    from rich.console import Console
+
+    plain = StringIO()
+    Console(file=plain, width=UNBOUNDED, highlight=False, markup=False).print(table)
+    show("\n".join(line.rstrip() for line in plain.getvalue().splitlines()))
 
 
 def sentence(error: Exception) -> str:
@@ -15,9 +39,6 @@ def sentence(error: Exception) -> str:
         return last_sentence(str(error))
     if isinstance(error, RecursionError):
         return "the program is nested too deeply"
-    if isinstance(error, OSError):
-        subject = "a file" if error.filename is None else str(error.filename)
-        return f"{subject} cannot be used: {error.strerror or type(error).__name__}"
     return str(error)
 
 

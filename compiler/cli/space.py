@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from compiler.cli import program
+from compiler.cli.said import show
 from compiler.cli.values import positive, seed
 from compiler.errors import InputError
 
@@ -53,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
         raise InputError("--decide is for --show; --script N:P,P,P says both")
     if options.filter is not None and _is_about_scripts(options):
         raise InputError("--filter is for the list of sketches and for --sample")
-    print("\n".join(_lines(program.task(options), options)))
+    show("\n".join(_lines(program.task(options), options)))
     return 0
 
 

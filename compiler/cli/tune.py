@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import shlex
 import sys
-from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from compiler.cli import program
 from compiler.cli.build import POLICIES
-from compiler.cli.values import positive, seed
-from compiler.errors import InputError
+from compiler.cli.said import show
+from compiler.cli.values import positive, seconds, seed
+from compiler.files import named, writing
 
 if TYPE_CHECKING:
     from compiler.autotune.conclusion import Conclusion
@@ -50,17 +49,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--quiet", action="store_true", help="print the result only")
     how.add_argument("--json", action="store_true", help="print the result only, as JSON")
-
-
-def seconds(text: str) -> float:
-    """A time in seconds, above 0."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < math.inf:
-        raise ArgumentTypeError(f"'{text}' is not a positive number of seconds")
-    return value
 
 
 def run(options: argparse.Namespace) -> int:
@@ -102,24 +90,20 @@ def _view(task: SearchTask, options: argparse.Namespace) -> View:
 
 def _check_log(path: str | None) -> None:
     """Find out before the first trial whether the log can be written."""
-    if path is None:
-        return
-    try:
-        with open(path, "a", encoding="utf-8"):
+    if path is not None:
+        with writing(place := named(path)), open(place, "a", encoding="utf-8"):
             pass
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _print(found: Conclusion, database: str | None) -> None:
     for line in found.lines():
-        print(line)
+        show(line)
     if found.record is None:
         return
     if database is None:
-        print(found.record.script)
+        show(found.record.script)
     else:
-        print(f"the script: {_command(found, Path(database))}")
+        show(f"the script: {_command(found, Path(database))}")
 
 
 def _command(found: Conclusion, path: Path) -> str:

@@ -1,9 +1,15 @@
-"""Values on the command line that are not any number; argparse says what is wrong with others."""
+"""Values on the command line that are not any number or text; argparse says what is wrong with others."""
 
 from __future__ import annotations
 
+import math
+import re
 from argparse import ArgumentTypeError
 from fractions import Fraction
+
+LARGEST = 2**63 - 1
+"""The largest count or seed that anything takes."""
+_FACTOR = re.compile(r"\d{1,9}(\.\d{0,9}|/\d{1,9})?|\.\d{1,9}", re.ASCII)
 
 
 def positive(text: str) -> int:
@@ -19,12 +25,30 @@ def seed(text: str) -> int:
 def scale(text: str) -> Fraction:
     """A positive factor, written as 1/4 or 0.25."""
     try:
-        value = Fraction(text)
-    except (ValueError, ZeroDivisionError):
+        value = Fraction(text) if _FACTOR.fullmatch(text) else Fraction(0)  # an exponent may take for ever
+    except ZeroDivisionError:
         value = Fraction(0)
     if value <= 0:
-        raise ArgumentTypeError(f"'{text}' is not a positive number such as 1/4")
+        raise ArgumentTypeError(f"{text!r} is not a positive number such as 1/4")
     return value
+
+
+def seconds(text: str) -> float:
+    """A time in seconds, above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise ArgumentTypeError(f"{text!r} is not a positive number of seconds")
+    return value
+
+
+def name(text: str) -> str:
+    """A name of something, which is not empty."""
+    if not text.strip():
+        raise ArgumentTypeError(f"{text!r} is not a name")
+    return text
 
 
 def _at_least(least: int, text: str) -> int:
@@ -32,6 +56,6 @@ def _at_least(least: int, text: str) -> int:
         value = int(text)
     except ValueError:
         value = least - 1
-    if value < least:
-        raise ArgumentTypeError(f"'{text}' is not an integer of at least {least}")
+    if not least <= value <= LARGEST:
+        raise ArgumentTypeError(f"{text!r} is not an integer of at least {least}, up to 2^63 - 1")
     return value

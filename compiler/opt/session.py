@@ -16,9 +16,11 @@ from xdsl.passes import ModulePass
 from compiler import pipeline, universe
 from compiler.dialects.dominance import verify_module
 from compiler.errors import InputError
+from compiler.files import read, write
 from compiler.opt.diagnostics import FOREIGN, SAID, Diagnostic, diagnose, malformed
 from compiler.opt.expected import mismatches
-from compiler.opt.source import SPLIT, Piece, Places, parse, read, split
+from compiler.opt.source import SPLIT, Piece, Places, parse, split
+from compiler.printable import printable
 
 
 class Session:
@@ -40,7 +42,7 @@ class Session:
             found = self._process(piece, printed)
             wrong = mismatches(piece, found) if self.options.verify_diagnostics else found
             for diagnostic in wrong:
-                print(diagnostic.render(self.file), file=sys.stderr)
+                print(printable(diagnostic.render(self.file)), file=sys.stderr)
             failed |= bool(wrong)
         self._write(f"{SPLIT}\n".join(printed), failed)
         if self.options.timing:
@@ -102,11 +104,7 @@ class Session:
             sys.stdout.write(text)
             sys.stdout.flush()
         elif not failed:
-            try:
-                with open(name, "w", encoding="utf-8") as file:
-                    file.write(text)
-            except OSError as error:
-                raise InputError(f"{name} cannot be written: {error.strerror}") from error
+            write(name, [text])
 
     @contextmanager
     def _timed(self, name: str) -> Iterator[None]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import ParseError, VerifyException
@@ -11,14 +9,15 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from compiler.dialects.dominance import last_sentence, verify_module
 from compiler.dialects.parser import Parser
 from compiler.errors import InputError
+from compiler.files import read
 
 
 def read_module(ctx: Context, path: str, what: str) -> ModuleOp:
     """The verified module of a file, which is called `what` in errors. Raises InputError, with the line."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the {what} '{path}' cannot be read") from error
+        text = read(path)
+    except InputError as error:
+        raise InputError(f"the {what} {path!r} cannot be read") from error
     try:
         module = Parser(ctx, text, path).parse_module()
         verify_module(module)

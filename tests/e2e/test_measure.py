@@ -14,11 +14,11 @@ from threading import Thread
 
 import pytest
 
-from compiler.autotune.measure import Limits, Measurer, Sampling, Subject
-from compiler.autotune.measure.pool import Pool
+from compiler.autotune.measure import Limits, Measurer, Sampling, Subject, process
+from compiler.autotune.measure.pool import STOPS, Pool
 from compiler.autotune.measure.processes import Processes
 from compiler.autotune.outcome import Outcome
-from compiler.errors import InputError
+from compiler.errors import InputError, TargetError
 from tests.measuring import (
     ABORT,
     EXIT,
@@ -39,6 +39,7 @@ from tests.measuring import (
 
 FUNCTION = matmul()
 NONE, SPLIT = scripts(FUNCTION, none, split)
+ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 60.0
 """Seconds after which what a test waits for has failed."""
 
@@ -145,14 +146,111 @@ def test_a_builder_that_is_killed_costs_nothing(processes: Processes) -> None:
     assert processes.builders.pids != [pid]
 
 
-def test_a_builder_that_hangs_is_a_timeout() -> None:
-    limits = replace(QUICK, build_seconds=5.0)
-    with Measurer(subject(FUNCTION), executor=(inner := Processes(subject(FUNCTION), limits, 1))):
-        stopped = watched(inner.builders, lambda pid: os.kill(pid, signal.SIGSTOP))
-        hung, after = measured(inner, [SPLIT, NONE])
-        stopped.join()
-    assert hung.kind == "timeout" and hung.reason == "it took more than 5 s"
-    assert after.ok
+def test_a_builder_that_takes_too_long_is_a_timeout() -> None:
+    limits = replace(QUICK, build_seconds=1e-4)
+    with Measurer(subject(FUNCTION), limits, 1) as measurer:
+        ((_, slow),) = measurer.measure([SPLIT])
+    assert slow.kind == "timeout" and slow.reason == "it took more than 0.0001 s"
+
+
+def stop(pid: int) -> None:
+    """Halt a process as a person at a terminal may."""
+    os.kill(pid, signal.SIGSTOP)
+
+
+@pytest.mark.parametrize("role", ["builders", "runner"])
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_worker_that_is_stopped_costs_nothing(processes: Processes, role: str, times: int) -> None:
+    """It is no timeout, whatever the limit: somebody else did that."""
+    pool: Pool = getattr(processes, role)
+    before = pool.pids
+    stopped = watched(pool, stop, times)
+    assert all(outcome.ok for outcome in measured(processes, [NONE, SPLIT]))
+    stopped.join()
+    assert pool.pids != before
+
+
+def test_workers_that_are_stopped_each_time_are_said(processes: Processes) -> None:
+    stopped = watched(processes.runner, stop, STOPS + 1)
+    with pytest.raises(TargetError, match="the processes that measure cannot work: a signal has stopped them"):
+        measured(processes, [NONE])
+    stopped.join()
+    assert all(outcome.ok for outcome in measured(processes, [NONE]))
+
+
+def test_a_parent_that_was_stopped_excuses_its_workers(processes: Processes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its clock says that the limit has passed, and it was not there to see the reply."""
+    begun = time.monotonic()
+    slept = iter([0.0, 0.0, 0.0, 1000.0])
+
+    def clock() -> float:
+        clock.ahead += next(slept, 0.0)  # type: ignore[attr-defined]
+        return begun + clock.ahead + (time_of() - begun)  # type: ignore[attr-defined]
+
+    clock.ahead, time_of = 0.0, time.monotonic  # type: ignore[attr-defined]
+    monkeypatch.setattr("compiler.autotune.measure.pool.time.monotonic", clock)
+    assert all(outcome.ok for outcome in measured(processes, [NONE]))
+    assert clock.ahead == 1000.0  # type: ignore[attr-defined]
+
+
+PLANTED = ("pickle", "numpy", "compiler", "struct", "xdsl", "sitecustomize", "usercustomize", "queue", "typing")
+TUNES = "import sys; from compiler.__main__ import main; sys.exit(main(sys.argv[1:]))"
+
+
+def test_nothing_in_the_current_folder_is_run(tmp_path: Path) -> None:
+    """Neither by workers, nor by what they start."""
+    folder, temporary = tmp_path / "current", tmp_path / "temporary"
+    folder.mkdir()
+    temporary.mkdir()
+    for name in PLANTED:
+        (folder / f"{name}.py").write_text(f"import os\nos.close(os.open({str(tmp_path / 'ran')!r}, os.O_CREAT))\n")
+    for name in ("llvm-mca", "gcc", "cc", "ld", "python", "ldconfig"):
+        (folder / name).write_text(f"#!/bin/sh\ntouch {tmp_path / 'ran'}\n")
+        (folder / name).chmod(0o755)
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-P",
+            "-c",
+            TUNES,
+            "tune",
+            "softmax:4x8",
+            "--trials",
+            "2",
+            "--threads",
+            "1",
+            "--quiet",
+        ],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={**os.environ, "TMPDIR": str(temporary), "PATH": f":.:{os.environ['PATH']}"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "ran").exists() and (folder / "strata.db").exists()
+
+
+def test_workers_find_modules_where_their_parent_does(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The package's own place comes last, where no other says it: it is the parent's, installed or not."""
+    monkeypatch.setattr(sys, "path", ["", "lib", ".", str(tmp_path)])
+    assert process._path() == [str(tmp_path), str(ROOT)]
+    monkeypatch.setattr(sys, "path", [str(ROOT), str(tmp_path)])
+    assert process._path() == [str(ROOT), str(tmp_path)]
+
+
+@pytest.mark.parametrize("size", [0, 3000])
+def test_a_full_temporary_folder_is_said_with_its_reason(size: int, tmp_path: Path) -> None:
+    """The folder takes nothing, or too little for the reference."""
+    limit = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); "
+    done = subprocess.run(
+        [sys.executable, "-c", limit + TUNES, "tune", "matmul:32x32x32", "--no-database", "--threads", "1"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "strata: error: the processes that measure cannot" in done.stderr and "File too large" in done.stderr
 
 
 def test_leaders_take_turns(processes: Processes) -> None:

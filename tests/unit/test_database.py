@@ -532,6 +532,19 @@ def test_places_where_no_file_can_be(name: str, said: str, tmp_path: Path) -> No
         Database(tmp_path / name)
 
 
+@pytest.mark.parametrize(
+    "name", ["a?mode=memory", "a#b", "a%41", "größe", "a b", "file:x", "-", "'", os.fsdecode(b"\xff")]
+)
+def test_names_of_files_are_taken_as_they_are(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for path in (Path(name), Path(f"/{tmp_path}") / name):
+        filled(path, made())
+        with Database(path, create=False) as database:
+            assert len(database.records()) == 1
+        assert os.listdir(tmp_path) == [name]
+        (tmp_path / name).unlink()
+
+
 def test_a_file_that_cannot_be_written_is_said(path: Path) -> None:
     with Database(path) as database:
         database._connection.execute("PRAGMA query_only = 1")
@@ -539,30 +552,63 @@ def test_a_file_that_cannot_be_written_is_said(path: Path) -> None:
             database.add(made())
 
 
+UNSEEN = ["versions = '[1]'", "run = x'00'", "positions = '{}', sketch = 1", "reason = x'00'", "seed = 'x'"]
+"""Changes that summaries do not see."""
+ELSEWHERE = ["machine = x'ff'", "machine = CAST(x'ff' AS TEXT)", "policy = ''", "script = x'00'"]
+"""Changes after which a record is of no key, or no script, that is known."""
+
+
 @pytest.mark.parametrize(
     "change",
     [
         "seconds = 'x'",
         "seconds = '3'",
+        "seconds = x'5b312e305d'",
+        f"seconds = '{'[' * 100_000}'",
         "rates = '[]'",
         "created = 'x'",
         "kind = 'x'",
         "seconds = '[\"x\"]'",
-        "machine = x'ff'",
+        "seconds = '[NaN]'",
+        "name = char(27) || '[31m'",
+        "name = char(0x202e)",
+        *UNSEEN,
+        *ELSEWHERE,
     ],
+    ids=lambda change: change[:24],
 )
 def test_a_row_that_was_tampered_with_is_said(change: str, path: Path) -> None:
-    filled(path, made(), made())
-    connection = sqlite3.connect(path)
-    connection.execute(f"UPDATE records SET {change} WHERE id = 2")
-    connection.commit()
-    connection.close()
+    """The others are there as before; a script of which the key has a damaged record is never the best."""
+    first, wrong, again, last = made(2.0), made(1.0), made(1.0, seed=1), made(3.0)
+    filled(path, first, wrong, again, last)
+    _altered(path, f"UPDATE records SET {change} WHERE id = 2")
     with Database(path) as database:
+        with pytest.warns(RuntimeWarning, match=r"tuning\.db: record 2 is damaged: .*; it is left out") as said:
+            assert database.records() == [first, again, last]
+            assert database.best(first.key) == (again if change in ELSEWHERE else first)
+            assert database.keys()[0].trials == (3 if change in UNSEEN else 2 + ("script" in change))
+        assert len(said) == 1 and list(database.damaged) == [2]
         with pytest.raises(InputError, match=r"tuning\.db: record 2 is damaged"):
-            database.records()
-        if "machine" not in change:
-            with pytest.raises(InputError, match=r"tuning\.db: record 2 is damaged"):
-                database.best(made().key)
+            database.record(2)
+        assert database.record(4) == last
+
+
+def _altered(path: Path, *statements: str) -> None:
+    connection = sqlite3.connect(path)
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+
+
+def test_a_record_of_a_lost_program_is_damaged(path: Path) -> None:
+    lost, kept = made(1.0), made(2.0, program="another")
+    filled(path, lost, kept)
+    _altered(path, f"DELETE FROM programs WHERE hash = '{lost.key.program}'")
+    with Database(path) as database, pytest.warns(RuntimeWarning, match="record 1 is damaged: program is None"):
+        assert database.records() == [kept]
+        assert database.best(lost.key) is None and database.best(kept.key) == kept
 
 
 # --- lines of JSON --------------------------------------------------------------------------------------------------
@@ -911,7 +957,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "nothing measured": (["best", "{file}", "--task", "other"], "no trial of other ("),
     "nothing measured, json": (["best", "{file}", "--task", "other", "--mode", "json"], "no trial of other ("),
     "unknown record": (["replay", "{file}", "--record", "99"], "there is no record 99 in {file}"),
-    "no such number": (["replay", "{file}", "--record", "9" * 30], "there is no record"),
+    "no such number": (["replay", "{file}", "--record", "9" * 18], "there is no record"),
     "record and task": (["replay", "{file}", "--record", "1", "--task", "product"], "--task is for the best of a task"),
     "no longer applies": (["replay", "{file}", "--record", "1"], "record 1 of {file} does not apply: a script is one"),
     "another program": (["replay", "{file}", "--record", "6"], "does not apply: step 1, sched.get_block: "),
@@ -945,6 +991,7 @@ def test_wrong_input_ends_in_a_sentence(
         ["prune", "x", "--older-than", "1e9"],
         ["prune", "x", "--older-than", "nan"],
         ["replay", "x", "--record", "worst"],
+        ["replay", "x", "--record", "9" * 30],
         ["best", "x", "--mode", "xml"],
     ],
 )

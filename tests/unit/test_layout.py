@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from importlib import import_module
 from pathlib import Path
@@ -15,6 +16,9 @@ ROOT = Path(__file__).parents[2] / "compiler"
 ORDER = [
     "errors",
     "files",
+    "printable",
+    "command",
+    "stated",
     "affine",
     "dialects",
     "program",
@@ -80,6 +84,20 @@ def test_imports_go_down(path: Path) -> None:
 def test_an_upward_import_is_seen(text: str) -> None:
     assert len(upward("dialects", text)) == 1
     assert upward("targets", text) == []
+
+
+STARTS = re.compile(r"subprocess|find_library|os\.(system|popen|exec|spawn|posix_spawn|fork)|shutil\.which")
+STARTERS = {
+    "autotune/measure/process.py": "workers, which look for modules where their parent does",
+    "targets/cpu/throughput.py": "llvm-mca, which `files.program` finds",
+    "files.py": "programs by absolute entries of PATH",
+}
+"""The files that start processes, or look for programs, and what keeps those of the current folder out."""
+
+
+def test_processes_are_started_in_known_places() -> None:
+    found = {str(path.relative_to(ROOT)) for path in ROOT.rglob("*.py") if STARTS.search(path.read_text())}
+    assert found == set(STARTERS)
 
 
 def test_the_word_cuda_appears_in_targets_only() -> None:

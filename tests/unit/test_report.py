@@ -100,3 +100,11 @@ def test_the_command_writes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str
     for arguments in ([str(tmp_path / "none.db"), str(out)], [str(file), str(tmp_path)], [str(file), "a\0b"]):
         assert main(["db", "report", *arguments]) == 1
         assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("predicted", [None, 5e-324, 1.0, 1.7e308, -1.0])
+@pytest.mark.parametrize("cost", [5e-324, 1e-300, 1.0, 1e300])
+def test_costs_of_any_size_are_drawn(cost: float, predicted: float | None) -> None:
+    """A file may say what no machine measures."""
+    records = [made("a", cost, predicted), made("b", 1.7e308), made("c", 0.0)]
+    assert all("nan" not in line and "inf" not in line for line in page([("task", KEY, records)]) if "<svg" in line)

@@ -412,7 +412,7 @@ PAST = past_data(Past(np.ones((1, 3), np.float32), np.ones(1)))
         (lambda text: text + '{"call": "dance"}\n', "not the log of a search"),
         (lambda text: text + '{"update": [0]}\n', "not the log of a search"),
         (lambda text: text.replace('"start": 16', '"begin": 16'), "not the log of a search"),
-        (lambda text: text.replace('"start": 16', '"start": 0'), "start is at least 1, not 0"),
+        (lambda text: text.replace('"start": 16', '"start": 0'), "start is 0, expected an integer from 1"),
         (lambda text: text.replace('"seed": 11', '"seed": 12'), "line 2 of the log is not what the search answers"),
         (lambda text: text.replace('"sizes": [[8', '"sizes": [[9'), "another space"),
         (lambda text: text.replace('"past": []', '"past": ["ab"]'), "not the log of a search"),

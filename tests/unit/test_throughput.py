@@ -88,7 +88,7 @@ def test_without_mca_or_with_one_that_refuses(monkeypatch: pytest.MonkeyPatch) -
     assert estimate(loop(TILE), host(), None).source == "count of ports"
     assert estimate(loop(TILE), host(), "/no/such/llvm-mca").source == "count of ports"
     assert estimate(loop(TILE), host(), "/bin/false").source == "count of ports"
-    monkeypatch.setattr(throughput.shutil, "which", lambda name: f"/x/{name}" if name == "llvm-mca-17" else None)
+    monkeypatch.setattr(throughput, "program", lambda name: f"/x/{name}" if name == "llvm-mca-17" else None)
     find_mca.cache_clear()
     try:
         assert find_mca() == "/x/llvm-mca-17"

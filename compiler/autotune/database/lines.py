@@ -26,7 +26,7 @@ def to_line(record: Record) -> str:
     data["key"] = {name: getattr(record.key, name) for name in _KEY}
     data["outcome"] = {name: getattr(record.outcome, name) for name in _OUTCOME}
     data["candidate"] = record.candidate
-    return json.dumps({name: data[name] for name in _FIELDS}, ensure_ascii=False, allow_nan=False)
+    return json.dumps({name: data[name] for name in _FIELDS}, allow_nan=False)
 
 
 def from_line(line: str) -> Record:

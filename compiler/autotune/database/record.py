@@ -42,6 +42,11 @@ def hash_of(program: str) -> str:
     return sha256(program.encode()).hexdigest()
 
 
+def is_program(key: object, text: object) -> bool:
+    """Whether a text is a program's, and `key` its hash."""
+    return isinstance(text, str) and next(_text("program", text), None) is None and hash_of(text) == key
+
+
 def now() -> str:
     """This moment in UTC, as ISO 8601 with microseconds."""
     return datetime.now(UTC).isoformat(timespec="microseconds")
@@ -100,19 +105,11 @@ def moment(text: str) -> datetime:
 
 def _complaints(record: Record) -> Iterator[str]:
     """What is wrong with a record, one sentence a fault; later ones are asked for only where there are no earlier."""
-    key, outcome = record.key, record.outcome
-    for name in ("name", "program", "script", "run", "created", "uuid"):
+    for name in ("program", "run", "uuid"):
         yield from _text(name, getattr(record, name))
-    for name in ("program", "machine", "policy"):
-        yield from _text(f"the key's {name}", getattr(key, name))
-    yield from _text("reason", outcome.reason)
-    for name, line in (("name", record.name), ("machine", key.machine), ("policy", key.policy)):
-        if not line.strip() or not line.isprintable():
-            yield f"{name} {short(line)} is not a line of text"
-    yield from _integer("threads", key.threads, 1)
+    yield from trial_complaints(record.key, record.name, record.script, record.created, record.outcome)
     yield from _integer("seed", record.seed, 0)
     yield from _identity(record)
-    yield from outcome_complaints(outcome)
     if record.predicted is not None:
         yield from _numbers("predicted", (record.predicted,), -math.inf)
     yield from _place(record.candidate)
@@ -126,10 +123,6 @@ def _identity(record: Record) -> Iterator[str]:
     if hash_of(record.program) != record.key.program:
         yield f"the program is not the one that its key names ({short(record.key.program)})"
     try:
-        moment(record.created)
-    except ValueError:
-        yield f"created {short(record.created)} is not a moment in UTC, such as {now()}"
-    try:
         canonical = str(UUID(record.uuid)) == record.uuid
     except ValueError:
         canonical = False
@@ -137,8 +130,25 @@ def _identity(record: Record) -> Iterator[str]:
         yield f"uuid {short(record.uuid)} is not a UUID"
 
 
+def trial_complaints(key: Key, name: str, script: str, created: str, outcome: Outcome) -> Iterator[str]:
+    """What is wrong with the part of a record that summaries need."""
+    for what, text in (("script", script), ("created", created), ("the key's program", key.program)):
+        yield from _text(what, text)
+    for what, line in (("name", name), ("machine", key.machine), ("policy", key.policy)):
+        yield from _text(what, line)
+        if not line.strip() or not line.isprintable():
+            yield f"{what} {short(line)} is not a line of text"
+    yield from _integer("threads", key.threads, 1)
+    try:
+        moment(created)
+    except ValueError:
+        yield f"created {short(created)} is not a moment in UTC, such as {now()}"
+    yield from outcome_complaints(outcome)
+
+
 def outcome_complaints(outcome: Outcome) -> Iterator[str]:
     """What is wrong with an outcome."""
+    yield from _text("reason", outcome.reason)
     if outcome.kind not in KINDS:
         yield f"the outcome {short(outcome.kind)} is unknown (there are {', '.join(KINDS)})"
     yield from _numbers("seconds", outcome.seconds, 0.0)

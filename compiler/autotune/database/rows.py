@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from reprlib import repr as short
 from typing import Any, TypeAlias
 
-from compiler.autotune.database.record import Key, Record, moment, outcome_complaints
+from compiler.autotune.database.record import Key, Record, moment, trial_complaints
 from compiler.autotune.database.summary import Trial
 from compiler.autotune.outcome import Outcome
 from compiler.errors import InputError
@@ -16,6 +17,8 @@ COLUMNS = (
     "sketch, positions, predicted, seed, run, created, versions"
 )
 TRIAL = "id, program, machine, threads, policy, name, script, kind, seconds, rates, created"
+SCRIPT = TRIAL.split(", ").index("script")
+"""Where the script stands in TRIAL."""
 KEY = "program = ? AND machine = ? AND threads = ? AND policy = ?"
 
 
@@ -59,31 +62,48 @@ def from_row(id: int, row: Row, text: str) -> Record:
             program=text,
             script=script,
             outcome=_outcome(*measured),
-            candidate=None if sketch is None else (sketch, tuple(json.loads(positions))),
+            candidate=None if sketch is None else (sketch, _numbers(positions)),
             predicted=predicted,
             seed=seed,
             run=run,
             created=created,
-            versions=json.loads(versions),
+            versions=_read(versions, dict),
             uuid=uuid,
             id=id,
         )
-    except (InputError, ValueError, TypeError) as error:
+    except (InputError, ValueError) as error:
         raise InputError(f"record {id} is damaged: {error}") from error
 
 
 def trial_of(row: Row) -> Trial:
     """The trial of the values of TRIAL. Raises InputError for a row that is none."""
     id, program, machine, threads, policy, name, script, kind, seconds, rates, created = row
+    key = Key(program, machine, threads, policy)
     try:
         outcome = _outcome(kind, seconds, rates)
-        wrong = next(outcome_complaints(outcome), None)
+        wrong = next(trial_complaints(key, name, script, created, outcome), None)
         if wrong is not None:
             raise ValueError(wrong)
-        return Trial(id, Key(program, machine, threads, policy), name, script, outcome, moment(created))
-    except (ValueError, TypeError) as error:
+        return Trial(id, key, name, script, outcome, moment(created))
+    except ValueError as error:
         raise InputError(f"record {id} is damaged: {error}") from error
 
 
 def _outcome(kind: str, seconds: str, rates: str, reason: str = "", build_seconds: float = 0.0) -> Outcome:
-    return Outcome(kind, tuple(json.loads(seconds)), tuple(json.loads(rates)), reason, build_seconds)
+    return Outcome(kind, _numbers(seconds), _numbers(rates), reason, build_seconds)
+
+
+def _numbers(text: object) -> tuple[Any, ...]:
+    found: list[Any] = _read(text, list)
+    return tuple(found)
+
+
+def _read(text: object, kind: type) -> Any:
+    """A list or an object from its JSON. Raises ValueError for what is none."""
+    try:
+        found = json.loads(text) if isinstance(text, str) else None
+    except RecursionError:
+        found = None
+    if not isinstance(found, kind):
+        raise ValueError(f"{short(text)} is not the JSON of {'a list' if kind is list else 'an object'}")
+    return found

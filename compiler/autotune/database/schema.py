@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sqlite3
 import stat
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
+from itertools import count
 from pathlib import Path
+from urllib.parse import quote
 
 from compiler.errors import InputError
 
 PATIENCE = 60.0
 """Seconds to wait while another process writes."""
+LARGEST = 64 << 20
+"""Bytes that a value may have; the largest programs and scripts have one."""
+FEWEST = 10_000_000
+"""Steps of SQLite's machine in which a small file must be read, or it leads in circles; a large one has more."""
+SLICE = 100_000
+"""Steps after which they are counted."""
+MEMORY = ":memory:"
+"""What is no file: records that end with their connection."""
 APPLICATION = 0x53747274
 """`application_id` of our files ("Strt"): what tells them from other databases."""
 
@@ -61,7 +75,12 @@ _SAID = {
     sqlite3.SQLITE_CANTOPEN: "cannot be opened for writing",
     sqlite3.SQLITE_FULL: "cannot be written: the disk is full",
     sqlite3.SQLITE_CORRUPT: "is damaged",
+    sqlite3.SQLITE_INTERRUPT: "is damaged: it leads in circles",
+    sqlite3.SQLITE_TOOBIG: f"takes no value of more than {LARGEST >> 20} MiB",
 }
+_UNWRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN)
+Tables = Mapping[tuple[str, str], str]
+"""The statements that made what a file has, by type and name."""
 
 
 @contextmanager
@@ -72,8 +91,14 @@ def said(path: Path) -> Iterator[None]:
     except (sqlite3.ProgrammingError, sqlite3.IntegrityError):
         raise
     except sqlite3.DatabaseError as error:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest says more than a user asks for
-        raise InputError(f"{path} {_SAID.get(code, f'cannot be used: {error}')}") from error
+        raise InputError(f"{path} {_SAID.get(_code(error), f'cannot be used: {error}')}") from error
+    except UnicodeDecodeError as error:  # Python reads what SQLite says, which may quote the file
+        raise InputError(f"{path} is damaged") from error
+
+
+def _code(error: sqlite3.DatabaseError) -> int:
+    """What went wrong; the rest of the code says more than a user asks for."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 @contextmanager
@@ -91,17 +116,38 @@ def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iter
 def connect(path: Path, create: bool) -> sqlite3.Connection:
     """A connection to a file of the current version, made or brought up to date where need be.
 
-    Each transaction is on disk when it ends, through a write-ahead log. A file that is refused is left as it was.
-    Raises InputError.
+    Each transaction is on disk when it ends, through a write-ahead log. A file that cannot be written is read only,
+    unless it is to be made where there is none. A file that is refused is left as it was, and nothing that it says is
+    run: it has the tables of tuning records, and no view or trigger. Raises InputError.
     """
     _check_place(path, create)
     with said(path):
-        connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
         try:
-            _prepare(connection, path, create)
-        except BaseException:
-            connection.close()
-            raise
+            return _opened(path, "rwc" if create else "rw")
+        except sqlite3.OperationalError as error:
+            if create or _code(error) not in _UNWRITABLE:
+                raise
+        try:
+            return _opened(path, "ro")
+        except sqlite3.OperationalError as error:
+            if _code(error) not in _UNWRITABLE:
+                raise
+        _check_finished(path)
+        return _opened(path, "ro&immutable=1")
+
+
+def _opened(path: Path, mode: str) -> sqlite3.Connection:
+    name = MEMORY if str(path) == MEMORY else f"file://{quote(os.fsencode(path.absolute()))}?mode={mode}"
+    connection = sqlite3.connect(
+        name, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=name != MEMORY
+    )
+    try:
+        _distrust(connection, path)
+        _prepare(connection, path, mode)
+        connection.set_progress_handler(None, SLICE)
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
@@ -115,33 +161,68 @@ def _check_place(path: Path, create: bool) -> None:
             raise InputError(f"there is no folder {path.parent}") from None
     except OSError as error:
         raise InputError(f"{path} cannot be used: {error.strerror}") from error
-    except ValueError as error:
-        raise InputError(f"{str(path)!r} is not the name of a file: {error}") from error
     else:
         if not stat.S_ISREG(mode):
             raise InputError(f"{path} is {'a folder' if stat.S_ISDIR(mode) else 'not a file'}")
+        if not os.access(path, os.R_OK):
+            raise InputError(f"{path} cannot be read: Permission denied")
+        if create and not os.access(path, os.W_OK):
+            raise InputError(f"{path} cannot be written")
 
 
-def _prepare(connection: sqlite3.Connection, path: Path, create: bool) -> None:
+def _check_finished(path: Path) -> None:
+    """Check that a file is all of its database: what another process has left beside it cannot be taken in here."""
+    for suffix in ("-wal", "-journal"):
+        beside = _beside(path, suffix)
+        if beside.exists() and beside.stat().st_size:
+            raise InputError(
+                f"{path} cannot be read without {beside.name}, which asks to be written: copy both elsewhere"
+            )
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    """Where SQLite keeps what is not yet in a file."""
+    return path.with_name(path.name + suffix)
+
+
+def _distrust(connection: sqlite3.Connection, path: Path) -> None:
+    """Have SQLite take a file as data that anybody may have written."""
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST)
+    connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")  # what is no text is so refused
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
+    if sys.version_info >= (3, 12):
+        connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
+    size = sum(part.stat().st_size for part in (path, _beside(path, "-wal")) if part.exists())
+    most, slices = (FEWEST + 8 * size) // SLICE, count()
+    connection.set_progress_handler(lambda: next(slices) > most, SLICE)
+
+
+def _prepare(connection: sqlite3.Connection, path: Path, mode: str) -> None:
     with transaction(connection, "DEFERRED"):  # one state of the file, which another process may be making
-        version = _version(connection, path, create)
+        version = _version(connection, path, mode == "rwc")
+    connection.execute("PRAGMA foreign_keys = ON")
+    if mode.startswith("ro"):
+        if version < VERSION:
+            raise InputError(f"{path} has version {version} of the tables, and cannot be written to be brought to date")
+        return
     _write_ahead(connection)
     connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("PRAGMA foreign_keys = ON")
     if version < VERSION:
         with transaction(connection):
-            for number in range(_version(connection, path, create), VERSION):  # another process may have been faster
+            for number in range(_version(connection, path, mode == "rwc"), VERSION):  # another may have been faster
                 for statement in STEPS[number]:
                     connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
 def _version(connection: sqlite3.Connection, path: Path, create: bool) -> int:
-    """The version of a file, 0 where it is to be made. Raises InputError for a file that is not ours, or too new."""
-    (version,), (application,), (tables,) = (
-        connection.execute(query).fetchone()
-        for query in ("PRAGMA user_version", "PRAGMA application_id", "SELECT count(*) FROM sqlite_master")
+    """The version of a file, 0 where it is to be made. Raises InputError for a file that is not ours, is too new, or is
+    damaged."""
+    (version,), (application,) = (
+        connection.execute(f"PRAGMA {name}").fetchone() for name in ("user_version", "application_id")
     )
+    tables = _tables(connection)
     if not tables and not version:
         if not create:
             raise InputError(f"{path} is empty: it has no tuning records")
@@ -150,7 +231,29 @@ def _version(connection: sqlite3.Connection, path: Path, create: bool) -> int:
         raise InputError(f"{path} is a database of something else than tuning records")
     if version > VERSION:
         raise InputError(f"{path} has version {version} of the tables, and this Strata knows them up to {VERSION}")
+    for (kind, name), _ in tables.items() ^ _tables_of(version).items():
+        raise InputError(f"{path} is a database of something else than tuning records: so its {kind} '{name}' says")
+    (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    if found != "ok":
+        raise InputError(f"{path} is damaged: {' '.join(found.split())}")
     return int(version)
+
+
+def _tables(connection: sqlite3.Connection) -> Tables:
+    """What a file has, indices, views and triggers among it; how lines are broken does not matter."""
+    found = connection.execute("SELECT type, name, sql FROM sqlite_master")
+    return {(kind, name): " ".join(re.findall(r"\w+|[^\w\s]", str(sql))) for kind, name, sql in found}
+
+
+@cache
+def _tables_of(version: int) -> Tables:
+    """What a file of a version has."""
+    connection = sqlite3.connect(MEMORY)
+    for statement in (statement for step in STEPS[:version] for statement in step):
+        connection.execute(statement)
+    found = _tables(connection)
+    connection.close()
+    return found
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
@@ -161,6 +264,6 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
             connection.execute("PRAGMA journal_mode = WAL")
             return
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > patient:
+            if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > patient:
                 raise
             time.sleep(0.01)

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 from threading import RLock
 from typing import Self, TypeVar
 
 from compiler.autotune.database.lines import from_lines, to_line
-from compiler.autotune.database.record import LARGEST, Key, Record
-from compiler.autotune.database.rows import COLUMNS, KEY, TRIAL, Row, from_row, key_values, to_row, trial_of
+from compiler.autotune.database.record import LARGEST, Key, Record, is_program
+from compiler.autotune.database.rows import COLUMNS, KEY, SCRIPT, TRIAL, Row, from_row, key_values, to_row, trial_of
 from compiler.autotune.database.schema import connect, said, transaction
-from compiler.autotune.database.summary import Removal, Summary, Trial, best_of, removals, standings, summaries
+from compiler.autotune.database.summary import Removal, Summary, Trial, ranked, removals, standings, summaries
 from compiler.errors import InputError
-from compiler.files import write
-from compiler.opt import read
+from compiler.files import named, read, write, writing
 
 Made = TypeVar("Made")
 _MARKS = ", ".join("?" * len(COLUMNS.split(",")))
@@ -43,12 +42,17 @@ class Database:
     What a method that writes has done is on disk when it returns, and a process that is killed loses at most what it
     was writing. A context manager: leaving it closes the file.
 
+    A file that cannot be written is read, unless `create` is true. A record that is damaged is left out, with a
+    warning; its script is never the best, since that record may have said that it is wrong. `damaged` says what is
+    wrong with each that was met.
+
     Raises InputError for a file that is missing, is no such database, was written by a newer Strata, is damaged or
     cannot be written.
     """
 
     def __init__(self, path: str | os.PathLike[str], create: bool = True) -> None:
-        self.path = Path(path)
+        self.path = named(path)
+        self.damaged: dict[int, str] = {}
         self._lock = RLock()
         self._connection = connect(self.path, create)
 
@@ -74,10 +78,10 @@ class Database:
         return int(number)
 
     def record(self, id: int) -> Record:
-        """The record of a number. Raises InputError where there is none."""
+        """The record of a number. Raises InputError where there is none, or it is damaged."""
         found = self._records("id = ?", (id,)) if abs(id) <= LARGEST else []
         if not found:
-            raise InputError(f"there is no record {id} in {self.path}")
+            raise InputError(self.damaged.get(id, f"there is no record {id} in {self.path}"))
         return found[0]
 
     def records(self, key: Key | None = None, after: int = 0) -> list[Record]:
@@ -93,12 +97,11 @@ class Database:
         with a failure that stands is never the best. None where none was measured.
         """
         with self._lock, said(self.path), transaction(self._connection, "DEFERRED"):  # one state of the file for both
-            found = best_of(standings(self._trials(KEY, key_values(key))))
-            if found is None:
-                return None
-            record = self.record(found.id)
-        outcome = replace(record.outcome, seconds=found.outcome.seconds, rates=found.outcome.rates)
-        return replace(record, outcome=outcome)
+            for found in ranked(standings(self._trials(KEY, key_values(key)))):
+                for record in self._records("id = ?", (found.id,)):
+                    both = replace(record.outcome, seconds=found.outcome.seconds, rates=found.outcome.rates)
+                    return replace(record, outcome=both)
+        return None
 
     def keys(self) -> list[Summary]:
         """What there is for each key, in the order in which the keys came into the file."""
@@ -106,9 +109,10 @@ class Database:
 
     @property
     def programs(self) -> dict[str, str]:
-        """The texts of the programs by their hashes."""
+        """The texts of the programs by their hashes; those that are damaged are left out."""
         with self._lock, said(self.path):
-            return dict(self._connection.execute("SELECT hash, text FROM programs ORDER BY hash"))
+            found = self._connection.execute("SELECT hash, text FROM programs ORDER BY hash").fetchall()
+        return {key: text for key, text in found if is_program(key, text)}
 
     def prune(
         self, keep: int | None = None, failed: bool = False, before: datetime | None = None, dry_run: bool = False
@@ -142,17 +146,13 @@ class Database:
         What is no file, such as a pipe, is written to.
         Raises InputError for a file that cannot be written, or is this one.
         """
-        path = Path(file)
-        try:
+        path = named(file)
+        with writing(path):
             if path.exists() and path.samefile(self.path):
                 raise InputError(f"{path} is the database itself")
-            lines = [f"{line}\n" for line in self.lines()]
-            write(path, lines)
-            return len(lines)
-        except OSError as error:
-            raise InputError(f"{path} cannot be written: {error.strerror}") from error
-        except ValueError as error:
-            raise InputError(f"{str(path)!r} is not the name of a file: {error}") from error
+        lines = [f"{line}\n" for line in self.lines()]
+        write(path, lines)
+        return len(lines)
 
     def import_(self, file: str | os.PathLike[str]) -> Imported:
         """Take in the lines that `export` has written (`-` is standard input): all, or none where one is malformed.
@@ -171,20 +171,43 @@ class Database:
             yield self._connection
 
     def _records(self, condition: str, values: Row) -> list[Record]:
-        query = f"SELECT id, {COLUMNS}, text FROM records JOIN programs ON program = hash WHERE {condition} ORDER BY id"
+        source = f"records LEFT JOIN programs ON program = hash WHERE {condition} ORDER BY id"
         texts: dict[str, str] = {}  # each text once, however many records have it
-        return self._made(query, values, lambda row: from_row(row[0], row[1:-1], texts.setdefault(row[-1], row[-1])))
+
+        def made(row: Row) -> Record:
+            return from_row(row[0], row[1:-1], texts.setdefault(row[-1], row[-1]))
+
+        return self._made(f"SELECT id, {COLUMNS}, text FROM {source}", values, made)
 
     def _trials(self, condition: str = "1", values: Row = ()) -> list[Trial]:
-        return self._made(f"SELECT {TRIAL} FROM records WHERE {condition} ORDER BY id", values, trial_of)
+        doubtful: set[object] = set()
+
+        def made(row: Row) -> Trial:
+            try:
+                return trial_of(row)
+            except InputError:
+                doubtful.add(row[SCRIPT])
+                raise
+
+        found = self._made(f"SELECT {TRIAL} FROM records WHERE {condition} ORDER BY id", values, made)
+        return [trial for trial in found if trial.script not in doubtful]
 
     def _made(self, query: str, values: Row, make: Callable[[Row], Made]) -> list[Made]:
-        """What is made of the rows of a query; a row of which nothing can be made is damaged."""
+        """What is made of the rows of a query; a row of which nothing can be made is damaged, and left out."""
+        found = []
         with self._lock, said(self.path):
-            try:
-                return [make(row) for row in self._connection.execute(query, values)]
-            except InputError as error:
-                raise InputError(f"{self.path}: {error}") from error
+            for row in self._connection.execute(query, values):
+                try:
+                    found.append(make(row))
+                except InputError as error:
+                    self._warn(row[0], f"{self.path}: {error}")
+        return found
+
+    def _warn(self, id: int, reason: str) -> None:
+        """Say once that a record is damaged."""
+        if id not in self.damaged:
+            self.damaged[id] = reason
+            warnings.warn(f"{reason}; it is left out", RuntimeWarning, stacklevel=2)
 
 
 def _insert(connection: sqlite3.Connection, record: Record) -> bool:

@@ -84,9 +84,9 @@ def _standing(trials: Sequence[Trial]) -> Standing:
     return Standing(first.id, tuple(t.id for t in trials), combine([t.outcome for t in trials]))
 
 
-def best_of(scripts: Iterable[Standing]) -> Standing | None:
-    """The script of the lowest cost; None where none was measured."""
-    return min((script for script in scripts if script.outcome.ranks), key=lambda s: s.rank, default=None)
+def ranked(scripts: Iterable[Standing]) -> list[Standing]:
+    """The scripts that were measured, the best first."""
+    return sorted((script for script in scripts if script.outcome.ranks), key=lambda s: s.rank)
 
 
 def summaries(trials: Iterable[Trial]) -> list[Summary]:
@@ -96,7 +96,7 @@ def summaries(trials: Iterable[Trial]) -> list[Summary]:
 
 def _summary(key: Key, trials: Sequence[Trial]) -> Summary:
     scripts = standings(trials)
-    best = best_of(scripts)
+    best = next(iter(ranked(scripts)), None)
     names = dict.fromkeys(trial.name for trial in reversed(trials))
     failed = Counter(script.outcome.kind for script in scripts if not script.outcome.ok)
     return Summary(
@@ -118,8 +118,8 @@ def removals(trials: Iterable[Trial], keep: int | None, failed: bool, before: da
 
 def _removal(key: Key, trials: Sequence[Trial], keep: int | None, failed: bool, before: datetime | None) -> Removal:
     scripts = standings(trials)
-    ranked = sorted(scripts, key=lambda s: s.rank)
-    gone = set() if keep is None else {id for script in ranked[keep:] for id in script.ids}
+    in_order = sorted(scripts, key=lambda s: s.rank)
+    gone = set() if keep is None else {id for script in in_order[keep:] for id in script.ids}
     gone |= {trial.id for trial in trials if failed and not trial.outcome.ok}
     gone |= {trial.id for trial in trials if before is not None and trial.created < before}
     stood = {trial.id for trial in trials if trial.outcome.stands}
@@ -127,7 +127,7 @@ def _removal(key: Key, trials: Sequence[Trial], keep: int | None, failed: bool, 
         if gone & stood & set(script.ids):  # what was measured of it must not outlive the knowledge that it is wrong
             gone |= set(script.ids)
     ok = sum(trial.outcome.ok for trial in trials if trial.id in gone)
-    best = best_of(scripts)
+    best = next(iter(ranked(scripts)), None)
     return Removal(
         key=key,
         name=trials[-1].name,

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from typing import Any
 
-from compiler.autotune.measure.process import Death, Worker
-from compiler.autotune.measure.worker import Ready, Refused, Setup
+from compiler.autotune.measure.process import STOPPED, Death, Worker
+from compiler.autotune.measure.worker import Ready, Refused, Setup, Unable
 from compiler.errors import InputError, TargetError
 
 STARTS = 3
 """How often in a row workers may die before they are ready."""
+STOPS = 5
+"""How often a job is tried again whose worker was stopped by a signal."""
+LOOK = 1.0
+"""Seconds after which it is looked whether a worker was stopped."""
 
 
 @dataclass(eq=False)
@@ -29,7 +33,9 @@ class _Seat:
 class Pool:
     """That many workers of one setup. They start at once; one that has died is replaced when it is missed.
 
-    A job is given `seconds`. One whose worker was killed from outside is tried again, once.
+    A job is given `seconds`. One whose worker was killed from outside is tried again, once; one whose worker was
+    stopped by a signal is tried again until it is not, at most STOPS times. While this process itself is stopped, or
+    the machine asleep, no time passes.
     """
 
     def __init__(
@@ -60,17 +66,19 @@ class Pool:
         Raises InputError where the workers refuse the program, TargetError where they cannot start.
         """
         waiting = deque(range(len(jobs)))
-        tried: set[int] = set()
+        tried: Counter[int] = Counter()
         left = len(jobs)
         try:
             while left:
                 self._fill()
                 self._assign(waiting, jobs)
                 for number, reply in self._replies():
-                    if isinstance(reply, Death) and reply.outside and number not in tried:
-                        tried.add(number)
+                    if isinstance(reply, Death) and reply.outside and tried[number] < _repeats(reply):
+                        tried[number] += 1
                         waiting.appendleft(number)
                         continue
+                    if isinstance(reply, Death) and reply.kind == STOPPED:
+                        raise TargetError(f"the processes that measure cannot work: {reply.reason} each time")
                     left -= 1
                     yield number, reply
         finally:
@@ -95,16 +103,26 @@ class Pool:
     def _replies(self) -> list[tuple[int, Any]]:
         """What came of jobs, after waiting until something has come or a time has passed."""
         busy = [seat for seat in self._seats if seat.job is not None or not seat.worker.ready]
-        first = min(seat.deadline for seat in busy)
-        come = set(wait([seat.worker.connection for seat in busy], max(0.0, first - time.monotonic())))
+        begin = time.monotonic()
+        most = min(LOOK, max(0.0, min(seat.deadline for seat in busy) - begin))
+        come = set(wait([seat.worker.connection for seat in busy], most))
+        self._excuse(time.monotonic() - begin - most)
         found = []
         for seat in busy:
             if seat.worker.connection in come:
                 found += self._received(seat, seat.worker.receive())
+            elif seat.worker.is_stopped:
+                found += self._received(seat, Death(STOPPED, "a signal has stopped them", outside=True))
             elif time.monotonic() >= seat.deadline:
                 limit = self._seconds if seat.worker.ready else self._start_seconds
                 found += self._received(seat, Death("timeout", f"it took more than {limit:g} s"))
         return found
+
+    def _excuse(self, late: float) -> None:
+        """Give all jobs the time that this process has slept longer than it meant to."""
+        if late > LOOK:
+            for seat in self._seats:
+                seat.deadline += late
 
     def _received(self, seat: _Seat, reply: Any) -> list[tuple[int, Any]]:
         """The result of a seat's job, if it is one."""
@@ -116,9 +134,11 @@ class Pool:
         self._started(seat, reply)
         return []
 
-    def _started(self, seat: _Seat, reply: Ready | Refused | Death) -> None:
+    def _started(self, seat: _Seat, reply: Ready | Refused | Unable | Death) -> None:
         if isinstance(reply, Refused):
             raise InputError(reply)
+        if isinstance(reply, Unable):
+            raise TargetError(f"the processes that measure cannot start: {reply}")
         if isinstance(reply, Ready):
             self._failed_starts = 0
             seat.worker.ready = True
@@ -131,6 +151,11 @@ class Pool:
         for seat in list(seats):
             self._seats.remove(seat)
             seat.worker.kill()
+
+
+def _repeats(death: Death) -> int:
+    """How often a job is tried again after a death that is not its fault."""
+    return STOPS if death.kind == STOPPED else 1
 
 
 def caps(threads: int) -> dict[str, str]:

@@ -11,11 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from multiprocessing import Pipe
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import compiler
 from compiler.autotune.measure.worker import Setup
 
+BEGINS = "import sys; sys.path[:] = sys.argv[2:]; from compiler.autotune.measure.worker import main; main()"
+"""How a worker begins: it looks for modules where this process does, and never in the current folder."""
+STOPPED = "stopped"
+"""The kind of death of a worker that a signal has stopped, and whose parent has ended it."""
 _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
@@ -34,14 +38,14 @@ class Worker:
     def __init__(self, setup: Setup, environment: Mapping[str, str]) -> None:
         self.ready = False
         self.connection, theirs = Pipe()
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
+        self._said = _unnamed()
         self._killed_before = _killed_for_memory()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "compiler.autotune.measure", str(theirs.fileno())],
+            [sys.executable, *_flags(), "-c", BEGINS, str(theirs.fileno()), *_path()],
             stdin=subprocess.DEVNULL,
             stdout=self._said,
             stderr=self._said,
-            env={**os.environ, "PYTHONPATH": _path(), **environment},
+            env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | dict(environment),
             pass_fds=[theirs.fileno()],
             process_group=0,
         )
@@ -52,6 +56,16 @@ class Worker:
     def pid(self) -> int:
         """The process's number."""
         return self._process.pid
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether a signal has stopped the process, where the system says so: it does nothing, and is not to blame."""
+        if not hasattr(os, "waitid"):
+            return False
+        try:
+            return os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
+        except ChildProcessError:
+            return False
 
     def send(self, job: object) -> None:
         """Send a job; of a worker that has died `receive` will say so."""
@@ -93,10 +107,24 @@ class Worker:
         return lines[-1].strip() if lines else ""
 
 
-def _path() -> str:
-    """Where a worker finds this package and what it needs, as this process does."""
-    root = str(Path(compiler.__file__).parents[1])
-    return os.pathsep.join(dict.fromkeys([root, *filter(None, sys.path)]))
+def _flags() -> list[str]:
+    """What keeps the current folder out of a worker, and whatever this process was told to keep out."""
+    kept = (("-E", sys.flags.ignore_environment), ("-s", sys.flags.no_user_site))
+    return ["-P", *(flag for flag, is_set in kept if is_set)]
+
+
+def _path() -> list[str]:
+    """Where a worker finds this package and what it needs: where this process does, but for what depends on the current
+    folder."""
+    root = str(Path(compiler.__file__).resolve().parents[1])
+    return list(dict.fromkeys([*(place for place in sys.path if os.path.isabs(place)), root]))
+
+
+def _unnamed() -> BinaryIO:
+    """A file without a name; in memory where the system has such, since the temporary folder may be full."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("said"), "w+b")
+    return cast(BinaryIO, tempfile.TemporaryFile())
 
 
 def _killed_for_memory() -> int:

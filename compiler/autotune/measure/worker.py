@@ -1,7 +1,7 @@
 """What a worker process does: one setup, then a reply to each job, until its parent closes the pipe or dies.
 
-Run as `python -m compiler.autotune.measure FD`, FD being its end of the pipe. It is a fresh process, never a
-fork: a forked child lacks the threads of its parent's OpenMP runtime, and hangs.
+Its first argument is the number of its end of the pipe; see process.py. It is a fresh process, never a fork: a forked
+child lacks the threads of its parent's OpenMP runtime, and hangs.
 """
 
 from __future__ import annotations
@@ -43,6 +43,10 @@ class Refused(str):
     """The first reply of a worker that cannot start: why."""
 
 
+class Unable(str):
+    """The first reply of a worker to which the system refuses what it needs, such as space on a disk: why."""
+
+
 def said(error: Exception) -> str:
     """What is wrong with a text or a program, in one sentence."""
     return last_sentence(error.msg if isinstance(error, ParseError) else str(error))
@@ -57,6 +61,10 @@ def serve(connection: Connection) -> None:
         role = setup.start()
     except (StrataError, ParseError, VerifyException) as error:
         connection.send(Refused(str(error) if isinstance(error, StrataError) else said(error)))
+        return
+    except OSError as error:
+        place = "" if error.filename is None else f" ({error.filename})"
+        connection.send(Unable(f"{error.strerror or error}{place}"))
         return
     _limit_memory(setup.memory_bytes)
     connection.send(Ready())

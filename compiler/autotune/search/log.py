@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Self, TextIO
+from io import FileIO
+from typing import Any, Self
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from compiler.autotune.candidates import Candidate
 from compiler.autotune.model import Past
 from compiler.autotune.outcome import Outcome
 from compiler.autotune.search.options import Options
-from compiler.errors import InputError
+from compiler.files import named, writing
 
 
 class Log:
@@ -55,11 +55,11 @@ class LogFile:
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
         self.written = 0
-        self._path = path
-        self._file: TextIO | None = None
-        if path is not None:
-            with self._said():
-                self._file = open(path, "w", encoding="utf-8", newline="\n")  # noqa: SIM115 - __exit__ closes it
+        self._path = None if path is None else named(path)
+        self._file: FileIO | None = None
+        if self._path is not None:
+            with writing(self._path):
+                self._file = FileIO(self._path, "w")
 
     def __enter__(self) -> Self:
         return self
@@ -71,19 +71,12 @@ class LogFile:
     def write(self, lines: Sequence[str]) -> None:
         """Write further lines; whoever reads the file finds them at once."""
         self.written += len(lines)
-        if self._file is not None:
-            with self._said():
-                self._file.write("".join(f"{line}\n" for line in lines))
-                self._file.flush()
-
-    @contextmanager
-    def _said(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise InputError(f"{self._path} cannot be written: {error.strerror}") from error
-        except ValueError as error:
-            raise InputError(f"{str(self._path)!r} is not the name of a file: {error}") from error
+        if self._file is None or self._path is None:
+            return
+        left = memoryview("".join(f"{line}\n" for line in lines).encode())
+        with writing(self._path):
+            while left:
+                left = left[self._file.write(left) :]
 
 
 def past_data(past: Past) -> dict[str, Any]:

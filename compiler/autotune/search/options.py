@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from compiler.errors import InputError
+from compiler.stated import integer, share
+
+LEAST = {"start": 1, "pool": 1, "parents": 1, "repeats": 1, "mutants": 0, "generations": 0}
+"""The options that count, and the least of each."""
+MOST = 1_000_000
+"""The most that each may be."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +39,15 @@ class Options:
 
     def __post_init__(self) -> None:
         for name in ("random", "greedy", "descent"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise InputError(f"the search option {name} is a share between 0 and 1, not {getattr(self, name)}")
-        for name in ("start", "pool", "parents", "repeats"):
-            if getattr(self, name) < 1:
-                raise InputError(f"the search option {name} is at least 1, not {getattr(self, name)}")
-        for name in ("mutants", "generations", "trials"):
-            if (getattr(self, name) or 0) < 0:
-                raise InputError(f"the search option {name} is at least 0, not {getattr(self, name)}")
+            self._set(name, share(f"the search option {name}", getattr(self, name)))
+        for name, least in LEAST.items():
+            self._set(name, integer(f"the search option {name}", getattr(self, name), least, MOST))
+        if self.trials is not None:
+            self._set("trials", integer("the search option trials", self.trials, 0))
+
+    def _set(self, name: str, value: float) -> None:
+        """Keep a value in its plain type, as a log has it."""
+        object.__setattr__(self, name, value)
 
     @property
     def final(self) -> int | None:

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from compiler.autotune.candidates import Space
+from compiler.autotune.database.record import outcome_complaints
 from compiler.autotune.outcome import Outcome
 from compiler.autotune.search.log import past_of
-from compiler.autotune.search.options import Options
+from compiler.autotune.search.options import MOST, Options
 from compiler.autotune.search.search import Search
 from compiler.errors import InputError
+from compiler.stated import integer
 
 Call = Callable[[Search], object]
 
@@ -26,10 +28,10 @@ def replay(space: Space, log: str) -> Search:
     lines = log.splitlines()
     try:
         made, *calls = map(json.loads, lines)
-        seed, options = int(made["search"]["seed"]), Options(**made["search"]["options"])
+        seed, options = integer("its seed", made["search"]["seed"], 0), Options(**made["search"]["options"])
         past = [past_of(one) for one in made["search"]["past"]]
         todo = [_call(call) for call in calls]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise InputError(f"this is not the log of a search: {error}") from error
     search = Search(space, seed, options, past)
     if search.log() != lines[0] + "\n":
@@ -44,12 +46,14 @@ def replay(space: Space, log: str) -> Search:
 def _call(data: dict[str, Any]) -> Call:
     """The call that a line of the log says."""
     if "propose" in data:
-        count = int(data["propose"])
+        count = integer("a number of proposals", data["propose"], 0, MOST)
         return lambda search: search.propose(count)
     if "update" in data:
         sketch, positions = data["update"]
-        candidate = (int(sketch), tuple(map(int, positions)))
+        candidate = (integer("a sketch", sketch, 0), tuple(integer("a position", one, 0) for one in positions))
         lists = {name: tuple(map(float, data["outcome"][name])) for name in ("seconds", "rates")}
         outcome = Outcome(**{**data["outcome"], **lists})
+        for wrong in outcome_complaints(outcome):
+            raise InputError(f"an outcome of the log is damaged: {wrong}")
         return lambda search: search.update(candidate, outcome)
     return {"descend": Search.descend, "release": Search.release}[data["call"]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -173,7 +172,14 @@ def _find(name: str, library: str = "m") -> bool:
 
 @cache
 def _library(name: str) -> ctypes.CDLL:
-    return ctypes.CDLL(ctypes.util.find_library(name))
+    """A library by its name in Linux; without it, what the process has. To ask for its path starts other programs."""
+    try:
+        return ctypes.CDLL(_SONAMES[name])
+    except OSError:
+        return ctypes.CDLL(None)
+
+
+_SONAMES = {"m": "libm.so.6", "gcc_s": "libgcc_s.so.1"}
 
 
 def _resolve(declared: Iterable[str]) -> None:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from compiler.files import program
 from compiler.targets.cpu.instructions import Instruction
 from compiler.targets.machine import Machine
 
@@ -64,7 +64,7 @@ def estimate(instructions: Sequence[Instruction], machine: Machine, tool: str | 
 def find_mca() -> str | None:
     """The path of the newest llvm-mca that is installed."""
     names = [*(f"llvm-mca-{version}" for version in VERSIONS), "llvm-mca"]
-    return next((path for name in names if (path := shutil.which(name)) is not None), None)
+    return next((path for name in names if (path := program(name)) is not None), None)
 
 
 def by_count(instructions: Sequence[Instruction]) -> Estimate:

@@ -1,0 +1,113 @@
+"""A command of the shell around its work: its streams, its errors as sentences, its exit status."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TextIO
+
+from compiler.errors import InputError, StrataError
+from compiler.printable import printable
+
+INTERRUPTED = 130
+"""The status after an interruption."""
+
+
+def run(name: str, work: Callable[[], int]) -> int:
+    """The exit status of a command: what its work gives, 1 after an error that was said, 130 after an interruption.
+
+    Whoever reads its output may leave at any time; that is status 1, without a word.
+    """
+    try:
+        with _warnings(name):
+            return _status(name, work)
+    except KeyboardInterrupt:
+        _say(name, "interrupted")
+        return INTERRUPTED
+
+
+def _status(name: str, work: Callable[[], int]) -> int:
+    try:
+        _check_streams()
+        status = work()
+        sys.stdout.flush()
+    except SystemExit:
+        if _is_written(name):
+            raise
+        return 1
+    except StrataError as error:
+        return _fail(name, str(error))
+    except MemoryError:
+        return _fail(name, "there is not enough memory for this")
+    except BrokenPipeError:
+        _drop_output()
+        return 1
+    except OSError as error:
+        if not _is_written(name):
+            return 1
+        subject = "the output or a file" if error.filename is None else str(error.filename)
+        return _fail(name, f"{subject} cannot be used: {error.strerror or type(error).__name__}")
+    return status
+
+
+def _check_streams() -> None:
+    """Have the standard streams open, or else the files that are opened next get their numbers. Raises InputError where
+    nobody takes the output."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # it gets the lowest number that is free
+    if sys.stderr is None:
+        sys.stderr = _nowhere()
+    if sys.stdout is None:
+        sys.stdout = _nowhere()
+        raise InputError("standard output is closed")
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # for terminals that lack a character
+
+
+def _nowhere() -> TextIO:
+    return open(os.devnull, "w", encoding="utf-8")
+
+
+def _is_written(name: str) -> bool:
+    """Whether the output has been written; if not, why is said, unless its reader has left, and it goes nowhere."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        _drop_output()
+        if error.errno != errno.EPIPE:
+            _say(name, f"error: standard output cannot be written: {error.strerror}")
+        return False
+    return True
+
+
+def _drop_output() -> None:
+    """Send what the interpreter still writes at its end nowhere."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _fail(name: str, sentence: str) -> int:
+    _is_written(name)
+    _say(name, f"error: {sentence}")
+    return 1
+
+
+def _say(name: str, text: str) -> None:
+    with suppress(OSError):
+        print(f"{name}: {printable(text)}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _warnings(name: str) -> Iterator[None]:
+    """Say warnings as sentences."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *place: _say(name, f"warning: {message}")
+        yield

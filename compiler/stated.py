@@ -1,0 +1,79 @@
+"""What a caller has stated, checked: each function gives the value in its plain type, or raises InputError in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from numbers import Real
+from operator import index
+from reprlib import repr as short
+from typing import Any, TypeVar
+
+from compiler.errors import InputError
+
+LARGEST = 2**63 - 1
+"""The largest integer that databases and seeds have."""
+Kind = TypeVar("Kind")
+
+
+def integer(what: str, value: object, least: int, most: int = LARGEST) -> int:
+    """An integer in a range; numpy's are integers, truth values are not."""
+    try:
+        found = least - 1 if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
+    except TypeError:
+        found = least - 1
+    if not least <= found <= most:
+        bound = f"of at least {least}" if most == LARGEST else f"from {least} to {most}"
+        raise InputError(f"{what} is {short(value)}, expected an integer {bound}")
+    return found
+
+
+def positive(what: str, value: object) -> float:
+    """A finite number above 0."""
+    found = _float(value)
+    if not 0 < found < math.inf:
+        raise InputError(f"{what} is {short(value)}, expected a finite number above 0")
+    return found
+
+
+def share(what: str, value: object) -> float:
+    """A number from 0 to 1."""
+    found = _float(value)
+    if not 0 <= found <= 1:
+        raise InputError(f"{what} is {short(value)}, expected a share between 0 and 1")
+    return found
+
+
+def line(what: str, value: object) -> str:
+    """A line of visible text."""
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        raise InputError(f"{what} is {short(value)}, expected a line of text")
+    return value
+
+
+def several(what: str, value: Any, kind: str, is_one: Callable[[Any], bool]) -> tuple[Any, ...]:
+    """A list or tuple, each of which is of a kind; a text is none."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise InputError(f"{what} is {short(value)}, expected a list of {kind}")
+    found = tuple(value)
+    for one in found:
+        if not is_one(one):
+            raise InputError(f"{what} has {short(one)}, expected {kind}")
+    return found
+
+
+def instance(what: str, value: object, kind: type[Kind]) -> Kind:
+    """An object of a class."""
+    if not isinstance(value, kind):
+        raise InputError(f"{what} is {short(value)}, expected {kind.__name__}")
+    return value
+
+
+def _float(value: object) -> float:
+    """A number; nan for what is none."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf

@@ -1,0 +1,223 @@
+"""Files of tuning with bytes flipped, cut and doubled: each is read in right words, quickly.
+
+`python -m tests.flipped --count 500` draws fresh seeds, and prints those that find something.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import signal
+import sqlite3
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from secrets import randbits
+from typing import NoReturn
+
+from benchmarks.workloads import find
+from compiler.autotune.candidates import defaults_of
+from compiler.autotune.database import Database, Key, Record, program_of
+from compiler.autotune.database.record import hash_of
+from compiler.autotune.outcome import MEASURED, Outcome
+from compiler.autotune.report import page
+from compiler.autotune.search import Search, replay
+from compiler.autotune.task import SearchTask
+from compiler.errors import StrataError
+
+PATIENCE = 10
+"""Seconds after which a file hangs its reader."""
+
+
+def flipped(data: bytes, draw: random.Random) -> bytes:
+    """A few changes: a bit, a byte, a stretch of zeros, a stretch from elsewhere, an end that is missing."""
+    changed = bytearray(data)
+    for _ in range(draw.choice((1, 1, 2, 5, 20))):
+        at, size = draw.randrange(len(changed)), draw.choice((1, 2, 8, 100))
+        match draw.choice(("bit", "byte", "byte", "zeros", "copy", "digit", "cut")):
+            case "bit":
+                changed[at] ^= 1 << draw.randrange(8)
+            case "byte":
+                changed[at] = draw.randrange(256)
+            case "zeros":
+                changed[at : at + size] = bytes(len(changed[at : at + size]))
+            case "copy":
+                other = draw.randrange(len(changed))
+                changed[at : at + size] = changed[other : other + len(changed[at : at + size])]
+            case "digit":
+                changed[at] = ord(draw.choice('0123456789eE-+.,[]{}"'))
+            case "cut" if draw.random() < 0.2:
+                del changed[max(1, at) :]
+    return bytes(changed)
+
+
+@cache
+def task() -> SearchTask:
+    """A small program."""
+    return SearchTask(find("matmul:8x6x4").function(), threads=1)
+
+
+@cache
+def records() -> tuple[Record, ...]:
+    """Records of all kinds of outcomes, some of them again."""
+    program = program_of(task().module)
+    space, found = task().space, []
+    for number, candidate in enumerate([*defaults_of(task().space)][:6] * 2):
+        outcome = Outcome(MEASURED, (0.1 + number, 0.2), (1e9, 2e9), "", 0.5)
+        failure = Outcome(("crash", "wrong", "timeout")[number % 3], reason="because")
+        key = Key(hash_of(program), "lab", 1, "contract")
+        made = outcome if number % 4 else failure
+        found.append(Record(key, "task", program, space.script(candidate), made, candidate, 1.5, number, "run"))
+    return tuple(found)
+
+
+@cache
+def database() -> bytes:
+    """A file of these."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "tuning.db"
+        with Database(path) as opened:
+            for record in records():
+                opened.add(record)
+        connection = sqlite3.connect(path)
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.close()
+        return path.read_bytes()
+
+
+@cache
+def lines() -> bytes:
+    """These as lines of JSON."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "tuning.db").write_bytes(database())
+        with Database(Path(folder) / "tuning.db") as opened:
+            return "\n".join(opened.lines()).encode()
+
+
+@cache
+def log() -> bytes:
+    """The log of a search of a few rounds."""
+    search, draw = Search(task().space, 1), random.Random(1)
+    for _ in range(4):
+        for proposal in search.propose(6):
+            search.update(proposal.candidate, Outcome(MEASURED, (draw.random(),), (1e9,)))
+    search.descend()
+    search.propose(2)
+    return search.log().encode()
+
+
+def read_database(data: bytes, folder: Path) -> None:
+    """All that is done with a file: listed, asked for the best, exported, reported, added to, pruned."""
+    path = folder / "tuning.db"
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    path.write_bytes(data)
+    for act in (_listed, _exported, _reported, _written):
+        with sentences(), Database(path, create=False) as opened:
+            act(opened)
+
+
+def _listed(opened: Database) -> None:
+    tasks = opened.keys()
+    for one in tasks:
+        opened.best(one.key)
+    opened.best(records()[0].key)
+    assert opened.programs is not None
+
+
+def _exported(opened: Database) -> None:
+    for record in opened.records():
+        assert opened.record(record.id) == record
+    list(opened.lines())
+
+
+def _reported(opened: Database) -> None:
+    tasks = opened.keys()
+    assert all(page([(one.names[-1], one.key, opened.records(one.key)) for one in tasks]))
+
+
+def _written(opened: Database) -> None:
+    from dataclasses import replace
+    from uuid import uuid4
+
+    number = opened.add(replace(records()[0], uuid=str(uuid4())))
+    assert opened.record(number).script == records()[0].script
+    opened.prune(keep=1)
+
+
+def read_lines(data: bytes, folder: Path) -> None:
+    """Lines are imported, all or none."""
+    file = folder / "lines"
+    file.write_bytes(data)
+    with Database(":memory:") as opened:
+        try:
+            with sentences():
+                opened.import_(file)
+        finally:
+            assert len(opened.records()) in (0, *range(len(records()) + 1))
+        with sentences():
+            _reported(opened)
+
+
+def read_log(data: bytes, folder: Path) -> None:
+    """A log replays, or says where it differs."""
+    task().__dict__.pop("space", None)  # what it answers depends on what it was asked before
+    with sentences():
+        replay(task().space, data.decode(errors="replace"))
+
+
+KINDS: dict[str, tuple[Callable[[], bytes], Callable[[bytes, Path], None]]] = {
+    "database": (database, read_database),
+    "lines": (lines, read_lines),
+    "log": (log, read_log),
+}
+
+
+@contextmanager
+def sentences() -> Iterator[None]:
+    """Whatever is wrong is said in one, and soon."""
+
+    def late(*stated: object) -> NoReturn:
+        raise AssertionError("it hangs")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(PATIENCE)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except StrataError as error:
+        assert str(error).strip()
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def trial(kind: str, seed: int, folder: Path) -> None:
+    """One changed file of a kind."""
+    make, use = KINDS[kind]
+    use(flipped(make(), random.Random(seed)), folder)
+
+
+def main() -> None:
+    """Draw fresh seeds."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=500)
+    parser.add_argument("--seed", type=int, help="one that found something")
+    options = parser.parse_args()
+    seeds = [randbits(32) for _ in range(options.count)] if options.seed is None else [options.seed]
+    for seed in seeds:
+        for kind in KINDS:
+            try:
+                with tempfile.TemporaryDirectory() as folder:
+                    trial(kind, seed, Path(folder))
+            except Exception as error:
+                print(f"{kind}, seed {seed}: {type(error).__name__}: {error}", flush=True)
+    print(f"{len(seeds)} files of each kind")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""What records, files and workloads say reaches terminals and pages as text: no escapes, no markup, no other order."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from html.parser import HTMLParser
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from compiler.__main__ import main
+from compiler.autotune.conclusion import Conclusion
+from compiler.autotune.live import Lines, Screen
+from compiler.autotune.outcome import Outcome
+from compiler.autotune.progress import Progress
+from compiler.autotune.task import SearchTask
+from compiler.cli.tune import _print
+from compiler.opt import main as opt
+from compiler.printable import printable
+from tests.unit.test_database import PROGRAM, SCRIPT, filled, made, product
+
+HOSTILE = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202egnp\u2066.exe\x7f\r\x00[red]bold[/red]<script>alert(1)</script>\u2028"
+
+
+def harmless(text: str) -> bool:
+    """Whether a terminal shows a text as it is."""
+    return all(char.isprintable() or char in "\n\t" for char in text)
+
+
+def test_what_is_visible_stays() -> None:
+    assert printable("größe 😀\n\tline") == "größe 😀\n\tline"
+    assert printable("\x1b[31m\x9b\u202e\ud800\r") == "\\x1b[31m\\x9b\\u202e\\ud800\\r"
+    for code in range(0x110000):
+        char = chr(code)
+        if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") and char not in "\n\t":
+            assert printable(char).isascii() and printable(char).isprintable(), hex(code)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Records whose texts are hostile wherever a record may have any text."""
+    script = SCRIPT.replace("builtin.module {", f"builtin.module {{ // {HOSTILE.replace(chr(0x2028), '')}", 1)
+    wrong = made("wrong", program=PROGRAM, outcome=Outcome("wrong", reason=HOSTILE), run=HOSTILE)
+    best = made(1.0, program=PROGRAM, script=script, versions={HOSTILE: HOSTILE}, name="[red]x[/red]<b>")
+    return filled(tmp_path / "tuning.db", wrong, best)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["list", "{path}"],
+        ["list", "{path}", "--json"],
+        ["best", "{path}"],
+        ["best", "{path}", "--mode", "json"],
+        ["best", "{path}", "--mode", "python"],
+        ["best", "{path}", "--mode", "asm"],
+        ["best", "{path}", "--record", "1", "--mode", "json"],
+        ["best", "{path}", "--record", "99"],
+        ["best", "{path}", "--task", HOSTILE],
+        ["export", "{path}"],
+        ["replay", "{path}"],
+        ["report", "{path}", "-"],
+        ["prune", "{path}", "--failed"],
+        ["list", HOSTILE.replace("\0", "")],
+    ],
+)
+def test_records_are_printed_harmlessly(arguments: list[str], path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["db", *(argument.replace("{path}", str(path)) for argument in arguments)])
+    said = capsys.readouterr()
+    assert (said.out or said.err) and harmless(said.out) and harmless(said.err)
+    if arguments == ["list", "{path}"]:
+        assert "[red]x[/red]<b>" in said.out, "text is no markup"
+    if "json" in arguments:
+        assert json.loads(said.out)["uuid"]
+
+
+class Tags(HTMLParser):
+    """Which tags a page has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[str] = set()
+
+    def handle_starttag(self, tag: str, attributes: object) -> None:
+        self.found.add(tag)
+
+
+def test_a_page_has_our_tags_only(path: Path, tmp_path: Path) -> None:
+    assert main(["db", "report", str(path), str(tmp_path / "page.html")]) == 0
+    text = (tmp_path / "page.html").read_text()
+    tags = Tags()
+    tags.feed(text)
+    assert harmless(text) and "&lt;script&gt;" in text and not tags.found & {"script", "b"}
+
+
+def test_a_run_is_shown_harmlessly(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    task = SearchTask(product, name=HOSTILE, threads=1)
+    progress = Progress(HOSTILE, 1, None, phase=HOSTILE, reasons={"wrong": HOSTILE}, sketch=HOSTILE)
+    progress.failed["wrong"] += 1
+    for view in (Lines(task, lines := StringIO()), Screen(task, Console(file=lines, markup=False, width=1000))):
+        view(progress)
+        if isinstance(view, Screen):
+            Console(file=lines, markup=False, width=1000).print(view.table())
+    assert harmless(lines.getvalue()) and "[red]bold[/red]" in lines.getvalue()
+    record = made(1.0, script=HOSTILE)
+    _print(Conclusion(task, progress, record), None)
+    assert harmless(capsys.readouterr().out)
+
+
+def test_files_are_quoted_harmlessly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "a.mlir"
+    file.write_text(f'"{HOSTILE.replace(chr(0), "")}"() : () -> ()\n')
+    for command in (opt, lambda arguments: main(["build", *arguments, "--emit", "low"])):
+        assert command([str(file)]) == 1
+        assert harmless(capsys.readouterr().err)
