@@ -1,5 +1,8 @@
 // Enough of CUDA C++ for kernels to be compiled by a C++20 compiler, and run on threads of the host, a block at a time.
 #pragma once
+#include "cuda_bf16.h"
+#include "cuda_fp16.h"
+
 #include <barrier>
 #include <cmath>
 #include <cstdint>
@@ -58,22 +61,38 @@ void call(void (*kernel)(P...), void** arguments, std::index_sequence<I...>) {
   kernel((P)arguments[I]...);
 }
 
+inline dim3 place(long long number, dim3 extents) {
+  const long long row = number / extents.x;
+  return {int(number % extents.x), int(row % extents.y), int(row / extents.y)};
+}
+
+inline long long size(dim3 extents) { return (long long)extents.x * extents.y * extents.z; }
+
 template <class... P>
 void launch(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments) {
-  const int count = block.x * block.y * block.z;
-  for (int number = 0; number < grid.x * grid.y * grid.z; ++number) {
+  const int count = size(block);
+  for (long long number = 0; number < size(grid); ++number) {
     std::barrier<> together(count);
     block_barrier = &together;
     block_warps = std::vector<Warp>(count / 32 + 1);
     std::vector<std::thread> threads;
     for (int thread = 0; thread < count; ++thread)
       threads.emplace_back([=] {
-        blockIdx = {number % grid.x, number / grid.x % grid.y, number / (grid.x * grid.y)};
-        threadIdx = {thread % block.x, thread / block.x % block.y, thread / (block.x * block.y)};
+        blockIdx = place(number, grid), threadIdx = place(thread, block);
         this_warp = thread / 32, this_lane = thread % 32;
         call(kernel, arguments, std::index_sequence_for<P...>());
         block_barrier->arrive_and_drop();
       });
     for (auto& thread : threads) thread.join();
   }
+}
+
+// Threads that never wait for each other, one after another: blocks from the first on, so many.
+template <class... P>
+void launch_alone(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments, long long first, long long blocks) {
+  for (long long number = first; number < first + blocks; ++number)
+    for (long long thread = 0; thread < size(block); ++thread) {
+      blockIdx = place(number, grid), threadIdx = place(thread, block);
+      call(kernel, arguments, std::index_sequence_for<P...>());
+    }
 }
