@@ -54,6 +54,12 @@ class OnHost:
             _call(self.library, f"launch_{number}_{position}", [arrays[n] for n in launch.arguments])
         return outs
 
+    def run_blocks(self, arrays: Sequence[np.ndarray[Any, Any]], first: int, blocks: int) -> None:
+        """Run some blocks of the first launch of the first kernel on all its arrays."""
+        run = self.library.launch_0_0_some
+        run.argtypes = [ctypes.c_void_p, ctypes.c_longlong, ctypes.c_longlong]
+        run((ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays)), first, blocks)
+
 
 def _shapes(kernel: CudaKernel) -> list[tuple[str, Extents, Extents]]:
     return [(one.name, one.grid, one.block) for one in kernel.launches]
@@ -84,11 +90,11 @@ def _launchers(text: str, launches: Sequence[tuple[str, Extents, Extents]], wher
     waits = any(word in text for word in _TOGETHER)
     found = []
     for number, (kernel, grid, block) in enumerate(launches):
-        shape = f"dim3{{{_three(grid)}}}, dim3{{{_three(block)}}}, arguments"
-        how = (
-            f"launch({where}{kernel}, {shape})" if waits else f"launch_alone({where}{kernel}, {shape}, 0, {prod(grid)})"
-        )
+        what = f"{where}{kernel}, dim3{{{_three(grid)}}}, dim3{{{_three(block)}}}, arguments"
+        how = f"launch({what})" if waits else f"launch_alone({what}, 0, {prod(grid)})"
         found.append(f'extern "C" void {name}_{number}(void** arguments) {{ {how}; }}')
+        some = "void** arguments, long long first, long long blocks"
+        found.append(f'extern "C" void {name}_{number}_some({some}) {{ launch_alone({what}, first, blocks); }}')
     return found
 
 

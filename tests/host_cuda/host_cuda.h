@@ -14,6 +14,7 @@
 #include <vector>
 
 struct dim3 { int x, y, z; };
+template <class T> struct vector1 { T x; };
 template <class T> struct alignas(2 * sizeof(T)) vector2 { T x, y; };
 template <class T> struct vector3 { T x, y, z; };
 template <class T> struct alignas(4 * sizeof(T)) vector4 { T x, y, z, w; };
@@ -21,6 +22,15 @@ using float2 = vector2<float>;
 using float3 = vector3<float>;
 using float4 = vector4<float>;
 using double2 = vector2<double>;
+using char1 = vector1<signed char>;
+using char2 = vector2<signed char>;
+using char3 = vector3<signed char>;
+using char4 = vector4<signed char>;
+using short2 = vector2<short>;
+using short3 = vector3<short>;
+using short4 = vector4<short>;
+using double4 = vector4<double>;
+using int3 = vector3<int>;
 using int2 = vector2<int>;
 using int4 = vector4<int>;
 using uint2 = vector2<unsigned>;
