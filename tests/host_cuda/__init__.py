@@ -55,7 +55,8 @@ class OnHost:
         return outs
 
     def run_blocks(self, arrays: Sequence[np.ndarray[Any, Any]], first: int, blocks: int) -> None:
-        """Run some blocks of the first launch of the first kernel on all its arrays."""
+        """Run some blocks of the first launch of the first kernel on arrays for its arguments."""
+        arrays = [arrays[n] for n in self.kernels[0].launches[0].arguments]
         run = self.library.launch_0_0_some
         run.argtypes = [ctypes.c_void_p, ctypes.c_longlong, ctypes.c_longlong]
         run((ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays)), first, blocks)

@@ -1,4 +1,4 @@
-"""Indices of kernels: 32 bits where that is enough, 64 where a buffer, an offset or a value of the program needs them."""
+"""Indices of kernels: 32 bits where that is enough, 64 where a buffer, an offset or a value needs them."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ def test_rows_whose_offsets_are_large(tmp_path: Path) -> None:
     function = te.function("f", [x], te.compute((ROWS,), lambda i: te.sum(x[i, k + (COLUMNS - 4)], k), name="Y"))
     kernel = spread(function)
     assert "(long long)" in kernel.text
-    on_chip = sparse((ROWS, COLUMNS))
-    on_chip[-1, -4:] = (1, 2, 3, 4)
+    table = sparse((ROWS, COLUMNS))
+    table[-1, -4:] = (1, 2, 3, 4)
     y = np.zeros(ROWS, kernel.arguments[-1].dtype)
-    OnHost([kernel], tmp_path).run_blocks([on_chip, y], ROWS // 256 - 1, 1)
+    OnHost([kernel], tmp_path).run_blocks([table, y], ROWS // 256 - 1, 1)
     assert y[-1] == 10 and not y[:-1].any()
 
 
@@ -105,7 +105,7 @@ def test_indices_from_memory_that_are_outside(dtype: str, tmp_path: Path) -> Non
     x, i = te.placeholder((50, 3), name="X"), te.placeholder((40,), dtype, name="I")
     kernel = spread(te.function("f", [x, i], te.nn.gather(x, i, 0, -1.0)))
     held = np.iinfo(dtype.replace("i", "int").replace("u", "uint"))
-    wanted = [n for n in (0, 1, 49, 50, -1, -7, 255, 1 << 31, 1 << 32, (1 << 32) + 3, held.min, held.max)]
+    wanted = (0, 1, 49, 50, -1, -7, 255, 1 << 31, 1 << 32, (1 << 32) + 3, int(held.min), int(held.max))
     numbers = np.resize([n for n in wanted if held.min <= n <= held.max], 40).astype(held.dtype)
     table = np.arange(150, dtype=np.float32).reshape(50, 3)
     inside = (numbers.astype(object) >= 0) & (numbers.astype(object) < 50)
