@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from compiler.cli import program
 from compiler.cli.build import POLICIES
 from compiler.cli.values import scale, seed
+from compiler.targets.devices import DEFAULT_ARCH, DEFAULT_TARGET
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -26,6 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--scale", type=scale, default=scale("1"), help="multiply every extent of a workload: 1/4 or 0.25")
     add("--function", help="which of several functions of a file")
+    add("--target", default=DEFAULT_TARGET, help="what the kernels are for: a GPU's target (default: %(default)s)")
+    add("--arch", default=DEFAULT_ARCH, help="the architecture whose limits launches must keep (default: %(default)s)")
     add("--policy", choices=POLICIES, default="contract", help="liberties of floating point")
     add("--seed", type=seed, default=0, help="of the random inputs (default 0)")
 
@@ -36,13 +39,18 @@ def run(options: argparse.Namespace) -> int:
     from compiler.autotune.measure.reference import reference
     from compiler.autotune.measure.subject import Subject
     from compiler.driver import lower, lower_to_kernels, unbound
+    from compiler.targets.devices import described
+    from compiler.targets.launches import launches
     from compiler.targets.simt import run as simulated
 
     found = program.workload(options.program, options.scale)
     loops = lower(found.function() if found is not None else program.module(options.program))
-    case = reference(Subject(str(unbound(loops)), options.function, seed=options.seed)).cases[0]
-    waits = list(_barriers(loops, options.function))
-    kernels, _, arguments = lower_to_kernels(loops, options.function, options.policy)
+    gpu = described(options.target, options.arch)
+    plain, waits = str(unbound(loops)), list(_barriers(loops, options.function))
+    kernels, host, arguments = lower_to_kernels(loops, options.function, options.policy)
+    for call in launches(kernels, host).calls:
+        call.check(gpu)
+    case = reference(Subject(plain, options.function, seed=options.seed)).cases[0]
     checked = simulated(kernels, case.inputs, options.function)
     wrong = [
         f"wrong result in {argument.name}: {said}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -120,6 +121,8 @@ def _check_stages(nodes: Sequence[Node]) -> None:
                 f"the shared buffer '{shared[0]}' lives in one iteration of loop '{node.label}': it is one thread's"
             )
         kinds = {block.label: around for block, around in _spread((node,), ())}
+        if not kinds:
+            raise LoweringError(f"loop '{node.label}' is bound to {node.kind}, and no block stands in it")
         first, *others = kinds
         other = next((label for label in others if kinds[label] != kinds[first]), None)
         if other is not None:
@@ -175,7 +178,7 @@ class _Lowering:
     def _launch(self, op: Operation, node: Node, buffers: dict[SSAValue, SSAValue]) -> list[Operation]:
         shape = shape_of(node)
         used = list(dict.fromkeys(value for value in _operands(op) if value in buffers))
-        name = fresh(f"{self.function.sym_name.data}_{_title(op)}", [k.sym_name.data for k in self.kernels])  # type: ignore[attr-defined]
+        name = fresh(f"{_word(self.function.sym_name.data)}_{_title(op)}", [k.sym_name.data for k in self.kernels])  # type: ignore[attr-defined]
         self.kernels.append(self._kernel(name, op, node, shape, used))
         sizes = [ConstantOp(IntegerAttr(n, INDEX)) for n in (*shape.grid, *shape.block)]
         symbol = SymbolRefAttr(self.module, [name])
@@ -249,5 +252,9 @@ def _operands(op: Operation) -> Iterator[SSAValue]:
 def _title(op: Operation) -> str:
     """What a kernel is called after: its last block."""
     blocks = [inner for inner in op.walk() if isinstance(inner, loop.Placed)]
-    text = blocks[-1].label.data if blocks else "nothing"
-    return "".join(c if c.isalnum() else "_" for c in text)
+    return _word(blocks[-1].label.data if blocks else "nothing")
+
+
+def _word(text: str) -> str:
+    """A text as a name that every target's language has."""
+    return re.sub(r"\W", "_", text, flags=re.ASCII)

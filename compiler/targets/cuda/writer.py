@@ -319,6 +319,8 @@ class Writer:
         self.texts[result] = Text(name)
 
     def _scalar(self, op: Operation) -> None:
+        if not op.operands or not op.results:
+            raise LoweringError(f"kernels have no '{op.name}'")
         wide = [value in self.wide for value in op.operands]
         texts = [self._text(value) for value in op.operands]
         self._value(op, expression(op, texts, self.helpers, wide, op.results[0] in self.wide))
