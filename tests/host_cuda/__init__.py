@@ -68,7 +68,7 @@ def _shapes(kernel: CudaKernel) -> list[tuple[str, Extents, Extents]]:
 
 def _poisoned(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
     array = np.empty(shape, dtype)
-    array.view(np.uint8).reshape(-1)[...] = 0xFF
+    array.reshape(-1).view(np.uint8)[...] = 0xFF
     return array
 
 
