@@ -1,4 +1,4 @@
-"""Inputs that find what random ones do not: extreme integers, indices outside, NaN, infinities, numbers near overflow."""
+"""Inputs that find what random ones do not: extreme integers, indices outside, NaN, infinities, near overflow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ Fill = Callable[[np.random.Generator, "np.dtype[Any]", tuple[int, ...], Array], 
 def _near_overflow(rng: np.random.Generator, dtype: np.dtype[Any], shape: tuple[int, ...], plain: Array) -> Array:
     """Numbers whose exponentials are too large, or too small, for single precision; integers next to their limits."""
     if is_float(dtype):
-        return (rng.uniform(88.5, 100.0, shape) * rng.choice([-1, 1], shape[:-1] + (1,) if shape else ())).astype(dtype)
+        signs = rng.choice([-1, 1], (*shape[:-1], 1) if shape else ())
+        return np.asarray(rng.uniform(88.5, 100.0, shape) * signs).astype(dtype)
     low, high = _limits(dtype)
     return rng.choice(np.array([low, low + 1, high - 1, high], dtype), shape)
 

@@ -21,7 +21,7 @@ from tests.gpu_schedules import product, tiled
 
 KIB = 1 << 10
 SHARED = {"sm_75": 64, "sm_80": 163, "sm_86": 99, "sm_89": 99, "sm_90": 227}
-"""KiB of shared memory a block, by "Technical Specifications per Compute Capability" of the CUDA C++ Programming Guide."""
+"""KiB of shared memory a block. Source: CUDA C++ Programming Guide, specifications per compute capability."""
 
 
 def bound(extents: dict[str, int]) -> Schedule:
