@@ -35,6 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command; 1 where anything is wrong."""
+    import numpy as np
+
     from compiler.autotune.measure.check import fault
     from compiler.autotune.measure.reference import reference
     from compiler.autotune.measure.subject import Subject
@@ -51,7 +53,8 @@ def run(options: argparse.Namespace) -> int:
     for call in launches(kernels, host).calls:
         call.check(gpu)
     case = reference(Subject(plain, options.function, seed=options.seed)).cases[0]
-    checked = simulated(kernels, case.inputs, options.function)
+    required = {a.name: np.ones(a.shape, np.bool_) for a in arguments[len(case.inputs) :]}
+    checked = simulated(kernels, case.inputs, options.function, required=required)
     wrong = [
         f"wrong result in {argument.name}: {said}"
         for argument, output, expected in zip(
