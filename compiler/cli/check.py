@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
         for argument, output, expected in zip(
             arguments[len(case.inputs) :], checked.outputs, case.expected, strict=True
         )
-        if (said := fault(output, expected)) is not None
+        if (said := fault(output.view(argument.dtype), expected)) is not None
     ]
     for line in (*map(str, checked.faults), *wrong):
         print(line)

@@ -67,7 +67,8 @@ def run(
     then read of `temporaries`, by the names of buffers between kernels or of outputs, is what these have, unless a
     block has written it. Which block writes which element is computed for all blocks. Of buffers between kernels and
     of outputs, by their names, the `required` elements have to be written. Transactions count where `counts` says so.
-    Raises InputError for inputs that do not fit, and for ops that have no meaning here.
+    Outputs of integers without a sign are given as their bits: kernels have them as integers with one. Raises
+    InputError for inputs that do not fit, and for ops that have no meaning here.
     """
     function = find_function(module, name)
     args = function.body.block.args
