@@ -48,13 +48,16 @@ class Host:
 
 
 def launches(module: ModuleOp, host: func.FuncOp) -> Host:
-    """What a host function of a module does. Raises InputError for an op that is not one of such a function."""
+    """What a host function of a module does. Raises InputError for an op that is not one of such a function, and for a
+    launch of what is no kernel of the module, or whose extents are no constants."""
     kernels = {op.sym_name.data: op for op in module.walk() if isinstance(op, gpu.FuncOp)}
     numbers: dict[SSAValue, int] = {}
     temporaries: list[SSAValue] = []
     calls: list[Call] = []
 
     def extents(values: Sequence[SSAValue]) -> Extents:
+        if not numbers.keys() >= set(values):
+            raise InputError("the extents of a launch are constants of the host function")
         x, y, z = (numbers[value] for value in values)
         return x, y, z
 
@@ -64,7 +67,10 @@ def launches(module: ModuleOp, host: func.FuncOp) -> Host:
         elif isinstance(op, memref.AllocOp):
             temporaries.append(op.memref)
         elif isinstance(op, gpu.LaunchFuncOp):
-            kernel = kernels[op.kernel.string_value().split(".")[-1]]
+            name = op.kernel.nested_references.data[-1].data if op.kernel.nested_references.data else ""
+            if name not in kernels:
+                raise InputError(f"{op.kernel} is no kernel of the module")
+            kernel = kernels[name]
             grid = extents((op.gridSizeX, op.gridSizeY, op.gridSizeZ))
             block = extents((op.blockSizeX, op.blockSizeY, op.blockSizeZ))
             calls.append(Call(kernel, grid, block, tuple(op.kernelOperands)))

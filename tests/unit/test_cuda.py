@@ -213,3 +213,25 @@ def test_functions_of_any_name(tmp_path: Path) -> None:
     kernel = compiler.build(text, "cuda")
     assert [launch.name for launch in kernel.launches] == ["my_function_B"]
     np.testing.assert_array_equal(run_on_host(kernel, [np.arange(4, dtype=np.float32)], tmp_path)[0], range(4))
+
+
+@needs_gxx
+def test_kernels_of_blocks_whose_names_are_alike(tmp_path: Path) -> None:
+    """What other languages do not have in names becomes the same letter."""
+    nest = """
+          loop.for "i" %i = 4 thread_x {
+            loop.block "LABEL" [i = 4 at %i] (%a = %A[i] : memref<4xf32>) -> (%OUT[i] : memref<4xf32>) {
+              %b = arith.addf %a, %a : f32
+              loop.yield %b : f32
+            }
+          }"""
+    nests = "".join(
+        nest.replace("LABEL", f"B{sign}1").replace("OUT", out) for sign, out in zip("._-", "BCD", strict=True)
+    )
+    types = ", ".join(f"%{name}: memref<4xf32>" for name in "ABCD")
+    kernel = compiler.build(
+        f"func.func @f({types}) attributes {{outputs = 3 : i64}} {{{nests}\n  func.return\n}}", "cuda"
+    )
+    assert [launch.name for launch in kernel.launches] == ["f_B_1", "f_B_1_1", "f_B_1_2"]
+    for found in run_on_host(kernel, [np.arange(4, dtype=np.float32)], tmp_path):
+        np.testing.assert_array_equal(found, [0, 2, 4, 6])

@@ -102,9 +102,7 @@ def _floored(a: Range, b: Range) -> Range:
 
 
 def _remainder(a: Range, b: Range) -> Range:
-    if b[0] <= 0:
-        return ANY
-    return 0, min(a[1], b[1] - 1) if a[0] >= 0 else b[1] - 1
+    return (0, min(a[1], b[1] - 1)) if a[0] >= 0 and b[0] > 0 else ANY
 
 
 def _signed_remainder(a: Range, b: Range) -> Range:

@@ -135,9 +135,7 @@ _COMPLEMENTS = {"gt": "<=", "ge": "<", "lt": ">=", "le": ">"}
 _ROUNDED: Mapping[type[Operation], str] = {arith.AddfOp: "add", arith.SubfOp: "sub", arith.MulfOp: "mul"}
 
 
-def expression(
-    op: Operation, texts: Texts, helpers: set[str], wide: Sequence[bool] = (), is_wide: bool = False
-) -> Text:
+def expression(op: Operation, texts: Texts, helpers: set[str], wide: Sequence[bool], is_wide: bool = False) -> Text:
     """An op on scalars, or on one lane of vectors, as an expression of its operands, whose value is that of its type.
 
     `wide` says which operands are indices of 64 bits, `is_wide` whether the result is. Helpers that it needs are added
@@ -208,7 +206,8 @@ def _on_integers(op: Operation, texts: Texts, at: Integer, is_index: bool, helpe
 
 def _divided(kind: type[Operation], texts: Texts, at: Integer, is_index: bool, helpers: set[str]) -> Text:
     name, sign, unsigned = _DIVISIONS[kind]
-    type_ = at.unsigned if unsigned and not is_index else at.signed
+    is_small = is_index and at.bits < 64  # then it is known not to be negative
+    type_ = at.unsigned if unsigned and not is_small else at.signed
     if sign is not None and re.fullmatch(r"[1-9]\d*(LL)?", texts[1].words):
         if type_ == at.signed:
             return infix(sign, texts[0], texts[1], PRODUCT)

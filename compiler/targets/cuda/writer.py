@@ -306,9 +306,10 @@ class Writer:
         return Text(f"{spelled(value.type)}{{}}")
 
     def _value(self, op: Operation, text: Text) -> None:
-        """What an op gives: in place where that means the same, else under a name."""
+        """What an op gives: in place where that means the same, else under a name. Arithmetic of indices means the same
+        everywhere; an index that comes from memory does not."""
         result = op.results[0]
-        if isinstance(result.type, IndexType) or _in_place(op):
+        if (isinstance(result.type, IndexType) and op.name != "arith.index_cast") or _in_place(op):
             self.texts[result] = text
         else:
             self._declared(result, text.words)
@@ -406,7 +407,7 @@ def _in_place(op: Operation) -> bool:
     if len(uses) != 1:
         return False
     user = uses[0].operation
-    if user.parent is not op.parent:
+    if user.parent is not op.parent or isinstance(op.results[0].type, IndexType):
         return False
     if isinstance(user, memref.LoadOp | arith.ConstantOp) and isinstance(op, memref.LoadOp):
         return False
