@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import compiler
 from compiler import te
-from compiler.schedule import Schedule
+from compiler.schedule import Schedule, library
 
 
 def product(m: int = 32, n: int = 32, k: int = 16) -> te.Function:
@@ -49,4 +49,13 @@ def tiled(
     s.bind(b0, "thread_x")
     for loop in (m2, n2, a1, b1):
         s.unroll(loop)
+    return s
+
+
+def spread_all(function: te.Function, threads: int = 32) -> Schedule:
+    """Each block of a function spread over threads, its results side by side; those of one result as they are."""
+    s = Schedule(compiler.lower(function))
+    for label in list(s.program.blocks):
+        if any(axis.size > 1 for axis in s.program.blocks[label].axes if not axis.is_reduce):
+            library.spread(s, s.get_block(label), threads)
     return s

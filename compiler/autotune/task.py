@@ -26,11 +26,9 @@ from compiler.printable import printable
 from compiler.schedule import Schedule
 from compiler.stated import line, several
 from compiler.targets.cpu.openmp import thread_count, usable
-from compiler.targets.devices import at_hand, described
+from compiler.targets.devices import DEFAULT_ARCH, at_hand, described
 from compiler.targets.machine import Gpu, Machine, host
 
-DEFAULT_ARCH = "sm_80"
-"""What GPU kernels are made for where no GPU is at hand."""
 MODES = ("script", "python", "llvm", "asm")
 
 

@@ -10,6 +10,7 @@ from compiler.cli import program
 from compiler.cli.build import POLICIES
 from compiler.cli.said import show
 from compiler.cli.values import scale, seed
+from compiler.targets.devices import DEFAULT_ARCH, DEFAULT_TARGET
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -27,30 +28,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--scale", type=scale, default=scale("1"), help="multiply every extent of a workload: 1/4 or 0.25")
     add("--function", help="which of several functions of a file")
+    add("--target", default=DEFAULT_TARGET, help="what the kernels are for: a GPU's target (default: %(default)s)")
+    add("--arch", default=DEFAULT_ARCH, help="the architecture whose limits launches must keep (default: %(default)s)")
     add("--policy", choices=POLICIES, default="contract", help="liberties of floating point")
     add("--seed", type=seed, default=0, help="of the random inputs (default 0)")
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command; 1 where anything is wrong."""
+    import numpy as np
+
     from compiler.autotune.measure.check import fault
     from compiler.autotune.measure.reference import reference
     from compiler.autotune.measure.subject import Subject
     from compiler.driver import lower, lower_to_kernels, unbound
+    from compiler.targets.devices import described
+    from compiler.targets.launches import launches
     from compiler.targets.simt import run as simulated
 
     found = program.workload(options.program, options.scale)
     loops = lower(found.function() if found is not None else program.module(options.program))
-    case = reference(Subject(str(unbound(loops)), options.function, seed=options.seed)).cases[0]
-    waits = list(_barriers(loops, options.function))
-    kernels, _, arguments = lower_to_kernels(loops, options.function, options.policy)
-    checked = simulated(kernels, case.inputs, options.function)
+    gpu = described(options.target, options.arch)
+    plain, waits = str(unbound(loops)), list(_barriers(loops, options.function))
+    kernels, host, arguments = lower_to_kernels(loops, options.function, options.policy)
+    for call in launches(kernels, host).calls:
+        call.check(gpu)
+    case = reference(Subject(plain, options.function, seed=options.seed)).cases[0]
+    required = {a.name: np.ones(a.shape, np.bool_) for a in arguments[len(case.inputs) :]}
+    checked = simulated(kernels, case.inputs, options.function, required=required)
     wrong = [
         f"wrong result in {argument.name}: {said}"
         for argument, output, expected in zip(
             arguments[len(case.inputs) :], checked.outputs, case.expected, strict=True
         )
-        if (said := fault(output, expected)) is not None
+        if (said := fault(output.view(argument.dtype), expected)) is not None
     ]
     for line in (*map(str, checked.faults), *wrong):
         show(line)

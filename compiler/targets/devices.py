@@ -14,6 +14,9 @@ DEVICES = {"cuda": "compiler.targets.cuda.device"}
 that takes, a floating-point policy and an architecture; `machine` says what is known of an architecture's GPUs, and
 `at_hand` the name and the architecture of the GPU here, if any."""
 
+DEFAULT_TARGET, DEFAULT_ARCH = next(iter(DEVICES)), "sm_80"
+"""What kernels are for where nobody says it."""
+
 
 def device(name: str) -> Callable[..., Any]:
     """What makes kernels for a GPU. Raises TargetError for a name that there is not."""

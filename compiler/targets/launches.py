@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.dialects import arith, func, gpu, memref
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp
 from xdsl.ir import SSAValue
 
-from compiler.errors import InputError
+from compiler.errors import InputError, TargetError
+from compiler.lowering.loop_to_low.context import SPACES
+from compiler.targets.machine import Gpu
 
 Extents = tuple[int, int, int]
+ALIGNMENT = 16
+"""The bytes of the widest vector: buffers begin at multiples of it."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +27,10 @@ class Call:
     grid: Extents
     block: Extents
     operands: tuple[SSAValue, ...]
+
+    def check(self, gpu: Gpu) -> None:
+        """Raise TargetError where a GPU does not take the launch."""
+        check_launch(self.kernel.sym_name.data, self.grid, self.block, shared_bytes(self.kernel), gpu)
 
 
 @dataclass(frozen=True)
@@ -39,13 +48,16 @@ class Host:
 
 
 def launches(module: ModuleOp, host: func.FuncOp) -> Host:
-    """What a host function of a module does. Raises InputError for an op that is not one of such a function."""
+    """What a host function of a module does. Raises InputError for an op that is not one of such a function, and for a
+    launch of what is no kernel of the module, or whose extents are no constants."""
     kernels = {op.sym_name.data: op for op in module.walk() if isinstance(op, gpu.FuncOp)}
     numbers: dict[SSAValue, int] = {}
     temporaries: list[SSAValue] = []
     calls: list[Call] = []
 
     def extents(values: Sequence[SSAValue]) -> Extents:
+        if not numbers.keys() >= set(values):
+            raise InputError("the extents of a launch are constants of the host function")
         x, y, z = (numbers[value] for value in values)
         return x, y, z
 
@@ -55,10 +67,53 @@ def launches(module: ModuleOp, host: func.FuncOp) -> Host:
         elif isinstance(op, memref.AllocOp):
             temporaries.append(op.memref)
         elif isinstance(op, gpu.LaunchFuncOp):
-            kernel = kernels[op.kernel.string_value().split(".")[-1]]
+            name = op.kernel.nested_references.data[-1].data if op.kernel.nested_references.data else ""
+            if name not in kernels:
+                raise InputError(f"{op.kernel} is no kernel of the module")
+            kernel = kernels[name]
             grid = extents((op.gridSizeX, op.gridSizeY, op.gridSizeZ))
             block = extents((op.blockSizeX, op.blockSizeY, op.blockSizeZ))
             calls.append(Call(kernel, grid, block, tuple(op.kernelOperands)))
         elif not isinstance(op, func.ReturnOp):
             raise InputError(f"'{op.name}' is not an op of a host function")
     return Host(tuple(host.body.block.args), tuple(temporaries), tuple(calls))
+
+
+def is_shared(op: memref.AllocaOp) -> bool:
+    """Whether a buffer of a kernel is shared by the threads of a block."""
+    space = op.memref.type.memory_space
+    return isinstance(space, IntegerAttr) and space.value.data == SPACES["shared"]
+
+
+def allocated_bytes(op: memref.AllocaOp) -> int:
+    """What a buffer of a kernel takes, with what is left free behind it."""
+    type_ = op.memref.type
+    assert isinstance(type_, MemRefType)
+    size = prod(type_.get_shape()) * max(1, int(getattr(type_.element_type, "bitwidth", 64)) // 8)
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def shared_bytes(kernel: gpu.FuncOp) -> int:
+    """The bytes of shared memory that a block of a kernel takes."""
+    return sum(allocated_bytes(op) for op in kernel.walk() if isinstance(op, memref.AllocaOp) and is_shared(op))
+
+
+def check_launch(name: str, grid: Extents, block: Extents, shared: int, gpu: Gpu) -> None:
+    """Raise TargetError where a GPU does not take a launch: for its extents, its threads, its shared memory."""
+    reason = next(_beyond(grid, block, shared, gpu), None)
+    if reason is not None:
+        raise TargetError(f"kernel {name} has {reason} on {gpu.arch}")
+
+
+def _beyond(grid: Extents, block: Extents, shared: int, gpu: Gpu) -> Iterator[str]:
+    """What a GPU has less of than a launch asks for."""
+    if prod(block) > gpu.block_threads:
+        yield f"{prod(block)} threads a block, more than {gpu.block_threads}"
+    for side, count, most in zip("xyz", block, gpu.block_extents, strict=True):
+        if count > most:
+            yield f"{count} threads a block along {side}, more than {most}"
+    for side, count, most in zip("xyz", grid, gpu.grid_extents, strict=True):
+        if count > most:
+            yield f"{count} blocks along {side}, more than {most}"
+    if shared > gpu.block_shared_bytes:
+        yield f"{shared} bytes of shared memory a block, more than {gpu.block_shared_bytes}"

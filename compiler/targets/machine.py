@@ -31,7 +31,8 @@ class Machine:
 class Gpu:
     """The facts of one GPU. Of a multiprocessor: threads and blocks that it holds, bytes of shared memory, fused
     multiplications of float32 in a cycle, and of float16 by `mma.sync` on its tensor cores; `clock` is its cycles in a
-    second. `block_shared_bytes` is what one block may have, `bandwidth` the bytes in a second of the GPU's memory.
+    second. `block_shared_bytes` is what one block may have, `bandwidth` the bytes in a second of the GPU's memory,
+    `grid_extents` and `block_extents` are the most blocks of a grid and threads of a block along x, y and z.
 
     `name` is for people, `arch` what kernels are compiled for.
     """
@@ -53,6 +54,8 @@ class Gpu:
     warp: int = 32
     vector_bits: int = 128
     tensor_fmas: int = 512
+    grid_extents: tuple[int, int, int] = ((1 << 31) - 1, 65_535, 65_535)
+    block_extents: tuple[int, int, int] = (1024, 1024, 64)
 
 
 _AMX = ("sapphirerapids", "emeraldrapids", "graniterapids", "graniterapids-d", "diamondrapids")

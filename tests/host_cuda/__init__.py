@@ -6,6 +6,7 @@ import ctypes
 import shutil
 import subprocess
 from collections.abc import Sequence
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -19,56 +20,100 @@ from compiler.targets.cuda.helpers import WARPS
 HERE = Path(__file__).parent
 Extents = tuple[int, int, int]
 POOL = "extern __shared__ __align__(16) unsigned char pool[];"
+_LINKAGE = 'extern "C" '
+_TOGETHER = ("__syncthreads", "__shfl_", "load_matri", "load_transposed", "multiply_add")
+"""What only threads do that wait for each other."""
 needs_gxx = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
 
 
 def run_on_host(kernel: CudaKernel, inputs: Sequence[np.ndarray[Any, Any]], folder: Path) -> list[np.ndarray[Any, Any]]:
     """The outputs of a kernel, its launches run one after another; what it writes is poisoned before."""
-    library = compiled(kernel.text, [(one.name, one.grid, one.block) for one in kernel.launches], folder)
-    count = len(kernel.arguments) - kernel.outputs
-    outs = [_poisoned(a.shape, a.dtype) for a in kernel.arguments[count:]]
-    kept = [_poisoned(shape, dtype_of(element)) for element, shape in kernel.source.temporaries]
-    arrays = [*(np.ascontiguousarray(array) for array in inputs), *outs, *kept]
-    for number, launch in enumerate(kernel.launches):
-        started(library, number, [arrays[n] for n in launch.arguments])
-    return outs
+    return OnHost([kernel], folder)(0, inputs)
+
+
+class OnHost:
+    """The texts of several kernels, compiled together, each in a namespace of its own."""
+
+    def __init__(self, kernels: Sequence[CudaKernel], folder: Path) -> None:
+        self.kernels = kernels
+        parts = []
+        for number, kernel in enumerate(kernels):
+            text = "\n".join(line for line in _on_host(kernel.text).splitlines() if not line.startswith("#include <"))
+            parts.append(f"namespace kernel_{number} {{\n{text.replace(_LINKAGE, '')}\n}}")
+            parts += _launchers(kernel.text, _shapes(kernel), f"kernel_{number}::", f"launch_{number}")
+        self.library = _library(parts, folder)
+
+    def __call__(self, number: int, inputs: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+        """The outputs of one of the kernels."""
+        kernel = self.kernels[number]
+        count = len(kernel.arguments) - kernel.outputs
+        outs = [_poisoned(a.shape, a.dtype) for a in kernel.arguments[count:]]
+        kept = [_poisoned(shape, dtype_of(element)) for element, shape in kernel.source.temporaries]
+        arrays = [*(np.ascontiguousarray(array) for array in inputs), *outs, *kept]
+        for position, launch in enumerate(kernel.launches):
+            _call(self.library, f"launch_{number}_{position}", [arrays[n] for n in launch.arguments])
+        return outs
+
+    def run_blocks(self, arrays: Sequence[np.ndarray[Any, Any]], first: int, blocks: int) -> None:
+        """Run some blocks of the first launch of the first kernel on arrays for its arguments."""
+        arrays = [arrays[n] for n in self.kernels[0].launches[0].arguments]
+        run = self.library.launch_0_0_some
+        run.argtypes = [ctypes.c_void_p, ctypes.c_longlong, ctypes.c_longlong]
+        run((ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays)), first, blocks)
+
+
+def _shapes(kernel: CudaKernel) -> list[tuple[str, Extents, Extents]]:
+    return [(one.name, one.grid, one.block) for one in kernel.launches]
 
 
 def _poisoned(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
     array = np.empty(shape, dtype)
-    array.view(np.uint8).reshape(-1)[...] = 0xFF
+    array.reshape(-1).view(np.uint8)[...] = 0xFF
     return array
 
 
 def started(library: ctypes.CDLL, number: int, arrays: Sequence[np.ndarray[Any, Any]]) -> None:
     """Run a launch of a compiled text."""
-    getattr(library, f"launch_{number}")((ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays)))
+    _call(library, f"launch_{number}", arrays)
+
+
+def _call(library: ctypes.CDLL, name: str, arrays: Sequence[np.ndarray[Any, Any]]) -> None:
+    getattr(library, name)((ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays)))
 
 
 def compiled(text: str, launches: Sequence[tuple[str, Extents, Extents]], folder: Path) -> ctypes.CDLL:
     """The text of kernels, with functions launch_0, launch_1 ... that start them: by name, grid and block."""
-    text = _without_assembly(text).replace(POOL, f"static __align__(16) unsigned char pool[{1 << 18}];")
-    launchers = [
-        f'extern "C" void launch_{number}(void** arguments) {{ launch({name}, dim3{{{_three(grid)}}}, '
-        f"dim3{{{_three(block)}}}, arguments); }}"
-        for number, (name, grid, block) in enumerate(launches)
-    ]
+    return _library([_on_host(text), *_launchers(text, launches, "", "launch")], folder)
+
+
+def _launchers(text: str, launches: Sequence[tuple[str, Extents, Extents]], where: str, name: str) -> list[str]:
+    """Functions that start kernels of a text; where threads never wait, one after another."""
+    waits = any(word in text for word in _TOGETHER)
+    found = []
+    for number, (kernel, grid, block) in enumerate(launches):
+        what = f"{where}{kernel}, dim3{{{_three(grid)}}}, dim3{{{_three(block)}}}, arguments"
+        how = f"launch({what})" if waits else f"launch_alone({what}, 0, {prod(grid)})"
+        found.append(f'extern "C" void {name}_{number}(void** arguments) {{ {how}; }}')
+        some = "void** arguments, long long first, long long blocks"
+        found.append(f'extern "C" void {name}_{number}_some({some}) {{ launch_alone({what}, first, blocks); }}')
+    return found
+
+
+def _library(parts: Sequence[str], folder: Path) -> ctypes.CDLL:
     source, library = folder / "kernels.cpp", folder / "kernels.so"
-    source.write_text("\n".join(['#include "host_cuda.h"', text, *launchers, ""]))
+    head = ['#include "host_cuda.h"', WARPS["Fragment"], '#include "host_warps.h"']
+    source.write_text("\n".join([*head, *parts, ""]))
     command = ["g++", "-std=c++20", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-pthread", f"-I{HERE}"]
     done = subprocess.run([*command, str(source), "-o", str(library)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return ctypes.CDLL(str(library))
 
 
-def _without_assembly(text: str) -> str:
-    """The text with what it says in a GPU's assembly left to a header: where it has none, that is not needed."""
-    shuffles = "__shfl_" in text
-    for name, definition in WARPS.items():
-        text = text.replace(definition, '#include "host_warps.h"' if name != "Fragment" else definition)
-    return (
-        f'{WARPS["Fragment"]}\n#include "host_warps.h"\n{text}' if shuffles and "struct Fragment" not in text else text
-    )
+def _on_host(text: str) -> str:
+    """The text as g++ compiles it: what it says in a GPU's assembly is in a header."""
+    for definition in WARPS.values():
+        text = text.replace(definition, "")
+    return text.replace(POOL, f"static __align__(16) unsigned char pool[{1 << 18}];")
 
 
 def _three(extents: Extents) -> str:

@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from compiler import te
 from compiler.__main__ import main
-from tests.gpu_schedules import product, tiled
+from compiler.autotune.measure.builder import Built
+from compiler.autotune.measure.checked import Checker
+from compiler.autotune.measure.subject import Subject
+from tests.gpu_schedules import product, spread_all, tiled
 
 
 @pytest.fixture
@@ -45,3 +49,24 @@ def test_wrong_files_end_in_a_sentence(text: str, tmp_path: Path, capsys: pytest
     path.write_text(text)
     assert main(["check", str(path)]) == 1
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_integers_without_a_sign(tmp_path: Path) -> None:
+    """Results beyond the greatest of an integer with a sign are right, here and for the tuner."""
+    x = te.placeholder((40,), "u8", name="X")
+    s = spread_all(te.function("f", [x], te.compute((40,), lambda i: x[i] + 120, name="Y")))
+    path = tmp_path / "bytes.mlir"
+    path.write_text(str(s.module))
+    assert main(["check", str(path)]) == 0
+    subject = Subject(str(s.original), None, "contract", 1, 0, "cuda", "sm_80")
+    assert isinstance(Checker(subject)(str(s.script)), Built)
+
+
+def test_elements_that_nobody_writes_are_said(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also where zero is right."""
+    text = "func.func @f(%A: memref<64xf32>, %B: memref<64xf32>) attributes {outputs = 1 : i64} {\n"
+    text += '  loop.for "i" %i = 63 thread_x {\n    loop.block "B" [i = 64 at %i] (%a = %A[i] : memref<64xf32>) -> '
+    text += "(%B[i] : memref<64xf32>) {\n      %z = arith.subf %a, %a : f32\n      loop.yield %z : f32\n    }\n  }\n"
+    file.write_text(f"{text}  func.return\n}}\n")
+    assert main(["check", str(file)]) == 1
+    assert "unwritten element at B[63]: no block writes it" in capsys.readouterr().out

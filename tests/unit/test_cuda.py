@@ -14,7 +14,7 @@ from compiler.errors import LoweringError, TargetError
 from compiler.schedule import Schedule, library
 from compiler.targets.cuda import ARCHITECTURES, CudaKernel, nvrtc
 from tests.gpu_schedules import product, tiled
-from tests.host_cuda import needs_gxx, run_on_host
+from tests.host_cuda import OnHost, needs_gxx, run_on_host
 
 RANDOM = np.random.default_rng(0)
 needs_nvrtc = pytest.mark.skipif(not nvrtc.is_available(), reason="there is no NVRTC")
@@ -171,3 +171,67 @@ def _broadcast(dtype: str, lanes: int) -> CudaKernel:
     made = compiler.build(s, "cuda")
     assert isinstance(made, CudaKernel)
     return made
+
+
+NAMES = ("expf", "min", "maximum", "threadIdx", "pool", "int", "INFINITY", "quotient")
+
+
+def _named(name: str) -> CudaKernel:
+    x = te.placeholder((8,), name=name)
+    found = te.compute((8,), lambda i: te.maximum(te.exp(x[i]), te.minimum(x[i], 2.0)), name="Y")
+    made = compiler.build(te.function("f", [x], te.nn.softmax(found)), "cuda")
+    assert isinstance(made, CudaKernel)
+    return made
+
+
+@needs_gxx
+def test_names_that_the_text_keeps_to_itself(tmp_path: Path) -> None:
+    on_host = OnHost([_named(name) for name in NAMES], tmp_path)
+    x = RANDOM.standard_normal(8).astype(np.float32)
+    z = np.exp(np.maximum(np.exp(x), np.minimum(x, 2)))
+    for number in range(len(NAMES)):
+        np.testing.assert_allclose(on_host(number, [x])[0], z / z.sum(), rtol=1e-5)
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("name", NAMES)
+def test_nvrtc_takes_such_names(name: str) -> None:
+    assert _named(name).resources("sm_80")
+
+
+@needs_gxx
+def test_functions_of_any_name(tmp_path: Path) -> None:
+    text = """
+        func.func @"my.function"(%A: memref<4xf32>, %B: memref<4xf32>) attributes {outputs = 1 : i64} {
+          loop.for "i" %i = 4 thread_x {
+            loop.block "B" [i = 4 at %i] (%a = %A[i] : memref<4xf32>) -> (%B[i] : memref<4xf32>) {
+              loop.yield %a : f32
+            }
+          }
+          func.return
+        }"""
+    kernel = compiler.build(text, "cuda")
+    assert [launch.name for launch in kernel.launches] == ["my_function_B"]
+    np.testing.assert_array_equal(run_on_host(kernel, [np.arange(4, dtype=np.float32)], tmp_path)[0], range(4))
+
+
+@needs_gxx
+def test_kernels_of_blocks_whose_names_are_alike(tmp_path: Path) -> None:
+    """What other languages do not have in names becomes the same letter."""
+    nest = """
+          loop.for "i" %i = 4 thread_x {
+            loop.block "LABEL" [i = 4 at %i] (%a = %A[i] : memref<4xf32>) -> (%OUT[i] : memref<4xf32>) {
+              %b = arith.addf %a, %a : f32
+              loop.yield %b : f32
+            }
+          }"""
+    nests = "".join(
+        nest.replace("LABEL", f"B{sign}1").replace("OUT", out) for sign, out in zip("._-", "BCD", strict=True)
+    )
+    types = ", ".join(f"%{name}: memref<4xf32>" for name in "ABCD")
+    kernel = compiler.build(
+        f"func.func @f({types}) attributes {{outputs = 3 : i64}} {{{nests}\n  func.return\n}}", "cuda"
+    )
+    assert [launch.name for launch in kernel.launches] == ["f_B_1", "f_B_1_1", "f_B_1_2"]
+    for found in run_on_host(kernel, [np.arange(4, dtype=np.float32)], tmp_path):
+        np.testing.assert_array_equal(found, [0, 2, 4, 6])

@@ -99,9 +99,12 @@ def test_what_cupy_refuses_is_a_sentence(gpu: None) -> None:
     with pytest.raises(TargetError, match=r"the kernels cannot be loaded on sm_80: strata.cu\(1\): error"):
         wrong(one, one)
     (launch,) = kernel.launches
-    large = replace(kernel, source=replace(kernel.source, launches=(replace(launch, shared_bytes=1 << 20),)))
+    large = replace(kernel, source=replace(kernel.source, launches=(replace(launch, shared_bytes=120 << 10),)))
     with pytest.raises(TargetError, match="kernel product_C_local cannot be started: CUDA_ERROR_INVALID_VALUE"):
         large(one, one)
+    larger = replace(kernel, source=replace(kernel.source, launches=(replace(launch, shared_bytes=1 << 20),)))
+    with pytest.raises(TargetError, match="bytes of shared memory a block, more than 166912 on sm_80"):
+        larger(one, one)
     newer = replace(kernel, source=replace(kernel.source, needs={"products of small matrices": "sm_90"}))
     with pytest.raises(TargetError, match="sm_80 has no products of small matrices: that begins with sm_90"):
         newer(one, one)

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation
 
 from compiler.driver import lower_to_kernels, parse
+from compiler.errors import InputError
 from compiler.targets.simt import Checked, run
 from tests.gpu_schedules import product, tiled
 
@@ -287,3 +288,9 @@ def test_vectors_of_constants_part_and_meet() -> None:
     found = small(body)
     assert found.right
     np.testing.assert_array_equal(found.outputs[0], [1] * 8 + [2, 3] * 28)
+
+
+def test_a_launch_of_no_kernel_is_refused() -> None:
+    text = KERNEL.replace("BODY", "").replace("BLOCKS", "c1").replace("@k::@f", "@k::@g")
+    with pytest.raises(InputError, match="@k::@g is no kernel of the module"):
+        run(parse(text), [LINE])

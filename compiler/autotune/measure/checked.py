@@ -1,13 +1,14 @@
 """Candidates for a GPU: proved, compiled, run on numpy in part; their times are estimated where there is no GPU.
 
 A candidate is checked on a smaller program, whose reductions make a few rounds, by a few blocks of each kernel's grid:
-the first, the last and one between. What these blocks write is compared with the reference of the smaller program.
+the first, its neighbours and the last. What these blocks write is compared with the reference of the smaller program.
+Which block writes which element is computed for all blocks: each that has to be written is, and by one block.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +27,7 @@ from compiler.autotune.outcome import ESTIMATED, Outcome
 from compiler.dialects.functions import find_function
 from compiler.driver import build, lower_to_kernels, unbound
 from compiler.errors import StrataError
+from compiler.interpret.numbers import dtype_of
 from compiler.program.read import read
 from compiler.program.shrink import rounds, shrunk
 from compiler.program.tree import Alloc, Program
@@ -117,13 +119,16 @@ class Checker:
         if isinstance(smaller, Outcome):
             return smaller
         case = self._case(subject)
-        temporaries = _temporaries(smaller, case)
+        between = _temporaries(smaller, case)
         module, function, _ = lower_to_kernels(smaller.module.clone(), subject.name, subject.policy)
-        done = simt.run(module, case.inputs, function.sym_name.data, SAMPLE, temporaries, counts=False)
+        name = function.sym_name.data
+        done = simt.run(module, case.inputs, name, SAMPLE, between.arrays, counts=False, required=between.written)
         if done.faults:
             return Outcome("fault", reason=str(done.faults[0]))
+        if done.undecided:
+            return Outcome("fault", reason=f"{done.undecided[0]}: where it writes depends on values, not on indices")
         for found, written, expected in zip(done.outputs, done.written, case.expected, strict=True):
-            wrong = fault(np.where(written, found, expected.own), expected)
+            wrong = fault(np.where(written, found.view(expected.own.dtype), expected.own), expected)
             if wrong is not None:
                 return Outcome("wrong", reason=wrong)
         return None
@@ -137,17 +142,38 @@ class Checker:
         return self._cases[subject.text]
 
 
-def _temporaries(schedule: Schedule, case: Case) -> dict[str, Array]:
-    """What is right for the buffers that one kernel may read of another, outputs among them: the scheduled program on
-    the CPU gives them as results."""
+@dataclass(frozen=True)
+class Between:
+    """The buffers that one kernel may read of another, by name, outputs among them: what is right for them, if there
+    are several kernels, and which elements are written."""
+
+    arrays: Mapping[str, Array]
+    written: Mapping[str, Array]
+
+
+def _temporaries(schedule: Schedule, case: Case) -> Between:
+    """The buffers between kernels: the scheduled program on the CPU gives them as results."""
     program = read(find_function(unbound(schedule.module), None))
+    outputs = program.arguments[len(program.arguments) - program.outputs :]
+    all_written = {buffer.name: np.ones(buffer.shape, np.bool_) for buffer in outputs}
     kept = [node for node in program.body if isinstance(node, Alloc)]
     if len(program.body) - len(kept) < 2:
-        return {}
+        return Between({}, all_written)
     exposed = _exposed(program, kept)
-    found = strict(ModuleOp([write(exposed)]), None)(*case.inputs)
-    names = [buffer.name for buffer in exposed.arguments[len(case.inputs) :]]
-    return dict(zip(names, found if isinstance(found, tuple) else (found,), strict=True))
+    kernel = strict(ModuleOp([write(exposed)]), None)
+    buffers = exposed.arguments[len(case.inputs) :]
+    found, again = (tuple(np.full(b.shape, number, dtype_of(b.element)) for b in buffers) for number in (0, 1))
+    for arrays in (found, again):
+        kernel(*case.inputs, out=arrays)
+    names = [buffer.name for buffer in buffers]
+    written = {name: _same(a, b) for name, a, b in zip(names, found, again, strict=True)}
+    return Between(dict(zip(names, found, strict=True)), written | all_written)
+
+
+def _same(a: Array, b: Array) -> Array:
+    """Where two arrays have the same bits: elements that nobody writes keep what tells the arrays apart."""
+    bits = f"u{a.dtype.itemsize}"
+    return np.asarray(a.reshape(-1).view(bits) == b.reshape(-1).view(bits)).reshape(a.shape)
 
 
 def _exposed(program: Program, kept: Sequence[Alloc]) -> Program:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import memref
@@ -39,7 +40,7 @@ from compiler.lowering.loop_to_low.scopes import INDEX, Scope, Scopes
 from compiler.lowering.loop_to_low.tensor import run_whole
 from compiler.lowering.loop_to_low.threads import BARRIER, has_copies
 from compiler.program.read import read
-from compiler.program.tree import Alloc, Loop, Node, Program, fresh, walk
+from compiler.program.tree import Alloc, Loop, Node, Program, walk
 from compiler.program.tree import Block as Computed
 
 Extents = tuple[int, int, int]
@@ -120,6 +121,8 @@ def _check_stages(nodes: Sequence[Node]) -> None:
                 f"the shared buffer '{shared[0]}' lives in one iteration of loop '{node.label}': it is one thread's"
             )
         kinds = {block.label: around for block, around in _spread((node,), ())}
+        if not kinds:
+            raise LoweringError(f"loop '{node.label}' is bound to {node.kind}, and no block stands in it")
         first, *others = kinds
         other = next((label for label in others if kinds[label] != kinds[first]), None)
         if other is not None:
@@ -175,7 +178,8 @@ class _Lowering:
     def _launch(self, op: Operation, node: Node, buffers: dict[SSAValue, SSAValue]) -> list[Operation]:
         shape = shape_of(node)
         used = list(dict.fromkeys(value for value in _operands(op) if value in buffers))
-        name = fresh(f"{self.function.sym_name.data}_{_title(op)}", [k.sym_name.data for k in self.kernels])  # type: ignore[attr-defined]
+        taken = {kernel.sym_name.data for kernel in self.kernels}  # type: ignore[attr-defined]
+        name = _distinct(f"{_word(self.function.sym_name.data)}_{_title(op)}", taken)
         self.kernels.append(self._kernel(name, op, node, shape, used))
         sizes = [ConstantOp(IntegerAttr(n, INDEX)) for n in (*shape.grid, *shape.block)]
         symbol = SymbolRefAttr(self.module, [name])
@@ -249,5 +253,18 @@ def _operands(op: Operation) -> Iterator[SSAValue]:
 def _title(op: Operation) -> str:
     """What a kernel is called after: its last block."""
     blocks = [inner for inner in op.walk() if isinstance(inner, loop.Placed)]
-    text = blocks[-1].label.data if blocks else "nothing"
-    return "".join(c if c.isalnum() else "_" for c in text)
+    return _word(blocks[-1].label.data if blocks else "nothing")
+
+
+def _distinct(name: str, taken: Collection[str]) -> str:
+    """A name that none of the others is, numbered where it is."""
+    found, number = name, 0
+    while found in taken:
+        number += 1
+        found = f"{name}_{number}"
+    return found
+
+
+def _word(text: str) -> str:
+    """A text as a name that every target's language has."""
+    return re.sub(r"\W", "_", text, flags=re.ASCII)

@@ -4,11 +4,15 @@ emit.py        a host function's kernels as text, and their launches
 writer.py      one kernel
 expressions.py expressions, with parentheses where they are needed
 operations.py  scalar operations as expressions
+indices.py     which indices are int, and which long long
 types.py       types and constants
+helpers.py     functions that the text defines where it uses them
+names.py       names that no buffer may have
 nvrtc.py       text to machine code, without a GPU
 kernel.py      CudaKernel: text, launches, machine code, calls
 runtime.py     arrays, launches and times on a GPU
-device.py      what is known of GPUs
+machines.py    the GPUs that kernels are made for
+device.py      what other rooms load
 """
 
 from compiler.targets.cuda.emit import Launch, Source

@@ -1,27 +1,12 @@
-"""What `compiler.targets.devices` loads: kernels, and the GPUs that they are made for, one of each architecture.
-
-Source: NVIDIA's CUDA C++ Programming Guide, "Technical Specifications per Compute Capability", and the data sheets of
-the products that the descriptions name.
-"""
+"""What `compiler.targets.devices` loads: kernels, and the GPUs that they are made for."""
 
 from __future__ import annotations
 
 from compiler.errors import TargetError
 from compiler.targets.cuda.kernel import made
+from compiler.targets.cuda.machines import MACHINES
 from compiler.targets.cuda.runtime import at_hand
 from compiler.targets.machine import Gpu
-
-KIB = 1 << 10
-MACHINES = {
-    gpu.arch: gpu
-    for gpu in (
-        Gpu("T4", "sm_75", 40, 1024, 16, 64 * KIB, 64 * KIB, 4 << 20, 64, 1.59e9, 320e9),
-        Gpu("A100", "sm_80", 108, 2048, 32, 164 * KIB, 163 * KIB, 40 << 20, 64, 1.41e9, 1555e9, tensor_fmas=1024),
-        Gpu("A10", "sm_86", 72, 1536, 16, 100 * KIB, 99 * KIB, 6 << 20, 128, 1.695e9, 600e9),
-        Gpu("L40S", "sm_89", 142, 1536, 24, 100 * KIB, 99 * KIB, 96 << 20, 128, 2.52e9, 864e9),
-        Gpu("H100", "sm_90", 132, 2048, 32, 228 * KIB, 227 * KIB, 50 << 20, 128, 1.98e9, 3350e9, tensor_fmas=1024),
-    )
-}
 
 
 def machine(arch: str) -> Gpu:

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
-from compiler.errors import LoweringError, TargetError
+from compiler.errors import TargetError
 from compiler.targets.cuda.helpers import NEEDS, defined
+from compiler.targets.cuda.machines import limits
 from compiler.targets.cuda.writer import Writer
-from compiler.targets.launches import Extents, launches
-
-THREADS = 1024
-"""The most threads of a block."""
+from compiler.targets.launches import Extents, check_launch, launches, shared_bytes
 
 
 @dataclass(frozen=True)
 class Launch:
     """How a kernel of the text is started: its name, its extents, bytes of dynamic shared memory, and its arguments in
-    order: positions of the host function's arguments, and beyond them those of its temporaries."""
+    order: positions of the host function's arguments, and beyond them those of its temporaries. `declared_bytes` of
+    shared memory are in the text."""
 
     name: str
     grid: Extents
     block: Extents
     shared_bytes: int
     arguments: tuple[int, ...]
+    declared_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -42,15 +42,16 @@ class Source:
     needs: Mapping[str, str] = field(default_factory=dict)
 
     def check(self, arch: str) -> None:
-        """Raise TargetError where an architecture is older than what the text uses."""
+        """Raise TargetError where an architecture is older than what the text uses, or does not take the launches."""
+        for one in self.launches:
+            check_launch(one.name, one.grid, one.block, one.shared_bytes + one.declared_bytes, limits(arch))
         for what, first in self.needs.items():
             if arch.removeprefix("sm_").isdigit() and int(arch[3:]) < int(first[3:]):
                 raise TargetError(f"{arch} has no {what}: that begins with {first}")
 
 
 def emit(module: ModuleOp, host: FuncOp) -> Source:
-    """The CUDA C++ of the kernels that a host function launches. Raises LoweringError for what has no spelling, and for
-    launches that the hardware does not have."""
+    """The CUDA C++ of the kernels that a host function launches. Raises LoweringError for what has no spelling."""
     found = launches(module, host)
     places = {value: number for number, value in enumerate((*found.arguments, *found.temporaries))}
     written: dict[str, str] = {}
@@ -58,11 +59,11 @@ def emit(module: ModuleOp, host: FuncOp) -> Source:
     made = []
     for call in found.calls:
         name = call.kernel.sym_name.data
-        if prod(call.block) > THREADS:
-            raise LoweringError(f"kernel {name} has {prod(call.block)} threads a block, more than {THREADS}")
         writer = Writer(call.kernel, call.grid, call.block, helpers)
         written[name] = writer.text()
-        made.append(Launch(name, call.grid, call.block, writer.dynamic, tuple(places[v] for v in call.operands)))
+        arguments = tuple(places[v] for v in call.operands)
+        declared = shared_bytes(call.kernel) - writer.dynamic
+        made.append(Launch(name, call.grid, call.block, writer.dynamic, arguments, declared))
     shapes = tuple((type_.element_type, type_.get_shape()) for type_ in map(found.type_of, found.temporaries))
     needs = {what: first for name, (what, first) in NEEDS.items() if name in helpers}
     return Source(_file(list(written.values()), helpers), tuple(made), shapes, needs)
@@ -70,8 +71,9 @@ def emit(module: ModuleOp, host: FuncOp) -> Source:
 
 def _file(texts: Sequence[str], helpers: set[str]) -> str:
     head = []
-    if any("INFINITY" in text for text in texts):
-        head.append("#ifndef INFINITY\n#define INFINITY __int_as_float(0x7f800000)\n#endif")
+    for name, bits in (("INFINITY", "0x7f800000"), ("NAN", "0x7fffffff")):
+        if any(re.search(rf"\b{name}\b", text) for text in texts):
+            head.append(f"#ifndef {name}\n#define {name} __int_as_float({bits})\n#endif")
     if any("__half" in text for text in texts):
         head.append("#include <cuda_fp16.h>")
     if any("__nv_bfloat16" in text for text in texts):

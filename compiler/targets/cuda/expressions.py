@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-ATOM, SUM, NEGATIVE = 100, 12, 14
-"""Precedences: of what never needs parentheses, of sums, and of numbers with a sign."""
+ATOM, NEGATIVE, PRODUCT, SUM, COMPARED = 100, 14, 13, 12, 9
+"""Precedences: of what never needs parentheses, of casts and numbers with a sign, of products, sums, comparisons."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,47 @@ class Text:
     def within(self, precedence: int) -> str:
         """In parentheses where its place binds closer."""
         return self.words if self.precedence >= precedence else f"({self.words})"
+
+    def enclosed(self) -> Text:
+        """In parentheses."""
+        return Text(f"({self.words})")
+
+
+def is_number(text: Text) -> bool:
+    """Whether a text is an integer constant without a suffix."""
+    return re.fullmatch(r"-?\d+", text.words) is not None
+
+
+def infix(sign: str, left: Text, right: Text, precedence: int) -> Text:
+    """Two expressions with an operator that binds to the left."""
+    return Text(f"{left.within(precedence)} {sign} {right.within(precedence + 1)}", precedence)
+
+
+def called(name: str, texts: Sequence[Text]) -> Text:
+    """A call of a function."""
+    return Text(f"{name}({', '.join(text.words for text in texts)})")
+
+
+def cast(type_: str, text: Text) -> Text:
+    """An expression as a value of a type; an integer that is written out is one of 32 bits already."""
+    if type_ == "int" and is_number(text) and abs(int(text.words)) < 1 << 31:
+        return text
+    return Text(f"({type_}){text.within(NEGATIVE)}", NEGATIVE)
+
+
+def chosen(condition: Text, yes: Text, no: Text) -> Text:
+    """One of two expressions."""
+    return Text(f"({condition.within(SUM)} ? {yes.within(SUM)} : {no.within(SUM)})")
+
+
+def arithmetic(sign: str, left: Text, right: Text, precedence: int) -> Text:
+    """An expression of indices, constants folded, in the order that the operands have."""
+    found = folded(sign, left.words, right.words)
+    if found is not None:
+        return found if isinstance(found, Text) else (left, right)[found]
+    if sign == "+" and re.fullmatch(r"-\d+", right.words):
+        return Text(f"{left.within(precedence)} - {right.words[1:]}", precedence)
+    return infix(sign, left, right, precedence)
 
 
 def folded(sign: str, left: str, right: str) -> Text | int | None:
@@ -60,8 +102,8 @@ def bare(text: str) -> str:
 
 
 KEYWORDS = frozenset(
-    """auto bool break case char class const continue default do double else enum extern float for goto if inline int
-    long namespace new operator private public register return short signed sizeof static struct switch template this
-    typedef union unsigned using virtual void volatile while""".split()  # noqa: SIM905 - a list a word a line is no better
+    """auto bool break case char class const continue default delete do double else enum extern false float for goto if
+    inline int long namespace new nullptr operator private public register return short signed sizeof static struct
+    switch template this true typedef union unsigned using virtual void volatile while""".split()  # noqa: SIM905
 )
 """Names that a program may have and the language keeps to itself."""

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 
-MAXIMUM = {
-    "maximum": "a != a ? a : b != b ? b : a > b ? a : b",
-    "minimum": "a != a ? a : b != b ? b : a < b ? a : b",
+NUMBERS: Mapping[str, str] = {
+    "maximum": "a != a || b != b ? a + b : a > b ? a : b > a ? b : a == T(0) ? a + b : a",
+    "minimum": "a != a || b != b ? a + b : a < b ? a : b < a ? b : a == T(0) ? -(-a - b) : a",
+    "absolute": "a < 0 ? T(0 - (unsigned long long)a) : a",
+    "quotient": "b == 0 ? T(0) : b == T(-1) ? T(0 - (unsigned long long)a) : T(a / b)",
+    "remainder": "b == 0 || b == T(-1) ? T(0) : T(a % b)",
+    "unsigned_quotient": "b == 0 ? T(0) : T(a / b)",
+    "unsigned_remainder": "b == 0 ? T(0) : T(a % b)",
+    "floor_quotient": "quotient(a, b) - (remainder(a, b) != 0 && (a < 0) != (b < 0))",
+    "ceil_quotient": "quotient(a, b) + (remainder(a, b) != 0 && (a < 0) == (b < 0))",
+    "unsigned_ceil_quotient": "unsigned_quotient(a, b) + (unsigned_remainder(a, b) != 0)",
 }
-"""Functions of two numbers: of NaN they give NaN, as MLIR's do."""
+"""Functions of numbers. Of NaN the maximum is NaN, of two zeros the positive one, as MLIR's are. A quotient by zero is
+zero, and that of the least integer by -1 is itself, as in the code for the CPU."""
+
+_USED = {
+    "floor_quotient": ("quotient", "remainder"),
+    "ceil_quotient": ("quotient", "remainder"),
+    "unsigned_ceil_quotient": ("unsigned_quotient", "unsigned_remainder"),
+}
+"""The functions that a function is made of."""
 
 _FRAGMENT = """template <class T, int n> struct Fragment {
   T at[n];
@@ -87,7 +104,11 @@ COPIES: Mapping[str, str] = {
 
 def defined(names: Collection[str]) -> list[str]:
     """The definitions of some helpers, each after what it needs. A small matrix is one of them."""
-    texts = [text for name, text in {**WARPS, **COPIES}.items() if name in names]
-    numbers = sorted(MAXIMUM.keys() & names)
-    head = "template <class T> __device__ __forceinline__ T"
-    return [*texts, *(f"{head} {name}(T a, T b) {{ return {MAXIMUM[name]}; }}" for name in numbers)]
+    needed = {*names, *(part for name in names for part in _USED.get(name, ()))}
+    texts = [text for name, text in {**WARPS, **COPIES}.items() if name in needed]
+    return [*texts, *(_function(name, value) for name, value in NUMBERS.items() if name in needed)]
+
+
+def _function(name: str, value: str) -> str:
+    takes = "T a, T b" if re.search(r"\bb\b", value) else "T a"
+    return f"template <class T> __device__ __forceinline__ T {name}({takes}) {{ return {value}; }}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -57,7 +57,11 @@ class CudaKernel:
 
     def resources(self, arch: str | None = None) -> dict[str, Resources]:
         """Registers, spills and shared memory of each kernel on an architecture."""
-        return self.cubin(arch).resources
+        asked = {launch.name: launch.shared_bytes for launch in self.launches}
+        return {
+            name: replace(used, shared_bytes=used.shared_bytes + asked[name])
+            for name, used in self.cubin(arch).resources.items()
+        }
 
     @cached_property
     def _loaded(self) -> Loaded:
@@ -108,8 +112,11 @@ class CudaKernel:
 def made(
     module: ModuleOp, host: FuncOp, arguments: Sequence[Argument], policy: str = "contract", arch: str = "sm_80"
 ) -> CudaKernel:
-    """The kernel of a host function and the kernels that it launches. Raises LoweringError for what has no spelling."""
-    return CudaKernel(host.sym_name.data, tuple(arguments), outputs(host), emit(module, host), policy, arch)
+    """The kernel of a host function and the kernels that it launches. Raises LoweringError for what has no spelling,
+    TargetError for what the architecture lacks, and for launches that it does not take."""
+    source = emit(module, host)
+    source.check(arch)
+    return CudaKernel(host.sym_name.data, tuple(arguments), outputs(host), source, policy, arch)
 
 
 def _is_host(array: Any) -> bool:

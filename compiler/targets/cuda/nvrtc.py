@@ -18,7 +18,7 @@ MISSING = "CUDA text is compiled by NVRTC, which is not installed: install strat
 @dataclass(frozen=True)
 class Resources:
     """What a kernel takes on an architecture: registers of a thread, its bytes on the stack and spilled, and the bytes
-    of shared memory that the text declares."""
+    of shared memory of a block: those that the text declares, and those that the launch asks for."""
 
     registers: int
     stack_bytes: int

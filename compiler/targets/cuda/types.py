@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import inf, isinf, isnan
+from dataclasses import dataclass
+from math import isinf, isnan
 
 from xdsl.dialects.builtin import (
     BFloat16Type,
@@ -14,13 +15,12 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     VectorType,
+    i1,
 )
 from xdsl.ir import Attribute
 
 from compiler.errors import LoweringError
 
-INDEX = "int"
-"""What indices are: buffers have fewer than 2^31 elements."""
 COMPONENTS = "xyzw"
 """The lanes of short vectors."""
 
@@ -30,7 +30,25 @@ _FLOATS: dict[type[Attribute], str] = {
     Float32Type: "float",
     Float64Type: "double",
 }
-_INTEGERS = {1: "bool", 8: "signed char", 16: "short", 32: "int", 64: "long long"}
+NARROW_FLOATS = (Float16Type, BFloat16Type)
+
+
+@dataclass(frozen=True)
+class Integer:
+    """Integers of a width: their types with a sign and without one, and that in which arithmetic wraps."""
+
+    bits: int
+    signed: str
+    unsigned: str
+    wrapping: str
+
+
+_INTEGERS = {
+    8: Integer(8, "signed char", "unsigned char", "unsigned"),
+    16: Integer(16, "short", "unsigned short", "unsigned"),
+    32: Integer(32, "int", "unsigned", "unsigned"),
+    64: Integer(64, "long long", "unsigned long long", "unsigned long long"),
+}
 _VECTORS = {"float": "float", "double": "double", "int": "int", "signed char": "char", "short": "short"}
 _PAIRS = {"__half": "__half2", "__nv_bfloat16": "__nv_bfloat162"}
 _MOVED = {8: "uint2", 16: "uint4"}
@@ -53,14 +71,26 @@ def spelled(type_: Attribute) -> str:
         if element not in _VECTORS or lanes not in (1, 2, 3, 4):
             raise LoweringError(f"kernels have no vectors of type {type_}")
         return f"{_VECTORS[element]}{lanes}"
-    if isinstance(type_, IndexType):
-        return INDEX
+    if type_ == i1:
+        return "bool"
     found = _FLOATS.get(type(type_))
-    if found is None and isinstance(type_, IntegerType):
-        found = _INTEGERS.get(type_.width.data)
-    if found is None:
+    if found is not None:
+        return found
+    number = integer(type_) if isinstance(type_, IntegerType) else None
+    if number is None:
         raise LoweringError(f"kernels have no numbers of type {type_}")
-    return found
+    return number.signed
+
+
+def integer(type_: Attribute, is_wide: bool = False) -> Integer | None:
+    """How integers of a type are spelled, or indices, of 64 bits if they are wide; None for truth values and others."""
+    if isinstance(type_, IndexType):
+        return _INTEGERS[64 if is_wide else 32]
+    if not isinstance(type_, IntegerType) or type_ == i1:
+        return None
+    if type_.width.data not in _INTEGERS:
+        raise LoweringError(f"kernels have no numbers of type {type_}")
+    return _INTEGERS[type_.width.data]
 
 
 def is_moved_whole(type_: VectorType) -> bool:
@@ -82,23 +112,33 @@ def lanes_of(type_: VectorType) -> int:
 def literal(value: Attribute) -> str:
     """A constant. Raises LoweringError for one that is no number."""
     if isinstance(value, IntegerAttr):
-        number = value.value.data
-        if isinstance(value.type, IntegerType) and value.type.width.data == 1:
-            return "true" if number else "false"
-        return f"{number}LL" if isinstance(value.type, IntegerType) and value.type.width.data == 64 else str(number)
+        return _whole(value.value.data, value.type)
     if isinstance(value, FloatAttr):
         return _float(value.value.data, value.type)
     raise LoweringError(f"{value} is not a constant that kernels have")
 
 
+def _whole(number: int, type_: Attribute) -> str:
+    """An integer, wrapped to its type; the least of a type has no literal in C."""
+    if isinstance(type_, IndexType):
+        return str(number)
+    if type_ == i1:
+        return "true" if number % 2 else "false"
+    spelling = integer(type_)
+    assert spelling is not None
+    half = 1 << spelling.bits - 1
+    wrapped = (number + half) % (2 * half) - half
+    suffix = "LL" if spelling.bits == 64 else ""
+    if wrapped == -half and spelling.bits >= 32:
+        return f"(-{half - 1}{suffix} - 1)"
+    return f"{wrapped}{suffix}"
+
+
 def _float(number: float, type_: Attribute) -> str:
-    if isnan(number) or isinf(number):
-        special = 'nan("")' if isnan(number) else "INFINITY" if number == inf else "-INFINITY"
-        text = special
-    else:
-        text = repr(float(number))
+    if isinf(number) or isnan(number):
+        special = "NAN" if isnan(number) else "INFINITY" if number > 0 else "-INFINITY"
+        return special if isinstance(type_, Float32Type) else f"{spelled(type_)}({special})"
+    text = repr(float(number))
     if isinstance(type_, Float64Type):
         return text
-    if "INFINITY" not in text and "nan" not in text:
-        text += "f"
-    return text if isinstance(type_, Float32Type) else f"{spelled(type_)}({text})"
+    return f"{text}f" if isinstance(type_, Float32Type) else f"{spelled(type_)}({text}f)"

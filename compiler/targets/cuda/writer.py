@@ -8,16 +8,18 @@ from dataclasses import dataclass, field
 from math import prod
 
 from xdsl.dialects import arith, gpu, memref, scf, vector
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, IntegerAttr, MemRefType, VectorType, i1
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, MemRefType, VectorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from compiler.dialects import nvgpu
 from compiler.dialects.gpu import ShuffleMode, ShuffleOp
 from compiler.errors import LoweringError
-from compiler.lowering.loop_to_low.context import SPACES
-from compiler.targets.cuda.expressions import ATOM, KEYWORDS, NEGATIVE, SUM, Text, bare, folded, plain
-from compiler.targets.cuda.operations import INFIX, LOGICAL, call, check_signs, rounded
-from compiler.targets.cuda.types import COMPONENTS, INDEX, is_moved_whole, lanes_of, literal, spelled
+from compiler.targets.cuda.expressions import ATOM, NEGATIVE, PRODUCT, SUM, Text, bare, cast, is_number, plain
+from compiler.targets.cuda.indices import needs_64_bits, wide_indices
+from compiler.targets.cuda.names import RESERVED
+from compiler.targets.cuda.operations import expression, rounded
+from compiler.targets.cuda.types import COMPONENTS, is_moved_whole, lanes_of, literal, spelled
+from compiler.targets.launches import allocated_bytes, is_shared, shared_bytes
 
 STATIC = 48 << 10
 """The bytes of shared memory that a kernel may declare; more has to be asked for at the launch."""
@@ -25,13 +27,14 @@ STATIC = 48 << 10
 
 @dataclass
 class Writer:
-    """A kernel under construction; `helpers` gains what its text needs, `dynamic` is its shared memory in bytes, where
-    that has to be asked for at the launch."""
+    """A kernel under construction; `helpers` gains what its text needs, `wide` are the indices of 64 bits, `dynamic` is
+    its shared memory in bytes, where that has to be asked for at the launch."""
 
     op: gpu.FuncOp
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     helpers: set[str]
+    wide: set[SSAValue] = field(default_factory=set)
     lines: list[str] = field(default_factory=list)
     texts: dict[SSAValue, Text] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
@@ -41,6 +44,7 @@ class Writer:
     def text(self) -> str:
         """The whole kernel."""
         body = self.op.body.block
+        self.wide = wide_indices(self.op, self.grid, self.block)
         stored = {op.operands[position] for op in self.op.walk() for position in _stored(op)}
         parameters = []
         for argument in body.args:
@@ -65,34 +69,37 @@ class Writer:
     def _declare(self) -> None:
         """Buffers on the chip, at the top: those that the block shares, then each thread's own."""
         allocs = [op for op in self.op.walk() if isinstance(op, memref.AllocaOp)]
-        shared = [op for op in allocs if _space(op) == SPACES["shared"]]
-        sizes = [-(-_bytes(op) // 16) * 16 for op in shared]
-        is_dynamic = sum(sizes) > STATIC
-        if is_dynamic:
-            self.dynamic = sum(sizes)
+        total, at = shared_bytes(self.op), 0
+        if total > STATIC:
+            self.dynamic = total
             self._line("extern __shared__ __align__(16) unsigned char pool[];")
-        at = 0
-        for op, size in zip(shared, sizes, strict=True):
+        for op in filter(is_shared, allocs):
             name, (element, extents) = self._name(op.memref), _array(op)
-            if is_dynamic:
+            if self.dynamic:
                 rest = "".join(f"[{n}]" for n in extents[1:])
                 pointer = f"{element} (*{name}){rest}" if rest else f"{element}* {name}"
-                cast = f"{element} (*){rest}" if rest else f"{element}*"
-                self._line(f"{pointer} = reinterpret_cast<{cast}>(pool + {at});")
+                type_ = f"{element} (*){rest}" if rest else f"{element}*"
+                self._line(f"{pointer} = reinterpret_cast<{type_}>(pool + {at});")
             else:
                 self._line(f"__shared__ __align__(16) {element} {name}{''.join(f'[{n}]' for n in extents)};")
             self.texts[op.memref] = Text(name)
-            at += size
+            at += allocated_bytes(op)
         for op in allocs:
-            if _space(op) != SPACES["shared"]:
+            if not is_shared(op):
                 name, (element, extents) = self._name(op.memref), _array(op)
                 self._line(f"{element} {name}{''.join(f'[{n}]' for n in extents)};")
                 self.texts[op.memref] = Text(name)
 
+    def _type(self, value: SSAValue) -> str:
+        """The type of a variable that holds a value."""
+        if isinstance(value.type, IndexType):
+            return "long long" if value in self.wide else "int"
+        return spelled(value.type)
+
     def _name(self, value: SSAValue, default: str = "v") -> str:
         """A name of its own, like the one in the program."""
-        stem = re.sub(r"\W", "_", value.name_hint or default)
-        stem = f"_{stem}" if stem[0].isdigit() or stem in KEYWORDS else stem
+        stem = re.sub(r"\W", "_", value.name_hint or default, flags=re.ASCII)
+        stem = f"_{stem}" if stem[0].isdigit() or stem in RESERVED else stem
         name, number = stem, 0
         while name in self.taken:
             number += 1
@@ -167,7 +174,7 @@ class Writer:
             return
         base = "threadIdx" if isinstance(op, gpu.ThreadIdOp) else "blockIdx"
         name = self._name(op.results[0])
-        self._line(f"const {INDEX} {name} = {base}.{op.dimension.data.value};")
+        self._line(f"const int {name} = {base}.{op.dimension.data.value};")
         self.texts[op.results[0]] = Text(name)
 
     def _store(self, op: memref.StoreOp) -> None:
@@ -181,7 +188,7 @@ class Writer:
     def _added(self, op: memref.StoreOp) -> Text | None:
         """What a store adds to what is there already."""
         owner = op.value.owner
-        if not isinstance(owner, arith.AddfOp | arith.AddiOp) or self._is_named(op.value):
+        if not isinstance(owner, arith.AddfOp) or self._is_named(op.value):
             return None
         for old, other in ((owner.lhs, owner.rhs), (owner.rhs, owner.lhs)):
             load = old.owner
@@ -190,7 +197,7 @@ class Writer:
                 and load.memref is op.memref
                 and list(load.indices) == list(op.indices)
                 and not self._is_named(old)
-                and rounded(owner, ["", ""], owner.result.type) is None
+                and rounded(owner, (Text(""), Text(""))) is None
             ):
                 return self._text(other)
         return None
@@ -241,7 +248,7 @@ class Writer:
         if "unroll" in op.attributes:
             self._line("#pragma unroll")
         advance = f"++{name}" if step == "1" else f"{name} += {step}"
-        self._line(f"for ({INDEX} {name} = {low}; {name} < {high}; {advance}) {{")
+        self._line(f"for ({self._type(body.args[0])} {name} = {low}; {name} < {high}; {advance}) {{")
         self._nested(body, results)
         self._line("}")
         self.taken.discard(name)
@@ -252,7 +259,7 @@ class Writer:
         for position, result in enumerate(results):
             name = self._name(result)
             start = f" = {self._text(initial[position]).words}" if initial else ""
-            self._line(f"{spelled(result.type)} {name}{start};")
+            self._line(f"{self._type(result)} {name}{start};")
             self.texts[result] = Text(name)
             names.append(name)
         return names
@@ -299,40 +306,25 @@ class Writer:
         return Text(f"{spelled(value.type)}{{}}")
 
     def _value(self, op: Operation, text: Text) -> None:
-        """What an op gives: in place where that means the same, else under a name."""
+        """What an op gives: in place where that means the same, else under a name. Arithmetic of indices means the same
+        everywhere; an index that comes from memory does not."""
         result = op.results[0]
-        if isinstance(result.type, IndexType) or _in_place(op):
+        if (isinstance(result.type, IndexType) and op.name != "arith.index_cast") or _in_place(op):
             self.texts[result] = text
         else:
             self._declared(result, text.words)
 
     def _declared(self, result: SSAValue, words: str) -> None:
         name = self._name(result)
-        self._line(f"const {spelled(result.type)} {name} = {words};")
+        self._line(f"const {self._type(result)} {name} = {words};")
         self.texts[result] = Text(name)
 
     def _scalar(self, op: Operation) -> None:
-        operands = [self._text(value) for value in op.operands]
-        self._value(op, self._expression(op, operands, op.results[0].type))
-
-    def _expression(self, op: Operation, operands: Sequence[Text], type_: Attribute) -> Text:
-        """An op on numbers of a type."""
-        exact = rounded(op, [text.words for text in operands], type_)
-        if exact is not None:
-            return Text(exact)
-        infix = LOGICAL.get(type(op)) if type_ == i1 else INFIX.get(type(op))
-        if infix is None:
-            words, closed = [text.words for text in operands], [text.within(SUM) for text in operands]
-            return Text(call(op, words, closed, type_, self.helpers))
-        check_signs(op)
-        sign, precedence = infix
-        left, right = operands
-        found = folded(sign, left.words, right.words)
-        if found is not None:
-            return found if isinstance(found, Text) else operands[found]
-        if sign == "+" and re.fullmatch(r"-\d+", right.words):
-            return Text(f"{left.within(precedence)} - {right.words[1:]}", precedence)
-        return Text(f"{left.within(precedence)} {sign} {right.within(precedence + 1)}", precedence)
+        if not op.operands or not op.results:
+            raise LoweringError(f"kernels have no '{op.name}'")
+        wide = [value in self.wide for value in op.operands]
+        texts = [self._text(value) for value in op.operands]
+        self._value(op, expression(op, texts, self.helpers, wide, op.results[0] in self.wide))
 
     def _element(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> str:
         """An element: of an array on the chip by its indices, of a pointer by its offset."""
@@ -341,10 +333,13 @@ class Writer:
         texts = [self._text(value) for value in indices]
         if not isinstance(buffer.owner, Block):
             return name + "".join(f"[{text.words}]" for text in texts or [Text("0")])
-        offset = Text("0")
-        for text, size in zip(texts, type_.get_shape(), strict=True):
-            scaled = plain("*", offset, Text(str(size)), 13)
-            offset = plain("+", scaled, text, 12)
+        offset, is_long = Text("0"), not needs_64_bits(type_)
+        for index, text, size in zip(indices, texts, type_.get_shape(), strict=True):
+            if not is_long and not is_number(text):
+                is_long = True
+                text = text if index in self.wide else cast("long long", text)
+            scaled = plain("*", offset, Text(str(size)), PRODUCT)
+            offset = plain("+", scaled, text, SUM)
         return f"{name}[{offset.words}]"
 
     def _wide(self, base: SSAValue, indices: Sequence[SSAValue], type_: Attribute, const: bool) -> str:
@@ -381,11 +376,7 @@ class Writer:
             (at,) = op.static_position.get_values()
             return self._text(op.source) if at == lane else self._lane(op.dest, lane)
         operands = [self._lane(value, lane) for value in op.operands]
-        if isinstance(op, vector.FMAOp):
-            return Text(
-                f"fma{'f' if spelled(result.element_type) == 'float' else ''}({', '.join(t.words for t in operands)})"
-            )
-        return self._expression(op, operands, result.element_type)
+        return expression(op, operands, self.helpers, [False] * len(operands))
 
     def _lane(self, value: SSAValue, lane: int) -> Text:
         """One component of a vector, or register of a small matrix; a number as it is."""
@@ -416,7 +407,7 @@ def _in_place(op: Operation) -> bool:
     if len(uses) != 1:
         return False
     user = uses[0].operation
-    if user.parent is not op.parent:
+    if user.parent is not op.parent or isinstance(op.results[0].type, IndexType):
         return False
     if isinstance(user, memref.LoadOp | arith.ConstantOp) and isinstance(op, memref.LoadOp):
         return False
@@ -445,20 +436,7 @@ def _stored(op: Operation) -> tuple[int, ...]:
     return (1,) if isinstance(op, memref.StoreOp | vector.StoreOp) else ()
 
 
-def _space(op: memref.AllocaOp) -> int:
-    type_ = op.memref.type
-    assert isinstance(type_, MemRefType)
-    return int(type_.memory_space.value.data) if isinstance(type_.memory_space, IntegerAttr) else 0
-
-
 def _array(op: memref.AllocaOp) -> tuple[str, tuple[int, ...]]:
     type_ = op.memref.type
     assert isinstance(type_, MemRefType)
     return spelled(type_.element_type), type_.get_shape() or (1,)
-
-
-def _bytes(op: memref.AllocaOp) -> int:
-    type_ = op.memref.type
-    assert isinstance(type_, MemRefType)
-    width = getattr(type_.element_type, "bitwidth", 64)
-    return prod(type_.get_shape()) * max(1, int(width) // 8)

@@ -4,6 +4,7 @@ access.py   who touches memory at a moment, and what can be wrong with that
 memory.py   what memory holds, its bounds, what is unknown; transactions
 races.py    who touched it since when
 lanes.py    all threads of a block at once, op by op
+writers.py  which block writes which element, for all blocks
 warps.py    what the threads of a warp do together
 """
 
@@ -11,9 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from xdsl.dialects import memref, vector
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import SSAValue
@@ -25,6 +28,7 @@ from compiler.targets.launches import Call, launches
 from compiler.targets.simt.access import Fault, Report
 from compiler.targets.simt.lanes import Lanes, Sample
 from compiler.targets.simt.memory import Memory
+from compiler.targets.simt.writers import NOBODY, Undecided, Writers
 
 MOST = 20
 """How many faults are kept."""
@@ -33,12 +37,14 @@ MOST = 20
 @dataclass
 class Checked:
     """What came of running a host function: its outputs, what its kernels did wrong, which elements of the outputs were
-    written, and what a block's accesses to each buffer of a kernel cost, by kernel and buffer."""
+    written, and what a block's accesses to each buffer of a kernel cost, by kernel and buffer. `undecided` are the
+    kernels of which a sample ran and whose writes depend on more than indices: what the other blocks write is open."""
 
     outputs: tuple[np.ndarray[Any, Any], ...]
     faults: list[Fault] = field(default_factory=list)
     written: tuple[np.ndarray[Any, Any], ...] = ()
     counts: dict[tuple[str, str], Mapping[str, int]] = field(default_factory=dict)
+    undecided: list[str] = field(default_factory=list)
 
     @property
     def right(self) -> bool:
@@ -53,13 +59,16 @@ def run(
     sample: Sample | None = None,
     temporaries: Mapping[str, np.ndarray[Any, Any]] | None = None,
     counts: bool = True,
+    required: Mapping[str, NDArray[np.bool_]] | None = None,
 ) -> Checked:
     """Run a host function with its kernels on arrays; what it writes begins unknown.
 
-    Of each grid a `sample` of the blocks runs: the first, the last and some between. What kernels then read of
-    `temporaries`, by the names of buffers between kernels or of outputs, is what these have, unless a block has written
-    it. Transactions count where `counts` says so.
-    Raises InputError for inputs that do not fit, and for ops that have no meaning here.
+    Of each grid a `sample` of the blocks runs: the first with its neighbours, the last and some between. What kernels
+    then read of `temporaries`, by the names of buffers between kernels or of outputs, is what these have, unless a
+    block has written it. Which block writes which element is computed for all blocks. Of buffers between kernels and
+    of outputs, by their names, the `required` elements have to be written. Transactions count where `counts` says so.
+    Outputs of integers without a sign are given as their bits: kernels have them as integers with one. Raises
+    InputError for inputs that do not fit, and for ops that have no meaning here.
     """
     function = find_function(module, name)
     args = function.body.block.args
@@ -90,12 +99,48 @@ def run(
     for position, value in enumerate(args):
         if temporaries is not None and position >= len(inputs) and memories[value].name in temporaries:
             memories[value].fill(temporaries[memories[value].name])
+    covered = {value: np.zeros(prod(memory.shape), np.bool_) for value, memory in memories.items()}
     for call in host.calls:
         _launch(call, memories, found, Lanes(call.kernel.sym_name.data, call.grid, call.block, report, counts), sample)
+        if sample is not None:
+            _note_writers(call, memories, covered, found, report)
+    for buffer, memory in memories.items():
+        whole = covered[buffer] if sample is not None else memory.written
+        _check_written(memory, whole, (required or {}).get(memory.name), report)
     outs = [memories[value] for value in args[len(inputs) :]]
     found.written = tuple(memory.written.reshape(memory.shape) for memory in outs)
     found.outputs = tuple(memory.data.reshape(memory.shape) for memory in outs)
     return found
+
+
+def _note_writers(
+    call: Call,
+    memories: Mapping[SSAValue, Memory],
+    covered: Mapping[SSAValue, NDArray[np.bool_]],
+    found: Checked,
+    report: Report,
+) -> None:
+    """Which elements all blocks of a launch write, each of them by one."""
+    try:
+        writers = Writers(call, {value: memory.name for value, memory in memories.items()}, report)
+        writers.run()
+    except Undecided:
+        found.undecided.append(call.kernel.sym_name.data)
+        for value in call.operands:
+            covered[value][...] = True
+        return
+    for buffer, owner in writers.written.items():
+        covered[buffer][...] |= owner != NOBODY
+
+
+def _check_written(
+    memory: Memory, written: NDArray[np.bool_], required: NDArray[np.bool_] | None, report: Report
+) -> None:
+    """Report the first element that nobody has written."""
+    missing = required.reshape(-1) & ~written if required is not None else np.zeros(0, np.bool_)
+    if missing.any():
+        place = np.unravel_index(int(np.argmax(missing)), memory.shape) if memory.shape else ()
+        report(Fault("unwritten element", "", memory.name, tuple(map(int, place)), (), ()))
 
 
 def _global(value: SSAValue, name: str, report: Report) -> Memory:

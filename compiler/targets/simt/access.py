@@ -30,8 +30,8 @@ class Access:
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that a kernel does wrong, at its first place. `threads` are one or two threads of a block; where two
-    blocks meet, `blocks` are both."""
+    """Something that a kernel does wrong, at its first place. `threads` are one or two threads of a block, if they are
+    known; where two blocks meet, `blocks` are both; what nobody does has none."""
 
     kind: str
     op: str
@@ -42,10 +42,13 @@ class Fault:
 
     def __str__(self) -> str:
         place = f"{self.memory}[{', '.join(map(str, self.address))}]" if self.memory else ""
-        who = "threads" if len(self.threads) > 1 else "thread"
-        where = f"block {self.blocks[0]}" if len(self.blocks) == 1 else f"blocks {self.blocks[0]} and {self.blocks[1]}"
         at = f" at {place}" if place else ""
-        return f"{self.kind}{at}: {where}, {who} {' and '.join(map(str, self.threads))}, in {self.op}"
+        if not self.blocks:
+            return f"{self.kind}{at}: no block writes it"
+        where = f"block {self.blocks[0]}" if len(self.blocks) == 1 else f"blocks {self.blocks[0]} and {self.blocks[1]}"
+        if self.threads:
+            where += f", thread{'s' * (len(self.threads) > 1)} {' and '.join(map(str, self.threads))}"
+        return f"{self.kind}{at}: {where}, in {self.op}"
 
 
 Report = Callable[[Fault], None]

@@ -28,7 +28,8 @@ SIDES = ("x", "y", "z")
 
 @dataclass(frozen=True)
 class Sample:
-    """Which blocks of a grid run: so many of them, but none after so many ops of a kernel."""
+    """Which blocks of a grid run: the first, its neighbour along each dimension and the last; others until there are so
+    many `blocks`, but none after so many ops of a kernel."""
 
     blocks: int
     steps: int
@@ -93,8 +94,9 @@ class Lanes:
 
     def _run(self, body: Block, given: dict[SSAValue, Memory], sample: Sample | None) -> None:
         across, down = self.grid[0], self.grid[1]
-        for number in _chosen(prod(self.grid), sample):
-            if sample is not None and self._steps > sample.steps:
+        first = corners(self.grid)
+        for number in _chosen(self.grid, sample):
+            if sample is not None and self._steps > sample.steps and number not in first:
                 return
             self.at = (number % across, number // across % down, number // (across * down))
             self.values, self.memories, self._under_way = {}, dict(given), []
@@ -121,7 +123,7 @@ class Lanes:
         """An op as a report names it."""
         words = self._said.get(op)
         if words is None:
-            words = self._said[op] = _words(op)
+            words = self._said[op] = words_of(op)
         return words
 
     def access(self, op: Operation, active: Bools) -> Access:
@@ -290,7 +292,7 @@ class Lanes:
         if wrong.any():
             thread = int(np.argmax(wrong))
             address = tuple(int(part[thread]) for part in places)
-            fault = Fault("misaligned vector", _words(op), memory.name, address, (self.number,), (thread,))
+            fault = Fault("misaligned vector", words_of(op), memory.name, address, (self.number,), (thread,))
             self.report(fault)
         within = offset[:, None] + np.arange(lanes)  # a vector may cross into the next row
         index: list[Ints] = []
@@ -305,7 +307,7 @@ class Lanes:
         """All threads of the block wait for each other: that all come is checked."""
         if not active.all():
             one, other = int(np.argmax(active)), int(np.argmin(active))
-            fault = Fault("divergent barrier", _words(op), "", (), (self.number,), (one, other))
+            fault = Fault("divergent barrier", words_of(op), "", (), (self.number,), (one, other))
             self.report(fault)
         self.moment += 1
 
@@ -361,13 +363,21 @@ def _code_of(body: Block) -> tuple[list[_Step], tuple[SSAValue, ...]]:
     return [_Step(op) for op in body.ops], ()
 
 
-def _chosen(count: int, sample: Sample | None) -> Sequence[int]:
-    """The numbers of the blocks that run: the first, the last, then some between."""
+def corners(grid: tuple[int, int, int]) -> list[int]:
+    """The numbers of the first block, of its neighbours along the dimensions, and of the last."""
+    strides = (1, grid[0], grid[0] * grid[1])
+    beside = [stride for stride, extent in zip(strides, grid, strict=True) if extent > 1]
+    return list(dict.fromkeys([0, *beside, prod(grid) - 1]))
+
+
+def _chosen(grid: tuple[int, int, int], sample: Sample | None) -> Sequence[int]:
+    """The numbers of the blocks that run: the first with its neighbours, the last, then some between."""
+    count = prod(grid)
     if sample is None or sample.blocks >= count:
         return range(count)
-    parts = range(sample.blocks)
-    found = dict.fromkeys([0, count - 1, *(part * (count - 1) // max(1, sample.blocks - 1) for part in parts)])
-    return list(found)[: sample.blocks]
+    first = corners(grid)
+    more = max(0, sample.blocks - len(first))
+    return list(dict.fromkeys([*first, *((part + 1) * (count - 1) // (more + 1) for part in range(more))]))
 
 
 def _mask(active: Bools, value: SSAValue) -> Bools:
@@ -375,7 +385,7 @@ def _mask(active: Bools, value: SSAValue) -> Bools:
     return active[:, None] if isinstance(value.type, VectorType) else active
 
 
-def _words(op: Operation) -> str:
+def words_of(op: Operation) -> str:
     """An op as a report names it: its name, and what it reads or writes."""
     named = [value.name_hint for value in (*op.results, *op.operands) if value.name_hint]
     return f"{op.name} ({', '.join(named[:2])})" if named else op.name

@@ -57,3 +57,11 @@ func.func @local(%Y: memref<4x8xf32>) attributes {outputs = 1 : i64} {
   }
   func.return
 }
+// -----
+// CHECK: error: loop 'i' is bound to thread_x, and no block stands in it
+func.func @nothing(%A: memref<4xf32>) {
+  loop.for "i" %i = 2 thread_x {
+    %U = loop.alloc "U" : memref<2xi32>
+  }
+  func.return
+}

@@ -87,7 +87,7 @@ class Function:
         if fault and Path(fault).exists():
             Path(fault).unlink()
             raise CUDARuntimeError("cudaErrorIllegalAddress: an illegal memory access was encountered")
-        if shared_mem > 163 << 10:
+        if shared_mem > 100 << 10:  # less than its architecture has
             raise CUDADriverError("CUDA_ERROR_INVALID_VALUE: invalid argument")
         key = (grid, block)
         if key not in self.built:
