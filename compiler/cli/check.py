@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from compiler.cli import program
-from compiler.cli.build import POLICIES
 from compiler.cli.values import scale, seed
+from compiler.policies import POLICIES
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

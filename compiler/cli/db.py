@@ -11,9 +11,9 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from compiler.cli.build import POLICIES
 from compiler.cli.values import positive
 from compiler.errors import InputError, ScheduleError
+from compiler.policies import POLICIES
 
 if TYPE_CHECKING:
     from compiler.autotune.database import Database, Key, Record, Removal, Summary

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from compiler.cli import program
-from compiler.cli.build import POLICIES
 from compiler.cli.values import positive, seed
 from compiler.errors import InputError
+from compiler.policies import POLICIES
 
 if TYPE_CHECKING:
     from compiler.autotune.conclusion import Conclusion

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2] / "compiler"
 ORDER = [
     "errors",
     "files",
+    "policies",
     "affine",
     "dialects",
     "program",
