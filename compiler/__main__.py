@@ -12,6 +12,7 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from compiler.cli import bench, build, check, db, explain, replay, run, space, tune
 from compiler.cli.said import sentence
 from compiler.errors import StrataError
+from compiler.targets.machine import VARIABLE, host
 
 COMMANDS = {
     "run": run,
@@ -31,6 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; 0, or 1 after an error that was said, or 130 after an interruption."""
     options = _arguments().parse_args(sys.argv[1:] if argv is None else list(argv))
     try:
+        _say_machine()
         status: int = options.run(options)
         sys.stdout.flush()
     except (StrataError, ParseError, VerifyException, RecursionError) as error:
@@ -46,6 +48,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("strata: interrupted", file=sys.stderr)
         return INTERRUPTED
     return status
+
+
+def _say_machine() -> None:
+    """Say for which machine code is made, where it is not this one. Raises TargetError for an unknown one."""
+    if os.environ.get(VARIABLE):
+        machine = host()
+        print(f"strata: {VARIABLE}: {machine.name}, vectors of {machine.vector_bits} bits", file=sys.stderr)
 
 
 def _fail(said: str) -> int:
