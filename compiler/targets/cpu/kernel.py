@@ -132,8 +132,8 @@ class Kernel:
 
         Takes and raises what a call does; results are in `out` each time.
         """
-        call, native = self._bind(arrays, out, threads), self._native
-        return lambda: native(*call.passed)
+        call = self._bind(arrays, out, threads)
+        return lambda: self._native(*call.passed)
 
     def text(self, level: str) -> str:
         """The program at a level: te, loop, low, llvm or asm, where the kernel came through it."""
