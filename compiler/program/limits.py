@@ -1,0 +1,40 @@
+"""Whether the sizes and index expressions of a program are signed 64-bit integers: see `compiler.affine.limits`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from compiler.affine.limits import bad_extent, bad_form, bad_size
+from compiler.dialects.types import element_bytes
+from compiler.program.tree import Block, Program
+
+
+def bad_sizes(program: Program, before: Program) -> str:
+    """What is wrong with the sizes of a program, in a sentence; what it shares with one that is right is not asked."""
+    return next(filter(None, _faults(program, before)), "")
+
+
+def _faults(program: Program, before: Program) -> Iterator[str]:
+    for number, loop in program.loops.items():
+        if before.loops.get(number) is not loop:
+            yield bad_extent(f"loop '{loop.label}'", loop.extent)
+    for name, buffer in program.buffers.items():
+        if before.buffers.get(name) is not buffer:
+            yield bad_size(f"buffer '{name}'", buffer.shape, element_bytes(buffer.element))
+    for label, block in program.blocks.items():
+        if before.blocks.get(label) is not block:
+            yield from _faults_of(block, program)
+
+
+def _faults_of(block: Block, program: Program) -> Iterator[str]:
+    """Bindings and guard are computed of loops, the rest of axes."""
+    what = f"block '{block.label}'"
+    for axis, form in zip(block.axes, block.bindings, strict=True):
+        yield bad_form(f"the binding of axis '{axis.label}' of {what}", form, program.ranges)
+    for condition in block.guard:
+        yield bad_form(f"the guard of {what}", condition.form, program.ranges)
+    for access in (*block.reads, *block.writes):
+        for form in access.index:
+            yield bad_form(f"an index of '{access.buffer}' in {what}", form, block.axis_ranges)
+        for condition in access.where:
+            yield bad_form(f"the condition of '{access.buffer}' in {what}", condition.form, block.axis_ranges)
