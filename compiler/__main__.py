@@ -25,6 +25,8 @@ COMMANDS = {
     "replay": replay,
     "db": db,
 }
+NATIVE = ("run", "build", "bench", "explain", "space", "tune")
+"""The commands that make code for this machine, or for the one that STRATA_MACHINE names."""
 INTERRUPTED = 130
 
 
@@ -32,7 +34,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; 0, or 1 after an error that was said, or 130 after an interruption."""
     options = _arguments().parse_args(sys.argv[1:] if argv is None else list(argv))
     try:
-        _say_machine()
+        if options.native:
+            _say_machine()
         status: int = options.run(options)
         sys.stdout.flush()
     except (StrataError, ParseError, VerifyException, RecursionError) as error:
@@ -68,7 +71,7 @@ def _arguments() -> argparse.ArgumentParser:
     for name, command in COMMANDS.items():
         sub = commands.add_parser(name, help=command.HELP, description=command.HELP)
         command.add_arguments(sub)
-        sub.set_defaults(run=command.run)
+        sub.set_defaults(run=command.run, native=name in NATIVE)
     return parser
 
 
