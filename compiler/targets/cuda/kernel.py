@@ -13,7 +13,7 @@ from xdsl.dialects.func import FuncOp
 from compiler.dialects.functions import outputs
 from compiler.errors import TargetError
 from compiler.policies import POLICIES
-from compiler.targets.cpu.arguments import Argument
+from compiler.targets.cpu.arguments import Argument, check_plain
 from compiler.targets.cuda import nvrtc
 from compiler.targets.cuda.emit import Launch, Source, emit
 from compiler.targets.cuda.nvrtc import Cubin, Resources
@@ -94,6 +94,7 @@ class CudaKernel:
         """An input on the device, contiguous, at an address that vectors may have."""
         if hasattr(array, "__dlpack__") and not hasattr(array, "__cuda_array_interface__") and not _is_host(array):
             array = library.from_dlpack(array)
+        check_plain(f"{self.name}: argument '{expected.name}'", array)
         found = library.ascontiguousarray(library.asarray(array))
         self._check(found, expected)
         return found.copy() if found.data.ptr % ALIGNMENT else found
