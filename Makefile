@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 # `make test` takes a share of the largest families of cases (tests/sample.py), `make test-all` all of them.
-.PHONY: demo test test-all lint types clean
+.PHONY: demo test test-all test-avx2 lint types clean
 
 demo: .venv/ready
 	$(BIN)/python examples/demo.py
@@ -13,6 +13,10 @@ test: .venv/ready
 
 test-all: .venv/ready
 	STRATA_ALL_TESTS=1 $(BIN)/python -m pytest -q -n auto
+
+# The end-to-end tests with code for a machine that has AVX2 and a small L2: see docs/machines.md.
+test-avx2: .venv/ready
+	STRATA_MACHINE=avx2 $(BIN)/python -m pytest -q -n auto tests/e2e
 
 lint: .venv/ready
 	$(BIN)/ruff check .
