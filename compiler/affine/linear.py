@@ -178,9 +178,9 @@ def largest(form: Linear, ranges: Ranges) -> int:
     """A bound on the magnitude of every value that computing a form takes, in whatever order its terms are added."""
     total, inside = abs(form.constant), 0
     for atom, factor in form.terms:
-        low, high = _atom_bounds(atom, ranges)
-        total += abs(factor) * max(abs(low), abs(high))
-        if isinstance(atom, Quotient):
+        low, high = ranges[atom] if isinstance(atom, int) else _atom_bounds(atom, ranges)
+        total += abs(factor) * max(-low, high)
+        if not isinstance(atom, int):
             inside = max(inside, largest(atom.form, ranges) + atom.divisor)
     return max(total, inside)
 

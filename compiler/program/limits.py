@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compiler.affine.limits import bad_extent, bad_form, bad_size
+from compiler.affine import linear as lin
+from compiler.affine.limits import END, bad_extent, bad_form, bad_size
 from compiler.dialects.types import element_bytes
 from compiler.program.tree import Block, Program
 
@@ -23,18 +24,19 @@ def _faults(program: Program, before: Program) -> Iterator[str]:
             yield bad_size(f"buffer '{name}'", buffer.shape, element_bytes(buffer.element))
     for label, block in program.blocks.items():
         if before.blocks.get(label) is not block:
-            yield from _faults_of(block, program)
+            for what, form, ranges in _forms(block, program):
+                if lin.largest(form, ranges) >= END:
+                    yield bad_form(f"{what} in block '{label}'", form, ranges)
 
 
-def _faults_of(block: Block, program: Program) -> Iterator[str]:
-    """Bindings and guard are computed of loops, the rest of axes."""
-    what = f"block '{block.label}'"
+def _forms(block: Block, program: Program) -> Iterator[tuple[str, lin.Linear, lin.Ranges]]:
+    """What each form of a block is, and the ranges of its variables: loops in bindings and guard, else axes."""
     for axis, form in zip(block.axes, block.bindings, strict=True):
-        yield bad_form(f"the binding of axis '{axis.label}' of {what}", form, program.ranges)
+        yield f"the binding of axis '{axis.label}'", form, program.ranges
     for condition in block.guard:
-        yield bad_form(f"the guard of {what}", condition.form, program.ranges)
+        yield "the guard", condition.form, program.ranges
     for access in (*block.reads, *block.writes):
         for form in access.index:
-            yield bad_form(f"an index of '{access.buffer}' in {what}", form, block.axis_ranges)
+            yield "an index", form, block.axis_ranges
         for condition in access.where:
-            yield bad_form(f"the condition of '{access.buffer}' in {what}", condition.form, block.axis_ranges)
+            yield "a condition", condition.form, block.axis_ranges
