@@ -31,8 +31,8 @@ def _faults(program: Program, before: Program) -> Iterator[str]:
 
 def _forms(block: Block, program: Program) -> Iterator[tuple[str, lin.Linear, lin.Ranges]]:
     """What each form of a block is, and the ranges of its variables: loops in bindings and guard, else axes."""
-    for axis, form in zip(block.axes, block.bindings, strict=True):
-        yield f"the binding of axis '{axis.label}'", form, program.ranges
+    for form in block.bindings:
+        yield "the binding of an axis", form, program.ranges
     for condition in block.guard:
         yield "the guard", condition.form, program.ranges
     for access in (*block.reads, *block.writes):
