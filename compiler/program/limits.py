@@ -40,3 +40,6 @@ def _forms(block: Block, program: Program) -> Iterator[tuple[str, lin.Linear, li
             yield "an index", form, block.axis_ranges
         for condition in access.where:
             yield "a condition", condition.form, block.axis_ranges
+    for index in block.table.index if block.table is not None else ():
+        if isinstance(index, lin.Linear):
+            yield "an index of the table", index, block.axis_ranges
