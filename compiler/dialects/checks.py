@@ -53,6 +53,8 @@ def check_access(
     results = access.affine_map.results
     if access.affine_map.num_dims != len(axes):
         raise VerifyException(f"{what} is indexed by {access.affine_map.num_dims} axes, the op has {len(axes)}")
+    if access.affine_map.num_symbols:
+        raise VerifyException(f"{what} is indexed by symbols; an index is an expression of axes")
     if len(results) != len(shape):
         raise VerifyException(f"{what} has {len(shape)} dimensions but {len(results)} indices")
     if (access.condition is None) != (access.otherwise is None):
@@ -78,8 +80,12 @@ def check_access(
 
 
 def check_condition(what: str, condition: AffineSet | None, extents: Sequence[int]) -> None:
-    """Both sides of each constraint, and their difference, are 64-bit integers for 0 <= d_i < extents[i]."""
-    for constraint in condition.constraints if condition is not None else ():
+    """It is over as many values as there are extents, and its forms are 64-bit integers for 0 <= d_i < extents[i]."""
+    if condition is None:
+        return
+    if condition.num_dims != len(extents) or condition.num_symbols:
+        raise VerifyException(f"the condition of {what} must be over {len(extents)} values, without symbols")
+    for constraint in condition.constraints:
         refuse(bad_index(f"the condition of {what}", constraint.lhs + constraint.rhs * -1, extents))
 
 

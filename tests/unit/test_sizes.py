@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable
+from io import StringIO
 from math import gcd
 from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 import compiler
@@ -17,6 +19,7 @@ from compiler import te
 from compiler.affine import linear as lin
 from compiler.affine.limits import END, bad_index
 from compiler.affine.linear import Linear
+from compiler.driver import parse
 from compiler.errors import LoweringError, ScheduleError, StrataError, TeError
 from compiler.schedule import Schedule
 
@@ -255,3 +258,22 @@ def test_lengths_that_align_a_stride() -> None:
         else:
             schedule.storage_align(schedule.get_block("T"), 0, factor, offset)
             assert schedule.program.buffers["T"].shape == (2, wanted, inner)
+
+
+@pytest.mark.parametrize(
+    ("level", "old", "new", "words"),
+    [
+        ("loop", "affine_set<(d0) : ", "affine_set<(d0, d1, d2) : ", "must be over 1 values, without symbols"),
+        ("loop", "affine_set<(d0) : ", "affine_set<(d0)[s0] : ", "must be over 1 values, without symbols"),
+        ("loop", "affine_map<(d0) -> (d0)>", "affine_map<(d0)[s0] -> (s0)>", "needs one binding an axis"),
+        ("te", "(d0, d1) -> (d0, (d1 mod 8))", "(d0, d1)[s0] -> (s0, (d1 mod 8))", "is indexed by symbols"),
+    ],
+)
+def test_forms_over_other_values(level: str, old: str, new: str, words: str) -> None:
+    """The generic form can say what the custom one cannot: dimensions that are not there, and symbols."""
+    stream = StringIO()
+    Printer(stream, print_generic_format=True).print_op(parse(LEVELS[level]))
+    text = stream.getvalue()
+    assert old in text
+    with pytest.raises(VerifyException, match=words):
+        compiler.build(text.replace(old, new))

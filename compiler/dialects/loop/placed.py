@@ -97,7 +97,7 @@ class Placed(IRDLOperation):
                 raise VerifyException(f"'{value.name_hint}' is not the variable of an enclosing loop")
         loops = self.loop_ops
         bindings = self.bindings.data
-        if bindings.num_dims != len(loops) or len(bindings.results) != len(self.axes):
+        if bindings.num_dims != len(loops) or bindings.num_symbols or len(bindings.results) != len(self.axes):
             raise VerifyException("the block needs one binding an axis, over its loops")
         extents = [loop.size for loop in loops]
         names = [f"%{loop.label.data}" for loop in loops]
