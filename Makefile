@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 # `make test` takes a share of the largest families of cases (tests/sample.py), `make test-all` all of them; `make fuzz`
 # draws new ones: random programs, scripts and mutants, from a seed that it prints.
-.PHONY: demo test test-all fuzz lint types clean
+.PHONY: demo test test-all test-avx2 fuzz lint types clean
 
 demo: .venv/ready
 	$(BIN)/python examples/demo.py
@@ -17,6 +17,10 @@ test-all: .venv/ready
 
 fuzz: .venv/ready
 	$(BIN)/python -m tests.fuzz
+
+# The end-to-end tests with code for a machine that has AVX2 and a small L2: see docs/machines.md.
+test-avx2: .venv/ready
+	STRATA_MACHINE=avx2 $(BIN)/python -m pytest -q -n auto tests/e2e
 
 lint: .venv/ready
 	$(BIN)/ruff check .

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -10,6 +11,8 @@ from compiler import command
 
 COMMANDS = ("run", "build", "check", "bench", "explain", "space", "tune", "replay", "db")
 """Each is a module of compiler.cli, which states its HELP and its arguments, and runs."""
+NATIVE = ("run", "build", "bench", "explain", "space", "tune")
+"""The commands that make code for this machine, or for the one that STRATA_MACHINE names."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -25,10 +28,21 @@ def _run(argv: Sequence[str]) -> int:
 
     options = arguments().parse_args(argv)
     try:
+        if options.native:
+            _say_machine()
         status: int = options.run(options)
     except (ParseError, VerifyException, RecursionError) as error:
         raise InputError(sentence(error)) from error
     return status
+
+
+def _say_machine() -> None:
+    """Say for which machine code is made, where it is not this one. Raises TargetError for an unknown one."""
+    from compiler.targets.machine import VARIABLE, host
+
+    if os.environ.get(VARIABLE):
+        machine = host()
+        print(f"strata: {VARIABLE}: {machine.name}, vectors of {machine.vector_bits} bits", file=sys.stderr)
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -41,7 +55,7 @@ def arguments() -> argparse.ArgumentParser:
         module = import_module(f"compiler.cli.{name}")
         sub = commands.add_parser(name, help=module.HELP, description=module.HELP)
         module.add_arguments(sub)
-        sub.set_defaults(run=module.run)
+        sub.set_defaults(run=module.run, native=name in NATIVE)
     return parser
 
 

@@ -24,6 +24,7 @@ from compiler.lowering.low_to_llvm.signature import SLOT_ALIGNMENT
 from compiler.passes.extend_floats import ExtendFloatsPass
 from compiler.passes.split_constants import Parts, split
 from compiler.pipeline import parse_passes, run
+from compiler.policies import POLICIES
 from compiler.program.read import read
 from compiler.program.tree import Buffer, Program
 from compiler.targets.cpu import Argument, Kernel, load, thread_count
@@ -35,7 +36,6 @@ from compiler.targets.machine import host
 
 _LEVEL_AFTER = {"te-to-loop": "loop", "reorder-contiguous": "loop", "promote-buffers": "low"}
 _PIPELINES = {"te": "cpu", "loop": "loop-to-cpu", "low": "low-to-cpu"}
-POLICIES = ("strict", "contract", "fast")
 
 
 @overload
@@ -72,9 +72,9 @@ def build(
 ) -> Any:
     """Compile a te function, a Schedule, a module, MLIR text, or the path of a file, at whatever level it is.
 
-    `policy` says which liberties floating-point operations have: strict, contract or fast. `name` picks one of
-    several functions. `threads` is how many threads parallel loops run on where a call does not say: None is what
-    OMP_NUM_THREADS says, or the cores that the process may use.
+    `policy` says which liberties floating-point operations have: strict, contract or fast (docs/policies.md). `name`
+    picks one of several functions. `threads` is how many threads parallel loops run on where a call does not say: None
+    is what OMP_NUM_THREADS says, or the cores that the process may use.
 
     `constants` are inputs that never change, such as weights: arrays by the names of the inputs. The kernel takes the
     other inputs only. Nests at the top of the program that depend on constants alone, such as those that pack weights,

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -71,12 +72,14 @@ def _options(arguments: list[str]) -> argparse.Namespace:
 
 
 def _kept(options: argparse.Namespace) -> Table:
-    """Rows of earlier runs that stay: all but those asked for, or those that are whole and right."""
-    if options.samples != SAMPLES or not CACHE.exists() or not (options.resume or options.operators):
+    """Rows that stay: of the page all but those asked for, or of an earlier run those that are whole and right."""
+    if options.samples != SAMPLES:
+        return {}
+    if options.operators:
+        return {name: found for name, found in read(PAGE.read_text()).items() if name not in options.operators}
+    if not options.resume or not CACHE.exists():
         return {}
     stored = {name: [Row.from_json(row) for row in found] for name, found in json.loads(CACHE.read_text()).items()}
-    if options.operators:
-        return {name: found for name, found in stored.items() if name not in options.operators}
     return {name: found for name, found in stored.items() if name in OPERATORS and _whole(name, found)}
 
 
@@ -177,6 +180,36 @@ be so too. Torch is there to compare with, and held to nothing.
 - mlir-22: our low level, lowered by mlir-opt-22's own passes and run by mlir-runner-22, on poisoned outputs
 - torch: the same operator of torch on the CPU
 """
+
+
+def read(text: str) -> Table:
+    """The table of a page: `page(read(text))` is the text again, up to its head."""
+    notes = {f"[^{number}]": said for number, said in re.findall(r"^\[\^(\d+)\]: (.*)$", text, re.MULTILINE)}
+    wrong = dict(re.findall(r"^- (\w+ \w+(?:, [\w-]+)?): (.*)$", text.partition("## Failed")[2], re.MULTILINE))
+    table: Table = {}
+    name = ""
+    for cells in map(_cells, text.splitlines()):
+        if len(cells) == 3 + len(WAYS) and cells[2] not in ("dtype", "---"):
+            name = cells[0].strip("`") or name
+            where = f"{name} {cells[2]}"
+            ways = {
+                way: _read_cell(shown, notes, wrong.get(f"{where}, {way}", ""))
+                for way, shown in zip(WAYS, cells[3:], strict=True)
+            }
+            failed = wrong.get(where, "")
+            table.setdefault(name, []).append(Row(name, cells[2], {} if failed else ways, failed))
+    return table
+
+
+def _cells(text: str) -> list[str]:
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", text)[1:-1]]
+
+
+def _read_cell(shown: str, notes: dict[str, str], failed: str) -> Cell:
+    """What `_shown` has written."""
+    number, mark, rest = shown.replace("*", "").partition("[")
+    error = None if number in ("-", "failed") else float(number)
+    return Cell(error, notes.get(mark + rest, ""), failed)
 
 
 def line(row: Row, notes: dict[str, int], first: bool = True) -> str:

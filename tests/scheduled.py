@@ -25,9 +25,8 @@ def drawn(rng: np.random.Generator, shape: Sequence[int], dtype: str) -> np.ndar
 
 
 def lacks(intrinsic: str) -> str:
-    """The features that this processor lacks for an intrinsic, in words; nothing where it has them."""
-    present = [name[1:] for name in host().features.split(",") if name.startswith("+")]
-    return INTRINSICS[intrinsic].lacking(present)
+    """The features that the machine lacks for an intrinsic, in words; nothing where it has them."""
+    return INTRINSICS[intrinsic].lacking(host().present)
 
 
 def check(

@@ -20,13 +20,30 @@ from tools import docs, document
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
+INTERLEAVED = (document.WALK, document.TUNING)
+"""Documents whose blocks share their names and show their outputs."""
+ALONE = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if path not in INTERLEAVED]
+"""Documents each of whose blocks stands alone."""
 
 
-@pytest.mark.parametrize("code", re.findall(r"```python\n(.*?)```", README, re.DOTALL))
-def test_python(code: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def python_blocks(path: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", path.read_text(), re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        pytest.param(path, code, id=f"{path.stem}-{number}")
+        for path in ALONE
+        for number, code in enumerate(python_blocks(path))
+    ],
+)
+def test_python(
+    path: Path, code: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)  # some write a file
-    exec(compile(code, "README.md", "exec"), {})
-    assert capsys.readouterr().out
+    exec(compile(code, path.name, "exec"), {})
+    document.check_claims(code, capsys.readouterr().out)
 
 
 @pytest.mark.parametrize("command", re.findall(r"^python tools/opt.py (.*)$", README, re.MULTILINE))
@@ -98,11 +115,35 @@ def test_the_walk_as_a_table() -> None:
     [
         "```python refused\nx = 1\n```\n",
         "```sh\npython tools/opt.py no_such_file.mlir\n```\n",
+        "```python\nprint('measured', 1 == 2)\n```\n",
+        "```python\nimport compiler\ncompiler.build(open('examples/mm_exp_mm.mlir').read())\n```\n",
+        "```python\nassert 1 + 1 == 3\n```\n",
     ],
 )
 def test_a_document_that_is_wrong_is_seen(text: str) -> None:
     with pytest.raises(AssertionError):
         document.refreshed(text)
+
+
+@pytest.mark.parametrize(
+    ("code", "printed", "right"),
+    [
+        ("print(1)", "1", True),
+        ("print(1)", "measured False", False),
+        ("print(1)", "Falsework", True),
+        ("kernel(a)", "", False),
+        ("assert kernel(a)", "", True),
+        ("s.verify()", "proved", False),
+        ("y = compiler.build(f)(x)\nnp.testing.assert_allclose(y, x)", "", True),
+        ("s.split(i, [None, 4])", "", True),
+    ],
+)
+def test_what_a_block_claims_it_asserts(code: str, printed: str, right: bool) -> None:
+    if right:
+        document.check_claims(code, printed)
+    else:
+        with pytest.raises(AssertionError, match="the block"):
+            document.check_claims(code, printed)
 
 
 def test_outputs_are_refreshed() -> None:
@@ -122,14 +163,8 @@ def test_the_pass_on_a_page_has_these_options(name: str) -> None:
         assert item.name == docs.PASSES.get(name, name.replace("_", "-"))
 
 
-def test_the_gpu_page_shows_what_it_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_gpu_page_shows_what_it_does(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     page = (ROOT / "docs/gpu.md").read_text()
-    monkeypatch.chdir(tmp_path)
-    for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
-        exec(compile(code, "gpu.md", "exec"), {})
-    assert "__global__ void" in capsys.readouterr().out
     monkeypatch.chdir(ROOT)
     assert main(["check", "examples/gpu_matmul.mlir"]) == 0
     assert f"```\n{capsys.readouterr().out}```" in page

@@ -8,6 +8,7 @@ import random
 import re
 import time
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -196,3 +197,32 @@ def test_bounds_are_those_of_the_operator_or_of_the_result() -> None:
 def test_a_cell_shows_its_largest_error() -> None:
     row = Row("relu", "f32", {way: Cell(1.26e-7) for way in WAYS})
     assert operator_table.line(row, {}).count("| 1.3e-07 ") == len(WAYS)
+
+
+def test_a_page_is_read_as_it_was_written() -> None:
+    text = operator_table.PAGE.read_text()
+    assert operator_table.page(operator_table.read(text)) == text
+    broken = [
+        Row("relu", "f32", {way: Cell(0.5, "slow", "an error of 0.5") for way in WAYS}),
+        Row("relu", "i32", {}, "no end after 1 s"),
+    ]
+    failed = operator_table.page(
+        {"relu": broken, "exp": [Row("exp", "f32", {way: Cell(None, "none") for way in WAYS})]}
+    )
+    assert operator_table.page(operator_table.read(failed)) == failed
+
+
+def test_one_operator_leaves_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also without the results of an earlier run."""
+    before = operator_table.PAGE.read_text()
+    monkeypatch.setattr(operator_table, "PAGE", tmp_path / "operators.md")
+    monkeypatch.setattr(operator_table, "CACHE", tmp_path / "build" / "operators.json")
+    operator_table.PAGE.write_text(before)
+    made = [Row("relu", dtype, {way: Cell(0.0) for way in WAYS}) for dtype in OPERATORS["relu"].dtypes]
+    monkeypatch.setattr(operator_table, "run", lambda name, samples: made)
+    assert operator_table.main(["relu"]) == 0
+    table, expected = operator_table.read(operator_table.PAGE.read_text()), operator_table.read(before)
+    assert list(table) == list(OPERATORS)
+    assert table.pop("relu") == made
+    expected.pop("relu")
+    assert table == expected

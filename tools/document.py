@@ -6,10 +6,14 @@
     ```sh refused        lines that must end with an error
 
 A block that prints nothing has no block behind it. `run` gives the text as it should be.
+
+What a document claims it asserts (`check_claims`): a Python block that builds, runs or proves a program has an
+assertion, and no block prints `False`.
 """
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import shlex
@@ -26,6 +30,8 @@ from compiler.opt import main as strata_opt
 ROOT = Path(__file__).resolve().parent.parent
 WALK = ROOT / "docs" / "walk.md"
 TUNING = ROOT / "docs" / "tuning.md"
+COMPUTING = frozenset(("build", "apply_best", "verify", "run", "evaluate", "kernel"))
+"""The functions and methods whose call builds, runs or proves a program."""
 BLOCK = re.compile(r"^```(python|sh)( refused)?\n(.*?)^```\n(?:\n```text\n.*?^```\n)?", re.DOTALL | re.MULTILINE)
 
 
@@ -69,7 +75,26 @@ def _python(code: str, refused: bool, names: dict[str, Any], step: Step) -> str:
         step.seconds += time.perf_counter() - start
     if refused:
         raise AssertionError(f"not refused: {code}")
+    check_claims(code, printed.getvalue())
     return printed.getvalue()
+
+
+def check_claims(code: str, printed: str) -> None:
+    """Raise AssertionError where a Python block prints `False`, or computes and asserts nothing."""
+    calls = {_last_name(node.func) for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)}
+    asserts = any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(code)))
+    asserts |= any(name.startswith("assert_") for name in calls)
+    if re.search(r"\bFalse\b", printed):
+        raise AssertionError(f"the block prints False:\n{code}")
+    if calls & COMPUTING and not asserts:
+        raise AssertionError(f"the block calls {', '.join(sorted(calls & COMPUTING))} and asserts nothing:\n{code}")
+
+
+def _last_name(function: ast.expr) -> str:
+    """The name in `name(...)` and in `of.name(...)`."""
+    if isinstance(function, ast.Name):
+        return function.id
+    return function.attr if isinstance(function, ast.Attribute) else ""
 
 
 def _shell(code: str, refused: bool) -> str:

@@ -174,6 +174,17 @@ def bounds(form: Linear, ranges: Ranges) -> Range:
     return low, high
 
 
+def largest(form: Linear, ranges: Ranges) -> int:
+    """A bound on the magnitude of every value that computing a form takes, in whatever order its terms are added."""
+    total, inside = abs(form.constant), 0
+    for atom, factor in form.terms:
+        low, high = ranges[atom] if isinstance(atom, int) else _atom_bounds(atom, ranges)
+        total += abs(factor) * max(-low, high)
+        if not isinstance(atom, int):
+            inside = max(inside, largest(atom.form, ranges) + atom.divisor)
+    return max(total, inside)
+
+
 def floordiv(form: Linear, divisor: int, ranges: Ranges) -> Linear:
     """`form floordiv divisor`, with the multiples of the divisor taken out and the rest dropped where it fits."""
     whole, rest = _divided(form, divisor)

@@ -117,9 +117,7 @@ class Repeated:
     buffer: str
 
     def __str__(self) -> str:
-        return (
-            f"the init of block '{self.label}' would run for elements of '{self.buffer}' that its guard excludes now"
-        )
+        return f"the init of block '{self.label}' would run for elements of '{self.buffer}' that its guard excludes now"
 
 
 Fault = Violation | Uninitialised | Repeated

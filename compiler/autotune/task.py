@@ -19,9 +19,10 @@ from compiler.autotune.rules.derive import Derived, derive
 from compiler.autotune.rules.template import from_template
 from compiler.autotune.space import SketchSpace
 from compiler.autotune.workloads import made
-from compiler.driver import POLICIES, build, lower, parse, with_constants
+from compiler.driver import build, lower, parse, with_constants
 from compiler.errors import InputError, TargetError
 from compiler.interpret.numbers import dtype_of
+from compiler.policies import POLICIES
 from compiler.printable import printable
 from compiler.schedule import Schedule
 from compiler.stated import line, several

@@ -9,10 +9,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from compiler.cli.build import POLICIES
 from compiler.cli.values import positive, scale, seconds, seed
 from compiler.errors import InputError
 from compiler.files import is_stream, named, write
+from compiler.policies import POLICIES
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -13,6 +13,7 @@ from compiler.cli.said import sentence
 from compiler.cli.values import positive
 from compiler.errors import InputError
 from compiler.files import read, write
+from compiler.policies import POLICIES
 
 if TYPE_CHECKING:
     from compiler.targets.cpu import Kernel
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 HELP = "compile an MLIR file and print or write it at a level"
 LEVELS = ("te", "loop", "low", "llvm", "asm")
 SUFFIXES = {".ll": "llvm", ".s": "asm"}
-POLICIES = ("strict", "contract", "fast")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

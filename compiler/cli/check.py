@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from compiler.cli import program
-from compiler.cli.build import POLICIES
 from compiler.cli.said import show
 from compiler.cli.values import scale, seed
+from compiler.policies import POLICIES
 from compiler.targets.devices import DEFAULT_ARCH, DEFAULT_TARGET
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from compiler.cli.build import POLICIES
 from compiler.cli.said import show, show_table
 from compiler.cli.values import positive
 from compiler.errors import InputError, ScheduleError
 from compiler.files import write
+from compiler.policies import POLICIES
 from compiler.printable import printable
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.cli import program
-from compiler.cli.build import POLICIES
 from compiler.cli.run import draw
 from compiler.cli.said import sentence, show_table
 from compiler.cli.values import positive, scale, seed
 from compiler.errors import InputError
+from compiler.policies import POLICIES
 
 if TYPE_CHECKING:
     from benchmarks.workload import Workload

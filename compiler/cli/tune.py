@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from compiler.cli import program
-from compiler.cli.build import POLICIES
 from compiler.cli.said import show
 from compiler.cli.values import positive, seconds, seed
 from compiler.files import named, writing
+from compiler.policies import POLICIES
 
 if TYPE_CHECKING:
     from compiler.autotune.conclusion import Conclusion

@@ -8,17 +8,23 @@ from xdsl.ir.affine import AffineConstraintExpr, AffineExpr, AffineMap, AffineSe
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.affine.exact import Escape, escape
+from compiler.affine.limits import bad_extent, bad_index
 from compiler.affine.text import RESERVED, to_text
 from compiler.dialects.access import AccessAttr, AxisAttr, names_of
-from compiler.dialects.types import scalar_type
+from compiler.dialects.types import bad_shape, scalar_type
+
+
+def refuse(fault: str) -> None:
+    """Raise a VerifyException with a sentence that says what is wrong, if one does."""
+    if fault:
+        raise VerifyException(fault)
 
 
 def check_axes(axes: Sequence[AxisAttr]) -> None:
-    """Extents are positive, labels distinct and not reserved, spatial axes first."""
+    """Extents are positive and below 2^63, labels distinct and not reserved, spatial axes first."""
     labels = names_of(axes)
     for axis in axes:
-        if axis.size < 1:
-            raise VerifyException(f"axis '{axis.label}' has extent {axis.size}; extents are at least 1")
+        refuse(bad_extent(f"axis '{axis.label}'", axis.size))
         if axis.label in RESERVED:
             raise VerifyException(f"'{axis.label}' is a reserved word and cannot name an axis")
     for label in labels:
@@ -47,12 +53,16 @@ def check_access(
     results = access.affine_map.results
     if access.affine_map.num_dims != len(axes):
         raise VerifyException(f"{what} is indexed by {access.affine_map.num_dims} axes, the op has {len(axes)}")
+    if access.affine_map.num_symbols:
+        raise VerifyException(f"{what} is indexed by symbols; an index is an expression of axes")
     if len(results) != len(shape):
         raise VerifyException(f"{what} has {len(shape)} dimensions but {len(results)} indices")
     if (access.condition is None) != (access.otherwise is None):
         raise VerifyException(f"{what} needs both a condition and the value read where it fails")
     extents = [axis.size for axis in axes]
+    check_condition(what, access.condition, extents)
     for dim, (expr, size) in enumerate(zip(results, shape, strict=True)):
+        refuse(bad_index(f"the index of {what} in dimension {dim}", expr, extents))
         found = escape(expr, size, extents, access.condition)
         if found is None:
             continue
@@ -67,6 +77,16 @@ def check_access(
             f"index {to_text(expr, names_of(axes))} is {found.value} at {_point(point, axes)}, "
             f"the size is {size}"
         )
+
+
+def check_condition(what: str, condition: AffineSet | None, extents: Sequence[int]) -> None:
+    """It is over as many values as there are extents, and its forms are 64-bit integers for 0 <= d_i < extents[i]."""
+    if condition is None:
+        return
+    if condition.num_dims != len(extents) or condition.num_symbols:
+        raise VerifyException(f"the condition of {what} must be over {len(extents)} values, without symbols")
+    for constraint in condition.constraints:
+        refuse(bad_index(f"the condition of {what}", constraint.lhs + constraint.rhs * -1, extents))
 
 
 def _escape_in(expr: AffineExpr, size: int, condition: AffineSet | None, domain: Domain) -> Escape | None:
@@ -121,6 +141,7 @@ def element_type(value: SSAValue) -> Attribute:
     assert isinstance(type, ContainerType) and isinstance(type, ShapedType)
     if any(size < 1 for size in type.get_shape()):
         raise VerifyException(f"{type} has a dynamic or empty dimension; shapes are static and positive")
+    refuse(bad_shape(type))
     element = type.get_element_type()
     signed = isinstance(element, IntegerType) and element.signedness.data is Signedness.SIGNED
     if signed or not isinstance(element, AnyFloat | IntegerType | IndexType):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
+
+from compiler.affine.limits import fits
+from compiler.dialects.types import bad_shape
 
 
 class Refusal(VerifyException):
@@ -16,7 +20,7 @@ class Refusal(VerifyException):
 
 
 def verify_module(module: ModuleOp) -> None:
-    """Verify every op, and that every value is defined before it is used.
+    """Verify every op, that every value is defined before it is used, and that sizes fit (`compiler.affine.limits`).
 
     Raises Refusal, a VerifyException that knows the op.
     """
@@ -28,12 +32,26 @@ def _check(op: Operation, seen: set[SSAValue]) -> None:
         op.verify(verify_nested_ops=False)
     except VerifyException as error:
         raise Refusal(op, last_sentence(str(error))) from error
+    _check_sizes(op)
     for region in op.regions:
         blocks = list(region.blocks)
         if len(blocks) > 1:
             seen = seen | {r for b in blocks for o in b.ops for r in o.results}  # a graph of blocks: not judged
         for block in blocks:
             _check_block(block, seen)
+
+
+def _check_sizes(op: Operation) -> None:
+    """Shapes have less than 2^63 bytes, and constants of type index are 64-bit integers: at every level."""
+    values = [*op.results, *(arg for region in op.regions for block in region.blocks for arg in block.args)]
+    for value in values:
+        fault = bad_shape(value.type)
+        if fault:
+            raise Refusal(op, fault)
+    if isinstance(op, ConstantOp) and isinstance(op.value, IntegerAttr) and isinstance(op.value.type, IndexType):
+        number = op.value.value.data
+        if not fits(number):
+            raise Refusal(op, f"the index {number} is no signed 64-bit integer")
 
 
 def _check_block(block: Block, outer: set[SSAValue]) -> None:

@@ -15,6 +15,7 @@ from compiler.dialects.dominance import Refusal
 from compiler.dialects.loop import BlockOp
 from compiler.dialects.te import ComputeOp
 from compiler.dialects.types import scalar_type
+from compiler.errors import StrataError
 from compiler.interpret.numbers import DType, Value, constant, dtype_of, is_float, stored
 from compiler.interpret.scalar import Body, identity
 
@@ -46,14 +47,18 @@ def fold(combine: Callable[[Values, Values], list[Value]], values: Values, spati
     return [v[..., 0] for v in flat]
 
 
+class CombinerError(Refusal, StrataError):
+    """A region that combines results and is no combiner; both a verifier's refusal and an error of a user's."""
+
+
 def check_combiners(module: ModuleOp) -> None:
-    """Every region that combines results is a combiner. Raises a VerifyException at the op, with values that show
+    """Every region that combines results is a combiner. Raises CombinerError at the op, with values that show
     otherwise."""
     for op in module.walk():
         if isinstance(op, ComputeOp | BlockOp) and op.joint is not None:
             found = fault(op)
             if found is not None:
-                raise Refusal(op, f"the combiner of '{op.label.data}' cannot be used: {found}")
+                raise CombinerError(op, f"the combiner of '{op.label.data}' cannot be used: {found}")
 
 
 def fault(op: ComputeOp | BlockOp) -> str | None:
@@ -62,12 +67,18 @@ def fault(op: ComputeOp | BlockOp) -> str | None:
     Bodies are run on random reads and axes; the states are what they yield, and combinations of these. The identity
     must be neutral on both sides, for infinities and the greatest integers too (unless NaN comes of it, as of infinity
     less itself), and the order must not matter (of finite floats, up to rounding).
+
+    A body may yield NaN, as the logarithm of a random number does. A combiner need not keep its laws there, since NaN
+    is neither more nor less than a number: such contributions are left out.
     """
     assert op.joint is not None
     with np.errstate(all="ignore"):
         combine = joint(op.joint.block)
-        states = _states(combine, _contributions(op, extreme=False))
-        for given in (states, _contributions(op, extreme=True)):
+        first = _numbers(_contributions(op, extreme=False))
+        if not len(first[0]):
+            return "its body yields NaN for all of the random reads on which it is tested"
+        states = _states(combine, first)
+        for given in (states, _numbers(_contributions(op, extreme=True))):
             held = [np.full_like(v, neutral(op, n, v.dtype)) for n, v in enumerate(given)]
             for left, right in ((held, given), (given, held)):
                 found = combine(left, right)
@@ -104,6 +115,14 @@ def _contributions(op: ComputeOp | BlockOp, extreme: bool) -> list[Value]:
     return [np.broadcast_to(v, SAMPLES).copy() for v in values]
 
 
+def _numbers(values: list[Value]) -> list[Value]:
+    """The contributions none of whose parts is NaN."""
+    kept = np.ones(SAMPLES, bool)
+    for part in values:
+        kept &= ~np.isnan(part) if is_float(part.dtype) else True
+    return [part[kept] for part in values]
+
+
 def _extremes(dtype: DType) -> tuple[Value, Value]:
     if dtype.kind in "iu":
         return np.iinfo(dtype).min, np.iinfo(dtype).max
@@ -112,7 +131,7 @@ def _extremes(dtype: DType) -> tuple[Value, Value]:
 
 def _states(combine: Callable[[Values, Values], list[Value]], first: list[Value]) -> list[Value]:
     rng = np.random.default_rng(1)
-    order = rng.permutation(SAMPLES)
+    order = rng.permutation(len(first[0]))
     second = combine(first, [v[order] for v in first])
     return [np.concatenate([a, b]) for a, b in zip(first, second, strict=True)]
 

@@ -18,7 +18,7 @@ class CheckCombinersPass(ModulePass):
     It is run on values that the op's own body yields for random reads, and on combinations of these: its identity must
     be neutral on both sides, and it must be commutative and associative (floats up to rounding). Changes nothing.
 
-    Raises a VerifyException at the op, with values for which it fails.
+    Raises CombinerError, a VerifyException and a StrataError, at the op, with values for which it fails.
     """
 
     name = "check-combiners"

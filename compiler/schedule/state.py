@@ -15,6 +15,7 @@ from compiler.analysis.legal import legal
 from compiler.dialects.dominance import last_sentence
 from compiler.dialects.sched.base import BlockType, LoopType, ParamType, SchedOp
 from compiler.errors import ScheduleError
+from compiler.program.limits import bad_sizes
 from compiler.program.tree import Program
 from compiler.schedule.plan import Plan
 
@@ -62,6 +63,9 @@ class State:
         plan = call(self, op)
         step = plan.step
         if step.program is not self.program:
+            fault = bad_sizes(step.program, self.program)
+            if fault:
+                raise ScheduleError(fault, primitive)
             violation = legal(step.program, self.program, step)
             if violation is not None:
                 raise ScheduleError(violation, primitive)

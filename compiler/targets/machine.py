@@ -1,12 +1,20 @@
-"""`Machine` and `Gpu`: what differs between machines, as data that rules and code generation read."""
+"""`Machine` and `Gpu`: what differs between machines, as data that rules and code generation read.
+
+`host` is the machine that code is made for. The environment variable STRATA_MACHINE names another one of `MACHINES`.
+"""
 
 from __future__ import annotations
 
 import os
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+
+from compiler.errors import TargetError
+
+VARIABLE = "STRATA_MACHINE"
+"""The environment variable that names the machine that code is made for."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +33,11 @@ class Machine:
     l1_bytes: int
     l2_bytes: int
     l3_bytes: int
+
+    @property
+    def present(self) -> frozenset[str]:
+        """The features that it has, by LLVM's names."""
+        return frozenset(name[1:] for name in self.features.split(",") if name.startswith("+"))
 
 
 @dataclass(frozen=True)
@@ -58,29 +71,84 @@ class Gpu:
     block_extents: tuple[int, int, int] = (1024, 1024, 64)
 
 
+_LEVEL_2 = ("cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3")
+_LEVEL_3 = (*_LEVEL_2, "avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave")
+_SAPPHIRE_RAPIDS = (
+    *(*_LEVEL_3, "avxvnni", "gfni", "vaes", "vpclmulqdq"),
+    *(f"avx512{part}" for part in ("bf16", "bitalg", "bw", "cd", "dq", "f", "fp16", "ifma", "vbmi", "vbmi2", "vl")),
+    *("avx512vnni", "avx512vpopcntdq", "amx-bf16", "amx-int8", "amx-tile"),
+)
+
+
+def _row(name: str, cpu: str, features: tuple[str, ...], bits: int, registers: int, *kilobytes: int) -> Machine:
+    """A machine of x86-64. Its cores are unknown; `kilobytes` are of its L1, L2 and L3."""
+    caches = (size << 10 for size in kilobytes)
+    return Machine(name, cpu, ",".join(f"+{feature}" for feature in features), 1, bits, registers, *caches)
+
+
+MACHINES = {
+    row.name: row
+    for row in (
+        _row("sse4", "x86-64-v2", _LEVEL_2, 128, 16, 32, 256, 4096),
+        _row("avx2", "x86-64-v3", _LEVEL_3, 256, 16, 32, 256, 8192),
+        _row("avx512-amx", "sapphirerapids", _SAPPHIRE_RAPIDS, 512, 32, 48, 2048, 32768),
+    )
+}
+"""The machines that STRATA_MACHINE can name, besides `host`."""
+
 _AMX = ("sapphirerapids", "emeraldrapids", "graniterapids", "graniterapids-d", "diamondrapids")
 
 
-@cache
 def host() -> Machine:
+    """The machine that code is made for: this one, or what STRATA_MACHINE makes of it.
+
+    A named machine has the facts of its row in `MACHINES` and the cores of this one. Its name tells both, so that
+    records of one are never compared with those of the other. Raises TargetError for a name that is not in the table,
+    and where this is no x86-64 processor.
+    """
+    return _named(os.environ.get(VARIABLE, ""))
+
+
+@cache
+def _named(name: str) -> Machine:
+    if name in ("", "host"):
+        return detected()
+    if name not in MACHINES:
+        raise TargetError(f"{VARIABLE} is '{name}', but there are only host, {', '.join(MACHINES)}")
+    if not _is_x86():
+        raise TargetError(f"{VARIABLE} is '{name}', a machine of x86-64, and this one is of {platform.machine()}")
+    here = detected()
+    return replace(MACHINES[name], name=f"{here.name} as {name}", cores=here.cores)
+
+
+@cache
+def detected() -> Machine:
     """This machine, as LLVM and the operating system describe it; the cores are those the process may use."""
     import llvmlite.binding as llvm
 
     features = llvm.get_host_cpu_features()
     present = {name for name, has in features.items() if has}
     bits = 512 if "avx512f" in present else 256 if "avx2" in present else 128
-    few = bits < 512 and platform.machine().lower() in ("x86_64", "amd64")
     return Machine(
         name=_model(Path("/proc/cpuinfo")) or platform.machine(),
         cpu=_cpu(llvm.get_host_cpu_name(), present),
         features=features.flatten(),
         cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         vector_bits=bits,
-        registers=16 if few else 32,
+        registers=16 if bits < 512 and _is_x86() else 32,
         l1_bytes=_cache_bytes("1", 32 << 10),
         l2_bytes=_cache_bytes("2", 1 << 20),
         l3_bytes=_cache_bytes("3", 8 << 20),
     )
+
+
+def lacking(machine: Machine) -> tuple[str, ...]:
+    """The features of a machine that this one lacks: code for it can be built here, and not run."""
+    return tuple(sorted(machine.present - detected().present))
+
+
+def _is_x86() -> bool:
+    return platform.machine().lower() in ("x86_64", "amd64")
 
 
 def _cpu(reported: str, features: set[str]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineExpr
 
+from compiler.affine.limits import bad_extent, bad_index
 from compiler.affine.text import RESERVED
 from compiler.errors import TeError
 
@@ -23,12 +24,13 @@ def check_name(what: str, name: object) -> str:
 
 
 def check_extent(what: str, extent: object) -> int:
-    """The extent as an int of at least 1. Raises TeError."""
+    """The extent as an int of at least 1, below 2^63. Raises TeError."""
     value = whole(extent)
     if value is None:
         raise TeError(f"{what} has extent {extent!r}; extents are integers (shapes are static)")
-    if value < 1:
-        raise TeError(f"{what} has extent {value}; extents are at least 1")
+    fault = bad_extent(what, value)
+    if fault:
+        raise TeError(fault)
     return value
 
 
@@ -186,6 +188,16 @@ class Condition:
 
     def __bool__(self) -> bool:
         raise TeError("a condition has no value while the expression is built; use te.select and te.all_of")
+
+
+def check_fits(what: str, index: Index | Condition, order: dict[Axis, int]) -> None:
+    """Raise TeError unless all values of an index, or of the forms of a condition, are 64-bit integers."""
+    extents = [axis.extent for axis in order]
+    forms = [form for form, _ in index.constraints] if isinstance(index, Condition) else [index]
+    for form in forms:
+        fault = bad_index(f"{what} {form}", form.affine(order), extents)
+        if fault:
+            raise TeError(fault)
 
 
 def as_index(value: Any) -> Index | None:

@@ -9,11 +9,13 @@ from typing import Any
 
 from compiler.affine import linear as lin
 from compiler.affine.exact import escape
+from compiler.affine.limits import bad_size
+from compiler.dialects.types import element_bytes
 from compiler.errors import TeError
-from compiler.te.dtypes import check_dtype
-from compiler.te.expr import Const, Expr, Joint, Read, Reduce, as_expr, const
+from compiler.te.dtypes import TYPES, check_dtype
+from compiler.te.expr import AxisValue, Const, Expr, Holds, Joint, Read, Reduce, as_expr, const
 from compiler.te.gather import Gather, TableRead, table_read
-from compiler.te.index import Axis, Condition, Index, as_index, check_extent, check_name, compared
+from compiler.te.index import Axis, Condition, Index, as_index, check_extent, check_fits, check_name, compared
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +27,11 @@ class Tensor:
     dtype: str
     source: Compute | Gather | None = None
     position: int = 0
+
+    def __post_init__(self) -> None:
+        fault = bad_size(f"tensor '{self.name}'", self.shape, element_bytes(TYPES[self.dtype]))
+        if fault:
+            raise TeError(fault)
 
     @property
     def rank(self) -> int:
@@ -245,6 +252,10 @@ def _check(op: Compute, body: Expr) -> None:
             raise TeError(f"'{expr.tensor.name}' is read at a data-dependent index: that is a te.gather of its own")
         if isinstance(expr, Read):
             check_read(op.axes, expr)
+        elif isinstance(expr, AxisValue):
+            check_fits("the index", expr.index, {axis: n for n, axis in enumerate(op.axes)})
+        elif isinstance(expr, Holds):
+            check_fits("the condition on", expr.condition, {axis: n for n, axis in enumerate(op.axes)})
 
 
 def check_read(axes: Sequence[Axis], read: Read) -> None:
@@ -260,8 +271,11 @@ def check_indices(
 
     order = {axis: i for i, axis in enumerate(axes)}
     where = None if condition is None else AffineSet(len(order), 0, condition.affine(order))
+    if condition is not None:
+        check_fits(f"the read of '{tensor.name}': the condition on", condition, order)
     for dim, index in indices:
         size = tensor.shape[dim]
+        check_fits(f"the read of '{tensor.name}' in dimension {dim}: the index", index, order)
         found = escape(index.affine(order), size, [axis.extent for axis in axes], where)
         if found is not None:
             at = ", ".join(f"{a.name}={v}" for a, v in zip(axes, found.point, strict=True))

@@ -21,6 +21,7 @@ from compiler import te
 from compiler.driver import parse
 from compiler.errors import LoweringError, ScheduleError
 from compiler.interpret import te as evaluator
+from compiler.policies import POLICIES
 from compiler.schedule import Schedule, library
 from compiler.targets.cpu import Kernel
 from tests.fuzz.scripts import close, walk
@@ -32,7 +33,6 @@ from tests.schedules import lowered, mm_exp_mm
 COUNTS = (2, 3, 5)
 """More threads than cores too: the parts of the work interleave in other ways."""
 ROUNDS = 3
-POLICIES = ("strict", "contract", "fast")
 
 
 def mark(s: Schedule, rng: random.Random) -> None:
@@ -69,7 +69,7 @@ def check(seed: int) -> str:
         return "serial"
     arrays = arrays_for(function, seed)
     try:
-        kernel = compiler.build(s, policy=rng.choice(POLICIES))
+        kernel = compiler.build(s, policy=rng.choice(list(POLICIES)))
     except LoweringError as error:
         if "inside the parallel loop" in str(error):
             return "nested"

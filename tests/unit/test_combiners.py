@@ -12,9 +12,10 @@ from xdsl.utils.exceptions import VerifyException
 import compiler
 from compiler import te
 from compiler.driver import parse
-from compiler.errors import TeError
+from compiler.errors import StrataError, TeError
 from compiler.interpret import loop as interpreter
 from compiler.interpret import te as evaluator
+from compiler.interpret.combination import CombinerError
 from compiler.schedule import Schedule
 
 DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64}
@@ -101,6 +102,45 @@ def test_a_schedule_splits_reorders_and_factors() -> None:
     assert s.verify()
     array = np.random.default_rng(0).integers(0, 5, (6, 40)).astype(np.float32)
     np.testing.assert_array_equal(compiler.build(s)(array), array.argmax(1))
+
+
+def later_max(body: Any) -> te.Function:
+    """The greatest value of a body and where it first stands."""
+
+    def first(held: Any, added: Any) -> Any:
+        later = (added[0] > held[0]) | (te.equal(added[0], held[0]) & (added[1] < held[1]))
+        return te.select(later, added[0], held[0]), te.select(later, added[1], held[1])
+
+    x, k = te.placeholder((4, 9), name="X"), te.reduce_axis(9)
+    pick = te.combiner(first, (-math.inf, 2**63 - 1))
+    value, place = te.compute((4,), lambda i: te.reduce(pick, (body(x[i, k]), te.cast(k, "i64")), axis=k), name="M")
+    return te.function("f", [x], [value, place])
+
+
+@pytest.mark.parametrize("name", ["sqrt", "log"])
+def test_a_body_that_yields_nan_of_some_numbers(name: str) -> None:
+    """What the combiner makes of NaN is not asked: the reads that it is tested on are not those of a user."""
+    array = np.random.default_rng(0).uniform(0.1, 9, (4, 9)).astype(np.float32)
+    expected = getattr(np, name)(array)
+    for value, place in results(later_max(getattr(te, name)), array):
+        np.testing.assert_allclose(value, expected.max(1), rtol=1e-6)
+        np.testing.assert_array_equal(place, expected.argmax(1))
+
+
+def test_a_body_that_yields_nan_only() -> None:
+    with pytest.raises(StrataError, match="combiner of 'M' cannot be used: its body yields NaN for all of the random"):
+        compiler.build(later_max(lambda x: te.sqrt(-1.0 - x * x)))
+
+
+def test_a_combiner_that_makes_nan_of_numbers_is_refused_at_its_place() -> None:
+    x, k = te.placeholder((4, 9), name="X"), te.reduce_axis(9)
+    harmonic = te.combiner(lambda a, b: (a[0] * b[0] / (a[0] + b[0]),), (math.inf,))
+    function = te.function("f", [x], te.compute((4,), lambda i: te.reduce(harmonic, (x[i, k],), axis=k), name="H"))
+    with pytest.raises(
+        CombinerError, match=r"of 'H' cannot be used: its identity is not neutral: .* gives \(nan\)"
+    ) as said:
+        compiler.build(function)
+    assert isinstance(said.value, StrataError) and said.value.op.name == "te.compute"
 
 
 WRONG: dict[str, tuple[Any, str]] = {

@@ -142,3 +142,10 @@ def test_the_benchmark_measures_on_the_gpu_at_hand(gpu: None, tmp_path: Path) ->
     assert found.name == "matmul_f16:32x32x32" and found.kernels == 1
     with pytest.raises(InputError, match="no workload 'matmul_f17'"):
         case("matmul_f17:32x32x32", Fraction(1))
+
+
+def test_an_array_that_means_more_than_its_elements(gpu: None) -> None:
+    kernel = compiler.build(_tiled(8, 8, 8), "cuda")
+    a = np.ones((8, 8), np.float32)
+    with pytest.raises(TargetError, match=r"argument '\w+' is a MaskedArray: only its elements would be seen"):
+        kernel(np.ma.masked_array(a, a > 0), a)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import sys
 import threading
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,8 @@ import pytest
 from xdsl.context import Context
 from xdsl.parser import Parser
 
-from compiler import universe
+import compiler
+from compiler import te, universe
 from compiler.errors import InputError, TargetError
 from compiler.passes.plan_buffers import PlanBuffersPass
 from compiler.targets.cpu import Kernel, load
@@ -156,6 +159,38 @@ def test_wrong_inputs(matmul: Kernel) -> None:
     said(lambda: matmul(a, b.astype(np.float64)), "matmul: argument 'B' has dtype float64, expected float32")
     said(lambda: matmul(a.tolist(), b), "matmul: argument 'A' is a list, expected a numpy array")
     said(lambda: matmul(a, None), "argument 'B' is a NoneType")
+
+
+class Quantity(np.ndarray[Any, Any]):
+    """Elements of a unit."""
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        (lambda a: np.ma.masked_array(a, a > 0), "MaskedArray"),
+        (lambda a: np.ma.masked_array(a), "MaskedArray"),
+        (lambda a: np.asmatrix(a), "matrix"),
+        (lambda a: a.view(np.recarray), "recarray"),
+        (lambda a: a.view(Quantity), "Quantity"),
+    ],
+)
+def test_an_array_that_means_more_than_its_elements(matmul: Kernel, given: Callable[[Any], Any], kind: str) -> None:
+    a, b = arrays()
+    words = f"is a {kind}: only its elements would be seen, give an ndarray"
+    said(lambda: matmul(given(a), b), f"matmul: argument 'A' {words}")
+    said(lambda: matmul(a, given(b)), f"matmul: argument 'B' {words}")
+    said(lambda: matmul(a, b, out=given(np.empty((3, 5), np.float32))), words)
+    x = te.placeholder((3, 4), name="X")
+    function = te.function("f", [x], te.nn.exp(x))
+    said(lambda: compiler.build(function, constants={"X": given(a)}), f"f: argument 'X' {words}")
+
+
+def test_a_file_of_elements_is_an_array(matmul: Kernel, tmp_path: Path) -> None:
+    a, b = arrays()
+    a.tofile(tmp_path / "a")
+    mapped = np.memmap(tmp_path / "a", np.float32, "r", shape=a.shape)
+    np.testing.assert_array_equal(matmul(mapped, b), matmul(a, b))
 
 
 def test_inputs_of_any_layout(matmul: Kernel) -> None:

@@ -19,6 +19,7 @@ ORDER = [
     "printable",
     "command",
     "stated",
+    "policies",
     "affine",
     "dialects",
     "program",

@@ -23,7 +23,7 @@ from compiler.pipeline import parse_passes, run
 from compiler.schedule import Schedule, library
 from compiler.targets.cpu import tiles
 from compiler.targets.cpu.compile import compile_llvm
-from compiler.targets.machine import Machine, host
+from compiler.targets.machine import Machine, detected, host
 from tests.emulated_tiles import emulated
 from tests.sample import pairs
 from tests.scheduled import check, lacks
@@ -68,9 +68,9 @@ def present(intrinsic: str) -> None:
 
 
 def with_features(*names: str) -> Machine:
-    """This machine, with other features."""
-    features = [f for f in host().features.split(",") if f[1:] not in names]
-    return replace(host(), cpu="sapphirerapids", features=",".join([*features, *(f"+{name}" for name in names)]))
+    """This machine, whatever code is made for, with other features."""
+    features = [f for f in detected().features.split(",") if f[1:] not in names]
+    return replace(detected(), cpu="sapphirerapids", features=",".join([*features, *(f"+{name}" for name in names)]))
 
 
 def low(s: Schedule) -> Any:
@@ -197,7 +197,7 @@ def test_tiles_compute_the_same(shape: tuple[int, int, int]) -> None:
     a, b = drawn("f32", *shape)
     machine = with_features("amx-tile", "amx-bf16")
     module = low(done)
-    library = compile_llvm(emulated(emit(module, machine)), host())
+    library = compile_llvm(emulated(emit(module, machine)), detected())
     out = np.full((shape[0], shape[2]), np.nan, np.float32)
     call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(library.address("mm"))
     workspace = np.zeros(1 << 20, np.uint8)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
+import sys
+from pathlib import Path
 
 import pytest
 
 from compiler.targets.cpu import throughput
 from compiler.targets.cpu.instructions import Instruction, parse_instruction
-from compiler.targets.cpu.throughput import by_count, estimate, find_mca, read_mca
+from compiler.targets.cpu.throughput import RELATIVES, VERSIONS, by_count, estimate, find_mca, read_mca
 from compiler.targets.machine import host
 
 
@@ -96,10 +99,53 @@ def test_without_mca_or_with_one_that_refuses(monkeypatch: pytest.MonkeyPatch) -
         find_mca.cache_clear()
 
 
-@pytest.mark.skipif(find_mca() is None, reason="llvm-mca is not installed")
-def test_mca_agrees_on_a_register_tile() -> None:
-    machine = dataclasses.replace(host(), cpu="sapphirerapids", vector_bits=512)
-    found = estimate(loop(TILE), machine, find_mca())
+INSTALLED = [path for version in VERSIONS if (path := shutil.which(f"llvm-mca-{version}")) is not None]
+
+
+@pytest.mark.skipif(not INSTALLED, reason="llvm-mca is not installed")
+@pytest.mark.parametrize("cpu", ["sapphirerapids", "znver5", "a-processor-of-next-year"])
+@pytest.mark.parametrize("tool", INSTALLED)
+def test_mca_agrees_on_a_register_tile(tool: str, cpu: str) -> None:
+    """Of each version: where its model of a processor has one unit of 512 bits, one that has two stands for it."""
+    machine = dataclasses.replace(host(), cpu=cpu, vector_bits=512)
+    found = estimate(loop(TILE), machine, tool)
     assert found.source.startswith("llvm-mca") and found.cycles == pytest.approx(8, rel=0.2)
-    later = dataclasses.replace(machine, cpu="a-processor-of-next-year")
-    assert estimate(loop(TILE), later, find_mca()).source.endswith("for sapphirerapids")
+    assert found.source.split(" for ")[1] in (cpu, *RELATIVES[512])
+
+
+def pretended(tmp_path: Path, body: str) -> str:
+    """A program that answers as llvm-mca."""
+    tool = tmp_path / "mca"
+    tool.write_text(f"#!{sys.executable}\nimport json, sys\nCPU = sys.argv[1].partition('=')[2]\n{body}")
+    tool.chmod(0o755)
+    return str(tool)
+
+
+MODEL = """
+units = {units}.get(CPU)
+if units is None:
+    sys.exit(1)
+count = len([line for line in sys.stdin if line.strip()])
+cycles = 100 * count // units
+summary = dict(DispatchWidth=6, Iterations=100, TotalCycles=cycles, TotaluOps=100 * count)
+told = dict(Instructions=["vfmadd231ps"] * count, SummaryView=summary)
+told["ResourcePressureView"] = dict(ResourcePressureInfo=[])
+print(json.dumps(dict(CodeRegions=[told], TargetInfo=dict(Resources=[]))))
+"""
+
+
+@pytest.mark.parametrize(
+    ("units", "chosen", "cycles"),
+    [
+        ({"mine": 2, "sapphirerapids": 2}, "mine", 8),
+        ({"mine": 1, "sapphirerapids": 1, "skylake-avx512": 2}, "skylake-avx512", 8),
+        ({"icelake-server": 2}, "icelake-server", 8),
+        ({"mine": 1, "sapphirerapids": 1}, "mine", 16),
+        ({}, None, 8),
+    ],
+)
+def test_the_model_that_is_asked(tmp_path: Path, units: dict[str, int], chosen: str | None, cycles: int) -> None:
+    machine = dataclasses.replace(host(), cpu="mine", vector_bits=512)
+    found = estimate(loop(TILE), machine, pretended(tmp_path, MODEL.replace("{units}", repr(units))))
+    assert found.source == ("count of ports" if chosen is None else f"llvm-mca for {chosen}")
+    assert found.cycles == pytest.approx(cycles)

@@ -22,9 +22,8 @@ from xdsl.printer import Printer
 from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
-from compiler.dialects.checks import (
-    element_type,
-)
+from compiler.affine.limits import bad_extent
+from compiler.dialects.checks import element_type, refuse
 
 KINDS = (
     "serial",
@@ -92,8 +91,7 @@ class ForOp(IRDLOperation):
         return self.body.block.args[0]
 
     def verify_(self) -> None:
-        if self.size < 1:
-            raise VerifyException(f"loop '{self.label.data}' has extent {self.size}; extents are at least 1")
+        refuse(bad_extent(f"loop '{self.label.data}'", self.size))
         if self.loop_kind not in KINDS:
             raise VerifyException(f"unknown loop kind '{self.loop_kind}' (there are {', '.join(KINDS)})")
         if [arg.type for arg in self.body.block.args] != [IndexType()]:

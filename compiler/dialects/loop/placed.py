@@ -26,6 +26,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.affine.exact import escape
+from compiler.affine.limits import bad_index
 from compiler.affine.text import NamedAffineParser, constraint_text, to_text
 from compiler.dialects.access import (
     AccessAttr,
@@ -39,7 +40,9 @@ from compiler.dialects.access import (
 from compiler.dialects.checks import (
     Domain,
     check_access,
+    check_condition,
     element_type,
+    refuse,
     shape_of,
 )
 from compiler.dialects.loop.loops import ForOp, enclosing_loops, loop_of
@@ -94,11 +97,13 @@ class Placed(IRDLOperation):
                 raise VerifyException(f"'{value.name_hint}' is not the variable of an enclosing loop")
         loops = self.loop_ops
         bindings = self.bindings.data
-        if bindings.num_dims != len(loops) or len(bindings.results) != len(self.axes):
+        if bindings.num_dims != len(loops) or bindings.num_symbols or len(bindings.results) != len(self.axes):
             raise VerifyException("the block needs one binding an axis, over its loops")
         extents = [loop.size for loop in loops]
         names = [f"%{loop.label.data}" for loop in loops]
+        check_condition(f"block '{self.label.data}'", self.guard, extents)
         for axis, expr in zip(self.axes, bindings.results, strict=True):
+            refuse(bad_index(f"the binding of axis '{axis.label}' of block '{self.label.data}'", expr, extents))
             found = escape(expr, axis.size, extents, self.guard)
             if found is not None:
                 at = ", ".join(f"{n}={v}" for n, v in zip(names, found.point, strict=True))

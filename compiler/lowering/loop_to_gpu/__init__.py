@@ -15,8 +15,8 @@ from xdsl.passes import ModulePass
 from compiler.dialects.functions import functions
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_gpu.kernels import lower_function
-from compiler.lowering.loop_to_low.scalars import POLICIES
 from compiler.passes.decompose_reductions import DecomposeReductionsPass
+from compiler.policies import POLICIES
 
 
 @dataclass(frozen=True)

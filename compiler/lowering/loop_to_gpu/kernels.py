@@ -35,10 +35,10 @@ from compiler.intrinsics.warp import LANES
 from compiler.lowering.loop_to_gpu.private import parts
 from compiler.lowering.loop_to_low.context import Context, Threads
 from compiler.lowering.loop_to_low.nests import buffer_names, emit, signless
-from compiler.lowering.loop_to_low.scalars import Policy
 from compiler.lowering.loop_to_low.scopes import INDEX, Scope, Scopes
 from compiler.lowering.loop_to_low.tensor import run_whole
 from compiler.lowering.loop_to_low.threads import BARRIER, has_copies
+from compiler.policies import Policy
 from compiler.program.read import read
 from compiler.program.tree import Alloc, Loop, Node, Program, walk
 from compiler.program.tree import Block as Computed

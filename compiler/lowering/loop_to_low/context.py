@@ -13,8 +13,8 @@ from xdsl.ir.affine import AffineSet
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition, conditions
 from compiler.affine.linear import Linear
-from compiler.lowering.loop_to_low.scalars import Policy
 from compiler.lowering.loop_to_low.scopes import Scopes
+from compiler.policies import Policy
 
 SPACES = {"shared": 3, "local": 5}
 """The memory spaces of buffers on a GPU's chip, as NVVM numbers them."""

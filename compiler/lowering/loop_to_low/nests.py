@@ -26,12 +26,12 @@ from compiler.lowering.loop_to_low.context import Context
 from compiler.lowering.loop_to_low.cuts import Cut, find_cut
 from compiler.lowering.loop_to_low.gathers import emit_gather
 from compiler.lowering.loop_to_low.prefetches import emit_prefetches
-from compiler.lowering.loop_to_low.scalars import Policy
 from compiler.lowering.loop_to_low.scopes import Scope, Scopes
 from compiler.lowering.loop_to_low.streams import check_streamed, streamed
 from compiler.lowering.loop_to_low.tensor import emit_tensorized, fragment_type
 from compiler.lowering.loop_to_low.tensor_nest import is_fragment
 from compiler.lowering.loop_to_low.threads import emit_bound, emit_on_chip, emit_stage
+from compiler.policies import Policy
 from compiler.program.tree import fresh
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from xdsl.dialects import arith
@@ -22,25 +22,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from compiler.dialects.types import is_unsigned
 from compiler.dialects.vector_arith import CmpfOp, CmpiOp, SelectOp, kind_of
 from compiler.lowering.loop_to_low.scopes import Scopes
+from compiler.policies import Policy
 
-
-@dataclass(frozen=True)
-class Policy:
-    """Fastmath flags: on the arithmetic of bodies, and on the combination of a reduction."""
-
-    body: FastMathFlagsAttr | None
-    combine: FastMathFlagsAttr | None
-    everywhere: bool = False
-
-
-_CONTRACT = FastMathFlagsAttr([FastMathFlag.ALLOW_CONTRACT])
-_REASSOCIATE = FastMathFlagsAttr([FastMathFlag.REASSOC, FastMathFlag.NO_SIGNED_ZEROS, FastMathFlag.ALLOW_CONTRACT])
-POLICIES = {
-    "strict": Policy(None, None),
-    "contract": Policy(_CONTRACT, _REASSOCIATE),
-    "fast": Policy(FastMathFlagsAttr("fast"), FastMathFlagsAttr("fast"), True),
-}
-_CONTRACTED = ("arith.addf", "arith.subf", "arith.mulf")
+_SUMS = ("arith.addf", "arith.subf", "arith.mulf")
 
 
 def lanes_of(value: SSAValue) -> int | None:
@@ -105,15 +89,19 @@ def _rebuilt(op: Operation, operands: Sequence[SSAValue], lanes: int | None, pol
         properties=dict(op.properties),
         attributes=dict(op.attributes),
     )
-    if "fastmath" in new.properties or policy.everywhere:
-        _flag(new, policy)
+    if policy.body and op.name in _SUMS:
+        new.properties["fastmath"] = _flags(policy.body)
     return new
 
 
-def _flag(op: Operation, policy: Policy) -> None:
-    flagged = policy.everywhere and hasattr(type(op), "fastmath")
-    if policy.body is not None and (flagged or op.name in _CONTRACTED):
-        op.properties["fastmath"] = policy.body
+def _combination(combiner: str, policy: Policy) -> FastMathFlagsAttr:
+    """The flags of what combines floats."""
+    return _flags(policy.sums if combiner in ("add", "mul") else policy.extremes)
+
+
+@cache
+def _flags(names: tuple[str, ...]) -> FastMathFlagsAttr:
+    return FastMathFlagsAttr([FastMathFlag(name) for name in names])
 
 
 def combine(
@@ -125,7 +113,7 @@ def combine(
         kinds = _UNSIGNED_COMBINERS
     op = kinds[combiner].create(operands=[lhs, rhs], result_types=[lhs.type])
     if isinstance(element, AnyFloat):
-        op.properties["fastmath"] = policy.combine or FastMathFlagsAttr("none")
+        op.properties["fastmath"] = _combination(combiner, policy)
     return scopes.add(op)
 
 
@@ -135,7 +123,7 @@ def reduction(combiner: str, value: SSAValue, element: Attribute, policy: Policy
     floats = isinstance(element, AnyFloat)
     column = 0 if floats else 2 if is_unsigned(element) else 1
     kind = CombiningKindAttr(CombiningKindFlag(_REDUCTIONS[combiner][column]))
-    flags = (policy.combine if floats else None) or FastMathFlagsAttr("none")
+    flags = _combination(combiner, policy) if floats else _flags(())
     properties: dict[str, Attribute] = {"kind": kind, "fastmath": flags}
     return ReductionOp.create(operands=[value], result_types=[value.type.element_type], properties=properties)
 

@@ -69,9 +69,9 @@ def _check_fragments(function: FuncOp) -> None:
 def emit_tensorized(context: Context, op: loop.ForOp) -> None:
     """Emit the nest from the outermost tensorized loop inward. Raises LoweringError where it is not an intrinsic's."""
     intrinsic = find(op.intrinsic or "")
-    if not intrinsic.exact and context.policy.combine is None:
+    if not intrinsic.exact and not context.policy.sums:
         raise LoweringError(f"loop '{op.label.data}': '{intrinsic.name}' rounds otherwise, and the policy is strict")
-    if intrinsic.narrow and not context.policy.everywhere:
+    if intrinsic.narrow and not context.policy.narrow:
         raise LoweringError(f"loop '{op.label.data}': '{intrinsic.name}' drops digits, and the policy is not fast")
     if intrinsic.is_warps != (context.threads is not None):
         whose = "a GPU's warps run it" if intrinsic.is_warps else "no GPU has it"

@@ -24,6 +24,7 @@ from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import IndexType, MemRefType, VectorType
 from xdsl.ir import Operation, SSAValue
 
+from compiler.affine.limits import fits
 from compiler.dialects.vector_arith import kind_of
 from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.control import stays_scalar
@@ -264,8 +265,10 @@ def _count(f: FunctionEmitter, lower: SSAValue, upper: SSAValue, step: SSAValue)
 
 
 def _product(f: FunctionEmitter, counts: Sequence[str]) -> str:
-    literals = [int(count) for count in counts if not count.startswith("%")]
-    total = str(prod(literals))
+    known = prod(int(count) for count in counts if not count.startswith("%"))
+    if not fits(known):
+        raise LoweringError(f"the nested parallel loops have {known} iterations, which are counted in 64 bits")
+    total = str(known)
     for count in counts:
         if count.startswith("%"):
             total = count if total == "1" else f.temporary(f"mul nuw nsw i64 {total}, {count}")

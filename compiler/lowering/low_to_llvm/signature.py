@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import IntegerAttr, MemRefType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
+from compiler.affine.limits import fits
 from compiler.dialects.functions import positions
 from compiler.dialects.tile_intrinsics import LoadOp, TileLoadOp
 from compiler.dialects.vector_memory import GatherOp, PrefetchOp
@@ -74,6 +75,8 @@ def slot_offsets(block: Block) -> list[int]:
     offsets = [0]
     for slot in slots(block):
         offsets.append(offsets[-1] + -(-buffer_bytes(slot.memref.type) // SLOT_ALIGNMENT) * SLOT_ALIGNMENT)
+    if not fits(offsets[-1]):
+        raise LoweringError(f"the temporaries have {offsets[-1]} bytes together; offsets are signed 64-bit integers")
     return offsets
 
 

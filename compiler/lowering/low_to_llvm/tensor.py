@@ -27,11 +27,10 @@ from compiler.targets.machine import Machine
 
 def check_features(module: ModuleOp, machine: Machine) -> None:
     """Raise LoweringError for an intrinsic that is not declared, or that the machine lacks."""
-    present = [name[1:] for name in machine.features.split(",") if name.startswith("+")]
     for op in module.walk():
         if isinstance(op, DotOp | TileDotOp | TileLoadOp | TileStoreOp):
             name = op.kind.data if isinstance(op, DotOp | TileDotOp) else "tile.load.f32"
-            lacking = _declared(name).lacking(present)
+            lacking = _declared(name).lacking(machine.present)
             if lacking:
                 raise LoweringError(f"'{name}' needs {lacking} of the processor, which '{machine.name}' lacks")
 

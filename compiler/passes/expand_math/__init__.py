@@ -27,8 +27,8 @@ from compiler.passes.expand_math import exponential, logarithm, trigonometric
 from compiler.passes.expand_math.error_function import erf
 from compiler.passes.expand_math.hyperbolic import tanh
 from compiler.passes.expand_math.values import FORMATS, Pool, Real, Site, library
+from compiler.policies import POLICIES
 
-POLICIES = ("strict", "contract", "fast")
 _LEVEL = ("func", "scf")
 
 EXPANSIONS: dict[type[Operation], Callable[[Real], Real]] = {
@@ -72,7 +72,7 @@ class ExpandMathPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.policy not in POLICIES:
             raise LoweringError(f"unknown policy '{self.policy}' (there are {', '.join(POLICIES)})")
-        if self.policy == "strict":
+        if not POLICIES[self.policy].polynomials:
             return
         for function in functions(op):
             found = [inner for inner in function.walk() if _is_expanded(inner)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import prod
+from math import gcd, prod
 
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineExpr, AffineMap
 
@@ -261,12 +261,14 @@ def storage_align(program: Program, block: str, dim: int, factor: int, offset: i
         refuse(
             "storage_align", f"buffer '{buffer.name}'", f"dimension {dim} has no dimension inside it that could grow"
         )
-    inner = prod(buffer.shape[dim + 2 :])
-    for size in range(buffer.shape[dim + 1], buffer.shape[dim + 1] + factor + 1):
-        if size * inner % factor == offset % factor:
-            shape = (*buffer.shape[: dim + 1], size, *buffer.shape[dim + 2 :])
-            return Plan(Step(with_buffer(program, buffer.name, replace(buffer, shape=shape)), keeps_order=True))
-    refuse("storage_align", f"buffer '{buffer.name}'", f"no length of dimension {dim + 1} gives that stride")
+    inner, length = prod(buffer.shape[dim + 2 :]), buffer.shape[dim + 1]
+    common = gcd(inner, factor)
+    if offset % common:
+        refuse("storage_align", f"buffer '{buffer.name}'", f"no length of dimension {dim + 1} gives that stride")
+    period = factor // common  # length * inner = offset modulo factor holds for one length in each period
+    wanted = offset // common * pow(inner // common, -1, period)
+    shape = (*buffer.shape[: dim + 1], length + (wanted - length) % period, *buffer.shape[dim + 2 :])
+    return Plan(Step(with_buffer(program, buffer.name, replace(buffer, shape=shape)), keeps_order=True))
 
 
 def swizzle(program: Program, block: str, width: int) -> Plan:

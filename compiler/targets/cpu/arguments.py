@@ -129,10 +129,21 @@ def check_target(kernel: str, expected: Argument, given: object) -> Array:
     return array
 
 
+_PLAIN = (np.ndarray, np.memmap)
+"""The classes of arrays that mean no more than their elements; others have a mask, or a unit."""
+
+
+def check_plain(where: str, given: object) -> None:
+    """Raise TargetError for a numpy array of a class that gives its elements a further meaning."""
+    if isinstance(given, np.ndarray) and type(given) not in _PLAIN:
+        raise TargetError(f"{where} is a {type(given).__name__}: only its elements would be seen, give an ndarray")
+
+
 def _matching(kernel: str, expected: Argument, given: object) -> Array:
     where = f"{kernel}: argument '{expected.name}'"
     if not isinstance(given, np.ndarray | np.generic):
         raise TargetError(f"{where} is a {type(given).__name__}, expected a numpy array")
+    check_plain(where, given)
     if given.shape != expected.shape:
         raise TargetError(f"{where} has shape {given.shape}, expected {expected.shape}")
     if given.dtype.newbyteorder("=") != expected.dtype:

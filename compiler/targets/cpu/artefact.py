@@ -11,7 +11,7 @@ from compiler.targets.cpu.compile import ObjectCode, load_object, object_code
 from compiler.targets.cpu.kernel import Kernel
 from compiler.targets.cpu.load import Interface, interface
 from compiler.targets.cpu.tiles import permit_tiles, uses_tiles
-from compiler.targets.machine import Machine
+from compiler.targets.machine import Machine, lacking
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def load_artefact(artefact: Artefact, machine: Machine) -> Kernel:
 
     Raises TargetError where a function that it calls is in no library here, and where tile registers are refused.
     """
-    if artefact.tiles:
+    if artefact.tiles and not lacking(machine):
         permit_tiles()
     found = artefact.interface
     library = load_object(artefact.code, machine)

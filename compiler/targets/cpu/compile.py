@@ -13,18 +13,28 @@ import llvmlite.binding as llvm
 from compiler.errors import TargetError
 from compiler.targets.cpu import openmp
 from compiler.targets.cpu.single_lanes import with_scalar_stores
-from compiler.targets.machine import Machine
+from compiler.targets.machine import Machine, lacking
 
 
 class Loaded:
     """Machine code that is loaded; it must stay alive while an address of it is used."""
 
-    def __init__(self, engine: Any) -> None:
+    def __init__(self, engine: Any, machine: Machine) -> None:
         self._engine = engine
         self._engine.finalize_object()
+        self._machine = machine
 
     def address(self, name: str) -> int:
-        """The address of a function. Raises TargetError if there is none of that name."""
+        """The address of a function.
+
+        Raises TargetError if there is none of that name, and where the code is for a machine that has features which
+        this one lacks: running it would end the process.
+        """
+        lacks = lacking(self._machine)
+        if lacks:
+            raise TargetError(
+                f"code for '{self._machine.name}' cannot run here: this processor lacks {', '.join(lacks)}"
+            )
         address: int = self._engine.get_function_address(name)
         if not address:
             raise TargetError(f"the compiled module has no function '{name}'")
@@ -34,11 +44,11 @@ class Loaded:
 class Library(Loaded):
     """Machine code that was compiled in this process, with its texts."""
 
-    def __init__(self, module: Any, native: Any, recreate: Any) -> None:
+    def __init__(self, module: Any, native: Any, machine: Machine, opt_level: int) -> None:
         self.llvm = str(module)
         """The optimised text."""
-        self._recreate = recreate
-        super().__init__(llvm.create_mcjit_compiler(module, native))
+        self._opt_level = opt_level
+        super().__init__(llvm.create_mcjit_compiler(module, native), machine)
 
     def asm(self, name: str | None = None) -> str:
         """The assembly of the optimised module, or of one function in it; TargetError for a wrong name."""
@@ -52,7 +62,7 @@ class Library(Loaded):
 
     @cached_property
     def _assembly(self) -> str:
-        text: str = self._recreate().emit_assembly(llvm.parse_assembly(self.llvm))
+        text: str = _native(self._machine, self._opt_level).emit_assembly(llvm.parse_assembly(self.llvm))
         return text
 
 
@@ -73,7 +83,7 @@ def compile_llvm(text: str, machine: Machine, opt_level: int = 3) -> Library:
     Raises TargetError for text that LLVM refuses, and for a function that is declared and found nowhere.
     """
     module, native = _compiled(text, machine, opt_level)
-    return Library(module, native, lambda: _native(machine, opt_level))
+    return Library(module, native, machine, opt_level)
 
 
 def object_code(text: str, machine: Machine, opt_level: int = 3) -> ObjectCode:
@@ -88,7 +98,7 @@ def load_object(found: ObjectCode, machine: Machine) -> Loaded:
     _resolve(found.declared)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _native(machine, 0))
     engine.add_object_file(llvm.ObjectFileRef.from_data(found.code))
-    return Loaded(engine)
+    return Loaded(engine, machine)
 
 
 def _compiled(text: str, machine: Machine, opt_level: int) -> tuple[Any, Any]:

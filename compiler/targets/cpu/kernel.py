@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,13 +100,17 @@ class Kernel:
         self.library = library
         self._texts = dict(texts or {})
         self._local = threading.local()
-        types = [_ctype(argument) for argument in arguments]
-        types += [ctypes.c_void_p, *([] if threads is None else [ctypes.c_int32])]
-        self._native = ctypes.CFUNCTYPE(None, *types)(library.address(symbol(name)))
+        self._types = [_ctype(argument) for argument in arguments]
+        self._types += [ctypes.c_void_p, *([] if threads is None else [ctypes.c_int32])]
 
     def __repr__(self) -> str:
         count = f"{self.outputs} output{'' if self.outputs == 1 else 's'}"
         return f"<Kernel {self.name}({', '.join(map(str, self.arguments))}), {count}>"
+
+    @cached_property
+    def _native(self) -> Callable[..., None]:
+        """The native function. Raises TargetError where this processor cannot run it."""
+        return ctypes.CFUNCTYPE(None, *self._types)(self.library.address(symbol(self.name)))
 
     def __call__(self, *arrays: Any, out: Out = None, threads: int | None = None) -> Any:
         """Run on arrays of the expected shapes and dtypes; the result, or a tuple of several.
@@ -114,7 +119,8 @@ class Kernel:
         (an array or a tuple) receives the results and must be contiguous, writable, and apart from the rest;
         without it they are new arrays. A function without outputs works in place on its arguments, which are
         held to the same, and returns None. Parallel loops run on `threads` threads, one without OpenMP; results
-        do not depend on the count. Raises TargetError for arrays that do not fit, and for a wrong count.
+        do not depend on the count. Raises TargetError for arrays that do not fit, for a wrong count, and where this
+        processor lacks what the kernel was built for.
         """
         call = self._bind(arrays, out, threads)
         self._native(*call.passed)

@@ -18,7 +18,7 @@ from compiler.targets.cpu.compile import compile_llvm
 from compiler.targets.cpu.kernel import NOTHING, Fixed, Kernel, Text
 from compiler.targets.cpu.openmp import thread_count
 from compiler.targets.cpu.tiles import permit_tiles, uses_tiles
-from compiler.targets.machine import Machine
+from compiler.targets.machine import Machine, lacking
 
 
 def load(
@@ -40,7 +40,7 @@ def load(
     """
     llvm = emission(module, machine)
     found = interface(module, name, threads)
-    if uses_tiles(module):
+    if uses_tiles(module) and not lacking(machine):
         permit_tiles()
     library = compile_llvm(llvm, machine)
     levels: dict[str, Text] = {**(texts or {}), "llvm": llvm, "asm": library.asm}

@@ -23,8 +23,8 @@ VERSIONS = range(30, 11, -1)
 CAPACITY = {"front end": 6.0, "fma": 2.0, "vector": 2.0, "load": 2.0, "store": 1.0, "shuffle": 1.0, "scalar": 4.0}
 """What a cycle has of each resource: a large core with two units of 512 bits, as Intel's since Ice Lake are."""
 
-RELATIVES = {512: ("sapphirerapids", "icelake-server"), 256: ("haswell",), 128: ("x86-64",)}
-"""Processors that stand for one that llvm-mca does not know, by the width of its vectors."""
+RELATIVES = {512: ("sapphirerapids", "icelake-server", "skylake-avx512"), 256: ("haswell",), 128: ("x86-64",)}
+"""Processors that stand for one whose model llvm-mca lacks or has wrong, by the width of its vectors."""
 
 _DIVISION = {"ss": 3.0, "sd": 4.0, "ps": 3.0, "pd": 4.0}
 """Cycles that a division or root holds the divider, at 128 bits; twice as wide takes twice as long."""
@@ -33,6 +33,10 @@ _LATENCY = {"division": 12.0, "fma": 4.0, "shuffle": 3.0}
 _LOAD_LATENCY, _VECTOR_LATENCY, _FLOAT_LATENCY, _SCALAR_LATENCY = 5.0, 1.0, 4.0, 1.0
 _STEPS = 8
 """Iterations of which the second half shows how much later each next one ends."""
+
+_REGISTERS = {512: "zmm", 256: "ymm", 128: "xmm"}
+_PROBE = 12
+"""Independent FMA of the loop that tests a model: enough to hide the latency of two units, in 16 registers."""
 
 _MCA_SECONDS = 20
 _MCA_INSTRUCTIONS = 20000
@@ -159,14 +163,24 @@ def _told(tool: str, cpu: str, repeats: int, text: str) -> str:
 
 @cache
 def _model(tool: str, machine: Machine) -> str | None:
-    """The processor that llvm-mca is asked about: this one, or one like it if the tool is older than this one."""
-    for cpu in (machine.cpu, *RELATIVES[machine.vector_bits]):
-        try:
-            _told(tool, cpu, 1, "nop\n")
-        except (OSError, subprocess.SubprocessError):
-            continue
-        return cpu
-    return None
+    """The processor that llvm-mca is asked about: the machine's, or one like it.
+
+    A model must know two FMA on whole vectors a cycle, which is what shares of the peak are of. llvm-mca 22 has one
+    unit of 512 bits for sapphirerapids and znver5, which have two; older versions lack some processors.
+    """
+    known = [cpu for cpu in (machine.cpu, *RELATIVES[machine.vector_bits]) if _rate(tool, cpu, machine.vector_bits)]
+    return next((cpu for cpu in known if _rate(tool, cpu, machine.vector_bits) > 1.5), known[0] if known else None)
+
+
+@cache
+def _rate(tool: str, cpu: str, bits: int) -> float:
+    """FMA on whole vectors that a processor does in a cycle by the model of llvm-mca, 0 where it has none."""
+    name = _REGISTERS[bits]
+    loop = "".join(f"vfmadd231ps %{name}15, %{name}14, %{name}{n}\n" for n in range(_PROBE))
+    try:
+        return _PROBE / read_mca(_told(tool, cpu, 100, loop), cpu).cycles
+    except (OSError, subprocess.SubprocessError, ValueError, LookupError):
+        return 0.0
 
 
 def read_mca(text: str, source: str) -> Estimate:

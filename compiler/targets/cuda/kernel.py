@@ -12,7 +12,8 @@ from xdsl.dialects.func import FuncOp
 
 from compiler.dialects.functions import outputs
 from compiler.errors import TargetError
-from compiler.targets.cpu.arguments import Argument
+from compiler.policies import POLICIES
+from compiler.targets.cpu.arguments import Argument, check_plain
 from compiler.targets.cuda import nvrtc
 from compiler.targets.cuda.emit import Launch, Source, emit
 from compiler.targets.cuda.nvrtc import Cubin, Resources
@@ -53,7 +54,7 @@ class CudaKernel:
         """Its machine code for an architecture. Raises TargetError where NVRTC is missing or refuses it, and where the
         architecture has not what it uses."""
         self.source.check(arch or self.arch)
-        return nvrtc.compiled(self.text, arch or self.arch, contract=self.policy != "strict")
+        return nvrtc.compiled(self.text, arch or self.arch, contract=POLICIES[self.policy].fused)
 
     def resources(self, arch: str | None = None) -> dict[str, Resources]:
         """Registers, spills and shared memory of each kernel on an architecture."""
@@ -65,7 +66,7 @@ class CudaKernel:
 
     @cached_property
     def _loaded(self) -> Loaded:
-        return Loaded(self.source, self.policy != "strict")
+        return Loaded(self.source, POLICIES[self.policy].fused)
 
     def on_device(self) -> OnDevice:
         """It with arrays of its own on the device, to be timed. Raises TargetError without CuPy or a GPU."""
@@ -97,6 +98,7 @@ class CudaKernel:
         """An input on the device, contiguous, at an address that vectors may have."""
         if hasattr(array, "__dlpack__") and not hasattr(array, "__cuda_array_interface__") and not _is_host(array):
             array = library.from_dlpack(array)
+        check_plain(f"{self.name}: argument '{expected.name}'", array)
         found = library.ascontiguousarray(library.asarray(array))
         self._check(found, expected)
         return found.copy() if found.data.ptr % ALIGNMENT else found

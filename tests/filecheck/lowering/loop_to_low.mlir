@@ -48,7 +48,7 @@ func.func @outer(%A: memref<8xf32>, %B: memref<8x16xf32>, %C: memref<16xf32>) at
   // CHECK: %b = vector.load %B[%k, %c0] : memref<8x16xf32>, vector<16xf32>
   // CHECK: vector.broadcast %a : f32 to vector<16xf32>
   // CHECK: arith.mulf %{{.*}}, %b fastmath<contract> : vector<16xf32>
-  // CHECK: arith.addf %{{.*}} fastmath<reassoc,nsz,contract> : vector<16xf32>
+  // CHECK: arith.addf %{{.*}} fastmath<reassoc,contract> : vector<16xf32>
   // STRICT: arith.mulf %{{[0-9]+}}, %b : vector<16xf32>
   // STRICT: arith.addf %{{[0-9]+}}, %{{[0-9]+}} : vector<16xf32>
   loop.for "l" %l = 16 vectorized {

@@ -1,0 +1,63 @@
+"""Limits of sizes and indices: whatever native code computes of them must fit a signed 64-bit integer.
+
+Extents, the bytes of a tensor or buffer, and every value that computing an index expression takes are below 2^63. The
+offset of an element in bytes is then one, too. Each function gives a sentence, or nothing where all is well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
+
+from compiler.affine import linear as lin
+
+END = 1 << 63
+
+
+def fits(value: int) -> bool:
+    """Whether a signed 64-bit integer holds the value."""
+    return -END <= value < END
+
+
+def bad_extent(what: str, extent: int) -> str:
+    """What is wrong with the extent of something."""
+    if extent < 1:
+        return f"{what} has extent {extent}; extents are at least 1"
+    if extent >= END:
+        return f"{what} has extent {extent}; extents are below 2^63"
+    return ""
+
+
+def bad_size(what: str, shape: Sequence[int], element_bytes: int) -> str:
+    """What is wrong with the bytes of an array of positive extents."""
+    size = prod(shape) * element_bytes
+    return f"{what} has {size} bytes; offsets are signed 64-bit integers, below 2^63" if size >= END else ""
+
+
+def bad_index(what: str, expr: AffineExpr, extents: Sequence[int]) -> str:
+    """What is wrong with the values of an index expression for 0 <= d_i < extents[i]."""
+    if _magnitude(expr, extents) < END:
+        return ""
+    ranges = {i: (0, extent - 1) for i, extent in enumerate(extents)}
+    return bad_form(what, lin.linear(expr, [lin.variable(i) for i in ranges], ranges), ranges)
+
+
+def bad_form(what: str, form: lin.Linear, ranges: lin.Ranges) -> str:
+    """What is wrong with the values of a form."""
+    found = lin.largest(form, ranges)
+    return f"{what} takes values up to {found}; indices are signed 64-bit integers, below 2^63" if found >= END else ""
+
+
+def _magnitude(expr: AffineExpr, extents: Sequence[int]) -> int:
+    """A bound on the magnitude of every value that computing an expression as it is written takes."""
+    match expr:
+        case AffineConstantExpr(value):
+            return abs(value)
+        case AffineDimExpr(position):
+            return extents[position]
+        case AffineBinaryOpExpr(kind, lhs, rhs):
+            left, right = _magnitude(lhs, extents), _magnitude(rhs, extents)
+            return left * right if kind is AffineBinaryOpKind.Mul else left + right
+    raise AssertionError(f"symbols do not occur here: {expr}")

@@ -1,0 +1,45 @@
+"""Whether the sizes and index expressions of a program are signed 64-bit integers: see `compiler.affine.limits`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from compiler.affine import linear as lin
+from compiler.affine.limits import END, bad_extent, bad_form, bad_size
+from compiler.dialects.types import element_bytes
+from compiler.program.tree import Block, Program
+
+
+def bad_sizes(program: Program, before: Program) -> str:
+    """What is wrong with the sizes of a program, in a sentence; what it shares with one that is right is not asked."""
+    return next(filter(None, _faults(program, before)), "")
+
+
+def _faults(program: Program, before: Program) -> Iterator[str]:
+    for number, loop in program.loops.items():
+        if before.loops.get(number) is not loop:
+            yield bad_extent(f"loop '{loop.label}'", loop.extent)
+    for name, buffer in program.buffers.items():
+        if before.buffers.get(name) is not buffer:
+            yield bad_size(f"buffer '{name}'", buffer.shape, element_bytes(buffer.element))
+    for label, block in program.blocks.items():
+        if before.blocks.get(label) is not block:
+            for what, form, ranges in _forms(block, program):
+                if lin.largest(form, ranges) >= END:
+                    yield bad_form(f"{what} in block '{label}'", form, ranges)
+
+
+def _forms(block: Block, program: Program) -> Iterator[tuple[str, lin.Linear, lin.Ranges]]:
+    """What each form of a block is, and the ranges of its variables: loops in bindings and guard, else axes."""
+    for form in block.bindings:
+        yield "the binding of an axis", form, program.ranges
+    for condition in block.guard:
+        yield "the guard", condition.form, program.ranges
+    for access in (*block.reads, *block.writes):
+        for form in access.index:
+            yield "an index", form, block.axis_ranges
+        for condition in access.where:
+            yield "a condition", condition.form, block.axis_ranges
+    for index in block.table.index if block.table is not None else ():
+        if isinstance(index, lin.Linear):
+            yield "an index of the table", index, block.axis_ranges
