@@ -602,6 +602,18 @@ def _altered(path: Path, *statements: str) -> None:
     connection.close()
 
 
+def test_the_command_warns_of_damage_and_shows_the_others(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    filled(path, made(2.0), made(1.0), made(3.0))
+    _altered(path, "UPDATE records SET seed = 'x', versions = 'x' WHERE id = 2")
+    assert main(["db", "export", str(path)]) == 0
+    said = capsys.readouterr()
+    assert said.out.count("\n") == 2
+    assert said.err.startswith(f"strata: warning: {path}: record 2 is damaged: ") and said.err.count("\n") == 1
+    assert main(["db", "best", str(path), "--record", "2"]) == 1
+    assert f"strata: error: {path}: record 2 is damaged: " in capsys.readouterr().err
+    assert main(["db", "best", str(path), "--record", "3"]) == 0
+
+
 def test_a_record_of_a_lost_program_is_damaged(path: Path) -> None:
     lost, kept = made(1.0), made(2.0, program="another")
     filled(path, lost, kept)

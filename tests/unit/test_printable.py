@@ -97,7 +97,8 @@ def test_a_page_has_our_tags_only(path: Path, tmp_path: Path) -> None:
 
 
 def test_a_run_is_shown_harmlessly(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    task = SearchTask(product, name=HOSTILE, threads=1)
+    task = SearchTask(product, threads=1)
+    task.name = HOSTILE  # which it would refuse
     progress = Progress(HOSTILE, 1, None, phase=HOSTILE, reasons={"wrong": HOSTILE}, sketch=HOSTILE)
     progress.failed["wrong"] += 1
     for view in (Lines(task, lines := StringIO()), Screen(task, Console(file=lines, markup=False, width=1000))):
