@@ -1,4 +1,4 @@
-"""Files of tuning with bytes changed: a share of what `python -m tests.flipped` draws, and what it has found."""
+"""Files of tuning with bytes changed: a share of what `python -m tests.fuzz.files` draws, and what it has found."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.flipped import KINDS, database, read_database, read_log, trial
+from tests.fuzz.files import KINDS, database, read_database, read_log, trial
 from tests.sample import some
 
 FOUND = [("database", 3773471939)]
@@ -46,6 +46,6 @@ def test_names_that_are_no_text_are_damage(tmp_path: Path) -> None:
     ],
 )
 def test_lines_that_no_search_has_written(line: str, tmp_path: Path) -> None:
-    from tests.flipped import log
+    from tests.fuzz.files import log
 
     read_log(log() + line.encode() + b"\n", tmp_path)

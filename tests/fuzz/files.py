@@ -1,22 +1,19 @@
 """Files of tuning with bytes flipped, cut and doubled: each is read in right words, quickly.
 
-`python -m tests.flipped --count 500` draws fresh seeds, and prints those that find something.
+`python -m tests.fuzz.files --seed 0 --cases 500` draws many, and prints those that find something.
 """
 
 from __future__ import annotations
 
-import argparse
 import random
-import signal
 import sqlite3
+import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from secrets import randbits
-from typing import NoReturn
 
 from benchmarks.workloads import find
 from compiler.autotune.candidates import defaults_of
@@ -27,6 +24,7 @@ from compiler.autotune.report import page
 from compiler.autotune.search import Search, replay
 from compiler.autotune.task import SearchTask
 from compiler.errors import StrataError
+from tests.fuzz.alarm import alarm, asked
 
 PATIENCE = 10
 """Seconds after which a file hangs its reader."""
@@ -180,20 +178,12 @@ KINDS: dict[str, tuple[Callable[[], bytes], Callable[[bytes, Path], None]]] = {
 def sentences() -> Iterator[None]:
     """Whatever is wrong is said in one, and soon."""
 
-    def late(*stated: object) -> NoReturn:
-        raise AssertionError("it hangs")
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(PATIENCE)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+    with alarm(PATIENCE), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
             yield
-    except StrataError as error:
-        assert str(error).strip()
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        except StrataError as error:
+            assert str(error).strip()
 
 
 def trial(kind: str, seed: int, folder: Path) -> None:
@@ -202,22 +192,20 @@ def trial(kind: str, seed: int, folder: Path) -> None:
     use(flipped(make(), random.Random(seed)), folder)
 
 
-def main() -> None:
-    """Draw fresh seeds."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=500)
-    parser.add_argument("--seed", type=int, help="one that found something")
-    options = parser.parse_args()
-    seeds = [randbits(32) for _ in range(options.count)] if options.seed is None else [options.seed]
-    for seed in seeds:
+def main(seed: int, cases: int) -> int:
+    """Draw so many files of each kind, from a seed on; the number of failures."""
+    failures = 0
+    for one in range(seed, seed + cases):
         for kind in KINDS:
             try:
                 with tempfile.TemporaryDirectory() as folder:
-                    trial(kind, seed, Path(folder))
-            except Exception as error:
-                print(f"{kind}, seed {seed}: {type(error).__name__}: {error}", flush=True)
-    print(f"{len(seeds)} files of each kind")
+                    trial(kind, one, Path(folder))
+            except Exception as error:  # each file is judged on its own, and all failures are reported
+                failures += 1
+                print(f"files: {kind}, seed {one}: {type(error).__name__}: {error}", flush=True)
+    print(f"files: {cases} files of each kind, {failures} failures")
+    return failures
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(*asked(__doc__)) > 0)
