@@ -52,14 +52,14 @@ class Run:
 
 @dataclass(frozen=True)
 class Found:
-    """What the runs of one workload found: medians outside the tuner in milliseconds, by contender, and the shares of
-    the ceiling that these are; of each seed the trials until a candidate came near the best known, and how many random
+    """What the runs of one workload found: medians outside the tuner in milliseconds, by contender, and the ceiling, in
+    units of work per second; of each seed the trials until a candidate came near the best known, and how many random
     ones that takes on average, None where none of those drawn came near."""
 
     name: str
     runs: tuple[Run, ...]
     medians: dict[str, float]
-    ceiling: float
+    ceiling: float | None
     near: tuple[int | None, ...]
     random: float | None
     drawn: int
@@ -125,9 +125,10 @@ def run(workload: Workload, budgets: Sequence[int], seeds: Sequence[int], drawn:
     blind_best = [Contender(BLIND, "the best of random candidates", str, _by(_tuned(), str(random)))] if blind else []
     measured = compare(workload, runs, options.threads, blind_best)
     medians = {r.contender.name: 1e3 * r.seconds for r in measured.runs if r.seconds is not None}
-    ceiling = max((s.ceiling for r in measured.runs for s in r.samples), default=0.0)
     near = tuple(first_near(list(found.values()), best) for found in last)
-    return Found(workload.name, tuple(runs), medians, ceiling, near, len(tried) / hits if hits else None, len(tried))
+    return Found(
+        workload.name, tuple(runs), medians, measured.ceiling, near, len(tried) / hits if hits else None, len(tried)
+    )
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from compiler.targets.processors import processors
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def host() -> Machine:
         name=_model(Path("/proc/cpuinfo")) or platform.machine(),
         cpu=_cpu(llvm.get_host_cpu_name(), present),
         features=features.flatten(),
-        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        cores=processors(),
         vector_bits=bits,
         registers=16 if few else 32,
         l1_bytes=_cache_bytes("1", 32 << 10),
