@@ -28,7 +28,7 @@ from benchmarks import workloads
 from compiler import te
 from compiler.autotune.conclusion import ceiling_share
 from compiler.autotune.outcome import MEASURED
-from compiler.autotune.progress import TuningOptions, seconds_of
+from compiler.autotune.progress import TuningOptions
 from compiler.autotune.task import SearchTask
 from compiler.cli.said import sentence
 from compiler.cli.values import positive, scale
@@ -127,7 +127,7 @@ def tuned(case: Case, arch: str | None, trials: int, seconds: float, folder: Pat
         except TargetError:
             continue
     measured = record.outcome.kind == MEASURED
-    ours, theirs = beside_torch(case, kernel) if measured else (seconds_of(record.outcome), {})
+    ours, theirs = beside_torch(case, kernel) if measured else (median(record.outcome.seconds), {})
     return Found(
         name=case.name,
         where=record.key.machine,

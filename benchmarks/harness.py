@@ -103,8 +103,8 @@ class Measurement:
         """The ceiling of all contenders; None before the first probe, and where one of them is above all probes."""
         rates = [one.rate for one in self.probes if not one.disturbance.used] or [one.rate for one in self.probes]
         fastest = max(self.rates, default=0.0)
-        found = (rate for rate in (median(rates), max(rates)) if credible(fastest / rate)) if rates else iter(())
-        return next(found, None)
+        tops = (median(rates), max(rates)) if rates else ()
+        return next((top for top in tops if credible(fastest / top) is not None), None)
 
     @property
     def rates(self) -> Iterator[float]:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import astuple
 from typing import Any, TypeAlias
 
 from compiler.autotune.database.record import Key, Record, moment, outcome_complaints
 from compiler.autotune.database.summary import Trial
 from compiler.autotune.outcome import Outcome
 from compiler.errors import InputError
+from compiler.targets.cpu.presence import Disturbance
 
 Row: TypeAlias = tuple[Any, ...]
 COLUMNS = (
     "uuid, name, program, machine, threads, policy, script, kind, seconds, rates, reason, build_seconds, "
-    "sketch, positions, predicted, seed, run, created, versions"
+    "sketch, positions, predicted, seed, run, created, versions, disturbance"
 )
-TRIAL = "id, program, machine, threads, policy, name, script, kind, seconds, rates, created"
+TRIAL = "id, program, machine, threads, policy, name, script, kind, seconds, rates, disturbance, created"
 KEY = "program = ? AND machine = ? AND threads = ? AND policy = ?"
 
 
@@ -45,20 +47,22 @@ def to_row(record: Record) -> Row:
         record.run,
         record.created,
         json.dumps(dict(record.versions)),
+        None if outcome.disturbance is None else json.dumps(astuple(outcome.disturbance)),
     )
 
 
 def from_row(id: int, row: Row, text: str) -> Record:
     """The record of a number, the values of COLUMNS and a program. Raises InputError for a row that is none."""
-    uuid, name, program, machine, threads, policy, script, *measured, sketch, positions = row[:14]
-    predicted, seed, run, created, versions = row[14:]
+    uuid, name, program, machine, threads, policy, script = row[:7]
+    kind, seconds, rates, reason, built, sketch, positions = row[7:14]
+    predicted, seed, run, created, versions, disturbance = row[14:]
     try:
         return Record(
             key=Key(program, machine, threads, policy),
             name=name,
             program=text,
             script=script,
-            outcome=_outcome(*measured),
+            outcome=_outcome(kind, seconds, rates, disturbance, reason, built),
             candidate=None if sketch is None else (sketch, tuple(json.loads(positions))),
             predicted=predicted,
             seed=seed,
@@ -74,9 +78,9 @@ def from_row(id: int, row: Row, text: str) -> Record:
 
 def trial_of(row: Row) -> Trial:
     """The trial of the values of TRIAL. Raises InputError for a row that is none."""
-    id, program, machine, threads, policy, name, script, kind, seconds, rates, created = row
+    id, program, machine, threads, policy, name, script, kind, seconds, rates, disturbance, created = row
     try:
-        outcome = _outcome(kind, seconds, rates)
+        outcome = _outcome(kind, seconds, rates, disturbance)
         wrong = next(outcome_complaints(outcome), None)
         if wrong is not None:
             raise ValueError(wrong)
@@ -85,5 +89,8 @@ def trial_of(row: Row) -> Trial:
         raise InputError(f"record {id} is damaged: {error}") from error
 
 
-def _outcome(kind: str, seconds: str, rates: str, reason: str = "", build_seconds: float = 0.0) -> Outcome:
-    return Outcome(kind, tuple(json.loads(seconds)), tuple(json.loads(rates)), reason, build_seconds)
+def _outcome(
+    kind: str, seconds: str, rates: str, disturbance: str | None, reason: str = "", build_seconds: float = 0.0
+) -> Outcome:
+    found = None if disturbance is None else Disturbance(*json.loads(disturbance))
+    return Outcome(kind, tuple(json.loads(seconds)), tuple(json.loads(rates)), reason, build_seconds, found)

@@ -97,7 +97,8 @@ class Database:
             if found is None:
                 return None
             record = self.record(found.id)
-        outcome = replace(record.outcome, seconds=found.outcome.seconds, rates=found.outcome.rates)
+        every = found.outcome
+        outcome = replace(record.outcome, seconds=every.seconds, rates=every.rates, disturbance=every.disturbance)
         return replace(record, outcome=outcome)
 
     def keys(self) -> list[Summary]:
