@@ -340,7 +340,7 @@ def cases() -> Reference:
 @pytest.mark.usefixtures("quiet")
 def test_a_runner_checks_and_measures(cases: Reference) -> None:
     ceiling = Steady()
-    runner = Runner(cases, Clock(ceiling, FEW), random.Random(0))
+    runner = Runner(replace(cases, work=None), Clock(ceiling, FEW), random.Random(0))
     artefact = build_artefact(matmul())
     outcome = runner(Measure(artefact))
     assert outcome.ok and len(outcome.seconds) == 2 and outcome.rates == (1.0, 1.0)
@@ -427,7 +427,7 @@ def test_a_candidate_above_the_ceiling_is_timed_again(cases: Reference, quiet: N
         def probe(self, seconds: float) -> Reading:
             return Reading(next(rates), QUIET)
 
-    assert cases.work == 2 * 9 * 1000 * 7
+    assert cases.limit == "bytes" and cases.work == 4 * (9 * 1000 + 1000 * 7 + 9 * 7)
     runner = Runner(cases, Clock(Broken(), FEW), random.Random(0))
     assert runner(Measure(build_artefact(matmul()))).rates == (1e12, 1e12)
 
