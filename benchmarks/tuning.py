@@ -122,7 +122,9 @@ def run(workload: Workload, budgets: Sequence[int], seeds: Sequence[int], drawn:
     tried = [cost for script, cost in blind.items() if script not in defaults]
     hits = sum(cost * NEAR <= best for cost in tried)
     last = [found for one, found in zip(runs, every, strict=True) if one.trials == budgets[-1]]
-    blind_best = [Contender(BLIND, "the best of random candidates", str, _by(_tuned(), str(random)))] if blind else []
+    blind_best = (
+        [Contender(BLIND, "the best of random candidates", str, by_database(_tuned(), str(random)))] if blind else []
+    )
     measured = compare(workload, runs, options.threads, blind_best)
     medians = {r.contender.name: 1e3 * r.seconds for r in measured.runs if r.seconds is not None}
     near = tuple(first_near(list(found.values()), best) for found in last)
@@ -156,12 +158,13 @@ def _tuned() -> Contender:
 def compare(workload: Workload, runs: Sequence[Run], threads: int, more: Sequence[Contender] = ()) -> Measurement:
     """The best script of each run beside the hand-written one and the libraries."""
     tuned = _tuned()
-    ours = [Contender(label(one), tuned.what, tuned.version, _by(tuned, one.path)) for one in runs]
+    ours = [Contender(label(one), tuned.what, tuned.version, by_database(tuned, one.path)) for one in runs]
     others = contenders.find(["numpy", "torch"])
     return measure(workload, [*others, *ours, *more], Settings(threads), PLAN)
 
 
-def _by(tuned: Contender, path: str) -> contenders.Bind:
+def by_database(tuned: Contender, path: str) -> contenders.Bind:
+    """How a contender that runs tuned scripts takes them from a file of its own."""
     return lambda workload, settings, inputs, out: tuned.bind(workload, replace(settings, database=path), inputs, out)
 
 

@@ -29,7 +29,7 @@ from compiler.targets.processors import processors
 LEADERS = 4
 """How many of the best are measured again, in turns."""
 ROUNDS = 7
-"""How often each of them takes its turn, at most; once says nothing."""
+"""How often each of them takes its turn, at most, and twice as often where the machine is busy; once says nothing."""
 NEAR = 1.5
 """What costs more than so many times the best takes no turns: no luck explains that."""
 TELLS = 8
@@ -280,7 +280,9 @@ class _Run:
         builders = self.options.builders or processors()
         before = sum(outcome.build_seconds / builders + 3 * median(outcome.seconds) for outcome in known)
         each = sum(2 * max(median(outcome.seconds), 0.01) for outcome in known)  # as long again for the ceiling
-        return max(0, min(ROUNDS, int((seconds - before) / each)))
+        disturbance = self.progress.disturbance
+        most = 2 * ROUNDS if disturbance is not None and disturbance.matters else ROUNDS
+        return max(0, min(most, int((seconds - before) / each)))
 
     def compare(self, measurer: Measurer, contenders: Sequence[Candidate], rounds: int) -> None:
         """Measure candidates in turns."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from statistics import median
 from typing import Any
 
 from compiler.autotune.measure.builder import BuilderSetup, Built
@@ -111,14 +112,19 @@ class Processes:
             self._yard = Yard(number, built.artefact, outcome.cost)
 
     def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
-        """See `Executor`; one that fails takes no further turns."""
+        """See `Executor`; one that fails takes no further turns. What the machine can do is the same for all samples of
+        a round, the median of what was found beside each: noise of probes does not tell candidates apart."""
         self.builders.settle()
         found = [Outcome(MEASURED, build_seconds=built.seconds) for built in candidates]
         for _ in range(rounds):
+            turns: dict[int, Outcome] = {}
             for number, built in enumerate(candidates):
                 if found[number].ok:
                     ((_, reply),) = self.runner.map([Sample(built.artefact, self._yard)])
-                    found[number] = _with(found[number], _of(reply, built))
+                    turns[number] = _of(reply, built)
+            rates = [rate for one in turns.values() if one.ok for rate in one.rates]
+            for number, one in turns.items():
+                found[number] = _with(found[number], replace(one, rates=(median(rates),)) if one.ok else one)
         return found
 
     def close(self) -> None:
