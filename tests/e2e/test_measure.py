@@ -28,6 +28,7 @@ from tests.measuring import (
     SEGFAULT,
     Fault,
     Faulty,
+    Slow,
     hungry,
     matmul,
     none,
@@ -164,6 +165,17 @@ def test_leaders_take_turns(processes: Processes) -> None:
     assert (crash.kind, wrong.kind, refused.kind) == ("crash", "wrong", "refused")
 
 
+def test_nothing_starts_while_something_is_timed(tmp_path: Path) -> None:
+    pool = Pool(Slow(str(tmp_path)), 3, {}, PATIENCE, PATIENCE)
+    try:
+        assert list(pool.map([1])) == [(0, 1)], "one worker does the job"
+        pool.settle()
+        assert {path.name for path in tmp_path.iterdir()} == set(map(str, pool.pids)) and len(pool.pids) == 3
+        assert pool.busy == []
+    finally:
+        pool.close()
+
+
 def test_parallel_loops_run_on_their_threads() -> None:
     def parallel(s: object) -> None:
         s.parallel(s.get_loops(s.get_block("C"))[0])  # type: ignore[attr-defined]
@@ -227,4 +239,4 @@ def test_no_more_samples_are_taken_than_the_limits_say() -> None:
     limits = Limits(sampling=Sampling(min_seconds=1e-3, least=2, most=3, spread=0.0, seconds=PATIENCE))
     with Measurer(subject(FUNCTION), limits, 1) as measurer:
         ((_, outcome),) = measurer.measure([NONE])
-    assert len(outcome.seconds) == 3
+    assert 2 <= len(outcome.seconds) <= 3, "a disturbed one is left out where the others are enough"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -358,6 +358,14 @@ def test_samples_are_taken_until_the_median_is_known(spread: float, count: int) 
     assert len(clock.samples(lambda: None, 1.0).kept) == count
 
 
+def test_few_samples_of_a_busy_machine_say_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    for away, count in ((0.0, 3), (0.05, 6)):
+        taken = Taken(1.0, away)
+        monkeypatch.setattr(timing, "timed", lambda *given, taken=taken: taken)
+        clock = Clock(Steady(), replace(FEW, least=3, most=12))
+        assert len(clock.samples(lambda: None, 1.0).kept) == count
+
+
 def test_no_sample_begins_after_the_seconds() -> None:
     assert len(Clock(Steady(), replace(FEW, seconds=0.0)).samples(lambda: None, 1.0).kept) == 1
 
@@ -380,6 +388,43 @@ def test_the_standard_error_of_a_median() -> None:
     medians = [float(np.median(random.normal(10, 1, 25))) for _ in range(500)]
     said = np.mean([standard_error(list(random.normal(10, 1, 25))) for _ in range(500)])
     assert 0.7 < said / (np.std(medians) / 10) < 1.3
+
+
+class Noted:
+    """A pool that notes what it is asked, and gives samples of a call of a second beside other rates."""
+
+    def __init__(self, notes: list[str], *rates: float) -> None:
+        self.notes, self.rates = notes, iter(rates)
+
+    def settle(self) -> None:
+        self.notes.append("settled")
+
+    def map(self, jobs: Sequence[object]) -> Iterator[tuple[int, Outcome]]:
+        self.notes.append("timed")
+        return iter([(0, Outcome(MEASURED, (1.0,), (next(self.rates),)))])
+
+
+def executor(notes: list[str], *rates: float) -> Processes:
+    found = Processes.__new__(Processes)
+    found._yard = None
+    found.__dict__["runner"] = Noted(notes, *rates)
+    found.builders = Noted(notes)  # type: ignore[assignment]
+    return found
+
+
+def test_timing_waits_until_no_builder_starts() -> None:
+    built = [Built(build_artefact(matmul()), 0.0)]
+    for act in (lambda p: list(p.run(built)), lambda p: p.compare(built, 1)):
+        notes: list[str] = []
+        act(executor(notes, 1.0))
+        assert notes == ["settled", "timed"]
+
+
+def test_samples_of_a_round_are_beside_one_rate() -> None:
+    """The noise of probes does not tell candidates apart."""
+    three = [Built(build_artefact(matmul()), 0.0)] * 3
+    found = executor([], 4.0, 1.0, 2.0, 8.0, 16.0, 9.0).compare(three, 2)
+    assert [one.rates for one in found] == [(2.0, 9.0)] * 3 and len({one.cost for one in found}) == 1
 
 
 # --- a machine that is busy -----------------------------------------------------------------------------------------
