@@ -367,6 +367,36 @@ def test_one_missing_product_is_noticed(name: str) -> None:
     assert fault(workload.numpy(inputs, out)(), expected) is not None
 
 
+def sigmoid_by_tanh(x: Array) -> Array:
+    """As onnxruntime and XLA compute it."""
+    half = np.float32(0.5)
+    return half + half * np.tanh(half * x)
+
+
+def sigmoid_by_exp(x: Array) -> Array:
+    return np.float32(1) / (np.float32(1) + np.exp(-x))
+
+
+@pytest.mark.parametrize("sigmoid", [sigmoid_by_tanh, sigmoid_by_exp])
+def test_the_tolerance_of_a_sigmoid_allows_each_way_to_compute_it(sigmoid: Callable[[Array], Array]) -> None:
+    """A small result of the first has an error in units of 1/2, not of the result."""
+    x = np.linspace(-20, 20, 100_001).astype(np.float32)
+    expected = bounded.sigmoid(bounded.exact(x))
+    assert fault(sigmoid(x), expected) is None
+    workload = workloads.find("swish:512x512")
+    a, b, bias = workload.draw(seed=1)
+    a, bias = 6 * a, 0 * bias
+    assert fault(a * sigmoid(a) * b + bias, workload.expected([a, b, bias])) is None
+    wrong = fault(sigmoid(x) + np.float32(3e-7), expected)
+    assert wrong is not None and "error " in wrong and "allowed " in wrong
+
+
+def test_every_family_says_what_its_tolerance_is_of() -> None:
+    for name, (family, _) in workloads.FAMILIES.items():
+        text = family.__doc__ or ""
+        assert "Tolerance: of " in text or "The same" in text, name
+
+
 def test_tolerances_hold_for_sums_in_sequence() -> None:
     random = np.random.default_rng(1)
     a, b = random.random((4, 5000), np.float32), random.random((5000, 4), np.float32)
