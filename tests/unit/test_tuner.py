@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,12 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pretend]:
         return made
 
     return install
+
+
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What earlier tasks tell does not depend on how fast they are read."""
+    monkeypatch.setattr(tuner, "SECONDS", inf)
 
 
 @pytest.fixture
@@ -438,9 +445,12 @@ def test_earlier_tasks_are_those_of_the_same_machine_threads_and_policy(
     first, second = task(), task(80, 64, 64)
     tuned(first, trials=24, database=path)
     with Database(path) as database:
-        (past,) = earlier(database, second.key, second.program, second.machine)
+        (past,) = earlier(database, second.key, second.program, second.machine, inf)
         assert past.values.shape[0] == len(past.costs) == len(scripts(path)) and past.values[:, 0].std() >= 0
-        assert past.values.tolist() == earlier(database, second.key, second.program, second.machine)[0].values.tolist()
+        assert (
+            past.values.tolist()
+            == earlier(database, second.key, second.program, second.machine, inf)[0].values.tolist()
+        )
         assert not earlier(database, first.key, first.program, first.machine), "a task is no earlier one of itself"
         for change in ({"threads": 2}, {"policy": "fast"}, {"machine": "moon"}):
             assert not earlier(database, replace(second.key, **change), second.program, second.machine)
@@ -455,7 +465,7 @@ def test_the_most_similar_of_the_earlier_tasks_comes_last(workers: Callable[...,
     tuned(unlike, trials=20, database=path)
     with Database(path) as database:
         new = task(80, 64, 64)
-        costs = [past.costs.min() for past in earlier(database, new.key, new.program, new.machine)]
+        costs = [past.costs.min() for past in earlier(database, new.key, new.program, new.machine, inf)]
         assert len(costs) == 2 and costs[1] == min(r.outcome.cost for r in database.records(task().key))
 
 
