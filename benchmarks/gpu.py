@@ -33,6 +33,7 @@ from compiler.autotune.task import SearchTask
 from compiler.cli.said import sentence
 from compiler.cli.values import positive, scale
 from compiler.errors import InputError, StrataError, TargetError
+from compiler.targets.cpu.ceilings import credible
 from compiler.targets.cuda import ARCHITECTURES
 
 NAMES = (
@@ -133,7 +134,7 @@ def tuned(case: Case, arch: str | None, trials: int, seconds: float, folder: Pat
         where=record.key.machine,
         measured=measured,
         seconds=ours,
-        share=ceiling_share(task, record.outcome),
+        share=credible(ceiling_share(task, record.outcome)),
         others=theirs,
         kernels=len(kernel.launches),
         shared_bytes=max((r.shared_bytes for found in resources.values() for r in found.values()), default=0),

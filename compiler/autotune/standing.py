@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 
-from compiler.autotune.outcome import Outcome
+from compiler.autotune.outcome import ESTIMATED, Outcome
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Standing:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the gain is that of turns."""
-        return self.compared is not None
+        """Whether the gain is that of turns, or of estimates, which no moment changes."""
+        return self.compared is not None or self.best.kind == ESTIMATED
 
     @property
     def baseline_seconds(self) -> float | None:

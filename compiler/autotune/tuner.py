@@ -248,8 +248,8 @@ class _Run:
     def compare_as_written(self, measurer: Measurer) -> None:
         """Let the best take turns with the program as written, however slow that is, unless it has or there is no time:
         a gain is known by turns alone."""
-        best = self.search.best
-        if best is None or self.progress.compared is not None or self.costs(self.written) == float("inf"):
+        best, standing = self.search.best, self.progress.standing
+        if best is None or standing is None or standing.is_exact or self.costs(self.written) == float("inf"):
             return
         pair = list(dict.fromkeys([best, self.written]))
         rounds = self.rounds(pair, self.budget.turns(last=True))

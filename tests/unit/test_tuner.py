@@ -19,7 +19,7 @@ from compiler.autotune import budget, tuner
 from compiler.autotune.conclusion import gained
 from compiler.autotune.database import Database, Record
 from compiler.autotune.measure import Subject
-from compiler.autotune.outcome import MEASURED, Outcome
+from compiler.autotune.outcome import ESTIMATED, MEASURED, Outcome
 from compiler.autotune.past import earlier
 from compiler.autotune.progress import Progress, TuningOptions
 from compiler.autotune.search import replay
@@ -56,6 +56,7 @@ class Pretend:
     fails: Callable[[str, int], str | None] = lambda script, time: None
     first: Callable[[str], float] | None = None
     seconds: float = 0.0
+    kind: str = MEASURED
     clock: list[float] = field(default_factory=lambda: [0.0])
     tried: Counter[str] = field(default_factory=Counter)
     turns: list[tuple[str, ...]] = field(default_factory=list)
@@ -82,7 +83,7 @@ class Pretend:
         self.clock[0] += self.seconds
         if kind is not None:
             return Outcome(kind, reason="planted")
-        return Outcome(MEASURED, (cost(script) / 1000,) * samples, (1000.0,) * samples)
+        return Outcome(self.kind, (cost(script) / 1000,) * samples, (1000.0,) * samples)
 
     def measure(self, scripts: Sequence[str]) -> Iterator[tuple[int, Outcome]]:
         self.batches.append(len(scripts))
@@ -344,6 +345,15 @@ def test_a_gain_of_different_moments_is_not_said_as_exact(workers: Callable[...,
     assert shown.last is not None and shown.last.standing is not None
     assert shown.last.compared is None and not shown.last.standing.is_exact
     assert gained(shown.last.standing).startswith("about ")
+
+
+def test_estimates_take_no_turns_with_the_program_as_written(workers: Callable[..., Pretend]) -> None:
+    what, shown = task(), Shown()
+    written = what.space.script((len(what.space.sketches) - 1, ()))
+    pretend = workers(cost=lambda script: 9.0 if script == written else luck(script), kind=ESTIMATED)
+    tuned(what, shown, trials=8)
+    assert shown.last is not None and shown.last.standing is not None and shown.last.standing.is_exact
+    assert not any(written in turn for turn in pretend.turns)
 
 
 def test_a_better_one_takes_turns_with_the_program_as_written_before_a_gain_is_said(
