@@ -40,7 +40,7 @@ from tests.measuring import (
 
 FUNCTION = matmul()
 NONE, SPLIT = scripts(FUNCTION, none, split)
-PATIENCE = 60.0
+PATIENCE = 300.0
 """Seconds after which what a test waits for has failed."""
 HUNG = 12.0
 """Seconds after which a worker hangs: far more than a job takes where others use the machine."""

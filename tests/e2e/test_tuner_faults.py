@@ -38,7 +38,7 @@ from compiler.autotune.task import SearchTask
 from tests.measuring import HANG, NOTHING, QUICK, SEGFAULT, Fault, hungry, matmul
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 60.0
+PATIENCE = 300.0
 VICTIMS = ("tuner", "builder", "runner")
 needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system does not show its processes")
 

@@ -371,10 +371,11 @@ def test_opening_waits_while_a_file_without_a_log_is_written(path: Path) -> None
     sqlite3.connect(path).executescript(FIRST).close()
     other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     other.execute("BEGIN IMMEDIATE")
-    release = threading.Timer(0.3, lambda: other.execute("ROLLBACK"))
+    released: list[bool] = []
+    release = threading.Timer(0.3, lambda: (released.append(True), other.execute("ROLLBACK")))
     release.start()
     with Database(path) as database:
-        assert len(database.records()) == 1 and not release.is_alive()
+        assert len(database.records()) == 1 and released
     release.join()
     other.close()
 

@@ -130,7 +130,7 @@ def python(code: str, **environment: str) -> str:
         env={**kept, "PYTHONPATH": str(ROOT), **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
