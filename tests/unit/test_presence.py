@@ -36,6 +36,7 @@ def test_a_sample_is_clean_where_its_thread_was_on_its_processor(taken: Taken, i
 def test_times_of_a_call() -> None:
     taken = Taken(0.4, 0.1, calls=4)
     assert taken.wall == pytest.approx(0.1) and taken.present == pytest.approx(0.075) and taken.share == 0.25
+    assert Taken(1.0, 1.0).present > 0, "rates are divided by it"
 
 
 @pytest.mark.parametrize(
@@ -70,7 +71,7 @@ def test_a_disturbance_is_said_where_it_matters() -> None:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
     """Clocks that a test moves, and nothing else that would tell of the machine."""
-    now = {"perf_counter": 100.0, "thread_time": 5.0, "process_time": 7.0}
+    now = {"perf_counter": 100.0, "thread_time": 5.0}
     for name in now:
         monkeypatch.setattr(presence.time, name, lambda name=name: now[name])
     monkeypatch.setattr(presence, "_has_fine_clock", lambda: True)
@@ -110,8 +111,7 @@ def test_several_threads_are_watched_by_what_they_wait(
     found = timed(call, threads=2)
     assert (found.seconds, found.away) == (1.0, 0.25)
     monkeypatch.setattr(presence, "_waits", dict)
-    without = timed(step(clock, perf_counter=1.0, process_time=1.5), threads=2)
-    assert without.away == pytest.approx(0.25), "by the CPU time of the process, where nothing says how long they wait"
+    assert timed(step(clock, perf_counter=1.0), threads=2).away == 0.0, "nothing says how long they wait"
 
 
 def test_time_that_other_guests_steal_is_a_disturbance(

@@ -27,6 +27,8 @@ MATTERS = 0.02
 """The share of all samples' time away from which on a reader is told."""
 WINDOW = 0.1
 """Seconds over which the time stolen by other guests is taken: /proc/stat counts it in hundredths."""
+SHORTEST = 1e-9
+"""Seconds that a thread was on its processor at least, or it would not have come back."""
 FINE = 1e-3
 """Seconds of the steps of a CPU clock that tells something about a sample."""
 
@@ -61,7 +63,7 @@ class Taken:
     @property
     def present(self) -> float:
         """Seconds of a call without those when its thread was off its processor."""
-        return (self.seconds - self.away) / self.calls
+        return max(self.seconds - self.away, SHORTEST) / self.calls
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ def undisturbed(
 
 def timed(call: Callable[[], object], calls: int = 1, threads: int = 1) -> Taken:
     """Time some calls, which work on that many threads: where it is one, on the calling one."""
-    watch = _Alone() if threads == 1 else _Team(threads)
+    watch = _Alone() if threads == 1 else _Team()
     start = time.perf_counter()
     for _ in range(calls):
         call()
@@ -169,20 +171,17 @@ class _Alone(_Switches):
 class _Team(_Switches):
     """All threads of the process: what that thread waited for a processor which waited longest.
 
-    A thread that sleeps does not wait, so that uneven work is no disturbance. Where the system does not say how long
-    threads wait, the CPU time of the process stands for it; there idle threads that spin hide what is missing.
+    A thread that sleeps does not wait, so that uneven work is no disturbance. The CPU time of the process would not do:
+    serial work leaves threads without any, and idle threads that spin hide what others lack. Where the system does not
+    say how long threads wait, their involuntary switches alone tell.
     """
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self) -> None:
         super().__init__(resource.RUSAGE_SELF)
-        self._threads = threads
-        self._start = time.process_time()
         self._waits = _waits()
 
     def waited(self, seconds: float) -> float:
         """The seconds without a processor, of those that have passed."""
-        if not self._waits:
-            return seconds - (time.process_time() - self._start) / self._threads
         return max((wait - self._waits.get(task, 0.0) for task, wait in _waits().items()), default=0.0)
 
 
