@@ -11,4 +11,6 @@ same_loops.py     the loops of mm_exp_mm in C
 harness.py        the protocol: interleaved rounds, poisoned outputs, wrong results without a time
 report.py         the rows of a result: rates, percentages, ratios, JSON
 table.py          the rows as a table for people
+tuning.py         what tuning finds, beside the others
+busy.py           what tuning finds on a busy machine, beside what it finds in quiet
 """

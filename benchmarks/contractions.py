@@ -15,7 +15,7 @@ from compiler import te
 
 
 def matmul(m: int, k: int, n: int) -> Workload:
-    """A[m, k] @ B[k, n]."""
+    """A[m, k] @ B[k, n]. Tolerance: of a sum of k rounded products, in any order."""
     return Workload(
         name=f"matmul_{m}x{k}x{n}",
         what=f"A[{m},{k}] @ B[{k},{n}]",
@@ -31,7 +31,7 @@ def matmul(m: int, k: int, n: int) -> Workload:
 
 
 def batched(batch: int, m: int, k: int, n: int) -> Workload:
-    """A[batch, m, k] @ B[batch, k, n]."""
+    """A[batch, m, k] @ B[batch, k, n]. Tolerance: of a sum of k rounded products, in any order."""
     return Workload(
         name=f"batched_{batch}x{m}x{k}x{n}",
         what=f"A[{batch},{m},{k}] @ B[{batch},{k},{n}]",
@@ -47,7 +47,10 @@ def batched(batch: int, m: int, k: int, n: int) -> Workload:
 
 
 def mm_exp_mm(m: int, k: int, l: int, n: int) -> Workload:
-    """exp(A[m, k] @ B[k, l]) @ E[l, n]; B is small enough that exp sees numbers around 1."""
+    """exp(A[m, k] @ B[k, l]) @ E[l, n]; B is small enough that exp sees numbers around 1.
+
+    Tolerance: of two such sums; exp turns the absolute error of the first into a relative one of what it gives.
+    """
 
     def numpy(inputs: Sequence[Array], out: Array) -> Step:
         a, b, e = inputs
@@ -82,7 +85,11 @@ def windows(x: Array, height: int, width: int) -> Array:
 
 
 def conv(channels: int, height: int, width: int, filters: int) -> Workload:
-    """relu(conv2d(X[1, channels, height, width], W[filters, channels, 3, 3]) + bias), stride 1, padding 1."""
+    """relu(conv2d(X[1, channels, height, width], W[filters, channels, 3, 3]) + bias), stride 1, padding 1.
+
+    Tolerance: of a sum of 9 channels products in any order, and of adding the bias; relu passes errors on. A Winograd
+    convolution, whose errors are larger, would be wrong by it.
+    """
     shape = (1, filters, height, width)
     border = ((0, 0), (0, 0), (1, 1), (1, 1))
 
@@ -126,7 +133,10 @@ def conv(channels: int, height: int, width: int, filters: int) -> Workload:
 
 
 def conv_grad_weight(batch: int, channels: int, height: int, width: int) -> Workload:
-    """E[o, c, r, s] = sum over n, h, w of A[n, c, h + r, w + s] * B[n, o, h, w], as one reduction."""
+    """E[o, c, r, s] = sum over n, h, w of A[n, c, h + r, w + s] * B[n, o, h, w], as one reduction.
+
+    Tolerance: of a sum of n h w products, in any order; in steps it is the same sum in one of its orders.
+    """
     shape = (channels, channels, 3, 3)
 
     def compute(a: te.Tensor, b: te.Tensor) -> te.Tensor:
@@ -214,7 +224,10 @@ def conv_grad_weight_steps(batch: int, channels: int, height: int, width: int) -
 
 
 def mlp(batch: int, features: int, hidden: int, classes: int) -> Workload:
-    """relu(X[batch, features] @ V^T + p) @ W^T + q, weights as [outputs, inputs]."""
+    """relu(X[batch, features] @ V^T + p) @ W^T + q, weights as [outputs, inputs].
+
+    Tolerance: of two sums of products in any order, the second of which passes on the errors of the first.
+    """
 
     def numpy(inputs: Sequence[Array], out: Array) -> Step:
         x, v, p, w, q = inputs
@@ -264,7 +277,10 @@ def mlp(batch: int, features: int, hidden: int, classes: int) -> Workload:
 
 
 def attention(heads: int, length: int, depth: int) -> Workload:
-    """softmax(Q K^T / sqrt depth) V for Q, K, V of [heads, length, depth]."""
+    """softmax(Q K^T / sqrt depth) V for Q, K, V of [heads, length, depth].
+
+    Tolerance: of a sum of products, of softmax, and of a sum again, each in any order; the factor is rounded once.
+    """
     scale = depth**-0.5
 
     def compute(q: te.Tensor, k: te.Tensor, v: te.Tensor) -> te.Tensor:

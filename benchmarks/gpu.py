@@ -28,11 +28,12 @@ from benchmarks import workloads
 from compiler import te
 from compiler.autotune.conclusion import ceiling_share
 from compiler.autotune.outcome import MEASURED
-from compiler.autotune.progress import TuningOptions, seconds_of
+from compiler.autotune.progress import TuningOptions
 from compiler.autotune.task import SearchTask
 from compiler.cli.said import sentence
 from compiler.cli.values import positive, scale
 from compiler.errors import InputError, StrataError, TargetError
+from compiler.targets.cpu.ceilings import credible
 from compiler.targets.cuda import ARCHITECTURES
 
 NAMES = (
@@ -127,13 +128,13 @@ def tuned(case: Case, arch: str | None, trials: int, seconds: float, folder: Pat
         except TargetError:
             continue
     measured = record.outcome.kind == MEASURED
-    ours, theirs = beside_torch(case, kernel) if measured else (seconds_of(record.outcome), {})
+    ours, theirs = beside_torch(case, kernel) if measured else (median(record.outcome.seconds), {})
     return Found(
         name=case.name,
         where=record.key.machine,
         measured=measured,
         seconds=ours,
-        share=ceiling_share(task, record.outcome),
+        share=credible(ceiling_share(task, record.outcome)),
         others=theirs,
         kernels=len(kernel.launches),
         shared_bytes=max((r.shared_bytes for found in resources.values() for r in found.values()), default=0),

@@ -1,19 +1,25 @@
 """The protocol: contenders take turns on the same fresh inputs, and a wrong result has no time.
 
-A round runs every contender once: its output is poisoned with NaN, its call is timed, a probe of the machine's ceiling
-runs beside it for as long, and its result is compared with the float64 reference. With several threads each is measured
-when the idle threads of the others have stopped spinning and its own are awake: see `settle`.
+A round probes the machine's ceiling, then runs every contender once: its output is poisoned with NaN, its call is
+timed, and its result is compared with the float64 reference. With several threads the ceiling and each contender are
+measured when the idle threads of the others have stopped spinning and their own are awake: see `settle`.
+
+The ceiling is one for all contenders: the median of the probes, whose threads were on their processors. Where a
+contender is above it the probe was broken: it is repeated, and if that does not help there is no ceiling to show.
 
 A call that follows upon anything else is cold, be it another contender, the comparison, the probe, or 2 ms of sleep: on
 a shared machine a product of 0.3 ms then takes 0.45, one of torch's up to twice its time. So short calls are made
 several times in succession, as many for each contender as the fastest makes in `BURST`. Each is timed, on a poisoned
 output, and counts; the last one's result is compared. The longest time in a row is that of a cold call.
+
+A call whose thread was off its processor (see `compiler.targets.cpu.presence`) does not count; the calls of that round
+are repeated, a few times. Where all were disturbed the least disturbed one counts, and the row is marked.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from secrets import randbits
@@ -25,7 +31,8 @@ from benchmarks.bounded import Array, Bounded
 from benchmarks.contenders import Contender, Settings, limit_threads
 from benchmarks.workload import Step, Workload
 from compiler.errors import StrataError
-from compiler.targets.cpu.ceilings import Arithmetic, Bandwidth, Ceiling
+from compiler.targets.cpu.ceilings import Arithmetic, Bandwidth, Ceiling, Reading, credible
+from compiler.targets.cpu.presence import PATIENCE, QUIET, REPEATS, Disturbance, Taken, timed
 
 ROUNDS = 9
 """The rounds after which medians mean something."""
@@ -35,6 +42,11 @@ BURST = 4e-3
 """Seconds that the calls of a round last, for each contender, at least."""
 SETTLED = 0.1
 """Seconds after which idle threads sleep: OpenBLAS's spin for 2^26 cycles, a libgomp's for 6 ms."""
+
+PROBE = 0.02
+"""Seconds of a probe of the ceiling."""
+REPROBES = 3
+"""How often the ceiling is probed again where a contender is above it."""
 
 CEILINGS: dict[str, type[Arithmetic] | type[Bandwidth]] = {"flops": Arithmetic, "bytes": Bandwidth}
 """The ceiling of each limit of a workload."""
@@ -48,28 +60,22 @@ class Plan:
     seconds: float = SECONDS
 
 
-@dataclass(frozen=True)
-class Sample:
-    """One timed call, and the ceiling beside it in units of work per second."""
-
-    seconds: float
-    ceiling: float
-
-
 @dataclass
 class Run:
-    """One contender at work on its own output; `wrong` is what is wrong with its result, if something is."""
+    """One contender at work on its own output: seconds of each call that counts, and how all calls were disturbed;
+    `wrong` is what is wrong with its result, if something is."""
 
     contender: Contender
     step: Step
     out: Array
-    samples: list[Sample] = field(default_factory=list)
+    samples: list[float] = field(default_factory=list)
+    disturbance: Disturbance = QUIET
     wrong: str | None = None
 
     @property
     def seconds(self) -> float | None:
         """The median time of a call; none before the first, and none for a wrong result."""
-        return median(s.seconds for s in self.samples) if self.samples and self.wrong is None else None
+        return median(self.samples) if self.samples and self.wrong is None else None
 
 
 @dataclass
@@ -77,6 +83,7 @@ class Measurement:
     """What is known of one workload so far; `stopped` says why there are fewer rounds than planned.
 
     calls: how many each contender makes in succession in a round.
+    probes: what the probes of the ceiling found, in units of work per second.
     """
 
     workload: Workload
@@ -85,10 +92,24 @@ class Measurement:
     seed: int
     runs: list[Run] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
+    probes: list[Reading] = field(default_factory=list)
     calls: int = 1
     rounds: int = 0
     stopped: str | None = None
     interrupted: bool = False
+
+    @property
+    def ceiling(self) -> float | None:
+        """The ceiling of all contenders; None before the first probe, and where one of them is above all probes."""
+        rates = [one.rate for one in self.probes if not one.disturbance.used] or [one.rate for one in self.probes]
+        fastest = max(self.rates, default=0.0)
+        tops = (median(rates), max(rates)) if rates else ()
+        return next((top for top in tops if credible(fastest / top) is not None), None)
+
+    @property
+    def rates(self) -> Iterator[float]:
+        """The units of work per second of each contender that has a time."""
+        return (self.workload.work / run.seconds for run in self.runs if run.seconds is not None)
 
 
 Watch = Callable[[Measurement], None]
@@ -134,45 +155,70 @@ def _measure(measurement: Measurement, contenders: Sequence[Contender], watch: W
     right = [seconds for run, seconds in zip(measurement.runs, warm, strict=True) if run.wrong is None]
     measurement.calls = max(1, ceil(BURST / min(right, default=BURST)))
     watch(measurement)
-    _take_rounds(measurement, expected, _ceiling(workload, settings), watch)
-
-
-def _ceiling(workload: Workload, settings: Settings) -> Ceiling:
     ceiling: Ceiling = CEILINGS[workload.limit](settings.threads)
-    ceiling.rate(0.0)
-    return ceiling
+    ceiling.probe(0.0)
+    _take_rounds(measurement, expected, ceiling, watch)
+    for _ in range(REPROBES):
+        if measurement.ceiling is None:
+            _probe(measurement, ceiling)
+
+
+def _probe(measurement: Measurement, ceiling: Ceiling) -> None:
+    """Probe the ceiling while no threads spin but its own."""
+    settle(lambda: ceiling.probe(0.0), measurement.settings.threads)
+    measurement.probes.append(ceiling.probe(PROBE))
 
 
 def _warm(run: Run, expected: Bounded) -> float:
     """Seconds of a contender's second call."""
-    return _calls(run, 2, expected)[-1]
+    return _calls(run, 2, expected, 1)[-1].wall
 
 
-def _calls(run: Run, count: int, expected: Bounded) -> list[float]:
-    """Seconds of each of several calls in succession, each on a poisoned output; the last result is looked at."""
-    seconds = []
+def _calls(run: Run, count: int, expected: Bounded, threads: int) -> list[Taken]:
+    """What each of several calls in succession took, each on a poisoned output; the last result is looked at."""
+    taken = []
+    result = run.out
+
+    def call() -> None:
+        nonlocal result
+        result = run.step()
+
     for _ in range(count):
         run.out.fill(np.nan)
-        start = time.perf_counter()
-        result = run.step()
-        seconds.append(time.perf_counter() - start)
+        taken.append(timed(call, 1, threads))
     run.wrong = run.wrong or fault(result, expected)
-    return seconds
+    return taken
+
+
+def _sample(run: Run, count: int, expected: Bounded, threads: int) -> None:
+    """Take a round's samples of a contender: clean calls, as many as were asked for if they can be had in time, or the
+    least disturbed one."""
+    found, clean, bursts = list[Taken](), list[Taken](), 0
+    while bursts <= REPEATS and len(clean) < count and sum(one.seconds for one in found) < PATIENCE:
+        found += _calls(run, count, expected, threads)
+        clean = [one for one in found if one.is_clean][:count]
+        bursts += 1
+    kept = clean or [min(found, key=lambda one: one.share)]
+    run.samples += [one.wall for one in kept]
+    away = sum(one.share * one.seconds for one in found)
+    used = len(kept) - len(clean)
+    repeated = sum(not one.is_clean for one in found) - used
+    run.disturbance += Disturbance(sum(one.seconds for one in found), away, repeated, used)
 
 
 def _take_rounds(measurement: Measurement, expected: Bounded, ceiling: Ceiling, watch: Watch) -> None:
     start = time.perf_counter()
+    threads = measurement.settings.threads
     for done in range(measurement.plan.rounds):
         spent = time.perf_counter() - start
         if done and spent + spent / done > measurement.plan.seconds:
             measurement.stopped = f"the budget of {measurement.plan.seconds:g} s ended"
             return
+        _probe(measurement, ceiling)
         for run in measurement.runs:
             if run.wrong is None:
-                settle(run.step, measurement.settings.threads)
-                seconds = _calls(run, measurement.calls, expected)
-                beside = ceiling.rate(sum(seconds))
-                run.samples += [Sample(one, beside) for one in seconds]
+                settle(run.step, threads)
+                _sample(run, measurement.calls, expected, threads)
             watch(measurement)
         measurement.rounds += 1
 
@@ -188,12 +234,17 @@ def settle(step: Callable[[], object], threads: int) -> None:
 
 
 def fault(result: Array, expected: Bounded) -> str | None:
-    """What is wrong with a result, in a few words; nothing for a right one."""
+    """What is wrong with a result, in a few words; nothing for a right one. Its worst element is shown with its error
+    and with what is allowed there."""
     if result.shape != expected.value.shape:
         return f"its shape is {result.shape}, not {expected.value.shape}"
-    close = np.abs(result - expected.value) <= expected.tolerance()
+    error, allowed = np.abs(result - expected.value), np.broadcast_to(expected.tolerance(), expected.value.shape)
+    close = error <= allowed
     if close.all():
         return None
-    place = tuple(int(i) for i in np.argwhere(~close)[0])
+    excess = np.where(close, 0.0, np.nan_to_num(error / allowed, nan=np.inf))
+    place = tuple(int(i) for i in np.unravel_index(int(np.argmax(excess)), excess.shape))
     count = close.size - int(np.count_nonzero(close))
-    return f"{count} of {close.size} elements, at {place} {result[place]:.6g} for {expected.value[place]:.6g}"
+    worst = f"error {error[place]:.1e}, allowed {allowed[place]:.1e}"
+    found = f"{result[place]:.6g} for {expected.value[place]:.6g}"
+    return f"{count} of {close.size} elements, the worst at {place}: {found}, {worst}"

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from statistics import median
 from typing import Any
 
 from benchmarks.contenders import OURS
 from benchmarks.harness import CEILINGS, Measurement, Run
+from compiler.targets.cpu.ceilings import credible
+from compiler.targets.cpu.presence import QUIET, Disturbance
 from compiler.targets.machine import host
 
-FORMAT = 1
+FORMAT = 2
 """The version of the JSON document."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One contender: seconds, units of work per second, percent of the ceiling beside it, median over our median.
+    """One contender: seconds, units of work per second, percent of the ceiling of the run, median over our median, and
+    how its samples were disturbed.
 
-    A row without times is wrong in some way, or was interrupted before its first.
+    A row without times is wrong in some way, or was interrupted before its first. There is no percentage where a
+    contender was above the ceiling: see `Measurement.ceiling`.
     """
 
     name: str
@@ -32,43 +35,52 @@ class Row:
     percent: float | None = None
     ratio: float | None = None
     wrong: str | None = None
+    disturbance: Disturbance = QUIET
 
 
 def rows(measurement: Measurement, base: str = OURS) -> list[Row]:
     """A row for each contender that ran, in order; ratios are to the contender `base`."""
     ours = next((run.seconds for run in measurement.runs if run.contender.name == base), None)
-    return [_row(run, measurement.workload.work, ours) for run in measurement.runs]
+    top = measurement.ceiling
+    return [_row(run, measurement.workload.work, ours, top) for run in measurement.runs]
 
 
-def _row(run: Run, work: int, base: float | None) -> Row:
+def _row(run: Run, work: int, base: float | None, top: float | None) -> Row:
     middle, who = run.seconds, run.contender
     name, version, what = who.name, who.version(), who.what
     if middle is None:
-        return Row(name, version, what, wrong=run.wrong)
-    seconds = [sample.seconds for sample in run.samples]
+        return Row(name, version, what, wrong=run.wrong, disturbance=run.disturbance)
     rate = work / middle
+    share = None if top is None else credible(rate / top)
     return Row(
         name,
         version,
         what,
         median=middle,
-        minimum=min(seconds),
-        maximum=max(seconds),
+        minimum=min(run.samples),
+        maximum=max(run.samples),
         rate=rate,
-        percent=100 * rate / median(sample.ceiling for sample in run.samples),
+        percent=None if share is None else 100 * share,
         ratio=None if base is None else middle / base,
+        disturbance=run.disturbance,
     )
 
 
 def ceiling(measurement: Measurement) -> dict[str, float] | None:
-    """The median, least and greatest ceiling of all samples, in units per second."""
-    found = [sample.ceiling for run in measurement.runs for sample in run.samples]
-    return {"median": median(found), "minimum": min(found), "maximum": max(found)} if found else None
+    """The ceiling of the run, and the least and greatest that its probes found, in units per second; None where there
+    is none to compare with."""
+    found, top = [one.rate for one in measurement.probes], measurement.ceiling
+    return None if top is None else {"median": top, "minimum": min(found), "maximum": max(found)}
 
 
 def ceiling_what(measurement: Measurement) -> str:
     """What the ceiling is."""
     return CEILINGS[measurement.workload.limit].what
+
+
+def probes_disturbance(measurement: Measurement) -> Disturbance:
+    """How the probes of the ceiling were disturbed."""
+    return sum((one.disturbance for one in measurement.probes), QUIET)
 
 
 def unit(measurement: Measurement) -> str:
@@ -98,6 +110,7 @@ def _result(measurement: Measurement) -> dict[str, Any]:
         "stopped": measurement.stopped,
         "ceiling": None if found is None else {key: value / 1e9 for key, value in found.items()},
         "ceiling_is": ceiling_what(measurement),
+        "ceiling_disturbance": disturbance(probes_disturbance(measurement)),
         "contenders": [_contender(row) for row in rows(measurement)],
         "left_out": dict(measurement.left_out),
     }
@@ -115,4 +128,10 @@ def _contender(row: Row) -> dict[str, Any]:
         "percent_of_ceiling": row.percent,
         "ratio_to_ours": row.ratio,
         "wrong": row.wrong,
+        "disturbance": disturbance(row.disturbance),
     }
+
+
+def disturbance(found: Disturbance) -> dict[str, float]:
+    """How samples were disturbed: the share of their time away, how many were repeated, and used all the same."""
+    return {"away": found.share, "repeated": found.repeated, "used": found.used}

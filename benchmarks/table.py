@@ -9,7 +9,7 @@ from rich.table import Table
 
 from benchmarks.contenders import OURS
 from benchmarks.harness import ROUNDS, Measurement
-from benchmarks.report import Row, ceiling, ceiling_what, rows, unit
+from benchmarks.report import Row, ceiling, ceiling_what, probes_disturbance, rows, unit
 from compiler.printable import printable
 
 WIDTH = 110
@@ -47,7 +47,8 @@ def cells(row: Row) -> Sequence[str]:
 def _who(row: Row) -> str:
     """The contender's version, how it works, and what is wrong with its result."""
     said = f"{row.name} {row.version}".strip() + f": {row.what}"
-    return escape(f"{said}; wrong: {row.wrong}" if row.wrong else said)
+    said = f"{said}; wrong: {row.wrong}" if row.wrong else said
+    return escape(f"{said}; {row.disturbance}" if row.disturbance.matters else said)
 
 
 def milliseconds(seconds: float) -> str:
@@ -65,7 +66,11 @@ def notes(measurement: Measurement) -> list[str]:
     if found is not None:
         low, middle, high = (found[key] / 1e9 for key in ("minimum", "median", "maximum"))
         spread = f"{middle:.0f} {unit(measurement)} ({low:.0f} to {high:.0f})"
-        said.append(f"ceiling beside the samples, {ceiling_what(measurement)}: {spread}")
+        said.append(f"ceiling, {ceiling_what(measurement)}: {spread}")
+    elif measurement.probes:
+        said.append(f"no ceiling, {ceiling_what(measurement)}: its probe was slower than a contender")
+    if (probes := probes_disturbance(measurement)).matters:
+        said.append(f"probes of the ceiling: {probes}")
     if measurement.stopped is not None:
         said.append(f"{rounds} of {measurement.plan.rounds} rounds: {measurement.stopped}")
     elif rounds < ROUNDS:

@@ -52,14 +52,14 @@ class Run:
 
 @dataclass(frozen=True)
 class Found:
-    """What the runs of one workload found: medians outside the tuner in milliseconds, by contender, and the shares of
-    the ceiling that these are; of each seed the trials until a candidate came near the best known, and how many random
+    """What the runs of one workload found: medians outside the tuner in milliseconds, by contender, and the ceiling, in
+    units of work per second; of each seed the trials until a candidate came near the best known, and how many random
     ones that takes on average, None where none of those drawn came near."""
 
     name: str
     runs: tuple[Run, ...]
     medians: dict[str, float]
-    ceiling: float
+    ceiling: float | None
     near: tuple[int | None, ...]
     random: float | None
     drawn: int
@@ -122,12 +122,15 @@ def run(workload: Workload, budgets: Sequence[int], seeds: Sequence[int], drawn:
     tried = [cost for script, cost in blind.items() if script not in defaults]
     hits = sum(cost * NEAR <= best for cost in tried)
     last = [found for one, found in zip(runs, every, strict=True) if one.trials == budgets[-1]]
-    blind_best = [Contender(BLIND, "the best of random candidates", str, _by(_tuned(), str(random)))] if blind else []
+    blind_best = (
+        [Contender(BLIND, "the best of random candidates", str, by_database(_tuned(), str(random)))] if blind else []
+    )
     measured = compare(workload, runs, options.threads, blind_best)
     medians = {r.contender.name: 1e3 * r.seconds for r in measured.runs if r.seconds is not None}
-    ceiling = max((s.ceiling for r in measured.runs for s in r.samples), default=0.0)
     near = tuple(first_near(list(found.values()), best) for found in last)
-    return Found(workload.name, tuple(runs), medians, ceiling, near, len(tried) / hits if hits else None, len(tried))
+    return Found(
+        workload.name, tuple(runs), medians, measured.ceiling, near, len(tried) / hits if hits else None, len(tried)
+    )
 
 
 @dataclass(frozen=True)
@@ -155,12 +158,13 @@ def _tuned() -> Contender:
 def compare(workload: Workload, runs: Sequence[Run], threads: int, more: Sequence[Contender] = ()) -> Measurement:
     """The best script of each run beside the hand-written one and the libraries."""
     tuned = _tuned()
-    ours = [Contender(label(one), tuned.what, tuned.version, _by(tuned, one.path)) for one in runs]
+    ours = [Contender(label(one), tuned.what, tuned.version, by_database(tuned, one.path)) for one in runs]
     others = contenders.find(["numpy", "torch"])
     return measure(workload, [*others, *ours, *more], Settings(threads), PLAN)
 
 
-def _by(tuned: Contender, path: str) -> contenders.Bind:
+def by_database(tuned: Contender, path: str) -> contenders.Bind:
+    """How a contender that runs tuned scripts takes them from a file of its own."""
     return lambda workload, settings, inputs, out: tuned.bind(workload, replace(settings, database=path), inputs, out)
 
 

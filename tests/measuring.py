@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from compiler import lower, te
@@ -83,6 +86,20 @@ def hungry(gib: int) -> Fault:
 def short_of_a_term(artefact: Artefact) -> Artefact:
     """The artefact of the product whose sums lack their last term."""
     return replace(artefact, code=build_artefact(matmul(terms=999)).code)
+
+
+@dataclass(frozen=True)
+class Slow:
+    """The setup of workers that take their time to start, and leave a file each when they have."""
+
+    folder: str
+    memory_bytes: int = 1 << 46
+
+    def start(self) -> Callable[[object], object]:
+        """Start; a job is done at once."""
+        time.sleep(0.2)
+        (Path(self.folder) / str(os.getpid())).touch()
+        return lambda job: job
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from compiler.explain import profile
+from compiler.explain.profile import choose
 from compiler.schedule import library
 from tests.unit.test_explain import schedule
 from tools import document
@@ -15,6 +17,17 @@ TEXT = PAGE.read_text()
 GEBP = "explain matmul_512 --script examples/gebp_schedule.mlir"
 
 
+RUNS = 1000
+"""How many runs of loops are timed, whatever the machine's speed: as many as where the page was written."""
+
+
+@pytest.fixture
+def any_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops are timed as on the machine where the page was written: a fast one times fewer, a slow one more."""
+    monkeypatch.setattr(profile, "choose", lambda found, budget: choose(found, RUNS))
+
+
+@pytest.mark.usefixtures("any_speed")
 @pytest.mark.parametrize(("command", "shown"), blocks(TEXT), ids=lambda text: text.partition("\n")[0])
 def test_commands_print_what_the_page_shows(command: str, shown: str) -> None:
     if "--loop" not in command:

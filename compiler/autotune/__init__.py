@@ -22,6 +22,7 @@ search/        proposes candidates, learns from outcomes, replays from its log
 measure/       builder and runner processes: scripts to outcomes
 database/      tuning records in SQLite
 outcome.py     what came of one candidate
+standing.py    the time of the best, its gain, and the times of others beside it
 """
 
 from __future__ import annotations

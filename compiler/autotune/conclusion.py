@@ -10,9 +10,11 @@ from compiler.autotune.database import Record
 from compiler.autotune.gpu_features import ideal
 from compiler.autotune.measure.subject import share
 from compiler.autotune.outcome import ESTIMATED, Outcome
-from compiler.autotune.progress import Progress, seconds_of
+from compiler.autotune.progress import Progress
 from compiler.autotune.space import work
+from compiler.autotune.standing import Standing
 from compiler.autotune.task import SearchTask
+from compiler.targets.cpu.ceilings import credible
 from compiler.targets.machine import Gpu
 
 GAIN = 1.01
@@ -21,6 +23,8 @@ WRITTEN = "as written"
 """The name of the sketch that is the program as written."""
 LATER = "later"
 """Why a candidate is put off, and not infeasible for good."""
+UNKNOWN = "the ceiling could not be measured"
+"""What stands in the place of a share above 100%."""
 INTERRUPTED = "interrupted"
 """The phase of a run that was ended from outside."""
 
@@ -39,17 +43,14 @@ class Conclusion:
         return self.progress.phase == INTERRUPTED
 
     @property
-    def best(self) -> Outcome | None:
-        """All that was measured of the best together."""
-        return self.progress.best or (self.record.outcome if self.record is not None else None)
+    def standing(self) -> Standing | None:
+        """The times and the gain of the best; None where nothing was measured."""
+        return self.progress.standing or (None if self.record is None else Standing(self.record.outcome))
 
     @property
     def gain(self) -> float | None:
-        """How many times as fast as the program as written the best is; None where one of them was not measured.
-
-        Of costs, which see the machine's slow moments: the ratio of the times may differ by some percent.
-        """
-        return gain(self.progress)
+        """How many times as fast as the program as written the best is; None where one of them was not measured."""
+        return None if self.standing is None else self.standing.gain
 
     @property
     def is_gain(self) -> bool:
@@ -59,31 +60,30 @@ class Conclusion:
     def lines(self) -> Iterator[str]:
         """The result in sentences, a line each."""
         name, made = self.task.name, trials(self.progress) + (" (interrupted)" if self.interrupted else "")
-        if self.best is None:
+        if self.standing is None:
             yield f"{name}: nothing was measured in {made}"
         else:
-            yield f"{name}: {timed(self.task, self.best)}, in {made}: {self._compared()}"
+            yield f"{name}: {timed(self.task, self.standing)}, in {made}: {self._compared(self.standing)}"
         yield from failures(self.progress)
+        yield from busy(self.progress)
 
-    def _compared(self) -> str:
-        baseline, found = self.progress.baseline, self.gain
-        if baseline is None or found is None:
+    def _compared(self, standing: Standing) -> str:
+        if standing.baseline_seconds is None:
             return "the program as written was not measured"
-        if self.is_gain:
-            return f"{found:.3g} times as fast as the program as written ({duration(seconds_of(baseline))})"
-        return f"no gain: the program as written ({duration(seconds_of(baseline))}) is the answer"
+        written = f"the program as written ({duration(standing.baseline_seconds)})"
+        return f"{gained(standing)} {written}" if self.is_gain else f"no gain: {written} is the answer"
 
     def data(self) -> dict[str, Any]:
         """The result as JSON has it: times in seconds, the curve as trials and the cost of the best then, costs in the
         operations or bytes that the ceiling would have done meanwhile."""
-        p, best = self.progress, self.best
+        p, standing = self.progress, self.standing
         return {
             "name": self.task.name,
             "key": asdict(self.task.key),
-            "best_seconds": None if best is None else seconds_of(best),
-            "baseline_seconds": None if p.baseline is None else seconds_of(p.baseline),
+            "best_seconds": None if standing is None else standing.seconds,
+            "baseline_seconds": None if standing is None else standing.baseline_seconds,
             "gain": self.gain,
-            "ceiling_share": None if best is None else ceiling_share(self.task, best),
+            "ceiling_share": None if standing is None else credible(ceiling_share(self.task, standing.best)),
             "sketch": p.sketch or None,
             "trials": p.trials,
             "earlier_trials": p.earlier,
@@ -92,32 +92,39 @@ class Conclusion:
             "failures": {kind: {"count": n, "reason": p.reasons[kind]} for kind, n in sorted(p.failed.items())},
             "infeasible": dict(sorted(p.infeasible.items())),
             "quality": p.quality,
+            "disturbance": None if p.disturbance is None else asdict(p.disturbance),
             "curve": p.curve,
             "record": None if self.record is None else self.record.id,
             "script": None if self.record is None else self.record.script,
         }
 
 
-def gain(progress: Progress) -> float | None:
-    """How many times as fast as the program as written the best is; None where one of them was not measured."""
-    if progress.best is None or progress.baseline is None:
-        return None
-    return progress.baseline.cost / progress.best.cost
+def gained(standing: Standing) -> str:
+    """`2.1 times as fast as`; `about` where the two were measured at different moments."""
+    return f"{'' if standing.is_exact else 'about '}{standing.gain:.3g} times as fast as"
+
+
+def busy(progress: Progress) -> Iterator[str]:
+    """That the machine was busy while the run measured, with figures; nothing where it was quiet."""
+    if progress.disturbance is not None and progress.disturbance.matters:
+        yield str(progress.disturbance)
 
 
 def ceiling_share(task: SearchTask, outcome: Outcome) -> float | None:
-    """The share of the machine's ceiling that an outcome reached."""
+    """The share of the machine's ceiling that an outcome reached; above 1 where the probe of the ceiling was broken."""
     if isinstance(task.machine, Gpu):
         program = task.schedule.program
         return ideal(program, work(program), task.machine) / outcome.cost if outcome.cost > 0 else None
     return share(task.schedule.program, task.machine, outcome.cost) if outcome.cost > 0 else None
 
 
-def timed(task: SearchTask, outcome: Outcome) -> str:
-    """A time, and the share of the ceiling: `1.97 ms, 78% of the ceiling`."""
-    reached = ceiling_share(task, outcome)
-    time = duration(seconds_of(outcome)) + (", estimated" if outcome.kind == ESTIMATED else "")
-    return time if reached is None else f"{time}, {reached:.0%} of the ceiling"
+def timed(task: SearchTask, standing: Standing) -> str:
+    """The time of the best, and the share of the ceiling: `1.97 ms, 78% of the ceiling`."""
+    reached = ceiling_share(task, standing.best)
+    time = duration(standing.seconds) + (", estimated" if standing.best.kind == ESTIMATED else "")
+    if reached is None:
+        return time
+    return f"{time}, {reached:.0%} of the ceiling" if credible(reached) is not None else f"{time}, {UNKNOWN}"
 
 
 def duration(seconds: float) -> str:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from compiler.autotune.conclusion import failures, gain, infeasible, timed, trials
+from compiler.autotune.conclusion import busy, failures, gained, infeasible, timed, trials
 from compiler.autotune.progress import Progress
 from compiler.autotune.task import SearchTask
 from compiler.printable import printable
@@ -40,16 +40,17 @@ class View(Protocol):
 
 def rows(task: SearchTask, progress: Progress) -> Iterator[tuple[str, str]]:
     """The rows of the table: a heading and what is known, nothing for what is not yet."""
-    p, best = progress, progress.best
+    p, standing = progress, progress.standing
     found = [
         ("space", f"{p.sketches} sketches, {p.candidates} candidates" if p.sketches else ""),
-        ("best", "" if best is None else timed(task, best)),
+        ("best", "" if standing is None else timed(task, standing)),
         ("gain", _gain(p)),
         ("sketch", p.sketch),
         ("trials", trials(p) + ("" if p.budget is None else f", {p.budget} in all")),
         ("time", f"{p.seconds:.0f} s" + _left(p)),
         ("phase", p.phase),
         *(("failed", line) for line in failures(p)),
+        *(("busy", line) for line in busy(p)),
         ("infeasible", infeasible(p)),
         ("model", p.quality),
     ]
@@ -57,8 +58,8 @@ def rows(task: SearchTask, progress: Progress) -> Iterator[tuple[str, str]]:
 
 
 def _gain(progress: Progress) -> str:
-    found = gain(progress)
-    return "" if found is None else f"{found:.3g} times as fast as the program as written"
+    standing = progress.standing
+    return "" if standing is None or standing.gain is None else f"{gained(standing)} the program as written"
 
 
 def _left(progress: Progress) -> str:
@@ -120,8 +121,8 @@ class Lines(_Last):
 
     def show(self, before: Progress | None, now: Progress) -> None:
         """Print what has changed."""
-        if before is not None and len(now.curve) > len(before.curve) and now.best is not None:
-            self._say(now, f"trial {now.trials}: {timed(self.task, now.best)} ({now.sketch})")
+        if before is not None and len(now.curve) > len(before.curve) and now.standing is not None:
+            self._say(now, f"trial {now.trials}: {timed(self.task, now.standing)} ({now.sketch})")
         if before is None or now.phase != before.phase:
             known = ", ".join(part for part in (trials(now), now.quality) if part) if now.trials else ""
             self._say(now, f"{now.phase}: {known}" if known else now.phase)

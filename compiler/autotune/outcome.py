@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import median
+
+from compiler.targets.cpu.presence import QUIET, Disturbance
 
 MEASURED = "measured"
 ESTIMATED = "estimated"
@@ -33,7 +35,8 @@ class Outcome:
     `kind` is MEASURED or a key of FAILURES. `seconds` are times of single calls, each sample the mean of as many calls
     as one sample took. `rates` are what the machine could do beside each sample, in operations (or bytes) per second:
     a slow moment slows both. A probe of its ceiling says that, or another candidate of which the cost is known.
-    `reason` says what failed. `build_seconds` is what applying, proving and compiling took.
+    `reason` says what failed. `build_seconds` is what applying, proving and compiling took. `disturbance` says how far
+    the machine was busy with other work meanwhile; None where nobody has looked.
     """
 
     kind: str
@@ -41,6 +44,7 @@ class Outcome:
     rates: tuple[float, ...] = ()
     reason: str = ""
     build_seconds: float = 0.0
+    disturbance: Disturbance | None = None
 
     @property
     def ok(self) -> bool:
@@ -79,4 +83,11 @@ def combine(outcomes: Sequence[Outcome]) -> Outcome:
     if len(good) == 1:
         return good[0]
     seconds = tuple(second for o in good for second in o.seconds)
-    return replace(good[0], seconds=seconds, rates=tuple(rate for o in good for rate in o.rates))
+    rates = tuple(rate for o in good for rate in o.rates)
+    return replace(good[0], seconds=seconds, rates=rates, disturbance=together(o.disturbance for o in good))
+
+
+def together(disturbances: Iterable[Disturbance | None]) -> Disturbance | None:
+    """How far several measurements were disturbed; None where nothing is known of any."""
+    known = [one for one in disturbances if one is not None]
+    return sum(known, QUIET) if known else None

@@ -8,15 +8,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from compiler.autotune.outcome import Outcome
 from compiler.autotune.search.options import MOST, Options
+from compiler.autotune.standing import Standing
 from compiler.errors import InputError
 from compiler.files import named
 from compiler.stated import instance, integer, positive, several
 from compiler.targets.cpu.openmp import most_threads
+from compiler.targets.cpu.presence import Disturbance
 
 
 @dataclass
@@ -26,7 +27,9 @@ class Progress:
     trials: scripts in the database for this task, each once however often it was measured; `earlier` of them were there
     before the run.
     best: all that was measured of the best so far, and `sketch` the name of its sketch; `baseline` the same of the
-    program as it is written. compared: those two, baseline first, as they were last measured in turns with each other.
+    program as it is written. compared: those two, baseline first, as they were last measured in turns with each other;
+    None while the best of now has not taken such turns.
+    disturbance: how far the machine was busy with other work while the run measured; None while nobody has looked.
     failed: trials that came to nothing, by kind, and in `reasons` why the first of each did. infeasible: candidates
     that were not worth building, by reason. heard: earlier tasks of the database whose ranking helps.
     quality: how well the model ranks, in one line; accuracy: the share of pairs in the right order.
@@ -43,6 +46,7 @@ class Progress:
     sketch: str = ""
     baseline: Outcome | None = None
     compared: tuple[Outcome, Outcome] | None = None
+    disturbance: Disturbance | None = None
     failed: Counter[str] = field(default_factory=Counter)
     infeasible: Counter[str] = field(default_factory=Counter)
     reasons: dict[str, str] = field(default_factory=dict)
@@ -65,19 +69,17 @@ class Progress:
             self.reasons.setdefault(after.kind, after.reason)
 
     @property
+    def standing(self) -> Standing | None:
+        """The times and the gain of the best; None while nothing was measured."""
+        return None if self.best is None else Standing(self.best, self.baseline, self.compared)
+
+    @property
     def gain(self) -> float | None:
-        """How many times as fast as the program as it is written the best is: 1 where that is the best, None while
-        either is unknown. Where they took turns with each other, those samples alone count."""
-        baseline, best = self.compared or (self.baseline, self.best)
-        return None if baseline is None or best is None else baseline.cost / best.cost
+        """How many times as fast as the program as it is written the best is; None while either is unknown."""
+        return None if self.standing is None else self.standing.gain
 
 
 Callback = Callable[[Progress], None]
-
-
-def seconds_of(outcome: Outcome) -> float:
-    """The median of what was measured, in seconds."""
-    return median(outcome.seconds)
 
 
 @dataclass(frozen=True)

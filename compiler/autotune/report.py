@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from html import escape
 from itertools import accumulate
 from math import ceil, floor, log10
-from statistics import median
 
 from compiler.autotune.database import Key, Record
-from compiler.autotune.outcome import Outcome, combine
+from compiler.autotune.outcome import Outcome, combine, together
 from compiler.autotune.quality import pairs
+from compiler.autotune.standing import best_of
 from compiler.printable import printable
 
 WIDTH, HEIGHT, MARGIN = 520, 280, 44
@@ -74,10 +74,14 @@ def _task(name: str, key: Key, found: Sequence[Script]) -> Iterator[str]:
     yield f"<h1>{_shown(name)}</h1>"
     yield f"<p>{_shown(key.machine)}, {threads}, policy {_shown(key.policy)}; program {_shown(key.program[:12])}</p>"
     yield f"<p>{len(found)} scripts tried, {len(ranked)} measured.{_ranking(ranked)}</p>"
+    disturbance = together(one.outcome.disturbance for one in found)
+    if disturbance is not None and disturbance.matters:
+        yield f"<p>{escape(str(disturbance))}.</p>"
     yield from _failures(found)
-    if not ranked:
+    standing = best_of(one.outcome for one in ranked)
+    if standing is None:
         return
-    best = ranked[0].outcome.cost
+    best = standing.best.cost
     measured = sorted(ranked, key=lambda one: one.number)
     costs = [(float(one.number), _times(one.outcome.cost, best)) for one in measured]
     curve = zip((x for x, _ in costs), accumulate((y for _, y in costs), min), strict=True)
@@ -90,13 +94,14 @@ def _task(name: str, key: Key, found: Sequence[Script]) -> Iterator[str]:
     if told:
         ends = min(min(told)[0], 1.0), max(max(told)[0], 1.0)
         yield _drawing("predicted cost, times the best", "measured", told, [(end, end) for end in ends], is_log=True)
-    yield "<table><tr><th>trial</th><th>ms</th><th>cost, times the best</th><th>samples</th></tr>"
+    yield "<table><tr><th>trial</th><th>ms</th><th>cost, times the best</th><th>samples</th><th>away</th></tr>"
     for one in ranked[:SHOWN]:
         cells = (
             one.number,
-            f"{1e3 * median(one.outcome.seconds):.4g}",
+            f"{1e3 * standing.seconds_of(one.outcome):.4g}",
             f"{one.outcome.cost / best:.3f}",
             len(one.outcome.seconds),
+            "-" if one.outcome.disturbance is None else f"{one.outcome.disturbance.share:.0%}",
         )
         yield f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
     yield f"</table><h2>The best script</h2><pre>{_shown(ranked[0].text)}</pre>"

@@ -3,7 +3,6 @@ the end."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, closing
 from math import exp
@@ -16,7 +15,7 @@ from compiler.autotune.budget import DESCENT, HALF, Budget
 from compiler.autotune.candidates import Candidate, belongs, total
 from compiler.autotune.database import Database, Record
 from compiler.autotune.measure import Measurer, Subject
-from compiler.autotune.outcome import Outcome
+from compiler.autotune.outcome import Outcome, together
 from compiler.autotune.past import SECONDS, earlier
 from compiler.autotune.progress import Progress, TuningOptions
 from compiler.autotune.search import Proposal, Search
@@ -25,11 +24,12 @@ from compiler.autotune.search.trials import Trials
 from compiler.autotune.space import SketchSpace
 from compiler.autotune.task import SearchTask
 from compiler.errors import TargetError
+from compiler.targets.processors import processors
 
 LEADERS = 4
 """How many of the best are measured again, in turns."""
 ROUNDS = 7
-"""How often each of them takes its turn, at most; once says nothing."""
+"""How often each of them takes its turn, at most, and twice as often where the machine is busy; once says nothing."""
 NEAR = 1.5
 """What costs more than so many times the best takes no turns: no luck explains that."""
 TELLS = 8
@@ -60,6 +60,7 @@ class _Run:
         self.progress = Progress(task.name, options.trials, options.seconds)
         self.trials: Trials[str] = Trials()
         self.log = stack.enter_context(LogFile(options.log))
+        self.compared: str | None = None
 
     def say(self, phase: str | None = None) -> None:
         """Show how far the run is."""
@@ -84,6 +85,7 @@ class _Run:
             self.say(self.why_nothing())
             return
         self.take_turns(measurer)
+        self.compare_as_written(measurer)
         self.say("done")
 
     # --- what is known ----------------------------------------------------------------------------------------------
@@ -144,6 +146,8 @@ class _Run:
             if progress.best is None or found.cost < progress.best.cost:
                 progress.curve.append((progress.trials, found.cost))
             progress.best = found
+            if script != self.compared:
+                progress.compared = None
             candidate = self.candidates.get(script)
             progress.sketch = "" if candidate is None else self.space.sketches[candidate[0]].name
         progress.infeasible = search.infeasible
@@ -221,6 +225,7 @@ class _Run:
         task, seed = self.task, self.options.seed
         record = Record(task.key, task.name, task.program, script, outcome, candidate, predicted, seed, self.id)
         self.database.add(record)
+        self.progress.disturbance = together((self.progress.disturbance, outcome.disturbance))
         self.learn(candidate, script, outcome)
         self.look()
 
@@ -239,6 +244,18 @@ class _Run:
             self.budget.turned(perf_counter() - begun)
             if not last:
                 return
+
+    def compare_as_written(self, measurer: Measurer) -> None:
+        """Let the best take turns with the program as written, however slow that is, unless it has or there is no time:
+        a gain is known by turns alone."""
+        best, standing = self.search.best, self.progress.standing
+        if best is None or standing is None or standing.is_exact or self.costs(self.written) == float("inf"):
+            return
+        pair = list(dict.fromkeys([best, self.written]))
+        rounds = self.rounds(pair, self.budget.turns(last=True))
+        if rounds:
+            self.say("measuring the program as written again")
+            self.compare(measurer, pair, rounds)
 
     def contenders(self) -> list[Candidate]:
         """The leaders that were measured too seldom, with the best and the program as it is written."""
@@ -260,10 +277,12 @@ class _Run:
     def rounds(self, contenders: Sequence[Candidate], seconds: float) -> int:
         """How many rounds fit into some seconds: all are built and checked, then each round times each once."""
         known = [self.trials.outcome(self.space.script(candidate)) for candidate in contenders]
-        builders = self.options.builders or os.cpu_count() or 1
+        builders = self.options.builders or processors()
         before = sum(outcome.build_seconds / builders + 3 * median(outcome.seconds) for outcome in known)
         each = sum(2 * max(median(outcome.seconds), 0.01) for outcome in known)  # as long again for the ceiling
-        return max(0, min(ROUNDS, int((seconds - before) / each)))
+        disturbance = self.progress.disturbance
+        most = 2 * ROUNDS if disturbance is not None and disturbance.matters else ROUNDS
+        return max(0, min(most, int((seconds - before) / each)))
 
     def compare(self, measurer: Measurer, contenders: Sequence[Candidate], rounds: int) -> None:
         """Measure candidates in turns."""
@@ -271,10 +290,11 @@ class _Run:
         found = _asked(lambda: measurer.compare(scripts, rounds))
         for candidate, script, outcome in zip(contenders, scripts, found, strict=True):
             self.keep(candidate, script, outcome, None)
-        together = dict(zip(contenders, found, strict=True))
-        baseline = together.get(self.written)
-        best = None if self.search.best is None else together.get(self.search.best)
+        turns = dict(zip(scripts, found, strict=True))
+        (leader,) = self.trials.best(1) or [""]
+        baseline, best = turns.get(self.space.script(self.written)), turns.get(leader)
         if baseline is not None and best is not None and baseline.ranks and best.ranks:
+            self.compared = leader
             self.progress.compared = baseline, best
         self.say()
 

@@ -129,7 +129,8 @@ def _probe() -> Probe:
     """The rate of floating-point operations that the machine reaches beside the program."""
     from compiler.targets.cpu.ceilings import Arithmetic
 
-    return Arithmetic(1).rate
+    ceiling = Arithmetic(1)
+    return lambda seconds: ceiling.probe(seconds).rate
 
 
 def _inputs(options: argparse.Namespace, workload: Workload | None) -> Draw:

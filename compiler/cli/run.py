@@ -45,7 +45,8 @@ def run(options: argparse.Namespace) -> int:
     timing = kernel.time(*inputs, repeats=options.calls)
     low, middle, high = (1e3 * t for t in (timing.minimum, timing.median, timing.maximum))
     team = "" if kernel.threads is None else f" on {_count(kernel.threads, 'thread')}"
-    print(f"time: {middle:.4g} ms{team} (median of {options.calls} calls, {low:.4g} to {high:.4g})")
+    busy = f"; {timing.disturbance}" if timing.disturbance.matters else ""
+    print(f"time: {middle:.4g} ms{team} (median of {options.calls} calls, {low:.4g} to {high:.4g}){busy}")
     return 0 if right else 1
 
 

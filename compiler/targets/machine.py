@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from compiler.errors import TargetError
+from compiler.targets.processors import processors
 
 VARIABLE = "STRATA_MACHINE"
 """The environment variable that names the machine that code is made for."""
@@ -133,7 +134,7 @@ def detected() -> Machine:
         name=_model(Path("/proc/cpuinfo")) or platform.machine(),
         cpu=_cpu(llvm.get_host_cpu_name(), present),
         features=features.flatten(),
-        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        cores=processors(),
         vector_bits=bits,
         registers=16 if bits < 512 and _is_x86() else 32,
         l1_bytes=_cache_bytes("1", 32 << 10),

@@ -28,6 +28,7 @@ from tests.measuring import (
     SEGFAULT,
     Fault,
     Faulty,
+    Slow,
     hungry,
     matmul,
     none,
@@ -40,14 +41,16 @@ from tests.measuring import (
 FUNCTION = matmul()
 NONE, SPLIT = scripts(FUNCTION, none, split)
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 60.0
+PATIENCE = 300.0
 """Seconds after which what a test waits for has failed."""
+HUNG = 12.0
+"""Seconds after which a worker hangs: far more than a job takes where others use the machine."""
 
 
 @pytest.fixture(scope="module")
 def processes() -> Iterator[Processes]:
     """Workers that all tests share: none should notice what happened to another."""
-    found = Processes(subject(FUNCTION), replace(QUICK, run_seconds=5.0, build_seconds=PATIENCE), 1)
+    found = Processes(subject(FUNCTION), replace(QUICK, run_seconds=HUNG, build_seconds=PATIENCE), 1)
     yield found
     found.close()
 
@@ -73,7 +76,7 @@ def test_candidates_are_measured(processes: Processes) -> None:
         (SEGFAULT, "crash", "its process ended with SIGSEGV"),
         (ABORT, "crash", "its process ended with SIGABRT"),
         (EXIT, "crash", "it ended its process with status 3"),
-        (HANG, "timeout", "it took more than 5 s"),
+        (HANG, "timeout", f"it took more than {HUNG:g} s"),
         (hungry(100), "memory", "it needs more memory to run than it is allowed"),
         (hungry(3), "memory", "it needs more memory to run than it is allowed"),
         (NOTHING, "wrong", "63 of 63 elements, at [0, 0] nan for"),
@@ -262,6 +265,17 @@ def test_leaders_take_turns(processes: Processes) -> None:
     assert (crash.kind, wrong.kind, refused.kind) == ("crash", "wrong", "refused")
 
 
+def test_nothing_starts_while_something_is_timed(tmp_path: Path) -> None:
+    pool = Pool(Slow(str(tmp_path)), 3, {}, PATIENCE, PATIENCE)
+    try:
+        assert list(pool.map([1])) == [(0, 1)], "one worker does the job"
+        pool.settle()
+        assert {path.name for path in tmp_path.iterdir()} == set(map(str, pool.pids)) and len(pool.pids) == 3
+        assert pool.busy == []
+    finally:
+        pool.close()
+
+
 def test_parallel_loops_run_on_their_threads() -> None:
     def parallel(s: object) -> None:
         s.parallel(s.get_loops(s.get_block("C"))[0])  # type: ignore[attr-defined]
@@ -325,4 +339,4 @@ def test_no_more_samples_are_taken_than_the_limits_say() -> None:
     limits = Limits(sampling=Sampling(min_seconds=1e-3, least=2, most=3, spread=0.0, seconds=PATIENCE))
     with Measurer(subject(FUNCTION), limits, 1) as measurer:
         ((_, outcome),) = measurer.measure([NONE])
-    assert len(outcome.seconds) == 3
+    assert 2 <= len(outcome.seconds) <= 3, "a disturbed one is left out where the others are enough"

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from io import StringIO
+from itertools import count
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -16,25 +18,27 @@ from rich.console import Console
 
 from benchmarks import bounded, contenders, harness, same_loops, workloads
 from benchmarks.contenders import Contender, Settings
-from benchmarks.harness import Measurement, Plan, Run, Sample, fault, measure
+from benchmarks.harness import Measurement, Plan, Run, fault, measure
 from benchmarks.report import as_json, rows
-from benchmarks.table import table
+from benchmarks.table import cells, table
 from benchmarks.workload import Step, Workload
 from compiler import build
 from compiler.errors import InputError, TargetError
 from compiler.interpret.te import evaluate
 from compiler.targets.cpu import ceilings
+from compiler.targets.cpu.ceilings import Reading
+from compiler.targets.cpu.presence import QUIET, Taken
 
 Array = np.ndarray[Any, Any]
 SMALL = workloads.find("matmul:7x11x13")
-SHORT = Plan(rounds=3, seconds=5.0)
+SHORT = Plan(rounds=3, seconds=inf)
 
 
 def fake(name: str, result: Callable[[int, Array], Array]) -> Contender:
     """A contender that gives `result(call, right result)`."""
 
     def bind(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
-        calls = iter(range(1000))
+        calls = count()
 
         def step() -> Array:
             out[:] = result(next(calls), workload.expected(inputs).value.astype(np.float32))
@@ -43,6 +47,12 @@ def fake(name: str, result: Callable[[int, Array], Array]) -> Contender:
         return step
 
     return Contender(name, "a fake", lambda: "1.0", bind)
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that disturbs no call, however busy it is."""
+    monkeypatch.setattr(Taken, "is_clean", True)
 
 
 @pytest.fixture
@@ -61,31 +71,71 @@ def shown(measurement: Measurement) -> str:
     return stream.getvalue()
 
 
-def measured(samples: dict[str, list[tuple[float, float]]]) -> Measurement:
+def measured(samples: dict[str, list[float]], *ceilings: float) -> Measurement:
+    """What the samples of contenders and the probes of the ceiling come to."""
     result = Measurement(SMALL, Settings(), SHORT, seed=0, rounds=3)
-    for name, pairs in samples.items():
-        run = Run(right(name), lambda: np.empty(0), np.empty(0), [Sample(*pair) for pair in pairs])
-        result.runs.append(run)
+    result.probes += [Reading(rate, QUIET) for rate in ceilings]
+    for name, seconds in samples.items():
+        result.runs.append(Run(right(name), lambda: np.empty(0), np.empty(0), seconds))
     return result
 
 
 def test_rows_have_medians_rates_percentages_and_ratios() -> None:
     work = float(SMALL.work)
-    ours, rival = rows(
-        measured(
-            {
-                "strata": [(2.0, work), (8.0, work), (4.0, work)],
-                "rival": [(1.0, 2 * work), (1.0, 4 * work), (1.0, 4 * work)],
-            }
-        )
-    )
+    ours, rival = rows(measured({"strata": [2.0, 8.0, 4.0], "rival": [1.0] * 3}, 2 * work, work, 4 * work))
     assert (ours.median, ours.minimum, ours.maximum) == (4.0, 2.0, 8.0)
-    assert ours.rate == work / 4 and ours.percent == 25.0 and ours.ratio == 1.0
-    assert rival.percent == 25.0 and rival.ratio == 0.25
+    assert ours.rate == work / 4 and ours.percent == 12.5 and ours.ratio == 1.0
+    assert rival.percent == 50.0 and rival.ratio == 0.25, "of the same ceiling"
+
+
+@pytest.mark.parametrize("seconds", [0.2, 0.9, 1.0])
+def test_no_share_of_the_ceiling_is_above_100_percent(seconds: float) -> None:
+    """The probes read a half of what the machine can do; one of them more."""
+    work = float(SMALL.work)
+    measurement = measured({"strata": [2.0], "rival": [seconds]}, work / 2, work / 2, work / 0.9)
+    percents = [row.percent for row in rows(measurement)]
+    if seconds < 0.5:
+        assert percents == [None, None] and "no ceiling, FMA in registers: its probe was slower" in shown(measurement)
+        assert as_json([measurement])["results"][0]["ceiling"] is None
+    else:
+        assert percents == pytest.approx([45.0, 90.0 / seconds]), "of the best probe, for both"
+    assert "%" not in "".join(cell for row in rows(measurement) for cell in cells(row))
+
+
+def test_a_ceiling_below_a_contender_is_probed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = iter([1.0, 1.0, 1.0, 1.0, 1.0, 1e15, 1.0])
+    monkeypatch.setattr(ceilings.Arithmetic, "probe", lambda self, seconds: Reading(next(found), QUIET))
+    measurement = measure(SMALL, [right("strata")], plan=SHORT)
+    assert [one.rate for one in measurement.probes] == [1.0] * 4 + [1e15]
+    assert all(row.percent is not None and row.percent < 1 for row in rows(measurement))
+
+
+@pytest.mark.parametrize("stays", [False, True])
+def test_a_disturbed_call_is_repeated_and_does_not_count(stays: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each second call is disturbed, or all are."""
+    calls = count()
+    monkeypatch.setattr(harness, "timed", lambda call, *rest: taken_by(call, next(calls), stays))
+    monkeypatch.setattr(harness, "BURST", 1e-3)
+    monkeypatch.setattr(Taken, "is_clean", property(lambda one: one.share < 0.1))
+    measurement = measure(SMALL, [right("strata")], plan=SHORT)
+    run = measurement.runs[0]
+    assert measurement.calls == 1 and run.samples == [2e-3 if stays else 1e-3] * 3
+    assert run.disturbance.used == (3 if stays else 0) and run.disturbance.repeated == (9 if stays else 3)
+    said = f"the machine was busy: off the processor for {run.disturbance.share:.0%} of the measured time, "
+    assert said in " ".join(shown(measurement).split())
+    (entry,) = as_json([measurement])["results"][0]["contenders"]
+    assert entry["disturbance"]["away"] == run.disturbance.share
+
+
+def taken_by(call: Callable[[], None], number: int, stays: bool) -> Taken:
+    """What a call takes: a millisecond, twice as long where it is disturbed. The first two warm up."""
+    call()
+    disturbed = number > 1 and (stays or number % 2 == 0)
+    return Taken(2e-3, 1e-3) if disturbed else Taken(1e-3)
 
 
 def test_ratios_can_be_to_another_contender_and_are_absent_without_it() -> None:
-    measurement = measured({"strata": [(4.0, 1.0)], "numpy": [(2.0, 1.0)]})
+    measurement = measured({"strata": [4.0], "numpy": [2.0]})
     assert [row.ratio for row in rows(measurement, "numpy")] == [2.0, 1.0]
     assert [row.ratio for row in rows(measurement, "torch")] == [None, None]
 
@@ -118,7 +168,7 @@ def test_with_several_threads_each_step_is_woken_before_it_is_timed(monkeypatch:
         return value
 
     measure(SMALL, [fake("rival", note)], Settings(threads=2), SHORT)
-    assert waits == [harness.SETTLED] * 3 and len(calls) == 2 + 3 * 2
+    assert waits == [harness.SETTLED] * 3 * 2 and len(calls) == 2 + 3 * 2, "and the ceiling's probe as well"
 
 
 def test_our_kernel_gets_the_count_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,7 +184,9 @@ def test_short_calls_are_made_in_succession_as_many_for_each(monkeypatch: pytest
     monkeypatch.setattr(harness.time, "perf_counter", lambda: now[0])
     monkeypatch.setattr(harness, "BURST", 0.035)
     probed: list[float] = []
-    monkeypatch.setattr(ceilings.Arithmetic, "rate", lambda self, seconds: probed.append(seconds) or float(len(probed)))
+    monkeypatch.setattr(
+        ceilings.Arithmetic, "probe", lambda self, seconds: probed.append(seconds) or Reading(1e12 * len(probed), QUIET)
+    )
 
     def slow(name: str) -> Contender:
         def bind(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
@@ -151,13 +203,13 @@ def test_short_calls_are_made_in_succession_as_many_for_each(monkeypatch: pytest
 
         return Contender(name, "a fake", lambda: "", bind)
 
-    measurement = measure(SMALL, [slow("strata"), slow("rival")], plan=Plan(2, 60.0))
+    measurement = measure(SMALL, [slow("strata"), slow("rival")], plan=Plan(2, inf))
     assert measurement.calls == 4 and measurement.rounds == 2
     assert turns == ["strata"] * 2 + ["rival"] * 2 + (["strata"] * 4 + ["rival"] * 4) * 2
-    assert probed == pytest.approx([0.0, 0.04, 0.1, 0.04, 0.1])
+    assert probed == [0.0, harness.PROBE, harness.PROBE], "once a round"
     ours, rival = measurement.runs
-    assert [s.seconds for s in ours.samples] == pytest.approx([0.01] * 8)
-    assert [s.ceiling for s in rival.samples] == [3.0] * 4 + [5.0] * 4
+    assert ours.samples == pytest.approx([0.01] * 8) and rival.samples == pytest.approx([0.025] * 8)
+    assert [one.rate for one in measurement.probes] == [2e12, 3e12] and measurement.ceiling == 2.5e12
     assert "1 thread, 2 rounds of 4 calls" in shown(measurement)
     assert as_json([measurement])["results"][0]["calls"] == 4
 
@@ -188,6 +240,15 @@ def unwritten(call: int, value: Array) -> Array:
 
 def late(call: int, value: Array) -> Array:
     return value if call < 4 else value * 2
+
+
+def test_a_wrong_result_is_shown_with_its_error_and_what_is_allowed() -> None:
+    expected = bounded.Bounded(np.array([1.0, 2.0, 4.0]), np.array([1e-6, 1e-6, 1e-3]))
+    assert fault(np.array([1.0, 2.0, 4.001], np.float32), expected) is None
+    found = fault(np.array([1.00001, 2.0001, 4.003], np.float32), expected)
+    assert found == "3 of 3 elements, the worst at (1,): 2.0001 for 2, error 1.0e-04, allowed 2.0e-06"
+    nothing = fault(np.array([1.0, np.nan, 5.0], np.float32), expected)
+    assert nothing is not None and "2 of 3 elements, the worst at (1,): nan for 2, error nan, allowed" in nothing
 
 
 @pytest.mark.parametrize("result", [off_by_one, unwritten, late])
@@ -248,7 +309,7 @@ def test_an_interruption_keeps_what_was_measured() -> None:
             raise KeyboardInterrupt
         return value
 
-    measurement = measure(SMALL, [right("strata"), fake("rival", result)], plan=Plan(9, 60.0))
+    measurement = measure(SMALL, [right("strata"), fake("rival", result)], plan=Plan(9, inf))
     assert measurement.interrupted and measurement.rounds == 2
     assert [len(run.samples) for run in measurement.runs] == [3, 2]
     assert "2 of 9 rounds: it was interrupted" in shown(measurement)
@@ -276,7 +337,8 @@ def test_the_json_document() -> None:
     assert set(result["ceiling"]) == {"median", "minimum", "maximum"}
     (contender,) = result["contenders"]
     figures = {"median", "minimum", "maximum", "rate", "percent_of_ceiling", "ratio_to_ours"}
-    assert set(contender) == {"name", "version", "what", "wrong"} | figures
+    assert set(contender) == {"name", "version", "what", "wrong", "disturbance"} | figures
+    assert set(contender["disturbance"]) == {"away", "repeated", "used"}
     assert all(isinstance(contender[figure], float) for figure in figures)
 
 
@@ -304,6 +366,36 @@ def test_one_missing_product_is_noticed(name: str) -> None:
     inputs[0][(slice(None), -1) if channels_first else (..., -1)] = 0
     out = np.full(workload.shape, np.nan, np.float32)
     assert fault(workload.numpy(inputs, out)(), expected) is not None
+
+
+def sigmoid_by_tanh(x: Array) -> Array:
+    """As onnxruntime and XLA compute it."""
+    half = np.float32(0.5)
+    return half + half * np.tanh(half * x)
+
+
+def sigmoid_by_exp(x: Array) -> Array:
+    return np.float32(1) / (np.float32(1) + np.exp(-x))
+
+
+@pytest.mark.parametrize("sigmoid", [sigmoid_by_tanh, sigmoid_by_exp])
+def test_the_tolerance_of_a_sigmoid_allows_each_way_to_compute_it(sigmoid: Callable[[Array], Array]) -> None:
+    """A small result of the first has an error in units of 1/2, not of the result."""
+    x = np.linspace(-20, 20, 100_001).astype(np.float32)
+    expected = bounded.sigmoid(bounded.exact(x))
+    assert fault(sigmoid(x), expected) is None
+    workload = workloads.find("swish:512x512")
+    a, b, bias = workload.draw(seed=1)
+    a, bias = 6 * a, 0 * bias
+    assert fault(a * sigmoid(a) * b + bias, workload.expected([a, b, bias])) is None
+    wrong = fault(sigmoid(x) + np.float32(3e-7), expected)
+    assert wrong is not None and "error " in wrong and "allowed " in wrong
+
+
+def test_every_family_says_what_its_tolerance_is_of() -> None:
+    for name, (family, _) in workloads.FAMILIES.items():
+        text = family.__doc__ or ""
+        assert "Tolerance: of " in text or "The same" in text, name
 
 
 def test_tolerances_hold_for_sums_in_sequence() -> None:
@@ -361,7 +453,7 @@ def test_the_loops_in_c_are_right_and_serve_one_workload_only() -> None:
 @pytest.mark.parametrize("kind", [ceilings.Arithmetic, ceilings.Bandwidth])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_ceilings_are_positive(kind: Callable[[int], ceilings.Ceiling], threads: int) -> None:
-    assert 0 < kind(threads).rate(0.0) < float("inf")
+    assert 0 < kind(threads).probe(0.0).rate < float("inf")
 
 
 def test_the_arithmetic_ceiling_stays_in_registers() -> None:

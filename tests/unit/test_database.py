@@ -18,6 +18,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -33,6 +34,7 @@ from compiler.autotune.outcome import FAILURES, MEASURED, PASSING, Outcome
 from compiler.driver import parse
 from compiler.errors import InputError, ScheduleError
 from compiler.schedule import Schedule
+from compiler.targets.cpu.presence import Disturbance
 
 ROOT = Path(__file__).resolve().parents[2]
 FAKE = "a program of which nothing asks more than its hash"
@@ -64,7 +66,9 @@ def made(cost: float | str = 1.0, program: str = FAKE, threads: int = 1, **field
 
 FULL = made(
     name="größe \U0001f600",
-    outcome=Outcome(MEASURED, (0.1, 1 / 3, 5e-324), (1e11, 0.0, 1.7e308), "fine\x00 \u2028\n", 0.25),
+    outcome=Outcome(
+        MEASURED, (0.1, 1 / 3, 5e-324), (1e11, 0.0, 1.7e308), "fine\x00 \u2028\n", 0.25, Disturbance(1 / 3, 0.1, 7, 2)
+    ),
     candidate=(3, (0, 7, 2**63 - 1)),
     predicted=-0.1,
     seed=2**63 - 1,
@@ -367,10 +371,11 @@ def test_opening_waits_while_a_file_without_a_log_is_written(path: Path) -> None
     sqlite3.connect(path).executescript(FIRST).close()
     other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     other.execute("BEGIN IMMEDIATE")
-    release = threading.Timer(0.3, lambda: other.execute("ROLLBACK"))
+    released: list[bool] = []
+    release = threading.Timer(0.3, lambda: (released.append(True), other.execute("ROLLBACK")))
     release.start()
     with Database(path) as database:
-        assert len(database.records()) == 1 and not release.is_alive()
+        assert len(database.records()) == 1 and released
     release.join()
     other.close()
 
@@ -638,7 +643,29 @@ def test_an_export_is_imported_exactly_and_once(path: Path, tmp_path: Path) -> N
         assert (found.added, found.skipped) == (0, 3)
         copy.export(again)
     assert again.read_bytes() == file.read_bytes() and not list(tmp_path.glob("*.partial"))
-    assert all(json.loads(line)["format"] == 1 for line in file.read_text().split("\n")[:-1])
+    assert all(json.loads(line)["format"] == 2 for line in file.read_text().split("\n")[:-1])
+
+
+def test_lines_of_version_1_do_not_know_how_the_machine_was_disturbed() -> None:
+    outcome = json.loads(to_line(FULL))["outcome"]
+    del outcome["disturbance"]
+    assert from_line(edited(format=1, outcome=outcome)) == replace(
+        FULL, outcome=replace(FULL.outcome, disturbance=None)
+    )
+
+
+def test_the_best_knows_how_all_its_measurements_were_disturbed(path: Path) -> None:
+    first = made(1.0)
+    records = [
+        replace(first, outcome=replace(first.outcome, disturbance=Disturbance(1.0, 0.25, n, 1)), uuid=str(uuid4()))
+        for n in (2, 3)
+    ]
+    with Database(filled(path, *records, made(2.0))) as database:
+        best = database.best(records[0].key)
+    assert best is not None and best.outcome.disturbance == Disturbance(2.0, 0.5, 5, 2)
+    sqlite3.connect(path).executescript("UPDATE records SET disturbance = '[1, 2]'").close()
+    with Database(path) as database, pytest.raises(InputError, match="record 1 is damaged"):
+        database.keys()
 
 
 def test_lines_that_come_twice_are_counted(path: Path, tmp_path: Path) -> None:
@@ -654,6 +681,10 @@ def edited(**fields: Any) -> str:
     return json.dumps(json.loads(to_line(FULL)) | fields)
 
 
+def disturbed(value: Any) -> str:
+    return edited(outcome=json.loads(to_line(FULL))["outcome"] | {"disturbance": value})
+
+
 LINES = {
     "it is not JSON: Expecting property name .*column 2": "{",
     "it is not JSON: maximum": "[" * 100_000,
@@ -661,8 +692,14 @@ LINES = {
     "the record is not an object": "[]",
     "has no field 'uuid'": to_line(FULL).replace('"uuid"', '"id"'),
     "has a field 'more'": edited(more=1),
-    "has format 2": edited(format=2),
+    "has format 3": edited(format=3),
     "format is None": edited(format=None),
+    "format is True": edited(format=True),
+    "the outcome has a field 'disturbance', which is unknown": edited(format=1),
+    "the disturbance is not an object": disturbed(3),
+    "the disturbance has no field 'used'": disturbed({"seconds": 1.0, "away": 0.1, "repeated": 1}),
+    "the disturbance has -1": disturbed({"seconds": 1.0, "away": -1, "repeated": 1, "used": 0}),
+    "repeated is 0.5": disturbed({"seconds": 1.0, "away": 0.1, "repeated": 0.5, "used": 0}),
     "the key is not an object": edited(key=3),
     "the outcome has no field 'kind'": edited(outcome={}),
     "the program is not the one that its key names": edited(program="edited"),

@@ -21,6 +21,7 @@ from compiler.passes.plan_buffers import PlanBuffersPass
 from compiler.targets.cpu import Kernel, load
 from compiler.targets.cpu.arena import arena
 from compiler.targets.cpu.arguments import Argument, address, are_apart, check_input, plain
+from compiler.targets.cpu.presence import Disturbance, Taken
 from compiler.targets.machine import _cpu, host
 
 MATMUL = """
@@ -369,6 +370,19 @@ def test_timing(matmul: Kernel, scale: Kernel) -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         timing.repeats = 1  # type: ignore[misc]
     assert scale.time(np.zeros(8, np.float32), np.array(1, np.float32)).repeats == 9
+
+
+def test_a_disturbed_repeat_is_made_again(matmul: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of three calls the second is disturbed once, the third each time."""
+    taken = iter([Taken(9e-3), Taken(1e-3), Taken(4e-3, 2e-3), Taken(2e-3), *[Taken(6e-3, 3e-3)] * 4])
+    monkeypatch.setattr("compiler.targets.cpu.kernel.timed", lambda *given: next(taken))
+    timing = matmul.time(*arrays(), repeats=3)
+    assert (timing.minimum, timing.median, timing.maximum) == (1e-3, 2e-3, 6e-3)
+    assert timing.disturbance == Disturbance(pytest.approx(31e-3), pytest.approx(14e-3), 4, 1)
+    assert timing.disturbance.matters
+
+
+def test_timing_refuses(matmul: Kernel) -> None:
     said(lambda: matmul.time(*arrays(), repeats=0), "0 repeats")
     said(lambda: matmul.time(arrays()[0]), "takes 2 arrays, got 1")
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,16 +23,19 @@ from compiler.autotune.measure.check import Expected, fault, poison
 from compiler.autotune.measure.processes import Processes
 from compiler.autotune.measure.reference import Oracle, Reference, draw, reference, scaled, special, strict
 from compiler.autotune.measure.retype import floats_of, retyped
-from compiler.autotune.measure.runner import Measure, Runner, Sample, Yard
+from compiler.autotune.measure.runner import Measure, Place, Runner, Sample, Yard
 from compiler.autotune.measure.subject import ceiling
-from compiler.autotune.measure.timing import Clock, Yardstick, standard_error
+from compiler.autotune.measure.timing import Clock, Yardstick, chosen, standard_error
 from compiler.autotune.outcome import MEASURED, Outcome
 from compiler.driver import build_artefact, parse
 from compiler.errors import InputError, TargetError
 from compiler.interpret import te as evaluator
 from compiler.interpret.numbers import is_float
 from compiler.schedule import Schedule
+from compiler.targets.cpu import presence
 from compiler.targets.cpu.artefact import load_artefact
+from compiler.targets.cpu.ceilings import Reading
+from compiler.targets.cpu.presence import QUIET, Disturbance, Taken
 from compiler.targets.machine import host
 from tests.measuring import NOTHING, matmul, none, scripts, short_of_a_term, split, subject
 from tests.operators import OPERATORS
@@ -314,9 +318,15 @@ class Steady:
     def __init__(self) -> None:
         self.probed: list[float] = []
 
-    def rate(self, seconds: float) -> float:
+    def probe(self, seconds: float) -> Reading:
         self.probed.append(seconds)
-        return 1.0
+        return Reading(1.0, QUIET)
+
+
+@pytest.fixture
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that disturbs no call, however busy it is."""
+    monkeypatch.setattr(Taken, "is_clean", True)
 
 
 FEW = Sampling(min_seconds=0.0, least=2, most=4, spread=1e9, seconds=1e9)
@@ -327,13 +337,14 @@ def cases() -> Reference:
     return reference(subject(matmul()))
 
 
+@pytest.mark.usefixtures("quiet")
 def test_a_runner_checks_and_measures(cases: Reference) -> None:
     ceiling = Steady()
-    runner = Runner(cases, Clock(ceiling, FEW), random.Random(0))
+    runner = Runner(replace(cases, work=None), Clock(ceiling, FEW), random.Random(0))
     artefact = build_artefact(matmul())
     outcome = runner(Measure(artefact))
     assert outcome.ok and len(outcome.seconds) == 2 and outcome.rates == (1.0, 1.0)
-    assert list(outcome.seconds) == ceiling.probed
+    assert len(ceiling.probed) == 2 and outcome.disturbance is not None and outcome.disturbance.repeated == 0
     assert len(runner(Sample(artefact)).seconds) == 1
     assert runner(Measure(short_of_a_term(artefact))).kind == "wrong"
     assert runner(Sample(NOTHING(artefact))).kind == "wrong"
@@ -344,13 +355,22 @@ def test_a_runner_checks_and_measures(cases: Reference) -> None:
 @pytest.mark.parametrize(("spread", "count"), [(1e9, 2), (-1.0, 4)])
 def test_samples_are_taken_until_the_median_is_known(spread: float, count: int) -> None:
     clock = Clock(Steady(), replace(FEW, spread=spread))
-    assert len(clock.samples(lambda: None, 1.0)) == count
+    assert len(clock.samples(lambda: None, 1.0).kept) == count
+
+
+def test_few_samples_of_a_busy_machine_say_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    for away, count in ((0.0, 3), (0.05, 6)):
+        taken = Taken(1.0, away)
+        monkeypatch.setattr(timing, "timed", lambda *given, taken=taken: taken)
+        clock = Clock(Steady(), replace(FEW, least=3, most=12))
+        assert len(clock.samples(lambda: None, 1.0).kept) == count
 
 
 def test_no_sample_begins_after_the_seconds() -> None:
-    assert len(Clock(Steady(), replace(FEW, seconds=0.0)).samples(lambda: None, 1.0)) == 1
+    assert len(Clock(Steady(), replace(FEW, seconds=0.0)).samples(lambda: None, 1.0).kept) == 1
 
 
+@pytest.mark.usefixtures("quiet")
 def test_a_sample_is_as_many_calls_as_last() -> None:
     calls: list[int] = []
     clock = Clock(Steady(), replace(FEW, min_seconds=1e-3))
@@ -358,7 +378,7 @@ def test_a_sample_is_as_many_calls_as_last() -> None:
     assert clock.calls(lambda: calls.append(0), 1e-6) > 1 and len(calls) == 1
     clock.sample(lambda: calls.append(0), 5)
     assert len(calls) == 6
-    replace(clock, sleeps=True).sample(lambda: calls.append(0), 5)
+    replace(clock, threads=2).sample(lambda: calls.append(0), 5)
     assert len(calls) == 12, "one wakes the threads"
 
 
@@ -368,6 +388,108 @@ def test_the_standard_error_of_a_median() -> None:
     medians = [float(np.median(random.normal(10, 1, 25))) for _ in range(500)]
     said = np.mean([standard_error(list(random.normal(10, 1, 25))) for _ in range(500)])
     assert 0.7 < said / (np.std(medians) / 10) < 1.3
+
+
+class Noted:
+    """A pool that notes what it is asked, and gives samples of a call of a second beside other rates."""
+
+    def __init__(self, notes: list[str], *rates: float) -> None:
+        self.notes, self.rates = notes, iter(rates)
+
+    def settle(self) -> None:
+        self.notes.append("settled")
+
+    def map(self, jobs: Sequence[object]) -> Iterator[tuple[int, Outcome]]:
+        self.notes.append("timed")
+        return iter([(0, Outcome(MEASURED, (1.0,), (next(self.rates),)))])
+
+
+def executor(notes: list[str], *rates: float) -> Processes:
+    found = Processes.__new__(Processes)
+    found._yard = None
+    found.__dict__["runner"] = Noted(notes, *rates)
+    found.builders = Noted(notes)  # type: ignore[assignment]
+    return found
+
+
+def test_timing_waits_until_no_builder_starts() -> None:
+    built = [Built(build_artefact(matmul()), 0.0)]
+    for act in (lambda p: list(p.run(built)), lambda p: p.compare(built, 1)):
+        notes: list[str] = []
+        act(executor(notes, 1.0))
+        assert notes == ["settled", "timed"]
+
+
+def test_samples_of_a_round_are_beside_one_rate() -> None:
+    """The noise of probes does not tell candidates apart."""
+    three = [Built(build_artefact(matmul()), 0.0)] * 3
+    found = executor([], 4.0, 1.0, 2.0, 8.0, 16.0, 9.0).compare(three, 2)
+    assert [one.rates for one in found] == [(2.0, 9.0)] * 3 and len({one.cost for one in found}) == 1
+
+
+# --- a machine that is busy -----------------------------------------------------------------------------------------
+
+
+def test_a_disturbed_sample_is_repeated_with_fewer_calls_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[int] = []
+
+    def timed(call: Callable[[], None], calls: int = 1, threads: int = 1) -> Taken:
+        taken.append(calls)
+        return Taken(1e-3 * calls, 4e-4 * calls if len(taken) < 3 else 0.0, calls=calls)
+
+    moved: list[int] = []
+    monkeypatch.setattr(timing, "timed", timed)
+    found = Clock(Steady(), FEW, between=lambda: moved.append(0)).sample(lambda: None, 8)
+    assert taken == [8, 4, 2] and len(moved) == 2
+    assert found.seconds == pytest.approx(1e-3) and found.disturbance == Disturbance(0.014, pytest.approx(0.0048), 2, 0)
+
+
+def test_a_sample_that_stays_disturbed_counts_the_time_on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        timing, "timed", lambda call, calls=1, threads=1: Taken(3e-3 * calls, 2e-3 * calls, calls=calls)
+    )
+    found = Clock(Steady(), FEW).sample(lambda: None, 4)
+    assert found.seconds == pytest.approx(1e-3) and found.disturbance.used == 1 and found.disturbance.repeated == 3
+
+
+def sample(cost: float, away: float = 0.0) -> timing.Sample:
+    return timing.Sample(cost, 1.0, Disturbance(1.0, away, 0, int(away > 0.1)))
+
+
+def test_clean_samples_count_where_there_are_enough() -> None:
+    mixed = chosen([sample(1.0), sample(9.0, 0.5), sample(1.1), sample(1.2)], 3)
+    assert [one.seconds for one in mixed.kept] == [1.0, 1.1, 1.2]
+    assert (mixed.disturbance.used, mixed.disturbance.repeated) == (0, 1) and mixed.disturbance.share == 0.125
+    busy = chosen([sample(1.0, 0.3), sample(9.0, 0.5), sample(1.1, 0.2), sample(1.2)], 3)
+    assert [one.seconds for one in busy.kept] == [1.2, 1.1, 1.0] and busy.disturbance.used == 2
+
+
+def test_a_candidate_above_the_ceiling_is_timed_again(cases: Reference, quiet: None) -> None:
+    """A probe that reads too little is no ceiling."""
+    rates = iter([1e-3] * 2 + [1e12] * 9)
+
+    class Broken(Steady):
+        def probe(self, seconds: float) -> Reading:
+            return Reading(next(rates), QUIET)
+
+    assert cases.limit == "bytes" and cases.work == 4 * (9 * 1000 + 1000 * 7 + 9 * 7)
+    runner = Runner(cases, Clock(Broken(), FEW), random.Random(0))
+    assert runner(Measure(build_artefact(matmul()))).rates == (1e12, 1e12)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system keeps no process to processors")
+def test_a_runner_moves_on_to_processors_that_are_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    stays: list[list[int]] = []
+    monkeypatch.setattr(os, "sched_getaffinity", lambda task: {0, 1, 2, 5})
+    monkeypatch.setattr(os, "sched_setaffinity", lambda task, where: stays.append(sorted(where)))
+    monkeypatch.setattr("compiler.autotune.measure.runner._tasks", lambda: [0])
+    place = Place(2)
+    place.move()
+    place.move()
+    assert stays == [[2, 5], [0, 1], [2, 5]]
+    alone = Place(4)
+    alone.move()
+    assert stays[3:] == [[0, 1, 2, 5]], "there are no others"
 
 
 def test_scaling_touches_floats_only() -> None:
@@ -385,7 +507,8 @@ def test_the_scripts_of_the_tests_differ() -> None:
 def test_a_yardstick_says_what_the_machine_can_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """Twice as slow a moment halves the rate, so that a cost stays."""
     now = [0.0]
-    monkeypatch.setattr(timing.time, "perf_counter", lambda: now[0])
+    for name in ("perf_counter", "thread_time"):
+        monkeypatch.setattr(presence.time, name, lambda: now[0])
     pace, called = [1e-3], [0]
 
     def call() -> None:
@@ -393,9 +516,9 @@ def test_a_yardstick_says_what_the_machine_can_do(monkeypatch: pytest.MonkeyPatc
         called[0] += 1
 
     yardstick = Yardstick(call, cost=8.0)
-    assert yardstick.rate(5e-3) == pytest.approx(8e3) and called[0] == 1 + 5
+    assert yardstick.probe(5e-3).rate == pytest.approx(8e3) and called[0] == 1 + 5
     pace[0] = 2e-3
-    assert yardstick.rate(2e-3) == pytest.approx(4e3) and called[0] == 6 + 2
+    assert yardstick.probe(2e-3).rate == pytest.approx(4e3) and called[0] == 6 + 2
     assert not yardstick.is_long
     pace[0] = 0.05
     assert Yardstick(call, cost=8.0).is_long

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from compiler.autotune.database import Database, Key, Record
 from compiler.autotune.database.record import hash_of
 from compiler.autotune.outcome import MEASURED, Outcome
 from compiler.autotune.report import HEIGHT, WIDTH, page
+from compiler.targets.cpu.presence import Disturbance
 
 KEY = Key(hash_of("a program"), "lab <1>", 1, "contract")
 
@@ -22,6 +24,7 @@ def made(script: str, cost: float | str, predicted: float | None = None) -> Reco
     return Record(KEY, "task & co", "a program", script, outcome, predicted=predicted)
 
 
+ROW = r"<tr><td>(\d)</td><td>(\S+)</td><td>(\S+)</td><td>(\d)</td><td>(\S+)</td></tr>"
 RECORDS = [
     made("// first <script>", 4.0),
     made("// second", "wrong"),
@@ -58,12 +61,24 @@ def test_a_page_tells_the_search() -> None:
     assert "<h1>task &amp; co</h1>" in text and "lab &lt;1&gt;, 1 thread, policy contract" in text
     assert "4 scripts tried, 3 measured. Of 1 pairs, 100% were foreseen in order." in text
     assert "<td>wrong</td><td>1</td><td>2</td><td>a &lt; b</td>" in text
-    assert re.findall(r"<tr><td>(\d)</td><td>(\S+)</td><td>(\S+)</td><td>(\d)</td></tr>", text) == [
-        ("3", "25", "1.000", "2"),  # the median of both measurements
-        ("1", "40", "1.600", "1"),
-        ("4", "80", "3.200", "1"),
+    assert re.findall(ROW, text) == [
+        ("3", "25", "1.000", "2", "-"),  # the median of both measurements
+        ("1", "40", "1.600", "1", "-"),
+        ("4", "80", "3.200", "1", "-"),
     ]
+    assert "busy" not in text, "nobody has looked"
     assert "<pre>// third</pre>" in text
+
+
+def test_times_rank_as_costs_do() -> None:
+    """The machine was four times as slow when the best was measured, and busy when the other was."""
+    best, other = made("// best", 1.0), made("// other", 1.0)
+    slow = replace(best, outcome=Outcome(MEASURED, (0.04,), (25.0,)))
+    quick = replace(other, outcome=Outcome(MEASURED, (0.02,), (100.0,), disturbance=Disturbance(1.0, 0.25, 3, 1)))
+    text = "\n".join(page([("task", KEY, [quick, slow])]))
+    assert re.findall(ROW, text) == [("2", "40", "1.000", "1", "-"), ("1", "80", "2.000", "1", "25%")]
+    said = "the machine was busy: off the processor for 25% of the measured time, 3 samples repeated, 1 used although"
+    assert f"<p>{said} disturbed.</p>" in text
 
 
 def test_the_drawings_are_to_scale() -> None:

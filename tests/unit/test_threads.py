@@ -130,7 +130,7 @@ def python(code: str, **environment: str) -> str:
         env={**kept, "PYTHONPATH": str(ROOT), **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
@@ -348,7 +348,7 @@ def test_counts(monkeypatch: pytest.MonkeyPatch) -> None:
         expected = {None: openmp.cores(), "most": openmp.most_threads()}.get(count, count)
         assert compiler.build(PRIVATE).threads == expected
     monkeypatch.delenv("OMP_NUM_THREADS")
-    assert compiler.build(PRIVATE).threads == len(os.sched_getaffinity(0))
+    assert compiler.build(PRIVATE).threads == openmp.cores()
     assert compiler.build(PRIVATE, threads=2).time(np.zeros(64, np.float32), threads=1, repeats=2).repeats == 2
 
 

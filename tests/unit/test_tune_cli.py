@@ -33,6 +33,7 @@ from compiler.autotune.task import MODES, SearchTask
 from compiler.driver import parse
 from compiler.errors import InputError
 from compiler.schedule import replay
+from compiler.targets.cpu.presence import Disturbance
 
 NAME = "matmul:96x128x80"
 Judge = Callable[[str], Outcome]
@@ -298,7 +299,7 @@ def test_the_rows_of_the_table() -> None:
     assert list(rows(TASK, SOME)) == [
         ("space", "5 sketches, 171 candidates"),
         ("best", f"2 ms, {share:.0%} of the ceiling"),
-        ("gain", "4 times as fast as the program as written"),
+        ("gain", "about 4 times as fast as the program as written"),
         ("sketch", "matmul: gebp ab"),
         ("trials", "23 trials, 8 of them from before, 64 in all"),
         ("time", "30 s, about 82 s left"),
@@ -358,6 +359,37 @@ def test_a_terminal_gets_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_durations_and_counts() -> None:
     assert [duration(s) for s in (2.5, 1.0, 0.0125, 1e-3, 4.13e-6)] == ["2.5 s", "1 s", "12.5 ms", "1 ms", "4.13 us"]
     assert trials(Progress("x", 1, None, trials=1)) == "1 trial"
+
+
+def test_there_is_one_gain_and_one_time() -> None:
+    """The machine was twice as fast when the program as written was measured; in turns it took 3.3 times as long."""
+    fast = Outcome(MEASURED, (4e-3,), (2e11,))
+    turns = Outcome(MEASURED, (3.3e-3,), (1e11,)), Outcome(MEASURED, (1e-3,), (1e11,))
+    progress = replace(SOME, baseline=fast, compared=turns)
+    found = Conclusion(TASK, progress, None)
+    (_, best), (_, gain) = (row for row in rows(TASK, progress) if row[0] in ("best", "gain"))
+    assert best.startswith("2 ms, ") and gain == "3.3 times as fast as the program as written"
+    assert progress.gain == found.gain == found.data()["gain"] == pytest.approx(3.3)
+    assert found.data()["best_seconds"] == 2e-3 and found.data()["baseline_seconds"] == pytest.approx(6.6e-3)
+    assert "3.3 times as fast as the program as written (6.6 ms)" in next(found.lines())
+    later = replace(progress, compared=None)
+    assert later.standing is not None and later.standing.baseline_seconds == pytest.approx(8e-3)
+
+
+def test_a_share_above_the_ceiling_is_not_shown() -> None:
+    above = replace(SOME, best=Outcome(MEASURED, (1e-6,), (1e11,)))
+    found = Conclusion(TASK, above, None)
+    assert dict(rows(TASK, above))["best"] == "1 us, the ceiling could not be measured"
+    assert "%" not in next(found.lines()) and found.data()["ceiling_share"] is None
+
+
+def test_a_busy_machine_is_said() -> None:
+    busy = replace(SOME, disturbance=Disturbance(10.0, 2.3, 7, 0))
+    said = "the machine was busy: off the processor for 23% of the measured time, 7 samples repeated"
+    assert ("busy", said) in list(rows(TASK, busy)) and said in list(Conclusion(TASK, busy, None).lines())
+    assert Conclusion(TASK, busy, None).data()["disturbance"]["repeated"] == 7
+    quiet = replace(SOME, disturbance=Disturbance(10.0, 0.01, 1, 0))
+    assert "busy" not in dict(rows(TASK, quiet)) and "busy" not in " ".join(Conclusion(TASK, quiet, None).lines())
 
 
 def test_a_gain_within_the_noise_is_none() -> None:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict, fields
 from reprlib import repr as short
 from typing import Any, NoReturn
 
 from compiler.autotune.database.record import Key, Record
 from compiler.autotune.outcome import Outcome
 from compiler.errors import InputError
+from compiler.targets.cpu.presence import Disturbance
 
-FORMAT = 1
-"""The version of a line."""
+FORMAT = 2
+"""The version of a line; those of version 1 do not say how the machine was disturbed, and are read as well."""
 _KEY = ("program", "machine", "threads", "policy")
 _OUTCOME = ("kind", "seconds", "rates", "reason", "build_seconds")
+_DISTURBANCE = tuple(one.name for one in fields(Disturbance))
 _PLAIN = ("uuid", "name", "program", "script", "predicted", "seed", "run", "created", "versions")
 _FIELDS = ("format", "key", "outcome", "candidate", *_PLAIN)
 
@@ -24,7 +27,9 @@ def to_line(record: Record) -> str:
     data = {"format": FORMAT} | {name: getattr(record, name) for name in _PLAIN}
     data["versions"] = dict(record.versions)
     data["key"] = {name: getattr(record.key, name) for name in _KEY}
+    disturbance = record.outcome.disturbance
     data["outcome"] = {name: getattr(record.outcome, name) for name in _OUTCOME}
+    data["outcome"]["disturbance"] = None if disturbance is None else asdict(disturbance)
     data["candidate"] = record.candidate
     return json.dumps({name: data[name] for name in _FIELDS}, allow_nan=False)
 
@@ -40,12 +45,13 @@ def from_line(line: str) -> Record:
     version = data.get("format") if isinstance(data, dict) else None
     if isinstance(version, int) and version > FORMAT:
         raise InputError(f"it has format {version}, and this Strata knows them up to {FORMAT}")
-    fields = _fields("the record", data, _FIELDS)
-    if version != FORMAT:
+    record = _fields("the record", data, _FIELDS)
+    if isinstance(version, bool) or version not in range(1, FORMAT + 1):
         raise InputError(f"its format is {short(version)}, expected {FORMAT}")
-    key, outcome = _fields("the key", fields["key"], _KEY), _fields("the outcome", fields["outcome"], _OUTCOME)
+    names = _OUTCOME if version == 1 else (*_OUTCOME, "disturbance")
+    key, outcome = _fields("the key", record["key"], _KEY), _fields("the outcome", record["outcome"], names)
     return Record(
-        **{name: fields[name] for name in _PLAIN if name != "predicted"},
+        **{name: record[name] for name in _PLAIN if name != "predicted"},
         key=Key(**key),
         outcome=Outcome(
             kind=outcome["kind"],
@@ -53,9 +59,10 @@ def from_line(line: str) -> Record:
             rates=_tuple(outcome["rates"]),
             reason=outcome["reason"],
             build_seconds=_float(outcome["build_seconds"]),
+            disturbance=_disturbance(outcome.get("disturbance")),
         ),
-        candidate=_candidate(fields["candidate"]),
-        predicted=_float(fields["predicted"]),
+        candidate=_candidate(record["candidate"]),
+        predicted=_float(record["predicted"]),
     )
 
 
@@ -91,6 +98,13 @@ def _float(value: Any) -> Any:
         return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
     except OverflowError:
         return value
+
+
+def _disturbance(value: Any) -> Disturbance | None:
+    if value is None:
+        return None
+    found = _fields("the disturbance", value, _DISTURBANCE)
+    return Disturbance(_float(found["seconds"]), _float(found["away"]), found["repeated"], found["used"])
 
 
 def _tuple(value: Any) -> Any:

@@ -16,6 +16,7 @@ from uuid import UUID, uuid4
 from compiler import universe
 from compiler.autotune.outcome import ESTIMATED, FAILURES, MEASURED, Outcome
 from compiler.errors import InputError
+from compiler.targets.cpu.presence import Disturbance
 
 Candidate: TypeAlias = tuple[int, tuple[int, ...]]
 """The number of a sketch, and the position chosen at each of its choices."""
@@ -158,6 +159,17 @@ def outcome_complaints(outcome: Outcome) -> Iterator[str]:
         yield f"there are {len(outcome.seconds)} seconds and {len(outcome.rates)} rates"
     if outcome.ok and not outcome.seconds:
         yield "it is measured, but has no seconds"
+    if outcome.disturbance is not None:
+        yield from _disturbance(outcome.disturbance)
+
+
+def _disturbance(found: object) -> Iterator[str]:
+    if not isinstance(found, Disturbance):
+        yield f"the disturbance is {short(found)}"
+        return
+    yield from _numbers("the disturbance", (found.seconds, found.away), 0.0)
+    yield from _integer("repeated", found.repeated, 0)
+    yield from _integer("used", found.used, 0)
 
 
 def _place(candidate: object) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import astuple, fields
 from reprlib import repr as short
 from typing import Any, TypeAlias
 
@@ -10,13 +11,14 @@ from compiler.autotune.database.record import Key, Record, moment, trial_complai
 from compiler.autotune.database.summary import Trial
 from compiler.autotune.outcome import Outcome
 from compiler.errors import InputError
+from compiler.targets.cpu.presence import Disturbance
 
 Row: TypeAlias = tuple[Any, ...]
 COLUMNS = (
     "uuid, name, program, machine, threads, policy, script, kind, seconds, rates, reason, build_seconds, "
-    "sketch, positions, predicted, seed, run, created, versions"
+    "sketch, positions, predicted, seed, run, created, versions, disturbance"
 )
-TRIAL = "id, program, machine, threads, policy, name, script, kind, seconds, rates, created"
+TRIAL = "id, program, machine, threads, policy, name, script, kind, seconds, rates, disturbance, created"
 SCRIPT = TRIAL.split(", ").index("script")
 """Where the script stands in TRIAL."""
 KEY = "program = ? AND machine = ? AND threads = ? AND policy = ?"
@@ -48,20 +50,22 @@ def to_row(record: Record) -> Row:
         record.run,
         record.created,
         json.dumps(dict(record.versions)),
+        None if outcome.disturbance is None else json.dumps(astuple(outcome.disturbance)),
     )
 
 
 def from_row(id: int, row: Row, text: str) -> Record:
     """The record of a number, the values of COLUMNS and a program. Raises InputError for a row that is none."""
-    uuid, name, program, machine, threads, policy, script, *measured, sketch, positions = row[:14]
-    predicted, seed, run, created, versions = row[14:]
+    uuid, name, program, machine, threads, policy, script = row[:7]
+    kind, seconds, rates, reason, built, sketch, positions = row[7:14]
+    predicted, seed, run, created, versions, disturbance = row[14:]
     try:
         return Record(
             key=Key(program, machine, threads, policy),
             name=name,
             program=text,
             script=script,
-            outcome=_outcome(*measured),
+            outcome=_outcome(kind, seconds, rates, disturbance, reason, built),
             candidate=None if sketch is None else (sketch, _numbers(positions)),
             predicted=predicted,
             seed=seed,
@@ -77,10 +81,10 @@ def from_row(id: int, row: Row, text: str) -> Record:
 
 def trial_of(row: Row) -> Trial:
     """The trial of the values of TRIAL. Raises InputError for a row that is none."""
-    id, program, machine, threads, policy, name, script, kind, seconds, rates, created = row
+    id, program, machine, threads, policy, name, script, kind, seconds, rates, disturbance, created = row
     key = Key(program, machine, threads, policy)
     try:
-        outcome = _outcome(kind, seconds, rates)
+        outcome = _outcome(kind, seconds, rates, disturbance)
         wrong = next(trial_complaints(key, name, script, created, outcome), None)
         if wrong is not None:
             raise ValueError(wrong)
@@ -89,8 +93,18 @@ def trial_of(row: Row) -> Trial:
         raise InputError(f"record {id} is damaged: {error}") from error
 
 
-def _outcome(kind: str, seconds: str, rates: str, reason: str = "", build_seconds: float = 0.0) -> Outcome:
-    return Outcome(kind, _numbers(seconds), _numbers(rates), reason, build_seconds)
+def _outcome(
+    kind: str, seconds: str, rates: str, disturbance: str | None, reason: str = "", build_seconds: float = 0.0
+) -> Outcome:
+    found = None if disturbance is None else _disturbance(disturbance)
+    return Outcome(kind, _numbers(seconds), _numbers(rates), reason, build_seconds, found)
+
+
+def _disturbance(text: object) -> Disturbance:
+    values = _numbers(text)
+    if len(values) != len(fields(Disturbance)):
+        raise ValueError(f"{short(text)} is no disturbance")
+    return Disturbance(*values)
 
 
 def _numbers(text: object) -> tuple[Any, ...]:

@@ -60,6 +60,7 @@ STEPS = (
         "ALTER TABLE records ADD COLUMN predicted REAL",
         "CREATE INDEX records_by_key ON records (program, machine, threads, policy)",
     ),
+    ("ALTER TABLE records ADD COLUMN disturbance TEXT",),
 )
 """What makes each version, as `PRAGMA user_version` counts them, of the one before; version 0 is an empty file.
 

@@ -99,7 +99,10 @@ class Database:
         with self._lock, said(self.path), transaction(self._connection, "DEFERRED"):  # one state of the file for both
             for found in ranked(standings(self._trials(KEY, key_values(key)))):
                 for record in self._records("id = ?", (found.id,)):
-                    both = replace(record.outcome, seconds=found.outcome.seconds, rates=found.outcome.rates)
+                    every = found.outcome
+                    both = replace(
+                        record.outcome, seconds=every.seconds, rates=every.rates, disturbance=every.disturbance
+                    )
                     return replace(record, outcome=both)
         return None
 

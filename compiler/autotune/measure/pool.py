@@ -84,6 +84,14 @@ class Pool:
         finally:
             self._drop([seat for seat in self._seats if seat.job is not None])
 
+    def settle(self) -> None:
+        """Wait until all workers that have started are ready, so that none takes a processor from others.
+
+        Raises InputError where the workers refuse the program, TargetError where they cannot start.
+        """
+        while any(not seat.worker.ready for seat in self._seats):
+            self._replies()
+
     def close(self) -> None:
         """End the workers."""
         self._drop(self._seats)

@@ -1,4 +1,8 @@
-"""`Processes`: the executor of this machine. Builders work side by side; then one runner, alone."""
+"""`Processes`: the executor of this machine. Builders work side by side; then one runner, alone.
+
+While something is timed nothing is built, no worker starts and no reference is computed: with one processor they would
+take it from what is timed, with several they would take its caches and its memory.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from statistics import median
 from typing import Any
 
 from compiler.autotune.measure.builder import BuilderSetup, Built
@@ -19,7 +24,7 @@ from compiler.autotune.measure.reference import ReferenceSetup
 from compiler.autotune.measure.runner import Measure, RunnerSetup, Sample, Yard
 from compiler.autotune.measure.subject import Subject
 from compiler.autotune.measure.worker import Setup
-from compiler.autotune.outcome import MEASURED, Outcome
+from compiler.autotune.outcome import MEASURED, Outcome, together
 from compiler.targets.cpu.openmp import cores
 
 SHORTER = 0.7
@@ -89,6 +94,7 @@ class Processes:
 
     def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
         """See `Executor`."""
+        self.builders.settle()
         jobs = _Jobs(len(candidates), lambda number: Measure(candidates[number].artefact, self._yard))
         for number, reply in self.runner.map(jobs):
             outcome = _of(reply, candidates[number])
@@ -106,13 +112,19 @@ class Processes:
             self._yard = Yard(number, built.artefact, outcome.cost)
 
     def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
-        """See `Executor`; one that fails takes no further turns."""
+        """See `Executor`; one that fails takes no further turns. What the machine can do is the same for all samples of
+        a round, the median of what was found beside each: noise of probes does not tell candidates apart."""
+        self.builders.settle()
         found = [Outcome(MEASURED, build_seconds=built.seconds) for built in candidates]
         for _ in range(rounds):
+            turns: dict[int, Outcome] = {}
             for number, built in enumerate(candidates):
                 if found[number].ok:
                     ((_, reply),) = self.runner.map([Sample(built.artefact, self._yard)])
-                    found[number] = _with(found[number], _of(reply, built))
+                    turns[number] = _of(reply, built)
+            rates = [rate for one in turns.values() if one.ok for rate in one.rates]
+            for number, one in turns.items():
+                found[number] = _with(found[number], replace(one, rates=(median(rates),)) if one.ok else one)
         return found
 
     def close(self) -> None:
@@ -155,4 +167,9 @@ def _with(so_far: Outcome, one: Outcome) -> Outcome:
     """An outcome with one more sample, or the failure instead."""
     if not one.ok:
         return one
-    return replace(so_far, seconds=(*so_far.seconds, *one.seconds), rates=(*so_far.rates, *one.rates))
+    return replace(
+        so_far,
+        seconds=(*so_far.seconds, *one.seconds),
+        rates=(*so_far.rates, *one.rates),
+        disturbance=together((so_far.disturbance, one.disturbance)),
+    )

@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ModuleOp, f32, f64
 from compiler import universe
 from compiler.autotune.measure.check import FACTOR, Expected, epsilon
 from compiler.autotune.measure.retype import floats_of, retyped
-from compiler.autotune.measure.subject import Subject, ceiling
+from compiler.autotune.measure.subject import Subject, ceiling, work
 from compiler.driver import build
 from compiler.errors import InputError, ScheduleError
 from compiler.interpret.numbers import is_float
@@ -50,10 +50,12 @@ class Case:
 
 @dataclass(frozen=True)
 class Reference:
-    """The cases of a task; `limit` is the ceiling that candidates are timed beside: flops or bytes."""
+    """The cases of a task; `limit` is the ceiling that candidates are timed beside: flops or bytes. `work` is how many
+    of these a perfect candidate takes, None where the ceiling counts others."""
 
     cases: tuple[Case, ...]
     limit: str
+    work: float | None = None
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def reference(subject: Subject) -> Reference:
     results = [first, *(oracle(scaled(inputs, scale)) for inputs in drawn[1:])]
     worst = [max(errors) for errors in zip(*(found.errors for found in results), strict=True)]
     cases = [Case(tuple(scaled(inputs, scale)), _expected(r, worst)) for inputs, r in zip(drawn, results, strict=True)]
-    return Reference(tuple(cases), ceiling(subject.program, host()))
+    return Reference(tuple(cases), ceiling(subject.program, host()), work(subject.program, host()))
 
 
 def _expected(found: Results, worst: Sequence[float]) -> tuple[Expected, ...]:

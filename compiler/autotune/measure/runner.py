@@ -6,9 +6,11 @@ import errno
 import os
 import pickle
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
+from statistics import median
 
 import numpy as np
 
@@ -16,18 +18,21 @@ from compiler.autotune.measure.check import fault, poison
 from compiler.autotune.measure.limits import Limits
 from compiler.autotune.measure.reference import Case, Reference
 from compiler.autotune.measure.subject import Subject
-from compiler.autotune.measure.timing import Call, Clock, Yardstick, time_of
+from compiler.autotune.measure.timing import Call, Clock, Samples, Yardstick, chosen
 from compiler.autotune.outcome import MEASURED, Outcome
 from compiler.errors import TargetError
 from compiler.lowering.low_to_llvm.signature import SLOT_ALIGNMENT
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.arguments import Argument, Array, room
 from compiler.targets.cpu.artefact import Artefact, load_artefact
-from compiler.targets.cpu.ceilings import Arithmetic, Bandwidth
+from compiler.targets.cpu.ceilings import Arithmetic, Bandwidth, credible
+from compiler.targets.cpu.presence import timed
 from compiler.targets.machine import host
 
 CHECKED = 2
 """Sets of inputs on which a candidate is checked, of those that the reference has."""
+REPROBES = 2
+"""How often a candidate that is faster than the ceiling is timed again."""
 HELD = 32
 """Candidates that are held at most while they take turns."""
 
@@ -73,18 +78,42 @@ class RunnerSetup:
     def start(self) -> Runner:
         """Keep to as many cores as there are threads, and read the reference."""
         threads = self.subject.threads
-        pin(threads)
+        place = Place(threads)
         reference: Reference = pickle.loads(Path(self.path).read_bytes())
         kind = Arithmetic if reference.limit == "flops" else Bandwidth
-        clock = Clock(kind(threads), self.limits.sampling, sleeps=threads > 1)
-        clock.ceiling.rate(0.0)
+        clock = Clock(kind(threads), self.limits.sampling, threads, place.move)
+        clock.ceiling.probe(0.0)
         return Runner(reference, clock, Random(self.subject.seed))
 
 
-def pin(threads: int) -> None:
-    """Stay on the last cores that the process may use, as many as there are threads; the first serves interrupts."""
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-threads:])
+class Place:
+    """The processors that this process keeps to, as many as there are threads: at first the last that it may use, since
+    the first serves interrupts."""
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+        self._allowed = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+        self._stay()
+
+    def move(self) -> None:
+        """Go on to others, where there are others: these are busy."""
+        if self._threads < len(self._allowed):
+            self._allowed = self._allowed[-self._threads :] + self._allowed[: -self._threads]
+            self._stay()
+
+    def _stay(self) -> None:
+        """Keep all threads of the process to the processors."""
+        for task in _tasks() if self._allowed else ():
+            with suppress(ProcessLookupError):  # a thread may have ended
+                os.sched_setaffinity(task, self._allowed[-self._threads :])
+
+
+def _tasks() -> list[int]:
+    """The numbers of the threads of this process; 0 is the calling one."""
+    try:
+        return [int(name) for name in os.listdir("/proc/self/task")]
+    except OSError:
+        return [0]
 
 
 @dataclass(frozen=True)
@@ -135,8 +164,18 @@ class Runner:
         checked = self._check(job.artefact)
         if isinstance(checked, Outcome):
             return checked
-        seconds, rates = zip(*self._beside(job.yard).samples(checked.call, checked.seconds), strict=True)
-        return Outcome(MEASURED, seconds, rates)
+        clock = self._beside(job.yard)
+        found = clock.samples(checked.call, checked.seconds)
+        for _ in range(REPROBES if clock is self._clock else 0):
+            if self._is_credible(found):
+                break
+            found = clock.samples(checked.call, checked.seconds)
+        return _known(found)
+
+    def _is_credible(self, samples: Samples) -> bool:
+        """Whether samples beside the ceiling are not above it; else its probe was broken."""
+        least, cost = self._reference.work, median(one.cost for one in samples.kept)
+        return least is None or cost <= 0 or credible(least / cost) is not None
 
     def _sampled(self, job: Sample) -> Outcome:
         held = self._held.get(job.artefact)
@@ -147,8 +186,7 @@ class Runner:
             if len(self._held) >= HELD:
                 self._held.clear()
             held = self._held[job.artefact] = replace(checked, calls=self._clock.calls(checked.call, checked.seconds))
-        seconds, rate = self._beside(job.yard).sample(held.call, held.calls)
-        return Outcome(MEASURED, (seconds,), (rate,))
+        return _known(chosen([self._beside(job.yard).sample(held.call, held.calls)], 1))
 
     def _beside(self, yard: Yard | None) -> Clock:
         """The clock beside a candidate, which is loaded once."""
@@ -161,7 +199,7 @@ class Runner:
                 return self._clock
             if calls.prepare is not None:
                 calls.prepare()
-            yardstick = Yardstick(calls.call, yard.cost)
+            yardstick = Yardstick(calls.call, yard.cost, self._clock.threads)
             own = self._clock if yardstick.is_long else replace(self._clock, ceiling=yardstick)
             self._yards = {yard.number: own}
         return self._yards[yard.number]
@@ -175,7 +213,7 @@ class Runner:
             _fill(case, inputs, outs)
             if calls.prepare is not None:
                 calls.prepare()
-            seconds = time_of(calls.call)
+            seconds = timed(calls.call, 1, self._clock.threads).present
             wrong = _wrong(case, outs)
             if wrong is not None:
                 return Outcome("wrong", reason=wrong)
@@ -191,6 +229,14 @@ class Runner:
         made = arrays[len(arrays) - prepare.outputs :]
         first = _on(prepare, [*(arrays[n] for n in before.takes), *made])
         return _Calls(_on(kernel, [arrays[n] for n in before.passes]), first)
+
+
+def _known(samples: Samples) -> Outcome:
+    """What was measured, as an outcome."""
+    kept = samples.kept
+    return Outcome(
+        MEASURED, tuple(s.seconds for s in kept), tuple(s.rate for s in kept), disturbance=samples.disturbance
+    )
 
 
 def _on(kernel: Kernel, arrays: Sequence[Array]) -> Call:

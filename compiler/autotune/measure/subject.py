@@ -66,14 +66,21 @@ def ceiling(program: Program, machine: Machine) -> str:
     return "flops" if _operations(program) > balance * moved else "bytes"
 
 
-def share(program: Program, machine: Machine, cost: float) -> float | None:
-    """The share of its ceiling that a candidate of some cost reaches: 1 is a perfect implementation. None where its
-    operations are not those of the ceiling's probe, which is float32 FMA."""
+def work(program: Program, machine: Machine) -> float | None:
+    """What a perfect implementation costs: the bytes or operations that its ceiling counts. None where its operations
+    are not those of the ceiling's probe, which is float32 FMA."""
     if ceiling(program, machine) == "bytes":
-        return sum(map(_bytes, program.arguments)) / cost
+        return float(sum(map(_bytes, program.arguments)))
     if any(buffer.element != f32 for buffer in program.arguments):
         return None
-    return total_flops(program, program.body) / cost
+    return float(total_flops(program, program.body))
+
+
+def share(program: Program, machine: Machine, cost: float) -> float | None:
+    """The share of its ceiling that a candidate of some cost reaches: 1 is a perfect implementation. None where it
+    has no ceiling."""
+    least = work(program, machine)
+    return None if least is None else least / cost
 
 
 def _bytes(buffer: Buffer) -> int:

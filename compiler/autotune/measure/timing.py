@@ -1,15 +1,21 @@
-"""Samples of a call until their median is known, each with a probe beside it of what the machine can do just now."""
+"""Samples of a call until their median is known, each with a probe beside it of what the machine can do just now.
+
+A sample whose threads were off their processors is repeated; see `compiler.targets.cpu.presence`. The time of a call on
+one thread is that on its processor, so that what remains of a disturbance does not count.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from math import ceil, sqrt
 from statistics import median
 from typing import Protocol
 
 from compiler.autotune.measure.limits import Sampling
+from compiler.targets.cpu.ceilings import Reading
+from compiler.targets.cpu.presence import QUIET, Disturbance, Taken, timed, undisturbed
 
 Call = Callable[[], None]
 
@@ -24,7 +30,7 @@ LONGEST = 0.02
 class Probe(Protocol):
     """What tells how fast the machine is just now."""
 
-    def rate(self, seconds: float) -> float:
+    def probe(self, seconds: float) -> Reading:
         """Operations (or bytes) per second, measured over about that many seconds."""
 
 
@@ -36,67 +42,104 @@ class Yardstick:
     the machine's ceiling, whose probes are steadier.
     """
 
-    def __init__(self, call: Call, cost: float) -> None:
-        self._call, self._cost = call, cost
-        self._taken = time_of(call)
+    def __init__(self, call: Call, cost: float, threads: int = 1) -> None:
+        self._call, self._cost, self._threads = call, cost, threads
+        self._taken = undisturbed(lambda repeat: timed(call, 1, threads)).taken.present
 
     @property
     def is_long(self) -> bool:
         """Whether one call takes longer than a probe should."""
         return self._taken > LONGEST
 
-    def rate(self, seconds: float) -> float:
+    def probe(self, seconds: float) -> Reading:
         """Operations per second, now: its cost over what a call takes."""
-        count = max(1, round(min(seconds, LONGEST) / max(self._taken, 1e-7)))
-        self._taken = time_of(self._call, count) / count
-        return self._cost / self._taken
+        calls = max(1, round(min(seconds, LONGEST) / max(self._taken, 1e-7)))
+        found = undisturbed(lambda repeat: timed(self._call, max(1, calls >> repeat), self._threads))
+        self._taken = found.taken.present
+        return Reading(self._cost / self._taken, found.disturbance)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Seconds of a call, the probe's rate beside it, and how both were disturbed, repeats included."""
+
+    seconds: float
+    rate: float
+    disturbance: Disturbance = QUIET
+
+    @property
+    def cost(self) -> float:
+        """What the machine could have done meanwhile, in operations (or bytes)."""
+        return self.seconds * self.rate
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The samples that count, and how all that were taken were disturbed."""
+
+    kept: tuple[Sample, ...]
+    disturbance: Disturbance
 
 
 @dataclass(frozen=True)
 class Clock:
-    """How calls are timed: beside which probe, and whether their threads sleep between samples."""
+    """How calls are timed: beside which probe, on how many threads (several sleep between samples), and what is done
+    before a disturbed sample is repeated."""
 
     ceiling: Probe
     sampling: Sampling
-    sleeps: bool = False
+    threads: int = 1
+    between: Callable[[], object] = bool
 
-    def samples(self, call: Call, seconds: float) -> list[tuple[float, float]]:
-        """Seconds of a call and the probe's rate, for each sample; a first call took those seconds."""
+    def samples(self, call: Call, seconds: float) -> Samples:
+        """Samples of a call whose first took those seconds."""
         start = time.perf_counter()
         calls = self.calls(call, seconds)
-        found: list[tuple[float, float]] = []
+        found: list[Sample] = []
         while len(found) < self.sampling.most:
             found.append(self.sample(call, calls))
             spent = time.perf_counter() - start
-            if spent >= self.sampling.seconds or (len(found) >= self.sampling.least and self._is_known(found)):
+            if spent >= self.sampling.seconds or self._is_known(found):
                 break
-        return found
+        return chosen(found, self.sampling.least)
 
     def calls(self, call: Call, seconds: float) -> int:
         """How many calls a sample takes; where a first one was short, by another that finds the caches warm."""
-        once = seconds if seconds >= self.sampling.min_seconds else max(time_of(call), 1e-7)
+        once = seconds if seconds >= self.sampling.min_seconds else max(timed(call).present, 1e-7)
         return max(1, ceil(self.sampling.min_seconds / once))
 
-    def sample(self, call: Call, calls: int) -> tuple[float, float]:
-        """Seconds of a call, the mean of so many, and the probe's rate over as long a time, or over LONGEST."""
-        if self.sleeps:
-            call()
-        seconds = time_of(call, calls)
-        return seconds / calls, self.ceiling.rate(min(seconds, LONGEST))
+    def sample(self, call: Call, calls: int) -> Sample:
+        """A sample of so many calls, fewer where it is repeated: a short one finds a quiet moment sooner. The probe
+        takes as long a time, or LONGEST."""
 
-    def _is_known(self, found: list[tuple[float, float]]) -> bool:
-        return standard_error([seconds * rate for seconds, rate in found]) <= self.sampling.spread
+        def take(repeat: int) -> Taken:
+            if self.threads > 1 or repeat:
+                call()
+            return timed(call, max(1, calls >> repeat), self.threads)
+
+        found = undisturbed(take, between=self.between)
+        beside = self.ceiling.probe(min(found.taken.seconds, LONGEST))
+        return Sample(found.taken.present, beside.rate, found.disturbance + beside.disturbance)
+
+    def _is_known(self, found: list[Sample]) -> bool:
+        """Whether there are enough samples, and their spread says so; a few of a busy machine may agree by chance."""
+        disturbed = any(one.disturbance.matters for one in found)
+        enough = len(found) >= self.sampling.least * (2 if disturbed else 1)
+        return enough and standard_error([one.cost for one in found]) <= self.sampling.spread
+
+
+def chosen(found: Sequence[Sample], least: int) -> Samples:
+    """The clean samples, if there are enough; else the less disturbed half of all, but enough. What is left out counts
+    as repeated."""
+    clean = [one for one in found if not one.disturbance.used]
+    ranked = sorted(found, key=lambda one: (one.disturbance.used, one.disturbance.share))
+    kept = clean if len(clean) >= least else ranked[: max(least, len(found) // 2)]
+    total = sum((one.disturbance for one in found), QUIET)
+    used = sum(one.disturbance.used > 0 for one in kept)
+    return Samples(tuple(kept), replace(total, repeated=total.repeated + len(found) - len(kept), used=used))
 
 
 def standard_error(costs: list[float]) -> float:
     """The standard error of the median, as a part of it."""
     middle = median(costs)
     return _OF_MEDIAN * median(abs(cost - middle) for cost in costs) / sqrt(len(costs)) / middle
-
-
-def time_of(call: Call, calls: int = 1) -> float:
-    """Seconds that some calls take."""
-    start = time.perf_counter()
-    for _ in range(calls):
-        call()
-    return time.perf_counter() - start

@@ -37,7 +37,9 @@ class Log:
 
     def updated(self, candidate: Candidate, outcome: Outcome) -> None:
         """A call of `update`."""
-        self._write(update=candidate, outcome=asdict(outcome))
+        said = asdict(outcome)
+        del said["disturbance"]  # the search does not look at it
+        self._write(update=candidate, outcome=said)
 
     def called(self, name: str) -> None:
         """A call without arguments."""

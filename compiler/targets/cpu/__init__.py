@@ -6,6 +6,7 @@ openmp.py      the runtime of parallel loops, and how many threads they get
 kernel.py      a compiled function as a Python callable
 load.py        a low-level module to a kernel
 artefact.py    a low-level module to data that another process makes a kernel of
+presence.py    whether a thread had its processor while it was timed; samples that are repeated until it had
 ceilings.py    what the machine can do at that moment
 assembly.py    assembly text to functions, basic blocks and loops
 instructions.py what an instruction is and does; the count of many

@@ -3,23 +3,27 @@
 The triad stores past the caches. A plain store reads the line that it overwrites first, so that a plain triad moves
 four arrays and counts three: results that go past the caches would stand above it.
 
-A shared machine's clock and memory move within seconds, so a probe runs beside each measurement, for as long.
+A shared machine's clock and memory move within seconds, so a probe runs beside each measurement, for as long. A probe
+whose threads were off their processors is repeated.
 """
 
 from __future__ import annotations
 
 import ctypes
-import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import cache
 from math import prod
+from threading import Barrier
+from time import perf_counter
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compiler.targets.cpu.compile import Library, compile_llvm
+from compiler.targets.cpu.presence import Disturbance, Taken, timed, undisturbed
 from compiler.targets.machine import Machine, host
 
 SHORTEST, LONGEST = 2e-3, 0.25
@@ -28,38 +32,89 @@ STREAM_BYTES = 64 << 20
 """Bytes of each of the triad's three arrays, for all threads together: more than what caches keep."""
 
 
+@dataclass(frozen=True)
+class Reading:
+    """What a probe found: units per second, and how it was disturbed."""
+
+    rate: float
+    disturbance: Disturbance
+
+
 class Ceiling(Protocol):
     """A probe of the machine: its unit per second, measured over about that many seconds; `what` says of what."""
 
     what: str
 
-    def rate(self, seconds: float) -> float:
+    def probe(self, seconds: float) -> Reading:
         """Units per second, now."""
 
 
-class Arithmetic:
+def credible(share: float | None) -> float | None:
+    """The share of a ceiling that was reached; None for one that rounds to more than 100%: its probe was broken."""
+    return None if share is None or round(share, 2) > 1 else share
+
+
+class _Loop:
+    """A loop on each of the threads, as many rounds of it as last some seconds; `units` are those of a round of all.
+
+    With several threads each is woken before the time begins, and waits for the others.
+    """
+
+    def __init__(self, threads: int, units: int, speed: float) -> None:
+        self._threads, self._units = threads, units
+        self._speed = speed  # rounds per second, corrected by every probe
+        self._executor = ThreadPoolExecutor(threads) if threads > 1 else None
+
+    def run(self, thread: int, rounds: int) -> None:
+        """So many rounds on a thread; it releases the interpreter lock meanwhile."""
+        raise NotImplementedError
+
+    def probe(self, seconds: float) -> Reading:
+        """Units per second, now."""
+        length = min(max(seconds, SHORTEST), LONGEST)
+        found = undisturbed(lambda repeat: self._taken(max(SHORTEST, length / 2**repeat)))
+        self._speed = 1 / found.taken.present
+        return Reading(self._units * self._speed, found.disturbance)
+
+    def _taken(self, seconds: float) -> Taken:
+        rounds = max(1, round(self._speed * seconds))
+        if self._executor is None:
+            return replace(timed(lambda: self.run(0, rounds)), calls=rounds)
+        barrier = Barrier(self._threads)
+
+        def one(thread: int) -> tuple[float, Taken]:
+            barrier.wait()
+            start = perf_counter()
+            return start, timed(lambda: self.run(thread, rounds))
+
+        return replace(_together(list(self._executor.map(one, range(self._threads)))), calls=rounds)
+
+
+def _together(found: Sequence[tuple[float, Taken]]) -> Taken:
+    """What threads took that worked at once, each with the moment at which it began: one that began later than the
+    first had to wait for its processor until then."""
+    first, last = min(start for start, _ in found), max(start + one.seconds for start, one in found)
+    away = max(start - first + one.away for start, one in found)
+    return Taken(last - first, away, max(one.switches for _, one in found), max(one.stolen for _, one in found))
+
+
+class Arithmetic(_Loop):
     """Floating-point operations per second of a loop that does nothing but float32 FMA, on each of the threads."""
 
     what = "FMA in registers"
 
     def __init__(self, threads: int) -> None:
         machine = host()
-        self._pool = _Pool(threads)
-        self._step = 2 * _accumulators(machine) * _lanes(machine) * threads
-        loop = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(library().address("arithmetic"))
+        super().__init__(threads, 2 * _accumulators(machine) * _lanes(machine) * threads, 1e8)
+        self._loop = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(library().address("arithmetic"))
         self._results = np.empty((threads, 16), np.float32)
-        self._call = lambda thread, count: loop(count, self._results[thread].ctypes.data)
-        self._speed = 1e8  # iterations per second, corrected by every probe
 
-    def rate(self, seconds: float) -> float:
-        """Operations per second, now."""
-        count = max(1, int(self._speed * min(max(seconds, SHORTEST), LONGEST)))
-        taken = self._pool.run(lambda thread: self._call(thread, count))
-        self._speed = count / taken
-        return count * self._step / taken
+    def run(self, thread: int, rounds: int) -> None:
+        """See `_Loop`; a round is a multiply-add of each accumulator."""
+        self._loop(rounds, self._results[thread].ctypes.data)
 
 
-class Bandwidth:
+class Bandwidth(_Loop):
     """Bytes per second of a[i] = b[i] + s * c[i] over arrays beyond the caches, cut among the threads.
 
     Stores are non-temporal, in whole aligned vectors, with a fence at the end of each pass. Source: STREAM (McCalpin).
@@ -69,25 +124,16 @@ class Bandwidth:
 
     def __init__(self, threads: int) -> None:
         lanes = _lanes(host())
-        elements = STREAM_BYTES // 4 // threads // lanes * lanes
-        self._pool = _Pool(threads)
-        self._arrays = _aligned(4 * lanes, (threads, 3, elements))
-        triad = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * 3)(library().address("triad"))
+        self._elements = STREAM_BYTES // 4 // threads // lanes * lanes
+        self._arrays = _aligned(4 * lanes, (threads, 3, self._elements))
+        super().__init__(threads, self._arrays.nbytes, 100.0)
+        self._triad = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * 3)(library().address("triad"))
 
-        def call(thread: int, passes: int) -> None:
-            addresses = [array.ctypes.data for array in self._arrays[thread]]
-            for _ in range(passes):
-                triad(elements, *addresses)
-
-        self._call = call
-        self._speed = 100.0  # passes per second, corrected by every probe
-
-    def rate(self, seconds: float) -> float:
-        """Bytes per second, now."""
-        passes = max(1, round(self._speed * min(max(seconds, SHORTEST), LONGEST)))
-        taken = self._pool.run(lambda thread: self._call(thread, passes))
-        self._speed = passes / taken
-        return passes * self._arrays.nbytes / taken
+    def run(self, thread: int, rounds: int) -> None:
+        """See `_Loop`; a round is a pass over the arrays."""
+        addresses = [array.ctypes.data for array in self._arrays[thread]]
+        for _ in range(rounds):
+            self._triad(self._elements, *addresses)
 
 
 def _aligned(size: int, shape: tuple[int, ...]) -> NDArray[np.float32]:
@@ -95,23 +141,6 @@ def _aligned(size: int, shape: tuple[int, ...]) -> NDArray[np.float32]:
     flat = np.ones(prod(shape) + size // 4, np.float32)
     start = -flat.ctypes.data % size // 4
     return flat[start : start + prod(shape)].reshape(shape)
-
-
-class _Pool:
-    """The same call on several threads at once; ctypes releases the interpreter lock meanwhile."""
-
-    def __init__(self, threads: int) -> None:
-        self._threads = threads
-        self._executor = ThreadPoolExecutor(threads) if threads > 1 else None
-
-    def run(self, call: Callable[[int], None]) -> float:
-        """Seconds until all of them are done."""
-        start = time.perf_counter()
-        if self._executor is None:
-            call(0)
-        else:
-            list(self._executor.map(call, range(self._threads)))
-        return time.perf_counter() - start
 
 
 def _lanes(machine: Machine) -> int:

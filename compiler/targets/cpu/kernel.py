@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import statistics
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,6 +28,7 @@ from compiler.targets.cpu.arguments import (
 )
 from compiler.targets.cpu.compile import Loaded
 from compiler.targets.cpu.openmp import thread_count, usable
+from compiler.targets.cpu.presence import QUIET, Disturbance, Taken, timed, undisturbed
 
 Text = str | Callable[[], str]
 Out = Array | Sequence[Array] | None
@@ -36,12 +36,14 @@ Out = Array | Sequence[Array] | None
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds for one call: median, minimum and maximum over a number of repeats."""
+    """Seconds for one call: median, minimum and maximum over a number of repeats; and how these were disturbed, where
+    the machine was busy."""
 
     median: float
     minimum: float
     maximum: float
     repeats: int
+    disturbance: Disturbance = QUIET
 
 
 class _Call(NamedTuple):
@@ -145,22 +147,23 @@ class Kernel:
     def time(self, *arrays: Any, repeats: int = 9, min_seconds: float = 0.0, threads: int | None = None) -> Timing:
         """Time native calls, after a first one that does not count, with results in arrays of their own.
 
-        Each repeat makes as many calls as it takes to last `min_seconds`, at least one; figures are per call.
+        Each repeat makes as many calls as it takes to last `min_seconds`, at least one; figures are per call. One whose
+        threads were off their processors is made again, a few times; `disturbance` says how far that did not help.
         """
         if repeats < 1:
             raise TargetError(f"{self.name}: cannot time {repeats} repeats")
         call = self._bind(arrays, None, threads)
-        warm = self._seconds(call, 1)
-        calls = max(1, int(np.ceil(min_seconds / max(warm, 1e-7))))
-        seconds = [self._seconds(call, calls) for _ in range(repeats)]
-        return Timing(statistics.median(seconds), min(seconds), max(seconds), repeats)
-
-    def _seconds(self, call: _Call, calls: int) -> float:
         native, passed = self._native, call.passed
-        start = time.perf_counter()
-        for _ in range(calls):
-            native(*passed)
-        return (time.perf_counter() - start) / calls
+        team = self._team(threads) or 1
+
+        def take(calls: int) -> Taken:
+            return timed(lambda: native(*passed), calls, team)
+
+        calls = max(1, int(np.ceil(min_seconds / max(take(1).wall, 1e-7))))
+        found = [undisturbed(lambda repeat: take(calls)) for _ in range(repeats)]
+        seconds = [one.taken.wall for one in found]
+        disturbance = sum((one.disturbance for one in found), QUIET)
+        return Timing(statistics.median(seconds), min(seconds), max(seconds), repeats, disturbance)
 
     def _bind(self, arrays: Sequence[Any], out: Out, threads: int | None) -> _Call:
         team = self._team(threads)

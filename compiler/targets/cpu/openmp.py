@@ -23,6 +23,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from compiler.errors import TargetError
+from compiler.targets.processors import processors
 
 SYMBOLS = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads")
 """What native code calls of the runtime."""
@@ -46,7 +47,7 @@ _unknown = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: -1)
 
 def cores() -> int:
     """The processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return processors()
 
 
 def most_threads() -> int:

@@ -1,0 +1,228 @@
+"""Whether a busy machine misleads the tuner: each workload tuned twice, in quiet and beside a hog, then compared.
+
+Run as `python -m benchmarks.busy [NAME...] --trials 64`. The hog is a process on the processor where the tuner
+measures; it spins half of the time, in slices of some milliseconds. With --pinned that processor is all that the tuner
+has; without, it may move to another. Both runs have one seed. Then the best scripts of both take turns, while there is
+no hog: the ratio of their times says what the hog has cost.
+
+What is finished is kept in --folder, and skipped by the next run; a run that was interrupted goes on with its records.
+The exit status is 0 where the geometric mean of the ratios is at most MEAN and none is above WORST.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass
+from math import inf
+from pathlib import Path
+from statistics import geometric_mean
+
+from benchmarks import contenders, workloads
+from benchmarks.contenders import Contender, Settings
+from benchmarks.harness import Measurement, Plan, measure
+from benchmarks.tuning import by_database
+from benchmarks.workload import Workload
+from compiler.autotune.database import Database
+from compiler.autotune.outcome import together
+from compiler.autotune.progress import Progress, TuningOptions
+from compiler.autotune.task import SearchTask
+from compiler.targets.cpu.presence import QUIET, Disturbance
+
+NAMES = ("matmul_512", "matmul_127x333x511", "conv_7x7", "conv_56x56", "softmax", "layernorm", "swish", "mlp")
+"""The workloads where none is named."""
+MEAN, WORST = 1.05, 1.12
+"""What tuning beside a hog may cost: the geometric mean over the workloads, and each."""
+PLAN = Plan(rounds=31, seconds=60.0)
+HOG = """
+import os, sys, time
+slice, parent = float(sys.argv[1]), os.getppid()
+print("spinning", flush=True)
+while os.getppid() == parent:
+    until = time.perf_counter() + slice
+    while time.perf_counter() < until:
+        pass
+    time.sleep(slice)
+"""
+"""What a hog does until its parent ends."""
+
+
+@dataclass(frozen=True)
+class How:
+    """How workloads are tuned: the trials, the seconds if they are limited, the seed, the threads, whether the tuner
+    has one processor alone, and the seconds that the hog spins before it sleeps as long."""
+
+    trials: int = 64
+    seconds: float | None = None
+    seed: int = 0
+    threads: int = 1
+    pinned: bool = False
+    slice: float = 5e-3
+
+    @property
+    def name(self) -> str:
+        """What files of such a run are called."""
+        limit = "" if self.seconds is None else f"-{self.seconds:g}s"
+        place = "-pinned" if self.pinned else ""
+        return f"{self.trials}{limit}-{self.seed}-{self.threads}{place}-{1e3 * self.slice:g}ms"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What came of a workload: milliseconds of the best script of each run, measured in turns without a hog, and the
+    share of the time for which the tuner was off its processor in each, and while they took turns."""
+
+    name: str
+    quiet: float
+    busy: float
+    away_quiet: float
+    away_busy: float
+    away_turns: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long the script takes that was found beside the hog."""
+        return self.busy / self.quiet
+
+
+def measuring() -> int:
+    """The processor where the tuner measures on one thread."""
+    return max(os.sched_getaffinity(0))
+
+
+@contextmanager
+def hog(processor: int, slice: float) -> Iterator[subprocess.Popen[str]]:
+    """A process that spins on a processor half of the time, in slices of so many seconds."""
+    command = [sys.executable, "-c", HOG, str(slice)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            os.sched_setaffinity(process.pid, {processor})
+            assert process.stdout is not None
+            process.stdout.readline()
+            yield process
+        finally:
+            process.kill()
+
+
+@contextmanager
+def kept_to(processor: int) -> Iterator[None]:
+    """This process, and those that it starts, on one processor."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {processor})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def tune(workload: Workload, how: How, path: Path, beside_hog: bool) -> Disturbance:
+    """Tune a workload into a file, and say how far the machine was busy."""
+    place = measuring()
+    task = SearchTask(workload.function(), threads=how.threads)
+    options = TuningOptions(how.trials, how.seconds, path, how.seed, callbacks=(_say,))
+    with (
+        hog(place, how.slice) if beside_hog else nullcontext(),
+        kept_to(place) if how.pinned else nullcontext(),
+    ):
+        task.tune(options)
+    with Database(path) as database:
+        return together(record.outcome.disturbance for record in database.records(task.key)) or QUIET
+
+
+def _say(progress: Progress) -> None:
+    """Show how far a run is, on the line of a terminal."""
+    if sys.stderr.isatty():
+        print(f"\r{progress.name}: {progress.trials} trials, {progress.phase}\x1b[K", end="\r", file=sys.stderr)
+
+
+def compare(workload: Workload, threads: int, paths: Sequence[Path]) -> Measurement:
+    """The best scripts of some files in turns."""
+    (_, tuned) = contenders.find(["tuned"])
+    ours = [Contender(path.stem, tuned.what, tuned.version, by_database(tuned, str(path))) for path in paths]
+    return measure(workload, ours, Settings(threads), PLAN, seed=0)
+
+
+def run(name: str, how: How, folder: Path) -> Found:
+    """Tune a workload in quiet and beside a hog, and compare."""
+    workload = workloads.find(name)
+    stem = re.sub(r"[^A-Za-z0-9_]", "_", name)
+    quiet, busy = (folder / f"{stem}-{how.name}-{kind}.db" for kind in ("quiet", "busy"))
+    print(f"{name}: tuning in quiet", flush=True)
+    without = tune(workload, how, quiet, beside_hog=False)
+    print(f"{name}: tuning beside a hog", flush=True)
+    beside = tune(workload, how, busy, beside_hog=True)
+    print(f"{name}: comparing", flush=True)
+    measured = compare(workload, how.threads, [quiet, busy])
+    if measured.interrupted:
+        raise KeyboardInterrupt
+    first, second = (inf if one.seconds is None else 1e3 * one.seconds for one in measured.runs)
+    turns = sum((one.disturbance for one in measured.runs), QUIET)
+    return Found(name, first, second, without.share, beside.share, turns.share)
+
+
+def rows(found: Sequence[Found]) -> Iterator[str]:
+    """A table in Markdown, and whether the bounds hold."""
+    yield "| workload | quiet, ms | beside a hog, ms | ratio | away in quiet | away beside it | away in turns |"
+    yield "|---|---|---|---|---|---|---|"
+    for one in found:
+        shares = " | ".join(f"{share:.0%}" for share in (one.away_quiet, one.away_busy, one.away_turns))
+        yield f"| {one.name} | {one.quiet:.4g} | {one.busy:.4g} | {one.ratio:.3f} | {shares} |"
+    ratios = [one.ratio for one in found]
+    yield f"geometric mean {geometric_mean(ratios):.3f} (at most {MEAN}), worst {max(ratios):.3f} (at most {WORST})"
+
+
+def holds(found: Sequence[Found]) -> bool:
+    """Whether a hog costs no more than it may."""
+    ratios = [one.ratio for one in found]
+    return geometric_mean(ratios) <= MEAN and max(ratios) <= WORST
+
+
+def _finished(path: Path) -> dict[str, Found]:
+    """What earlier runs of the same kind have finished, by the names of the workloads."""
+    if not path.exists():
+        return {}
+    return {name: Found(**one) for name, one in json.loads(path.read_text()).items()}
+
+
+def _keep(path: Path, found: dict[str, Found]) -> None:
+    """Write what is finished, in one step."""
+    new = path.with_suffix(".new")
+    new.write_text(json.dumps({name: asdict(one) for name, one in found.items()}, indent=1))
+    new.replace(path)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Tune and compare what is not finished, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("names", nargs="*", default=list(NAMES), metavar="NAME")
+    add("--trials", type=int, default=How.trials)
+    add("--seconds", type=float, help="begin no trial of a run after this")
+    add("--seed", type=int, default=How.seed)
+    add("--threads", type=int, default=How.threads)
+    add("--pinned", action="store_true", help="give the tuner the processor of the hog alone")
+    add("--slice", type=float, default=How.slice, help="seconds that the hog spins, then sleeps")
+    add("--folder", type=Path, default=Path("build/busy"))
+    o = parser.parse_args(arguments)
+    how = How(o.trials, o.seconds, o.seed, o.threads, o.pinned, o.slice)
+    o.folder.mkdir(parents=True, exist_ok=True)
+    path = o.folder / f"{how.name}.json"
+    found = _finished(path)
+    for name in o.names:
+        if name not in found:
+            found[name] = run(name, how, o.folder)
+            _keep(path, found)
+        print(f"{name}: {found[name].ratio:.3f}", flush=True)
+    asked = [found[name] for name in dict.fromkeys(o.names)]
+    print("\n".join(rows(asked)))
+    return int(not holds(asked))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+"""How many processors this process may use: its affinity mask, and the CPU quotas of its control groups."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from math import inf
+from pathlib import Path
+
+ROOT = Path("/")
+
+
+def processors() -> int:
+    """The processors that this process can keep busy at once, at least one; a quota of 1.5 processors counts as one."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return int(max(1, min(allowed, quota())))
+
+
+def quota(root: Path = ROOT) -> float:
+    """How many processors' time the control groups of this process allow; infinite where none limits it.
+
+    Version 2 says so in `cpu.max`, version 1 in `cpu.cfs_quota_us`; a group is held to the limits of those around it.
+    """
+    return min(_limits(root), default=inf)
+
+
+def _limits(root: Path) -> Iterator[float]:
+    groups = [line.split(":", 2) for line in _lines(root / "proc/self/cgroup") if line.count(":") >= 2]
+    for mount in _lines(root / "proc/self/mounts"):
+        _, folder, kind, options, *_ = [*mount.split(), "", "", "", ""]
+        for _, controllers, group in groups:
+            if kind == "cgroup2" and not controllers:
+                yield from map(_unified, _around(root / folder.lstrip("/"), group))
+            elif kind == "cgroup" and "cpu" in options.split(",") and "cpu" in controllers.split(","):
+                yield from map(_first_version, _around(root / folder.lstrip("/"), group))
+
+
+def _around(mount: Path, group: str) -> Iterator[Path]:
+    """The folder of a group and those around it, up to the mount: a container may see its own group as that."""
+    folder = mount / group.lstrip("/")
+    yield from (one for one in (folder, *folder.parents) if one.is_relative_to(mount))
+
+
+def _unified(group: Path) -> float:
+    """The limit of `cpu.max`: `max 100000` or `150000 100000`."""
+    return _ratio(*[*" ".join(_lines(group / "cpu.max")).split(), "", ""][:2])
+
+
+def _first_version(group: Path) -> float:
+    return _ratio(*(" ".join(_lines(group / f"cpu.cfs_{name}_us")) for name in ("quota", "period")))
+
+
+def _ratio(quota: str, period: str) -> float:
+    """A limit in processors; -1 and `max` are none, nor is what is not there."""
+    return int(quota) / int(period) if quota.isdecimal() and period.isdecimal() and int(period) else inf
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text().splitlines()
+    except OSError:
+        return []
