@@ -663,9 +663,20 @@ def test_the_best_knows_how_all_its_measurements_were_disturbed(path: Path) -> N
     with Database(filled(path, *records, made(2.0))) as database:
         best = database.best(records[0].key)
     assert best is not None and best.outcome.disturbance == Disturbance(2.0, 0.5, 5, 2)
-    sqlite3.connect(path).executescript("UPDATE records SET disturbance = '[1, 2]'").close()
-    with Database(path) as database, pytest.raises(InputError, match="record 1 is damaged"):
-        database.keys()
+    sqlite3.connect(path).executescript("UPDATE records SET disturbance = '[1, 2, 3, 4, 5]'").close()
+    with Database(path) as database, pytest.warns(RuntimeWarning, match="record 1 is damaged"):
+        assert database.keys() == []
+
+
+def test_an_older_file_that_cannot_be_written_is_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(path, FULL)
+    sqlite3.connect(path).executescript("ALTER TABLE records DROP COLUMN disturbance; PRAGMA user_version = 2").close()
+    before = path.read_bytes()
+    opened = schema._opened
+    monkeypatch.setattr(schema, "_opened", lambda path, mode: opened(path, "ro"))
+    with Database(path) as database:
+        assert [record.uuid for record in database.records()] == [FULL.uuid]
+    assert path.read_bytes() == before
 
 
 def test_lines_that_come_twice_are_counted(path: Path, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import astuple, fields
+from dataclasses import astuple
 from reprlib import repr as short
 from typing import Any, TypeAlias
 
@@ -101,10 +101,10 @@ def _outcome(
 
 
 def _disturbance(text: object) -> Disturbance:
-    values = _numbers(text)
-    if len(values) != len(fields(Disturbance)):
-        raise ValueError(f"{short(text)} is no disturbance")
-    return Disturbance(*values)
+    try:
+        return Disturbance(*_numbers(text))
+    except TypeError as error:
+        raise ValueError(f"{short(text)} is no disturbance") from error
 
 
 def _numbers(text: object) -> tuple[Any, ...]:

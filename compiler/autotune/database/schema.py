@@ -146,10 +146,30 @@ def _opened(path: Path, mode: str) -> sqlite3.Connection:
         _distrust(connection, path)
         _prepare(connection, path, mode)
         connection.set_progress_handler(None, SLICE)
+        return _up_to_date(connection) if mode.startswith("ro") else connection
     except BaseException:
         connection.close()
         raise
-    return connection
+
+
+def _up_to_date(connection: sqlite3.Connection) -> sqlite3.Connection:
+    """A connection to a file that is read only; to a copy in memory, brought up to date, where its tables are older."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version == VERSION:
+        return connection
+    copy = sqlite3.connect(MEMORY, isolation_level=None, check_same_thread=False)
+    connection.backup(copy)
+    connection.close()
+    with transaction(copy):
+        _upgrade(copy, version)
+    return copy
+
+
+def _upgrade(connection: sqlite3.Connection, version: int) -> None:
+    """The steps from a version to the current one, inside a transaction."""
+    for statement in (statement for step in STEPS[version:] for statement in step):
+        connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
 def _check_place(path: Path, create: bool) -> None:
@@ -204,17 +224,12 @@ def _prepare(connection: sqlite3.Connection, path: Path, mode: str) -> None:
         version = _version(connection, path, mode == "rwc")
     connection.execute("PRAGMA foreign_keys = ON")
     if mode.startswith("ro"):
-        if version < VERSION:
-            raise InputError(f"{path} has version {version} of the tables, and cannot be written to be brought to date")
         return
     _write_ahead(connection)
     connection.execute("PRAGMA synchronous = FULL")
     if version < VERSION:
         with transaction(connection):
-            for number in range(_version(connection, path, mode == "rwc"), VERSION):  # another may have been faster
-                for statement in STEPS[number]:
-                    connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {VERSION}")
+            _upgrade(connection, _version(connection, path, mode == "rwc"))  # another may have been faster
 
 
 def _version(connection: sqlite3.Connection, path: Path, create: bool) -> int:
