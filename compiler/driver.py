@@ -82,8 +82,8 @@ def build(
     that what happens to the arrays later changes nothing. Other levels than te and loop have no constants.
 
     For a GPU (see `compiler.targets.devices`) loops bound to blocks and threads become kernels; what is not bound runs
-    on one thread. `arch` is what they are compiled for where no GPU says another; the text needs neither. `threads` and
-    `constants` are the CPU's.
+    on one thread. `arch` is what they are compiled for where no GPU says another; launches that it does not take are
+    refused. `threads` and `constants` are the CPU's.
 
     Raises TargetError or InputError, also for constants that are no inputs, are written, or do not fit; and xDSL's
     ParseError and VerifyException for text that is not a valid program.

@@ -10,11 +10,16 @@ import pytest
 
 import compiler
 from compiler import te
+from compiler.dialects.functions import find_function
+from compiler.driver import parse
 from compiler.errors import LoweringError, TargetError
 from compiler.schedule import Schedule, library
+from compiler.targets.cpu import Argument
 from compiler.targets.cuda import ARCHITECTURES, CudaKernel, nvrtc
+from compiler.targets.cuda.kernel import made as kernel_of
 from tests.gpu_schedules import product, tiled
 from tests.host_cuda import OnHost, needs_gxx, run_on_host
+from tests.unit.test_simt import KERNEL, LINE
 
 RANDOM = np.random.default_rng(0)
 needs_nvrtc = pytest.mark.skipif(not nvrtc.is_available(), reason="there is no NVRTC")
@@ -235,3 +240,27 @@ def test_kernels_of_blocks_whose_names_are_alike(tmp_path: Path) -> None:
     assert [launch.name for launch in kernel.launches] == ["f_B_1", "f_B_1_1", "f_B_1_2"]
     for found in run_on_host(kernel, [np.arange(4, dtype=np.float32)], tmp_path):
         np.testing.assert_array_equal(found, [0, 2, 4, 6])
+
+
+CARRIED = """
+      %c0 = arith.constant 0 : index  %c1 = arith.constant 1 : index  %one = arith.constant 1.0 : f32
+      %x, %y = scf.for %i = %c0 to %t step %c1 iter_args(%p = %one, %q = %one) -> (f32, f32) {
+        %s = arith.addf %p, %q : f32
+        scf.yield %q, %s : f32, f32
+      }
+      memref.store %x, %B[%t] : memref<64xf32>
+"""
+
+
+@needs_gxx
+def test_values_that_loops_hand_on_change_together(tmp_path: Path) -> None:
+    """Each of Fibonacci's numbers is made of the two before."""
+    module = parse(KERNEL.replace("BODY", CARRIED).replace("BLOCKS", "c1"))
+    function = find_function(module, "f")
+    line = np.dtype(np.float32)
+    found = kernel_of(module, function, [Argument(name, (64,), line) for name in "AB"])
+    (got,) = run_on_host(found, [LINE], tmp_path)
+    want = [1.0, 1.0]
+    while len(want) < 32:
+        want.append(want[-1] + want[-2])
+    np.testing.assert_array_equal(got[:32], want)

@@ -12,10 +12,15 @@ import pytest
 
 import compiler
 from compiler import te
+from compiler.dialects.functions import find_function
+from compiler.driver import parse
 from compiler.schedule import Schedule, library
+from compiler.targets.cpu import Argument
 from compiler.targets.cuda import CudaKernel, nvrtc
+from compiler.targets.cuda.kernel import made as kernel_of
 from tests.gpu_schedules import product, tiled
 from tests.host_cuda import OnHost, needs_gxx, run_on_host
+from tests.unit.test_simt import KERNEL
 
 Array = np.ndarray[Any, Any]
 ROWS, COLUMNS = 65_536, 40_000
@@ -117,3 +122,22 @@ def test_indices_from_memory_that_are_outside(dtype: str, tmp_path: Path) -> Non
 @pytest.mark.skipif(not nvrtc.is_available(), reason="there is no NVRTC")
 def test_nvrtc_takes_64_bits() -> None:
     assert spread(plus_one((ROWS, COLUMNS)), vector=4).resources("sm_80")
+
+
+OVERWRITTEN = """
+      %v = memref.load %A[%t] : memref<64xi64>  memref.store %v, %B[%t] : memref<64xi64>
+      %w = memref.load %B[%t] : memref<64xi64>  %i = arith.index_cast %w : i64 to index
+      %zero = arith.constant 0 : i64  memref.store %zero, %B[%t] : memref<64xi64>
+      %x = arith.index_cast %i : index to i64  memref.store %x, %B[%t] : memref<64xi64>
+"""
+
+
+@needs_gxx
+def test_an_index_from_memory_is_what_it_was(tmp_path: Path) -> None:
+    """Also after something else is written there."""
+    module = parse(KERNEL.replace("BODY", OVERWRITTEN).replace("BLOCKS", "c1").replace("f32", "i64"))
+    long = np.dtype(np.int64)
+    kernel = kernel_of(module, find_function(module, "f"), [Argument(name, (64,), long) for name in "AB"])
+    numbers = np.arange(64, dtype=long) * (1 << 40)
+    (found,) = run_on_host(kernel, [numbers], tmp_path)
+    np.testing.assert_array_equal(found[:32], numbers[:32])

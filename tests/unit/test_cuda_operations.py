@@ -40,6 +40,7 @@ ARITHMETIC = ("addi", "subi", "muli", "andi", "ori", "xori", "minsi", "maxsi", "
 DIVISIONS = ("divsi", "divui", "remsi", "remui", "floordivsi", "ceildivsi", "ceildivui")
 SHIFTS = ("shli", "shrsi", "shrui")
 ON_FLOATS = ("addf", "subf", "mulf", "divf", "maximumf", "minimumf", "maxnumf", "minnumf")
+ON_ONE = ("absf", "exp", "log", "sqrt", "rsqrt", "tanh", "erf", "sin", "cos", "floor", "roundeven")
 WIDTHS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64}
 
 
@@ -121,8 +122,9 @@ def cases() -> Iterator[Case]:
         yield Case(f"arith.cmpf {predicate}, %a, %b : {type_}", type_, "i1")
     yield from (Case(f"math.absi %a : {type_}", type_, type_) for type_ in INTEGERS)
     yield from (Case(f"arith.negf %a : {type_}", type_, type_) for type_ in FLOATS)
-    for name, type_ in product(("absf", "exp", "log", "sqrt", "rsqrt", "tanh", "erf", "floor", "roundeven"), FLOATS):
+    for name, type_ in product(ON_ONE, FLOATS):
         yield Case(f"math.{name} %a : {type_}", type_, type_)
+    yield from (Case(f"math.powf %a, %b : {type_}", type_, type_) for type_ in FLOATS)
     yield from casts()
 
 

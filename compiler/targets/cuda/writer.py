@@ -269,9 +269,18 @@ class Writer:
         self._ops(body)
         last = body.last_op
         if isinstance(last, scf.YieldOp):
-            for name, value in zip(results, last.operands, strict=True):
-                self._line(f"{name} = {self._text(value).words};")
+            given = [self._text(value).words for value in last.operands]
+            if len(results) > 1:  # one may be made of what another was before
+                given = [self._held(value, words) for value, words in zip(last.operands, given, strict=True)]
+            for name, words in zip(results, given, strict=True):
+                self._line(f"{name} = {words};")
         self.depth -= 1
+
+    def _held(self, value: SSAValue, words: str) -> str:
+        """A variable of its own with a value."""
+        name = self._name(value, "next")
+        self._line(f"const {self._type(value)} {name} = {words};")
+        return name
 
     def _if(self, op: scf.IfOp) -> None:
         results = self._carried(op.results, ())
