@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, memref, scf, vector
-from xdsl.dialects.builtin import IntegerAttr, VectorType
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, VectorType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from compiler.affine import linear as lin
@@ -65,10 +65,10 @@ def access(op: Operation) -> Access | None:
     return None
 
 
-def touching(op: Operation, buffer: SSAValue) -> Iterator[Operation]:
-    """The ops at or inside `op` that may read or write a buffer; a prefetch does neither."""
-    users = (use.operation for use in buffer.uses)
-    return (user for user in users if op.is_ancestor(user) and not isinstance(user, PrefetchOp))
+def touched(op: Operation) -> set[SSAValue]:
+    """The buffers that the ops at or inside `op` may read or write; a prefetch does neither."""
+    used = (inner.operands for inner in op.walk() if not isinstance(inner, PrefetchOp))
+    return {value for operands in used for value in operands if isinstance(value.type, MemRefType)}
 
 
 Span = tuple[int | None, int | None]
