@@ -203,6 +203,19 @@ def pass_names() -> list[str]:
     return [*PASSES, *get_all_passes()]
 
 
+def whose_pass(name: str) -> str:
+    """A pass that is not ours, in words: xDSL's, or with the entry point of the plugin that declares it."""
+    from importlib.metadata import entry_points
+
+    from xdsl.transforms import get_all_passes
+
+    if name not in get_all_passes():
+        for plugin in entry_points(group="xdsl.universe"):
+            if name in plugin.load().all_passes:
+                return f"the pass '{name}' of the plugin '{plugin.name}' ({plugin.value})"
+    return f"xDSL's pass '{name}'"
+
+
 @cache
 def _plugins() -> Universe:
     """What installed packages declare; the scan of entry points is slow, so only for unknown names."""

@@ -18,7 +18,7 @@ from xdsl.utils.exceptions import (
 )
 
 from compiler.dialects.dominance import Refusal, last_sentence
-from compiler.errors import ScheduleError, StrataError
+from compiler.errors import StrataError
 from compiler.opt.source import Places
 
 SAID = (ParseError, DiagnosticException, StrataError, RecursionError)
@@ -71,7 +71,7 @@ def malformed(error: BaseException, places: Places) -> Diagnostic:
 def _place(error: BaseException, places: Places) -> tuple[int, int] | None:
     if isinstance(error, ParseError) and not _UNREGISTERED.fullmatch(error.msg):  # xDSL puts those past the name
         return places.piece.place(error.span.start)
-    if isinstance(error, ScheduleError) and isinstance(error.op, Operation):
+    if isinstance(error, StrataError) and isinstance(error.op, Operation):
         return places.of(error.op)
     return places.of(error.op) if isinstance(error, Refusal) else places.latest
 

@@ -18,6 +18,7 @@ from xdsl.passes import ModulePass
 
 from compiler.analysis.memory import Access, Forms, access, span, touched
 from compiler.analysis.overlap import Overlaps
+from compiler.dialects.levels import require
 from compiler.dialects.vector_memory import PrefetchOp
 
 
@@ -36,6 +37,7 @@ class PromoteBuffersPass(ModulePass):
     name = "promote-buffers"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        require(op, "low", self.name)
         for loop in _innermost_first(op):
             _promote_all(loop)
         for block in [b for o in op.walk() for r in o.regions for b in r.blocks]:

@@ -25,6 +25,7 @@ from xdsl.passes import ModulePass
 
 from compiler.affine.linear import Linear
 from compiler.analysis.memory import Forms, touched
+from compiler.dialects.levels import require
 from compiler.dialects.vector_memory import ScatterOp
 
 MOST_ROWS = 32
@@ -47,6 +48,7 @@ class TransposeScattersPass(ModulePass):
     name = "transpose-scatters"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        require(op, "low", self.name)
         for block in [b for o in op.walk() for r in o.regions for b in r.blocks]:
             for tile in list(_tiles(block)):
                 _store(tile)
