@@ -6,6 +6,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from compiler.dialects.foreign import FOREIGN, said
+
 
 class Refusal(VerifyException):
     """A verifier's sentence, and the op that it is about."""
@@ -28,6 +30,8 @@ def _check(op: Operation, seen: set[SSAValue]) -> None:
         op.verify(verify_nested_ops=False)
     except VerifyException as error:
         raise Refusal(op, last_sentence(str(error))) from error
+    except FOREIGN as error:
+        raise Refusal(op, f"'{op.name}' cannot be verified: {said(error)}") from error
     for region in op.regions:
         blocks = list(region.blocks)
         if len(blocks) > 1:

@@ -6,16 +6,7 @@ import re
 from dataclasses import dataclass
 
 from xdsl.ir import Operation
-from xdsl.utils.exceptions import (
-    AlreadyRegisteredConstructException,
-    BuilderNotFoundException,
-    DiagnosticException,
-    InvalidIRException,
-    ParseError,
-    PyRDLError,
-    UnregisteredConstructException,
-    VerifyException,
-)
+from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
 
 from compiler.dialects.dominance import Refusal, last_sentence
 from compiler.errors import StrataError
@@ -23,22 +14,6 @@ from compiler.opt.source import Places
 
 SAID = (ParseError, DiagnosticException, StrataError, RecursionError)
 """What parsers, verifiers and passes raise to refuse a program."""
-
-FOREIGN = (
-    AlreadyRegisteredConstructException,
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    BuilderNotFoundException,
-    InvalidIRException,
-    LookupError,
-    NotImplementedError,
-    PyRDLError,
-    TypeError,
-    UnregisteredConstructException,
-    ValueError,
-)
-"""What xDSL's parser and passes also raise at programs that they were not written for."""
 
 _UNREGISTERED = re.compile(r"Operation \S+ is not registered")
 
@@ -61,11 +36,6 @@ def diagnose(error: BaseException, places: Places) -> Diagnostic:
     """The diagnostic of an exception that a piece has caused."""
     place = _place(error, places)
     return Diagnostic(*(place or places.piece.start), _sentence(error), known=place is not None)
-
-
-def malformed(error: BaseException, places: Places) -> Diagnostic:
-    """The diagnostic of an exception that parsing did not mean to raise, at the op that was being parsed."""
-    return Diagnostic(*(places.latest or places.piece.start), f"this cannot be read: {_sentence(error)}")
 
 
 def _place(error: BaseException, places: Places) -> tuple[int, int] | None:

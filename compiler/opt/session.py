@@ -17,7 +17,7 @@ from xdsl.passes import ModulePass
 from compiler import pipeline, universe
 from compiler.dialects.dominance import verify_module
 from compiler.errors import InputError
-from compiler.opt.diagnostics import FOREIGN, SAID, Diagnostic, diagnose, malformed
+from compiler.opt.diagnostics import SAID, Diagnostic, diagnose
 from compiler.opt.expected import mismatches
 from compiler.opt.source import SPLIT, Piece, Places, parse, read, split
 
@@ -54,19 +54,16 @@ class Session:
         ctx.allow_unregistered = self.options.allow_unregistered_dialect
         places = Places(piece)
         try:
-            try:
-                with self._timed("parse"):
-                    module = parse(ctx, places)
-                with self._timed("verify"):
-                    verify_module(module)
-            except FOREIGN as error:
-                self._trace(error)
-                return [malformed(error, places)]
+            with self._timed("parse"):
+                module = parse(ctx, places)
+            with self._timed("verify"):
+                verify_module(module)
             for item in self.passes:
                 self._apply(item, ctx, module)
             with self._timed("print"):
                 printed.append(self._text(module))
         except SAID as error:
+            self._trace(error)
             return [diagnose(error, places)]
         return []
 
@@ -88,14 +85,14 @@ class Session:
         except SAID:
             raise
         except Exception as error:
-            self._trace(error)
             said = f"{type(error).__name__}: {error}".rstrip(": ")
             whose = universe.whose_pass(item.name)
             raise InputError(f"{whose} does not take this program ({said}; --debug prints the traceback)") from error
 
     def _trace(self, error: BaseException) -> None:
-        if self.options.debug:
-            traceback.print_exception(error)
+        """With --debug the traceback of the crash that an error tells of."""
+        if self.options.debug and error.__cause__ is not None:
+            traceback.print_exception(error.__cause__)
 
     def _mlir(self, module: ModuleOp) -> str:
         from xdsl.printer import Printer
