@@ -23,7 +23,7 @@ _LOW_TO_CPU = "transpose-scatters,extend-floats,expand-math,plan-buffers"
 
 PIPELINES: dict[str, str] = {
     "te-to-low": "check-combiners,te-to-loop,reorder-contiguous,loop-to-low,promote-buffers",
-    "low-to-cpu": _LOW_TO_CPU,
+    "low-to-cpu": f"check-bounds,{_LOW_TO_CPU}",
     "loop-to-cpu": f"check-combiners,loop-to-low,promote-buffers,{_LOW_TO_CPU}",
     "cpu": f"check-combiners,te-to-loop,reorder-contiguous,loop-to-low,promote-buffers,{_LOW_TO_CPU}",
 }

@@ -115,6 +115,10 @@ PASSES = {
         "nests of bound loops to kernels and their launches",
     ),
     "loop-to-low": ("compiler.lowering.loop_to_low:LoopToLowPass", "loop nests to scf, memref and vector"),
+    "check-bounds": (
+        "compiler.passes.check_bounds:CheckBoundsPass",
+        "refuse accesses that surely leave their buffers",
+    ),
     "transpose-scatters": (
         "compiler.passes.transpose_scatters:TransposeScattersPass",
         "store what neighbouring scatters write as vectors, transposed in registers",

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from compiler.analysis.memory import Access, Forms, access, span, touched
+from compiler.analysis.memory import Access, Forms, Spans, access, touched
 from compiler.analysis.overlap import Overlaps
 from compiler.dialects.levels import require
 from compiler.dialects.vector_memory import PrefetchOp
@@ -101,7 +101,7 @@ def _promotable(body: _Body, group: list[Access]) -> bool:
     fixed = (*first.indices, first.buffer, *(() if first.mask is None else (first.mask,)))
     if any(_inside(body.loop, value) for value in fixed) or not all(map(_only_kept_lanes, group)):
         return False
-    return body.only(group) and (_runs(body.loop) or first.place in body.before)
+    return body.only(group) and (Spans().surely_runs(body.loop) or first.place in body.before)
 
 
 def _only_kept_lanes(found: Access) -> bool:
@@ -148,11 +148,6 @@ def _inside(loop: scf.ForOp, value: SSAValue) -> bool:
 
 def _within(loop: scf.ForOp, op: Operation) -> bool:
     return op is loop or loop.is_ancestor(op)
-
-
-def _runs(loop: scf.ForOp) -> bool:
-    lower, upper = span(loop.lb)[1], span(loop.ub)[0]
-    return lower is not None and upper is not None and lower < upper
 
 
 def _before(op: Operation) -> Iterator[Access]:

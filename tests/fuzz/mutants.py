@@ -34,12 +34,18 @@ PIPELINES = ("cpu", "loop-to-cpu", "low-to-cpu", "te-to-low", "loop-to-gpu", "lo
 NUMBERS = ("0", "-1", "1", "7", "2147483648", "9223372036854775807", "9223372036854775808", "18446744073709551616")
 TYPES = ("f32", "f16", "bf16", "f64", "i1", "i8", "i32", "i64", "index", "i65536", "ui8", "none", "vector<4xf32>")
 SHAPES = ("memref<4xf32>", "memref<f32>", "tensor<4xf32>", "memref<?xf32>", "memref<4x4xi32, 3>", "tensor<*xf32>")
+KINDS = (
+    *("serial", "parallel", "vectorized", "unrolled", "block_x", "thread_x", "thread_y", "vthread", "tensorized"),
+    *("global", "shared", "local", "fragment", "add", "mul", "max", "min", "spatial", "reduce"),
+    *("addf", "mulf", "addi", "muli", "maxsi", "divsi", "cmpf", "cmpi", "select", "exp", "constant", "guard", "pad"),
+)
 
 _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|[%@#^!]?[\w.$]+|->|//[^\n]*|\s+|.', re.DOTALL)
 _NUMBER = re.compile(r"(?<![\w.%@#])-?\d+(?![\w.])")
 _SCALAR = re.compile(r"\b(?:[su]?i\d+|b?f\d+|index)\b")
 _SHAPED = re.compile(r"\b(?:memref|tensor|vector)<[^<>]*>")
 _ATTRIBUTES = re.compile(r"(?:attributes )?\{[\w.]+ = [^{}]*\}| where \([^\n]*?\)(?= )| accumulate| combine \[[^\]]*\]")
+_KIND = re.compile(r"\b(?:" + "|".join(KINDS) + r")\b")
 _VALUE = re.compile(r"%[\w.]+")
 _COMMENT = re.compile(r"^\s*//.*\n", re.MULTILINE)
 
@@ -111,9 +117,9 @@ def draw(seed: int, case: int) -> Mutant:
     text = original.text
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
         text = chance.choice(MUTATIONS)(text, chance)
-    standard = ("-p", chance.choice(PIPELINES))
+    standard = ("-p", chance.choice(PIPELINES), "-t", chance.choice(("mlir", "mlir", "llvm", "asm")))
     own = original.runs or (standard,)
-    options = chance.choice((*own, *own, standard, ()))
+    options = chance.choice((*own, *own, standard, standard, ()))
     return Mutant(original.name, text, options)
 
 
@@ -158,6 +164,19 @@ def _other_value(text: str, chance: random.Random) -> str:
     return _replaced(_VALUE, lambda c, _: c.choice(names))(text, chance) if names else text
 
 
+def _everywhere(pattern: re.Pattern[str], new: tuple[str, ...]) -> Mutation:
+    """One word replaced wherever it stands, so that what belongs together still fits."""
+
+    def mutate(text: str, chance: random.Random) -> str:
+        found = pattern.findall(text)
+        if not found:
+            return text
+        old, put = chance.choice(found), chance.choice(new)
+        return pattern.sub(lambda match: put if match[0] == old else match[0], text)
+
+    return mutate
+
+
 MUTATIONS: tuple[Mutation, ...] = (
     _shuffled(_TOKEN.findall),
     _shuffled(lambda text: text.splitlines(keepends=True)),
@@ -165,6 +184,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     _replaced(_NUMBER, lambda chance, old: str(int(old) + chance.choice((-1, 1)))),
     _replaced(_SCALAR, lambda chance, _: chance.choice(TYPES)),
     _replaced(_SHAPED, lambda chance, _: chance.choice((*SHAPES, *TYPES))),
+    _everywhere(_SCALAR, TYPES),
+    _everywhere(_NUMBER, NUMBERS),
+    _everywhere(_KIND, KINDS),
     _replaced(_ATTRIBUTES, lambda chance, _: ""),
     _other_value,
 )
