@@ -155,7 +155,9 @@ class Forms:
     """Index values as linear forms over the values that they are computed from."""
 
     def __init__(self) -> None:
-        self.numbers: dict[SSAValue, int] = {}
+        self.values: list[SSAValue] = []
+        """The values of which forms are made, by the numbers of their variables."""
+        self._numbers: dict[SSAValue, int] = {}
         self.known: dict[SSAValue, Linear] = {}
 
     def of(self, value: SSAValue) -> Linear:
@@ -178,7 +180,10 @@ class Forms:
                     return lhs.scaled(rhs.constant)
                 if lhs.is_constant:
                     return rhs.scaled(lhs.constant)
-        return lin.variable(self.numbers.setdefault(value, len(self.numbers)))
+        if value not in self._numbers:
+            self._numbers[value] = len(self.values)
+            self.values.append(value)
+        return lin.variable(self._numbers[value])
 
     def disjoint(self, a: Access, b: Access) -> bool:
         """Whether two accesses can never touch a common element; False if that is not evident."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import memref, scf
@@ -81,11 +82,13 @@ class _Checker:
     def _attained(self, index: SSAValue) -> Span:
         """The least and the most that an index is in some iteration; None where that is not known."""
         form = self.forms.of(index)
-        ranges = {number: self._values(value) for value, number in self.forms.numbers.items()}
-        if any(not isinstance(atom, int) or ranges[atom] is None for atom, _ in form.terms):
-            return None, None
-        known: Mapping[int, lin.Range] = {number: found for number, found in ranges.items() if found is not None}
-        return lin.bounds(form, known)
+        ranges: dict[int, lin.Range] = {}
+        for atom, _ in form.terms:
+            known = self._values(self.forms.values[atom]) if isinstance(atom, int) else None
+            if known is None:
+                return None, None
+            ranges[cast(int, atom)] = known
+        return lin.bounds(form, ranges)
 
     def _values(self, variable: SSAValue) -> lin.Range | None:
         """The first and the last value of a loop's variable, if its bounds and its step are constants."""

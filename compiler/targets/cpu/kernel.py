@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from compiler import checked
 from compiler.errors import TargetError
 from compiler.lowering.low_to_llvm.signature import Workspace, symbol
 from compiler.targets.cpu.arena import arena
@@ -131,7 +132,7 @@ class Kernel:
 
     def text(self, level: str) -> str:
         """The program at a level: te, loop, low, llvm or asm, where the kernel came through it."""
-        if level not in self._texts:
+        if checked.text(level, "level", TargetError) not in self._texts:
             raise TargetError(f"{self.name}: no level '{level}' (there are {', '.join(self._texts)})")
         text = self._texts[level]
         return text if isinstance(text, str) else text()
@@ -141,11 +142,11 @@ class Kernel:
 
         Each repeat makes as many calls as it takes to last `min_seconds`, at least one; figures are per call.
         """
-        if repeats < 1:
-            raise TargetError(f"{self.name}: cannot time {repeats} repeats")
+        repeats = checked.integer(repeats, "repeats", TargetError, 1)
+        least = checked.seconds(min_seconds, "min_seconds", TargetError)
         call = self._bind(arrays, None, threads)
         warm = self._seconds(call, 1)
-        calls = max(1, int(np.ceil(min_seconds / max(warm, 1e-7))))
+        calls = max(1, int(np.ceil(least / max(warm, 1e-7))))
         seconds = [self._seconds(call, calls) for _ in range(repeats)]
         return Timing(statistics.median(seconds), min(seconds), max(seconds), repeats)
 
