@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from os import PathLike
-from pathlib import Path
+from os import PathLike, fspath
 from typing import Any, Literal, overload
 
 from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, StringAttr, i64
@@ -33,6 +32,7 @@ from compiler.targets.cpu.artefact import Artefact, Preparation, compile_artefac
 from compiler.targets.cpu.kernel import NOTHING, Fixed, Text
 from compiler.targets.devices import device
 from compiler.targets.machine import host
+from compiler.text_file import read as read_file
 
 _LEVEL_AFTER = {"te-to-loop": "loop", "reorder-contiguous": "loop", "promote-buffers": "low"}
 _PIPELINES = {"te": "cpu", "loop": "loop-to-cpu", "low": "low-to-cpu"}
@@ -336,16 +336,7 @@ def _module(x: Any) -> ModuleOp:
     if isinstance(module, ModuleOp):
         return module
     if isinstance(x, PathLike) or (isinstance(x, str) and "\n" not in x and x.endswith(".mlir")):
-        return parse(_read(Path(x)), str(x))
+        return parse(read_file(fspath(x)), fspath(x))
     if isinstance(x, str):
         return parse(x)
     raise InputError(f"cannot build a {type(x).__name__}: give a te function, a schedule, a module, text or a path")
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not text") from error

@@ -90,7 +90,8 @@ class Spans:
     def of(self, value: SSAValue) -> Span:
         """The span of an index value."""
         if value not in self._known:
-            self._known[value] = self._span(value)
+            low, high = self._span(value)
+            self._known[value] = (low, high) if _fits(low) and _fits(high) else (None, None)
         return self._known[value]
 
     def surely_runs(self, loop: scf.ForOp | scf.ParallelOp) -> bool:
@@ -145,6 +146,11 @@ def _bounds(loop: scf.ForOp | scf.ParallelOp) -> tuple[Sequence[SSAValue], Seque
     if isinstance(loop, scf.ForOp):
         return [loop.lb], [loop.ub]
     return list(loop.lowerBound), list(loop.upperBound)
+
+
+def _fits(end: int | None) -> bool:
+    """Whether an index has 64 bits, so that it has not wrapped around."""
+    return end is None or -(2**63) <= end < 2**63
 
 
 def _plus(a: int | None, b: int | None) -> int | None:

@@ -43,11 +43,13 @@ class Parser(upstream.Parser):
     _TensorLiteralElement = _Element
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
-        """Parse everything. Raises ParseError, also where xDSL's parser ends in another exception."""
+        """Parse everything. Raises ParseError, also where xDSL's parser ends in another exception or too deeply."""
         try:
             return super().parse_module(allow_implicit_module)
         except FOREIGN as error:
             raise ParseError(self._current_token.span, f"this cannot be read: {said(error)}") from error
+        except RecursionError as error:
+            raise ParseError(self._current_token.span, "the program is nested too deeply") from error
 
 
 def float_of(bits: int, type: Attribute) -> float:

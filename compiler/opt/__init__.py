@@ -1,7 +1,7 @@
 """strata-opt: read MLIR, run passes, print MLIR, LLVM IR or assembly; every error is a sentence and a place.
 
 command_line.py   the options, and --list-passes
-source.py         reading and splitting files, parsing with the place of every op
+source.py         splitting files, parsing with the place of every op
 diagnostics.py    from exceptions to sentences with a place
 expected.py       --verify-diagnostics: what the comments announce against what was found
 session.py        one run: each piece of the file through the passes
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from compiler.errors import StrataError
 from compiler.opt.command_line import arguments, list_passes
-from compiler.opt.source import read
+from compiler.text_file import read
 
 __all__ = ["main", "read"]
 

@@ -19,7 +19,8 @@ from compiler.dialects.dominance import verify_module
 from compiler.errors import InputError
 from compiler.opt.diagnostics import SAID, Diagnostic, diagnose
 from compiler.opt.expected import mismatches
-from compiler.opt.source import SPLIT, Piece, Places, parse, read, split
+from compiler.opt.source import SPLIT, Piece, Places, parse, split
+from compiler.text_file import read
 
 
 class Session:

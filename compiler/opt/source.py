@@ -1,9 +1,8 @@
-"""Reading and splitting files, and parsing with the place of every op."""
+"""Splitting files, and parsing with the place of every op."""
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeVar
@@ -16,7 +15,6 @@ from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Span
 
 from compiler.dialects.parser import Parser
-from compiler.errors import InputError
 
 AttributeT = TypeVar("AttributeT", bound=Attribute)
 SPLIT = "// -----"
@@ -42,29 +40,6 @@ class Piece:
         code = re.match(r"(\s+|//[^\n]*)*", self.text)
         end = code.end() if code else 0
         return self.place(end if end < len(self.text) else 0)
-
-
-def read(name: str) -> str:
-    """The text of a file, or of standard input for `-`. Raises InputError where it cannot be read."""
-    try:
-        data = _bytes(name)
-        text = data if isinstance(data, str) else data.decode("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"{name} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{name} is not text (byte {error.start} is not UTF-8)") from error
-    except ValueError as error:
-        raise InputError(f"{name!r} is not the name of a file: {error}") from error
-    if "\0" in text:
-        raise InputError(f"{name} is not text (character {text.index(chr(0))} is a zero)")
-    return text.replace("\r\n", "\n")
-
-
-def _bytes(name: str) -> bytes | str:
-    if name == "-":
-        return sys.stdin.buffer.read() if hasattr(sys.stdin, "buffer") else sys.stdin.read()
-    with open(name, "rb") as file:
-        return file.read()
 
 
 def split(file: str, text: str) -> Iterator[Piece]:

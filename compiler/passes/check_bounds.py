@@ -88,7 +88,8 @@ class _Checker:
             if known is None:
                 return None, None
             ranges[cast(int, atom)] = known
-        return lin.bounds(form, ranges)
+        least, most = lin.bounds(form, ranges)
+        return (least, most) if least >= -(2**63) and most < 2**63 else (None, None)
 
     def _values(self, variable: SSAValue) -> lin.Range | None:
         """The first and the last value of a loop's variable, if its bounds and its step are constants."""

@@ -14,6 +14,8 @@ from compiler import pipeline, universe
 ROOT = Path(__file__).parents[2] / "compiler"
 ORDER = [
     "errors",
+    "checked",
+    "text_file",
     "files",
     "affine",
     "dialects",
