@@ -245,7 +245,9 @@ class Schedule:
         """Split a loop into a nest, outermost factor first; one factor may be None. See `primitives.split.split`."""
         factors = _listed(factors, "factors")
         static, params = _sizes([-1 if factor is None else factor for factor in factors])
-        properties: dict[str, Attribute] = {"factors": static} | ({} if tail == "guard" else {"tail": _text(tail)})
+        properties: dict[str, Attribute] = {"factors": static} | (
+            {} if _text(tail).data == "guard" else {"tail": _text(tail)}
+        )
         return self._run(nest.SplitOp, [loop, *params], properties, [LoopType()] * len(factors))
 
     def partition(self, loop: Handle, position: int) -> list[Handle]:
@@ -262,7 +264,7 @@ class Schedule:
 
     def merge(self, first: Handle, second: Handle, shift: int = 0) -> Handle:
         """Let two adjacent nests share their outer loop. See `primitives.merge.merge`."""
-        properties: dict[str, Attribute] = {"shift": _int(shift)} if shift else {}
+        properties: dict[str, Attribute] = {"shift": _int(shift)} if _int(shift).value.data else {}
         return self._run(nest.MergeOp, [first, second], properties, [LoopType()])[0]
 
     def distribute(self, loop: Handle, block: Handle) -> list[Handle]:
@@ -355,7 +357,7 @@ class Schedule:
         """Store a temporary in blocks. See `primitives.memory.transform_layout`."""
         static, params = _sizes(tiles)
         properties: dict[str, Attribute] = {"buffer": _text(buffer), "tiles": static}
-        if order:
+        if len(_ints(order)):
             properties["order"] = _ints(order)
         self._run(layout.TransformLayoutOp, [block, *params], properties)
 
@@ -379,7 +381,7 @@ class Schedule:
         """Read a buffer through a blocked, padded copy. See `primitives.memory.pack`."""
         static, params = _sizes(tiles)
         properties: dict[str, Attribute] = {"buffer": _text(buffer), "tiles": static}
-        if order:
+        if len(_ints(order)):
             properties["order"] = _ints(order)
         return self._run(layout.PackOp, [block, *params], properties, [BlockType()])[0]
 
@@ -430,7 +432,7 @@ class Schedule:
         """Choose one of several integers; without probabilities all are as likely. `name` is that of the handle."""
         properties: dict[str, Attribute] = {"candidates": _ints(candidates)}
         if probabilities is not None:
-            properties["probabilities"] = ArrayAttr([FloatAttr(p, f64) for p in probabilities])
+            properties["probabilities"] = ArrayAttr([_float(p) for p in _listed(probabilities, "probabilities")])
         if decision is not None:
             properties["decision"] = _int(decision)
         (chosen,) = self._run(choice.SampleCategoricalOp, [], properties, [ParamType()])
@@ -504,6 +506,12 @@ def _int(value: object) -> IntegerAttr:
     if not -(2**63) <= number < 2**63:
         raise ScheduleError(f"{number} does not fit into 64 bits")
     return IntegerAttr(number, i64)
+
+
+def _float(value: object) -> FloatAttr:
+    if not isinstance(value, int | float):
+        raise ScheduleError(f"{value!r} is not a number")
+    return FloatAttr(float(_int(value).value.data) if isinstance(value, int) else value, f64)
 
 
 def _count(value: object) -> int:
