@@ -245,9 +245,8 @@ class Schedule:
         """Split a loop into a nest, outermost factor first; one factor may be None. See `primitives.split.split`."""
         factors = _listed(factors, "factors")
         static, params = _sizes([-1 if factor is None else factor for factor in factors])
-        properties: dict[str, Attribute] = {"factors": static} | (
-            {} if _text(tail).data == "guard" else {"tail": _text(tail)}
-        )
+        said = _text(tail)
+        properties: dict[str, Attribute] = {"factors": static} | ({} if said.data == "guard" else {"tail": said})
         return self._run(nest.SplitOp, [loop, *params], properties, [LoopType()] * len(factors))
 
     def partition(self, loop: Handle, position: int) -> list[Handle]:

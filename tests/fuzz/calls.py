@@ -52,6 +52,7 @@ WRONG: dict[str, Callable[[], Any]] = {
     "1j": lambda: 1j,
 }
 SAID = (StrataError, ParseError, VerifyException)
+OPERATORS = {"__call__", "__getitem__"}
 NOT_CALLED = {"fork"}
 """Methods that take nothing."""
 
@@ -112,7 +113,7 @@ def _targets() -> Iterator[Target]:
     tensor = te.placeholder((4, 6), name="A")
     for prefix, make in (("Schedule", schedule), ("Kernel", _kernel), ("Tensor", lambda: tensor)):
         for name, member in inspect.getmembers(type(make())):
-            if callable(member) and (not name.startswith("_") or name == "__call__") and name not in NOT_CALLED:
+            if callable(member) and (not name.startswith("_") or name in OPERATORS) and name not in NOT_CALLED:
                 yield _target(f"{prefix}.{name}", lambda make=make, name=name: getattr(make(), name))
 
 
