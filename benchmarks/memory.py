@@ -1,7 +1,7 @@
 """How much memory a process keeps of many different programs: python -m benchmarks.memory [build|schedule].
 
-`build` compiles a program and drops the kernel; `schedule` lowers, schedules, verifies and interprets one. Printed is by
-how much the resident memory has grown since the first programs, after each hundred.
+`build` compiles a program and drops the kernel; `schedule` lowers, schedules, verifies and interprets one. Printed is
+by how much the resident memory has grown since the first programs, after each hundred.
 """
 
 from __future__ import annotations
