@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, StringAttr, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
-from compiler import files, universe
+from compiler import files, stated, universe
 from compiler.dialects import loop
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import find_function, outputs
@@ -88,6 +88,7 @@ def build(
     Raises TargetError or InputError, also for constants that are no inputs, are written, or do not fit; and xDSL's
     ParseError and VerifyException for text that is not a valid program.
     """
+    _check_words(target, policy, name, arch)
     made = None if target == "cpu" else device(target)
     if made is not None and (constants is not None or threads is not None):
         raise TargetError(f"threads and constants are the CPU's, not {target}'s")
@@ -172,8 +173,16 @@ def with_constants(x: Any, module: ModuleOp, names: Sequence[str], name: str | N
     return module
 
 
+def _check_words(target: object, policy: object, name: object, arch: object) -> None:
+    for what, value in (("target", target), ("policy", policy), ("arch", arch)):
+        stated.text(what, value, TargetError)
+    if name is not None:
+        stated.text("name", name, TargetError)
+
+
 def _verified(x: Any, policy: str, name: str | None) -> ModuleOp:
     """A copy of the module to build, whose function and policy are known."""
+    _check_words("cpu", policy, name, "")
     if policy not in POLICIES:
         raise TargetError(f"unknown policy '{policy}' (there are {', '.join(POLICIES)})")
     module = _only(_module(x).clone(), name)

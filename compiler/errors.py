@@ -1,8 +1,20 @@
 """The exceptions a user can cause, one for each boundary; each is built with one sentence."""
 
+from typing import Self
+
 
 class StrataError(Exception):
-    """Base of all errors that a user's input can cause; the message is a sentence for that user."""
+    """Base of all errors that a user's input can cause; the message is a sentence for that user.
+
+    `op` is the op that it is about, where there is one.
+    """
+
+    op: object = None
+
+    def at(self, op: object) -> Self:
+        """The same error, about an op."""
+        self.op = op
+        return self
 
 
 class TeError(StrataError):
@@ -21,7 +33,6 @@ class ScheduleError(StrataError):
         self.reason = reason
         self.primitive = primitive
         self.place = place
-        self.op: object = None  # the op of the script, where there is one
 
     def __str__(self) -> str:
         return ": ".join(str(part) for part in (self.primitive, self.place, self.reason) if part)

@@ -23,7 +23,7 @@ _LOW_TO_CPU = "transpose-scatters,extend-floats,expand-math,plan-buffers"
 
 PIPELINES: dict[str, str] = {
     "te-to-low": "check-combiners,te-to-loop,reorder-contiguous,loop-to-low,promote-buffers",
-    "low-to-cpu": _LOW_TO_CPU,
+    "low-to-cpu": f"check-bounds,{_LOW_TO_CPU}",
     "loop-to-cpu": f"check-combiners,loop-to-low,promote-buffers,{_LOW_TO_CPU}",
     "cpu": f"check-combiners,te-to-loop,reorder-contiguous,loop-to-low,promote-buffers,{_LOW_TO_CPU}",
 }
@@ -154,10 +154,16 @@ def _value(kind: type[ModulePass], key: str, value: tuple[Any, ...]) -> tuple[An
 def run(
     ctx: Context, module: ModuleOp, passes: Sequence[ModulePass], after: Watch | None = None, each: bool = True
 ) -> None:
-    """Apply passes in order, verify the module after each (or only at the end), and show it to `after`."""
-    for number, item in enumerate(passes, 1):
-        item.apply(ctx, module)
-        if each or number == len(passes):
-            verify_module(module)
-        if after is not None:
-            after(item, module)
+    """Apply passes in order, verify the module after each (or only at the end), and show it to `after`.
+
+    Raises what the passes do, and InputError for a program that is nested too deeply for them.
+    """
+    try:
+        for number, item in enumerate(passes, 1):
+            item.apply(ctx, module)
+            if each or number == len(passes):
+                verify_module(module)
+            if after is not None:
+                after(item, module)
+    except RecursionError as error:
+        raise InputError("the program is nested too deeply") from error

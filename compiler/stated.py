@@ -1,4 +1,5 @@
-"""What a caller has stated, checked: each function gives the value in its plain type, or raises InputError in words."""
+"""What a caller has stated, checked: each function gives the value in its plain type, or raises an error in words,
+InputError unless another one is given."""
 
 from __future__ import annotations
 
@@ -9,14 +10,14 @@ from operator import index
 from reprlib import repr as short
 from typing import Any, TypeVar
 
-from compiler.errors import InputError
+from compiler.errors import InputError, StrataError
 
 LARGEST = 2**63 - 1
 """The largest integer that databases and seeds have."""
 Kind = TypeVar("Kind")
 
 
-def integer(what: str, value: object, least: int, most: int = LARGEST) -> int:
+def integer(what: str, value: object, least: int, most: int = LARGEST, error: type[StrataError] = InputError) -> int:
     """An integer in a range; numpy's are integers, truth values are not."""
     try:
         found = least - 1 if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
@@ -24,7 +25,7 @@ def integer(what: str, value: object, least: int, most: int = LARGEST) -> int:
         found = least - 1
     if not least <= found <= most:
         bound = f"of at least {least}" if most == LARGEST else f"from {least} to {most}"
-        raise InputError(f"{what} is {short(value)}, expected an integer {bound}")
+        raise error(f"{what} is {short(value)}, expected an integer {bound}")
     return found
 
 
@@ -36,12 +37,27 @@ def positive(what: str, value: object) -> float:
     return found
 
 
+def seconds(what: str, value: object, error: type[StrataError] = InputError) -> float:
+    """A finite number that is not negative."""
+    found = _float(value)
+    if not 0 <= found < math.inf:
+        raise error(f"{what} is {short(value)}, expected a number of seconds")
+    return found
+
+
 def share(what: str, value: object) -> float:
     """A number from 0 to 1."""
     found = _float(value)
     if not 0 <= found <= 1:
         raise InputError(f"{what} is {short(value)}, expected a share between 0 and 1")
     return found
+
+
+def text(what: str, value: object, error: type[StrataError] = InputError) -> str:
+    """A string."""
+    if not isinstance(value, str):
+        raise error(f"{what} is {short(value)}, expected a string")
+    return value
 
 
 def line(what: str, value: object) -> str:

@@ -115,6 +115,10 @@ PASSES = {
         "nests of bound loops to kernels and their launches",
     ),
     "loop-to-low": ("compiler.lowering.loop_to_low:LoopToLowPass", "loop nests to scf, memref and vector"),
+    "check-bounds": (
+        "compiler.passes.check_bounds:CheckBoundsPass",
+        "refuse accesses that surely leave their buffers",
+    ),
     "transpose-scatters": (
         "compiler.passes.transpose_scatters:TransposeScattersPass",
         "store what neighbouring scatters write as vectors, transposed in registers",
@@ -201,6 +205,19 @@ def pass_names() -> list[str]:
     from xdsl.transforms import get_all_passes
 
     return [*PASSES, *get_all_passes()]
+
+
+def whose_pass(name: str) -> str:
+    """A pass that is not ours, in words: xDSL's, or with the entry point of the plugin that declares it."""
+    from importlib.metadata import entry_points
+
+    from xdsl.transforms import get_all_passes
+
+    if name not in get_all_passes():
+        for plugin in entry_points(group="xdsl.universe"):
+            if name in plugin.load().all_passes:
+                return f"the pass '{name}' of the plugin '{plugin.name}' ({plugin.value})"
+    return f"xDSL's pass '{name}'"
 
 
 @cache

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, memref, scf, vector
-from xdsl.dialects.builtin import IntegerAttr, VectorType
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, VectorType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from compiler.affine import linear as lin
@@ -49,6 +49,12 @@ class Access:
 
 def access(op: Operation) -> Access | None:
     """The access that an op is, if it is a load or store of an element or of neighbouring lanes."""
+    found = _access(op)
+    flat = found is not None and not (isinstance(found.type, VectorType) and found.type.get_num_dims() != 1)
+    return found if flat else None
+
+
+def _access(op: Operation) -> Access | None:
     match op:
         case memref.LoadOp():
             return Access(op, op.memref, tuple(op.indices), op.res.type, False)
@@ -65,65 +71,99 @@ def access(op: Operation) -> Access | None:
     return None
 
 
-def touching(op: Operation, buffer: SSAValue) -> Iterator[Operation]:
-    """The ops at or inside `op` that may read or write a buffer; a prefetch does neither."""
-    users = (use.operation for use in buffer.uses)
-    return (user for user in users if op.is_ancestor(user) and not isinstance(user, PrefetchOp))
+def touched(op: Operation) -> set[SSAValue]:
+    """The buffers that the ops at or inside `op` may read or write; a prefetch does neither."""
+    used = (inner.operands for inner in op.walk() if not isinstance(inner, PrefetchOp))
+    return {value for operands in used for value in operands if isinstance(value.type, MemRefType)}
 
 
 Span = tuple[int | None, int | None]
 """An inclusive interval; None where nothing is known."""
 
 
-def span(value: SSAValue) -> Span:
-    """The values that an index may have, as far as constants and the bounds of loops tell."""
-    if isinstance(value, BlockArgument):
+class Spans:
+    """The values that indices may have, as far as constants and the bounds of loops tell."""
+
+    def __init__(self) -> None:
+        self._known: dict[SSAValue, Span] = {}
+
+    def of(self, value: SSAValue) -> Span:
+        """The span of an index value."""
+        if value not in self._known:
+            low, high = self._span(value)
+            self._known[value] = (low, high) if _fits(low) and _fits(high) else (None, None)
+        return self._known[value]
+
+    def surely_runs(self, loop: scf.ForOp | scf.ParallelOp) -> bool:
+        """Whether a loop has an iteration whatever its bounds are."""
+        return all(
+            (last := self.of(low)[1]) is not None and (first := self.of(high)[0]) is not None and last < first
+            for low, high in zip(*_bounds(loop), strict=True)
+        )
+
+    def _span(self, value: SSAValue) -> Span:
+        if isinstance(value, BlockArgument):
+            return self._argument(value)
+        match value.owner:
+            case arith.ConstantOp(value=IntegerAttr() as literal):
+                return literal.value.data, literal.value.data
+            case arith.AddiOp() as op:
+                (a, b), (c, d) = self.of(op.lhs), self.of(op.rhs)
+                return _plus(a, c), _plus(b, d)
+            case arith.SubiOp() as op:
+                (a, b), (c, d) = self.of(op.lhs), self.of(op.rhs)
+                return _plus(a, None if d is None else -d), _plus(b, None if c is None else -c)
+            case arith.MuliOp() as op:
+                (a, b), (c, d) = self.of(op.lhs), self.of(op.rhs)
+                if c is None or c != d:
+                    return None, None
+                ends = (None if a is None else a * c, None if b is None else b * c)
+                return ends if c >= 0 else (ends[1], ends[0])
+            case arith.MinSIOp() as op:
+                return self._both(min, op, 0), self._either(min, op, 1)
+            case arith.MaxSIOp() as op:
+                return self._either(max, op, 0), self._both(max, op, 1)
+        return None, None
+
+    def _argument(self, value: BlockArgument) -> Span:
         loop = value.block.parent_op()
-        if not isinstance(loop, scf.ForOp) or loop.body.block.args[0] is not value:
+        if not isinstance(loop, scf.ForOp | scf.ParallelOp) or value.index >= len(_bounds(loop)[0]):
             return None, None
-        high = span(loop.ub)[1]
-        return span(loop.lb)[0], None if high is None else high - 1
-    match value.owner:
-        case arith.ConstantOp(value=IntegerAttr() as literal):
-            return literal.value.data, literal.value.data
-        case arith.AddiOp() as op:
-            (a, b), (c, d) = span(op.lhs), span(op.rhs)
-            return _plus(a, c), _plus(b, d)
-        case arith.SubiOp() as op:
-            (a, b), (c, d) = span(op.lhs), span(op.rhs)
-            return _plus(a, None if d is None else -d), _plus(b, None if c is None else -c)
-        case arith.MuliOp() as op:
-            (a, b), (c, d) = span(op.lhs), span(op.rhs)
-            if c is None or c != d:
-                return None, None
-            ends = (None if a is None else a * c, None if b is None else b * c)
-            return ends if c >= 0 else (ends[1], ends[0])
-        case arith.MinSIOp() as op:
-            return _both(min, op, 0), _either(min, op, 1)
-        case arith.MaxSIOp() as op:
-            return _either(max, op, 0), _both(max, op, 1)
-    return None, None
+        low, high = (values[value.index] for values in _bounds(loop))
+        end = self.of(high)[1]
+        return self.of(low)[0], None if end is None else end - 1
+
+    def _both(self, choose: Callable[[int, int], int], op: arith.MinSIOp | arith.MaxSIOp, end: int) -> int | None:
+        a, b = self.of(op.lhs)[end], self.of(op.rhs)[end]
+        return None if a is None or b is None else choose(a, b)
+
+    def _either(self, choose: Callable[[int, int], int], op: arith.MinSIOp | arith.MaxSIOp, end: int) -> int | None:
+        a, b = self.of(op.lhs)[end], self.of(op.rhs)[end]
+        return b if a is None else a if b is None else choose(a, b)
+
+
+def _bounds(loop: scf.ForOp | scf.ParallelOp) -> tuple[Sequence[SSAValue], Sequence[SSAValue]]:
+    if isinstance(loop, scf.ForOp):
+        return [loop.lb], [loop.ub]
+    return list(loop.lowerBound), list(loop.upperBound)
+
+
+def _fits(end: int | None) -> bool:
+    """Whether an index has 64 bits, so that it has not wrapped around."""
+    return end is None or -(2**63) <= end < 2**63
 
 
 def _plus(a: int | None, b: int | None) -> int | None:
     return None if a is None or b is None else a + b
 
 
-def _both(choose: Callable[[int, int], int], op: arith.MinSIOp | arith.MaxSIOp, end: int) -> int | None:
-    a, b = span(op.lhs)[end], span(op.rhs)[end]
-    return None if a is None or b is None else choose(a, b)
-
-
-def _either(choose: Callable[[int, int], int], op: arith.MinSIOp | arith.MaxSIOp, end: int) -> int | None:
-    a, b = span(op.lhs)[end], span(op.rhs)[end]
-    return b if a is None else a if b is None else choose(a, b)
-
-
 class Forms:
     """Index values as linear forms over the values that they are computed from."""
 
     def __init__(self) -> None:
-        self.numbers: dict[SSAValue, int] = {}
+        self.values: list[SSAValue] = []
+        """The values of which forms are made, by the numbers of their variables."""
+        self._numbers: dict[SSAValue, int] = {}
         self.known: dict[SSAValue, Linear] = {}
 
     def of(self, value: SSAValue) -> Linear:
@@ -146,7 +186,10 @@ class Forms:
                     return lhs.scaled(rhs.constant)
                 if lhs.is_constant:
                     return rhs.scaled(lhs.constant)
-        return lin.variable(self.numbers.setdefault(value, len(self.numbers)))
+        if value not in self._numbers:
+            self._numbers[value] = len(self.values)
+            self.values.append(value)
+        return lin.variable(self._numbers[value])
 
     def disjoint(self, a: Access, b: Access) -> bool:
         """Whether two accesses can never touch a common element; False if that is not evident."""

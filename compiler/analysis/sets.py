@@ -46,7 +46,7 @@ def _exhausted() -> bool:
     return False
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=8192)
 def sample(text: str) -> tuple[int, ...] | None:
     """The least point of a set in isl's syntax, or None if it is empty. Raises Undecided."""
     return limited(lambda: _sample(text))  # type: ignore[no-any-return]
@@ -64,7 +64,7 @@ def _sample(text: str) -> tuple[int, ...] | None:
     return tuple(int(point.get_coordinate_val(isl.dim_type.set, n).to_python()) for n in range(count))
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=8192)
 def is_subset(one: str, two: str) -> bool:
     """Whether a set is within another, both in isl's syntax. Raises Undecided."""
     import islpy as isl

@@ -94,7 +94,7 @@ class SharedElement:
             return ()
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=8192)
 def _coefficients(form: Linear) -> dict[int, int] | None:
     """The factors of a form's variables, or None if it has quotients."""
     if any(not isinstance(atom, int) for atom, _ in form.terms):

@@ -147,7 +147,7 @@ def statements(program: Program) -> dict[Key, Statement]:
     return found
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _cached(key: tuple[int, bool, tuple[int, ...], tuple[tuple[int, int], ...]], ranges: _Ranges) -> Statement:
     return Statement(ranges.block, key[1], key[2], key[3], ranges.ranges)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from xdsl.utils.exceptions import VerifyException
 
@@ -16,8 +17,9 @@ from compiler.files import read, write
 from compiler.policies import POLICIES
 
 if TYPE_CHECKING:
-    from compiler.targets.cpu import Kernel
+    from xdsl.dialects.builtin import ModuleOp
 
+Made = TypeVar("Made")
 HELP = "compile an MLIR file and print or write it at a level"
 LEVELS = ("te", "loop", "low", "llvm", "asm")
 SUFFIXES = {".ll": "llvm", ".s": "asm"}
@@ -40,23 +42,32 @@ def program_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def compiled(options: argparse.Namespace) -> Kernel:
-    """The kernel of the program that the arguments pick. Raises InputError where it does not verify."""
-    from compiler.driver import build, parse
+def parsed(options: argparse.Namespace) -> ModuleOp:
+    """The verified module of the file that the arguments name. Raises InputError where it does not verify."""
+    from compiler.driver import parse
 
     source = "<stdin>" if options.file == "-" else options.file
     text = read(options.file)
     try:
-        module = parse(text, source)
-        return build(module, threads=options.threads, policy=options.policy, name=options.function)
+        return parse(text, source)
     except VerifyException as error:
         raise InputError(f"{source}: {sentence(error)}") from error
 
 
+def compiled(options: argparse.Namespace, module: ModuleOp, how: Callable[..., Made]) -> Made:
+    """What `build` or `build_artefact` makes of a module as the arguments say. Raises InputError as `parsed` does."""
+    try:
+        return how(module, threads=options.threads, policy=options.policy, name=options.function)
+    except VerifyException as error:
+        raise InputError(f"{options.file}: {sentence(error)}") from error
+
+
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
+    from compiler.driver import build
+
     level = options.emit or _level(options.output)
-    text = compiled(options).text(level)
+    text = compiled(options, parsed(options), build).text(level)
     if options.output is None:
         sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
         return 0

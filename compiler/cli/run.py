@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from secrets import randbits
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from compiler.cli.build import compiled, program_arguments
+from compiler.cli.build import compiled, parsed, program_arguments
+from compiler.cli.own_process import in_own_process
 from compiler.cli.said import show
 from compiler.cli.values import positive, seed
 from compiler.errors import TargetError
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from compiler.targets.cpu import Kernel
+    from compiler.targets.cpu.artefact import Artefact
+    from compiler.targets.cpu.kernel import Timing
+    from compiler.targets.cpu.load import Interface
 
     Array: TypeAlias = NDArray[Any]
 
@@ -34,28 +38,55 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command; 1 where the result is wrong."""
+    from compiler.driver import build, build_artefact, level_of
+
+    module = parsed(options)
+    chosen = randbits(32) if options.seed is None else options.seed
+    if level_of(module) == "low":
+        artefact = compiled(options, module, build_artefact)
+        _print_interface(artefact.interface, chosen)
+        print("error: not compared, since the file is below the te level")
+        timing = in_own_process(options.file, _time_artefact, artefact, chosen, options.calls)
+        _print_timing(timing, artefact.interface.threads)
+        return 0
+    kernel = compiled(options, module, build)
+    inputs = _inputs(kernel, chosen)
+    _print_interface(kernel, chosen)
+    right = _compare(kernel, inputs)
+    _print_timing(kernel.time(*inputs, repeats=options.calls), kernel.threads)
+    return 0 if right else 1
+
+
+def _inputs(kernel: Kernel, seed: int) -> list[Array]:
     import numpy as np
 
-    kernel = compiled(options)
-    chosen = randbits(32) if options.seed is None else options.seed
-    random = np.random.default_rng(chosen)
-    inputs = [draw(a.shape, a.dtype, random) for a in kernel.arguments[: _input_count(kernel)]]
-    show(f"@{kernel.name}: {_count(len(inputs), 'input')}, {_count(kernel.outputs, 'output')}, seed {chosen}")
-    right = _compare(kernel, inputs)
-    timing = kernel.time(*inputs, repeats=options.calls)
+    random = np.random.default_rng(seed)
+    return [draw(a.shape, a.dtype, random) for a in kernel.arguments[: len(kernel.arguments) - kernel.outputs]]
+
+
+def _time_artefact(artefact: Artefact, seed: int, calls: int) -> Timing:
+    """The time of a low-level program, which nothing has proved to stay within its arrays."""
+    from compiler.targets.cpu.artefact import load_artefact
+    from compiler.targets.machine import host
+
+    kernel = load_artefact(artefact, host())
+    return kernel.time(*_inputs(kernel, seed), repeats=calls)
+
+
+def _print_interface(of: Kernel | Interface, seed: int) -> None:
+    inputs = len(of.arguments) - of.outputs
+    show(f"@{of.name}: {_count(inputs, 'input')}, {_count(of.outputs, 'output')}, seed {seed}")
+
+
+def _print_timing(timing: Timing, threads: int | None) -> None:
     low, middle, high = (1e3 * t for t in (timing.minimum, timing.median, timing.maximum))
-    team = "" if kernel.threads is None else f" on {_count(kernel.threads, 'thread')}"
+    team = "" if threads is None else f" on {_count(threads, 'thread')}"
     busy = f"; {timing.disturbance}" if timing.disturbance.matters else ""
-    print(f"time: {middle:.4g} ms{team} (median of {options.calls} calls, {low:.4g} to {high:.4g}){busy}")
-    return 0 if right else 1
+    print(f"time: {middle:.4g} ms{team} (median of {timing.repeats} calls, {low:.4g} to {high:.4g}){busy}")
 
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-def _input_count(kernel: Kernel) -> int:
-    return len(kernel.arguments) - kernel.outputs
 
 
 def draw(shape: tuple[int, ...], dtype: Any, random: np.random.Generator) -> Array:

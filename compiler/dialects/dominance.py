@@ -8,6 +8,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.affine.limits import fits
+from compiler.dialects.foreign import FOREIGN, said
 from compiler.dialects.types import bad_shape
 
 
@@ -32,6 +33,8 @@ def _check(op: Operation, seen: set[SSAValue]) -> None:
         op.verify(verify_nested_ops=False)
     except VerifyException as error:
         raise Refusal(op, last_sentence(str(error))) from error
+    except FOREIGN as error:
+        raise Refusal(op, f"'{op.name}' cannot be verified: {said(error)}") from error
     _check_sizes(op)
     for region in op.regions:
         blocks = list(region.blocks)

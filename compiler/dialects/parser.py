@@ -6,9 +6,12 @@ import struct
 from typing import Any
 
 from xdsl import parser as upstream
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, ModuleOp
 from xdsl.ir import Attribute
 from xdsl.parser.attribute_parser import AttrParser
+from xdsl.utils.exceptions import ParseError
+
+from compiler.dialects.foreign import FOREIGN, said
 
 _CODES: dict[type[Attribute], tuple[str, str]] = {
     Float16Type: ("<H", "<e"),
@@ -38,6 +41,15 @@ class Parser(upstream.Parser):
     """A parser of modules at any of Strata's levels."""
 
     _TensorLiteralElement = _Element
+
+    def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
+        """Parse everything. Raises ParseError, also where xDSL's parser ends in another exception or too deeply."""
+        try:
+            return super().parse_module(allow_implicit_module)
+        except FOREIGN as error:
+            raise ParseError(self._current_token.span, f"this cannot be read: {said(error)}") from error
+        except RecursionError as error:
+            raise ParseError(self._current_token.span, "the program is nested too deeply") from error
 
 
 def float_of(bits: int, type: Attribute) -> float:

@@ -47,7 +47,7 @@ def fold(combine: Callable[[Values, Values], list[Value]], values: Values, spati
     return [v[..., 0] for v in flat]
 
 
-class CombinerError(Refusal, StrataError):
+class CombinerError(Refusal, StrataError):  # type: ignore[misc]  # whose op is any object
     """A region that combines results and is no combiner; both a verifier's refusal and an error of a user's."""
 
 

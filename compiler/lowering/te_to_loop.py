@@ -26,8 +26,8 @@ from xdsl.passes import ModulePass
 from compiler.dialects import loop, te
 from compiler.dialects.combination import Combination
 from compiler.dialects.functions import functions
+from compiler.dialects.levels import has_tensors, require
 from compiler.dialects.types import scalar_type
-from compiler.errors import LoweringError
 from compiler.program.tree import fresh
 
 
@@ -39,19 +39,16 @@ class TeToLoopPass(ModulePass):
       ->
         loop.for "m" { loop.for "k" { loop.block "C" [...] (%a = %A[m, k] ...) -> (%C[m]) { ... } } }
 
-    Raises LoweringError for an op that is neither te nor the return.
+    Raises LoweringError, see `compiler.dialects.levels`.
     """
 
     name = "te-to-loop"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        require(op, "te", self.name)
         for function in functions(op):
-            if any(isinstance(t, TensorType) for t in _signature(function)):
+            if has_tensors(function):
                 _lower_function(function)
-
-
-def _signature(function: FuncOp) -> list[object]:
-    return [*function.function_type.inputs, *function.function_type.outputs]
 
 
 def buffer_type(tensor: object) -> MemRefType:
@@ -63,8 +60,7 @@ def buffer_type(tensor: object) -> MemRefType:
 def _lower_function(function: FuncOp) -> None:
     body = function.body.block
     terminator = body.last_op
-    if not isinstance(terminator, ReturnOp):
-        raise LoweringError(f"@{function.sym_name.data} does not end with func.return")
+    assert isinstance(terminator, ReturnOp)
     returned = list(terminator.operands)
     buffers = _Buffers(function, returned)
     for op in list(body.ops):
@@ -74,8 +70,6 @@ def _lower_function(function: FuncOp) -> None:
         elif isinstance(op, te.GatherOp):
             inputs = [buffers.of[v] for v in op.inputs]
             body.insert_op_before(_gather_nest(op, inputs, buffers.of_result(op.output, op)), op)
-        elif op is not terminator:
-            raise LoweringError(f"'{op.name}' is not a tensor expression (te.compute and te.gather are)")
     labels = {op.label.data for op in body.ops if isinstance(op, te.ComputeOp | te.GatherOp)}
     for source, target in buffers.resolve_copies():
         label = fresh(f"copy_{target.name_hint or 'result'}", labels)

@@ -35,6 +35,7 @@ def arguments() -> argparse.ArgumentParser:
     add("--print-op-generic", action="store_true", help="print ops in generic form")
     add("--print-ir-before-all", action="store_true", help="print the module before each pass, to stderr")
     add("--print-ir-after-all", action="store_true", help="print the module after each pass, to stderr")
+    add("--debug", action="store_true", help="print the traceback of a pass or parser that crashes, to stderr")
     add("--timing", action="store_true", help="print the time of each step, to stderr")
     add("--version", action="version", version=f"strata-opt {universe.VERSION}")
     return parser

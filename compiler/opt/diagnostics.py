@@ -6,39 +6,14 @@ import re
 from dataclasses import dataclass
 
 from xdsl.ir import Operation
-from xdsl.utils.exceptions import (
-    AlreadyRegisteredConstructException,
-    BuilderNotFoundException,
-    DiagnosticException,
-    InvalidIRException,
-    ParseError,
-    PyRDLError,
-    UnregisteredConstructException,
-    VerifyException,
-)
+from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
 
 from compiler.dialects.dominance import Refusal, last_sentence
-from compiler.errors import ScheduleError, StrataError
+from compiler.errors import StrataError
 from compiler.opt.source import Places
 
 SAID = (ParseError, DiagnosticException, StrataError, RecursionError)
 """What parsers, verifiers and passes raise to refuse a program."""
-
-FOREIGN = (
-    AlreadyRegisteredConstructException,
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    BuilderNotFoundException,
-    InvalidIRException,
-    LookupError,
-    NotImplementedError,
-    PyRDLError,
-    TypeError,
-    UnregisteredConstructException,
-    ValueError,
-)
-"""What xDSL's parser and passes also raise at programs that they were not written for."""
 
 _UNREGISTERED = re.compile(r"Operation \S+ is not registered")
 
@@ -63,15 +38,10 @@ def diagnose(error: BaseException, places: Places) -> Diagnostic:
     return Diagnostic(*(place or places.piece.start), _sentence(error), known=place is not None)
 
 
-def malformed(error: BaseException, places: Places) -> Diagnostic:
-    """The diagnostic of an exception that parsing did not mean to raise, at the op that was being parsed."""
-    return Diagnostic(*(places.latest or places.piece.start), f"this cannot be read: {_sentence(error)}")
-
-
 def _place(error: BaseException, places: Places) -> tuple[int, int] | None:
     if isinstance(error, ParseError) and not _UNREGISTERED.fullmatch(error.msg):  # xDSL puts those past the name
         return places.piece.place(error.span.start)
-    if isinstance(error, ScheduleError) and isinstance(error.op, Operation):
+    if isinstance(error, StrataError) and isinstance(error.op, Operation):
         return places.of(error.op)
     return places.of(error.op) if isinstance(error, Refusal) else places.latest
 

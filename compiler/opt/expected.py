@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from compiler.opt.diagnostics import Diagnostic
 from compiler.opt.source import Piece
 
-_WORD = re.compile(r"//.*expected-(?:error|warning|note|remark)")
-_COMMENT = re.compile(
-    r"expected-(error|warning|note|remark)(-re)? *(?:@([+-]\d+|above|below|unknown))? *\{\{(.*)\}\}\s*$"
-)
+_KIND = re.compile(r"expected-(?:error|warning|note|remark)")
+_HEAD = re.compile(
+    r"expected-(error|warning|note|remark)(-re)? *+(?:@([+-]\d+|above|below|unknown))? *+\{\{"
+)  # possessive, so that a long line takes linear time
 
 
 @dataclass(frozen=True)
@@ -51,40 +51,72 @@ def mismatches(piece: Piece, found: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 def _expectations(piece: Piece, wrong: list[Diagnostic]) -> Iterator[_Expected]:
     lines = piece.text.split("\n")
-    for index, line in enumerate(lines):
-        if not _WORD.search(line):
+    comments = [_comment(line) for line in lines]
+    targets = _Targets([comment is not None for comment in comments])
+    for index, comment in enumerate(comments):
+        if comment is None:
             continue
-        comment = _COMMENT.search(line)
-        pattern = comment and _pattern(comment[4], regular=bool(comment[2]))
-        if not comment or not pattern:
+        head = _HEAD.search(comment)
+        text = comment[head.end() : -2] if head and comment.endswith("}}") and head.end() <= len(comment) - 2 else None
+        pattern = _pattern(text, regular=bool(head[2])) if head and text is not None else None
+        if head is None or text is None or pattern is None:
             number = piece.lines_before + index + 1
             sentence = "this comment is not of the form expected-error@+1 {{text}} and checks nothing"
             wrong.append(Diagnostic(number, 1, sentence))
             continue
-        target = _target(comment[3], index, lines)
-        yield _Expected(comment[1], None if target is None else piece.lines_before + target + 1, comment[4], pattern)
+        target = targets.of(head[3], index)
+        yield _Expected(head[1], None if target is None else piece.lines_before + target + 1, text, pattern)
+
+
+def _comment(line: str) -> str | None:
+    """The comment of a line, if it announces something."""
+    start = line.find("//")
+    return line[start:].rstrip() if start >= 0 and _KIND.search(line, start) else None
 
 
 def _pattern(text: str, regular: bool) -> re.Pattern[str] | None:
     if not regular:
         return re.compile(re.escape(text))
-    parts = re.split(r"\{\{(.*?)\}\}", text)
     try:
-        return re.compile("".join(p if i % 2 else re.escape(p) for i, p in enumerate(parts)))
+        return re.compile("".join(_regular(text)))
     except re.error:
         return None
 
 
-def _target(where: str | None, index: int, lines: list[str]) -> int | None:
-    """The index of the line that a comment in line `index` is about."""
-    if where is None:
-        return index
-    if where == "unknown":
-        return None
-    if where not in ("above", "below"):
+def _regular(text: str) -> Iterator[str]:
+    """The parts of a regular expression: what stands in `{{...}}` as it is, the rest literally."""
+    while text:
+        literal, _, rest = text.partition("{{")
+        inner, closed, after = rest.partition("}}")
+        if not closed:
+            yield re.escape(text)
+            return
+        yield re.escape(literal) + inner
+        text = after
+
+
+class _Targets:
+    """The lines that comments are about; `announcing` says which lines are such comments."""
+
+    def __init__(self, announcing: list[bool]) -> None:
+        self._above = list(_closest(announcing))
+        self._below = [len(announcing) - 1 - n for n in _closest(announcing[::-1])][::-1]
+
+    def of(self, where: str | None, index: int) -> int | None:
+        """The index of the line that a comment in line `index` is about."""
+        if where is None:
+            return index
+        if where == "unknown":
+            return None
+        if where in ("above", "below"):
+            return (self._above if where == "above" else self._below)[index]
         return index + int(where)
-    step = 1 if where == "below" else -1
-    index += step
-    while 0 <= index < len(lines) and _WORD.search(lines[index]):
-        index += step
-    return index
+
+
+def _closest(announcing: list[bool]) -> Iterator[int]:
+    """For each line the closest one before it that announces nothing; -1 where there is none."""
+    closest = -1
+    for index, comment in enumerate(announcing):
+        yield closest
+        if not comment:
+            closest = index

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import StringIO
@@ -17,7 +18,7 @@ from compiler import pipeline, universe
 from compiler.dialects.dominance import verify_module
 from compiler.errors import InputError
 from compiler.files import read, write
-from compiler.opt.diagnostics import FOREIGN, SAID, Diagnostic, diagnose, malformed
+from compiler.opt.diagnostics import SAID, Diagnostic, diagnose
 from compiler.opt.expected import mismatches
 from compiler.opt.source import SPLIT, Piece, Places, parse, split
 from compiler.printable import printable
@@ -55,39 +56,57 @@ class Session:
         ctx.allow_unregistered = self.options.allow_unregistered_dialect
         places = Places(piece)
         try:
-            try:
-                with self._timed("parse"):
-                    module = parse(ctx, places)
-                with self._timed("verify"):
-                    verify_module(module)
-            except FOREIGN as error:
-                return [malformed(error, places)]
+            with self._timed("parse"):
+                module = parse(ctx, places)
+            with self._timed("verify"):
+                verify_module(module)
             for item in self.passes:
                 self._apply(item, ctx, module)
             with self._timed("print"):
                 printed.append(self._text(module))
         except SAID as error:
+            self._trace(error)
             return [diagnose(error, places)]
         return []
 
     def _apply(self, item: ModulePass, ctx: Context, module: ModuleOp) -> None:
         if self.options.print_ir_before_all:
-            _dump("Before", item, module)
+            _dump("Before", item, self._mlir(module))
         with self._timed(item.name):
-            try:
+            if item.name in universe.PASSES:
                 pipeline.run(ctx, module, [item])
-            except FOREIGN as error:
-                if item.name in universe.PASSES:
-                    raise
-                said = f"{type(error).__name__}: {error}".rstrip(": ")
-                raise InputError(f"xDSL's pass '{item.name}' does not take this program ({said})") from error
+            else:
+                self._run_foreign(item, ctx, module)
         if self.options.print_ir_after_all:
-            _dump("After", item, module)
+            _dump("After", item, self._mlir(module))
+
+    def _run_foreign(self, item: ModulePass, ctx: Context, module: ModuleOp) -> None:
+        """Run a pass of xDSL's or of a plugin's, which may raise anything."""
+        try:
+            pipeline.run(ctx, module, [item])
+        except SAID:
+            raise
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}".rstrip(": ")
+            whose = universe.whose_pass(item.name)
+            raise InputError(f"{whose} does not take this program ({said}; --debug prints the traceback)") from error
+
+    def _trace(self, error: BaseException) -> None:
+        """With --debug the traceback of the crash that an error tells of."""
+        if self.options.debug and error.__cause__ is not None:
+            traceback.print_exception(error.__cause__)
+
+    def _mlir(self, module: ModuleOp) -> str:
+        from xdsl.printer import Printer
+
+        stream = StringIO()
+        Printer(stream, print_generic_format=self.options.print_op_generic).print_op(module)
+        return stream.getvalue() + "\n"
 
     def _text(self, module: ModuleOp) -> str:
         """The module in the form that was asked for."""
         if self.options.target == "mlir":
-            return _mlir(module, self.options.print_op_generic)
+            return self._mlir(module)
         from compiler.lowering.low_to_llvm import emit
         from compiler.targets.machine import host
 
@@ -121,16 +140,8 @@ def _passes(options: argparse.Namespace) -> list[ModulePass]:
     return [item for text in options.passes for item in pipeline.parse_passes(text)]
 
 
-def _mlir(module: ModuleOp, generic: bool) -> str:
-    from xdsl.printer import Printer
-
-    stream = StringIO()
-    Printer(stream, print_generic_format=generic).print_op(module)
-    return stream.getvalue() + "\n"
-
-
-def _dump(when: str, item: ModulePass, module: ModuleOp) -> None:
-    print(f"// -----// IR Dump {when} {item.name} //----- //\n{module}\n", file=sys.stderr)
+def _dump(when: str, item: ModulePass, text: str) -> None:
+    print(f"// -----// IR Dump {when} {item.name} //----- //\n{text}", end="", file=sys.stderr)
 
 
 def _print_times(steps: list[tuple[str, float]]) -> None:

@@ -10,6 +10,7 @@ from xdsl.dialects.vector import ReductionOp
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
+from compiler.dialects.levels import require
 from compiler.dialects.vector_arith import CASTS, ExtFOp, SelectOp, TruncFOp, element_of, kind_of
 
 
@@ -30,6 +31,7 @@ class ExtendFloatsPass(ModulePass):
     name = "extend-floats"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        require(op, "low", self.name)
         for inner in list(op.walk()):
             narrow = _narrow(inner)
             if narrow and any(isinstance(element_of(v.type), narrow) for v in (*inner.operands, *inner.results)):

@@ -28,6 +28,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from compiler.dialects.functions import functions
+from compiler.dialects.levels import require
 from compiler.errors import LoweringError
 
 ALIGNMENT = 64
@@ -53,6 +54,7 @@ class PlanBuffersPass(ModulePass):
     name = "plan-buffers"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        require(op, "low", self.name)
         for function in functions(op):
             if function.body.blocks:
                 _plan(function)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from xdsl.context import Context
 from xdsl.dialects import memref, scf, vector
@@ -15,7 +16,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from compiler.analysis.memory import Access, Forms, access, span, touching
+from compiler.analysis.memory import Access, Forms, Spans, access, touched
+from compiler.analysis.overlap import Overlaps
+from compiler.dialects.levels import require
 from compiler.dialects.vector_memory import PrefetchOp
 
 
@@ -34,6 +37,7 @@ class PromoteBuffersPass(ModulePass):
     name = "promote-buffers"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        require(op, "low", self.name)
         for loop in _innermost_first(op):
             _promote_all(loop)
         for block in [b for o in op.walk() for r in o.regions for b in r.blocks]:
@@ -46,10 +50,40 @@ def _innermost_first(op: Operation) -> list[scf.ForOp]:
 
 
 def _promote_all(loop: scf.ForOp) -> None:
-    forms = Forms()
-    groups = [g for g in _groups(loop) if _promotable(loop, g, forms)]
+    groups = _groups(loop)
     if groups:
-        _rebuild(loop, groups)
+        body = _Body(loop, {g[0].buffer for g in groups})
+        promoted = [g for g in groups if _promotable(body, g)]
+        if promoted:
+            _rebuild(loop, promoted)
+
+
+class _Body:
+    """What a loop does to some buffers, inner loops included, and which places were accessed before it."""
+
+    def __init__(self, loop: scf.ForOp, buffers: set[SSAValue]) -> None:
+        self.loop = loop
+        forms = Forms()
+        self._inside = {buffer: Overlaps(forms) for buffer in buffers}
+        self._otherwise: set[SSAValue] = set()
+        for op in loop.walk():
+            found = access(op)
+            if found is None:
+                self._otherwise |= {v for v in op.operands if v in buffers and not isinstance(op, PrefetchOp)}
+            elif found.buffer in buffers:
+                self._inside[found.buffer].add(found)
+
+    def only(self, group: list[Access]) -> bool:
+        """Whether nothing else in the loop may touch the place of a group."""
+        first, members = group[0], {a.op for a in group}
+        if first.buffer in self._otherwise:
+            return False
+        return all(other.op in members for other in self._inside[first.buffer].meeting(first))
+
+    @cached_property
+    def before(self) -> set[object]:
+        """The places that were surely accessed before the loop."""
+        return {found.place for found in _before(self.loop)}
 
 
 def _groups(loop: scf.ForOp) -> list[list[Access]]:
@@ -62,17 +96,12 @@ def _groups(loop: scf.ForOp) -> list[list[Access]]:
     return [g for g in places.values() if len({a.is_store for a in g}) == 2]
 
 
-def _promotable(loop: scf.ForOp, group: list[Access], forms: Forms) -> bool:
+def _promotable(body: _Body, group: list[Access]) -> bool:
     first = group[0]
     fixed = (*first.indices, first.buffer, *(() if first.mask is None else (first.mask,)))
-    if any(_inside(loop, value) for value in fixed) or not all(map(_only_kept_lanes, group)):
+    if any(_inside(body.loop, value) for value in fixed) or not all(map(_only_kept_lanes, group)):
         return False
-    members = {a.op for a in group}
-    for op in touching(loop, first.buffer):
-        other = access(op)
-        if op not in members and (other is None or not forms.disjoint(first, other)):
-            return False
-    return _runs(loop) or any(a.place == first.place for a in _before(loop))
+    return body.only(group) and (Spans().surely_runs(body.loop) or first.place in body.before)
 
 
 def _only_kept_lanes(found: Access) -> bool:
@@ -119,11 +148,6 @@ def _inside(loop: scf.ForOp, value: SSAValue) -> bool:
 
 def _within(loop: scf.ForOp, op: Operation) -> bool:
     return op is loop or loop.is_ancestor(op)
-
-
-def _runs(loop: scf.ForOp) -> bool:
-    lower, upper = span(loop.lb)[1], span(loop.ub)[0]
-    return lower is not None and upper is not None and lower < upper
 
 
 def _before(op: Operation) -> Iterator[Access]:
@@ -194,30 +218,47 @@ def _erase(op: Operation) -> None:
 def _forward(block: Block) -> None:
     """Within a block: a load takes the value last stored to its place; a store overwritten unread is dropped."""
     forms = Forms()
-    live: list[Access] = []
+    live: dict[SSAValue, _Live] = {}
     for op in list(block.ops):
         found = access(op)
         if found is None:
-            live = [s for s in live if not any(True for _ in touching(op, s.buffer))]
-        elif not found.is_store:
-            source = next((s for s in live if s.place == found.place), None)
+            for buffer in touched(op) & live.keys():
+                del live[buffer]
+            continue
+        stores = live.get(found.buffer)
+        if found.is_store:
+            if stores is None:
+                stores = live[found.buffer] = _Live(forms)
+            stores.overwrite(found)
+        elif stores is not None:
+            source = stores.at.get(found.place)
             if source is not None and _only_kept_lanes(found):
                 op.results[0].replace_all_uses_with(source.stored)
                 block.erase_op(op)
-        else:
-            for old in [s for s in live if s.place == found.place and _unread(s, op)]:
-                block.erase_op(old.op)
-            live = [s for s in live if forms.disjoint(s, found)] + [found]
+            else:
+                stores.latest = op
 
 
-def _unread(store: Access, until: Operation) -> bool:
-    """Whether nothing touches the store's buffer between it and a later op of its block."""
-    op = store.op.next_op
-    while op is not None and op is not until:
-        if any(True for _ in touching(op, store.buffer)):
-            return False
-        op = op.next_op
-    return True
+class _Live:
+    """The stores to one buffer that hold what is there, by their places, and the latest op that touched it."""
+
+    def __init__(self, forms: Forms) -> None:
+        self.at: dict[object, Access] = {}
+        self.latest: Operation | None = None
+        self._overlaps = Overlaps(forms)
+
+    def overwrite(self, store: Access) -> None:
+        """Take in a store; one to the same place that nothing has followed is erased."""
+        old = self.at.get(store.place)
+        dead = old is not None and self.latest is old.op
+        for other in self._overlaps.meeting(store):
+            self._overlaps.remove(other)
+            del self.at[other.place]
+        if dead and old is not None:
+            _erase(old.op)
+        self._overlaps.add(store)
+        self.at[store.place] = store
+        self.latest = store.op
 
 
 def _drop_unread(module: ModuleOp) -> None:

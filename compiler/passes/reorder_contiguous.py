@@ -27,8 +27,8 @@ class ReorderContiguousPass(ModulePass):
     name = "reorder-contiguous"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in functions(op):
-            for nest in list(function.body.block.ops):
+        for block in (block for function in functions(op) for block in function.body.blocks):
+            for nest in list(block.ops):
                 if isinstance(nest, ForOp):
                     _reorder(nest)
 

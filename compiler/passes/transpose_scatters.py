@@ -24,7 +24,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from compiler.affine.linear import Linear
-from compiler.analysis.memory import Forms, touching
+from compiler.analysis.memory import Forms, touched
+from compiler.dialects.levels import require
 from compiler.dialects.vector_memory import ScatterOp
 
 MOST_ROWS = 32
@@ -47,6 +48,7 @@ class TransposeScattersPass(ModulePass):
     name = "transpose-scatters"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        require(op, "low", self.name)
         for block in [b for o in op.walk() for r in o.regions for b in r.blocks]:
             for tile in list(_tiles(block)):
                 _store(tile)
@@ -91,7 +93,8 @@ def _tiles(block: Block) -> Iterator[_Tile]:
     forms = Forms()
     open: dict[SSAValue, list[_Row]] = {}
     for op in block.ops:
-        for base in [base for base, rows in open.items() if not _may_join(rows[0].op, op)]:
+        used = touched(op) if open else set()
+        for base in [base for base, rows in open.items() if base in used and not _may_join(rows[0].op, op)]:
             yield from _cut(open.pop(base))
         if isinstance(op, ScatterOp) and _stride(op) is not None:
             open.setdefault(op.base, []).append(_Row(op, _offset(forms, op)))
@@ -100,10 +103,10 @@ def _tiles(block: Block) -> Iterator[_Tile]:
 
 
 def _may_join(first: ScatterOp, op: Operation) -> bool:
-    """Whether a run of scatters goes on behind an op: it does not touch their buffer, or is one of them."""
-    if isinstance(op, ScatterOp) and op.base is first.base:
-        return op.mask is first.mask and op.index_vec is first.index_vec and op.value.type == first.value.type
-    return not any(True for _ in touching(op, first.base))
+    """Whether an op that touches the buffer of a run of scatters is one of them."""
+    if not isinstance(op, ScatterOp) or op.base is not first.base:
+        return False
+    return op.mask is first.mask and op.index_vec is first.index_vec and op.value.type == first.value.type
 
 
 def _cut(rows: list[_Row]) -> Iterator[_Tile]:

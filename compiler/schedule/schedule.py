@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 from operator import index
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -26,6 +26,7 @@ from xdsl.dialects.utils import split_dynamic_index_list
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
+from compiler import stated
 from compiler.analysis.verify import Verdict, verify_schedule
 from compiler.dialects import loop as loop_dialect
 from compiler.dialects.dominance import verify_module
@@ -46,6 +47,11 @@ Handle = SSAValue
 
 Size: TypeAlias = int | Handle
 """A constant, or the handle of a parameter."""
+
+
+Item = TypeVar("Item")
+MOST_PARTS = 64
+"""How many factors of an extent may be chosen at once: 64 bits have no more above one."""
 
 
 class Schedule:
@@ -162,7 +168,10 @@ class Schedule:
         Raises ScheduleError, with the op as its `op`.
         """
         if not isinstance(op, SchedOp):
-            raise _at(op, ScheduleError("it is not an op of the sched dialect", op.name))
+            name = op.name if isinstance(op, Operation) else type(op).__name__
+            raise _at(op, ScheduleError("it is not an op of the sched dialect", name))
+        if not isinstance(handles, Mapping):
+            raise _at(op, ScheduleError("the handles are not given by those of the other script", op.name))
         copy = op.clone(dict(handles))
         try:
             self._state.apply(copy, CALLS[type(copy)])
@@ -234,8 +243,10 @@ class Schedule:
 
     def split(self, loop: Handle, factors: Sequence[Size | None], tail: str = "guard") -> list[Handle]:
         """Split a loop into a nest, outermost factor first; one factor may be None. See `primitives.split.split`."""
+        factors = _listed(factors, "factors")
         static, params = _sizes([-1 if factor is None else factor for factor in factors])
-        properties: dict[str, Attribute] = {"factors": static} | ({} if tail == "guard" else {"tail": _text(tail)})
+        said = _text(tail)
+        properties: dict[str, Attribute] = {"factors": static} | ({} if said.data == "guard" else {"tail": said})
         return self._run(nest.SplitOp, [loop, *params], properties, [LoopType()] * len(factors))
 
     def partition(self, loop: Handle, position: int) -> list[Handle]:
@@ -252,7 +263,7 @@ class Schedule:
 
     def merge(self, first: Handle, second: Handle, shift: int = 0) -> Handle:
         """Let two adjacent nests share their outer loop. See `primitives.merge.merge`."""
-        properties: dict[str, Attribute] = {"shift": _int(shift)} if shift else {}
+        properties: dict[str, Attribute] = {"shift": _int(shift)} if _int(shift).value.data else {}
         return self._run(nest.MergeOp, [first, second], properties, [LoopType()])[0]
 
     def distribute(self, loop: Handle, block: Handle) -> list[Handle]:
@@ -345,13 +356,13 @@ class Schedule:
         """Store a temporary in blocks. See `primitives.memory.transform_layout`."""
         static, params = _sizes(tiles)
         properties: dict[str, Attribute] = {"buffer": _text(buffer), "tiles": static}
-        if order:
+        if len(_ints(order)):
             properties["order"] = _ints(order)
         self._run(layout.TransformLayoutOp, [block, *params], properties)
 
     def _layout(self, buffer: str, by: Callable[..., Sequence[AffineExpr]]) -> AffineMap:
         """The map that a Python function of a buffer's indices gives."""
-        if buffer not in self.program.buffers:
+        if _text(buffer).data not in self.program.buffers:
             raise ScheduleError("there is no such buffer", "transform_layout", f"buffer '{buffer}'")
         rank = len(self.program.buffers[buffer].shape)
         try:
@@ -369,7 +380,7 @@ class Schedule:
         """Read a buffer through a blocked, padded copy. See `primitives.memory.pack`."""
         static, params = _sizes(tiles)
         properties: dict[str, Attribute] = {"buffer": _text(buffer), "tiles": static}
-        if order:
+        if len(_ints(order)):
             properties["order"] = _ints(order)
         return self._run(layout.PackOp, [block, *params], properties, [BlockType()])[0]
 
@@ -408,7 +419,7 @@ class Schedule:
         properties: dict[str, Attribute] = {"innermost": _int(innermost)}
         if decision is not None:
             properties["decision"] = _ints(decision)
-        return self._run(choice.SamplePerfectTileOp, [loop], properties, [ParamType()] * parts)
+        return self._run(choice.SamplePerfectTileOp, [loop], properties, [ParamType()] * _count(parts))
 
     def sample_categorical(
         self,
@@ -420,7 +431,7 @@ class Schedule:
         """Choose one of several integers; without probabilities all are as likely. `name` is that of the handle."""
         properties: dict[str, Attribute] = {"candidates": _ints(candidates)}
         if probabilities is not None:
-            properties["probabilities"] = ArrayAttr([FloatAttr(p, f64) for p in probabilities])
+            properties["probabilities"] = ArrayAttr([_float(p) for p in _listed(probabilities, "probabilities")])
         if decision is not None:
             properties["decision"] = _int(decision)
         (chosen,) = self._run(choice.SampleCategoricalOp, [], properties, [ParamType()])
@@ -431,7 +442,7 @@ class Schedule:
     def multiple(self, size: Size, factor: int) -> Size:
         """A multiple of a parameter, or of a constant. See `sample.multiple`."""
         if isinstance(size, int):
-            return size * factor
+            return size * int(_int(factor).value.data)
         return self._run(choice.MultipleOp, [size], {"factor": _int(factor)}, [ParamType()])[0]
 
     def product(self, *sizes: Size) -> Size:
@@ -494,6 +505,23 @@ def _int(value: object) -> IntegerAttr:
     if not -(2**63) <= number < 2**63:
         raise ScheduleError(f"{number} does not fit into 64 bits")
     return IntegerAttr(number, i64)
+
+
+def _float(value: object) -> FloatAttr:
+    if not isinstance(value, int | float):
+        raise ScheduleError(f"{value!r} is not a number")
+    return FloatAttr(float(_int(value).value.data) if isinstance(value, int) else value, f64)
+
+
+def _count(value: object) -> int:
+    """How many factors a choice has."""
+    return stated.integer("parts", value, 1, MOST_PARTS, ScheduleError)
+
+
+def _listed(values: Iterable[Item], what: str) -> list[Item]:
+    if not isinstance(values, Iterable):
+        raise ScheduleError(f"{what}={values!r} is not a list")
+    return list(values)
 
 
 def _ints(values: object) -> DenseArrayBase:

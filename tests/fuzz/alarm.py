@@ -14,8 +14,8 @@ class TooLong(BaseException):
 
 
 @contextmanager
-def alarm(seconds: float) -> Iterator[None]:
-    """Raise AssertionError in the main thread where what is inside takes longer."""
+def limit(seconds: float) -> Iterator[None]:
+    """Raise TooLong in the main thread where what is inside takes longer."""
 
     def ring(signum: int, frame: FrameType | None) -> None:
         raise TooLong
@@ -24,11 +24,19 @@ def alarm(seconds: float) -> Iterator[None]:
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
-    except TooLong:
-        raise AssertionError(f"took longer than {seconds:g} s") from None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def alarm(seconds: float) -> Iterator[None]:
+    """Raise AssertionError where what is inside takes longer."""
+    try:
+        with limit(seconds):
+            yield
+    except TooLong:
+        raise AssertionError(f"took longer than {seconds:g} s") from None
 
 
 def asked(description: str | None, seed: int = 0) -> tuple[int, int]:

@@ -70,6 +70,37 @@ def test_run_says_on_how_many_threads(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "threads=100000: expected an integer from 1 to" in capsys.readouterr().err
 
 
+DIES = """
+func.func @dies(%A: memref<4xi64>) {
+  %c0 = arith.constant 0 : index
+  %a = memref.load %A[%c0] : memref<4xi64>
+  %far = arith.constant 10000000000000 : i64
+  %n = arith.muli %a, %far : i64
+  %i = arith.index_cast %n : i64 to index
+  memref.store %a, %A[%i] : memref<4xi64>
+  func.return
+}
+"""
+
+
+def test_a_low_program_that_dies_is_a_sentence(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "dies.mlir"
+    path.write_text(DIES, encoding="utf-8")
+    assert main(["run", str(path)]) == 1
+    assert capfd.readouterr().err == f"strata: error: {path} died of SIGSEGV while it ran (Segmentation fault)\n"
+
+
+def test_a_low_program_that_surely_leaves_a_buffer_is_not_built(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "outside.mlir"
+    path.write_text(DIES.replace("%A[%i]", "%A[%c9]").replace("%far =", "%c9 = arith.constant 9 : index\n%far ="))
+    for command in (["run"], ["build", "--emit", "asm"]):
+        assert main([*command, str(path)]) == 1
+        said = "strata: error: @dies: 'memref.store' leaves %A, memref<4xi64>: index 0 is 9\n"
+        assert capsys.readouterr().err == said
+
+
 def test_run_says_that_a_result_is_wrong(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(run_command, "TOLERANCE", {})
     assert main(["run", EXAMPLE]) == 1

@@ -383,7 +383,7 @@ def test_a_disturbed_repeat_is_made_again(matmul: Kernel, monkeypatch: pytest.Mo
 
 
 def test_timing_refuses(matmul: Kernel) -> None:
-    said(lambda: matmul.time(*arrays(), repeats=0), "0 repeats")
+    said(lambda: matmul.time(*arrays(), repeats=0), "repeats")
     said(lambda: matmul.time(arrays()[0]), "takes 2 arrays, got 1")
 
 

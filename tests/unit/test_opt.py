@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -129,7 +130,7 @@ WRONG: dict[str, tuple[str | bytes, list[str], str]] = {
     "level": (
         "func.func @f() -> tensor<2xf32> {\n  %0 = tensor.empty() : tensor<2xf32>\n  func.return %0 : tensor<2xf32>\n}",
         ["-p", "te-to-loop"],
-        "in.mlir:1:1: error: 'tensor.empty' is not a tensor expression",
+        "in.mlir:2:3: error: 'tensor.empty' is not an op of the te level, which te-to-loop takes",
     ),
     "policy": (LOOP, ["-p", "loop-to-low{policy=loose}"], "in.mlir:1:1: error: unknown policy 'loose'"),
     "llvm from loops": (LOOP, ["-t", "llvm"], "in.mlir:1:1: error: .*no form in LLVM IR"),
@@ -187,6 +188,52 @@ def test_dumps_show_named_pipelines_pass_by_pass(opt: Opt) -> None:
     assert out.startswith("builtin.module")
     dumped = re.findall(r"^// -----// IR Dump After (\S+) //----- //$", err, re.MULTILINE)
     assert dumped == pipeline.PIPELINES["loop-to-cpu"].split(",")
+
+
+@pytest.mark.parametrize("option", ["--print-ir-before-all", "--print-ir-after-all"])
+@pytest.mark.parametrize("form", [[], ["--print-op-generic"]])
+def test_what_is_dumped_parses(option: str, form: list[str], opt: Opt) -> None:
+    _, _, err = opt(LOOP, "-p", "loop-to-cpu", option, *form)
+    first, *dumps = re.split(r"^// -----// IR Dump .*\n", err, flags=re.MULTILINE)
+    assert not first
+    assert len(dumps) == len(pipeline.PIPELINES["loop-to-cpu"].split(","))
+    for dump in dumps:
+        assert opt(dump, *form) == (0, dump, "")
+
+
+class Crash(ModulePass):
+    """A pass of a plugin that has a fault."""
+
+    name = "crash"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        raise RuntimeError("no such thing")
+
+
+def test_a_plugin_that_crashes_is_named(opt: Opt, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Universe(all_dialects={}, all_passes={"crash": lambda: Crash})
+    monkeypatch.setattr(Universe, "get_multiverse", staticmethod(lambda: made))
+    plugin = EntryPoint("fragile", "fragile.passes:UNIVERSE", "xdsl.universe")
+    monkeypatch.setattr(EntryPoint, "load", lambda self: made)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [plugin])
+    universe._plugins.cache_clear()
+    try:
+        status, _, err = opt(GOOD, "-p", "crash")
+        assert status == 1
+        assert err.endswith(
+            "error: the pass 'crash' of the plugin 'fragile' (fragile.passes:UNIVERSE) does not take this program "
+            "(RuntimeError: no such thing; --debug prints the traceback)\n"
+        )
+        assert "Traceback" not in err
+        assert 'raise RuntimeError("no such thing")' in opt(GOOD, "-p", "crash", "--debug")[2]
+    finally:
+        universe._plugins.cache_clear()
+
+
+def test_our_own_pass_that_crashes_is_loud(opt: Opt, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(universe.PASSES, "crash", (f"{__name__}:Crash", ""))
+    with pytest.raises(RuntimeError, match="no such thing"):
+        opt(GOOD, "-p", "crash")
 
 
 def test_option_types(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -192,7 +192,7 @@ COMMANDS: dict[str, tuple[list[str], str, str]] = {
     "level": (
         ["-p", "te-to-loop"],
         "func.func @f() -> tensor<2xf32> {\n%0 = tensor.empty() : tensor<2xf32>\nfunc.return %0 : tensor<2xf32>\n}",
-        "'tensor.empty' is not a tensor expression",
+        "'tensor.empty' is not an op of the te level, which te-to-loop takes",
     ),
     "dynamic": (
         [],

@@ -15,7 +15,7 @@ from compiler.dialects.functions import find_function
 from compiler.dialects.sched.base import SchedOp
 from compiler.dialects.sched.choice import SampleCategoricalOp, SampleLocationOp, SamplePerfectTileOp
 from compiler.errors import ScheduleError
-from compiler.opt.diagnostics import FOREIGN, SAID, diagnose, malformed
+from compiler.opt.diagnostics import SAID, diagnose
 from compiler.opt.source import Piece, Places, parse
 from compiler.program.read import read
 from compiler.program.tree import Program
@@ -73,11 +73,8 @@ def _parsed(what: str, text: str) -> tuple[ModuleOp, Places]:
     """The verified module of a text, and where its ops stand."""
     places = Places(Piece(what, text, 0))
     try:
-        try:
-            module = parse(universe.context(), places)
-            return _verified(module, places), places
-        except FOREIGN as error:
-            found = malformed(error, places)
+        module = parse(universe.context(), places)
+        return _verified(module, places), places
     except ScheduleError:
         raise
     except SAID as error:

@@ -128,7 +128,7 @@ class ForOp(IRDLOperation):
             printer.print_string_literal(self.intrinsic)
             printer.print_string(" ")
             del rest["intrinsic"]
-        printer.print_region(self.body, print_entry_block_args=False)
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
         printer.print_op_attributes(rest, print_keyword=True)
 
     @classmethod

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.passes import ModulePass
 
 from compiler.dialects.functions import functions
+from compiler.dialects.levels import require
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_gpu.kernels import lower_function
 from compiler.passes.decompose_reductions import DecomposeReductionsPass
@@ -36,6 +37,7 @@ class LoopToGpuPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.policy not in POLICIES:
             raise LoweringError(f"unknown policy '{self.policy}' (there are {', '.join(POLICIES)})")
+        require(op, "loop", self.name)
         DecomposeReductionsPass().apply(ctx, op)
         for function in functions(op):
             kernels = lower_function(function, POLICIES[self.policy])

@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from compiler.dialects.functions import functions
+from compiler.dialects.levels import require
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low.nests import lower_function
 from compiler.lowering.loop_to_low.tensor import run_whole
@@ -39,6 +40,7 @@ class LoopToLowPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.policy not in POLICIES:
             raise LoweringError(f"unknown policy '{self.policy}' (there are {', '.join(POLICIES)})")
+        require(op, "loop", self.name)
         DecomposeReductionsPass().apply(ctx, op)
         for function in functions(op):
             run_whole(function)

@@ -146,6 +146,7 @@ class Accessor:
         assert lane is not None
         factor = form.coefficient(lane)
         if factor is None:
+            self._count_lanes()
             values = [self.scopes.index(self.context.at_lane(form, n)) for n in range(count)]
             return self._gathered(values, INDEX)
         steps = self.scopes.constant(scalars.dense([factor * n for n in range(count)], INDEX))
@@ -155,10 +156,14 @@ class Accessor:
         start = scalars.widen(self.scopes, self.scopes.index(base), count)
         return self.scopes.add(AddiOp(start, steps))
 
+    def _count_lanes(self) -> None:
+        """Count what is done lane by lane as unrolled code."""
+        self.context.add_copies(self.context.lanes, f"block '{self.block.label.data}'")
+
     def _gathered(self, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
         type = VectorType(element, [len(values)])
-        result = scalars.widen(self.scopes, values[0], len(values))
-        for position, value in enumerate(values[1:], 1):
+        result = self.scopes.constant(scalars.zeros(type))  # LLVM takes cubic time over a chain that begins otherwise
+        for position, value in enumerate(values):
             result = self.scopes.add(vector.InsertOp(value, result, [position], type))
         return result
 
@@ -328,6 +333,7 @@ class Accessor:
         self, buffer: SSAValue, forms: Sequence[Linear], tests: Sequence[Condition], rest: Attribute
     ) -> SSAValue:
         assert isinstance(buffer.type, MemRefType)
+        self._count_lanes()
         values = []
         for lane in range(self.context.lanes):
             at = [self.context.at_lane(form, lane) for form in forms]
@@ -378,6 +384,7 @@ class Accessor:
     def _write_lanes(self, buffer: SSAValue, forms: Sequence[Linear], value: SSAValue) -> None:
         assert isinstance(value.type, VectorType)
         element = value.type.element_type
+        self._count_lanes()
         for lane in range(self.context.lanes):
             at = [self.context.at_lane(form, lane) for form in forms]
             tests = self._at(lane, self.guard)

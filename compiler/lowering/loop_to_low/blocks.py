@@ -205,6 +205,8 @@ class Emitter(Accessor):
         """The values to store: all targets combined with all values by the block's region."""
         held = [self._read(v, access) for v, access in zip(self.block.targets, self.block.writes, strict=True)]
         lane = self.context.lane is not None and not any(map(self._varies, self.written()))
+        if lane:
+            self._count_lanes()
         if lane and (self.mask is not None or any(scalars.lanes_of(v) for v in yielded)):
             for values in self._lane_values(yielded):
                 held = self._joined(held, values)

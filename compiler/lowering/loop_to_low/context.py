@@ -13,11 +13,18 @@ from xdsl.ir.affine import AffineSet
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition, conditions
 from compiler.affine.linear import Linear
+from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low.scopes import Scopes
 from compiler.policies import Policy
 
 SPACES = {"shared": 3, "local": 5}
 """The memory spaces of buffers on a GPU's chip, as NVVM numbers them."""
+
+MOST_COPIES = 4096
+"""How many statements the unrolled code of one nest may have, those done lane by lane included: LLVM takes seconds."""
+
+MOST_LANES = 128
+"""How many lanes a vectorized loop may have: two registers of bytes, the smallest elements."""
 
 
 class Part(Protocol):
@@ -51,7 +58,7 @@ class Context:
     """The state of lowering one function.
 
     `facts` hold in the whole iterations of a loop that is cut, `ending` is true while its end is emitted. `threads` are
-    those of a kernel, None on a processor.
+    those of a kernel, None on a processor. `copies` counts the statements of a nest's unrolled code.
     """
 
     scopes: Scopes
@@ -68,6 +75,15 @@ class Context:
     lane: int | None = None
     lanes: int = 0
     threads: Threads | None = None
+    unrolled: bool = False
+    copies: int = 0
+
+    def add_copies(self, count: int, where: str) -> None:
+        """Count statements of unrolled code. Raises LoweringError for more than MOST_COPIES in one nest."""
+        self.copies += count
+        if self.copies > MOST_COPIES:
+            said = f"the unrolled code of its nest has {self.copies} statements, of {MOST_COPIES} at most"
+            raise LoweringError(f"{where}: {said}")
 
     def form_of(self, iv: SSAValue) -> Linear:
         """A loop variable as a form: itself, or its value while its loop is unrolled."""

@@ -91,6 +91,7 @@ class _Gather(Emitter):
 
     def _lanes(self, dims: dict[int, SSAValue], forms: Sequence[Linear]) -> SSAValue:
         """Each lane by itself."""
+        self._count_lanes()
         found = []
         for lane in range(self.context.lanes):
             at = [self.context.at_lane(form, lane) for form in forms]

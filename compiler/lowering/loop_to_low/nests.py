@@ -22,7 +22,7 @@ from compiler.dialects import loop
 from compiler.dialects.types import scalar_type
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low.blocks import emit_block, free_of
-from compiler.lowering.loop_to_low.context import Context
+from compiler.lowering.loop_to_low.context import MOST_LANES, Context
 from compiler.lowering.loop_to_low.cuts import Cut, find_cut
 from compiler.lowering.loop_to_low.gathers import emit_gather
 from compiler.lowering.loop_to_low.prefetches import emit_prefetches
@@ -53,6 +53,7 @@ def lower_function(function: FuncOp, policy: Policy) -> None:
         context.scopes.ranges[number] = (0, op.size - 1)
     for op in old.ops:
         if not isinstance(op, ReturnOp):
+            context.copies = 0
             emit(context, op)
     new.add_op(ReturnOp())
     function.detach_region(function.body)
@@ -160,17 +161,32 @@ def _emit_kind(context: Context, op: loop.ForOp | loop.Placed) -> None:
 
 
 def _unroll(context: Context, op: loop.ForOp) -> None:
+    outermost = not context.unrolled
+    if outermost:
+        context.add_copies(_copies(op), f"loop '{op.label.data}'")
+    context.unrolled = True
     variable = context.variables[op.iv]
     for value in range(op.size):
         context.values[variable] = lin.constant(value)
         for inner in op.body.block.ops:
             emit(context, inner)
     del context.values[variable]
+    context.unrolled = not outermost
+
+
+def _copies(op: Operation) -> int:
+    """How many statements an op becomes, as far as loops are unrolled."""
+    if not isinstance(op, loop.ForOp):
+        return int(isinstance(op, loop.Placed))
+    inner = sum(map(_copies, op.body.block.ops))
+    return inner * op.size if op.loop_kind == "unrolled" else inner
 
 
 def _vectorize(context: Context, op: loop.ForOp) -> None:
     if context.lane is not None:
         raise LoweringError(f"loop '{op.label.data}' is vectorized inside another vectorized loop")
+    if op.size > MOST_LANES:
+        raise LoweringError(f"loop '{op.label.data}' is vectorized with {op.size} lanes, of {MOST_LANES} at most")
     context.lane = context.variables[op.iv]
     context.lanes = op.size
     for inner in op.body.block.ops:

@@ -64,7 +64,7 @@ def _address(f: FunctionEmitter, buffer: SSAValue, form: Linear, length: int, si
 
 def divisors(f: FunctionEmitter, form: Linear) -> list[int]:
     """What each varying term of a form is surely a multiple of: its factor, times the step of a loop's index."""
-    roots = list(f.forms.numbers)
+    roots = f.forms.values
     found = []
     for atom, factor in form.terms:
         assert isinstance(atom, int)
@@ -77,7 +77,7 @@ def divisors(f: FunctionEmitter, form: Linear) -> list[int]:
 
 def offset(f: FunctionEmitter, form: Linear) -> str:
     """The value of a form's varying part."""
-    roots = list(f.forms.numbers)
+    roots = f.forms.values
     total = ""
     for atom, factor in form.terms:
         assert isinstance(atom, int)
@@ -90,7 +90,7 @@ def offset(f: FunctionEmitter, form: Linear) -> str:
 
 def _stays(f: FunctionEmitter, form: Linear, length: int) -> bool:
     """Whether a form is surely within a buffer's elements, by the ranges of the loops."""
-    roots = list(f.forms.numbers)
+    roots = f.forms.values
     ranges: dict[int, Range] = {}
     for atom, _ in form.terms:
         assert isinstance(atom, int)

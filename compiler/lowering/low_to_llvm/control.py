@@ -14,6 +14,9 @@ from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.literals import literal
 from compiler.lowering.low_to_llvm.types import llvm_type
 
+MOST_NESTED = 64
+"""How deep loops may be nested: LLVM takes cubic time."""
+
 
 def _constant(f: FunctionEmitter, op: arith.ConstantOp) -> None:
     f.names[op.result] = literal(op.value)
@@ -41,8 +44,18 @@ def _no_buffers(op: Operation) -> None:
         raise LoweringError(f"'{op.name}' carries a buffer, which has no form in LLVM IR")
 
 
+def _check_depth(op: scf.ForOp) -> None:
+    depth, around = 1, op.parent_op()
+    while around is not None:
+        depth += isinstance(around, scf.ForOp)
+        around = around.parent_op()
+    if depth > MOST_NESTED:
+        raise LoweringError(f"loops are nested {depth} deep, of {MOST_NESTED} at most").at(op)
+
+
 def _for(f: FunctionEmitter, op: scf.ForOp) -> None:
     _no_buffers(op)
+    _check_depth(op)
     head, body, done = f.fresh("head"), f.fresh("body"), f.fresh("done")
     before = f.label
     iv, *carried = op.body.block.args

@@ -21,6 +21,7 @@ from xdsl.passes import ModulePass
 
 from compiler.dialects.functions import functions
 from compiler.dialects.intr import LIBRARY
+from compiler.dialects.levels import require
 from compiler.dialects.vector_arith import element_of
 from compiler.errors import LoweringError
 from compiler.passes.expand_math import exponential, logarithm, trigonometric
@@ -72,6 +73,7 @@ class ExpandMathPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.policy not in POLICIES:
             raise LoweringError(f"unknown policy '{self.policy}' (there are {', '.join(POLICIES)})")
+        require(op, "low", self.name)
         if not POLICIES[self.policy].polynomials:
             return
         for function in functions(op):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from compiler import stated
 from compiler.errors import TargetError
 from compiler.lowering.low_to_llvm.signature import Workspace, symbol
 from compiler.targets.cpu.arena import arena
@@ -139,7 +140,7 @@ class Kernel:
 
     def text(self, level: str) -> str:
         """The program at a level: te, loop, low, llvm or asm, where the kernel came through it."""
-        if level not in self._texts:
+        if stated.text("level", level, TargetError) not in self._texts:
             raise TargetError(f"{self.name}: no level '{level}' (there are {', '.join(self._texts)})")
         text = self._texts[level]
         return text if isinstance(text, str) else text()
@@ -150,8 +151,8 @@ class Kernel:
         Each repeat makes as many calls as it takes to last `min_seconds`, at least one; figures are per call. One whose
         threads were off their processors is made again, a few times; `disturbance` says how far that did not help.
         """
-        if repeats < 1:
-            raise TargetError(f"{self.name}: cannot time {repeats} repeats")
+        repeats = stated.integer("repeats", repeats, 1, error=TargetError)
+        least = stated.seconds("min_seconds", min_seconds, TargetError)
         call = self._bind(arrays, None, threads)
         native, passed = self._native, call.passed
         team = self._team(threads) or 1
@@ -159,7 +160,7 @@ class Kernel:
         def take(calls: int) -> Taken:
             return timed(lambda: native(*passed), calls, team)
 
-        calls = max(1, int(np.ceil(min_seconds / max(take(1).wall, 1e-7))))
+        calls = max(1, int(np.ceil(least / max(take(1).wall, 1e-7))))
         found = [undisturbed(lambda repeat: take(calls)) for _ in range(repeats)]
         seconds = [one.taken.wall for one in found]
         disturbance = sum((one.disturbance for one in found), QUIET)

@@ -1,0 +1,62 @@
+"""`Overlaps`: the accesses to one buffer, by where they are, so that few are compared with another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from compiler.affine.linear import Linear
+from compiler.analysis.memory import Access, Forms
+
+_Row = dict[int, list[Access]]
+"""Accesses that differ in the last index only, by its constant part."""
+
+
+@dataclass(frozen=True)
+class _Where:
+    """An access's indices: what is variable in them, the constants of all but the last, the constant of the last."""
+
+    variable: tuple[Linear, ...]
+    leading: tuple[int, ...]
+    last: int
+
+
+class Overlaps:
+    """Accesses to one buffer. Those whose indices differ by constants are found by these; others are compared."""
+
+    def __init__(self, forms: Forms) -> None:
+        self._forms = forms
+        self._rows: dict[tuple[Linear, ...], dict[tuple[int, ...], _Row]] = {}
+        self._widest = 1
+
+    def add(self, access: Access) -> None:
+        """Take an access in."""
+        where = self._where(access)
+        row = self._rows.setdefault(where.variable, {}).setdefault(where.leading, {})
+        row.setdefault(where.last, []).append(access)
+        self._widest = max(self._widest, access.lanes)
+
+    def remove(self, access: Access) -> None:
+        """Leave out an access that was taken in."""
+        where = self._where(access)
+        self._rows[where.variable][where.leading][where.last].remove(access)
+
+    def meeting(self, access: Access) -> list[Access]:
+        """The accesses that may touch an element which another one touches."""
+        return [near for near in self._near(access) if not self._forms.disjoint(near, access)]
+
+    def _near(self, access: Access) -> Iterator[Access]:
+        where = self._where(access)
+        for variable, rows in self._rows.items():
+            if variable != where.variable:
+                yield from (near for row in rows.values() for found in row.values() for near in found)
+            elif where.leading in rows:
+                row = rows[where.leading]
+                for last in range(where.last - self._widest + 1, where.last + access.lanes):
+                    yield from row.get(last, ())
+
+    def _where(self, access: Access) -> _Where:
+        forms = [self._forms.of(index) for index in access.indices]
+        constants = [form.constant for form in forms]
+        variable = tuple(replace(form, constant=0) for form in forms)
+        return _Where(variable, tuple(constants[:-1]), constants[-1] if constants else 0)

@@ -1,0 +1,52 @@
+"""Calls in a process of their own, whose death is a sentence."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any, TypeVar
+
+from compiler.errors import StrataError, TargetError
+
+Result = TypeVar("Result")
+
+
+def in_own_process(what: str, function: Callable[..., Result], *arguments: Any) -> Result:
+    """What a function gives in a process of its own; function, arguments and result must pickle.
+
+    Raises the StrataError or MemoryError of the function, and TargetError, which names `what` ran, where the process
+    ends before.
+    """
+    spawn = multiprocessing.get_context("spawn")
+    receiver, sender = spawn.Pipe(duplex=False)
+    process = spawn.Process(target=_send, args=(sender, function, arguments), daemon=True)
+    process.start()
+    sender.close()
+    try:
+        result = receiver.recv()
+    except EOFError:
+        process.join()
+        raise TargetError(f"{what} {_end(process.exitcode)}") from None
+    process.join()
+    if isinstance(result, StrataError | MemoryError):
+        raise result
+    return result  # type: ignore[no-any-return]
+
+
+def _send(sender: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the process that waits for this one says that it was interrupted
+    try:
+        result = function(*arguments)
+    except (StrataError, MemoryError) as error:
+        result = error
+    sender.send(result)
+
+
+def _end(status: int | None) -> str:
+    """How a process ended, in words."""
+    if status is None or status >= 0:
+        return f"ended with status {status} while it ran"
+    name = signal.Signals(-status).name
+    return f"died of {name} while it ran ({signal.strsignal(-status)})"

@@ -1,0 +1,33 @@
+"""What xDSL's parser, verifiers and passes raise at texts and programs that they were not written for."""
+
+import struct
+
+from xdsl.utils.exceptions import (
+    AlreadyRegisteredConstructException,
+    BuilderNotFoundException,
+    InvalidIRException,
+    PyRDLError,
+    UnregisteredConstructException,
+)
+
+FOREIGN = (
+    AlreadyRegisteredConstructException,
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    BuilderNotFoundException,
+    InvalidIRException,
+    LookupError,
+    NotImplementedError,
+    PyRDLError,
+    TypeError,
+    UnregisteredConstructException,
+    ValueError,
+    struct.error,
+)
+
+
+def said(error: BaseException) -> str:
+    """Such an exception in words: its last line, and its type."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{lines[-1]} ({type(error).__name__})" if lines else type(error).__name__

@@ -1,0 +1,81 @@
+"""The levels of functions, and what a pass that takes one of them refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation
+
+from compiler.dialects import loop
+from compiler.dialects.functions import functions
+from compiler.errors import LoweringError
+
+Level = Literal["te", "loop", "low"]
+
+_SHAPED = {"te": (TensorType, "tensor"), "loop": (MemRefType, "memref")}
+_UPPER = ("te", "loop")
+
+
+def require(module: ModuleOp, level: Level, by: str) -> None:
+    """Check that all functions are at the level that a pass takes; te takes only those that have tensors in their type.
+
+    A te function is te ops and the return, its arguments and results tensors; a loop function is loop ops and the
+    return, its arguments memrefs, without results; what is neither te nor loop is low. Raises LoweringError, at the
+    first op that does not belong.
+    """
+    if level == "low":
+        _require_low(module, by)
+        return
+    for function in functions(module):
+        if level == "loop" or has_tensors(function):
+            _require_upper(function, level, by)
+
+
+def has_tensors(function: FuncOp) -> bool:
+    """Whether an argument or a result of a function is a tensor."""
+    types = [*function.function_type.inputs, *function.function_type.outputs]
+    return any(isinstance(type, TensorType) for type in types)
+
+
+def _require_low(module: ModuleOp, by: str) -> None:
+    for op in module.walk():
+        if _dialect(op) in _UPPER or (isinstance(op, FuncOp) and has_tensors(op)):
+            raise LoweringError(f"{by} takes the low level, which '{op.name}' here is above").at(op)
+
+
+def _require_upper(function: FuncOp, level: str, by: str) -> None:
+    name, (kind, word) = function.sym_name.data, _SHAPED[level]
+    if len(function.body.blocks) != 1:
+        raise LoweringError(f"{by} takes functions with one block: @{name} has {len(function.body.blocks)}").at(
+            function
+        )
+    body = function.body.block
+    for number, type in enumerate(function.function_type.inputs):
+        if not isinstance(type, kind):
+            said = f"argument {number} of @{name} is of type {type}, expected a {word}"
+            raise LoweringError(f"{by} takes the {level} level: {said}").at(function)
+    for type in function.function_type.outputs:
+        if level == "loop" or not isinstance(type, kind):
+            expected = "none: its results are its last arguments" if level == "loop" else f"a {word}"
+            said = f"a result of @{name} is of type {type}, expected {expected}"
+            raise LoweringError(f"{by} takes the {level} level: {said}").at(function)
+    if not isinstance(body.last_op, ReturnOp):
+        raise LoweringError(f"@{name} does not end with func.return").at(function)
+    for op in _own(body):
+        if _dialect(op) != level and op is not body.last_op:
+            raise LoweringError(f"'{op.name}' is not an op of the {level} level, which {by} takes").at(op)
+
+
+def _own(body: Block) -> Iterator[Operation]:
+    """The ops of a function and of its loops, without the bodies that compute scalars."""
+    for op in body.ops:
+        yield op
+        if isinstance(op, loop.ForOp):
+            yield from _own(op.body.block)
+
+
+def _dialect(op: Operation) -> str:
+    return op.name.split(".")[0]

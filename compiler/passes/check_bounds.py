@@ -1,0 +1,138 @@
+"""check-bounds: refuse accesses at the low level that surely leave their buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects import memref, scf
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, ModuleOp, NoneAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from compiler.affine import linear as lin
+from compiler.analysis.memory import Access, Forms, Span, Spans, access
+from compiler.dialects.functions import functions
+from compiler.dialects.levels import require
+from compiler.errors import LoweringError
+
+
+@dataclass(frozen=True)
+class CheckBoundsPass(ModulePass):
+    """Refuse a load, store or subview that leaves its buffer whenever the function is called.
+
+        %c9 = arith.constant 9 : index
+        %x = memref.load %A[%c9] : memref<4xf32>     // refused
+
+    What is known of an index are constants, sums and products of them, and the variables of loops with constant
+    bounds. Refused is what surely runs, and is surely outside in one of its iterations: an access under an scf.if, in a
+    loop that may be empty, or under a mask is left alone. Changes nothing. Raises LoweringError, at the access.
+    """
+
+    name = "check-bounds"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        require(op, "low", self.name)
+        for function in functions(op):
+            _Checker().check(function)
+
+
+class _Checker:
+    def __init__(self) -> None:
+        self.spans = Spans()
+        self.forms = Forms()
+
+    def check(self, op: Operation) -> None:
+        """Check what surely runs when an op does."""
+        for inner in (inner for region in op.regions for block in list(region.blocks)[:1] for inner in block.ops):
+            found = access(inner)
+            if found is not None and found.mask is None:
+                self._check_access(found)
+            elif isinstance(inner, memref.SubviewOp):
+                _check_view(inner)
+            elif isinstance(inner, scf.ForOp | scf.ParallelOp) and self.spans.surely_runs(inner):
+                self.check(inner)
+
+    def _check_access(self, found: Access) -> None:
+        type = found.buffer.type
+        assert isinstance(type, MemRefType)
+        shape = type.get_shape()
+        for dim, (index, size) in enumerate(zip(found.indices, shape, strict=False)):
+            worst = None if size == DYNAMIC_INDEX else self._outside(index, size)
+            if worst is not None:
+                raise _refusal(found.op, found.buffer, f"index {dim} is {worst}")
+        if len(shape) == 1 and isinstance(type.layout, NoneAttr) and shape[0] != DYNAMIC_INDEX:
+            last = self._attained(found.indices[0])[1]
+            if last is not None and last + found.lanes > shape[0]:
+                raise _refusal(found.op, found.buffer, f"its last lane is at {last + found.lanes - 1}")
+
+    def _outside(self, index: SSAValue, size: int) -> int | None:
+        """A value outside a dimension that an index surely has."""
+        least, most = self._attained(index)
+        if least is not None and least < 0:
+            return least
+        if most is not None and most >= size:
+            return most
+        low, high = self.spans.of(index)
+        return low if low is not None and low >= size else high if high is not None and high < 0 else None
+
+    def _attained(self, index: SSAValue) -> Span:
+        """The least and the most that an index is in some iteration; None where that is not known."""
+        form = self.forms.of(index)
+        ranges: dict[int, lin.Range] = {}
+        for atom, _ in form.terms:
+            known = self._values(self.forms.values[atom]) if isinstance(atom, int) else None
+            if known is None:
+                return None, None
+            ranges[cast(int, atom)] = known
+        least, most = lin.bounds(form, ranges)
+        return (least, most) if least >= -(2**63) and most < 2**63 else (None, None)
+
+    def _values(self, variable: SSAValue) -> lin.Range | None:
+        """The first and the last value of a loop's variable, if its bounds and its step are constants."""
+        if not isinstance(variable, BlockArgument):
+            return None
+        match loop := variable.block.parent_op():
+            case scf.ForOp():
+                bounds = [(loop.lb, loop.ub, loop.step)]
+            case scf.ParallelOp():
+                bounds = list(zip(loop.lowerBound, loop.upperBound, loop.step, strict=True))
+            case _:
+                bounds = []
+        if variable.index >= len(bounds):
+            return None
+        first, end, step = (self.forms.of(value) for value in bounds[variable.index])
+        if not (first.is_constant and end.is_constant and step.is_constant and step.constant > 0):
+            return None
+        count = (end.constant - first.constant - 1) // step.constant
+        return (first.constant, first.constant + count * step.constant) if count >= 0 else None
+
+
+def _check_view(view: memref.SubviewOp) -> None:
+    """Check a subview of constant offsets, sizes and strides."""
+    type = view.source.type
+    assert isinstance(type, MemRefType)
+    places = zip(*(_integers(view, name) for name in ("offsets", "sizes", "strides")), type.get_shape(), strict=False)
+    for dim, (offset, count, stride, size) in enumerate(places):
+        if DYNAMIC_INDEX in (offset, count, stride, size) or count < 1:
+            continue
+        ends = (offset, offset + (count - 1) * stride)
+        if min(ends) < 0 or max(ends) >= size:
+            worst = min(ends) if min(ends) < 0 else max(ends)
+            raise _refusal(view, view.source, f"its index {dim} goes to {worst}")
+
+
+def _integers(view: memref.SubviewOp, name: str) -> Sequence[int]:
+    return view.properties[f"static_{name}"].get_values()  # type: ignore[attr-defined, no-any-return]
+
+
+def _refusal(op: Operation, buffer: SSAValue, said: str) -> LoweringError:
+    function: Operation | None = op
+    while function is not None and not isinstance(function, FuncOp):
+        function = function.parent_op()
+    where = f"@{function.sym_name.data}: " if function is not None else ""
+    name = f"%{buffer.name_hint}, " if buffer.name_hint else ""
+    return LoweringError(f"{where}'{op.name}' leaves {name}{buffer.type}: {said}").at(op)
