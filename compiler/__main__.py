@@ -12,7 +12,7 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from compiler.cli import bench, build, check, db, explain, replay, run, space, tune
 from compiler.cli.said import sentence
 from compiler.errors import StrataError
-from compiler.targets.machine import VARIABLE, host
+from compiler.targets.machine import detected, host
 
 COMMANDS = {
     "run": run,
@@ -34,10 +34,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; 0, or 1 after an error that was said, or 130 after an interruption."""
     options = _arguments().parse_args(sys.argv[1:] if argv is None else list(argv))
     try:
-        if options.native:
-            _say_machine()
         status: int = options.run(options)
         sys.stdout.flush()
+        if options.native:
+            _say_machine()
     except (StrataError, ParseError, VerifyException, RecursionError) as error:
         return _fail(sentence(error))
     except MemoryError:
@@ -54,10 +54,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _say_machine() -> None:
-    """Say for which machine code is made, where it is not this one. Raises TargetError for an unknown one."""
-    if os.environ.get(VARIABLE):
-        machine = host()
-        print(f"strata: {VARIABLE}: {machine.name}, vectors of {machine.vector_bits} bits", file=sys.stderr)
+    """Say for which machine code was made, where it is not this one."""
+    machine = host()
+    if machine is not detected():
+        print(f"strata: code for {machine.name}, vectors of {machine.vector_bits} bits", file=sys.stderr)
 
 
 def _fail(said: str) -> int:
