@@ -7,7 +7,7 @@ import json
 import pytest
 
 from compiler.schedule import library
-from tests.unit.test_explain import schedule
+from tests.unit.test_explain import needs_fma, schedule
 from tools import document
 from tools.explain_page import PAGE, ROOT, blocks, run, shape
 
@@ -22,6 +22,7 @@ def test_commands_print_what_the_page_shows(command: str, shown: str) -> None:
         assert shape(printed) == shape(shown), "run python -m tools.explain_page"
 
 
+@needs_fma
 def test_the_loop_that_the_page_shows() -> None:
     (shown,) = (shown for command, shown in blocks(TEXT) if "--loop" in command)
     loops = json.loads(run(f"{GEBP} --static --json"))["loops"]
