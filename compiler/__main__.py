@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 
@@ -28,21 +27,21 @@ def _run(argv: Sequence[str]) -> int:
 
     options = arguments().parse_args(argv)
     try:
+        status: int = options.run(options)
         if options.native:
             _say_machine()
-        status: int = options.run(options)
     except (ParseError, VerifyException, RecursionError) as error:
         raise InputError(sentence(error)) from error
     return status
 
 
 def _say_machine() -> None:
-    """Say for which machine code is made, where it is not this one. Raises TargetError for an unknown one."""
-    from compiler.targets.machine import VARIABLE, host
+    """Say for which machine code was made, where it is not this one."""
+    from compiler.targets.machine import detected, host
 
-    if os.environ.get(VARIABLE):
-        machine = host()
-        print(f"strata: {VARIABLE}: {machine.name}, vectors of {machine.vector_bits} bits", file=sys.stderr)
+    machine = host()
+    if machine is not detected():
+        print(f"strata: code for {machine.name}, vectors of {machine.vector_bits} bits", file=sys.stderr)
 
 
 def arguments() -> argparse.ArgumentParser:

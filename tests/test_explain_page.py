@@ -9,7 +9,7 @@ import pytest
 from compiler.explain import profile
 from compiler.explain.profile import choose
 from compiler.schedule import library
-from tests.unit.test_explain import schedule
+from tests.unit.test_explain import needs_fma, schedule
 from tools import document
 from tools.explain_page import PAGE, ROOT, blocks, run, shape
 
@@ -35,6 +35,7 @@ def test_commands_print_what_the_page_shows(command: str, shown: str) -> None:
         assert shape(printed) == shape(shown), "run python -m tools.explain_page"
 
 
+@needs_fma
 def test_the_loop_that_the_page_shows() -> None:
     (shown,) = (shown for command, shown in blocks(TEXT) if "--loop" in command)
     loops = json.loads(run(f"{GEBP} --static --json"))["loops"]

@@ -26,6 +26,7 @@ from compiler.explain.nests import Nest, every, nests, paths
 from compiler.explain.profile import choose
 from compiler.schedule import Schedule, library
 from compiler.targets.cpu.assembly import parse_assembly
+from compiler.targets.machine import host
 from tests.unit.test_kernel import MATMUL
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -147,6 +148,10 @@ def test_temporaries_share_and_are_named() -> None:
     assert temporaries(builds(MATMUL)).arena == 0
 
 
+needs_fma = pytest.mark.skipif("fma" not in host().present, reason="the machine has no fused multiply-add")
+
+
+@needs_fma
 def test_machine_loops_know_their_loop_and_blocks() -> None:
     b = gebp(256)
     loops = machine_code(b, found(b)).loops

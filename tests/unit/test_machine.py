@@ -134,7 +134,7 @@ def test_code_for_what_is_not_here_is_built_and_not_run(
 def test_commands_say_the_machine(believe: Believe, capsys: pytest.CaptureFixture[str]) -> None:
     machine = believe("sse4")
     assert main(["build", str(ROOT / "examples/mm_exp_mm.mlir"), "--emit", "loop"]) == 0
-    assert capsys.readouterr().err == f"strata: {VARIABLE}: {machine.name}, vectors of 128 bits\n"
+    assert capsys.readouterr().err == f"strata: code for {machine.name}, vectors of 128 bits\n"
     believe("")
     assert main(["build", str(ROOT / "examples/mm_exp_mm.mlir"), "--emit", "loop"]) == 0
     assert capsys.readouterr().err == ""
