@@ -73,7 +73,7 @@ class SearchTask:
         gpu = described(target, arch) if target != "cpu" else None
         if gpu is not None and (constants or threads is not None):
             raise TargetError(f"threads and constants are the CPU's, not {target}'s")
-        if policy not in POLICIES:
+        if not isinstance(policy, str) or policy not in POLICIES:
             raise TargetError(f"unknown policy '{policy}' (there are {', '.join(POLICIES)})")
         self.func = made(func, args)
         self.constants = constants

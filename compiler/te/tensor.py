@@ -29,7 +29,8 @@ class Tensor:
     position: int = 0
 
     def __post_init__(self) -> None:
-        fault = bad_size(f"tensor '{self.name}'", self.shape, element_bytes(TYPES[self.dtype]))
+        shape = static_shape(f"tensor '{self.name}'", self.shape)
+        fault = bad_size(f"tensor '{self.name}'", shape, element_bytes(TYPES[check_dtype(self.dtype)]))
         if fault:
             raise TeError(fault)
 
@@ -137,7 +138,7 @@ class Compute:
 def placeholder(shape: Sequence[int], dtype: str = "f32", name: str = "arg") -> Tensor:
     """An input tensor. Raises TeError for a shape that is not static and positive, or an unknown dtype."""
     check_name("a tensor", name)
-    return Tensor(name, static_shape(f"tensor '{name}'", shape), check_dtype(dtype))
+    return Tensor(name, static_shape(f"tensor '{name}'", shape), dtype)
 
 
 def static_shape(what: str, shape: Any) -> tuple[int, ...]:
