@@ -343,7 +343,8 @@ def test_wrong_counts(count: Any) -> None:
 def test_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert compiler.build(PRIVATE, threads=np.int64(3)).threads == 3
     assert compiler.build(function(""), threads=3).threads is None, "it has no parallel loop"
-    for stated, count in (("3", 3), ("5,2", 5), (" 4 ", 4), ("0", None), ("many", None), ("", None), ("99999", "most")):
+    few = (("3", 3), ("5,2", 5), (" 4 ", 4), ("0", None), ("many", None), ("", None), ("99999", "most"))
+    for stated, count in (*few, ("9" * 5000, None)):
         monkeypatch.setenv("OMP_NUM_THREADS", stated)
         expected = {None: openmp.cores(), "most": openmp.most_threads()}.get(count, count)
         assert compiler.build(PRIVATE).threads == expected

@@ -55,6 +55,10 @@ def most_threads() -> int:
     return max(64, 4 * cores())
 
 
+DIGITS = 10
+"""Digits of OMP_NUM_THREADS that are no count any more."""
+
+
 def thread_count(threads: object) -> int:
     """A stated count; for None what OMP_NUM_THREADS says, or the cores that the process may use.
 
@@ -62,7 +66,8 @@ def thread_count(threads: object) -> int:
     """
     if threads is None:
         stated = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-        return min(int(stated), most_threads()) if stated.isdecimal() and int(stated) else cores()
+        count = int(stated) if stated.isdecimal() and len(stated) < DIGITS else 0
+        return min(count, most_threads()) if count else cores()
     try:
         count = 0 if isinstance(threads, bool) else index(threads)  # type: ignore[arg-type]
     except TypeError:
