@@ -8,14 +8,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from threading import Thread
+from typing import Any
 
 import pytest
 
-from compiler.autotune.measure import Limits, Measurer, Sampling, Subject, process
+from compiler.autotune.measure import Limits, Measurer, Sampling, Subject, pool, process
 from compiler.autotune.measure.pool import STOPS, Pool
+from compiler.autotune.measure.process import Worker
 from compiler.autotune.measure.processes import Processes
 from compiler.autotune.outcome import Outcome
 from compiler.errors import InputError, TargetError
@@ -103,21 +105,21 @@ def test_scripts_that_cannot_be_built(processes: Processes) -> None:
     assert right.ok
 
 
-def watched(pool: Pool, act: Callable[[int], None], times: int = 1) -> Thread:
-    """A thread that does something to each of the first processes that work on a job."""
+@contextmanager
+def met(pool: Pool, act: Callable[[int], None], times: int = 1) -> Iterator[None]:
+    """Do something to each of the first processes that get a job, before it can have begun."""
+    send, seen = Worker.send, set[int]()
 
-    def watch() -> None:
-        seen: set[int] = set()
-        end = time.monotonic() + PATIENCE
-        while len(seen) < times and time.monotonic() < end:
-            for pid in set(pool.busy) - seen:
-                seen.add(pid)
-                act(pid)
-            time.sleep(0.001)
+    def sent(worker: Worker, job: object) -> None:
+        if worker.ready and worker.pid in pool.pids and worker.pid not in seen and len(seen) < times:
+            seen.add(worker.pid)
+            act(worker.pid)
+        send(worker, job)
 
-    thread = Thread(target=watch)
-    thread.start()
-    return thread
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Worker, "send", sent)
+        yield
+    assert len(seen) == times
 
 
 def kill(pid: int) -> None:
@@ -127,25 +129,22 @@ def kill(pid: int) -> None:
 
 def test_a_runner_that_is_killed_once_costs_nothing(processes: Processes) -> None:
     (pid,) = processes.runner.pids
-    stopped = watched(processes.runner, kill)
-    assert all(outcome.ok for outcome in measured(processes, [NONE, SPLIT]))
-    stopped.join()
+    with met(processes.runner, kill):
+        assert all(outcome.ok for outcome in measured(processes, [NONE, SPLIT]))
     assert processes.runner.pids != [pid]
 
 
 def test_a_runner_that_is_killed_twice_is_a_crash(processes: Processes) -> None:
-    stopped = watched(processes.runner, kill, 2)
-    hung, after = measured(processes, [NONE, SPLIT], {0: HANG})
-    stopped.join()
+    with met(processes.runner, kill, 2):
+        hung, after = measured(processes, [NONE, SPLIT], {0: HANG})
     assert hung.kind == "crash" and hung.reason == "its process ended with SIGKILL"
     assert after.ok
 
 
 def test_a_builder_that_is_killed_costs_nothing(processes: Processes) -> None:
     (pid,) = processes.builders.pids
-    stopped = watched(processes.builders, kill)
-    assert all(outcome.ok for outcome in measured(processes, [NONE, SPLIT]))
-    stopped.join()
+    with met(processes.builders, kill):
+        assert all(outcome.ok for outcome in measured(processes, [NONE, SPLIT]))
     assert processes.builders.pids != [pid]
 
 
@@ -165,35 +164,34 @@ def stop(pid: int) -> None:
 @pytest.mark.parametrize("times", [1, 3])
 def test_a_worker_that_is_stopped_costs_nothing(processes: Processes, role: str, times: int) -> None:
     """It is no timeout, whatever the limit: somebody else did that."""
-    pool: Pool = getattr(processes, role)
-    before = pool.pids
-    stopped = watched(pool, stop, times)
-    assert all(outcome.ok for outcome in measured(processes, [NONE, SPLIT]))
-    stopped.join()
-    assert pool.pids != before
+    workers: Pool = getattr(processes, role)
+    before = workers.pids
+    with met(workers, stop, times):
+        assert all(outcome.ok for outcome in measured(processes, [NONE, SPLIT]))
+    assert workers.pids != before
 
 
 def test_workers_that_are_stopped_each_time_are_said(processes: Processes) -> None:
-    stopped = watched(processes.runner, stop, STOPS + 1)
-    with pytest.raises(TargetError, match="the processes that measure cannot work: a signal has stopped them"):
+    with (
+        met(processes.runner, stop, STOPS + 1),
+        pytest.raises(TargetError, match="the processes that measure cannot work: a signal has stopped them"),
+    ):
         measured(processes, [NONE])
-    stopped.join()
     assert all(outcome.ok for outcome in measured(processes, [NONE]))
 
 
 def test_a_parent_that_was_stopped_excuses_its_workers(processes: Processes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its clock says that the limit has passed, and it was not there to see the reply."""
-    begun = time.monotonic()
-    slept = iter([0.0, 0.0, 0.0, 1000.0])
+    ahead, clock, wait = [0.0], time.monotonic, pool.wait
 
-    def clock() -> float:
-        clock.ahead += next(slept, 0.0)  # type: ignore[attr-defined]
-        return begun + clock.ahead + (time_of() - begun)  # type: ignore[attr-defined]
+    def late(connections: list[Any], seconds: float) -> list[Any]:
+        found = wait(connections, 0.0 if not ahead[0] else seconds)
+        ahead[0] = 1000.0
+        return found
 
-    clock.ahead, time_of = 0.0, time.monotonic  # type: ignore[attr-defined]
-    monkeypatch.setattr("compiler.autotune.measure.pool.time.monotonic", clock)
+    monkeypatch.setattr("compiler.autotune.measure.pool.wait", late)
+    monkeypatch.setattr("compiler.autotune.measure.pool.time.monotonic", lambda: clock() + ahead[0])
     assert all(outcome.ok for outcome in measured(processes, [NONE]))
-    assert clock.ahead == 1000.0  # type: ignore[attr-defined]
 
 
 PLANTED = ("pickle", "numpy", "compiler", "struct", "xdsl", "sitecustomize", "usercustomize", "queue", "typing")

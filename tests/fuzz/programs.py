@@ -40,7 +40,7 @@ def agree(found: np.ndarray, expected: np.ndarray) -> bool:
         wide[np.isinf(exact)], exact[np.isinf(exact)]
     )
     tolerance = ULPS * precision[expected.dtype.name] * max(1.0, largest)
-    return same and bool((np.abs(wide - exact)[finite] <= tolerance).all())
+    return same and bool((np.abs(wide[finite] - exact[finite]) <= tolerance).all())
 
 
 def limit(dtype: np.dtype) -> float:  # type: ignore[type-arg]
