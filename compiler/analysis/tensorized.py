@@ -18,7 +18,8 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.analysis.legal import legal
 from compiler.analysis.sets import Undecided, context, limited
-from compiler.analysis.verify.flow import Flow, Unknown
+from compiler.analysis.verify.content import Unknown
+from compiler.analysis.verify.flow import Flow
 from compiler.dialects.combiner import identity
 from compiler.intrinsics import Fit, Intrinsic, Misfit, Nest, Reference, fit
 from compiler.intrinsics.fit import NestLoop

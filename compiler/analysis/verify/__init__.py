@@ -2,6 +2,7 @@
 
 equations.py   what the original computes: each element of each buffer as an expression of others
 forms.py       index arithmetic in bodies, as forms
+content.py     what a read finds: finished, partial, constant or unknown values
 flow.py        what each read of the scheduled program finds: finished values, contributions so far, constants
 tables.py      whether a gather reads what its origin does
 joint.py       whether the targets of a joint reduction stay in step

@@ -13,7 +13,8 @@ import islpy as isl
 
 from compiler.analysis.sets import context
 from compiler.analysis.statements import Key
-from compiler.analysis.verify.flow import Content, Flow, Refuted, Unknown
+from compiler.analysis.verify.content import Content, Refuted, Unknown
+from compiler.analysis.verify.flow import Flow
 from compiler.program.combiner import Joint
 
 

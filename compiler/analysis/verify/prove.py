@@ -11,8 +11,9 @@ from compiler.affine.linear import Linear
 from compiler.analysis.legal import legal
 from compiler.analysis.sets import Undecided, context, limited
 from compiler.analysis.statements import Key, Statement
+from compiler.analysis.verify.content import Refuted, Unknown
 from compiler.analysis.verify.equations import NotFunctional, equations
-from compiler.analysis.verify.flow import END, Flow, Refuted, Unknown
+from compiler.analysis.verify.flow import END, Flow
 from compiler.analysis.verify.joint import check_joint
 from compiler.analysis.verify.unflatten import unflattened, unfused
 from compiler.analysis.verify.values import Comparison, Wanted

@@ -16,8 +16,9 @@ from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.analysis.sets import context
 from compiler.analysis.statements import Key
+from compiler.analysis.verify.content import Content, Refuted, Unknown
 from compiler.analysis.verify.equations import Equation
-from compiler.analysis.verify.flow import Content, Flow, Refuted, Unknown
+from compiler.analysis.verify.flow import Flow
 from compiler.analysis.verify.forms import affine_test, linear_of, same_operation
 from compiler.analysis.verify.tables import check_gather, is_gather
 from compiler.dialects.vector_arith import SelectOp
