@@ -56,7 +56,7 @@ def inline(program: Program, block: str) -> Plan:
         refuse("inline", place, f"nothing reads '{targets[0]}'")
     for buffer in targets:
         for reader in program.readers[buffer]:
-            shared = set(program.enclosing(block)) & set(program.enclosing(reader.label))
+            shared = {n.number for n in program.enclosing(block)} & {n.number for n in program.enclosing(reader.label)}
             if not covered(program, buffer, len(shared), reader.label):
                 reason = f"block '{reader.label}' reads elements of '{buffer}' that it has not written in the iteration"
                 refuse("inline", place, reason)
