@@ -29,11 +29,11 @@ DIALECTS = {
 """Our dialects."""
 
 UPSTREAM = {
-    "arith": "compiler.dialects.vector_arith:ARITH",
-    "vector": "compiler.dialects.vector_memory:VECTOR",
-    "memref": "compiler.dialects.vector_memory:MEMREF",
-    "gpu": "compiler.dialects.gpu:GPU",
-    "nvgpu": "compiler.dialects.nvgpu:NVGPU",
+    "arith": "compiler.dialects.upstream.arith:ARITH",
+    "vector": "compiler.dialects.upstream.vector:VECTOR",
+    "memref": "compiler.dialects.upstream.memref:MEMREF",
+    "gpu": "compiler.dialects.upstream.gpu:GPU",
+    "nvgpu": "compiler.dialects.upstream.nvgpu:NVGPU",
 }
 """Upstream dialects that we extend: arith on vectors, gathers, prefetches, shuffles, asynchronous copies, products of
 small matrices. xDSL has the others as they are."""

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
-from compiler.dialects.vector_memory import PrefetchOp
+from compiler.dialects.upstream.memref import PrefetchOp
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from compiler.dialects.vector_arith import element_of
+from compiler.dialects.upstream.arith import element_of
 
 LIBRARY = "library"
 """The attribute of a math op that is to be a call of the C library's function, however it is computed elsewhere."""

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from compiler.dialects.vector_arith import (
+from compiler.dialects.upstream.arith import (
     ExtFOp,
     ExtSIOp,
     ExtUIOp,

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from compiler.dialects import loop, te
-from compiler.dialects.vector_arith import CmpfOp, CmpiOp, SelectOp, element_of
+from compiler.dialects.upstream.arith import CmpfOp, CmpiOp, SelectOp, element_of
 from compiler.errors import InputError
 from compiler.interpret.conversions import CASTS
 from compiler.interpret.numbers import DType, Value, as_signed, as_unsigned, constant, dtype_of, is_float, to_int

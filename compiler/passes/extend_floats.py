@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
 from compiler.dialects.levels import require
-from compiler.dialects.vector_arith import CASTS, ExtFOp, SelectOp, TruncFOp, element_of, kind_of
+from compiler.dialects.upstream.arith import CASTS, ExtFOp, SelectOp, TruncFOp, element_of, kind_of
 
 
 @dataclass(frozen=True)

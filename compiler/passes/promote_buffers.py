@@ -19,7 +19,7 @@ from xdsl.passes import ModulePass
 from compiler.analysis.memory import Access, Forms, Spans, access, touched
 from compiler.analysis.overlap import Overlaps
 from compiler.dialects.levels import require
-from compiler.dialects.vector_memory import PrefetchOp
+from compiler.dialects.upstream.memref import PrefetchOp
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from xdsl.passes import ModulePass
 from compiler.affine.linear import Linear
 from compiler.analysis.memory import Forms, touched
 from compiler.dialects.levels import require
-from compiler.dialects.vector_memory import ScatterOp
+from compiler.dialects.upstream.vector import ScatterOp
 
 MOST_ROWS = 32
 """The most scatters that become one tile: its vectors live in registers at once."""

@@ -14,7 +14,7 @@ from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.dialects import loop
 from compiler.dialects.access import AxisAttr
-from compiler.dialects.vector_arith import CmpiOp, SelectOp, kind_of
+from compiler.dialects.upstream.arith import CmpiOp, SelectOp, kind_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet
 from compiler.dialects import te
 from compiler.dialects.combination import Combination
 from compiler.dialects.gather import Gathered
-from compiler.dialects.vector_arith import (
+from compiler.dialects.upstream.arith import (
     CmpfOp,
     CmpiOp,
     ExtFOp,

@@ -15,7 +15,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import bf16, f16, f32, f64, i1, i8, i16, i32, i64
 
 import compiler
-from compiler.dialects.vector_arith import CMPF, CMPI
+from compiler.dialects.upstream.arith import CMPF, CMPI
 from compiler.driver import parse
 from compiler.errors import LoweringError
 from compiler.interpret.numbers import dtype_of

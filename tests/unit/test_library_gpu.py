@@ -11,7 +11,7 @@ import pytest
 
 import compiler
 from compiler import te
-from compiler.dialects import nvgpu
+from compiler.dialects.upstream import nvgpu
 from compiler.driver import lower_to_kernels
 from compiler.errors import LoweringError, ScheduleError
 from compiler.schedule import Schedule, library

@@ -864,7 +864,7 @@ def test_every_scalar_op_has_a_form() -> None:
     """What the low level may hold is emitted, save the ops with two results."""
     from xdsl.dialects import math as math_dialect
 
-    from compiler.dialects.vector_arith import ARITH
+    from compiler.dialects.upstream.arith import ARITH
 
     missing = {op.name for op in (*ARITH.operations, *math_dialect.Math.operations) if op not in HANDLERS}
     assert missing == {"arith.addui_extended", "arith.mului_extended", "arith.mulsi_extended"}

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from compiler import universe
 from compiler.dialects.dominance import verify_module
-from compiler.dialects.vector_memory import ScatterOp
+from compiler.dialects.upstream.vector import ScatterOp
 from compiler.driver import build, parse
 from compiler.passes.transpose_scatters import TransposeScattersPass
 from tests.sample import some

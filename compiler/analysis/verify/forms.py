@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
-from compiler.dialects.vector_arith import CmpiOp, SelectOp
+from compiler.dialects.upstream.arith import CmpiOp, SelectOp
 from compiler.program import body
 
 

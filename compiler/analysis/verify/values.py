@@ -21,7 +21,7 @@ from compiler.analysis.verify.equations import Equation
 from compiler.analysis.verify.flow import Flow
 from compiler.analysis.verify.forms import affine_test, linear_of, same_operation
 from compiler.analysis.verify.tables import check_gather, is_gather
-from compiler.dialects.vector_arith import SelectOp
+from compiler.dialects.upstream.arith import SelectOp
 from compiler.program import body
 from compiler.program.tree import Block
 

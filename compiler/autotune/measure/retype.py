@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import AnyFloat, ArrayAttr, DictionaryAttr, FloatAttr
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute, SSAValue
 from xdsl.rewriter import Rewriter
 
-from compiler.dialects.vector_arith import ExtFOp, TruncFOp
+from compiler.dialects.upstream.arith import ExtFOp, TruncFOp
 
 
 def floats_of(module: ModuleOp) -> set[AnyFloat]:

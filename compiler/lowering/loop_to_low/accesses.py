@@ -27,8 +27,8 @@ from compiler.affine.linear import Linear
 from compiler.dialects import loop
 from compiler.dialects.access import AccessAttr
 from compiler.dialects.combiner import identity
-from compiler.dialects.vector_arith import CmpiOp
-from compiler.dialects.vector_memory import GatherOp, ScatterOp
+from compiler.dialects.upstream.arith import CmpiOp
+from compiler.dialects.upstream.vector import GatherOp, ScatterOp
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low import scalars
 from compiler.lowering.loop_to_low.context import Context

@@ -17,8 +17,8 @@ from compiler.analysis.barriers import ASYNC, THREADS
 from compiler.dialects import loop
 from compiler.dialects.checks import element_type
 from compiler.dialects.combiner import identity
-from compiler.dialects.nvgpu import CopyOp
-from compiler.dialects.vector_arith import SelectOp
+from compiler.dialects.upstream.arith import SelectOp
+from compiler.dialects.upstream.nvgpu import CopyOp
 from compiler.lowering.loop_to_low import scalars
 from compiler.lowering.loop_to_low.accesses import Accessor, under
 from compiler.lowering.loop_to_low.context import SPACES, Context

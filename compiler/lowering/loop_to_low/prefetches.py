@@ -21,7 +21,7 @@ from compiler.affine import linear as lin
 from compiler.affine.linear import Atom, Linear
 from compiler.dialects import loop
 from compiler.dialects.access import AccessAttr
-from compiler.dialects.vector_memory import PrefetchOp
+from compiler.dialects.upstream.memref import PrefetchOp
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low.context import Context
 from compiler.lowering.loop_to_low.scopes import Scope

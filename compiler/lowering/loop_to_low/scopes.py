@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Atom, Linear
-from compiler.dialects.vector_arith import CmpiOp
+from compiler.dialects.upstream.arith import CmpiOp
 
 INDEX = IndexType()
 

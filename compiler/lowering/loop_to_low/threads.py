@@ -17,7 +17,7 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.analysis.barriers import ASYNC, THREADS, UNIFORM
 from compiler.dialects import loop
-from compiler.dialects.nvgpu import GroupOp, WaitOp
+from compiler.dialects.upstream.nvgpu import GroupOp, WaitOp
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low.accesses import under
 from compiler.lowering.loop_to_low.context import SPACES, Context, Threads

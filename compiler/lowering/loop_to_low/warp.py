@@ -16,8 +16,8 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.dialects import loop
-from compiler.dialects.gpu import ShuffleOp
-from compiler.dialects.nvgpu import LoadMatrixOp, MmaOp
+from compiler.dialects.upstream.gpu import ShuffleOp
+from compiler.dialects.upstream.nvgpu import LoadMatrixOp, MmaOp
 from compiler.errors import LoweringError
 from compiler.intrinsics import Fit, Intrinsic, Reference, find
 from compiler.intrinsics.warp import LANES, ROWS, held, matrix

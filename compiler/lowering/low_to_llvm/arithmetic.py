@@ -6,7 +6,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from compiler.dialects import vector_arith
+from compiler.dialects.upstream import arith as vector_arith
 from compiler.lowering.low_to_llvm.function import Emit, FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.literals import fast_flags, number, wrap_flags
 from compiler.lowering.low_to_llvm.types import llvm_type, shaped, suffix, width

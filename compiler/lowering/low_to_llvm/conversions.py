@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float64Type
 
-from compiler.dialects import vector_arith
+from compiler.dialects.upstream import arith as vector_arith
 from compiler.lowering.low_to_llvm.function import Emit, FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.types import element, is_truth, llvm_type, shaped, width
 

@@ -10,7 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from compiler.analysis.memory import Forms
-from compiler.dialects.vector_arith import kind_of
+from compiler.dialects.upstream.arith import kind_of
 from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.types import llvm_type
 

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from compiler.affine.linear import Linear
-from compiler.dialects.vector_memory import PrefetchOp
+from compiler.dialects.upstream.memref import PrefetchOp
 from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.address import divisors, offset, place
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers

@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import IndexType, MemRefType, VectorType
 from xdsl.ir import Operation, SSAValue
 
 from compiler.affine.limits import fits
-from compiler.dialects.vector_arith import kind_of
+from compiler.dialects.upstream.arith import kind_of
 from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.control import stays_scalar
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers

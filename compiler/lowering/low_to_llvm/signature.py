@@ -13,7 +13,8 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from compiler.affine.limits import fits
 from compiler.dialects.functions import positions
 from compiler.dialects.tile_intrinsics import LoadOp, TileLoadOp
-from compiler.dialects.vector_memory import GatherOp, PrefetchOp
+from compiler.dialects.upstream.memref import PrefetchOp
+from compiler.dialects.upstream.vector import GatherOp
 from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.types import buffer_bytes, buffer_type, byte_size, llvm_type

@@ -6,7 +6,7 @@ from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import DenseArrayBase, MemRefType, VectorType
 from xdsl.ir import Attribute
 
-from compiler.dialects.vector_memory import GatherOp, ScatterOp
+from compiler.dialects.upstream.vector import GatherOp, ScatterOp
 from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.address import place
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers

@@ -22,7 +22,7 @@ from xdsl.passes import ModulePass
 from compiler.dialects.functions import functions
 from compiler.dialects.intr import LIBRARY
 from compiler.dialects.levels import require
-from compiler.dialects.vector_arith import element_of
+from compiler.dialects.upstream.arith import element_of
 from compiler.errors import LoweringError
 from compiler.passes.expand_math import exponential, logarithm, trigonometric
 from compiler.passes.expand_math.error_function import erf

@@ -29,7 +29,7 @@ from xdsl.dialects.vector import BroadcastOp, CombiningKindAttr, CombiningKindFl
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from compiler.dialects.intr import LIBRARY, LdexpOp
-from compiler.dialects.vector_arith import CmpfOp, CmpiOp, ExtUIOp, SelectOp, SIToFPOp, TruncFOp, TruncIOp
+from compiler.dialects.upstream.arith import CmpfOp, CmpiOp, ExtUIOp, SelectOp, SIToFPOp, TruncFOp, TruncIOp
 
 _EXACT = FastMathFlagsAttr("none")
 

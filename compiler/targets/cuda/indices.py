@@ -13,7 +13,7 @@ from xdsl.dialects import arith, gpu, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, MemRefType
 from xdsl.ir import Operation, SSAValue
 
-from compiler.dialects.vector_arith import CMPI, CmpiOp
+from compiler.dialects.upstream.arith import CMPI, CmpiOp
 
 Range = tuple[int, int]
 """The least and the greatest value."""

@@ -10,7 +10,7 @@ from xdsl.dialects import arith, math, vector
 from xdsl.dialects.builtin import Float32Type, Float64Type, IndexType, IntegerType, i1
 from xdsl.ir import Attribute, Operation
 
-from compiler.dialects.vector_arith import CMPF, CMPI, element_of
+from compiler.dialects.upstream.arith import CMPF, CMPI, element_of
 from compiler.errors import LoweringError
 from compiler.targets.cuda.expressions import (
     COMPARED,

@@ -11,8 +11,8 @@ from xdsl.dialects import arith, gpu, memref, scf, vector
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, MemRefType, VectorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from compiler.dialects import nvgpu
-from compiler.dialects.gpu import ShuffleMode, ShuffleOp
+from compiler.dialects.upstream import nvgpu
+from compiler.dialects.upstream.gpu import ShuffleMode, ShuffleOp
 from compiler.errors import LoweringError
 from compiler.targets.cuda.expressions import ATOM, NEGATIVE, PRODUCT, SUM, Text, bare, cast, is_number, plain
 from compiler.targets.cuda.indices import needs_64_bits, wide_indices

@@ -12,8 +12,8 @@ from xdsl.dialects import arith, gpu, memref, scf, vector
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, MemRefType, VectorType
 from xdsl.ir import Block, Operation, SSAValue
 
-from compiler.dialects import nvgpu
-from compiler.dialects.gpu import ShuffleOp
+from compiler.dialects.upstream import nvgpu
+from compiler.dialects.upstream.gpu import ShuffleOp
 from compiler.interpret.numbers import constant, dtype_of
 from compiler.interpret.scalar import combiner, function
 from compiler.lowering.loop_to_low.context import SPACES as NUMBERS

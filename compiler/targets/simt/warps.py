@@ -12,8 +12,8 @@ import numpy as np
 from xdsl.dialects.builtin import Float32Type, VectorType
 from xdsl.ir import Operation, SSAValue
 
-from compiler.dialects import nvgpu
-from compiler.dialects.gpu import ShuffleMode, ShuffleOp
+from compiler.dialects.upstream import nvgpu
+from compiler.dialects.upstream.gpu import ShuffleMode, ShuffleOp
 from compiler.errors import InputError
 from compiler.targets.simt.access import Bools, Fault, Ints, Values
 from compiler.targets.simt.memory import WARP
