@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from compiler import te
-from compiler.te.dtypes import is_float, limits
+from compiler.elements import is_float, limits
 from tests.operators.catalogue import numpy_dtype
 
 P = te.placeholder

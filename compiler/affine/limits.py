@@ -7,11 +7,15 @@ offset of an element in bytes is then one, too. Each function gives a sentence, 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 
+from xdsl.dialects.builtin import ContainerType, ShapedType
+from xdsl.ir import Attribute
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
 from compiler.affine import linear as lin
+from compiler.elements import element_bytes
 
 END = 1 << 63
 
@@ -34,6 +38,19 @@ def bad_size(what: str, shape: Sequence[int], element_bytes: int) -> str:
     """What is wrong with the bytes of an array of positive extents."""
     size = prod(shape) * element_bytes
     return f"{what} has {size} bytes; offsets are signed 64-bit integers, below 2^63" if size >= END else ""
+
+
+@lru_cache(maxsize=4096)
+def bad_shape(type: Attribute) -> str:
+    """What is wrong with the sizes of a tensor, memref or vector type, in a sentence; nothing where all is well.
+
+    Dimensions that are dynamic or empty are not judged here.
+    """
+    if not isinstance(type, ShapedType) or not isinstance(type, ContainerType):
+        return ""
+    shape = [size for size in type.get_shape() if size > 0]
+    large = (bad_extent(f"a dimension of {type}", size) for size in shape)
+    return next(filter(None, large), "") or bad_size(str(type), shape, element_bytes(type.get_element_type()))
 
 
 def bad_index(what: str, expr: AffineExpr, extents: Sequence[int]) -> str:

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import AnyFloat, FixedBitwidthType
+from xdsl.dialects.builtin import AnyFloat
 from xdsl.ir import Attribute, Operation
 
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
+from compiler.elements import element_bytes
 from compiler.program.body import Apply, Scalar
 from compiler.program.combiner import Joint
 from compiler.program.tree import Block, Loop, Node, Program, blocks_in, walk
@@ -79,8 +80,7 @@ def _span(form: Linear | None, ranges: lin.Ranges, extent: int) -> lin.Range:
 
 
 def _bytes(element: Attribute, spans: Sequence[lin.Range]) -> int:
-    bits = element.bitwidth if isinstance(element, FixedBitwidthType) else 64
-    return prod(max(0, high - low + 1) for low, high in spans) * max(1, bits // 8)
+    return prod(max(0, high - low + 1) for low, high in spans) * element_bytes(element)
 
 
 def _places(block: Block) -> Iterator[tuple[str, Sequence[Linear | int]]]:

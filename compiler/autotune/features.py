@@ -23,6 +23,7 @@ from compiler.affine.linear import Linear
 from compiler.analysis.cost import flops
 from compiler.autotune.candidates import LATER
 from compiler.autotune.trace import Number, greatest, holds, least
+from compiler.elements import element_bytes
 from compiler.program.tree import Alloc, Block, Loop, Program, blocks_in, walk
 from compiler.targets.machine import Machine
 
@@ -166,8 +167,7 @@ def _touches(program: Program, block: Block) -> Iterator[Touch]:
         for access in accesses:
             buffer = program.buffers[access.buffer]
             index = tuple(block.at(form, program.ranges) for form in access.index)
-            bits = getattr(buffer.element, "bitwidth", 64)
-            yield Touch(access.buffer, index, buffer.shape, max(1, bits // 8), is_write)
+            yield Touch(access.buffer, index, buffer.shape, element_bytes(buffer.element), is_write)
 
 
 @dataclass(frozen=True)
@@ -245,9 +245,8 @@ def _allocated(program: Program) -> tuple[Number, Number]:
     found: list[Number] = [0.0, 0.0]
     for node in walk(program.body):
         if isinstance(node, Alloc):
-            bits = getattr(node.buffer.element, "bitwidth", 64)
             inside = bool(program.enclosing((node.buffer.name,)))
-            found[0 if inside else 1] += product(node.buffer.shape) * max(1, bits // 8)
+            found[0 if inside else 1] += product(node.buffer.shape) * element_bytes(node.buffer.element)
     return found[0], found[1]
 
 

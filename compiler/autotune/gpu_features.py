@@ -26,6 +26,7 @@ from compiler.analysis.tensorized import intrinsic_name
 from compiler.autotune.candidates import LATER
 from compiler.autotune.features import Descending, Seen, Statement, Touch, View, added, product
 from compiler.autotune.trace import Number, greatest, holds, least
+from compiler.elements import element_bytes
 from compiler.intrinsics import find
 from compiler.program.tree import Alloc, Loop, Node, Program, blocks_in, walk
 from compiler.targets.machine import Gpu
@@ -174,7 +175,7 @@ def estimate(program: Program, gpu: Gpu) -> float:
 
 def ideal(program: Program, useful: float, gpu: Gpu) -> float:
     """The seconds of a perfect kernel: all units busy, each argument moved once."""
-    moved = sum(float(product(b.shape)) * _weight(b.element) for b in program.arguments)
+    moved = sum(float(product(b.shape)) * element_bytes(b.element) for b in program.arguments)
     is_narrow = any(isinstance(b.element, Float16Type | BFloat16Type) for b in program.arguments)
     peak = 2 * (gpu.tensor_fmas if is_narrow else gpu.fmas) * gpu.clock * gpu.multiprocessors
     return max(useful / peak, moved / gpu.bandwidth) + LAUNCH
@@ -186,7 +187,7 @@ def _kernel(view: View, node: Node, gpu: Gpu) -> Kernel:
     inside = [view.statements[block.label] for block in blocks_in(node)]
     blocks, threads = _extents(loops, "block"), _extents(loops, "thread")
     scopes = {a.buffer.name: a.buffer for a in walk((node,)) if isinstance(a, Alloc)}
-    shared = added(product(b.shape) * _weight(b.element) for b in scopes.values() if b.scope == "shared")
+    shared = added(product(b.shape) * element_bytes(b.element) for b in scopes.values() if b.scope == "shared")
     touched = [program.buffers[name] for name in dict.fromkeys(t.buffer for s in inside for t in s.touches)]
     rounds: Number = 0.0
     moved: Number = 0.0
@@ -206,7 +207,7 @@ def _kernel(view: View, node: Node, gpu: Gpu) -> Kernel:
         products=added(s.count * s.work for s in inside if _is_product(s)),
         rounds=rounds,
         moved=moved,
-        needed=added(product(b.shape) * _weight(b.element) for b in touched if b.scope == "global"),
+        needed=added(product(b.shape) * element_bytes(b.element) for b in touched if b.scope == "global"),
         barriers=_barriers(program, inside),
         tile=greatest(1, *(_tile(s) for s in inside)),
         ahead=any(_is_ahead(s) for s in inside),
@@ -317,10 +318,6 @@ def _barriers(program: Program, inside: Sequence[Statement]) -> Number:
 def _is_ahead(s: Statement) -> bool:
     """Whether it is a copy that nobody waits for."""
     return any(ASYNC in dict(loop.attributes) for loop in s.loops)
-
-
-def _weight(element: object) -> int:
-    return max(1, getattr(element, "bitwidth", 64) // 8)
 
 
 def _of_kernel(kernel: Kernel, useful: float, best: float) -> list[Number]:

@@ -24,7 +24,7 @@ from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 
 from compiler.affine.text import NamedAffineParser, constraint_text, to_text
-from compiler.dialects.types import is_unsigned
+from compiler.elements import is_unsigned
 
 _T = TypeVar("_T")
 

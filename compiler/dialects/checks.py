@@ -8,10 +8,10 @@ from xdsl.ir.affine import AffineConstraintExpr, AffineExpr, AffineMap, AffineSe
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.affine.exact import Escape, escape
-from compiler.affine.limits import bad_extent, bad_index
+from compiler.affine.limits import bad_extent, bad_index, bad_shape
 from compiler.affine.text import RESERVED, to_text
 from compiler.dialects.access import AccessAttr, AxisAttr, names_of
-from compiler.dialects.types import bad_shape, scalar_type
+from compiler.elements import scalar_type
 
 
 def refuse(fault: str) -> None:

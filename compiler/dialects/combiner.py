@@ -5,7 +5,7 @@ import math
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType
 from xdsl.ir import Attribute
 
-from compiler.dialects.types import is_unsigned
+from compiler.elements import is_unsigned
 from compiler.errors import LoweringError
 
 COMBINERS = ("add", "mul", "max", "min")

@@ -7,9 +7,8 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from compiler.affine.limits import fits
+from compiler.affine.limits import bad_shape, fits
 from compiler.dialects.foreign import FOREIGN, said
-from compiler.dialects.types import bad_shape
 
 
 class Refusal(VerifyException):

@@ -41,7 +41,7 @@ from compiler.dialects.access import (
     print_access,
 )
 from compiler.dialects.checks import Domain, check_access, element_type, shape_of
-from compiler.dialects.types import scalar_type
+from compiler.elements import scalar_type
 
 Literal = FloatAttr | IntegerAttr
 

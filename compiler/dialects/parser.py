@@ -6,19 +6,16 @@ import struct
 from typing import Any
 
 from xdsl import parser as upstream
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, ModuleOp
+from xdsl.dialects.builtin import BFloat16Type, Float32Type, ModuleOp
 from xdsl.ir import Attribute
 from xdsl.parser.attribute_parser import AttrParser
 from xdsl.utils.exceptions import ParseError
 
 from compiler.dialects.foreign import FOREIGN, said
+from compiler.elements import FLOATS, element_bits
 
-_CODES: dict[type[Attribute], tuple[str, str]] = {
-    Float16Type: ("<H", "<e"),
-    Float32Type: ("<I", "<f"),
-    Float64Type: ("<Q", "<d"),
-}
-_BITS: dict[type[Attribute], int] = {Float16Type: 16, BFloat16Type: 16, Float32Type: 32, Float64Type: 64}
+_CODES = {16: ("<H", "<e"), 32: ("<I", "<f"), 64: ("<Q", "<d")}
+"""How `struct` names the bits of so many, and the float that they are."""
 
 
 class _Element(AttrParser._TensorLiteralElement):
@@ -26,13 +23,13 @@ class _Element(AttrParser._TensorLiteralElement):
 
     def to_type(self, parser: AttrParser, type: Any) -> Any:
         if (
-            type.__class__ not in _BITS
+            type.__class__ not in FLOATS
             or not isinstance(self.value, int)
             or not self.span.text.lower().startswith("0x")
         ):
             return super().to_type(parser, type)
         assert isinstance(self.value, int)
-        if self.value >= 1 << _BITS[type.__class__]:
+        if self.value >= 1 << element_bits(type):
             parser.raise_error(f"{self.span.text} has more bits than {type}", at_position=self.span)
         return float_of(self.value, type)
 
@@ -56,5 +53,5 @@ def float_of(bits: int, type: Attribute) -> float:
     """The float whose bits in a type are a number, as upstream writes infinities and what decimals do not say."""
     if isinstance(type, BFloat16Type):
         bits, type = bits << 16, Float32Type()
-    integer, code = _CODES[type.__class__]
+    integer, code = _CODES[element_bits(type)]
     return float(struct.unpack(code, struct.pack(integer, bits))[0])

@@ -37,7 +37,7 @@ from compiler.dialects.access import (
 from compiler.dialects.checks import check_access, check_axes, check_body, element_type, shape_of
 from compiler.dialects.combination import Combination, Combining, parse_combination, print_combination
 from compiler.dialects.gather import Gathered, Gathering, parse_gather
-from compiler.dialects.types import scalar_type
+from compiler.elements import scalar_type
 
 __all__ = ["TE", "AccessAttr", "AxisAttr", "ComputeOp", "GatherOp", "IndexOp", "YieldOp"]
 

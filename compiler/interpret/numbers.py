@@ -2,54 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
-from xdsl.dialects.builtin import (
-    AnyFloat,
-    BFloat16Type,
-    Float16Type,
-    Float32Type,
-    Float64Type,
-    FloatAttr,
-    IndexType,
-    IntegerAttr,
-    IntegerType,
-)
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr
 from xdsl.ir import Attribute
 
-from compiler.dialects.types import is_unsigned
+from compiler.elements import DTYPES, row_of
 from compiler.errors import InputError
 
 Value: TypeAlias = Any  # a numpy scalar or array
 DType: TypeAlias = np.dtype[Any]
 
-BF16 = "bfloat16"
+BF16 = DTYPES["bf16"].numpy
 """The name of numpy's dtype for bf16, which the package ml_dtypes brings."""
 
-_FLOAT_DTYPES: Mapping[type, DType] = {
-    Float16Type: np.dtype(np.float16),
-    Float32Type: np.dtype(np.float32),
-    Float64Type: np.dtype(np.float64),
-}
-_INT_DTYPES: Mapping[int, DType] = {1: np.dtype(np.bool_)} | {w: np.dtype(f"i{w // 8}") for w in (8, 16, 32, 64)}
 
-
-def dtype_of(type_: Attribute, floats: DType | None = None) -> DType:
-    """The numpy dtype of an element or scalar type; raises InputError where numpy has none."""
-    found: DType | None = None
-    if isinstance(type_, AnyFloat):
-        found = floats or (bfloat16() if isinstance(type_, BFloat16Type) else _FLOAT_DTYPES.get(type(type_)))
-    elif isinstance(type_, IndexType):
-        found = np.dtype(np.int64)
-    elif isinstance(type_, IntegerType):
-        found = _INT_DTYPES.get(type_.width.data)
-        if found is not None and is_unsigned(type_):
-            found = np.dtype(f"u{found.itemsize}")
-    if found is None:
-        raise InputError(f"the interpreter has no numbers of type {type_}")
-    return found
+def dtype_of(type: Attribute, floats: DType | None = None) -> DType:
+    """The numpy dtype of an element or scalar type; `floats` replaces that of floats. Raises InputError without one."""
+    row = row_of(type)
+    if row is None and not isinstance(type, IndexType):
+        raise InputError(f"the interpreter has no numbers of type {type}")
+    if row is None:
+        return np.dtype(np.int64)
+    if row.kind == "f" and floats is not None:
+        return floats
+    return bfloat16() if row.numpy == BF16 else np.dtype(row.numpy)
 
 
 def bfloat16() -> DType:

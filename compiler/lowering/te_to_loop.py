@@ -27,7 +27,7 @@ from compiler.dialects import loop, te
 from compiler.dialects.combination import Combination
 from compiler.dialects.functions import functions
 from compiler.dialects.levels import has_tensors, require
-from compiler.dialects.types import scalar_type
+from compiler.elements import scalar_type
 from compiler.program.tree import fresh
 
 

@@ -13,7 +13,6 @@ from xdsl.context import Context
 from xdsl.dialects import memref, scf
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import (
-    FixedBitwidthType,
     IndexType,
     IntegerAttr,
     MemRefType,
@@ -29,6 +28,7 @@ from xdsl.rewriter import Rewriter
 
 from compiler.dialects.functions import functions
 from compiler.dialects.levels import require
+from compiler.elements import element_bytes
 from compiler.errors import LoweringError
 
 ALIGNMENT = 64
@@ -159,9 +159,7 @@ def _bytes(alloc: memref.AllocOp) -> int:
         raise LoweringError(f"a buffer of {type} cannot be planned: it is not static and in row-major order")
     if isinstance(stated, IntegerAttr) and stated.value.data > ALIGNMENT:
         raise LoweringError(f"a buffer aligned to {stated.value.data} bytes cannot be planned: slots have 64")
-    element = type.element_type
-    width = element.size if isinstance(element, FixedBitwidthType) else 8
-    return prod(type.get_shape()) * int(width)
+    return prod(type.get_shape()) * element_bytes(type.element_type)
 
 
 def _assign(buffers: list[_Buffer]) -> list[_Slot]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from compiler.affine import linear as lin
 from compiler.affine.limits import END, bad_extent, bad_form, bad_size
-from compiler.dialects.types import element_bytes
+from compiler.elements import element_bytes
 from compiler.program.tree import Block, Program
 
 

@@ -18,7 +18,7 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.dialects.access import AxisAttr
-from compiler.dialects.types import scalar_type
+from compiler.elements import scalar_type
 from compiler.program.body import Scalar
 from compiler.program.combiner import Combiner
 

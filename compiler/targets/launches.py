@@ -10,8 +10,9 @@ from xdsl.dialects import arith, func, gpu, memref
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp
 from xdsl.ir import SSAValue
 
+from compiler.elements import element_bytes
 from compiler.errors import InputError, TargetError
-from compiler.lowering.loop_to_low.context import SPACES
+from compiler.scopes import SCOPES, space_of
 from compiler.targets.machine import Gpu
 
 Extents = tuple[int, int, int]
@@ -81,15 +82,14 @@ def launches(module: ModuleOp, host: func.FuncOp) -> Host:
 
 def is_shared(op: memref.AllocaOp) -> bool:
     """Whether a buffer of a kernel is shared by the threads of a block."""
-    space = op.memref.type.memory_space
-    return isinstance(space, IntegerAttr) and space.value.data == SPACES["shared"]
+    return space_of(op.memref.type) == SCOPES["shared"]
 
 
 def allocated_bytes(op: memref.AllocaOp) -> int:
     """What a buffer of a kernel takes, with what is left free behind it."""
     type_ = op.memref.type
     assert isinstance(type_, MemRefType)
-    size = prod(type_.get_shape()) * max(1, int(getattr(type_.element_type, "bitwidth", 64)) // 8)
+    size = prod(type_.get_shape()) * element_bytes(type_.element_type)
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 

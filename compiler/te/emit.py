@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_dialect
-from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, TensorType
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, IntegerAttr, IntegerType, TensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet
 
@@ -30,7 +30,7 @@ from compiler.dialects.upstream.arith import (
     TruncIOp,
     UIToFPOp,
 )
-from compiler.te.dtypes import SCALARS, TYPES, greatest, is_float, is_unsigned, limits, width
+from compiler.elements import DTYPES, SCALARS, TYPES, has_sign, is_float, limits, width
 from compiler.te.expr import Apply, AxisValue, Const, Expr, Holds, Read
 from compiler.te.gather import Gather
 from compiler.te.index import Axis, Binary, Fixed, Index
@@ -147,10 +147,12 @@ class _Body:
 
     def attribute(self, value: float | int | bool, dtype: str) -> FloatAttr | IntegerAttr:
         """A number as a literal."""
-        if is_float(dtype):
-            held = value if abs(value) < greatest(dtype) else math.copysign(math.inf, value)
-            return FloatAttr(float(held), SCALARS[dtype])
-        return IntegerAttr(int(value), SCALARS[dtype])
+        type = SCALARS[dtype]
+        if isinstance(type, AnyFloat):
+            held = value if abs(value) < DTYPES[dtype].infinite else math.copysign(math.inf, value)
+            return FloatAttr(float(held), type)
+        assert isinstance(type, IntegerType)
+        return IntegerAttr(int(value), type)
 
     def _index(self, index: Index) -> SSAValue:
         match index:
@@ -200,13 +202,13 @@ class _Body:
             return self._compare(expr.name, operands, source)
         if is_float(source):
             return self._add(_FLOAT_OPS[expr.name](*operands))
-        if expr.name in ("floordiv", "mod") and not is_unsigned(source):
+        if expr.name in ("floordiv", "mod") and has_sign(source):
             return self._integer("//" if expr.name == "floordiv" else "%", *operands)
         if expr.name == "neg":
             return self._add(arith.SubiOp(self._constant(self.attribute(0, source)), operands[0]))
-        if expr.name == "abs" and is_unsigned(source):
+        if expr.name == "abs" and not has_sign(source):
             return operands[0]
-        table = _UNSIGNED_OPS if is_unsigned(source) and expr.name in _UNSIGNED_OPS else _INT_OPS
+        table = _INT_OPS if has_sign(source) else _UNSIGNED_OPS
         return self._add(table[expr.name](*operands))
 
     def _compare(self, relation: str, operands: list[SSAValue], source: str) -> SSAValue:
@@ -214,7 +216,7 @@ class _Body:
         if is_float(source):
             return self._add(CmpfOp(lhs, rhs, _FLOAT_PREDICATES[relation]))
         predicate = _INT_PREDICATES[relation]
-        if is_unsigned(source) and predicate.startswith("s"):
+        if not has_sign(source) and predicate.startswith("s"):
             predicate = f"u{predicate[1:]}"
         return self._add(CmpiOp(lhs, rhs, predicate))
 
@@ -232,17 +234,17 @@ class _Body:
         if is_float(source):
             return self._saturated(value, source, target)
         if is_float(target):
-            return self._add((UIToFPOp if is_unsigned(source) else SIToFPOp)(value, type))
+            return self._add((SIToFPOp if has_sign(source) else UIToFPOp)(value, type))
         if width(source) == width(target):
             return value
         if width(source) > width(target):
             return self._add(TruncIOp(value, type))
-        return self._add((ExtUIOp if is_unsigned(source) else ExtSIOp)(value, type))
+        return self._add((ExtSIOp if has_sign(source) else ExtUIOp)(value, type))
 
     def _saturated(self, value: SSAValue, source: str, target: str) -> SSAValue:
         """A float as an integer; where the conversion itself is undefined, its result is not chosen."""
         low, high = limits(target)
-        unsigned = is_unsigned(target)
+        unsigned = not has_sign(target)
         result = self._add((FPToUIOp if unsigned else FPToSIOp)(value, SCALARS[target]))
         beyond = self._add(CmpfOp(value, self._constant(self.attribute(float(high + 1), source)), "oge"))
         result = self._add(SelectOp(beyond, self._constant(self.attribute(high, target)), result))
@@ -277,12 +279,6 @@ _FLOAT_OPS: dict[str, Callable[..., Operation]] = {
     "round": math_dialect.RoundEvenOp,
     "abs": math_dialect.AbsFOp,
 }
-_UNSIGNED_OPS: dict[str, Callable[..., Operation]] = {
-    "maximum": arith.MaxUIOp,
-    "minimum": arith.MinUIOp,
-    "floordiv": arith.DivUIOp,
-    "mod": arith.RemUIOp,
-}
 _INT_OPS: dict[str, Callable[..., Operation]] = {
     "add": arith.AddiOp,
     "sub": arith.SubiOp,
@@ -293,4 +289,10 @@ _INT_OPS: dict[str, Callable[..., Operation]] = {
     "and": arith.AndIOp,
     "or": arith.OrIOp,
     "xor": arith.XOrIOp,
+}
+_UNSIGNED_OPS = _INT_OPS | {
+    "maximum": arith.MaxUIOp,
+    "minimum": arith.MinUIOp,
+    "floordiv": arith.DivUIOp,
+    "mod": arith.RemUIOp,
 }

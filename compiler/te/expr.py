@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from compiler.elements import DTYPES, check_dtype, is_float, limits
 from compiler.errors import TeError
-from compiler.te.dtypes import check_dtype, greatest, is_float, limits
 from compiler.te.index import Axis, Condition, Index, as_index, compared
 
 if TYPE_CHECKING:
@@ -215,7 +215,8 @@ def _shown(value: float) -> str:
 def _finite(value: float, dtype: str) -> float:
     """The number, which the dtype must not round to infinity."""
     finite = isinstance(value, int) or math.isfinite(value)
-    if finite and not -greatest(dtype) < value < greatest(dtype):
+    infinite = DTYPES[dtype].infinite
+    if finite and not -infinite < value < infinite:
         raise TeError(f"{_shown(value)} is not a value of {dtype}: it is beyond the greatest")
     return float(value)
 

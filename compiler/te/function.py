@@ -11,8 +11,8 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from compiler.dialects.dominance import verify_module
+from compiler.elements import TYPES
 from compiler.errors import TeError
-from compiler.te.dtypes import TYPES
 from compiler.te.emit import emit_compute, emit_gather
 from compiler.te.gather import Gather
 from compiler.te.index import check_name

@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from compiler.elements import INDICES
 from compiler.errors import TeError
 from compiler.te.expr import Expr, Read, const
 from compiler.te.index import Axis, Index, as_index, check_name
 
 if TYPE_CHECKING:
     from compiler.te.tensor import Tensor
-
-INDEX_DTYPES = ("i8", "i16", "i32", "i64", "u8")
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +42,7 @@ def _index(tensor: Tensor, item: Any) -> Index | Read:
     if not isinstance(item, Read):
         kind = "the value of an expression; compute it as a tensor first" if isinstance(item, Expr) else repr(item)
         raise TeError(f"tensor '{tensor.name}' is indexed with {kind}")
-    if item.dtype not in INDEX_DTYPES:
+    if item.dtype not in INDICES:
         raise TeError(f"tensor '{tensor.name}' is indexed with '{item.tensor.name}' of {item.dtype}, not integers")
     return item
 

@@ -10,9 +10,8 @@ from typing import Any
 from compiler.affine import linear as lin
 from compiler.affine.exact import escape
 from compiler.affine.limits import bad_size
-from compiler.dialects.types import element_bytes
+from compiler.elements import TYPES, check_dtype, element_bytes
 from compiler.errors import TeError
-from compiler.te.dtypes import TYPES, check_dtype
 from compiler.te.expr import AxisValue, Const, Expr, Holds, Joint, Read, Reduce, as_expr, const
 from compiler.te.gather import Gather, TableRead, table_read
 from compiler.te.index import Axis, Condition, Index, as_index, check_extent, check_fits, check_name, compared

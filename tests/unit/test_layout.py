@@ -20,6 +20,8 @@ ORDER = [
     "command",
     "stated",
     "policies",
+    "elements",
+    "scopes",
     "affine",
     "dialects",
     "program",

@@ -22,8 +22,8 @@ from compiler.analysis.statements import Key, Use, statements
 from compiler.analysis.verify.content import Content, Refuted, Unknown
 from compiler.analysis.verify.equations import Equation
 from compiler.analysis.verify.forms import affine_test, resembles
-from compiler.dialects.types import is_unsigned
 from compiler.dialects.upstream.arith import SelectOp
+from compiler.elements import is_unsigned
 from compiler.program import body
 from compiler.program.combiner import Combiner, neutral
 from compiler.program.tree import Program

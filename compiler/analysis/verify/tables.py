@@ -19,7 +19,7 @@ from compiler.analysis.sets import context
 from compiler.analysis.statements import Key
 from compiler.analysis.verify.content import Content, Unknown
 from compiler.analysis.verify.flow import Flow
-from compiler.dialects.types import is_unsigned
+from compiler.elements import is_unsigned
 from compiler.program import body
 from compiler.program.tree import Block, Program, Table
 

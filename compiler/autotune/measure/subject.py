@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp, f32
 from compiler.analysis.cost import instances, total_flops
 from compiler.dialects.functions import find_function
 from compiler.driver import lower, parse
-from compiler.interpret.numbers import dtype_of
+from compiler.elements import element_bytes
 from compiler.program.read import read
 from compiler.program.tree import Buffer, Program, blocks_in
 from compiler.targets.machine import Machine
@@ -84,7 +84,7 @@ def share(program: Program, machine: Machine, cost: float) -> float | None:
 
 
 def _bytes(buffer: Buffer) -> int:
-    return prod(buffer.shape) * dtype_of(buffer.element).itemsize
+    return prod(buffer.shape) * element_bytes(buffer.element)
 
 
 def _operations(program: Program) -> int:

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import FixedBitwidthType
-
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
+from compiler.elements import element_bytes
 from compiler.program.tree import Block
 from compiler.schedule.schedule import Handle, Schedule, Size
 from compiler.targets.machine import Gpu, Machine
@@ -62,8 +61,7 @@ class Draft:
         """The elements of a vector of what a block writes."""
         block = self.block(label)
         element = self.schedule.program.buffers[block.writes[0].buffer].element
-        bits = element.bitwidth if isinstance(element, FixedBitwidthType) else 64
-        return max(1, self.target.vector_bits // max(8, bits))
+        return max(1, self.target.vector_bits // (8 * element_bytes(element)))
 
     def readers(self, label: str) -> list[Block]:
         """The blocks that read what a block writes."""

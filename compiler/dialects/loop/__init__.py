@@ -9,7 +9,7 @@ from xdsl.ir import Dialect
 
 from compiler.dialects.loop.block import BlockOp, IndexOp, YieldOp
 from compiler.dialects.loop.gather import GatherOp
-from compiler.dialects.loop.loops import KINDS, SCOPES, AllocOp, ForOp, enclosing_loops, loop_of
+from compiler.dialects.loop.loops import KINDS, AllocOp, ForOp, enclosing_loops, loop_of
 from compiler.dialects.loop.placed import Placed
 
 LOOP = Dialect("loop", [ForOp, AllocOp, BlockOp, GatherOp, IndexOp, YieldOp], [])
@@ -17,7 +17,6 @@ LOOP = Dialect("loop", [ForOp, AllocOp, BlockOp, GatherOp, IndexOp, YieldOp], []
 __all__ = [
     "KINDS",
     "LOOP",
-    "SCOPES",
     "AllocOp",
     "BlockOp",
     "ForOp",

@@ -45,7 +45,7 @@ from compiler.dialects.checks import (
 from compiler.dialects.combination import Combination, Combining, parse_combination, print_combination
 from compiler.dialects.loop.placed import Placed, parse_head, parse_tail
 from compiler.dialects.te import parse_reads, print_reads
-from compiler.dialects.types import scalar_type
+from compiler.elements import scalar_type
 
 
 @irdl_op_definition

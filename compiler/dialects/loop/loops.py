@@ -24,6 +24,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from compiler.affine.limits import bad_extent
 from compiler.dialects.checks import element_type, refuse
+from compiler.scopes import SCOPES
 
 KINDS = (
     "serial",
@@ -39,7 +40,6 @@ KINDS = (
     "thread_z",
     "vthread",
 )
-SCOPES = ("global", "shared", "local", "fragment")
 
 
 @irdl_op_definition

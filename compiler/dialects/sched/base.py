@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -76,7 +76,7 @@ class SchedOp(IRDLOperation):
         return found
 
 
-def check_choice(what: str, value: StringAttr | None, choices: Sequence[str]) -> None:
+def check_choice(what: str, value: StringAttr | None, choices: Collection[str]) -> None:
     """The attribute is absent or one of the choices."""
     if value is not None and value.data not in choices:
         raise VerifyException(f"unknown {what} '{value.data}' (there are {', '.join(choices)})")

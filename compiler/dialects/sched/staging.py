@@ -5,8 +5,8 @@ from __future__ import annotations
 from xdsl.dialects.builtin import StringAttr
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 
-from compiler.dialects.loop import SCOPES
 from compiler.dialects.sched.base import BlockType, LoopType, SchedOp, check_choice
+from compiler.scopes import SCOPES
 
 
 @irdl_op_definition

@@ -10,10 +10,6 @@ from typing import ClassVar
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
-    BFloat16Type,
-    Float16Type,
-    Float32Type,
-    Float64Type,
     IndexType,
     IntegerAttr,
     IntegerType,
@@ -36,6 +32,8 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
+
+from compiler.elements import FLOATS, element_bits
 
 CMPI = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 CMPF = (
@@ -205,7 +203,7 @@ class CastOp(IRDLOperation):
         )
         if not same or not isinstance(before, self.FROM) or not isinstance(after, self.TO):
             raise VerifyException(f"{source} cannot become {target}")
-        if self.FROM == self.TO and not self._fits(_bits(before), _bits(after)):
+        if self.FROM == self.TO and not self._fits(element_bits(before), element_bits(after)):
             raise VerifyException(f"{source} is not {'narrower' if 'ext' in self.name else 'wider'} than {target}")
 
     def _fits(self, before: int, after: int) -> bool:
@@ -217,14 +215,6 @@ def element_of(type: Attribute) -> Attribute:
     return type.element_type if isinstance(type, VectorType) else type
 
 
-def _bits(type: Attribute) -> int:
-    if isinstance(type, IndexType):
-        return 0
-    found: int = type.width.data if isinstance(type, IntegerType) else type.bitwidth  # type: ignore[attr-defined]
-    return found
-
-
-_FLOATS = (Float16Type, BFloat16Type, Float32Type, Float64Type)
 _INTEGERS = (IntegerType,)
 
 
@@ -233,8 +223,8 @@ class ExtFOp(CastOp):
     """A float as a wider one: `%b = arith.extf %a : f16 to f32`."""
 
     name = "arith.extf"
-    FROM: ClassVar = _FLOATS
-    TO: ClassVar = _FLOATS
+    FROM: ClassVar = FLOATS
+    TO: ClassVar = FLOATS
     traits = traits_def(Pure())
 
 
@@ -243,8 +233,8 @@ class TruncFOp(CastOp):
     """A float rounded to a narrower one, to nearest, ties to even: `%b = arith.truncf %a : f32 to f16`."""
 
     name = "arith.truncf"
-    FROM: ClassVar = _FLOATS
-    TO: ClassVar = _FLOATS
+    FROM: ClassVar = FLOATS
+    TO: ClassVar = FLOATS
     traits = traits_def(Pure())
 
 
@@ -287,7 +277,7 @@ class SIToFPOp(CastOp):
 
     name = "arith.sitofp"
     FROM: ClassVar = _INTEGERS
-    TO: ClassVar = _FLOATS
+    TO: ClassVar = FLOATS
     traits = traits_def(Pure())
 
 
@@ -297,7 +287,7 @@ class UIToFPOp(CastOp):
 
     name = "arith.uitofp"
     FROM: ClassVar = _INTEGERS
-    TO: ClassVar = _FLOATS
+    TO: ClassVar = FLOATS
     traits = traits_def(Pure())
 
 
@@ -306,7 +296,7 @@ class FPToSIOp(CastOp):
     """A float truncated to a signed integer, undefined beyond its limits: `%b = arith.fptosi %a : f32 to i32`."""
 
     name = "arith.fptosi"
-    FROM: ClassVar = _FLOATS
+    FROM: ClassVar = FLOATS
     TO: ClassVar = _INTEGERS
     traits = traits_def(Pure())
 
@@ -316,7 +306,7 @@ class FPToUIOp(CastOp):
     """A float truncated to an unsigned integer, undefined beyond its limits: `%b = arith.fptoui %a : f32 to i8`."""
 
     name = "arith.fptoui"
-    FROM: ClassVar = _FLOATS
+    FROM: ClassVar = FLOATS
     TO: ClassVar = _INTEGERS
     traits = traits_def(Pure())
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects.builtin import FixedBitwidthType, IntegerAttr, MemRefType, NoneAttr, i64
+from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute, SSAValue
 
 from compiler.affine import linear as lin
@@ -19,9 +19,11 @@ from compiler.dialects.checks import element_type
 from compiler.dialects.combiner import identity
 from compiler.dialects.upstream.arith import SelectOp
 from compiler.dialects.upstream.nvgpu import CopyOp
+from compiler.elements import row_of
 from compiler.lowering.loop_to_low import scalars
 from compiler.lowering.loop_to_low.accesses import Accessor, under
-from compiler.lowering.loop_to_low.context import SPACES, Context
+from compiler.lowering.loop_to_low.context import Context
+from compiler.scopes import SCOPES, space_of
 
 
 def emit_block(context: Context, block: loop.BlockOp, guard: Sequence[Condition]) -> None:
@@ -160,12 +162,12 @@ class Emitter(Accessor):
             return False
         source, target = (self.context.buffers[v].type for v, _ in pairs)
         assert isinstance(source, MemRefType) and isinstance(target, MemRefType)
-        if source.memory_space != NoneAttr() or target.memory_space != IntegerAttr(SPACES["shared"], i64):
+        if space_of(source) is not None or space_of(target) != SCOPES["shared"]:
             return False
         lanes = 1 if self.context.lane is None else self.context.lanes
         whole = lanes == 1 or all(self.contiguous(self.context.buffers[v], self._forms(v, a)) for v, a in pairs)
-        element = source.element_type
-        return whole and isinstance(element, FixedBitwidthType) and lanes * (element.bitwidth // 8) in (4, 8, 16)
+        row = row_of(source.element_type)
+        return whole and row is not None and row.kind != "b" and lanes * row.bits // 8 in (4, 8, 16)
 
     def _is_alone(self, target: SSAValue, around: Sequence[loop.ForOp]) -> bool:
         """Whether no other block of the stage touches a buffer."""

@@ -17,9 +17,6 @@ from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low.scopes import Scopes
 from compiler.policies import Policy
 
-SPACES = {"shared": 3, "local": 5}
-"""The memory spaces of buffers on a GPU's chip, as NVVM numbers them."""
-
 MOST_COPIES = 4096
 """How many statements the unrolled code of one nest may have, those done lane by lane included: LLVM takes seconds."""
 

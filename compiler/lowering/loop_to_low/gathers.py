@@ -22,8 +22,8 @@ from compiler.affine.linear import Linear
 from compiler.dialects import loop
 from compiler.dialects.checks import element_type
 from compiler.dialects.gather import affine_part
-from compiler.dialects.types import is_unsigned
 from compiler.dialects.upstream.arith import CmpiOp, SelectOp
+from compiler.elements import is_unsigned
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low import scalars
 from compiler.lowering.loop_to_low.blocks import Emitter, under_guard

@@ -19,7 +19,7 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.dialects import loop
-from compiler.dialects.types import scalar_type
+from compiler.elements import scalar_type
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low.blocks import emit_block, free_of
 from compiler.lowering.loop_to_low.context import MOST_LANES, Context

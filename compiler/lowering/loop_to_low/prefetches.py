@@ -22,6 +22,7 @@ from compiler.affine.linear import Atom, Linear
 from compiler.dialects import loop
 from compiler.dialects.access import AccessAttr
 from compiler.dialects.upstream.memref import PrefetchOp
+from compiler.elements import element_bytes
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low.context import Context
 from compiler.lowering.loop_to_low.scopes import Scope
@@ -78,8 +79,7 @@ class _Window:
         """The size of an element, in bytes."""
         type = self.buffer.type
         assert isinstance(type, MemRefType)
-        width = getattr(type.element_type, "size", 8)
-        return max(1, int(width))
+        return element_bytes(type.element_type)
 
     @property
     def merged(self) -> tuple[int, ...]:

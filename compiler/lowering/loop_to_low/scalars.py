@@ -19,8 +19,8 @@ from xdsl.dialects.vector import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from compiler.dialects.types import is_unsigned
 from compiler.dialects.upstream.arith import CmpfOp, CmpiOp, SelectOp, kind_of
+from compiler.elements import is_unsigned
 from compiler.lowering.loop_to_low.scopes import Scopes
 from compiler.policies import Policy
 

@@ -20,8 +20,9 @@ from compiler.dialects import loop
 from compiler.dialects.upstream.nvgpu import GroupOp, WaitOp
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low.accesses import under
-from compiler.lowering.loop_to_low.context import SPACES, Context, Threads
+from compiler.lowering.loop_to_low.context import Context, Threads
 from compiler.lowering.loop_to_low.warp import fragment_of
+from compiler.scopes import SCOPES
 
 BARRIER = "barrier"
 """The attribute of a node before which all threads of a block wait for each other."""
@@ -30,7 +31,7 @@ BARRIER = "barrier"
 def emit_on_chip(context: Context, threads: Threads, op: loop.AllocOp, type: MemRefType) -> None:
     """A buffer that a block shares, or of which each thread has its own."""
     is_fragment = op.scope.data == "fragment"
-    space = SPACES["local"] if is_fragment else SPACES.get(op.scope.data)
+    space = SCOPES[op.scope.data]
     if space is None:
         raise LoweringError(
             f"buffer '{op.label.data}' of scope {op.scope.data} lives inside a kernel, where it is shared or local"

@@ -18,13 +18,15 @@ from compiler.affine.linear import Linear
 from compiler.dialects import loop
 from compiler.dialects.upstream.gpu import ShuffleOp
 from compiler.dialects.upstream.nvgpu import LoadMatrixOp, MmaOp
+from compiler.elements import element_bytes
 from compiler.errors import LoweringError
 from compiler.intrinsics import Fit, Intrinsic, Reference, find
 from compiler.intrinsics.warp import LANES, ROWS, held, matrix
 from compiler.lowering.loop_to_low import scalars
 from compiler.lowering.loop_to_low.accesses import under
-from compiler.lowering.loop_to_low.context import SPACES, Context
+from compiler.lowering.loop_to_low.context import Context
 from compiler.lowering.loop_to_low.tensor_nest import TensorNest
+from compiler.scopes import SCOPES, space_of
 
 GROUP = 4
 """The threads that hold a row of a matrix."""
@@ -111,7 +113,7 @@ def _loaded(nest: TensorNest, intrinsic: Intrinsic, found: Fit, value: SSAValue,
     buffer, ranges = context.buffers[value], context.scopes.ranges
     assert isinstance(buffer.type, MemRefType)
     _check_space(buffer, reference, intrinsic, ("shared",))
-    width = ROW_BYTES * 8 // buffer.type.element_type.bitwidth
+    width = ROW_BYTES // element_bytes(buffer.type.element_type)
     lane, operand = _lane(context), intrinsic.reads[0]
     rows, along = ("k", "j") if operand.step("j") == 1 else ("i" if operand.step("i") is None else "j", "k")
     extent = next(axis.extent for axis in intrinsic.axes if axis.label == rows)
@@ -129,8 +131,7 @@ def _check_space(buffer: SSAValue, reference: Reference, intrinsic: Intrinsic, s
     """Raise LoweringError for what the threads of a warp do not share."""
     type = buffer.type
     assert isinstance(type, MemRefType)
-    number = type.memory_space.value.data if isinstance(type.memory_space, IntegerAttr) else None
-    if number not in [SPACES.get(name) for name in spaces]:
+    if space_of(type) not in [SCOPES[name] for name in spaces]:
         wanted = " or ".join(spaces)
         raise LoweringError(f"'{reference.buffer}' is no {wanted} memory, as '{intrinsic.name}' wants it")
 

@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation
 
 from compiler.errors import LoweringError
-from compiler.lowering.low_to_llvm.types import FLOATS, element, lanes, llvm_type
+from compiler.lowering.low_to_llvm.types import element, is_float, lanes, llvm_type
 
 
 def literal(attribute: Attribute) -> str:
@@ -49,7 +49,7 @@ def number(value: float, type: Attribute) -> str:
 def _literal(value: float, type: Attribute) -> str:
     if isinstance(type, BFloat16Type):
         return str(struct.unpack(">h", struct.pack(">f", value)[:2])[0])
-    return _float(float(value), type) if type.__class__ in FLOATS else _integer(int(value), type)
+    return _float(float(value), type) if is_float(type) else _integer(int(value), type)
 
 
 def _integer(value: int, type: Attribute) -> str:

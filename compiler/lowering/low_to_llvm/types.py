@@ -5,51 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from xdsl.dialects.builtin import (
-    BFloat16Type,
-    Float16Type,
-    Float32Type,
-    Float64Type,
-    IndexType,
-    IntegerType,
-    MemRefType,
-    NoneAttr,
-    VectorType,
-)
+from xdsl.dialects.builtin import BFloat16Type, IndexType, IntegerType, MemRefType, NoneAttr, VectorType
 from xdsl.ir import Attribute
 
+from compiler.elements import element_bytes, row_of
 from compiler.errors import LoweringError
-
-FLOATS: dict[type[Attribute], tuple[str, str, int]] = {
-    Float16Type: ("half", "f16", 2),
-    Float32Type: ("float", "f32", 4),
-    Float64Type: ("double", "f64", 8),
-}
-"""Type class -> LLVM's name, the short name in intrinsics, bytes.
-
-A bf16 is its bits, an i16: LLVM's own bfloat ends the process in places ("cannot soft promote"), and what computes is
-in f32 by now (extend-floats).
-"""
-
-_WIDTHS = (1, 8, 16, 32, 64)
 
 
 def llvm_type(type: Attribute) -> str:
     """The register type: `float`, `i64`, `<16 x float>`, `ptr`. Raises LoweringError if there is none."""
-    if type.__class__ in FLOATS:
-        return FLOATS[type.__class__][0]
     match type:
         case IndexType():
             return "i64"
-        case BFloat16Type():
-            return "i16"
-        case IntegerType() if type.width.data in _WIDTHS:
-            return f"i{type.width.data}"
         case MemRefType():
             return "ptr"
         case VectorType():
             return f"<{lanes(type)} x {llvm_type(type.element_type)}>"
-    raise LoweringError(f"the type {type} has no native form")
+    row = row_of(type)
+    if row is None:
+        raise LoweringError(f"the type {type} has no native form")
+    return row.llvm
 
 
 def lanes(type: Attribute) -> int:
@@ -66,8 +41,9 @@ def element(type: Attribute) -> Attribute:
 
 
 def is_float(type: Attribute) -> bool:
-    """Whether a type is a float or a vector of floats."""
-    return element(type).__class__ in FLOATS
+    """Whether a type is one of LLVM's floats, or a vector of it; a bf16 is its bits."""
+    row = row_of(element(type))
+    return row is not None and row.kind == "f" and not isinstance(row.type, BFloat16Type)
 
 
 def is_truth(type: Attribute) -> bool:
@@ -97,18 +73,15 @@ def suffix(type: Attribute) -> str:
     """The part of an intrinsic's name that stands for a type: `f32`, `v16f32`, `i64`."""
     if isinstance(type, VectorType):
         return f"v{lanes(type)}{suffix(type.element_type)}"
-    return FLOATS[type.__class__][1] if type.__class__ in FLOATS else llvm_type(type)
+    row = row_of(type)
+    return row.name if row is not None and is_float(type) else llvm_type(type)
 
 
 def byte_size(type: Attribute) -> int:
-    """The size of one element in memory, in bytes."""
-    if type.__class__ in FLOATS:
-        return FLOATS[type.__class__][2]
-    if isinstance(type, BFloat16Type):
-        return 2
-    if isinstance(type, IndexType | IntegerType) and width(type) in _WIDTHS:
-        return max(1, width(type) // 8)
-    raise LoweringError(f"the type {type} cannot stand in memory")
+    """The size of one element in memory, in bytes. Raises LoweringError for what cannot stand there."""
+    if row_of(type) is None and not isinstance(type, IndexType):
+        raise LoweringError(f"the type {type} cannot stand in memory")
+    return element_bytes(type)
 
 
 def buffer_type(type: Attribute) -> MemRefType:

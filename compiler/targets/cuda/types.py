@@ -19,17 +19,12 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
+from compiler.elements import DTYPES, element_bytes, row_of
 from compiler.errors import LoweringError
 
 COMPONENTS = "xyzw"
 """The lanes of short vectors."""
 
-_FLOATS: dict[type[Attribute], str] = {
-    Float16Type: "__half",
-    BFloat16Type: "__nv_bfloat16",
-    Float32Type: "float",
-    Float64Type: "double",
-}
 NARROW_FLOATS = (Float16Type, BFloat16Type)
 
 
@@ -44,12 +39,10 @@ class Integer:
 
 
 _INTEGERS = {
-    8: Integer(8, "signed char", "unsigned char", "unsigned"),
-    16: Integer(16, "short", "unsigned short", "unsigned"),
-    32: Integer(32, "int", "unsigned", "unsigned"),
-    64: Integer(64, "long long", "unsigned long long", "unsigned long long"),
+    row.bits: Integer(row.bits, DTYPES[f"i{row.bits}"].c, row.c, DTYPES[f"u{max(32, row.bits)}"].c)
+    for row in DTYPES.values()
+    if row.kind == "u"
 }
-_VECTORS = {"float": "float", "double": "double", "int": "int", "signed char": "char", "short": "short"}
 _PAIRS = {"__half": "__half2", "__nv_bfloat16": "__nv_bfloat162"}
 _MOVED = {8: "uint2", 16: "uint4"}
 """Types of so many bytes that are moved whole, where no vector of the elements exists."""
@@ -63,23 +56,18 @@ def spelled(type_: Attribute) -> str:
             registers, each = type_.get_shape()
             inner = type_.element_type if each == 1 else VectorType(type_.element_type, [each])
             return f"Fragment<{spelled(inner)}, {registers}>"
-        element, lanes = spelled(type_.element_type), lanes_of(type_)
+        element, lanes, row = spelled(type_.element_type), lanes_of(type_), row_of(type_.element_type)
         if element in _PAIRS and lanes == 2:
             return _PAIRS[element]
         if is_moved_whole(type_):
-            return _MOVED[lanes * type_.element_type.bitwidth // 8]
-        if element not in _VECTORS or lanes not in (1, 2, 3, 4):
+            return _MOVED[lanes * element_bytes(type_.element_type)]
+        if row is None or not row.vector or lanes not in (1, 2, 3, 4):
             raise LoweringError(f"kernels have no vectors of type {type_}")
-        return f"{_VECTORS[element]}{lanes}"
-    if type_ == i1:
-        return "bool"
-    found = _FLOATS.get(type(type_))
-    if found is not None:
-        return found
-    number = integer(type_) if isinstance(type_, IntegerType) else None
-    if number is None:
+        return f"{row.vector}{lanes}"
+    row = row_of(type_)
+    if row is None:
         raise LoweringError(f"kernels have no numbers of type {type_}")
-    return number.signed
+    return row.c
 
 
 def integer(type_: Attribute, is_wide: bool = False) -> Integer | None:
@@ -95,10 +83,11 @@ def integer(type_: Attribute, is_wide: bool = False) -> Integer | None:
 
 def is_moved_whole(type_: VectorType) -> bool:
     """Whether a vector can be loaded and stored, and its lanes are not to be had."""
-    width = getattr(type_.element_type, "bitwidth", 64)
-    if width >= 32 or len(type_.get_shape()) != 1 or lanes_of(type_) * width // 8 not in _MOVED:
+    each = element_bytes(type_.element_type)
+    if each >= 4 or len(type_.get_shape()) != 1 or lanes_of(type_) * each not in _MOVED:
         return False
-    return lanes_of(type_) > len(COMPONENTS) or spelled(type_.element_type) not in _VECTORS
+    row = row_of(type_.element_type)
+    return lanes_of(type_) > len(COMPONENTS) or row is None or not row.vector
 
 
 def lanes_of(type_: VectorType) -> int:

@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from compiler.dialects.upstream import nvgpu
 from compiler.dialects.upstream.gpu import ShuffleMode, ShuffleOp
+from compiler.elements import element_bytes
 from compiler.errors import LoweringError
 from compiler.targets.cuda.expressions import ATOM, NEGATIVE, PRODUCT, SUM, Text, bare, cast, is_number, plain
 from compiler.targets.cuda.indices import needs_64_bits, wide_indices
@@ -211,7 +212,7 @@ class Writer:
         type_ = op.src.type
         assert isinstance(type_, MemRefType)
         self.helpers.add("copy_async")
-        bytes_ = op.count.value.data * type_.element_type.bitwidth // 8
+        bytes_ = op.count.value.data * element_bytes(type_.element_type)
         to, source = self._element(op.dst, op.dst_indices), self._element(op.src, op.src_indices)
         self._line(f"copy_async<{bytes_}>(&{to}, &{source});")
 

@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects import arith, gpu, memref, scf, vector
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, MemRefType, VectorType
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, MemRefType, VectorType
 from xdsl.ir import Block, Operation, SSAValue
 
 from compiler.dialects.upstream import nvgpu
 from compiler.dialects.upstream.gpu import ShuffleOp
 from compiler.interpret.numbers import constant, dtype_of
 from compiler.interpret.scalar import combiner, function
-from compiler.lowering.loop_to_low.context import SPACES as NUMBERS
+from compiler.scopes import SCOPES, space_of
 from compiler.targets.simt import warps
 from compiler.targets.simt.access import Access, Bools, Fault, Ints, Report, Values
 from compiler.targets.simt.memory import Memory
 
-SPACES: dict[int | None, str] = {None: "global", **{number: name for name, number in NUMBERS.items()}}
+SPACES = {SCOPES[scope]: scope for scope in ("global", "shared", "local")}
 """The spaces of memory by their numbers."""
 SIDES = ("x", "y", "z")
 
@@ -211,7 +211,7 @@ class Lanes:
         memory = self.on_chip.get(op.memref)
         type_ = op.memref.type
         assert isinstance(type_, MemRefType)
-        space = SPACES[type_.memory_space.value.data if isinstance(type_.memory_space, IntegerAttr) else None]
+        space = SPACES[space_of(type_)]
         if memory is None or (op.memref not in self.memories):
             name = op.memref.name_hint or "buffer"
             counts = memory.counts if memory is not None else None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from compiler.elements import check_dtype, is_float, width
 from compiler.errors import TeError
 from compiler.te import expr as e
-from compiler.te.dtypes import check_dtype, is_float, width
 from compiler.te.tensor import Tensor, compute
 
 Pair = tuple[int, int]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from compiler.elements import is_float
 from compiler.errors import TeError
 from compiler.te import expr as e
-from compiler.te.dtypes import is_float
 from compiler.te.nn.common import accumulator, check_float, check_tensor, dims
 from compiler.te.tensor import Tensor, compute
 

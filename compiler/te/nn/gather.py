@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from compiler.elements import INDICES
 from compiler.errors import TeError
-from compiler.te.gather import INDEX_DTYPES
 from compiler.te.gather import gather as te_gather
 from compiler.te.nn.common import check_axis, check_equal, check_rank, check_tensor, dims
 from compiler.te.tensor import Tensor
@@ -17,7 +17,7 @@ from compiler.te.tensor import Tensor
 
 def _check_indices(operator: str, indices: Any) -> Tensor:
     found = check_tensor(operator, indices)
-    if found.dtype not in INDEX_DTYPES:
+    if found.dtype not in INDICES:
         raise TeError(f"{operator}: the indices '{found.name}' are {found.dtype}, not integers")
     return found
 

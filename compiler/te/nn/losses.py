@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from compiler.elements import INDICES, is_float
 from compiler.errors import TeError
 from compiler.te import expr as e
-from compiler.te.dtypes import is_float
-from compiler.te.gather import INDEX_DTYPES, gather
+from compiler.te.gather import gather
 from compiler.te.nn.common import accumulator, check_float, check_tensor, dims, rounded
 from compiler.te.nn.normalisation import logsumexp_as
 from compiler.te.tensor import Tensor, compute, reduce_axis
@@ -87,7 +87,7 @@ def cross_entropy(
     check_tensor("cross_entropy", target)
     if is_float(target.dtype):
         return _of_probabilities(logits, target, along, rest, reduction, name)
-    if target.dtype not in INDEX_DTYPES:
+    if target.dtype not in INDICES:
         raise TeError(f"cross_entropy: the target '{target.name}' is {target.dtype}: neither classes nor probabilities")
     if target.shape != rest:
         raise TeError(f"cross_entropy: the target '{target.name}' has shape {target.shape}, expected {rest}")

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from compiler.elements import is_float, limits
 from compiler.errors import TeError
 from compiler.te import expr as e
-from compiler.te.dtypes import is_float, limits
 from compiler.te.nn.common import (
     accumulator,
     borders_of,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from compiler.elements import is_float
 from compiler.te import expr as e
-from compiler.te.dtypes import is_float
 from compiler.te.nn.common import accumulator, check_flag, check_float, check_rank, pair, rounded
 from compiler.te.tensor import Tensor, compute
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from compiler.elements import is_float, limits
 from compiler.te import expr as e
 from compiler.te.combiner import combiner, reduce
-from compiler.te.dtypes import is_float, limits
 from compiler.te.nn.common import check_axis, check_flag, check_tensor
 from compiler.te.tensor import Tensor, compute, reduce_axis
 

@@ -1,0 +1,158 @@
+"""`DTYPES`: the dtypes, a row each, and the element types that they are in the IR.
+
+Signedness belongs to storage, as `ui8`; a scalar of it is an `i8`. A new dtype is a row here, and its conversions in
+`te.emit`, `interpret.conversions`, `lowering.low_to_llvm.conversions` and in the operations of the targets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    FixedBitwidthType,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+    Signedness,
+    VectorType,
+)
+from xdsl.ir import Attribute
+
+from compiler.errors import TeError
+
+
+@dataclass(frozen=True)
+class Dtype:
+    """The facts of one dtype.
+
+    name: as users write it.
+    kind: f, i, u or b as in numpy: floats, integers with a sign and without one, truth values.
+    type: of elements in tensors and buffers.
+    numpy: numpy's name, or that of the package ml_dtypes.
+    llvm: the type of values in LLVM IR.
+    c: the type of values in C++; `vector` is what C++'s short vectors of them begin with, if there are any.
+    infinite: the least number that a float dtype rounds to infinity.
+    """
+
+    name: str
+    kind: str
+    bits: int
+    type: Attribute
+    numpy: str
+    llvm: str
+    c: str
+    vector: str = ""
+    infinite: int = 0
+
+    @property
+    def scalar(self) -> Attribute:
+        """The type of a value."""
+        return IntegerType(self.bits) if self.kind == "u" else self.type
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """The least and the greatest value of an integer dtype."""
+        return (-(1 << self.bits - 1), (1 << self.bits - 1) - 1) if self.kind == "i" else (0, (1 << self.bits) - 1)
+
+
+def _integer(bits: int, c: str, vector: str = "") -> Dtype:
+    return Dtype(f"i{bits}", "i", bits, IntegerType(bits), f"int{bits}", f"i{bits}", c, vector)
+
+
+def _unsigned(bits: int, c: str) -> Dtype:
+    return Dtype(f"u{bits}", "u", bits, IntegerType(bits, Signedness.UNSIGNED), f"uint{bits}", f"i{bits}", c)
+
+
+DTYPES = {
+    row.name: row
+    for row in (
+        Dtype("f16", "f", 16, Float16Type(), "float16", "half", "__half", infinite=65520),
+        # LLVM's own bfloat ends the process in places ("cannot soft promote"): a bf16 is its bits there
+        Dtype("bf16", "f", 16, BFloat16Type(), "bfloat16", "i16", "__nv_bfloat16", infinite=2**128 - 2**119),
+        Dtype("f32", "f", 32, Float32Type(), "float32", "float", "float", "float", 2**128 - 2**103),
+        Dtype("f64", "f", 64, Float64Type(), "float64", "double", "double", "double", 2**1024 - 2**970),
+        _integer(8, "signed char", "char"),
+        _integer(16, "short", "short"),
+        _integer(32, "int", "int"),
+        _integer(64, "long long"),
+        _unsigned(8, "unsigned char"),
+        _unsigned(16, "unsigned short"),
+        _unsigned(32, "unsigned"),
+        _unsigned(64, "unsigned long long"),
+        Dtype("i1", "b", 1, IntegerType(1), "bool", "i1", "bool"),
+    )
+}
+"""The dtype of each name."""
+
+TYPES = {name: row.type for name, row in DTYPES.items()}
+"""The element type of tensors of each dtype."""
+
+SCALARS = {name: row.scalar for name, row in DTYPES.items()}
+"""The type of values of each dtype."""
+
+FLOATS = tuple(type(row.type) for row in DTYPES.values() if row.kind == "f")
+"""The classes of float types."""
+
+INDICES = tuple(row.name for row in DTYPES.values() if row.kind in "iu")
+"""The dtypes of integers, whose tensors index others."""
+
+_BY_TYPE = {row.type: row for row in DTYPES.values()} | {
+    IntegerType(row.bits, Signedness.SIGNED): row for row in DTYPES.values() if row.kind == "i"
+}
+
+
+def row_of(type: Attribute) -> Dtype | None:
+    """The dtype of an element or scalar type; integers have a sign unless their type says otherwise."""
+    return _BY_TYPE.get(type)
+
+
+def check_dtype(dtype: object) -> str:
+    """The dtype, if there is one of that name. Raises TeError."""
+    if not isinstance(dtype, str) or dtype not in DTYPES:
+        raise TeError(f"unknown dtype {dtype!r} (there are {', '.join(DTYPES)})")
+    return dtype
+
+
+def is_float(dtype: str) -> bool:
+    """Whether a dtype is a floating-point one."""
+    return DTYPES[dtype].kind == "f"
+
+
+def has_sign(dtype: str) -> bool:
+    """Whether a dtype's numbers can be negative; truth values cannot."""
+    return DTYPES[dtype].kind in "if"
+
+
+def width(dtype: str) -> int:
+    """The bits of a dtype."""
+    return DTYPES[dtype].bits
+
+
+def limits(dtype: str) -> tuple[int, int]:
+    """The least and the greatest value of an integer dtype."""
+    return DTYPES[dtype].limits
+
+
+def is_unsigned(element: Attribute) -> bool:
+    """Whether an element type holds integers without sign."""
+    return isinstance(element, IntegerType) and element.signedness.data is Signedness.UNSIGNED
+
+
+def scalar_type(element: Attribute) -> Attribute:
+    """The type of a value that is read from, or written to, a tensor or memref of an element type."""
+    return IntegerType(element.width.data) if is_unsigned(element) else element  # type: ignore[attr-defined]
+
+
+def element_bits(element: object) -> int:
+    """The bits of an element; an index has those of an address."""
+    return element.bitwidth if isinstance(element, FixedBitwidthType) else 64
+
+
+def element_bytes(element: object) -> int:
+    """The bytes of an element in memory: a truth value takes one, an index those of an address."""
+    if isinstance(element, VectorType):
+        count: int = element.element_count()
+        return count * element_bytes(element.element_type)
+    return element.size if isinstance(element, FixedBitwidthType) else 8
