@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from compiler.affine import linear as lin
 from compiler.analysis.sets import Undecided, context, limited
 from compiler.analysis.shared_element import SharedElement, orders
 from compiler.analysis.statements import Statement, Use, statements
 from compiler.program.tree import Program
+
+if TYPE_CHECKING:
+    import islpy as isl
 
 Instance = tuple[Statement, Use]
 
@@ -25,7 +29,7 @@ def covered(program: Program, buffer: str, depth: int, reader: str | None = None
     needs = [(s, u) for s, u in uses if u.how != "write" and reader in (None, s.block.label)]
     resets = [(s, u) for s, u in uses if u.how == "write"]
     try:
-        return all(limited(lambda need=need: _set_before(program, depth, need, resets)) for need in needs)
+        return all(limited(partial(_set_before, program, depth, need, resets)) for need in needs)
     except Undecided:
         return False
 
@@ -53,7 +57,7 @@ def _set_before(program: Program, depth: int, need: Instance, resets: Sequence[I
             parts = [*domain, *_domain(program, t, reset, y), *same, *order]
             ways.append(f"{point} : {exists}({' and '.join(parts) or 'true'})")
     asked = isl.Set(f"{{ {point} : {' and '.join(domain) or 'true'} }}", context())
-    return bool(asked.is_subset(isl.Set(f"{{ {'; '.join(ways)} }}", context()))) if ways else bool(asked.is_empty())
+    return asked.is_subset(isl.Set(f"{{ {'; '.join(ways)} }}", context())) if ways else asked.is_empty()
 
 
 def _domain(program: Program, s: Statement, use: Use, names: dict[int, str]) -> list[str]:
@@ -88,7 +92,7 @@ def runs_for_all(before: Program, after: Program, label: str) -> bool:
     shared = {loop.number for loop in before.enclosing(label)} & {loop.number for loop in after.enclosing(label)}
     common = sorted(shared)
     try:
-        return bool(limited(lambda: _axes(before, label, common).is_subset(_axes(after, label, common))))
+        return limited(lambda: _axes(before, label, common).is_subset(_axes(after, label, common)))
     except Undecided:
         return False
 
@@ -96,12 +100,12 @@ def runs_for_all(before: Program, after: Program, label: str) -> bool:
 def runs_once(program: Program, label: str) -> bool:
     """Whether no two instances of a block have the same values of its axes."""
     try:
-        return bool(limited(lambda: _to_axes(program, label).is_injective()))
+        return limited(lambda: _to_axes(program, label).is_injective())
     except Undecided:
         return False
 
 
-def _to_axes(program: Program, label: str) -> Any:
+def _to_axes(program: Program, label: str) -> isl.Map:
     """From the instances of a block to the values of its axes."""
     import islpy as isl
 
@@ -112,7 +116,7 @@ def _to_axes(program: Program, label: str) -> Any:
     return isl.Map(f"{{ [{', '.join(names.values())}] -> [{index}] : {' and '.join(domain) or 'true'} }}", context())
 
 
-def _axes(program: Program, label: str, common: Sequence[int]) -> Any:
+def _axes(program: Program, label: str, common: Sequence[int]) -> isl.Set:
     """The values of a block's axes in each iteration of some loops, one tuple an instance."""
     import islpy as isl
 

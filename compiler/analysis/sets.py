@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    import islpy as isl
+
+Answer = TypeVar("Answer")
 
 MAX_OPERATIONS = 2_000_000
 
@@ -13,7 +19,7 @@ class Undecided(Exception):
 
 
 @cache
-def context() -> Any:
+def context() -> isl.Context:
     """The one isl context."""
     import islpy as isl
 
@@ -22,7 +28,21 @@ def context() -> Any:
     return made
 
 
-def limited(ask: Any) -> Any:
+def union_set(text: str = "{ }") -> isl.UnionSet:
+    """A union set in isl's syntax, empty by default."""
+    import islpy as isl
+
+    return isl.UnionSet(text, context())
+
+
+def union_map(text: str = "{ }") -> isl.UnionMap:
+    """A union map in isl's syntax, empty by default."""
+    import islpy as isl
+
+    return isl.UnionMap(text, context())
+
+
+def limited(ask: Callable[[], Answer]) -> Answer:
     """The answer to a question that calls isl; each question has the whole operation limit. Raises Undecided beyond."""
     import islpy as isl
 
@@ -49,7 +69,7 @@ def _exhausted() -> bool:
 @lru_cache(maxsize=8192)
 def sample(text: str) -> tuple[int, ...] | None:
     """The least point of a set in isl's syntax, or None if it is empty. Raises Undecided."""
-    return limited(lambda: _sample(text))  # type: ignore[no-any-return]
+    return limited(lambda: _sample(text))
 
 
 def _sample(text: str) -> tuple[int, ...] | None:

@@ -7,9 +7,8 @@ elements of a temporary that the program itself never writes, whose values it ca
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
 import islpy as isl
 from xdsl.dialects.builtin import AnyFloat, StringAttr
@@ -17,7 +16,7 @@ from xdsl.dialects.builtin import AnyFloat, StringAttr
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.analysis.legal import legal
-from compiler.analysis.sets import Undecided, context, limited
+from compiler.analysis.sets import Undecided, limited, union_set
 from compiler.analysis.verify.content import Unknown
 from compiler.analysis.verify.flow import Flow
 from compiler.dialects.combiner import identity
@@ -135,7 +134,7 @@ def _with_guard(program: Program, block: Block, guard: tuple[Condition, ...]) ->
 def _harm(before: Program, after: Program, label: str, intrinsic: Intrinsic) -> str:
     """What is wrong with the instances that are new after a guard has been weakened, in words; nothing if nothing."""
     try:
-        return limited(lambda: _harm_of(before, after, label, intrinsic))  # type: ignore[no-any-return]
+        return limited(lambda: _harm_of(before, after, label, intrinsic))
     except (Undecided, Unknown):
         return f"what block '{label}' would read beyond its guard could not be told"
 
@@ -143,8 +142,7 @@ def _harm(before: Program, after: Program, label: str, intrinsic: Intrinsic) -> 
 def _harm_of(before: Program, after: Program, label: str, intrinsic: Intrinsic) -> str:
     flow, key = Flow(after, after, {}), (label, False)
     statement = flow.statements[key]
-    outside = _out_of_bounds(flow, label)
-    if outside:
+    for outside, _, _ in flow.outside(key):
         return f"beyond the guard of block '{label}' it would touch '{outside}' outside its shape"
     new = flow.domain(key).subtract(Flow(before, before, {}).domain(key))
     unproven = new.subtract(_adding_zero(flow, label, intrinsic)) if intrinsic.combiner else new
@@ -159,7 +157,7 @@ def _harm_of(before: Program, after: Program, label: str, intrinsic: Intrinsic) 
     return ""
 
 
-def _adding_zero(flow: Flow, label: str, intrinsic: Intrinsic) -> Any:
+def _adding_zero(flow: Flow, label: str, intrinsic: Intrinsic) -> isl.UnionSet:
     """The instances that surely add zero: an operand is zero or, of floats, both are, since 0 times NaN is NaN; or that
     combine what is neutral, where one operand is combined as it is."""
     key, zeros = (label, False), []
@@ -167,30 +165,14 @@ def _adding_zero(flow: Flow, label: str, intrinsic: Intrinsic) -> Any:
     for position, use in enumerate(statement.uses[: len(statement.block.reads)]):
         kind = "add" if intrinsic.product else intrinsic.combiner
         neutral = identity(kind, flow.program.buffers[use.buffer].element)
-        zeros.append(flow.content(key, position).constant.get(neutral, isl.UnionSet("{ }", context())))
+        zeros.append(flow.content(key, position).constant.get(neutral, union_set()))
     if len(zeros) == 1:
         return zeros[0]
     one, two = zeros
     return one.intersect(two) if isinstance(intrinsic.target.element, AnyFloat) else one.union(two)
 
 
-def _out_of_bounds(flow: Flow, label: str) -> str:
-    """A buffer that the statement touches outside its shape."""
-    key = (label, False)
-    for use in flow.statements[key].uses:
-        shape = flow.program.buffers[use.buffer].shape
-        for form, size in zip(use.forms, shape, strict=True):
-            low, high = lin.bounds(form, flow.program.ranges)
-            if low >= 0 and high < size:
-                continue
-            index = lin.to_isl(form, flow.names)
-            text = f"{flow.domain_text(key)} and ({index} < 0 or {index} >= {size})"
-            if not isl.UnionSet(f"{{ {flow.space(key)} : {text} }}", context()).is_empty():
-                return use.buffer
-    return ""
-
-
-def _dead(flow: Flow, before: Program, label: str, instances: Any) -> bool:
+def _dead(flow: Flow, before: Program, label: str, instances: isl.UnionSet) -> bool:
     """Whether some instances write to elements of a temporary that no instance of the program itself writes."""
     target = flow.statements[label, False].uses[-1]
     if target.buffer not in before.allocs:
@@ -205,7 +187,7 @@ def _dead(flow: Flow, before: Program, label: str, instances: Any) -> bool:
     return True
 
 
-def absorbed(program: Program, intrinsics: Any) -> Program:
+def absorbed(program: Program, intrinsics: Callable[[str], Intrinsic]) -> Program:
     """The program with every tensorized nest matched again, and its guard weakened as `matched` says.
 
     Each is judged beside the others as they were: what one writes where the program does not is no value of another.

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Literal, TypeVar
 
 import islpy as isl
 from xdsl.ir import Attribute
 
-from compiler.analysis.sets import context
+from compiler.analysis.sets import union_set
+
+Index = TypeVar("Index", bound=Hashable)
+Found = TypeVar("Found", isl.UnionMap, isl.UnionSet)
 
 
 class Refuted(Exception):
@@ -19,23 +23,32 @@ class Unknown(Exception):
     """A program that the method cannot judge."""
 
 
+def join(table: dict[Index, Found], key: Index, found: Found) -> None:
+    """Join a map or set to what a table has of a key."""
+    table[key] = table[key].union(found) if key in table else found
+
+
+@dataclass(frozen=True)
+class Lack:
+    """Instances that do not find the element they should: partial results of it, another element, what could not be
+    followed, or anything else."""
+
+    kind: Literal["partial", "another", "unknown", "nothing"]
+    instances: isl.UnionSet
+
+
 @dataclass
 class Content:
     """What instances of one read find: finished elements (by original buffer), contributions so far (by buffer),
     constants (by value), and the instances of which it is not known. Maps and sets of isl, over the instances;
     disjoint. An instance that is in none finds what is wrong: memory that nobody has set, or a value spoilt since."""
 
-    final: dict[str, Any] = field(default_factory=dict)
-    partial: dict[str, Any] = field(default_factory=dict)
-    constant: dict[Attribute, Any] = field(default_factory=dict)
-    unknown: Any = field(default_factory=lambda: isl.UnionSet("{ }", context()))
+    final: dict[str, isl.UnionMap] = field(default_factory=dict)
+    partial: dict[str, isl.UnionMap] = field(default_factory=dict)
+    constant: dict[Attribute, isl.UnionSet] = field(default_factory=dict)
+    unknown: isl.UnionSet = field(default_factory=union_set)
 
-    def add(self, kind: str, key: Any, found: Any) -> None:
-        """Join a map or set to what is there."""
-        table = getattr(self, kind)
-        table[key] = table[key].union(found) if key in table else found
-
-    def where(self, instances: Any) -> Content:
+    def where(self, instances: isl.UnionSet) -> Content:
         """What some of the instances find."""
         return Content(
             {name: points.intersect_domain(instances) for name, points in self.final.items()},
@@ -46,7 +59,23 @@ class Content:
 
     def join(self, other: Content) -> None:
         """Add what other instances find."""
-        for kind in ("final", "partial", "constant"):
-            for key, found in getattr(other, kind).items():
-                self.add(kind, key, found)
+        for name, points in other.final.items():
+            join(self.final, name, points)
+        for name, points in other.partial.items():
+            join(self.partial, name, points)
+        for value, instances in other.constant.items():
+            join(self.constant, value, instances)
         self.unknown = self.unknown.union(other.unknown)
+
+    def lack(self, buffer: str, expected: isl.UnionMap) -> Lack | None:
+        """What is wrong where instances expect finished elements of a buffer; None where they find them all."""
+        elements = self.final.get(buffer)
+        wrong = (expected if elements is None else expected.subtract(elements)).domain()
+        if wrong.is_empty():
+            return None
+        for kind, points in (("partial", self.partial.get(buffer)), ("another", elements)):
+            at = None if points is None else points.domain().intersect(wrong)
+            if at is not None and not at.is_empty():
+                return Lack("partial" if kind == "partial" else "another", at)
+        certain = wrong.subtract(self.unknown)
+        return Lack("unknown", wrong) if certain.is_empty() else Lack("nothing", certain)

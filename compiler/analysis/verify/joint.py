@@ -7,13 +7,11 @@ holds is not known, that of all must not be, and the dataflow drops them togethe
 
 from __future__ import annotations
 
-from typing import Any
-
 import islpy as isl
 
-from compiler.analysis.sets import context
+from compiler.analysis.sets import union_map, union_set
 from compiler.analysis.statements import Key
-from compiler.analysis.verify.content import Content, Refuted, Unknown
+from compiler.analysis.verify.content import Content, Found, Refuted, Unknown
 from compiler.analysis.verify.flow import Flow
 from compiler.program.combiner import Joint
 
@@ -24,9 +22,8 @@ def check_joint(flow: Flow, key: Key) -> None:
     block = statement.block
     if statement.is_init or not block.combiners or not isinstance(block.combiners[0], Joint):
         return
-    uses = statement.uses[len(statement.uses) - len(block.writes) :]
-    held = [flow.of_cells(key, use.buffer, flow.cell(key, use), None) for use in uses]
-    _in_step(flow, key, held, "holds")
+    uses = flow.targets(key)
+    _in_step(flow, key, [flow.of_cells(key, use.buffer, flow.cell(key, use), None) for use in uses], "holds")
     if flow.claimed(key, 0) is None:
         _in_step(flow, key, [flow.added(key, use) for use in uses], "gains")
 
@@ -35,7 +32,7 @@ def _in_step(flow: Flow, key: Key, contents: list[Content], verb: str) -> None:
     block = flow.statements[key].block
     parts = [_part(flow, key, content, number) for number, content in enumerate(contents)]
     empty = [_empty(flow, key, content, number) for number, content in enumerate(contents)]
-    unknown = isl.UnionSet("{ }", context())
+    unknown = union_set()
     for content in contents:
         unknown = unknown.union(content.unknown)
     for number in range(len(contents)):
@@ -44,32 +41,31 @@ def _in_step(flow: Flow, key: Key, contents: list[Content], verb: str) -> None:
         if not apart.is_empty() and apart.subtract(unknown).is_empty():
             raise Unknown(f"whether {names} hold the same contributions could not be followed")
         if not apart.is_empty():
-            where = flow.sample(apart, key)
-            raise Refuted(f"at {where}, one of {names} {verb} contributions that the other does not")
+            raise Refuted(f"at {flow.sample(apart, key)}, one of {names} {verb} contributions that the other does not")
 
 
-def _part(flow: Flow, key: Key, content: Content, number: int) -> Any:
+def _part(flow: Flow, key: Key, content: Content, number: int) -> isl.UnionMap:
     """Instances -> the contributions of one target, named after the first target of the block that makes them."""
-    found = isl.UnionMap("{ }", context())
+    found = union_map()
     for table, finished in ((content.partial, False), (content.final, True)):
         for name, points in table.items():
             equation = flow.equations.get(name)
             if equation is None or equation.combiner != flow.statements[key].block.combiners[number]:
                 raise Unknown(f"block '{key[0]}' combines '{name}', which is not a result of its combiner")
-            mine = points.apply_range(flow.to_values(name).reverse()) if finished else points
+            mine = points.apply_range(flow.to_points(name)) if finished else points
             axes = ", ".join(f"i{n}" for n in range(len(equation.block.axes)))
             first = flow.points_space(equation.block.writes[0].buffer)
-            rename = isl.UnionMap(f"{{ {flow.points_space(name)}[{axes}] -> {first}[{axes}] }}", context())
+            rename = union_map(f"{{ {flow.points_space(name)}[{axes}] -> {first}[{axes}] }}")
             found = found.union(mine.apply_range(rename))
     return found
 
 
-def _empty(flow: Flow, key: Key, content: Content, number: int) -> Any:
+def _empty(flow: Flow, key: Key, content: Content, number: int) -> isl.UnionSet:
     """The instances at which a target holds, or gains, the identity."""
     combiner = flow.statements[key].block.combiners[number]
     assert isinstance(combiner, Joint)
-    return content.constant.get(combiner.identities[number], isl.UnionSet("{ }", context()))
+    return content.constant.get(combiner.identities[number], union_set())
 
 
-def _difference(one: Any, two: Any) -> Any:
+def _difference(one: Found, two: Found) -> Found:
     return one.subtract(two).union(two.subtract(one))

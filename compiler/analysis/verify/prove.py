@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
-import islpy as isl
-
-from compiler.affine import linear as lin
-from compiler.affine.linear import Linear
 from compiler.analysis.legal import legal
-from compiler.analysis.sets import Undecided, context, limited
+from compiler.analysis.sets import Undecided, limited, union_map
 from compiler.analysis.statements import Key, Statement
 from compiler.analysis.verify.content import Refuted, Unknown
 from compiler.analysis.verify.equations import NotFunctional, equations
-from compiler.analysis.verify.flow import END, Flow
+from compiler.analysis.verify.flow import Flow
 from compiler.analysis.verify.joint import check_joint
+from compiler.analysis.verify.spaces import Origin
 from compiler.analysis.verify.unflatten import unflattened, unfused
 from compiler.analysis.verify.values import Comparison, Wanted
 from compiler.program.tree import Buffer, Program
+
+_END: Key = ("", False)
+"""The reader of all results after the program."""
 
 
 @dataclass(frozen=True)
@@ -56,40 +57,38 @@ def verify_schedule(scheduled: Program, original: Program) -> Verdict:
 
 def _verify(scheduled: Program, original: Program) -> None:
     """Raise Refuted, Unknown, NotFunctional or Undecided, or return; the budget is one for each block and result."""
-    known = equations(original)
+    wanted = equations(original)
     if [(b.shape, b.element) for b in scheduled.arguments] != [(b.shape, b.element) for b in original.arguments]:
         raise Refuted("the arguments differ")
     if scheduled.outputs != original.outputs:
         raise Refuted(f"it has {scheduled.outputs} outputs, the original {original.outputs}")
     _require_same_names(scheduled, original)
     race = legal(scheduled)
-    flow = Flow(unflattened(unfused(scheduled)), original, known)
+    flow = Flow(unflattened(unfused(scheduled)), original, wanted)
     limited(lambda: _check_bounds(flow))
     if race is not None:
         raise Refuted(str(race))
-    for key, statement in flow.statements.items():
-        origin = flow.origin(key)
-        if not statement.is_init and origin is not None:
-            limited(lambda key=key, origin=origin: _check_block(flow, key, origin))
     for key in flow.statements:
-        limited(lambda key=key: check_joint(flow, key))
+        origin = flow.origin(key)
+        if origin is not None:
+            limited(partial(_check_block, flow, key, origin))
+    for key in flow.statements:
+        limited(partial(check_joint, flow, key))
     for buffer in original.arguments[len(original.arguments) - original.outputs :]:
-        limited(lambda buffer=buffer: _check_result(flow, buffer))
+        limited(partial(_check_result, flow, buffer))
 
 
-def _check_block(flow: Flow, key: Key, origin: tuple[str, tuple[Linear, ...]]) -> None:
+def _check_block(flow: Flow, key: Key, origin: Origin) -> None:
     """A block computes what its origin says, at the index that it says."""
-    block, source = flow.statements[key].block, flow.blocks[origin[0]]
+    block, source = flow.statements[key].block, origin.block
     if (block.table is None) != (source.table is None):
         raise Refuted(f"one of block '{block.label}' and its origin '{source.label}' is a gather")
     if block.combiners != source.combiners or len(block.body) != len(source.body):
         raise Refuted(f"block '{block.label}' does not combine as its origin '{source.label}' does")
-    comparison = Comparison(flow, key, flow.equations)
-    inside = [f"0 <= {lin.to_isl(f, flow.names)} < {a.size}" for f, a in zip(origin[1], source.axes, strict=True)]
-    text = " and ".join([flow.domain_text(key), *inside])
-    domain = isl.UnionSet(f"{{ {flow.space(key)} : {text} }}", context())
+    comparison = Comparison(flow, key)
+    domain = flow.instances(key, flow.domain_text(key), flow.within(origin))
     for wanted, actual in zip(source.body, block.body, strict=True):
-        comparison.check(Wanted(source, wanted, origin[1]), actual, domain)
+        comparison.check(Wanted(source, wanted, origin.at), actual, domain)
 
 
 def _require_same_names(scheduled: Program, original: Program) -> None:
@@ -100,23 +99,12 @@ def _require_same_names(scheduled: Program, original: Program) -> None:
 
 
 def _check_bounds(flow: Flow) -> None:
-    program = flow.program
     for key, statement in flow.statements.items():
         for use in statement.uses:
-            if not _lives(program, use.buffer, statement):
+            if not _lives(flow.program, use.buffer, statement):
                 raise Refuted(f"block '{key[0]}' uses '{use.buffer}' where it does not live")
-            for d, (form, size) in enumerate(zip(use.index, program.buffers[use.buffer].shape, strict=True)):
-                if form is None:
-                    continue  # a gather's index value, which lowering clamps to the table
-                low, high = lin.bounds(form, program.ranges)
-                if low >= 0 and high < size:
-                    continue
-                index = lin.to_isl(form, flow.names)
-                text = f"{flow.domain_text(key, use)} and ({index} < 0 or {index} >= {size})"
-                outside = isl.UnionSet(f"{{ {flow.space(key)} : {text} }}", context())
-                if not outside.is_empty():
-                    where = flow.sample(outside, key)
-                    raise Refuted(f"{where} accesses '{use.buffer}' outside its shape in dimension {d}")
+        for buffer, dim, instances in flow.outside(key):
+            flow.refute(key, instances, f"accesses '{buffer}' outside its shape in dimension {dim}")
 
 
 def _lives(program: Program, buffer: str, statement: Statement) -> bool:
@@ -136,26 +124,20 @@ def _lives(program: Program, buffer: str, statement: Statement) -> bool:
 
 def _check_result(flow: Flow, buffer: Buffer) -> None:
     """Every element of a result, an instance of its own after the program, finds its value."""
-    name, names = buffer.name, [f"e{d}" for d in range(len(buffer.shape))]
-    inside = " and ".join(f"0 <= {n} < {size}" for n, size in zip(names, buffer.shape, strict=True)) or "true"
-    element = f"R[{', '.join(names)}]"
-    asked = isl.UnionMap(f"{{ {element} -> M{flow.cells[name]}[{', '.join(names)}] : {inside} }}", context())
-    flow.times[END] = isl.UnionMap(f"{{ {element} -> [{flow.end}] }}", context())
-    content = flow.of_cells(END, name, asked, None)
-    text = f"{{ {element} -> {flow.value_space(name)}[{', '.join(names)}] : {inside} }}"
-    wrong = isl.UnionMap(text, context())
-    if name in content.final:
-        wrong = wrong.subtract(content.final[name])
-    if not wrong.is_empty():
-        point = wrong.domain().sample_point()
-        values = [str(point.get_multi_val().get_val(d).to_python()) for d in range(len(names))]
-        where = f"{name}[{', '.join(values)}]"
-        partial = content.partial.get(name)
-        if partial is not None and not partial.domain().intersect(wrong.domain()).is_empty():
-            raise Refuted(f"contributions to '{name}' are missing at the end, as at {where}")
-        if wrong.domain().subtract(content.unknown).is_empty():
-            raise Unknown(f"what {where} holds at the end could not be followed")
-        raise Refuted(f"{where} does not have its value at the end")
-
-
-__all__ = ["Verdict", "verify_schedule"]
+    name, names = buffer.name, ", ".join(f"e{d}" for d in range(len(buffer.shape)))
+    inside = " and ".join(f"0 <= e{d} < {size}" for d, size in enumerate(buffer.shape)) or "true"
+    asked, expected = (
+        union_map(f"{{ R[{names}] -> {space}[{names}] : {inside} }}")
+        for space in (flow.cell_space(name), flow.value_space(name))
+    )
+    flow.times[_END] = union_map(f"{{ R[{names}] -> [{flow.end}] }}")
+    lack = flow.of_cells(_END, name, asked, None).lack(name, expected)
+    if lack is None:
+        return
+    place = lack.instances.sample_point().get_multi_val()
+    where = f"{name}[{', '.join(str(place.get_val(d).to_python()) for d in range(len(buffer.shape)))}]"
+    if lack.kind == "partial":
+        raise Refuted(f"contributions to '{name}' are missing at the end, as at {where}")
+    if lack.kind == "unknown":
+        raise Unknown(f"what {where} holds at the end could not be followed")
+    raise Refuted(f"{where} does not have its value at the end")

@@ -3,9 +3,9 @@ the domain split where a condition decides, elementwise equations expanded where
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NoReturn
 
 import islpy as isl
 from xdsl.dialects import arith
@@ -14,16 +14,15 @@ from xdsl.ir import Attribute
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
-from compiler.analysis.sets import context
 from compiler.analysis.statements import Key
-from compiler.analysis.verify.content import Content, Refuted, Unknown
-from compiler.analysis.verify.equations import Equation
+from compiler.analysis.verify.content import Content, Unknown
 from compiler.analysis.verify.flow import Flow
 from compiler.analysis.verify.forms import affine_test, linear_of, same_operation
-from compiler.analysis.verify.tables import check_gather, is_gather
+from compiler.analysis.verify.tables import check_elements, data_sizes
 from compiler.dialects.upstream.arith import SelectOp
+from compiler.elements import is_unsigned
 from compiler.program import body
-from compiler.program.tree import Block
+from compiler.program.tree import Block, Program, Table
 
 
 @dataclass(frozen=True)
@@ -33,6 +32,12 @@ class Wanted:
     block: Block
     node: body.Scalar
     at: tuple[Linear, ...]
+
+    @property
+    def table(self) -> Table | None:
+        """The table whose value it is, if it is one's."""
+        is_gathered = isinstance(self.node, body.Read) and self.node.position == len(self.block.reads)
+        return self.block.table if is_gathered else None
 
 
 @dataclass(frozen=True)
@@ -45,158 +50,153 @@ class Literal:
 class Comparison:
     """One computing statement of the scheduled program, against the equation that it claims."""
 
-    def __init__(self, flow: Flow, key: Key, equations: Mapping[str, Equation]) -> None:
+    def __init__(self, flow: Flow, key: Key) -> None:
         self.flow = flow
         self.key = key
-        self.statement = flow.statements[key]
-        self.block = self.statement.block
-        self.equations = equations
+        self.block = flow.statements[key].block
+        self.ranges = flow.program.ranges
 
-    def check(self, wanted: Wanted | Literal, actual: body.Scalar, domain: Any) -> None:
-        """Raise Refuted unless both have one value on the domain (a union set of instances)."""
-        if domain.is_empty():
+    def check(self, wanted: Wanted | Literal, actual: body.Scalar, domain: isl.UnionSet) -> None:
+        """Raise Refuted unless both have one value on the domain."""
+        if domain.is_empty() or self._split(wanted, actual, domain):
             return
-        if self._split(wanted, actual, domain) or self._split_wanted(wanted, actual, domain):
-            return
-        if isinstance(wanted, Wanted) and is_gather(wanted):
-            check_gather(self, wanted, actual, domain)
-        elif isinstance(wanted, Wanted) and isinstance(wanted.node, body.Read):
-            self._check_read(wanted, actual, domain)
-        elif isinstance(wanted, Literal):
+        if isinstance(wanted, Literal):
             self._check_literal(wanted.value, actual, domain)
+        elif wanted.table is not None:
+            self._check_gather(wanted, wanted.table, actual, domain)
+        elif isinstance(wanted.node, body.Read):
+            self._check_read(wanted, wanted.node, actual, domain)
         elif isinstance(wanted.node, body.Index):
             self._check_index(wanted.at[wanted.node.axis], actual, domain)
         elif isinstance(actual, body.Apply) and same_operation(wanted.node, actual):
-            assert isinstance(wanted.node, body.Apply)
-            for part, other in zip(wanted.node.operands, actual.operands, strict=True):
-                self.check(Wanted(wanted.block, part, wanted.at), other, domain)
+            for part, operand in zip(wanted.node.operands, actual.operands, strict=True):
+                self.check(replace(wanted, node=part), operand, domain)
         elif isinstance(actual, body.Read):
-            content = self.flow.content(self.key, actual.position)
-            self.refute_found(domain, content, f"does not find what '{wanted.block.label}' computes")
+            self._refute_found(domain, self._content(actual), f"does not find what '{wanted.block.label}' computes")
         else:
-            self.refute(domain, f"computes something else than '{wanted.block.label}' does")
+            self._refute(domain, f"computes something else than '{wanted.block.label}' does")
 
-    def refute(self, domain: Any, what: str) -> None:
-        raise Refuted(f"{self.flow.sample(domain, self.key)} {what}")
+    def _content(self, read: body.Read) -> Content:
+        return self.flow.content(self.key, read.position)
 
-    def refute_found(self, domain: Any, content: Content, what: str) -> None:
+    def _refute(self, domain: isl.UnionSet, what: str) -> NoReturn:
+        self.flow.refute(self.key, domain, what)
+
+    def _refute_found(self, domain: isl.UnionSet, content: Content, what: str) -> NoReturn:
         """Refute what a read finds on a domain, or raise Unknown where what it finds could not be followed."""
         certain = domain.subtract(content.unknown)
         if certain.is_empty():
             raise Unknown(f"what {self.flow.sample(domain, self.key)} finds could not be followed")
-        self.refute(certain, what)
+        self._refute(certain, what)
 
-    # --- conditions -----------------------------------------------------------------------------------------------
-
-    def _set(self, conditions: Sequence[Condition]) -> Any:
-        text = " and ".join(c.isl(self.flow.names) for c in conditions) or "true"
-        return isl.UnionSet(f"{{ {self.flow.space(self.key)} : {text} }}", context())
-
-    def _split(self, wanted: Wanted | Literal, actual: body.Scalar, domain: Any) -> bool:
-        """Judge a select on an affine condition by its two cases."""
-        if not isinstance(actual, body.Apply) or actual.kind is not SelectOp:
+    def _split(self, wanted: Wanted | Literal, actual: body.Scalar, domain: isl.UnionSet) -> bool:
+        """Judge a select on an affine condition by its two cases, where only one side still has the select."""
+        mine = _select(actual)
+        theirs = _select(wanted.node) if isinstance(wanted, Wanted) else None
+        if mine is not None and theirs is None:
+            condition = affine_test(mine.operands[0], self.block.bindings, self.ranges)
+            cases = [(wanted, case) for case in mine.operands[1:]]
+        elif theirs is not None and mine is None and isinstance(wanted, Wanted):
+            condition = affine_test(theirs.operands[0], wanted.at, self.ranges)
+            cases = [(replace(wanted, node=case), actual) for case in theirs.operands[1:]]
+        else:
             return False
-        same = isinstance(wanted, Wanted) and isinstance(wanted.node, body.Apply) and wanted.node.kind is SelectOp
-        condition = None if same else affine_test(actual.operands[0], self.block.bindings, self.flow.program.ranges)
         if condition is None:
             return False
-        inside = self._set([condition])
-        self.check(wanted, actual.operands[1], domain.intersect(inside))
-        self.check(wanted, actual.operands[2], domain.subtract(inside))
-        return True
-
-    def _split_wanted(self, wanted: Wanted | Literal, actual: body.Scalar, domain: Any) -> bool:
-        """Judge by its two cases a select of the original that a split has already decided in the scheduled body."""
-        if (
-            not isinstance(wanted, Wanted)
-            or not isinstance(wanted.node, body.Apply)
-            or wanted.node.kind is not SelectOp
-        ):
-            return False
-        if isinstance(actual, body.Apply) and actual.kind is SelectOp:
-            return False
-        condition = affine_test(wanted.node.operands[0], wanted.at, self.flow.program.ranges)
-        if condition is None:
-            return False
-        inside = self._set([condition])
-        _, yes, no = wanted.node.operands
-        self.check(Wanted(wanted.block, yes, wanted.at), actual, domain.intersect(inside))
-        self.check(Wanted(wanted.block, no, wanted.at), actual, domain.subtract(inside))
+        inside = self.flow.holds(self.key, condition)
+        for (expected, found), part in zip(cases, (domain.intersect(inside), domain.subtract(inside)), strict=True):
+            self.check(expected, found, part)
         return True
 
     # --- leaves ---------------------------------------------------------------------------------------------------
 
-    def _check_index(self, form: Linear, actual: body.Scalar, domain: Any) -> None:
-        found = linear_of(actual, self.block.bindings, self.flow.program.ranges)
+    def _check_index(self, form: Linear, actual: body.Scalar, domain: isl.UnionSet) -> None:
+        found = linear_of(actual, self.block.bindings, self.ranges)
         if found is None:
-            self.refute(domain, "computes something else where its origin has an index")
-            return
-        if found == form:
-            return
-        wrong = domain.subtract(self._set([Condition(found - form, True)]))
+            self._refute(domain, "computes something else where its origin has an index")
+        wrong = domain.subtract(self.flow.holds(self.key, Condition(found - form, True)))
         if not wrong.is_empty():
-            self.refute(wrong, "has another index than its origin")
+            self._refute(wrong, "has another index than its origin")
 
-    def _check_literal(self, value: Attribute, actual: body.Scalar, domain: Any) -> None:
+    def _check_literal(self, value: Attribute, actual: body.Scalar, domain: isl.UnionSet) -> None:
         if isinstance(actual, body.Apply) and actual.kind is arith.ConstantOp:
             if dict(actual.properties)["value"] != value:
-                self.refute(domain, f"has another value than {value}")
-            return
-        if isinstance(actual, body.Read):
-            content = self.flow.content(self.key, actual.position)
+                self._refute(domain, f"has another value than {value}")
+        elif isinstance(actual, body.Read):
+            content = self._content(actual)
             found = content.constant.get(value)
             wrong = domain if found is None else domain.subtract(found)
             if not wrong.is_empty():
-                self.refute_found(wrong, content, f"does not have the value {value}")
-            return
-        self.refute(domain, f"does not have the value {value}")
+                self._refute_found(wrong, content, f"does not have the value {value}")
+        else:
+            self._refute(domain, f"does not have the value {value}")
 
-    def _check_read(self, wanted: Wanted, actual: body.Scalar, domain: Any) -> None:
-        assert isinstance(wanted.node, body.Read)
-        access = wanted.block.reads[wanted.node.position]
+    def _check_gather(self, wanted: Wanted, table: Table, actual: body.Scalar, domain: isl.UnionSet) -> None:
+        """A gather takes the same index values as its origin, of a table that holds the same."""
+        flow, block, source, own = self.flow, self.block, wanted.block, self.block.table
+        if own is None or not isinstance(actual, body.Read) or actual.position != len(block.reads):
+            self._refute(domain, f"does not gather, as its origin '{source.label}' does")
+        if own.otherwise != table.otherwise:
+            self._refute(domain, "has another value outside the table than its origin")
+        if data_sizes(flow.program, own) != data_sizes(flow.original, table):
+            raise Unknown(f"block '{block.label}' reads a table of another layout than its origin '{source.label}'")
+        for chosen, number in zip(own.index, table.index, strict=True):
+            if isinstance(chosen, int) and isinstance(number, int):
+                if _unsigned(flow.program, block, chosen) != _unsigned(flow.original, source, number):
+                    self._refute(domain, "takes index values with another sign than its origin")
+                asked = replace(wanted, node=body.read(number, source.read_types[number]))
+                self.check(asked, body.read(chosen, block.read_types[chosen]), domain)
+        check_elements(flow, self.key, own, table, wanted.at, domain)
+
+    def _check_read(self, wanted: Wanted, node: body.Read, actual: body.Scalar, domain: isl.UnionSet) -> None:
+        access = wanted.block.reads[node.position]
         values = dict(enumerate(wanted.at))
-        ranges = self.flow.program.ranges
         if access.where and access.otherwise is not None:
-            inside = self._set([c.substitute(values, ranges) for c in access.where])
+            inside = self.flow.holds(self.key, *(c.substitute(values, self.ranges) for c in access.where))
             self.check(Literal(access.otherwise), actual, domain.subtract(inside))
             domain = domain.intersect(inside)
             if domain.is_empty():
                 return
-        index = tuple(lin.substitute(f, values, ranges) for f in access.index)
+        index = tuple(lin.substitute(f, values, self.ranges) for f in access.index)
         expansion = self._expanded(access.buffer, index)
         if isinstance(actual, body.Read):
-            held = self.flow.content(self.key, actual.position).final.get(access.buffer)
-            stored = domain if expansion is None else domain.intersect(held.domain()) if held is not None else None
-            if stored is not None:
-                self._check_found(access.buffer, index, actual, stored)
-                domain = domain.subtract(stored)
+            elements = self._content(actual).final.get(access.buffer)
+            stored = domain
+            if expansion is not None:
+                stored = domain.intersect(elements.domain()) if elements is not None else domain.subtract(domain)
+            self._check_found(access.buffer, index, actual, stored)
+            domain = domain.subtract(stored)
         if expansion is not None:
             self.check(expansion, actual, domain)
         elif not domain.is_empty():
-            self.refute(domain, f"does not read '{access.buffer}', as its origin does")
+            self._refute(domain, f"does not read '{access.buffer}', as its origin does")
 
     def _expanded(self, buffer: str, index: Sequence[Linear]) -> Wanted | None:
         """The elementwise equation of an element, if it has one."""
-        equation = self.equations.get(buffer)
+        equation = self.flow.equations.get(buffer)
         if equation is None or equation.combiner is not None:
             return None
         at = {axis: form for axis, form in zip(equation.dims, index, strict=True) if axis is not None}
         axes = tuple(at.get(n, lin.constant(0)) for n in range(len(equation.block.axes)))
         return Wanted(equation.block, equation.block.body[equation.result], axes)
 
-    def _check_found(self, buffer: str, index: Sequence[Linear], actual: body.Read, domain: Any) -> None:
-        content = self.flow.content(self.key, actual.position)
+    def _check_found(self, buffer: str, index: Sequence[Linear], actual: body.Read, domain: isl.UnionSet) -> None:
+        content = self._content(actual)
         expected = self.flow.map(self.key, self.flow.value_space(buffer), index).intersect_domain(domain)
-        found = content.final.get(buffer)
-        wrong = expected if found is None else expected.subtract(found)
-        if wrong.is_empty():
+        lack = content.lack(buffer, expected)
+        if lack is None:
             return
-        instances = wrong.domain()
         read = self.block.reads[actual.position].buffer
-        partial = content.partial.get(buffer)
-        if partial is not None and not partial.domain().intersect(instances).is_empty():
-            at = partial.domain().intersect(instances)
-            self.refute(at, f"reads '{read}' while contributions to '{buffer}' are missing")
-        if found is not None and not found.domain().intersect(instances).is_empty():
-            self.refute(found.domain().intersect(instances), f"reads another element of '{buffer}' than its origin")
-        self.refute_found(instances, content, f"reads '{read}' where it does not hold the value of '{buffer}'")
+        if lack.kind == "partial":
+            self._refute(lack.instances, f"reads '{read}' while contributions to '{buffer}' are missing")
+        if lack.kind == "another":
+            self._refute(lack.instances, f"reads another element of '{buffer}' than its origin")
+        self._refute_found(lack.instances, content, f"reads '{read}' where it does not hold the value of '{buffer}'")
+
+
+def _select(node: body.Scalar) -> body.Apply | None:
+    return node if isinstance(node, body.Apply) and node.kind is SelectOp else None
+
+
+def _unsigned(program: Program, block: Block, position: int) -> bool:
+    return is_unsigned(program.buffers[block.reads[position].buffer].element)

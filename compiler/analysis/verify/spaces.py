@@ -1,0 +1,208 @@
+"""A scheduled program in isl: instances, the cells they touch, when they run, and what blocks claim to compute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import NamedTuple, NoReturn
+
+import islpy as isl
+
+from compiler.affine import linear as lin
+from compiler.affine.condition import Condition
+from compiler.affine.linear import Linear
+from compiler.analysis.sets import union_map, union_set
+from compiler.analysis.statements import Key, Use, statements
+from compiler.analysis.verify.content import Refuted
+from compiler.analysis.verify.equations import Equation
+from compiler.program.tree import Block, Program
+
+
+class Origin(NamedTuple):
+    """The original block that a statement's block claims to compute, and its index over loops."""
+
+    block: Block
+    at: tuple[Linear, ...]
+
+
+class Claim(NamedTuple):
+    """The original buffer of a computing block's result, and the map from instances to its iteration space."""
+
+    buffer: str
+    points: isl.UnionMap
+
+
+class Spaces:
+    """The instances, cells and times of a scheduled program, and what its blocks claim to compute, as isl's sets."""
+
+    def __init__(self, program: Program, original: Program, equations: Mapping[str, Equation]) -> None:
+        self.program = program
+        self.original = original
+        self.equations = equations
+        self.statements = statements(program)
+        self.names = {n: f"l{n}" for n in program.loops}
+        self.times = self._times()
+        self._blocks = {e.block.label: e.block for e in equations.values()}
+        self._numbers = {key: n for n, key in enumerate(self.statements)}
+        self._cells = {name: n for n, name in enumerate(program.buffers)}
+        self._elements = {name: n for n, name in enumerate(sorted(original.buffers))}
+
+    def space(self, key: Key) -> str:
+        """The tuple of a statement's instances."""
+        return f"S{self._numbers[key]}[{', '.join(self.names[n] for n in self.statements[key].loops)}]"
+
+    def value_space(self, buffer: str) -> str:
+        """The tuple of a buffer's elements."""
+        return f"V{self._elements[buffer]}"
+
+    def points_space(self, buffer: str) -> str:
+        """The tuple of the contributions to a buffer's elements."""
+        return f"K{self._elements[buffer]}"
+
+    def cell_space(self, buffer: str) -> str:
+        """The tuple of a buffer's cells."""
+        return f"M{self._cells[buffer]}"
+
+    def domain_text(self, key: Key, use: Use | None = None) -> str:
+        """The constraints of a statement's domain, and of a use's condition."""
+        statement = self.statements[key]
+        parts = [f"0 <= l{n} < {self.program.loops[n].extent}" for n in statement.loops]
+        parts += [c.isl(self.names) for c in (*statement.guard, *(use.where if use is not None else ()))]
+        return " and ".join(parts) or "true"
+
+    def instances(self, key: Key, *constraints: str) -> isl.UnionSet:
+        """The instances of a statement under constraints in isl's syntax."""
+        return union_set(f"{{ {self.space(key)} : {' and '.join(constraints) or 'true'} }}")
+
+    def domain(self, key: Key, use: Use | None = None) -> isl.UnionSet:
+        """A statement's instances, where a use happens."""
+        return self.instances(key, self.domain_text(key, use))
+
+    def holds(self, key: Key, *conditions: Condition) -> isl.UnionSet:
+        """Where conditions over loops hold."""
+        return self.instances(key, *(c.isl(self.names) for c in conditions))
+
+    def within(self, origin: Origin) -> str:
+        """The constraint that an index is one of the original block's."""
+        pairs = zip(origin.at, origin.block.axes, strict=True)
+        inside = [f"0 <= {lin.to_isl(form, self.names)} < {axis.size}" for form, axis in pairs]
+        return " and ".join(inside) or "true"
+
+    def map(
+        self, key: Key, target: str, index: Iterable[Linear], use: Use | None = None, more: str = "true"
+    ) -> isl.UnionMap:
+        """A map from instances to a tuple of forms over loops."""
+        forms = ", ".join(lin.to_isl(f, self.names) for f in index)
+        condition = f"{self.domain_text(key, use)} and {more}"
+        return union_map(f"{{ {self.space(key)} -> {target}[{forms}] : {condition} }}")
+
+    def around(self, buffer: str) -> tuple[Linear, ...]:
+        """The loops that privatise a buffer: each iteration has its own copy."""
+        enclosing = self.program.enclosing((buffer,)) if buffer in self.program.allocs else ()
+        return tuple(lin.variable(loop.number) for loop in enclosing)
+
+    def cell(self, key: Key, use: Use) -> isl.UnionMap:
+        """The cell that a use touches."""
+        return self.map(key, self.cell_space(use.buffer), (*self.around(use.buffer), *use.forms), use)
+
+    def outside(self, key: Key) -> Iterator[tuple[str, int, isl.UnionSet]]:
+        """The buffers that a statement accesses outside their shapes: in which dimension, and its instances."""
+        for use in self.statements[key].uses:
+            for dim, (form, size) in enumerate(zip(use.index, self.program.buffers[use.buffer].shape, strict=True)):
+                low, high = (0, 0) if form is None else lin.bounds(form, self.program.ranges)
+                if form is None or (low >= 0 and high < size):
+                    continue  # None: a gather's index value, which lowering clamps to the table
+                index = lin.to_isl(form, self.names)
+                beyond = self.instances(key, self.domain_text(key, use), f"({index} < 0 or {index} >= {size})")
+                if not beyond.is_empty():
+                    yield use.buffer, dim, beyond
+
+    @property
+    def depth(self) -> int:
+        """The most loops around a statement."""
+        return max((len(s.loops) for s in self.statements.values()), default=0)
+
+    def _times(self) -> dict[Key, isl.UnionMap]:
+        """When the instances of each statement run."""
+        width = len(self.program.blocks) + 2
+        found = {}
+        for number, (key, s) in enumerate(self.statements.items()):
+            dims = []
+            for d in range(self.depth + 1):
+                at, rank = s.positions[d] if d < len(s.positions) else (0, 0)
+                dims += [str(at * width + min(rank, width - 1)), f"l{s.loops[d]}" if d < len(s.loops) else "0"]
+            loops = ", ".join(f"l{n}" for n in s.loops)
+            found[key] = union_map(f"{{ S{number}[{loops}] -> [{', '.join(dims[:-1])}] }}")
+        return found
+
+    @property
+    def end(self) -> str:
+        """A time after all others."""
+        return ", ".join(["1000000000", *["0"] * (2 * self.depth)])
+
+    def sample(self, found: isl.UnionSet, key: Key) -> str:
+        """An instance of a statement out of a set, in words."""
+        point = found.lexmin().sample_point()
+        if point.is_void():
+            return "an instance"
+        statement = self.statements[key]
+        place = point.get_multi_val()
+        return statement.instance({n: int(place.get_val(d).to_python()) for d, n in enumerate(statement.loops)})
+
+    def refute(self, key: Key, instances: isl.UnionSet, what: str) -> NoReturn:
+        """Raise Refuted, with one of the instances."""
+        raise Refuted(f"{self.sample(instances, key)} {what}")
+
+    def targets(self, key: Key) -> tuple[Use, ...]:
+        """The uses that write a statement's results, in their order."""
+        statement = self.statements[key]
+        return statement.uses[len(statement.uses) - len(statement.block.writes) :]
+
+    def origin(self, key: Key) -> Origin | None:
+        """What a statement's block claims to compute; None without such a claim."""
+        statement = self.statements[key]
+        block = statement.block
+        if statement.is_init or block.origin is None or block.origin[0] not in self._blocks:
+            return None
+        name, forms = block.origin
+        source = self._blocks[name]
+        if len(forms) != len(source.axes):
+            return None
+        return Origin(source, tuple(block.at(f, self.program.ranges) for f in forms))
+
+    def claimed(self, key: Key, result: int) -> Claim | None:
+        """What a block claims of one of its results."""
+        origin = self.origin(key)
+        if origin is None or result >= len(origin.block.writes):
+            return None
+        buffer = origin.block.writes[result].buffer
+        return Claim(buffer, self.map(key, self.points_space(buffer), origin.at, more=self.within(origin)))
+
+    def claims(self) -> Iterator[tuple[Key, Use, Claim]]:
+        """All that blocks claim of their results, with the statement and the use that writes."""
+        for key in self.statements:
+            for number, use in enumerate(self.targets(key)):
+                claim = self.claimed(key, number)
+                if claim is not None:
+                    yield key, use, claim
+
+    @cached_property
+    def _to_values(self) -> dict[str, isl.UnionMap]:
+        found = {}
+        for name, equation in self.equations.items():
+            axes = [f"i{n}" for n in range(len(equation.block.axes))]
+            index = ["0" if d is None else axes[d] for d in equation.dims]
+            inside = [f"0 <= i{n} < {axis.size}" for n, axis in enumerate(equation.block.axes)]
+            found[name] = union_map(
+                f"{{ {self.points_space(name)}[{', '.join(axes)}] -> {self.value_space(name)}[{', '.join(index)}] : "
+                f"{' and '.join(inside) or 'true'} }}"
+            )
+        return found
+
+    def to_values(self, buffer: str) -> isl.UnionMap:
+        """From the iteration space of a buffer's equation to its elements."""
+        return self._to_values[buffer]
+
+    def to_points(self, buffer: str) -> isl.UnionMap:
+        """From the elements of a buffer to the iteration space of its equation."""
+        return self._to_values[buffer].reverse()
