@@ -96,10 +96,7 @@ SCALARS: dict[str, Scalar] = {
 def _by_vectors(name: str, dtype: str) -> Schedule:
     """A function of a matrix of 256 x 256 elements whose rows are computed by vectors."""
     x = te.placeholder((256, 256), dtype, name="X")
-    if name == "softmax":
-        y = te.nn.softmax(x)
-    else:
-        y = te.compute(x.shape, lambda i, j: SCALARS[name](x[i, j]), name="Y")
+    y = te.nn.softmax(x) if name == "softmax" else te.compute(x.shape, lambda i, j: SCALARS[name](x[i, j]), name="Y")
     s = Schedule(lower(te.function("f", [x], y)))
     bits = 64 if dtype == "f64" else 32
     library.by_rows(s, s.get_block(list(s.program.blocks)[-1]), host().vector_bits // bits)
