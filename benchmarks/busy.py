@@ -30,9 +30,10 @@ from benchmarks.harness import Measurement, Plan, measure
 from benchmarks.tuning import by_database
 from benchmarks.workload import Workload
 from compiler.autotune.database import Database
+from compiler.autotune.options import TuningOptions
 from compiler.autotune.outcome import together
-from compiler.autotune.progress import Progress, TuningOptions
 from compiler.autotune.task import SearchTask
+from compiler.autotune.tell.progress import Progress
 from compiler.targets.cpu.presence import QUIET, Disturbance
 
 NAMES = ("matmul_512", "matmul_127x333x511", "conv_7x7", "conv_56x56", "softmax", "layernorm", "swish", "mlp")

@@ -16,9 +16,9 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import workloads
-from compiler.autotune.candidates import sift
-from compiler.autotune.model import Forest
-from compiler.autotune.search.pool import draw
+from compiler.autotune.search.model import Forest
+from compiler.autotune.search.supply import draw
+from compiler.autotune.space.candidates import sift
 from compiler.autotune.task import SearchTask
 
 CANDIDATES = 20_000

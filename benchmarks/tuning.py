@@ -21,12 +21,12 @@ from benchmarks import contenders, workloads
 from benchmarks.contenders import Contender, Settings
 from benchmarks.harness import Measurement, Plan, measure
 from benchmarks.workload import Workload
-from compiler.autotune.candidates import defaults_of
 from compiler.autotune.database import Database, Record
+from compiler.autotune.options import TuningOptions
 from compiler.autotune.outcome import combine
-from compiler.autotune.progress import TuningOptions
-from compiler.autotune.quality import pairs
 from compiler.autotune.search.options import Options
+from compiler.autotune.search.ranking import pairs
+from compiler.autotune.space.candidates import defaults_of
 from compiler.autotune.task import SearchTask
 
 NEAR = 0.95

@@ -31,7 +31,7 @@ from compiler.targets.cpu import Argument, Kernel, load, thread_count
 from compiler.targets.cpu.arguments import Array, check_input, copied
 from compiler.targets.cpu.artefact import Artefact, Preparation, compile_artefact
 from compiler.targets.cpu.kernel import NOTHING, Fixed, Text
-from compiler.targets.devices import device
+from compiler.targets.gpus import kernel_maker
 from compiler.targets.machine import host
 
 _LEVEL_AFTER = {"te-to-loop": "loop", "reorder-contiguous": "loop", "promote-buffers": "low"}
@@ -81,7 +81,7 @@ def build(
     run here, once; see the pass split-constants, and `Kernel.fixed`. Constants that the rest still reads are copied, so
     that what happens to the arrays later changes nothing. Other levels than te and loop have no constants.
 
-    For a GPU (see `compiler.targets.devices`) loops bound to blocks and threads become kernels; what is not bound runs
+    For a GPU (see `compiler.targets.gpus`) loops bound to blocks and threads become kernels; what is not bound runs
     on one thread. `arch` is what they are compiled for where no GPU says another; launches that it does not take are
     refused. `threads` and `constants` are the CPU's.
 
@@ -89,7 +89,7 @@ def build(
     ParseError and VerifyException for text that is not a valid program.
     """
     _check_words(target, policy, name, arch)
-    made = None if target == "cpu" else device(target)
+    made = None if target == "cpu" else kernel_maker(target)
     if made is not None and (constants is not None or threads is not None):
         raise TargetError(f"threads and constants are the CPU's, not {target}'s")
     module = _verified(x, policy, name)

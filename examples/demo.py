@@ -27,10 +27,10 @@ from benchmarks.harness import Measurement, Plan, fault, measure
 from benchmarks.table import WIDTH, table
 from benchmarks.workload import Workload
 from compiler import build
-from compiler.autotune.conclusion import Conclusion
-from compiler.autotune.live import view
-from compiler.autotune.progress import TuningOptions
+from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
+from compiler.autotune.tell.conclusion import Conclusion
+from compiler.autotune.tell.live import view
 from compiler.targets.cpu import Kernel
 from compiler.te import Function
 from examples import walk

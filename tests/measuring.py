@@ -15,7 +15,7 @@ from typing import Any
 
 from compiler import lower, te
 from compiler.autotune.measure import Built, Limits, Measurer, Sampling, Subject
-from compiler.autotune.measure.processes import Processes
+from compiler.autotune.measure.local import Processes
 from compiler.autotune.outcome import Outcome
 from compiler.driver import build_artefact
 from compiler.lowering.low_to_llvm.signature import Workspace

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from compiler.affine.linear import Linear
-from compiler.analysis.memory import Access, Forms
+from compiler.analysis.accesses import Access, Forms
 
 _Row = dict[int, list[Access]]
 """Accesses that differ in the last index only, by its constant part."""

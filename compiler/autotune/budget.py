@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from time import perf_counter
 
-from compiler.autotune.progress import TuningOptions
+from compiler.autotune.options import TuningOptions
 
 RESERVE = 0.12
 """The share of the seconds that is kept for the leaders' turns, at the end and half-way together."""

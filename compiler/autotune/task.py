@@ -13,11 +13,11 @@ from xdsl.dialects.builtin import ModuleOp
 
 from compiler.autotune.database import Database, Key, Record, key_of, program_of
 from compiler.autotune.database.replay import replay
-from compiler.autotune.progress import TuningOptions
-from compiler.autotune.rules import GPU_RULES, RULES, Rule
-from compiler.autotune.rules.derive import Derived, derive
-from compiler.autotune.rules.template import from_template
-from compiler.autotune.space import SketchSpace
+from compiler.autotune.options import TuningOptions
+from compiler.autotune.space.rules import GPU_RULES, RULES, Rule
+from compiler.autotune.space.rules.derive import Derived, derive
+from compiler.autotune.space.rules.template import from_template
+from compiler.autotune.space.space import SketchSpace
 from compiler.autotune.workloads import made
 from compiler.driver import build, lower, parse, with_constants
 from compiler.errors import InputError, TargetError
@@ -27,7 +27,7 @@ from compiler.printable import printable
 from compiler.schedule import Schedule
 from compiler.stated import line, several
 from compiler.targets.cpu.openmp import thread_count, usable
-from compiler.targets.devices import DEFAULT_ARCH, at_hand, described
+from compiler.targets.gpus import DEFAULT_ARCH, at_hand, gpu_of
 from compiler.targets.machine import Gpu, Machine, host
 
 MODES = ("script", "python", "llvm", "asm")
@@ -70,7 +70,7 @@ class SearchTask:
         constants = several("constants", constants, "names of inputs", lambda one: isinstance(one, str))
         here = at_hand(target) if target != "cpu" else None
         arch = arch or (here[1] if here is not None else DEFAULT_ARCH)
-        gpu = described(target, arch) if target != "cpu" else None
+        gpu = gpu_of(target, arch) if target != "cpu" else None
         if gpu is not None and (constants or threads is not None):
             raise TargetError(f"threads and constants are the CPU's, not {target}'s")
         if not isinstance(policy, str) or policy not in POLICIES:
@@ -128,7 +128,7 @@ class SearchTask:
     @property
     def compute_dag(self) -> str:
         """What is computed, one statement a line: buffers, then blocks with their axes and operands."""
-        from compiler.autotune.describe import described
+        from compiler.autotune.tell.describe import described
 
         return described(self.schedule.program)
 

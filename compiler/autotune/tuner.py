@@ -12,17 +12,18 @@ from typing import TypeVar
 from uuid import uuid4
 
 from compiler.autotune.budget import DESCENT, HALF, Budget
-from compiler.autotune.candidates import Candidate, belongs, total
 from compiler.autotune.database import Database, Record
 from compiler.autotune.measure import Measurer, Subject
+from compiler.autotune.options import TuningOptions
 from compiler.autotune.outcome import Outcome, together
-from compiler.autotune.past import SECONDS, earlier
-from compiler.autotune.progress import Progress, TuningOptions
 from compiler.autotune.search import Proposal, Search
 from compiler.autotune.search.log import LogFile
 from compiler.autotune.search.trials import Trials
-from compiler.autotune.space import SketchSpace
+from compiler.autotune.search.warm_start import SECONDS, earlier
+from compiler.autotune.space.candidates import Candidate, belongs, total
+from compiler.autotune.space.space import SketchSpace
 from compiler.autotune.task import SearchTask
+from compiler.autotune.tell.progress import Progress
 from compiler.errors import TargetError
 from compiler.targets.processors import processors
 

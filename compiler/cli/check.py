@@ -10,7 +10,7 @@ from compiler.cli import program
 from compiler.cli.said import show
 from compiler.cli.values import scale, seed
 from compiler.policies import POLICIES
-from compiler.targets.devices import DEFAULT_ARCH, DEFAULT_TARGET
+from compiler.targets.gpus import DEFAULT_ARCH, DEFAULT_TARGET
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -38,17 +38,17 @@ def run(options: argparse.Namespace) -> int:
     """Run the command; 1 where anything is wrong."""
     import numpy as np
 
-    from compiler.autotune.measure.check import fault
     from compiler.autotune.measure.reference import reference
     from compiler.autotune.measure.subject import Subject
+    from compiler.autotune.measure.tolerance import fault
     from compiler.driver import lower, lower_to_kernels, unbound
-    from compiler.targets.devices import described
+    from compiler.targets.gpus import gpu_of
     from compiler.targets.launches import launches
     from compiler.targets.simt import run as simulated
 
     found = program.workload(options.program, options.scale)
     loops = lower(found.function() if found is not None else program.module(options.program))
-    gpu = described(options.target, options.arch)
+    gpu = gpu_of(options.target, options.arch)
     plain, waits = str(unbound(loops)), list(_barriers(loops, options.function))
     kernels, host, arguments = lower_to_kernels(loops, options.function, options.policy)
     for call in launches(kernels, host).calls:

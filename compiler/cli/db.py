@@ -261,7 +261,7 @@ def _import(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from compiler.autotune.report import page
+    from compiler.autotune.tell.report import page
 
     with _opened(options) as database:
         tasks = [(task.names[-1], task.key, database.records(task.key)) for task in _tasks(database, options)]

@@ -13,8 +13,8 @@ from compiler.cli.values import positive, seed
 from compiler.errors import InputError
 
 if TYPE_CHECKING:
-    from compiler.autotune.show import Place
     from compiler.autotune.task import SearchTask
+    from compiler.autotune.tell.show import Place
 
 HELP = "show what the autotuner would choose from: sketches with their choices, candidates, scripts"
 
@@ -63,7 +63,7 @@ def _is_about_scripts(options: argparse.Namespace) -> bool:
 
 
 def _lines(task: SearchTask, options: argparse.Namespace) -> Iterator[str]:
-    from compiler.autotune import show
+    from compiler.autotune.tell import show
 
     space = task.space
     if options.show is not None:

@@ -16,10 +16,10 @@ from compiler.files import named, writing
 from compiler.policies import POLICIES
 
 if TYPE_CHECKING:
-    from compiler.autotune.conclusion import Conclusion
-    from compiler.autotune.live import View
-    from compiler.autotune.progress import TuningOptions
+    from compiler.autotune.options import TuningOptions
     from compiler.autotune.task import SearchTask
+    from compiler.autotune.tell.conclusion import Conclusion
+    from compiler.autotune.tell.live import View
 
 HELP = "search for the fastest schedule of a program; ended at any moment, it keeps what it has"
 INTERRUPTED = 130
@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command; 1 where nothing could be measured, 130 where it was interrupted, after saying what it has."""
-    from compiler.autotune.conclusion import Conclusion
+    from compiler.autotune.tell.conclusion import Conclusion
 
     task = program.task(options, options.policy)
     _check_log(options.log)
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _tuning(options: argparse.Namespace, view: View) -> TuningOptions:
-    from compiler.autotune.progress import TuningOptions
+    from compiler.autotune.options import TuningOptions
 
     trials = TRIALS if options.trials is None and options.seconds is None else options.trials
     database = _database(options)
@@ -83,7 +83,7 @@ def _database(options: argparse.Namespace) -> str | None:
 
 
 def _view(task: SearchTask, options: argparse.Namespace) -> View:
-    from compiler.autotune.live import Silent, view
+    from compiler.autotune.tell.live import Silent, view
 
     return Silent(task) if options.quiet or options.json else view(task, sys.stdout)
 

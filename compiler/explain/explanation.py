@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from compiler.errors import InputError
 from compiler.explain.builds import Builds
 from compiler.explain.code import Code, Outside, machine_code
-from compiler.explain.memory import Temporaries, temporaries
 from compiler.explain.nests import Nest, nests
 from compiler.explain.profile import Probe, Profile, profile
+from compiler.explain.temporaries import Temporaries, temporaries
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.arguments import Array
 

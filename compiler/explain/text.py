@@ -8,9 +8,9 @@ from rich.table import Table
 
 from compiler.explain.code import Code, alike
 from compiler.explain.explanation import Explanation
-from compiler.explain.memory import Temporaries
 from compiler.explain.nests import Nest
 from compiler.explain.profile import Profile, Spent
+from compiler.explain.temporaries import Temporaries
 from compiler.targets.cpu.instructions import Census
 from compiler.targets.machine import host
 

@@ -14,7 +14,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from compiler.affine import linear as lin
-from compiler.analysis.memory import Access, Forms, Span, Spans, access
+from compiler.analysis.accesses import Access, Forms, Span, Spans, access
 from compiler.dialects.functions import functions
 from compiler.dialects.levels import require
 from compiler.errors import LoweringError

@@ -9,13 +9,13 @@ import pytest
 
 from benchmarks import workloads
 from benchmarks.harness import fault
-from compiler.autotune.rules import GPU_RULES
-from compiler.autotune.rules.derive import derive
-from compiler.autotune.space import SketchSpace
+from compiler.autotune.space.rules import GPU_RULES
+from compiler.autotune.space.rules.derive import derive
+from compiler.autotune.space.space import SketchSpace
 from compiler.driver import build, lower, lower_to_kernels, parse
 from compiler.schedule import Schedule, replay
 from compiler.targets import simt
-from compiler.targets.cuda.device import machine
+from compiler.targets.cuda.gpus import machine
 from tests.host_cuda import needs_gxx, run_on_host
 
 SMALLER = {

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from compiler.autotune.measure import Limits, Measurer, Sampling, Subject, pool, process
-from compiler.autotune.measure.pool import STOPS, Pool
-from compiler.autotune.measure.process import Worker
-from compiler.autotune.measure.processes import Processes
+from compiler.autotune.measure.local import Processes
+from compiler.autotune.measure.worker_pool import STOPS, Pool
+from compiler.autotune.measure.worker_process import Worker
 from compiler.autotune.outcome import Outcome
 from compiler.errors import InputError, TargetError
 from tests.measuring import (
@@ -189,8 +189,8 @@ def test_a_parent_that_was_stopped_excuses_its_workers(processes: Processes, mon
         ahead[0] = 1000.0
         return found
 
-    monkeypatch.setattr("compiler.autotune.measure.pool.wait", late)
-    monkeypatch.setattr("compiler.autotune.measure.pool.time.monotonic", lambda: clock() + ahead[0])
+    monkeypatch.setattr("compiler.autotune.measure.worker_pool.wait", late)
+    monkeypatch.setattr("compiler.autotune.measure.worker_pool.time.monotonic", lambda: clock() + ahead[0])
     assert all(outcome.ok for outcome in measured(processes, [NONE]))
 
 

@@ -17,14 +17,14 @@ import pytest
 
 import compiler
 from compiler import te
-from compiler.autotune.rules import GPU_RULES
-from compiler.autotune.rules.derive import derive
-from compiler.autotune.space import SketchSpace
+from compiler.autotune.space.rules import GPU_RULES
+from compiler.autotune.space.rules.derive import derive
+from compiler.autotune.space.space import SketchSpace
 from compiler.driver import lower, parse
 from compiler.interpret import te as evaluator
 from compiler.schedule import Schedule, replay
 from compiler.targets.cuda import CudaKernel
-from compiler.targets.cuda.device import machine
+from compiler.targets.cuda.gpus import machine
 from tests.adversarial import KINDS, arrays
 from tests.agreement import bound, error, widened
 from tests.gpu_schedules import spread_all

@@ -29,12 +29,13 @@ import pytest
 from compiler.autotune import tuner
 from compiler.autotune.database import Database
 from compiler.autotune.measure import Built, Measurer, Subject
-from compiler.autotune.measure.processes import Processes
+from compiler.autotune.measure.local import Processes
+from compiler.autotune.options import TuningOptions
 from compiler.autotune.outcome import Outcome
-from compiler.autotune.progress import Progress, TuningOptions
 from compiler.autotune.search import replay
-from compiler.autotune.space import SketchSpace
+from compiler.autotune.space.space import SketchSpace
 from compiler.autotune.task import SearchTask
+from compiler.autotune.tell.progress import Progress
 from tests.measuring import HANG, NOTHING, QUICK, SEGFAULT, Fault, hungry, matmul
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -16,13 +16,13 @@ from functools import cache
 from pathlib import Path
 
 from benchmarks.workloads import find
-from compiler.autotune.candidates import defaults_of
 from compiler.autotune.database import Database, Key, Record, program_of
 from compiler.autotune.database.record import hash_of
 from compiler.autotune.outcome import MEASURED, Outcome
-from compiler.autotune.report import page
 from compiler.autotune.search import Search, replay
+from compiler.autotune.space.candidates import defaults_of
 from compiler.autotune.task import SearchTask
+from compiler.autotune.tell.report import page
 from compiler.errors import StrataError
 from tests.fuzz.alarm import alarm, asked
 

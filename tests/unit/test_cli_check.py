@@ -9,7 +9,7 @@ import pytest
 from compiler import te
 from compiler.__main__ import main
 from compiler.autotune.measure.builder import Built
-from compiler.autotune.measure.checked import Checker
+from compiler.autotune.measure.gpu_builder import Checker
 from compiler.autotune.measure.subject import Subject
 from tests.gpu_schedules import product, spread_all, tiled
 

@@ -15,14 +15,14 @@ from benchmarks.gpu import case, tuned
 from compiler.autotune.measure import Measurer
 from compiler.autotune.measure.limits import Limits, Sampling
 from compiler.autotune.measure.subject import Subject
+from compiler.autotune.options import TuningOptions
 from compiler.autotune.outcome import MEASURED
-from compiler.autotune.progress import TuningOptions
 from compiler.autotune.task import SearchTask
 from compiler.driver import lower
 from compiler.errors import InputError, TargetError
 from compiler.schedule import Schedule, library
 from compiler.schedule.library import ThreadTiles
-from compiler.targets.devices import at_hand
+from compiler.targets.gpus import at_hand
 from tests.gpu_schedules import product
 from tests.host_cuda import needs_gxx
 

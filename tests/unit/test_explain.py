@@ -21,9 +21,9 @@ from compiler.explain.builds import Builds, builds
 from compiler.explain.code import alike, is_x86, machine_code
 from compiler.explain.data import as_data
 from compiler.explain.explanation import Explanation, explain
-from compiler.explain.memory import temporaries
 from compiler.explain.nests import Nest, every, nests, paths
 from compiler.explain.profile import choose
+from compiler.explain.temporaries import temporaries
 from compiler.schedule import Schedule, library
 from compiler.targets.cpu.assembly import parse_assembly
 from compiler.targets.machine import host

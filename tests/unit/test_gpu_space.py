@@ -10,17 +10,17 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from compiler import te
-from compiler.autotune import gpu_features
 from compiler.autotune.database import Database
-from compiler.autotune.gpu_features import REASONS, estimate, seen
-from compiler.autotune.measure import checked
-from compiler.autotune.measure.checked import Checker
+from compiler.autotune.measure import gpu_builder
+from compiler.autotune.measure.gpu_builder import Checker
 from compiler.autotune.measure.subject import Subject
+from compiler.autotune.options import TuningOptions
 from compiler.autotune.outcome import ESTIMATED, Outcome
-from compiler.autotune.progress import TuningOptions
-from compiler.autotune.rules import GPU_RULES
-from compiler.autotune.rules.derive import derive
-from compiler.autotune.space import SketchSpace, work
+from compiler.autotune.space import gpu_features
+from compiler.autotune.space.gpu_features import REASONS, estimate, seen
+from compiler.autotune.space.rules import GPU_RULES
+from compiler.autotune.space.rules.derive import derive
+from compiler.autotune.space.space import SketchSpace, work
 from compiler.autotune.task import SearchTask
 from compiler.dialects.functions import find_function
 from compiler.driver import build, lower, parse
@@ -32,8 +32,8 @@ from compiler.program.write import write
 from compiler.schedule import Schedule, library, replay
 from compiler.schedule.library import ThreadTiles
 from compiler.targets.cuda import ARCHITECTURES, nvrtc
-from compiler.targets.cuda.device import MACHINES, machine
-from compiler.targets.devices import described
+from compiler.targets.cuda.gpus import MACHINES, machine
+from compiler.targets.gpus import gpu_of
 from tests.gpu_schedules import product
 from tests.sample import some
 from tests.unit.test_library_gpu import convolution
@@ -136,9 +136,9 @@ def test_what_the_hardware_does_not_have(spatial: list[tuple[int, int, int]], pa
 
 def test_every_architecture_is_described() -> None:
     assert tuple(MACHINES) == ARCHITECTURES
-    assert all(described("cuda", arch).arch == arch for arch in ARCHITECTURES)
+    assert all(gpu_of("cuda", arch).arch == arch for arch in ARCHITECTURES)
     with pytest.raises(TargetError, match=r"no GPU of the architecture 'sm_1' is described \(there are sm_75, "):
-        described("cuda", "sm_1")
+        gpu_of("cuda", "sm_1")
 
 
 # --- smaller programs -----------------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ def test_what_is_no_longer_that_block_keeps_its_length() -> None:
 def _checked(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> Outcome:
     """What comes of the preferred candidate of a product when its kernels are spoilt."""
     schedule, space = _space(product(64, 64, 32))
-    lowering = checked.lower_to_kernels
+    lowering = gpu_builder.lower_to_kernels
 
     def spoilt(*args: object) -> object:
         module, _, arguments = lowering(*args)  # type: ignore[arg-type]
@@ -177,7 +177,7 @@ def _checked(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> Outcome:
         wrong = parse(text.replace(old, new))
         return wrong, find_function(wrong, None), arguments
 
-    monkeypatch.setattr(checked, "lower_to_kernels", spoilt)
+    monkeypatch.setattr(gpu_builder, "lower_to_kernels", spoilt)
     found = Checker(Subject(str(schedule.original), None, "contract", 1, 0, "cuda", "sm_80"))(
         space.script(space.defaults[0])
     )

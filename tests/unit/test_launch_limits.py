@@ -11,7 +11,7 @@ import pytest
 import compiler
 from compiler import te
 from compiler.__main__ import main
-from compiler.autotune.measure.checked import Checker
+from compiler.autotune.measure.gpu_builder import Checker
 from compiler.autotune.measure.subject import Subject
 from compiler.errors import TargetError
 from compiler.schedule import Schedule

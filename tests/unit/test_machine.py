@@ -15,8 +15,8 @@ import compiler
 from compiler import te
 from compiler.__main__ import main
 from compiler.autotune import SearchTask
-from compiler.autotune.measure.process import Worker
 from compiler.autotune.measure.worker import Ready
+from compiler.autotune.measure.worker_process import Worker
 from compiler.driver import build_artefact
 from compiler.errors import TargetError
 from compiler.targets import machine as machines

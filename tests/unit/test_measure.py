@@ -19,13 +19,13 @@ from compiler import lower, te
 from compiler.analysis.verify import Verdict
 from compiler.autotune.measure import Built, Sampling, Subject, timing
 from compiler.autotune.measure.builder import built
-from compiler.autotune.measure.check import Expected, fault, poison
-from compiler.autotune.measure.processes import Processes
+from compiler.autotune.measure.local import Processes
 from compiler.autotune.measure.reference import Oracle, Reference, draw, reference, scaled, special, strict
 from compiler.autotune.measure.retype import floats_of, retyped
 from compiler.autotune.measure.runner import Measure, Place, Runner, Sample, Yard
 from compiler.autotune.measure.subject import ceiling
 from compiler.autotune.measure.timing import Clock, Yardstick, chosen, standard_error
+from compiler.autotune.measure.tolerance import Expected, fault, poison
 from compiler.autotune.outcome import MEASURED, Outcome
 from compiler.driver import build_artefact, parse
 from compiler.errors import InputError, TargetError

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from compiler.autotune import model, quality
-from compiler.autotune.model import (
+from compiler.autotune.search.model import (
     Chance,
     CostModel,
     Forest,
@@ -19,7 +19,7 @@ from compiler.autotune.model import (
     flattened,
     representative,
 )
-from compiler.autotune.quality import APART, Pairs, Quality, pairs
+from compiler.autotune.search.ranking import APART, Pairs, Quality, pairs
 from compiler.errors import InputError
 from tests.synthetic_spaces import Tiled
 

@@ -12,11 +12,11 @@ import pytest
 from rich.console import Console
 
 from compiler.__main__ import main
-from compiler.autotune.conclusion import Conclusion
-from compiler.autotune.live import Lines, Screen
 from compiler.autotune.outcome import Outcome
-from compiler.autotune.progress import Progress
 from compiler.autotune.task import SearchTask
+from compiler.autotune.tell.conclusion import Conclusion
+from compiler.autotune.tell.live import Lines, Screen
+from compiler.autotune.tell.progress import Progress
 from compiler.cli.tune import _print
 from compiler.opt import main as opt
 from compiler.printable import printable

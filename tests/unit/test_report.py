@@ -13,7 +13,7 @@ from compiler.__main__ import main
 from compiler.autotune.database import Database, Key, Record
 from compiler.autotune.database.record import hash_of
 from compiler.autotune.outcome import MEASURED, Outcome
-from compiler.autotune.report import HEIGHT, WIDTH, page
+from compiler.autotune.tell.report import HEIGHT, WIDTH, page
 from compiler.targets.cpu.presence import Disturbance
 
 KEY = Key(hash_of("a program"), "lab <1>", 1, "contract")

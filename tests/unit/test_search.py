@@ -16,14 +16,23 @@ from statistics import median
 import numpy as np
 import pytest
 
-from compiler.autotune.candidates import Candidate, belongs, defaults_of, distance, neighbours, sift, sift_all, total
-from compiler.autotune.model import Past
 from compiler.autotune.outcome import FAILURES, MEASURED, PASSING, Outcome, combine
 from compiler.autotune.search import Options, Proposal, Search, replay
 from compiler.autotune.search.batch import pick, spread_out
 from compiler.autotune.search.log import past_data, past_of
-from compiler.autotune.search.pool import Supply, draw, mutate
+from compiler.autotune.search.model import Past
+from compiler.autotune.search.supply import Supply, draw, mutate
 from compiler.autotune.search.trials import Trials
+from compiler.autotune.space.candidates import (
+    Candidate,
+    belongs,
+    defaults_of,
+    distance,
+    neighbours,
+    sift,
+    sift_all,
+    total,
+)
 from compiler.errors import InputError
 from tests.synthetic_spaces import NAMES, Bench, Reluctant, Table, Tiled
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from compiler import lower, te
-from compiler.autotune.features import REASONS, WIDTH, seen
-from compiler.autotune.rules import RULES, Alternative, Draft
-from compiler.autotune.rules.derive import derive
-from compiler.autotune.rules.template import from_template
-from compiler.autotune.space import SketchSpace, work
+from compiler.autotune.space.cpu_features import REASONS, WIDTH, seen
+from compiler.autotune.space.rules import RULES, Alternative, Draft
+from compiler.autotune.space.rules.derive import derive
+from compiler.autotune.space.rules.template import from_template
+from compiler.autotune.space.space import SketchSpace, work
 from compiler.driver import parse
 from compiler.errors import ScheduleError
 from compiler.schedule import Schedule, replay

@@ -19,17 +19,18 @@ from rich.console import Console
 
 from compiler import te
 from compiler.__main__ import main
-from compiler.autotune import gpu_features, show
-from compiler.autotune.conclusion import Conclusion, ceiling_share, duration, trials
 from compiler.autotune.database import Database
 from compiler.autotune.database.lines import from_line
-from compiler.autotune.features import REASONS
-from compiler.autotune.live import Lines, Screen, Silent, rows, seconds_left, view
 from compiler.autotune.measure import Built, measurer
 from compiler.autotune.outcome import MEASURED, Outcome
-from compiler.autotune.progress import Progress
 from compiler.autotune.search import replay as replay_search
+from compiler.autotune.space import gpu_features
+from compiler.autotune.space.cpu_features import REASONS
 from compiler.autotune.task import MODES, SearchTask
+from compiler.autotune.tell import show
+from compiler.autotune.tell.conclusion import Conclusion, ceiling_share, duration, trials
+from compiler.autotune.tell.live import Lines, Screen, Silent, rows, seconds_left, view
+from compiler.autotune.tell.progress import Progress
 from compiler.driver import parse
 from compiler.errors import InputError
 from compiler.schedule import replay

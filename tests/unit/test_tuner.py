@@ -16,15 +16,16 @@ import pytest
 
 from compiler import te
 from compiler.autotune import budget, tuner
-from compiler.autotune.conclusion import gained
 from compiler.autotune.database import Database, Record
 from compiler.autotune.measure import Subject
+from compiler.autotune.options import TuningOptions
 from compiler.autotune.outcome import ESTIMATED, MEASURED, Outcome
-from compiler.autotune.past import earlier
-from compiler.autotune.progress import Progress, TuningOptions
 from compiler.autotune.search import replay
-from compiler.autotune.space import SketchSpace
+from compiler.autotune.search.warm_start import earlier
+from compiler.autotune.space.space import SketchSpace
 from compiler.autotune.task import SearchTask
+from compiler.autotune.tell.conclusion import gained
+from compiler.autotune.tell.progress import Progress
 from compiler.errors import InputError, TargetError
 from tests.sample import pairs
 

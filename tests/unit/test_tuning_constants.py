@@ -11,13 +11,13 @@ import pytest
 from compiler import te
 from compiler.autotune.database import Database
 from compiler.autotune.database.replay import planned
-from compiler.autotune.features import seen
 from compiler.autotune.measure.limits import Limits, Sampling
 from compiler.autotune.measure.reference import reference
 from compiler.autotune.measure.runner import Measure, RunnerSetup
 from compiler.autotune.measure.subject import Subject
-from compiler.autotune.progress import TuningOptions
-from compiler.autotune.space import work
+from compiler.autotune.options import TuningOptions
+from compiler.autotune.space.cpu_features import seen
+from compiler.autotune.space.space import work
 from compiler.autotune.task import SearchTask
 from compiler.driver import build_artefact, lower, with_constants
 from compiler.errors import InputError

@@ -13,8 +13,8 @@ from xdsl.ir import Operation, SSAValue
 
 import compiler
 from compiler import te
-from compiler.autotune.measure import checked as measured
-from compiler.autotune.measure.checked import Checker
+from compiler.autotune.measure import gpu_builder
+from compiler.autotune.measure.gpu_builder import Checker
 from compiler.autotune.measure.subject import Subject
 from compiler.driver import lower_to_kernels, parse
 from compiler.schedule import Schedule, library
@@ -180,7 +180,7 @@ def test_the_tuner_drops_such_candidates(name: str, monkeypatch: pytest.MonkeyPa
         plant(found[0])
         return found
 
-    monkeypatch.setattr(measured, "lower_to_kernels", wrong)
+    monkeypatch.setattr(gpu_builder, "lower_to_kernels", wrong)
     outcome = checker(str(s.script))
     assert outcome.kind == "fault", outcome
 

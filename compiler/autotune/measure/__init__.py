@@ -1,19 +1,21 @@
 """Measuring candidates in worker processes: scripts in, outcomes out.
 
-subject.py     what is measured: a program, its policy, its threads
-limits.py      what a candidate may cost, and how long it is timed
-measurer.py    Measurer: batches and comparisons; the executor that does the work
-processes.py   the executor of this machine: builders, then one runner
-folder.py      a temporary folder that does not outlive its process for long
-pool.py        jobs to workers, deaths and time limits included
-process.py     one worker as its parent sees it
-worker.py      what a worker process does
-builder.py     a script to an artefact
-runner.py      an artefact to times
-timing.py      samples until their median is known
-reference.py   random inputs, what is right for them, and how wrong a result may be
-retype.py      a program in other floats
-check.py       a result beside what is right
+subject.py         what is measured: a program, its policy, its threads
+limits.py          what a candidate may cost, and how long it is timed
+measurer.py        Measurer: batches and comparisons; the executor that does the work
+local.py           the executor of this machine: builders, then one runner
+folder.py          a temporary folder that does not outlive its process for long
+worker_pool.py     jobs to workers, deaths and time limits included
+worker_process.py  one worker as its parent sees it
+worker.py          what a worker process does
+builder.py         a script to an artefact
+runner.py          an artefact to times
+gpu_builder.py     a script to kernels that were simulated, and an estimate of their time
+gpu_runner.py      kernels to times
+timing.py          samples until their median is known
+reference.py       random inputs, what is right for them, and how wrong a result may be
+retype.py          a program in other floats
+tolerance.py       a result beside what is right
 """
 
 from compiler.autotune.measure.builder import Built

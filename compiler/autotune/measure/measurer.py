@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any, Protocol
 
-from compiler.autotune.measure.checked import Checkers
+from compiler.autotune.measure.gpu_builder import Checkers
 from compiler.autotune.measure.limits import Limits
-from compiler.autotune.measure.processes import Processes
+from compiler.autotune.measure.local import Processes
 from compiler.autotune.measure.subject import Subject
 from compiler.autotune.outcome import Outcome
-from compiler.targets.devices import at_hand
+from compiler.targets.gpus import at_hand
 
 
 class Executor(Protocol):

@@ -16,9 +16,9 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp, f32, f64
 
 from compiler import universe
-from compiler.autotune.measure.check import FACTOR, Expected, epsilon
 from compiler.autotune.measure.retype import floats_of, retyped
 from compiler.autotune.measure.subject import Subject, ceiling, work
+from compiler.autotune.measure.tolerance import FACTOR, Expected, epsilon
 from compiler.driver import build
 from compiler.errors import InputError, ScheduleError
 from compiler.interpret.numbers import is_float

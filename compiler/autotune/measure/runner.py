@@ -14,11 +14,11 @@ from statistics import median
 
 import numpy as np
 
-from compiler.autotune.measure.check import fault, poison
 from compiler.autotune.measure.limits import Limits
 from compiler.autotune.measure.reference import Case, Reference
 from compiler.autotune.measure.subject import Subject
 from compiler.autotune.measure.timing import Call, Clock, Samples, Yardstick, chosen
+from compiler.autotune.measure.tolerance import fault, poison
 from compiler.autotune.outcome import MEASURED, Outcome
 from compiler.errors import TargetError
 from compiler.lowering.low_to_llvm.signature import SLOT_ALIGNMENT

@@ -1,7 +1,7 @@
 """What a worker process does: one setup, then a reply to each job, until its parent closes the pipe or dies.
 
-Its first argument is the number of its end of the pipe; see process.py. It is a fresh process, never a fork: a forked
-child lacks the threads of its parent's OpenMP runtime, and hangs.
+Its first argument is the number of its end of the pipe; see worker_process.py. It is a fresh process, never a fork: a
+forked child lacks the threads of its parent's OpenMP runtime, and hangs.
 """
 
 from __future__ import annotations

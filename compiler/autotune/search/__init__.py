@@ -3,8 +3,11 @@
 search.py      Search: propose, update, leaders, best; the order of its phases
 options.py     what can be set
 trials.py      the candidates that were measured, or failed: outcomes combined
-guide.py       what the models say of candidates
-pool.py        Supply: candidates to choose from, drawn, enumerated, changed from good ones
+model.py       the cost model: a random forest, expected improvement, earlier tasks
+warm_start.py  what earlier tasks of a database say before the first trial
+ranking.py     ranking quality: how well the model ranks
+scorer.py      what the models say of candidates
+supply.py      candidates to choose from, drawn, enumerated, changed from good ones
 batch.py       which of a pool are proposed together
 log.py         what was asked of a search and what it answered
 replay.py      a search again from its log

@@ -12,10 +12,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from compiler.autotune.candidates import Candidate
-from compiler.autotune.model import Past
 from compiler.autotune.outcome import Outcome
+from compiler.autotune.search.model import Past
 from compiler.autotune.search.options import Options
+from compiler.autotune.space.candidates import Candidate
 from compiler.files import named, writing
 
 

@@ -6,12 +6,12 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from compiler.autotune.candidates import Space
 from compiler.autotune.database.record import outcome_complaints
 from compiler.autotune.outcome import Outcome
 from compiler.autotune.search.log import past_of
 from compiler.autotune.search.options import MOST, Options
 from compiler.autotune.search.search import Search
+from compiler.autotune.space.candidates import Space
 from compiler.errors import InputError
 from compiler.stated import integer
 

@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from compiler.autotune.candidates import Candidate, Space, belongs, defaults_of, neighbours, sift, sift_all
-from compiler.autotune.model import Past
 from compiler.autotune.outcome import Outcome
-from compiler.autotune.quality import Quality
 from compiler.autotune.search.batch import best_first, pick, spread_out
-from compiler.autotune.search.guide import Guide, Scored
 from compiler.autotune.search.log import Log
+from compiler.autotune.search.model import Past
 from compiler.autotune.search.options import Options
-from compiler.autotune.search.pool import Supply
+from compiler.autotune.search.ranking import Quality
+from compiler.autotune.search.scorer import Guide, Scored
+from compiler.autotune.search.supply import Supply
 from compiler.autotune.search.trials import Trials
+from compiler.autotune.space.candidates import Candidate, Space, belongs, defaults_of, neighbours, sift, sift_all
 from compiler.errors import InputError
 
 LIKELY = 16

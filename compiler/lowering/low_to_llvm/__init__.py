@@ -7,7 +7,7 @@ signature.py   entry and body, slots of the workspace
 address.py     where an op accesses a buffer
 control.py     func, scf            arithmetic.py  arith
 parallel.py    scf.parallel       team.py        the threads of a region and their processors
-memory.py      memref               mathematics.py math
+memrefs.py     memref               mathematics.py math
 vectors.py     vector           conversions.py conversions to and from floats
 intrinsics.py  intr
 marks.py       for `strata explain`: the loop of each instruction, the time of each loop
@@ -30,7 +30,7 @@ from compiler.lowering.low_to_llvm.conversions import CONVERSIONS
 from compiler.lowering.low_to_llvm.function import Handlers
 from compiler.lowering.low_to_llvm.intrinsics import intrinsics
 from compiler.lowering.low_to_llvm.mathematics import MATHEMATICS
-from compiler.lowering.low_to_llvm.memory import MEMORY
+from compiler.lowering.low_to_llvm.memrefs import MEMORY
 from compiler.lowering.low_to_llvm.parallel import PARALLEL
 from compiler.lowering.low_to_llvm.signature import emit_function
 from compiler.lowering.low_to_llvm.tensor import TENSOR, check_features

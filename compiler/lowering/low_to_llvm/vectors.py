@@ -11,7 +11,7 @@ from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.address import place
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.literals import fast_flags, literal, number
-from compiler.lowering.low_to_llvm.memory import from_memory, load, store, to_memory
+from compiler.lowering.low_to_llvm.memrefs import from_memory, load, store, to_memory
 from compiler.lowering.low_to_llvm.types import byte_size, is_float, is_truth, lanes, llvm_type, memory_type, suffix
 
 _DYNAMIC = -(1 << 63)

@@ -12,7 +12,7 @@ nvrtc.py       text to machine code, without a GPU
 kernel.py      CudaKernel: text, launches, machine code, calls
 runtime.py     arrays, launches and times on a GPU
 machines.py    the GPUs that kernels are made for
-device.py      what other rooms load
+gpus.py        what other rooms load
 """
 
 from compiler.targets.cuda.emit import Launch, Source

@@ -1,7 +1,7 @@
 """simt: kernels run on numpy and checked, without the hardware.
 
 access.py   who touches memory at a moment, and what can be wrong with that
-memory.py   what memory holds, its bounds, what is unknown; transactions
+buffers.py  what buffers hold, its bounds, what is unknown; transactions
 races.py    who touched it since when
 lanes.py    all threads of a block at once, op by op
 writers.py  which block writes which element, for all blocks
@@ -26,8 +26,8 @@ from compiler.errors import InputError
 from compiler.interpret.numbers import dtype_of
 from compiler.targets.launches import Call, launches
 from compiler.targets.simt.access import Fault, Report
+from compiler.targets.simt.buffers import Memory
 from compiler.targets.simt.lanes import Lanes, Sample
-from compiler.targets.simt.memory import Memory
 from compiler.targets.simt.writers import NOBODY, Undecided, Writers
 
 MOST = 20

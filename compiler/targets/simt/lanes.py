@@ -19,7 +19,7 @@ from compiler.interpret.scalar import combiner, function
 from compiler.scopes import SCOPES, space_of
 from compiler.targets.simt import warps
 from compiler.targets.simt.access import Access, Bools, Fault, Ints, Report, Values
-from compiler.targets.simt.memory import Memory
+from compiler.targets.simt.buffers import Memory
 
 SPACES = {SCOPES[scope]: scope for scope in ("global", "shared", "local")}
 """The spaces of memory by their numbers."""

@@ -16,7 +16,7 @@ from compiler.dialects.upstream import nvgpu
 from compiler.dialects.upstream.gpu import ShuffleMode, ShuffleOp
 from compiler.errors import InputError
 from compiler.targets.simt.access import Bools, Fault, Ints, Values
-from compiler.targets.simt.memory import WARP
+from compiler.targets.simt.buffers import WARP
 
 if TYPE_CHECKING:
     from compiler.targets.simt.lanes import Lanes

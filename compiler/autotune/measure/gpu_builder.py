@@ -1,0 +1,215 @@
+"""Candidates for a GPU: proved, compiled, run on numpy in part; their times are estimated where there is no GPU.
+
+A candidate is checked on a smaller program, whose reductions make a few rounds, by a few blocks of each kernel's grid:
+the first, its neighbours and the last. What these blocks write is compared with the reference of the smaller program.
+Which block writes which element is computed for all blocks: each that has to be written is, and by one block.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from compiler.autotune.measure.builder import Built, applied
+from compiler.autotune.measure.limits import Limits
+from compiler.autotune.measure.reference import Case, reference, strict
+from compiler.autotune.measure.subject import Subject
+from compiler.autotune.measure.tolerance import fault
+from compiler.autotune.measure.worker_pool import Pool, caps
+from compiler.autotune.measure.worker_process import Death
+from compiler.autotune.outcome import ESTIMATED, Outcome
+from compiler.autotune.space.gpu_features import estimate
+from compiler.dialects.functions import find_function
+from compiler.driver import build, lower_to_kernels, unbound
+from compiler.errors import StrataError
+from compiler.interpret.numbers import dtype_of
+from compiler.program.read import read
+from compiler.program.shrink import rounds, shrunk
+from compiler.program.tree import Alloc, Program
+from compiler.program.write import write
+from compiler.schedule import Schedule
+from compiler.targets import simt
+from compiler.targets.cpu.arguments import Array
+from compiler.targets.cpu.openmp import cores
+from compiler.targets.gpus import gpu_of
+
+SAMPLE = simt.Sample(blocks=3, steps=40_000)
+"""What runs on numpy of each kernel."""
+PATIENCE = 2.0
+"""How many times as long as others such builders may take: they run candidates, too."""
+HELD = 4
+"""Smaller programs whose references are held at most."""
+
+
+@dataclass(frozen=True)
+class Emitted:
+    """A candidate that was checked: its kernels, and the seconds that they are thought to take."""
+
+    kernel: Any
+    estimate: float
+
+
+@dataclass(frozen=True)
+class CheckerSetup:
+    """What makes a worker check candidates: its jobs are the texts of scripts, its replies are Built with
+    Emitted, or an Outcome."""
+
+    subject: Subject
+    memory_bytes: int
+
+    def start(self) -> Callable[[str], Built | Outcome]:
+        """Parse the program, once."""
+        Schedule(self.subject.module, self.subject.name)
+        return Checker(self.subject)
+
+
+class Checker:
+    """Checks candidates of a subject; the references of some smaller programs are held."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self._cases: dict[str, Case] = {}
+
+    def __call__(self, script: str) -> Built | Outcome:
+        """Apply a script to the program, prove the schedule, compile it, run some of it, and estimate its time."""
+        start = time.perf_counter()
+        found = self._checked(script)
+        seconds = time.perf_counter() - start
+        return replace(found, build_seconds=seconds) if isinstance(found, Outcome) else Built(found, seconds)
+
+    def _checked(self, script: str) -> Emitted | Outcome:
+        subject = self.subject
+        try:
+            schedule = applied(subject, script)
+            if isinstance(schedule, Outcome):
+                return schedule
+            verdict = schedule.verify()
+            if not verdict:
+                return Outcome("unproved", reason=str(verdict))
+            kernel = build(schedule, subject.target, policy=subject.policy, name=subject.name, arch=subject.arch)
+            wrong = self._compiled(kernel) or self._run(schedule, script)
+            if wrong is not None:
+                return wrong
+            return Emitted(kernel, estimate(schedule.program, gpu_of(subject.target, subject.arch)))
+        except StrataError as error:
+            return Outcome("build", reason=str(error))
+        except MemoryError:
+            return Outcome("memory", reason="it needs more memory to be built than it is allowed")
+
+    def _compiled(self, kernel: Any) -> Outcome | None:
+        """What the compiler of the machine code says against it; nothing where there is no compiler."""
+        if not kernel.can_compile:
+            return None
+        for name, used in kernel.resources().items():
+            if used.spill_bytes:
+                return Outcome("spills", reason=f"{name}: {used.spill_bytes} bytes of a thread on {self.subject.arch}")
+        return None
+
+    def _run(self, schedule: Schedule, script: str) -> Outcome | None:
+        """What some blocks of a smaller program do wrong."""
+        original = self.subject.program
+        small = shrunk(original, rounds(schedule.program, original))
+        subject = replace(self.subject, text=str(ModuleOp([write(small)])))
+        smaller = applied(subject, script)
+        if isinstance(smaller, Outcome):
+            return smaller
+        case = self._case(subject)
+        between = _temporaries(smaller, case)
+        module, function, _ = lower_to_kernels(smaller.module.clone(), subject.name, subject.policy)
+        name = function.sym_name.data
+        done = simt.run(module, case.inputs, name, SAMPLE, between.arrays, counts=False, required=between.written)
+        if done.faults:
+            return Outcome("fault", reason=str(done.faults[0]))
+        if done.undecided:
+            return Outcome("fault", reason=f"{done.undecided[0]}: where it writes depends on values, not on indices")
+        for found, written, expected in zip(done.outputs, done.written, case.expected, strict=True):
+            wrong = fault(np.where(written, found.view(expected.own.dtype), expected.own), expected)
+            if wrong is not None:
+                return Outcome("wrong", reason=wrong)
+        return None
+
+    def _case(self, subject: Subject) -> Case:
+        """A set of inputs of a program, and what is right."""
+        if subject.text not in self._cases:
+            if len(self._cases) >= HELD:
+                self._cases.clear()
+            self._cases[subject.text] = reference(subject).cases[0]
+        return self._cases[subject.text]
+
+
+@dataclass(frozen=True)
+class Between:
+    """The buffers that one kernel may read of another, by name, outputs among them: what is right for them, if there
+    are several kernels, and which elements are written."""
+
+    arrays: Mapping[str, Array]
+    written: Mapping[str, Array]
+
+
+def _temporaries(schedule: Schedule, case: Case) -> Between:
+    """The buffers between kernels: the scheduled program on the CPU gives them as results."""
+    program = read(find_function(unbound(schedule.module), None))
+    outputs = program.arguments[len(program.arguments) - program.outputs :]
+    all_written = {buffer.name: np.ones(buffer.shape, np.bool_) for buffer in outputs}
+    kept = [node for node in program.body if isinstance(node, Alloc)]
+    if len(program.body) - len(kept) < 2:
+        return Between({}, all_written)
+    exposed = _exposed(program, kept)
+    kernel = strict(ModuleOp([write(exposed)]), None)
+    buffers = exposed.arguments[len(case.inputs) :]
+    found, again = (tuple(np.full(b.shape, number, dtype_of(b.element)) for b in buffers) for number in (0, 1))
+    for arrays in (found, again):
+        kernel(*case.inputs, out=arrays)
+    names = [buffer.name for buffer in buffers]
+    written = {name: _same(a, b) for name, a, b in zip(names, found, again, strict=True)}
+    return Between(dict(zip(names, found, strict=True)), written | all_written)
+
+
+def _same(a: Array, b: Array) -> Array:
+    """Where two arrays have the same bits: elements that nobody writes keep what tells the arrays apart."""
+    bits = f"u{a.dtype.itemsize}"
+    return np.asarray(a.reshape(-1).view(bits) == b.reshape(-1).view(bits)).reshape(a.shape)
+
+
+def _exposed(program: Program, kept: Sequence[Alloc]) -> Program:
+    """The program with temporaries as further results."""
+    return replace(
+        program,
+        arguments=(*program.arguments, *(node.buffer for node in kept)),
+        outputs=program.outputs + len(kept),
+        body=tuple(node for node in program.body if node not in kept),
+    )
+
+
+class Checkers:
+    """The executor where the machine is not at hand: workers that check; see `Executor`."""
+
+    def __init__(self, subject: Subject, limits: Limits, builders: int | None = None) -> None:
+        setup = CheckerSetup(subject, limits.memory_bytes)
+        self._pool = Pool(setup, builders or cores(), caps(1), PATIENCE * limits.build_seconds, limits.start_seconds)
+
+    def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
+        """Check each."""
+        for number, reply in self._pool.map(scripts):
+            yield number, Outcome(reply.kind, reason=reply.reason) if isinstance(reply, Death) else reply
+
+    def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
+        """What was estimated."""
+        for number, found in enumerate(candidates):
+            yield number, Outcome(ESTIMATED, (found.artefact.estimate,), (1.0,), build_seconds=found.seconds)
+
+    def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
+        """What was estimated."""
+        return [outcome for _, outcome in self.run(candidates)]
+
+    def calibrate(self, built: Built, cost: float) -> None:
+        """Nothing is timed."""
+
+    def close(self) -> None:
+        """End the workers."""
+        self._pool.close()

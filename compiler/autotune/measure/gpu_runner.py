@@ -1,0 +1,96 @@
+"""The runner of a GPU: kernels to checked results and times, in a process that may die of them."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import sqrt
+from pathlib import Path
+from random import Random
+from statistics import median, pstdev
+from typing import Any
+
+from compiler.autotune.measure.limits import Limits, Sampling
+from compiler.autotune.measure.reference import Reference
+from compiler.autotune.measure.runner import CHECKED, Measure, Sample
+from compiler.autotune.measure.subject import Subject
+from compiler.autotune.measure.tolerance import fault, poison
+from compiler.autotune.outcome import MEASURED, Outcome
+from compiler.errors import TargetError
+
+
+@dataclass(frozen=True)
+class DeviceSetup:
+    """What makes a worker the runner of a GPU: its jobs are Measure and Sample of Emitted, its replies an Outcome.
+
+    An access outside of the device's memory, or a kernel that never ends, costs the process, which is replaced.
+    """
+
+    subject: Subject
+    limits: Limits
+    path: str
+    memory_bytes: int = 1 << 46
+
+    def start(self) -> Callable[[Measure | Sample], Outcome]:
+        """Read the reference."""
+        reference: Reference = pickle.loads(Path(self.path).read_bytes())
+        return DeviceRunner(reference, self.limits.sampling, Random(self.subject.seed))
+
+
+class DeviceRunner:
+    """Runs candidates on the GPU, each on arrays of its own. What is beside the samples is 1: costs are seconds."""
+
+    def __init__(self, reference: Reference, sampling: Sampling, random: Random) -> None:
+        self._reference, self._sampling, self._random = reference, sampling, random
+        self._held: dict[str, Any] = {}
+
+    def __call__(self, job: Measure | Sample) -> Outcome:
+        """Do a job."""
+        artefact: Any = job.artefact
+        kernel = artefact.kernel
+        try:
+            held = self._held.get(kernel.text) if isinstance(job, Sample) else None
+            if held is None:
+                held = kernel.on_device()
+                wrong = self._wrong(held)
+                if wrong is not None:
+                    return Outcome("wrong", reason=wrong)
+        except TargetError as error:
+            return Outcome("build", reason=str(error))
+        if isinstance(job, Measure):
+            self._held.clear()
+            samples = self._samples(held)
+            return Outcome(MEASURED, tuple(samples), (1.0,) * len(samples))
+        self._held[kernel.text] = held
+        return Outcome(MEASURED, (held.seconds(self._calls(held)),), (1.0,))
+
+    def _wrong(self, held: Any) -> str | None:
+        """What is wrong with the results for random sets of inputs."""
+        for case in self._random.sample(self._reference.cases, CHECKED):
+            outs = [expected.own.copy() for expected in case.expected]
+            for out, expected in zip(outs, case.expected, strict=True):
+                poison(out, expected)
+            held.fill([*case.inputs, *outs])
+            held.run()
+            for found, expected in zip(held.results(), case.expected, strict=True):
+                wrong = fault(found, expected)
+                if wrong is not None:
+                    return wrong
+        return None
+
+    def _calls(self, held: Any) -> int:
+        """How many calls last as long as a sample should."""
+        once: float = held.seconds(1)
+        return max(1, round(self._sampling.min_seconds / max(once, 1e-7)))
+
+    def _samples(self, held: Any) -> list[float]:
+        """Seconds of a call, as often as it takes until their median is known."""
+        calls = self._calls(held)
+        found: list[float] = []
+        while len(found) < self._sampling.most:
+            found.append(held.seconds(calls))
+            enough = len(found) >= self._sampling.least
+            if enough and pstdev(found) / sqrt(len(found)) < self._sampling.spread * median(found):
+                break
+        return found

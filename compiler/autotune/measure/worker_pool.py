@@ -1,0 +1,171 @@
+"""`Pool`: jobs to worker processes; a worker that dies, or works for too long, costs its job and is replaced."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from typing import Any
+
+from compiler.autotune.measure.worker import Ready, Refused, Setup, Unable
+from compiler.autotune.measure.worker_process import STOPPED, Death, Worker
+from compiler.errors import InputError, TargetError
+
+STARTS = 3
+"""How often in a row workers may die before they are ready."""
+STOPS = 5
+"""How often a job is tried again whose worker was stopped by a signal."""
+LOOK = 1.0
+"""Seconds after which it is looked whether a worker was stopped."""
+
+
+@dataclass(eq=False)
+class _Seat:
+    """A worker, the number of the job that it works on, and when that must be done."""
+
+    worker: Worker
+    deadline: float
+    job: int | None = None
+
+
+class Pool:
+    """That many workers of one setup. They start at once; one that has died is replaced when it is missed.
+
+    A job is given `seconds`. One whose worker was killed from outside is tried again, once; one whose worker was
+    stopped by a signal is tried again until it is not, at most STOPS times. While this process itself is stopped, or
+    the machine asleep, no time passes.
+    """
+
+    def __init__(
+        self, setup: Setup, count: int, environment: Mapping[str, str], seconds: float, start_seconds: float
+    ) -> None:
+        self._setup = setup
+        self._count = count
+        self._environment = environment
+        self._seconds = seconds
+        self._start_seconds = start_seconds
+        self._failed_starts = 0
+        self._seats: list[_Seat] = []
+        self._fill()
+
+    @property
+    def pids(self) -> list[int]:
+        """The numbers of the processes."""
+        return [seat.worker.pid for seat in self._seats]
+
+    @property
+    def busy(self) -> list[int]:
+        """The numbers of those that work on a job."""
+        return [seat.worker.pid for seat in self._seats if seat.job is not None]
+
+    def map(self, jobs: Sequence[object]) -> Iterator[tuple[int, Any]]:
+        """The position of each job and its reply, or the death of its worker, as they come.
+
+        Raises InputError where the workers refuse the program, TargetError where they cannot start.
+        """
+        waiting = deque(range(len(jobs)))
+        tried: Counter[int] = Counter()
+        left = len(jobs)
+        try:
+            while left:
+                self._fill()
+                self._assign(waiting, jobs)
+                for number, reply in self._replies():
+                    if isinstance(reply, Death) and reply.outside and tried[number] < _repeats(reply):
+                        tried[number] += 1
+                        waiting.appendleft(number)
+                        continue
+                    if isinstance(reply, Death) and reply.kind == STOPPED:
+                        raise TargetError(f"the processes that measure cannot work: {reply.reason} each time")
+                    left -= 1
+                    yield number, reply
+        finally:
+            self._drop([seat for seat in self._seats if seat.job is not None])
+
+    def settle(self) -> None:
+        """Wait until all workers that have started are ready, so that none takes a processor from others.
+
+        Raises InputError where the workers refuse the program, TargetError where they cannot start.
+        """
+        while any(not seat.worker.ready for seat in self._seats):
+            self._replies()
+
+    def close(self) -> None:
+        """End the workers."""
+        self._drop(self._seats)
+
+    def _fill(self) -> None:
+        while len(self._seats) < self._count:
+            worker = Worker(self._setup, self._environment)
+            self._seats.append(_Seat(worker, time.monotonic() + self._start_seconds))
+
+    def _assign(self, waiting: deque[int], jobs: Sequence[object]) -> None:
+        for seat in self._seats:
+            if waiting and seat.worker.ready and seat.job is None:
+                seat.job = waiting.popleft()
+                seat.deadline = time.monotonic() + self._seconds
+                seat.worker.send(jobs[seat.job])
+
+    def _replies(self) -> list[tuple[int, Any]]:
+        """What came of jobs, after waiting until something has come or a time has passed."""
+        busy = [seat for seat in self._seats if seat.job is not None or not seat.worker.ready]
+        begin = time.monotonic()
+        most = min(LOOK, max(0.0, min(seat.deadline for seat in busy) - begin))
+        come = set(wait([seat.worker.connection for seat in busy], most))
+        self._excuse(time.monotonic() - begin - most)
+        found = []
+        for seat in busy:
+            if seat.worker.connection in come:
+                found += self._received(seat, seat.worker.receive())
+            elif seat.worker.is_stopped:
+                found += self._received(seat, Death(STOPPED, "a signal has stopped them", outside=True))
+            elif time.monotonic() >= seat.deadline:
+                limit = self._seconds if seat.worker.ready else self._start_seconds
+                found += self._received(seat, Death("timeout", f"it took more than {limit:g} s"))
+        return found
+
+    def _excuse(self, late: float) -> None:
+        """Give all jobs the time that this process has slept longer than it meant to."""
+        if late > LOOK:
+            for seat in self._seats:
+                seat.deadline += late
+
+    def _received(self, seat: _Seat, reply: Any) -> list[tuple[int, Any]]:
+        """The result of a seat's job, if it is one."""
+        number, seat.job = seat.job, None
+        if isinstance(reply, Death):
+            self._drop([seat])
+        if number is not None:
+            return [(number, reply)]
+        self._started(seat, reply)
+        return []
+
+    def _started(self, seat: _Seat, reply: Ready | Refused | Unable | Death) -> None:
+        if isinstance(reply, Refused):
+            raise InputError(reply)
+        if isinstance(reply, Unable):
+            raise TargetError(f"the processes that measure cannot start: {reply}")
+        if isinstance(reply, Ready):
+            self._failed_starts = 0
+            seat.worker.ready = True
+            return
+        self._failed_starts += 1
+        if self._failed_starts >= STARTS or reply.kind == "timeout":
+            raise TargetError(f"the processes that measure cannot start: {reply.reason}")
+
+    def _drop(self, seats: Sequence[_Seat]) -> None:
+        for seat in list(seats):
+            self._seats.remove(seat)
+            seat.worker.kill()
+
+
+def _repeats(death: Death) -> int:
+    """How often a job is tried again after a death that is not its fault."""
+    return STOPS if death.kind == STOPPED else 1
+
+
+def caps(threads: int) -> dict[str, str]:
+    """The environment of a worker: threads of parallel loops; those of numpy's libraries stay out of the way."""
+    return {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}

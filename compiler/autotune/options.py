@@ -1,0 +1,77 @@
+"""`TuningOptions`: what can be asked of a tuning run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from compiler.autotune.search.options import MOST, Options
+from compiler.autotune.tell.progress import Progress
+from compiler.errors import InputError
+from compiler.files import named
+from compiler.stated import instance, integer, positive, several
+from compiler.targets.cpu.openmp import most_threads
+
+Callback = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class TuningOptions:
+    """What can be asked of a tuning run.
+
+    trials: how many the database shall hold for the task at the end, those of earlier runs and of others that write to
+    it included; seconds: after which no trial begins. At least one of the two.
+    database: the file of records, made where there is none; without one they are kept in memory only.
+    seed: of the search and of the inputs. batch: candidates that are built together. builders: processes that build.
+    log: a file that gets the search's log as it goes on, from which it replays without hardware.
+    search: what can be set of the search itself; with `descent` 0 there is no final descent.
+    callbacks: called after each trial, when it is on disk, and at each change of phase. What they raise ends the run.
+    """
+
+    trials: int | None = 64
+    seconds: float | None = None
+    database: str | os.PathLike[str] | None = None
+    seed: int = 0
+    batch: int = 8
+    builders: int | None = None
+    log: str | os.PathLike[str] | None = None
+    callbacks: Sequence[Callback] = ()
+    search: Options = field(default_factory=Options)
+
+    def __post_init__(self) -> None:
+        if self.trials is None and self.seconds is None:
+            raise InputError("a tuning run needs a budget: trials or seconds")
+        for name, (check, optional) in _CHECKS.items():
+            value = getattr(self, name)
+            if value is not None or not optional:
+                object.__setattr__(self, name, check(f"the tuning option {name}", value))
+
+    @property
+    def path(self) -> Path | None:
+        """The file of records."""
+        return None if self.database is None else named(self.database)
+
+
+def _file(what: str, value: Any) -> Path:
+    try:
+        return named(value)
+    except InputError as error:
+        raise InputError(f"{what}: {error}") from error
+
+
+_CHECKS: dict[str, tuple[Callable[[str, Any], object], bool]] = {
+    "trials": (partial(integer, least=1), True),
+    "seconds": (positive, True),
+    "database": (_file, True),
+    "seed": (partial(integer, least=0), False),
+    "batch": (partial(integer, least=1, most=MOST), False),
+    "builders": (partial(integer, least=1, most=most_threads()), True),
+    "log": (_file, True),
+    "callbacks": (partial(several, kind="functions", is_one=callable), False),
+    "search": (partial(instance, kind=Options), False),
+}
+"""How each option is checked, and whether it may be None."""

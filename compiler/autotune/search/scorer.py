@@ -1,0 +1,102 @@
+"""`Guide`: what the models say of the candidates of a space, learned from the trials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.autotune.search.model import Chance, CostModel, Past, Prediction, expected_improvement
+from compiler.autotune.search.trials import Trials
+from compiler.autotune.space.candidates import Candidate, Pool, Space, sift_all
+
+FITTED = 4
+"""Measured trials before the cost model is fitted."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Candidates (n) with the log cost predicted of each, and the chance (n,) that it does not fail."""
+
+    pool: Pool
+    prediction: Prediction
+    chance: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.pool)
+
+    def __add__(self, other: Scored) -> Scored:
+        mean = np.concatenate([self.prediction.mean, other.prediction.mean])
+        spread = np.concatenate([self.prediction.spread, other.prediction.spread])
+        chance = np.concatenate([self.chance, other.chance])
+        return Scored(self.pool + other.pool, Prediction(mean, spread), chance)
+
+    @property
+    def promise(self) -> NDArray[np.float64]:
+        """Higher is better: by the mean, a candidate that fails half the time as good as one of twice the cost."""
+        return np.asarray(np.log(self.chance) - self.prediction.mean)
+
+    def improvement(self, best: float | None) -> NDArray[np.float64]:
+        """Higher is better: the improvement to expect on the best cost; the promise while there is none."""
+        if best is None:
+            return self.promise
+        return np.asarray(self.chance * expected_improvement(self.prediction, float(np.log(best))))
+
+
+class Guide:
+    """Keeps the features of what was tried, fits the models to them, and scores candidates; by the costs that a space
+    knows itself, where it does (see `SketchSpace.costs`)."""
+
+    def __init__(self, space: Space, seed: int, past: Sequence[Past]) -> None:
+        self._space = space
+        self._seed = seed
+        self._model = CostModel(seed, past)
+        self._chance = Chance(np.zeros((0, 0), np.float32), np.zeros(0, np.bool_), seed)
+        self._values: dict[Candidate, NDArray[np.float32]] = {}
+        self._learned = 0
+        self._costs = space.costs if getattr(space, "estimated", False) else None  # type: ignore[attr-defined]
+
+    @property
+    def ready(self) -> bool:
+        """Whether it can score: there are enough trials, or those of earlier tasks, or costs are known."""
+        return self._model.ready or self._costs is not None
+
+    @property
+    def fitted(self) -> bool:
+        """Whether trials of this task are behind what it says."""
+        return self._model.fitted
+
+    @property
+    def heard(self) -> int:
+        """The number of earlier tasks whose ranking helps so far."""
+        return self._model.heard
+
+    def learn(self, trials: Trials[Candidate]) -> None:
+        """Fit the models anew if there are new outcomes, to all outcomes."""
+        if self._learned == trials.changed:
+            return
+        self._learned = trials.changed
+        self._look_at(trials.tried())
+        rows = [c for c in trials.tried() if c in self._values]
+        ok = np.array([trials.ranks(c) for c in rows], dtype=np.bool_)
+        if np.count_nonzero(ok) >= FITTED:
+            values = np.stack([self._values[c] for c in rows])
+            costs = np.array([trials.outcome(c).cost for c in rows])
+            self._model.fit(values[ok], costs[ok])
+            self._chance = Chance(values, ok, self._seed)
+
+    def score(self, pool: Pool) -> Scored:
+        """What the models say of candidates; nothing of none."""
+        if not len(pool):
+            return Scored(pool, Prediction(np.zeros(0), np.zeros(0)), np.zeros(0))
+        chance = self._chance.predict(pool.values)
+        if self._costs is not None:
+            return Scored(pool, Prediction(np.log(self._costs(pool.values)), np.zeros(len(pool))), chance)
+        return Scored(pool, self._model.predict(pool.values), chance)
+
+    def _look_at(self, candidates: Iterable[Candidate]) -> None:
+        """Ask for the features of what has none yet; what is infeasible and was tried all the same has none."""
+        pool = sift_all(self._space, [c for c in candidates if c not in self._values]).feasible
+        self._values.update(zip(pool.candidates, pool.values, strict=True))

@@ -1,0 +1,162 @@
+"""Candidates to choose from: drawn at random over all sketches, enumerated, or changed from good ones."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Sequence
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.autotune.search.options import Options
+from compiler.autotune.space.candidates import SOME, Candidate, Pool, Sifted, Space, enumerate_sketch, sift, total
+
+Sizes = Sequence[tuple[int, ...]]
+
+CROSSED = 0.3
+"""The share of mutants that take each choice from either of two parents of one sketch."""
+NEAR = 0.5
+"""The share of changes that go to the next option, up or down: options are in order as a rule. Others go anywhere."""
+WAVES = 8
+"""How often more candidates are drawn for a round when too few of them are feasible and new."""
+
+
+class Supply:
+    """Feasible candidates of a space that were not tried yet, drawn or made; counts those that are infeasible.
+
+    A space of no more than `options.pool` candidates is enumerated, and `everything` holds what is known of it: what
+    the space tells later is asked for again in each round, so that no round waits for all. `infeasible` says for each
+    reason how many of the candidates that it looked at are not worth building; where the space is not enumerated, one
+    drawn twice counts twice.
+    """
+
+    def __init__(self, space: Space, options: Options, rng: np.random.Generator) -> None:
+        self.infeasible: Counter[str] = Counter()
+        self.everything: Pool | None = None
+        self._space = space
+        self._sizes = tuple(space.sizes)
+        self._options = options
+        self._rng = rng
+        self._later: tuple[Candidate, ...] = ()
+        if total(self._sizes) <= options.pool:
+            sketches = range(len(self._sizes))
+            found = self._sifted(c for sketch in sketches for c in enumerate_sketch(self._sizes, sketch))
+            self.everything, self._later = found.feasible, found.later
+
+    def sift(self, candidates: Iterable[Candidate]) -> Pool:
+        """What is feasible of some candidates; the others are counted, but for those that the space tells later."""
+        return self._sifted(candidates).feasible
+
+    def _sifted(self, candidates: Iterable[Candidate]) -> Sifted:
+        found = sift(self._space, candidates)
+        self.infeasible.update(found.refused)
+        return found
+
+    def drawn(self, count: int, tried: Container[Candidate]) -> Pool:
+        """About `count` candidates drawn over all sketches and not tried; of an enumerated space all that are known,
+        and at least one while there is one."""
+        if self.everything is not None:
+            return self._left(self.everything, tried)
+        pool, seen = Pool((), np.zeros((0, 0), np.float32)), set[Candidate]()
+        later: tuple[Candidate, ...] = ()
+        for _ in range(WAVES):
+            fresh = [c for c in draw(self._sizes, count, self._rng) if c not in seen and c not in tried]
+            seen.update(fresh)
+            found = self._sifted(fresh)
+            pool, later = pool + found.feasible, later + found.later
+            if len(pool) >= count // 2:
+                break
+        return pool if len(pool) else self._first_of(later)
+
+    def _first_of(self, later: tuple[Candidate, ...]) -> Pool:
+        """The first feasible ones of those that the space tells later, asked as often as that takes."""
+        found = self._told(later)
+        while found.later and not len(found.feasible):
+            found = self._told(found.later)
+        return found.feasible
+
+    def _told(self, later: tuple[Candidate, ...]) -> Sifted:
+        """What a space tells now of candidates that it put off: of all, or where that is nothing, of the first few;
+        none are left where it tells nothing even of these."""
+        found = self._sifted(later)
+        if len(found.later) < len(later) or not later:
+            return found
+        some, rest = later[:SOME], later[SOME:]
+        found = self._sifted(some)
+        return Sifted(found.feasible, found.refused, (*found.later, *rest) if len(found.later) < len(some) else ())
+
+    def exhausted(self, tried: Container[Candidate]) -> bool:
+        """Whether an enumerated space has nothing left that was not tried."""
+        return self.everything is not None and not self._later and all(c in tried for c in self.everything.candidates)
+
+    def _left(self, known: Pool, tried: Container[Candidate]) -> Pool:
+        """What was not tried of an enumerated space, once it has been asked again for what it tells later."""
+        while True:
+            found = self._told(self._later)
+            self.everything = known = known + found.feasible
+            self._later = found.later
+            left = [i for i, c in enumerate(known.candidates) if c not in tried]
+            if left or not self._later:
+                return known.subset(left)
+
+    def mutants(self, parents: Sequence[Candidate], tried: Container[Candidate]) -> Pool:
+        """Candidates made from good ones, best first, and not tried."""
+        made = mutate(self._sizes, parents, self._options.mutants, self._rng)
+        return self.sift(c for c in made if c not in tried)
+
+
+def draw(sizes: Sizes, count: int, rng: np.random.Generator) -> list[Candidate]:
+    """About `count` different candidates, every sketch with the same share; one with fewer is enumerated.
+
+    What small sketches leave of their share goes to the others.
+    """
+    found: list[Candidate] = []
+    order = sorted(range(len(sizes)), key=lambda sketch: (prod(sizes[sketch]), sketch))
+    for place, sketch in enumerate(order):
+        share = -(-max(count - len(found), 0) // (len(order) - place))
+        found += draw_sketch(sizes, sketch, share, rng)
+    return found
+
+
+def draw_sketch(sizes: Sizes, sketch: int, count: int, rng: np.random.Generator) -> list[Candidate]:
+    """At most `count` different candidates of a sketch; all where it has no more."""
+    if prod(sizes[sketch]) <= count:
+        return list(enumerate_sketch(sizes, sketch))
+    rows = rng.integers(0, np.array(sizes[sketch]), (count, len(sizes[sketch])))
+    return list(dict.fromkeys((sketch, tuple(row)) for row in rows.tolist()))
+
+
+def mutate(sizes: Sizes, parents: Sequence[Candidate], count: int, rng: np.random.Generator) -> list[Candidate]:
+    """At most `count` different candidates made from parents, best first: good ones have more children.
+
+    A child is a parent, or a crossing of two of one sketch, with one choice changed and every other one with the
+    chance that changes one more on average.
+    """
+    if not parents:
+        return []
+    weights = 1.0 / np.sqrt(np.arange(1, len(parents) + 1))
+    chosen = rng.choice(len(parents), count, p=weights / weights.sum())
+    by_sketch: defaultdict[int, list[tuple[int, ...]]] = defaultdict(list)
+    for number in chosen.tolist():
+        sketch, positions = parents[number]
+        by_sketch[sketch].append(positions)
+    found: list[Candidate] = []
+    for sketch, rows in by_sketch.items():
+        if sizes[sketch]:
+            children = _children(np.array(sizes[sketch]), np.array(rows), rng)
+            found += [(sketch, tuple(row)) for row in children.tolist()]
+    return list(dict.fromkeys(found))
+
+
+def _children(sizes: NDArray[np.int64], rows: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """One child for each row (n, choices): crossed with another row or not, then changed."""
+    shape = rows.shape
+    crossed = (rng.random((shape[0], 1)) < CROSSED) & (rng.random(shape) < 0.5)
+    rows = np.where(crossed, rows[rng.permutation(shape[0])], rows)
+    changed = rng.random(shape) < 1 / shape[1]
+    changed[np.arange(shape[0]), rng.integers(0, shape[1], shape[0])] = True
+    step = np.clip(rows + np.where(rng.random(shape) < 0.5, 1, -1), 0, sizes - 1)
+    anywhere = rng.integers(0, sizes, shape)
+    other = np.where(rng.random(shape) < NEAR, step, anywhere)
+    return np.where(changed, other, rows)

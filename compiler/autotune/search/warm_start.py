@@ -1,0 +1,86 @@
+"""What earlier tasks of a database say before the first trial of a new one: features of their records, and costs."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from compiler.autotune.database import Database, Key, Record
+from compiler.autotune.database.replay import planned
+from compiler.autotune.outcome import combine
+from compiler.autotune.search.model import MEMBERS, Past
+from compiler.autotune.space.extractor import sight
+from compiler.autotune.space.space import work
+from compiler.errors import ScheduleError
+from compiler.passes.split_constants import called
+from compiler.targets.machine import Gpu, Machine
+
+ROWS = 240
+"""The most records of all earlier tasks together; the features of one take some 20 ms."""
+LEAST = 8
+"""The fewest scripts of a task that say something."""
+SECONDS = 4.0
+"""After this no further record is looked at; where there is time for all, what is found does not depend on it."""
+
+
+def earlier(database: Database, key: Key, program: str, machine: Machine | Gpu, seconds: float = SECONDS) -> list[Past]:
+    """What was measured of other programs under the rest of a key: of at most MEMBERS, the most similar last.
+
+    The features are those of the stored programs under the stored scripts, so that it does not matter which rules the
+    candidates came from. Legality is not judged again: they were measured. Scripts that no longer apply are left out.
+    Raises InputError for a damaged file.
+    """
+    tasks = _tasks(database, key, program)
+    until = time.perf_counter() + seconds
+    found = []
+    for task in reversed(tasks):
+        rows = list(_rows(_chosen(database.records(task), ROWS // len(tasks)), machine, until))
+        if len(rows) >= LEAST:
+            values, costs = zip(*rows, strict=True)
+            found.append(Past(np.array(values, np.float32), np.array(costs)))
+    return found[::-1]
+
+
+def _tasks(database: Database, key: Key, program: str) -> list[Key]:
+    """The last keys with enough trials that differ from one in the program alone; those of programs that differ in
+    numbers alone come last."""
+    rest = (key.machine, key.threads, key.policy)
+    summaries = database.keys()
+    told = [summary.key for summary in summaries if summary.ok >= LEAST and summary.key != key]
+    kept = [task for task in told if (task.machine, task.threads, task.policy) == rest]
+    texts, shape = database.programs, _without_numbers(program)
+    return sorted(kept, key=lambda task: _without_numbers(texts.get(task.program, "")) == shape)[-MEMBERS:]
+
+
+def _without_numbers(program: str) -> str:
+    return re.sub(r"\d+", "", program)
+
+
+def _chosen(records: Iterable[Record], count: int) -> list[tuple[Record, float]]:
+    """Some scripts, a record of each, with the cost of all that was measured of it: half of them the best, half of them
+    from all the others."""
+    scripts: dict[str, list[Record]] = {}
+    for record in records:
+        if record.candidate is not None:
+            scripts.setdefault(record.script, []).append(record)
+    combined = [(own[0], combine([record.outcome for record in own])) for own in scripts.values()]
+    ranked = sorted(((record, o.cost) for record, o in combined if o.ranks), key=lambda row: (row[1], row[0].id))
+    best, others = ranked[: count // 2], ranked[count // 2 :]
+    return best + others[:: max(1, -(-len(others) // (count - count // 2)))]
+
+
+def _rows(
+    chosen: Iterable[tuple[Record, float]], machine: Machine | Gpu, until: float
+) -> Iterator[tuple[tuple[float, ...], float]]:
+    """The features and the cost of each record whose script still applies, while there is time."""
+    for record, cost in chosen:
+        if time.perf_counter() > until:
+            return
+        try:
+            original, scheduled = planned(record)
+        except ScheduleError:
+            continue
+        yield tuple(float(value) for value in sight(machine).of(called(scheduled), work(original)).features), cost

@@ -1,0 +1,48 @@
+"""Rules: from a program to scripts with open choices, which are its search space.
+
+draft.py        what a rule writes on, and the type of rules
+sizes.py        sizes that caches and registers suggest
+attention.py    attention by rows of queries
+gradient.py     gradients of convolutions' weights
+convolution.py  convolutions as implicit GEMM
+product.py      products by packed panels and register tiles
+rows.py         elementwise functions, softmax and norms by rows, sums by partial sums
+tiles.py        any reduction by multi-level tiles
+warp.py         GPUs: products on tensor cores
+gpu.py          GPUs: tiles on blocks and threads, rows on blocks, the rest spread over threads
+parts.py        long reductions into few results, on several threads
+template.py     from hand-written scripts with open choices to sketches
+derive.py       from rules to sketches
+
+A rule is a generator function of a draft and a block: it yields the ways to deal with that block, the most promising
+first. `RULES` are tried in order, each on the blocks that are left, in the order of the program.
+"""
+
+from compiler.autotune.space.rules.attention import shared_rows
+from compiler.autotune.space.rules.convolution import implicit_gemm
+from compiler.autotune.space.rules.draft import Alternative, Draft, Rule
+from compiler.autotune.space.rules.gpu import on_threads, rows_on_blocks, tiled_on_threads
+from compiler.autotune.space.rules.gradient import taps_in_registers
+from compiler.autotune.space.rules.parts import sums_in_parts
+from compiler.autotune.space.rules.product import packed_product
+from compiler.autotune.space.rules.rows import by_rows, chains, elementwise, partial_sums
+from compiler.autotune.space.rules.tiles import tiled_reduction
+from compiler.autotune.space.rules.warp import on_warps
+
+RULES: tuple[Rule, ...] = (
+    shared_rows,
+    taps_in_registers,
+    chains,
+    implicit_gemm,
+    sums_in_parts,
+    packed_product,
+    by_rows,
+    tiled_reduction,
+    partial_sums,
+    elementwise,
+)
+"""The rules of the CPU, the most specific first."""
+GPU_RULES: tuple[Rule, ...] = (chains, on_warps, tiled_on_threads, rows_on_blocks, on_threads)
+"""The rules of GPUs, the most specific first."""
+
+__all__ = ["GPU_RULES", "RULES", "Alternative", "Draft", "Rule"]

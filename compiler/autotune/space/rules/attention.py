@@ -1,0 +1,42 @@
+"""Attention by rows of queries (library.attention): two products that share a loop, with the softmax between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+from compiler.autotune.space.rules.draft import Alternative, Draft
+from compiler.autotune.space.rules.product import is_product
+from compiler.autotune.space.rules.sizes import steps
+from compiler.schedule import library
+
+BLOCKS = 5
+"""The least blocks of an attention: scores, their maximum, powers, their sum, and the result."""
+
+
+def shared_rows(draft: Draft, label: str) -> Iterator[Alternative]:
+    """The last product, the softmax that it weighs with, and the product of the scores, for some rows at a time."""
+    if len(draft.left) < BLOCKS or draft.left[-1] != label or not is_product(draft.block(label)):
+        return
+    length, depth = draft.block(label).axes[-1].size, draft.block(label).axes[-2].size
+    usual = library.attention_tiles(length, depth, draft.lanes(label))
+    widths = sorted({2, 3, 4, usual.nr // usual.lanes}, key=lambda n: (abs(n - usual.nr // usual.lanes), n))
+    for vectors in widths:
+        for grouped in dict.fromkeys((usual.group != 1, usual.group == 1)):
+            name = f"rows of queries, {vectors} vectors{', in groups' if grouped else ''}"
+            yield Alternative(name, partial(_apply, label=label, vectors=vectors, grouped=grouped))
+
+
+def _apply(draft: Draft, label: str, vectors: int, grouped: bool) -> Sequence[str]:
+    s, block = draft.schedule, draft.block(label)
+    queries, length, depth = block.axes[-3].size, block.axes[-1].size, block.axes[-2].size
+    usual = library.attention_tiles(length, depth, draft.lanes(label))
+    most = min((draft.machine.registers - 1) // vectors - 1, queries)
+    rows = draft.choose(range(2, most + 1) or [1], most, "rows")
+    group = draft.choose(steps(max(2, queries // most), (2, 4, 8)), 4, "group") if grouped else 1
+    tiles = replace(usual, mr=rows, nr=vectors * usual.lanes, group=group)
+    heads = library.attention(s, s.get_block(label), tiles).heads
+    if draft.threads > 1 and heads:
+        s.parallel(heads[0])
+    return draft.left

@@ -1,0 +1,127 @@
+"""From rules to sketches: what all rules prefer, and every single deviation from that.
+
+A derivation goes through the rules in order, each on the blocks that are left in the order of the program; where one
+offers alternatives, or could be passed over, it decides. The first derivation takes the first alternative everywhere;
+each other one decides differently at one place and goes on as preferred. So there are as many sketches as there are
+alternatives, not as many as their combinations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from compiler.autotune.space.rules.draft import Alternative, Draft, Rule
+from compiler.autotune.space.sketch import Sketch
+from compiler.errors import ScheduleError
+from compiler.schedule import library
+from compiler.schedule.schedule import Schedule
+from compiler.targets.machine import Gpu, Machine
+
+
+@dataclass(frozen=True)
+class Derived:
+    """The sketches of a program, the preferred one first; `dropped` says which alternatives were refused, and why."""
+
+    sketches: tuple[Sketch, ...]
+    dropped: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """A derivation under way: its draft, what has been decided, and where it goes on: the number of the rule, and the
+    blocks that this rule has not seen yet."""
+
+    draft: Draft
+    names: tuple[str, ...] = ()
+    rule: int = 0
+    unseen: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What has been decided, in words."""
+        return "; ".join(self.names)
+
+
+def derive(schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, threads: int = 1) -> Derived:
+    """The sketches of an unscheduled program by some rules; the last one is the program as it is written."""
+    dropped: dict[str, None] = {}
+    ends = derivations(Draft(schedule.fork()[0], machine, threads, tuple(schedule.program.blocks)), rules, dropped)
+    found: dict[str, Sketch] = {}
+    for end in ends:
+        sketch = Sketch.of(end.name, schedule.program, end.draft.schedule)
+        if end.draft.schedule.program is not schedule.program:
+            found.setdefault(str(sketch.script), sketch)
+    return Derived((*found.values(), as_written(schedule, machine)), tuple(dropped))
+
+
+def as_written(schedule: Schedule, machine: Machine | Gpu) -> Sketch:
+    """The program as `build` compiles it when nobody has scheduled it, on a GPU each block spread over threads: a
+    candidate, and the yardstick of the others."""
+    fresh = schedule.fork()[0]
+    for label, block in schedule.program.blocks.items():
+        if isinstance(machine, Machine):
+            library.contiguous(fresh, fresh.get_block(label))
+        elif any(not axis.is_reduce for axis in block.axes):
+            library.spread(fresh, fresh.get_block(label))
+    return Sketch.of("as written", schedule.program, fresh)
+
+
+def derivations(draft: Draft, rules: Sequence[Rule], dropped: dict[str, None]) -> list[Derivation]:
+    """The ends of all derivations from a draft, the preferred one first; `dropped` gains what was refused."""
+    follower = _Follower(rules, dropped)
+    preferred, deviations = follower.follow(Derivation(draft, unseen=draft.left))
+    return [preferred, *(follower.follow(stage, deviate=False)[0] for stage in deviations)]
+
+
+class _Follower:
+    """Follows rules, and collects what was refused."""
+
+    def __init__(self, rules: Sequence[Rule], dropped: dict[str, None]) -> None:
+        self.rules = rules
+        self.dropped = dropped
+
+    def follow(self, stage: Derivation, deviate: bool = True) -> tuple[Derivation, list[Derivation]]:
+        """The end of a derivation that takes the first alternative everywhere; and the stages after all others."""
+        others: list[Derivation] = []
+        while stage.rule < len(self.rules):
+            if not stage.unseen:
+                stage = replace(stage, rule=stage.rule + 1, unseen=stage.draft.left)
+                continue
+            label, *unseen = stage.unseen
+            stage = replace(stage, unseen=tuple(unseen))
+            if label not in stage.draft.left or label not in stage.draft.schedule.program.blocks:
+                continue
+            first, *rest = self._ways(stage, label, deviate)
+            stage = first
+            others += rest
+        return stage, others
+
+    def _ways(self, stage: Derivation, label: str, every: bool) -> list[Derivation]:
+        """The stages after a rule has looked at a block: one for each alternative, and without any where that is
+        allowed; only the first, unless every one is asked for."""
+        rule, found, optional = self.rules[stage.rule], [], True
+        for alternative in rule(stage.draft, label):
+            after = self._tried(stage.draft, alternative)
+            if after is None:
+                continue
+            optional = optional and alternative.optional
+            found.append(replace(stage, draft=after, names=(*stage.names, f"{label}: {alternative.name}")))
+            if not every:
+                return found
+        if not found:
+            return [stage]
+        if optional:
+            without = f"{label}: no {rule.__name__.replace('_', ' ')}"
+            found.append(replace(stage, names=(*stage.names, without)))
+        return found
+
+    def _tried(self, draft: Draft, alternative: Alternative) -> Draft | None:
+        """The draft after an alternative; None where that does not apply."""
+        after = draft.fork()
+        try:
+            done = alternative.apply(after)
+        except ScheduleError as error:
+            self.dropped[f"{alternative.name}: {error}"] = None
+            return None
+        return after.without(done)

@@ -1,0 +1,78 @@
+"""Templates: hand-written scripts whose open choices, and whose `sched.auto`, are a search space."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.transform import NamedSequenceOp, YieldOp
+from xdsl.ir import Operation, SSAValue
+
+from compiler.autotune.space.rules.derive import Derived, as_written, derivations
+from compiler.autotune.space.rules.draft import Draft, Rule
+from compiler.autotune.space.sketch import Sketch
+from compiler.dialects.sched.choice import AutoOp
+from compiler.schedule.schedule import Schedule, script_of
+from compiler.targets.machine import Gpu, Machine
+
+MOST = 32
+"""How many sketches a template makes at most: one with several `sched.auto` multiplies."""
+
+
+@dataclass(frozen=True)
+class _Under:
+    """A template under way: the draft, its handles by those of the template (in `draft.kept`, at the same place as in
+    `values`), the names so far, and the places of the ops whose decisions the template gives."""
+
+    draft: Draft
+    values: tuple[SSAValue, ...]
+    name: str
+    closed: frozenset[int]
+
+
+def from_template(
+    script: ModuleOp | NamedSequenceOp,
+    schedule: Schedule,
+    rules: Sequence[Rule],
+    machine: Machine | Gpu,
+    threads: int = 1,
+) -> Derived:
+    """The sketches of a program under a template; the last one is the program as it is written.
+
+    What the template decides stays decided; choices that it leaves open are open in its sketches. At `sched.auto` the
+    rules go on with that block, each way of theirs a sketch. Raises ScheduleError for a step that does not apply,
+    whatever its choices.
+    """
+    sequence = script_of(script)
+    fresh = schedule.fork()[0]
+    draft = Draft(fresh, machine, threads, (), kept=(fresh.root,))
+    under = [_Under(draft, tuple(sequence.body.block.args), "", frozenset())]
+    dropped: dict[str, None] = {}
+    for op in sequence.body.block.ops:
+        if isinstance(op, YieldOp):
+            break
+        if isinstance(op, AutoOp):
+            under = [after for one in under for after in _derived(one, op, rules, dropped)][:MOST]
+        else:
+            under = [_applied(one, op) for one in under]
+    found = [Sketch.of(one.name or "template", schedule.program, one.draft.schedule, one.closed) for one in under]
+    return Derived((*found, as_written(schedule, machine)), tuple(dropped))
+
+
+def _applied(under: _Under, op: Operation) -> _Under:
+    """After one op of the template."""
+    draft, given = under.draft, "decision" in op.properties
+    closed = under.closed | {draft.schedule.length} if given else under.closed
+    results = draft.schedule.step(op, dict(zip(under.values, draft.kept, strict=True)))
+    after = replace(draft, kept=(*draft.kept, *results))
+    return _Under(after, (*under.values, *op.results), under.name, closed)
+
+
+def _derived(under: _Under, op: AutoOp, rules: Sequence[Rule], dropped: dict[str, None]) -> list[_Under]:
+    """After the rules have dealt with a block, in every way of theirs."""
+    handles = dict(zip(under.values, under.draft.kept, strict=True))
+    label = under.draft.schedule.label(handles[op.block])
+    ends = derivations(replace(under.draft.fork(), left=(label,)), rules, dropped)
+    names = ["; ".join(name for name in (under.name, end.name) if name) for end in ends]
+    return [replace(under, draft=end.draft, name=name) for end, name in zip(ends, names, strict=True)]

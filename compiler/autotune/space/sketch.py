@@ -1,0 +1,189 @@
+"""`Sketch`: a script with open choices, which is a space of schedules; and the programs that its candidates make.
+
+A sketch is read off a schedule that was recorded with some decision at each choice. Decisions are positions in the
+options of a choice, in the order of the script.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, i64
+from xdsl.dialects.transform import NamedSequenceOp, YieldOp
+from xdsl.ir import Operation, SSAValue
+
+from compiler.analysis.legal import Step
+from compiler.autotune.space.trace import Graph, Number
+from compiler.dialects.sched.base import SchedOp
+from compiler.dialects.sched.choice import SampleCategoricalOp, SampleLocationOp, SamplePerfectTileOp
+from compiler.program.tree import Program
+from compiler.schedule.calls import CALLS
+from compiler.schedule.plan import Plan
+from compiler.schedule.sample import locations, perfect_tiles
+from compiler.schedule.schedule import Schedule
+from compiler.schedule.state import ROOT, State, empty_script
+
+ChoiceOp = SamplePerfectTileOp | SampleCategoricalOp | SampleLocationOp
+Positions = Sequence[int]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An open choice: its place among the ops of the script, and what it can choose: the integers of its results."""
+
+    place: int
+    options: tuple[tuple[int, ...], ...]
+    name: str = ""
+
+    @property
+    def is_structural(self) -> bool:
+        """Whether it chooses a loop, and not numbers."""
+        return self.name == "location"
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """A script with open choices for a program, and those choices in order; `recorded` are the positions with which it
+    was written."""
+
+    name: str
+    program: Program
+    script: ModuleOp
+    choices: tuple[Choice, ...]
+    recorded: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, name: str, program: Program, recorded: Schedule, closed: Collection[int] = ()) -> Sketch:
+        """The sketch of a schedule: its script, every decision of which is opened again, but for those of the ops whose
+        places are `closed`."""
+        script = recorded.script.clone()
+        ops = list(_sequence(script).body.block.ops)
+        options = {place: found for place, found in _options(program, ops).items() if place not in closed}
+        choices = [Choice(place, options[place], _name(op)) for place, op in enumerate(ops) if place in options]
+        positions = tuple(_position(ops[choice.place], choice) for choice in choices)
+        for choice in choices:
+            del ops[choice.place].properties["decision"]
+        return cls(name, program, script, tuple(choices), positions)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many options each choice has."""
+        return tuple(len(choice.options) for choice in self.choices)
+
+    @cached_property
+    def ops(self) -> list[Operation]:
+        """The ops of the script."""
+        return list(_sequence(self.script).body.block.ops)
+
+    def decided(self, positions: Positions) -> ModuleOp:
+        """The script with every choice decided."""
+        script = self.script.clone()
+        ops = list(_sequence(script).body.block.ops)
+        for choice, position in zip(self.choices, positions, strict=True):
+            chosen = choice.options[position]
+            op = ops[choice.place]
+            if isinstance(op, SamplePerfectTileOp):
+                op.properties["decision"] = DenseArrayBase.from_list(i64, chosen)
+            else:
+                value = position if isinstance(op, SampleCategoricalOp) else chosen[0]
+                op.properties["decision"] = IntegerAttr(value, i64)
+        return script
+
+    def text(self, positions: Positions) -> str:
+        """The script with every choice decided, as text."""
+        return str(self.decided(positions))
+
+    def columns(self, positions: np.ndarray) -> np.ndarray:
+        """The integers that each row of positions chooses, a column for each result of each choice."""
+        found = []
+        for number, choice in enumerate(self.choices):
+            table = np.asarray(choice.options, np.int64)
+            found.append(table[positions[:, number]])
+        return np.concatenate(found, axis=1) if found else np.zeros((len(positions), 0), np.int64)
+
+    def planned(self, graph: Graph, positions: Positions) -> Program:
+        """The program of one candidate, its sizes traced: what it shows holds for all that answer the guards alike.
+
+        Legality is not judged: features of an illegal candidate are worthless, and its measurement is refused. Raises
+        ScheduleError for what the script's own primitives refuse.
+        """
+        block = empty_script()[1]
+        state = State(self.program, random.Random(0), block)
+        values: dict[SSAValue, SSAValue] = {_sequence(self.script).body.block.args[0]: state.function}
+        by_place = {choice.place: number for number, choice in enumerate(self.choices)}
+        first = np.cumsum([0, *(len(choice.options[0]) for choice in self.choices)])
+        for place, op in enumerate(self.ops):
+            if isinstance(op, YieldOp):
+                break
+            assert isinstance(op, SchedOp)
+            copy = op.clone(values)
+            if place in by_place:
+                number = by_place[place]
+                state.take(copy, self._chosen(state, copy, number, positions[number], graph, int(first[number])))
+            else:
+                state.take(copy, CALLS[type(copy)](state, copy))
+        return state.program
+
+    def _chosen(self, state: State, op: SchedOp, number: int, position: int, graph: Graph, column: int) -> Plan:
+        """What a choice gives: traced numbers, or the loop that the witness chooses."""
+        choice = self.choices[number]
+        table = np.asarray(choice.options, np.int64)
+        numbers: list[Number] = [
+            graph.input(column + n, int(table[position, n]), int(table[:, n].min()), int(table[:, n].max()))
+            for n in range(table.shape[1])
+        ]
+        if not choice.is_structural:
+            return Plan(Step(state.program), params=tuple(numbers))
+        op.properties["decision"] = IntegerAttr(int(numbers[0]), i64)
+        return CALLS[type(op)](state, op)
+
+
+def _sequence(script: ModuleOp) -> NamedSequenceOp:
+    sequence = script.body.block.first_op
+    assert isinstance(sequence, NamedSequenceOp)
+    return sequence
+
+
+def _position(op: Operation, choice: Choice) -> int:
+    """The position that a decided op has chosen."""
+    decision = op.properties["decision"]
+    if isinstance(op, SampleCategoricalOp):
+        assert isinstance(decision, IntegerAttr)
+        return int(decision.value.data)
+    chosen = (decision.value.data,) if isinstance(decision, IntegerAttr) else tuple(decision.get_values())  # type: ignore[attr-defined]
+    return choice.options.index(chosen)
+
+
+def _name(op: Operation) -> str:
+    if isinstance(op, SampleLocationOp):
+        return "location"
+    return next((result.name_hint or "" for result in op.results), "")
+
+
+def _options(program: Program, ops: Sequence[Operation]) -> dict[int, tuple[tuple[int, ...], ...]]:
+    """By their places, what the choices of a decided script can choose."""
+    state = State(program, random.Random(0), empty_script()[1])
+    values: dict[SSAValue, SSAValue] = {ops[0].parent.args[0]: state.function}  # type: ignore[union-attr]
+    found: dict[int, tuple[tuple[int, ...], ...]] = {}
+    for place, op in enumerate(ops):
+        if isinstance(op, YieldOp):
+            break
+        assert isinstance(op, SchedOp)
+        copy = op.clone(values)
+        if isinstance(copy, ChoiceOp):
+            found[place] = _options_of(state, copy)
+        state.take(copy, CALLS[type(copy)](state, copy))
+    return found
+
+
+def _options_of(state: State, op: ChoiceOp) -> tuple[tuple[int, ...], ...]:
+    if isinstance(op, SampleCategoricalOp):
+        return tuple((int(c),) for c in op.candidates.get_values())
+    if isinstance(op, SamplePerfectTileOp):
+        extent = state.program.loops[state.loop(op, op.loop)].extent
+        return tuple(perfect_tiles(extent, len(op.params), op.innermost.value.data))
+    return tuple((n,) for n in range(ROOT, len(locations(state.program, state.block(op, op.block)))))

@@ -1,0 +1,176 @@
+"""`SketchSpace`: the candidates of all sketches of a program, their features and their scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.analysis.cost import flops, instances
+from compiler.autotune.space.candidates import LATER, Candidate, Features
+from compiler.autotune.space.extractor import sight
+from compiler.autotune.space.gpu_features import ESTIMATE, ideal
+from compiler.autotune.space.sketch import Sketch
+from compiler.autotune.space.structures import Runs, Structure
+from compiler.autotune.space.trace import Graph
+from compiler.errors import ScheduleError
+from compiler.passes.split_constants import called
+from compiler.program.tree import Program
+from compiler.targets.machine import Gpu, Machine
+
+CHUNK = 16384
+"""How many candidates are evaluated at a time: their columns stay in the cache."""
+
+FEW = 4
+"""So many candidates of a sketch, asked for together, are always looked at."""
+FREE, PER = 8, 800
+"""Of more than a few, structures are traced while there are fewer than FREE, and one more for each PER candidates that
+were asked for so far: tracing one takes some tens of milliseconds. What is left comes later."""
+
+
+@dataclass
+class _Traced:
+    """A sketch with the structures that have been met so far."""
+
+    sketch: Sketch
+    graph: Graph = field(default_factory=Graph)
+    structures: list[Structure] = field(default_factory=list)
+    runs: Runs = field(default_factory=Runs)
+
+
+class SketchSpace:
+    """The search space of a program on a machine: sketches, and what is known of candidates without building them.
+
+    `defaults` are the decisions with which the sketches were recorded: those of the preferred sketch, then the program
+    as it is written, which is what the others have to beat. Where nothing is measured, candidates are judged by an
+    estimate, which their features tell: `estimated`.
+    """
+
+    def __init__(self, sketches: Sequence[Sketch], machine: Machine | Gpu, estimated: bool = False) -> None:
+        self.sketches = tuple(sketches)
+        self.machine = machine
+        self.estimated = estimated
+        self._sight = sight(machine)
+        self._traced = [_Traced(sketch) for sketch in sketches]
+        self._asked = 0
+        self._useful = work(sketches[0].program) if sketches else 1.0
+
+    @cached_property
+    def sizes(self) -> tuple[tuple[int, ...], ...]:
+        """For each sketch the number of options of each choice."""
+        return tuple(sketch.sizes for sketch in self.sketches)
+
+    @cached_property
+    def defaults(self) -> tuple[Candidate, ...]:
+        """A reasonable candidate of each sketch, the preferred one first, then the program as it is written."""
+        found = tuple((number, sketch.recorded) for number, sketch in enumerate(self.sketches))
+        return found[:1] + found[1:][-1:] + found[1:-1]
+
+    def costs(self, values: NDArray[np.float32]) -> NDArray[np.float64] | None:
+        """The seconds (n,) that candidates are thought to take, by the values (n, features) of their features; None
+        where only trials tell."""
+        if not self.estimated or not isinstance(self.machine, Gpu):
+            return None
+        perfect = ideal(self.sketches[0].program, self._useful, self.machine)
+        return np.asarray(values[:, ESTIMATE].astype(np.float64) * perfect)
+
+    @property
+    def structures(self) -> int:
+        """How many structures have been traced so far."""
+        return sum(len(traced.structures) for traced in self._traced)
+
+    def script(self, candidate: Candidate) -> str:
+        """A candidate's script, all decisions made."""
+        number, positions = candidate
+        return self.sketches[number].text(positions)
+
+    def features(self, sketch: int, positions: NDArray[np.int64]) -> Features:
+        """The features of candidates of one sketch, their positions (n, choices)."""
+        traced = self._traced[sketch]
+        self._asked += len(positions)
+        values = np.zeros((len(positions), self._sight.width), np.float32)
+        reasons = np.zeros(len(positions), np.int16)
+        columns = traced.sketch.columns(positions)
+        for start in range(0, len(positions), CHUNK):
+            part = slice(start, start + CHUNK)
+            self._fill(traced, positions[part], columns[part], values[part], reasons[part])
+        return Features(values, reasons, self._sight.reasons)
+
+    def _fill(
+        self,
+        traced: _Traced,
+        positions: NDArray[np.int64],
+        columns: NDArray[np.int64],
+        values: NDArray[np.float32],
+        reasons: NDArray[np.int16],
+    ) -> None:
+        known: dict[int, NDArray[np.float64]] = {}
+        rows = np.arange(len(positions))
+        while len(rows):
+            unseen = []
+            for structure, mine in traced.runs.sorted(traced.graph, columns, known, rows):
+                if structure is None:
+                    unseen.append(mine)
+                else:
+                    self._write(traced.graph, structure, mine, columns, known, values, reasons)
+            rows = np.sort(np.concatenate(unseen)) if unseen else rows[:0]
+            if not len(rows):
+                return
+            if len(positions) > FEW and not self._may_trace(traced):
+                reasons[rows] = self._sight.reasons.index(LATER)
+                return
+            structure = self._structure(traced, tuple(int(p) for p in positions[rows[0]]))
+            traced.structures.append(structure)
+            traced.runs.add(structure)
+
+    def _may_trace(self, traced: _Traced) -> bool:
+        """Whether there is time for one more structure."""
+        return not traced.structures or self.structures < FREE + self._asked // PER
+
+    def _structure(self, traced: _Traced, positions: tuple[int, ...]) -> Structure:
+        graph = traced.graph
+        graph.begin()
+        nodes: tuple[int, ...] | None = None
+        try:
+            program = traced.sketch.planned(graph, positions)
+        except ScheduleError:
+            pass
+        else:
+            found = self._sight.of(called(program), self._useful)
+            nodes = tuple(graph.number_of(value) for value in (*found.features, *found.infeasible))
+        return Structure(tuple(graph.guards), nodes)
+
+    def _write(
+        self,
+        graph: Graph,
+        structure: Structure,
+        rows: NDArray[np.int64],
+        columns: NDArray[np.int64],
+        known: dict[int, NDArray[np.float64]],
+        values: NDArray[np.float32],
+        reasons: NDArray[np.int16],
+    ) -> None:
+        if structure.nodes is None:
+            reasons[rows] = self._sight.reasons.index("script")
+            return
+        width = self._sight.width
+        found = [array[rows] if array.ndim else array for array in graph.evaluate(structure.nodes, columns, known)]
+        block = np.empty((len(rows), width), np.float32)
+        for column, array in enumerate(found[:width]):
+            block[:, column] = array
+        values[rows] = block
+        why = np.zeros(len(rows), np.int16)
+        for number, array in reversed(list(enumerate(found[width:], 1))):
+            why[np.broadcast_to(array, why.shape) != 0] = number
+        reasons[rows] = why
+
+
+def work(program: Program) -> float:
+    """The operations that a program does when nothing is padded or computed twice, at least one."""
+    counts = (
+        max(flops(block), int(bool(block.combiners))) * instances(program, block) for block in program.blocks.values()
+    )
+    return float(max(1, sum(counts)))

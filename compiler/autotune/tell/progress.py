@@ -1,0 +1,69 @@
+"""`Progress`: what a tuning run shows while it is under way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from compiler.autotune.outcome import Outcome
+from compiler.autotune.tell.standing import Standing
+from compiler.targets.cpu.presence import Disturbance
+
+
+@dataclass
+class Progress:
+    """How far a run is. `seconds` have passed since it began; times of candidates are seconds of one call.
+
+    trials: scripts in the database for this task, each once however often it was measured; `earlier` of them were there
+    before the run.
+    best: all that was measured of the best so far, and `sketch` the name of its sketch; `baseline` the same of the
+    program as it is written. compared: those two, baseline first, as they were last measured in turns with each other;
+    None while the best of now has not taken such turns.
+    disturbance: how far the machine was busy with other work while the run measured; None while nobody has looked.
+    failed: trials that came to nothing, by kind, and in `reasons` why the first of each did. infeasible: candidates
+    that were not worth building, by reason. heard: earlier tasks of the database whose ranking helps.
+    quality: how well the model ranks, in one line; accuracy: the share of pairs in the right order.
+    phase: what is being done.
+    """
+
+    name: str
+    budget: int | None
+    limit: float | None
+    trials: int = 0
+    earlier: int = 0
+    seconds: float = 0.0
+    best: Outcome | None = None
+    sketch: str = ""
+    baseline: Outcome | None = None
+    compared: tuple[Outcome, Outcome] | None = None
+    disturbance: Disturbance | None = None
+    failed: Counter[str] = field(default_factory=Counter)
+    infeasible: Counter[str] = field(default_factory=Counter)
+    reasons: dict[str, str] = field(default_factory=dict)
+    heard: int = 0
+    quality: str = ""
+    accuracy: float | None = None
+    phase: str = "deriving sketches"
+    sketches: int = 0
+    candidates: int = 0
+    curve: list[tuple[int, float]] = field(default_factory=list)
+
+    def record(self, before: Outcome | None, after: Outcome) -> None:
+        """Count what is known of a script now, and was before if it had been tried."""
+        if before is None:
+            self.trials += 1
+        elif not before.ok:
+            self.failed -= Counter({before.kind: 1})
+        if not after.ok:
+            self.failed[after.kind] += 1
+            self.reasons.setdefault(after.kind, after.reason)
+
+    @property
+    def standing(self) -> Standing | None:
+        """The times and the gain of the best; None while nothing was measured."""
+        return None if self.best is None else Standing(self.best, self.baseline, self.compared)
+
+    @property
+    def gain(self) -> float | None:
+        """How many times as fast as the program as it is written the best is; None while either is unknown."""
+        return None if self.standing is None else self.standing.gain

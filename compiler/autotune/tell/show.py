@@ -1,0 +1,190 @@
+"""A search space in words: its sketches with their choices, some of its candidates, scripts and their differences.
+
+A candidate is written as the number of its sketch and the positions of its choices, both from zero: `0:3,2,6`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from difflib import unified_diff
+from math import prod
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from compiler.autotune.space.candidates import Candidate, total
+from compiler.autotune.space.sketch import Choice, Sketch
+from compiler.autotune.space.space import SketchSpace
+from compiler.dialects.sched.choice import MultipleOp, ProductOp
+from compiler.errors import InputError
+from compiler.schedule.state import ROOT
+
+Place = tuple[int, tuple[int, ...] | None]
+"""The number of a sketch, and the positions of a candidate; None stands for the sketch with its choices open."""
+
+SHOWN = 32
+"""How many options of a choice are listed."""
+WHY = {
+    "registers": "its register tile spills",
+    "threads": "a block has more threads than the GPU allows",
+    "shared memory": "a block needs more shared memory than there is",
+    "cache": "its temporaries in loops leave the second cache",
+    "waste": "most of its work is padding",
+    "code": "its unrolled loops fill the instruction cache",
+    "script": "its script does not apply",
+    "later": "nobody has looked at it yet",
+}
+"""What the reasons say for which a candidate is not built."""
+
+
+def listed(space: SketchSpace, numbers: Sequence[int]) -> Iterator[str]:
+    """How large the space is, then some sketches: their choices, with the options and what reads them.
+
+    4 sketches, 456 candidates
+    sketch 0 (270 candidates): C: gebp ab
+      choice 0, %param = 2, 3, 4 or 6 (default 4): split C.m, pack A
+    """
+    yield f"{_count(len(space.sketches), 'sketch', 'es')}, {_count(total(space.sizes), 'candidate')}"
+    for number in numbers:
+        sketch = space.sketches[number]
+        yield f"sketch {number} ({_count(prod(sketch.sizes), 'candidate')}): {sketch.name}"
+        for position, (choice, name) in enumerate(zip(sketch.choices, _names(sketch), strict=True)):
+            options = f"{_options(choice)}{_default(sketch, position)}"
+            yield f"  choice {position}, {name} = {options}: {_reads(sketch, choice)}"
+
+
+def filtered(space: SketchSpace, text: str | None) -> list[int]:
+    """The numbers of the sketches whose names contain a text; of all without one. Raises InputError where none does."""
+    found = [number for number, sketch in enumerate(space.sketches) if text is None or text in sketch.name]
+    if not found:
+        raise InputError(
+            f"no sketch has '{text}' in its name (there are {len(space.sketches)}; try it without --filter)"
+        )
+    return found
+
+
+def script(space: SketchSpace, place: Place) -> str:
+    """The script of a sketch, or of a candidate with its decisions. Raises InputError for what is not there."""
+    number, positions = place
+    if positions is None:
+        return str(_sketch(space, number).script)
+    return space.script(candidate(space, number, positions))
+
+
+def candidate(space: SketchSpace, number: int, positions: Sequence[int]) -> Candidate:
+    """A candidate of the space. Raises InputError for a number or positions that it does not have."""
+    sizes = _sketch(space, number).sizes
+    if len(positions) != len(sizes):
+        raise InputError(f"sketch {number} has {_count(len(sizes), 'choice')}, not {len(positions)}")
+    for choice, (position, size) in enumerate(zip(positions, sizes, strict=True)):
+        if not 0 <= position < size:
+            raise InputError(f"choice {choice} of sketch {number} has the positions 0 to {size - 1}, not {position}")
+    return number, tuple(positions)
+
+
+def sampled(space: SketchSpace, numbers: Sequence[int], count: int, seed: int) -> Iterator[str]:
+    """Random candidates of some sketches, each sketch as likely: what they choose, and whether they are worth building.
+
+    0:3,2 (C: gebp ab): %param = 6, %param_1 = 4; feasible
+
+    That a feasible one is legal is judged when it is built.
+    """
+    drawn = random.Random(seed)
+    for _ in range(count):
+        number = drawn.choice(numbers)
+        sketch = space.sketches[number]
+        positions = tuple(drawn.randrange(size) for size in sketch.sizes)
+        chosen = [
+            f"{name} = {_option(choice, position)}"
+            for choice, name, position in zip(sketch.choices, _names(sketch), positions, strict=True)
+        ]
+        parts = [", ".join(chosen), feasibility(space, (number, positions))]
+        yield f"{_titled(space, (number, positions))}: {'; '.join(part for part in parts if part)}"
+
+
+def feasibility(space: SketchSpace, one: Candidate) -> str:
+    """`feasible`, or why a candidate is not built."""
+    number, positions = one
+    found = space.features(number, np.array([positions], np.int64).reshape(1, len(positions)))
+    reason = found.names[int(found.reasons[0])]
+    return f"infeasible, {reason}: {WHY[reason]}" if reason else "feasible"
+
+
+def difference(space: SketchSpace, one: Place, other: Place) -> str:
+    """The unified difference between two scripts; empty where they are the same."""
+    before, after = (script(space, place).splitlines() for place in (one, other))
+    titles = _titled(space, one), _titled(space, other)
+    return "\n".join(unified_diff(before, after, titles[0], titles[1], lineterm=""))
+
+
+def _sketch(space: SketchSpace, number: int) -> Sketch:
+    if not 0 <= number < len(space.sketches):
+        raise InputError(f"there is no sketch {number} (there are 0 to {len(space.sketches) - 1})")
+    return space.sketches[number]
+
+
+def _titled(space: SketchSpace, place: Place) -> str:
+    number, positions = place
+    return f"{number}{':' if positions else ''}{','.join(map(str, positions or ()))} ({_sketch(space, number).name})"
+
+
+def _names(sketch: Sketch) -> list[str]:
+    """What the script's text calls the results of each choice."""
+    lines = (line.strip().split(" = sched.sample_") for line in str(sketch.script).splitlines())
+    return [parts[0] for parts in lines if len(parts) == 2]
+
+
+def _options(choice: Choice) -> str:
+    every = [_option(choice, position) for position in range(len(choice.options))]
+    if len(every) > SHOWN:
+        return f"{', '.join(every[:SHOWN])} ... ({len(every)} options)"
+    return " or ".join(part for part in (", ".join(every[:-1]), every[-1]) if part)
+
+
+def _option(choice: Choice, position: int) -> str:
+    """What a choice gives at a position: a size, factors, or the number of a loop from outside."""
+    option = choice.options[position]
+    if choice.is_structural:
+        return "root" if option[0] == ROOT else f"loop {option[0]}"
+    return "x".join(map(str, option))
+
+
+def _default(sketch: Sketch, position: int) -> str:
+    if not sketch.recorded:
+        return ""
+    return f" (default {_option(sketch.choices[position], sketch.recorded[position])})"
+
+
+def _reads(sketch: Sketch, choice: Choice) -> str:
+    """The steps that read a choice, also through multiples and products, in the order of the script."""
+    carried: set[SSAValue] = set(sketch.ops[choice.place].results)
+    found: dict[str, None] = {}
+    for op in sketch.ops:
+        if carried.isdisjoint(op.operands):
+            continue
+        if isinstance(op, MultipleOp | ProductOp):
+            carried.update(op.results)
+        else:
+            found[_step(op)] = None
+    return ", ".join(found) or "unused"
+
+
+def _step(op: Operation) -> str:
+    """A step and what it is done to: `split C.m`, `pack A`."""
+    buffer = op.properties.get("buffer")
+    what = str(getattr(buffer, "data", "")) or (_handle(op.operands[0]) if op.operands else "")
+    return f"{op.name.removeprefix('sched.')} {what}".rstrip()
+
+
+def _handle(value: SSAValue) -> str:
+    """A block, or a loop with the block whose loops were asked for."""
+    name = value.name_hint or ""
+    owner = value.owner
+    if isinstance(owner, Operation) and owner.name == "sched.get_loops":
+        return f"{owner.operands[0].name_hint or ''}.{name}"
+    return name
+
+
+def _count(number: int, what: str, plural: str = "s") -> str:
+    return f"{number} {what}{'' if number == 1 else plural}"

@@ -1,0 +1,43 @@
+"""The GPUs that kernels are made for, by name, loaded when used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from compiler.errors import TargetError
+from compiler.targets.machine import Gpu
+
+TARGETS = {"cuda": "compiler.targets.cuda.gpus"}
+"""Modules with three functions. `made` makes a kernel that can be called, of a lowered module, its host function, what
+that takes, a floating-point policy and an architecture; `machine` says what is known of an architecture's GPUs, and
+`at_hand` the name and the architecture of the GPU here, if any."""
+
+DEFAULT_TARGET, DEFAULT_ARCH = next(iter(TARGETS)), "sm_80"
+"""What kernels are for where nobody says it."""
+
+
+def kernel_maker(name: str) -> Callable[..., Any]:
+    """What makes kernels for a GPU. Raises TargetError for a name that there is not."""
+    found: Callable[..., Any] = _module(name).made
+    return found
+
+
+def gpu_of(name: str, arch: str) -> Gpu:
+    """The GPU that stands for an architecture of a target. Raises TargetError for names that there are not."""
+    found: Gpu = _module(name).machine(arch)
+    return found
+
+
+def at_hand(name: str) -> tuple[str, str] | None:
+    """The name and the architecture of the GPU of a target that can be used here, if there is one."""
+    found: tuple[str, str] | None = _module(name).at_hand()
+    return found
+
+
+def _module(name: str) -> Any:
+    place = TARGETS.get(name)
+    if place is None:
+        raise TargetError(f"unknown target '{name}' (there are cpu, {', '.join(TARGETS)})")
+    return import_module(place)
