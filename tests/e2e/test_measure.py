@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from compiler.autotune.measure import Limits, Measurer, Sampling, Subject, pool, process
+from compiler.autotune.measure import Limits, Measurer, Sampling, Subject, worker_pool, worker_process
 from compiler.autotune.measure.local import Processes
 from compiler.autotune.measure.worker_pool import STOPS, Pool
 from compiler.autotune.measure.worker_process import Worker
@@ -182,7 +182,7 @@ def test_workers_that_are_stopped_each_time_are_said(processes: Processes) -> No
 
 def test_a_parent_that_was_stopped_excuses_its_workers(processes: Processes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its clock says that the limit has passed, and it was not there to see the reply."""
-    ahead, clock, wait = [0.0], time.monotonic, pool.wait
+    ahead, clock, wait = [0.0], time.monotonic, worker_pool.wait
 
     def late(connections: list[Any], seconds: float) -> list[Any]:
         found = wait(connections, 0.0 if not ahead[0] else seconds)
@@ -234,9 +234,9 @@ def test_nothing_in_the_current_folder_is_run(tmp_path: Path) -> None:
 def test_workers_find_modules_where_their_parent_does(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The package's own place comes last, where no other says it: it is the parent's, installed or not."""
     monkeypatch.setattr(sys, "path", ["", "lib", ".", str(tmp_path)])
-    assert process._path() == [str(tmp_path), str(ROOT)]
+    assert worker_process._path() == [str(tmp_path), str(ROOT)]
     monkeypatch.setattr(sys, "path", [str(ROOT), str(tmp_path)])
-    assert process._path() == [str(ROOT), str(tmp_path)]
+    assert worker_process._path() == [str(ROOT), str(tmp_path)]
 
 
 @pytest.mark.parametrize("size", [0, 3000])

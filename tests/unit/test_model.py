@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from compiler.autotune import model, quality
+from compiler.autotune.search import model
 from compiler.autotune.search.model import (
     Chance,
     CostModel,
@@ -212,4 +212,4 @@ def test_recall_and_the_line() -> None:
         seen.line(4)
         == f"ranking: {seen.pairs.accuracy:.0%} of {seen.pairs.total} pairs right, 2 of the best 4 foreseen"
     )
-    assert quality.pairs([], []) == Pairs()
+    assert pairs([], []) == Pairs()
