@@ -16,7 +16,8 @@ from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.analysis.sets import Undecided, sample
 from compiler.program.combiner import Combiner, Joint
-from compiler.program.tree import Access, Block, Loop, Place, Program, Table
+from compiler.program.init import init_depth, init_guard
+from compiler.program.tree import Access, Block, Place, Program, Table
 
 Key = tuple[str, bool]
 """A statement: the label of its block, and whether it is the init."""
@@ -68,10 +69,7 @@ class Statement:
     @cached_property
     def guard(self) -> tuple[Condition, ...]:
         """The conditions over loops under which it runs."""
-        if not self.is_init:
-            return self.block.guard
-        reduce_only = self.block.loops_of(True) - self.block.loops_of(False)
-        return tuple(c for c in self.block.guard if not c.form.variables() & reduce_only)
+        return init_guard(self.block) if self.is_init else self.block.guard
 
     @cached_property
     def uses(self) -> tuple[Use, ...]:
@@ -187,12 +185,6 @@ def forget() -> None:
 
 def _mains(positions: Sequence[int]) -> tuple[tuple[int, int], ...]:
     return tuple((p, _MAIN) for p in positions)
-
-
-def init_depth(block: Block, loops: Sequence[Loop]) -> int:
-    """How many of the loops around a block are outside its init."""
-    reduced = block.loops_of(True)
-    return next((d for d, loop in enumerate(loops) if loop.number in reduced), len(loops))
 
 
 def _init(program: Program, block: Block, place: Place, order: int) -> Statement:

@@ -5,30 +5,25 @@ A function's results become trailing arguments; intermediates become loop.alloc.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import (
-    FunctionType,
-    IndexType,
-    IntegerAttr,
-    MemRefType,
-    ModuleOp,
-    TensorType,
-    i64,
-)
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
-from xdsl.ir.affine import AffineMap
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from compiler.dialects import loop, te
-from compiler.dialects.combination import Combination
+from compiler.affine import linear as lin
+from compiler.dialects import te
+from compiler.dialects.access import AxisAttr
+from compiler.dialects.checks import element_type, shape_of
 from compiler.dialects.functions import functions
 from compiler.dialects.levels import has_tensors, require
-from compiler.elements import scalar_type
-from compiler.program.tree import fresh
+from compiler.program import body
+from compiler.program.read import computed, gathered
+from compiler.program.tree import Access, Alloc, Block, Buffer, Loop, Node, Program, fresh, nested
+from compiler.program.write import update
 
 
 @dataclass(frozen=True)
@@ -48,166 +43,78 @@ class TeToLoopPass(ModulePass):
         require(op, "te", self.name)
         for function in functions(op):
             if has_tensors(function):
-                _lower_function(function)
+                update(function, _Lowering(function).program())
 
 
-def buffer_type(tensor: object) -> MemRefType:
-    """The memref of a tensor."""
-    assert isinstance(tensor, TensorType)
-    return MemRefType(tensor.get_element_type(), tensor.get_shape())
+class _Lowering:
+    """The program of one function under construction: its buffers, by the tensors that they stand for, and nests."""
 
-
-def _lower_function(function: FuncOp) -> None:
-    body = function.body.block
-    terminator = body.last_op
-    assert isinstance(terminator, ReturnOp)
-    returned = list(terminator.operands)
-    buffers = _Buffers(function, returned)
-    for op in list(body.ops):
-        if isinstance(op, te.ComputeOp):
-            targets = [buffers.of_result(result, op) for result in op.outputs]
-            body.insert_op_before(_nest(op, [buffers.of[v] for v in op.inputs], targets), op)
-        elif isinstance(op, te.GatherOp):
-            inputs = [buffers.of[v] for v in op.inputs]
-            body.insert_op_before(_gather_nest(op, inputs, buffers.of_result(op.output, op)), op)
-    labels = {op.label.data for op in body.ops if isinstance(op, te.ComputeOp | te.GatherOp)}
-    for source, target in buffers.resolve_copies():
-        label = fresh(f"copy_{target.name_hint or 'result'}", labels)
-        labels.add(label)
-        body.insert_op_before(_copy(label, source, target), terminator)
-    body.insert_op_before(ReturnOp(), terminator)
-    for op in reversed([op for op in body.ops if isinstance(op, te.ComputeOp | te.GatherOp) or op is terminator]):
-        body.erase_op(op)
-    buffers.finish()
-
-
-class _Buffers:
-    """Which buffer stands for which tensor of one function."""
-
-    def __init__(self, function: FuncOp, returned: Sequence[SSAValue]) -> None:
+    def __init__(self, function: FuncOp) -> None:
         self.function = function
-        self.body = function.body.block
-        self.of: dict[SSAValue, SSAValue] = {}
-        self.copies: list[tuple[SSAValue, SSAValue]] = []
-        self.arguments = list(self.body.args)
-        for argument in self.arguments:
-            self.of[argument] = self._argument(argument)
-        self.targets: dict[SSAValue, SSAValue] = {}
-        for number, value in enumerate(returned):
-            target = self._argument(value, f"result{number}")
-            if isinstance(value.owner, te.ComputeOp | te.GatherOp) and value not in self.targets:
-                self.targets[value] = target
+        self.names: dict[SSAValue, str] = {}
+        self.buffers: dict[str, Buffer] = {}
+        self.nodes: list[Node] = []
+        self.labels: set[str] = set()
+        self.loops = 0
+
+    def program(self) -> Program:
+        """A nest for each op, then a copy for each result that none of them writes, or that is returned before."""
+        block = self.function.body.block
+        terminator = block.last_op
+        assert isinstance(terminator, ReturnOp)
+        for number, argument in enumerate(block.args):
+            self.names[argument] = self._buffer(argument, argument.name_hint or f"arg{number}").name
+        copies: list[tuple[SSAValue, Buffer]] = []
+        for number, value in enumerate(terminator.operands):
+            target = self._buffer(value, value.name_hint or f"result{number}")
+            if isinstance(value.owner, te.ComputeOp | te.GatherOp) and value not in self.names:
+                self.names[value] = target.name
             else:
-                self.copies.append((value, target))
-        self.outputs = len(returned)
+                copies.append((value, target))
+        arguments = tuple(self.buffers.values())
+        for op in block.ops:
+            if isinstance(op, te.ComputeOp):
+                self._nest(computed(op, self.names), op.label.data, [self._target(v, op) for v in op.outputs])
+            elif isinstance(op, te.GatherOp):
+                self._nest(gathered(op, self.names), op.label.data, [self._target(op.output, op)])
+        for value, target in copies:
+            self._copy(self.names[value], target)
+        return Program(self.function.sym_name.data, arguments, len(terminator.operands), tuple(self.nodes))
 
-    def _argument(self, value: SSAValue, default: str | None = None) -> BlockArgument:
-        argument = self.body.insert_arg(buffer_type(value.type), len(self.body.args))
-        argument.name_hint = value.name_hint or default
-        return argument
-
-    def of_result(self, result: SSAValue, op: te.ComputeOp | te.GatherOp) -> SSAValue:
-        buffer = self.targets.get(result)
-        if buffer is None:
-            alloc = loop.AllocOp(result.name_hint or op.label.data, buffer_type(result.type))
-            self.body.insert_op_before(alloc, op)
-            buffer = alloc.buffer
-        self.of[result] = buffer
+    def _buffer(self, value: SSAValue, name: str) -> Buffer:
+        buffer = Buffer(fresh(name, self.buffers), tuple(shape_of(value)), element_type(value))
+        self.buffers[buffer.name] = buffer
         return buffer
 
-    def finish(self) -> None:
-        for argument in self.arguments:
-            self.body.erase_arg(argument)
-        types = [argument.type for argument in self.body.args]
-        self.function.properties["function_type"] = FunctionType.from_lists(types, [])
-        self.function.attributes["outputs"] = IntegerAttr(self.outputs, i64)
+    def _target(self, result: SSAValue, op: te.ComputeOp | te.GatherOp) -> str:
+        """The buffer of a result: an argument, or one whose lifetime begins here."""
+        if result not in self.names:
+            buffer = self._buffer(result, result.name_hint or op.label.data)
+            self.names[result] = buffer.name
+            self.nodes.append(Alloc(buffer))
+        return self.names[result]
 
-    def resolve_copies(self) -> list[tuple[SSAValue, SSAValue]]:
-        """Source and target buffers of the results that no compute writes directly."""
-        return [(self.of[source], target) for source, target in self.copies]
-
-
-def _nest(op: te.ComputeOp, inputs: Sequence[SSAValue], targets: Sequence[SSAValue]) -> Operation:
-    axes = op.axes.data
-    spatial = AffineMap(len(axes), 0, AffineMap.identity(len(axes)).results[: len(op.spatial_axes)])
-    writes = [te.AccessAttr(spatial)] * len(targets)
-    origin = (op.label.data, AffineMap.identity(len(axes)))
-    body = _loop_body(op.body)
-    return nest(op.label.data, axes, inputs, op.reads.data, targets, writes, body, _loop_combination(op), origin)
-
-
-def nest(
-    label: str,
-    axes: Sequence[te.AxisAttr],
-    inputs: Sequence[SSAValue],
-    reads: Sequence[te.AccessAttr],
-    targets: Sequence[SSAValue],
-    writes: Sequence[te.AccessAttr],
-    body: Region,
-    combination: Combination,
-    origin: tuple[str, AffineMap] | None,
-) -> Operation:
-    """A block under one loop an axis, the first axis outermost."""
-
-    def block(loops: list[SSAValue], bindings: AffineMap) -> Operation:
-        return loop.BlockOp(
-            label, axes, loops, bindings, inputs, reads, targets, writes, body, combination, origin=origin
+    def _nest(self, block: Block, origin: str, targets: Sequence[str]) -> None:
+        """The block under one loop an axis, the first outermost, writing its targets at its spatial axes."""
+        label = fresh(block.label, self.labels)
+        self.labels.add(label)
+        axes = tuple(lin.variable(n) for n in range(len(block.axes)))
+        numbers = range(self.loops, self.loops + len(axes))
+        self.loops += len(axes)
+        loops = [Loop(number, axis.label, axis.size, ()) for number, axis in zip(numbers, block.axes, strict=True)]
+        placed = replace(
+            block,
+            label=label,
+            bindings=tuple(map(lin.variable, numbers)),
+            writes=tuple(Access(target, axes[: block.spatial]) for target in targets),
+            origin=(origin, axes),
         )
+        self.nodes.append(nested(loops, placed))
 
-    return _under_loops(axes, block)
-
-
-def _gather_nest(op: te.GatherOp, inputs: Sequence[SSAValue], target: SSAValue) -> Operation:
-    """A loop.gather under one loop an axis."""
-    axes, identity = op.axes.data, AffineMap.identity(len(op.axes))
-    gathered = replace(op.gathered, table=inputs[-1], indices=inputs[:-1])
-
-    def gather(loops: list[SSAValue], bindings: AffineMap) -> Operation:
-        origin = (op.label.data, identity)
-        write = te.AccessAttr(identity)
-        return loop.GatherOp(op.label.data, axes, loops, bindings, gathered, target, write, origin=origin)
-
-    return _under_loops(axes, gather)
-
-
-def _under_loops(axes: Sequence[te.AxisAttr], make: Callable[[list[SSAValue], AffineMap], Operation]) -> Operation:
-    """What `make` gives for loop variables and bindings, under one loop an axis, the first outermost."""
-    bodies = [Block(arg_types=[IndexType()]) for _ in axes]
-    for block, axis in zip(bodies, axes, strict=True):
-        block.args[0].name_hint = axis.label
-    op = make([block.args[0] for block in bodies], AffineMap.identity(len(axes)))
-    for axis, block in reversed(list(zip(axes, bodies, strict=True))):
-        block.add_op(op)
-        op = loop.ForOp(axis.label, axis.size, Region(block))
-    return op
-
-
-def _loop_combination(op: te.ComputeOp) -> Combination:
-    combination = op.combination
-    region = _loop_body(combination.region) if combination.region is not None else None
-    return Combination(combination.names, combination.identities, region)
-
-
-def _loop_body(region: Region) -> Region:
-    body = region.clone()
-    for inner in list(body.block.ops):
-        if isinstance(inner, te.IndexOp):
-            index = loop.IndexOp(inner.label.data)
-            body.block.insert_op_before(index, inner)
-            inner.value.replace_all_uses_with(index.value)
-            body.block.erase_op(inner)
-        elif isinstance(inner, te.YieldOp):
-            body.block.add_op(loop.YieldOp(*inner.values))
-            body.block.erase_op(inner)
-    return body
-
-
-def _copy(label: str, source: SSAValue, target: SSAValue) -> Operation:
-    assert isinstance(target.type, MemRefType)
-    shape = target.type.get_shape()
-    axes = [te.AxisAttr(f"i{d}", size) for d, size in enumerate(shape)]
-    block = Block(arg_types=[scalar_type(target.type.get_element_type())])
-    block.add_op(loop.YieldOp(block.args[0]))
-    access = te.AccessAttr(AffineMap.identity(len(shape)))
-    origin = (label, AffineMap.identity(len(shape)))
-    return nest(label, axes, [source], [access], [target], [access], Region(block), Combination(), origin)
+    def _copy(self, source: str, target: Buffer) -> None:
+        axes = tuple(AxisAttr(f"i{d}", size) for d, size in enumerate(target.shape))
+        index = tuple(lin.variable(d) for d in range(len(axes)))
+        label = fresh(f"copy_{source}", self.labels)
+        copied = body.read(0, target.scalar)
+        block = Block(label, axes, (), (), (Access(source, index),), (target.scalar,), (), (copied,))
+        self._nest(block, label, [target.name])

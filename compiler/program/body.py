@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
-from compiler.dialects import loop
+from compiler.dialects import loop, te
 from compiler.dialects.access import AxisAttr
 from compiler.dialects.upstream.arith import CmpiOp, SelectOp, kind_of
 
@@ -80,9 +80,9 @@ def from_block(block: Block, labels: Sequence[str]) -> tuple[Scalar, ...]:
     """The values that a body yields, as expressions; `labels` are those of the axes."""
     values: dict[SSAValue, Scalar] = {arg: read(n, arg.type) for n, arg in enumerate(block.args)}
     for op in block.ops:
-        if isinstance(op, loop.YieldOp):
+        if isinstance(op, loop.YieldOp | te.YieldOp):
             return tuple(values[v] for v in op.values)
-        if isinstance(op, loop.IndexOp):
+        if isinstance(op, loop.IndexOp | te.IndexOp):
             values[op.value] = index(labels.index(op.label.data))
             continue
         operands = [values[v] for v in op.operands]

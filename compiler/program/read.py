@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Block as IrBlock
+from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineMap, AffineSymExpr
 
 from compiler.affine import linear as lin
 from compiler.affine.condition import conditions
 from compiler.affine.linear import Linear
-from compiler.dialects import loop
+from compiler.dialects import loop, te
 from compiler.dialects.access import AccessAttr, names_of
 from compiler.dialects.checks import element_type
 from compiler.dialects.functions import outputs, positions
@@ -58,8 +60,8 @@ class _Reader:
         assert isinstance(value.type, MemRefType)
         return Buffer(name, value.type.get_shape(), element_type(value), scope)
 
-    def _nodes(self, block: object) -> tuple[Node, ...]:
-        return tuple(self._node(op) for op in block.ops if not isinstance(op, ReturnOp))  # type: ignore[attr-defined]
+    def _nodes(self, block: IrBlock) -> tuple[Node, ...]:
+        return tuple(self._node(op) for op in block.ops if not isinstance(op, ReturnOp))
 
     def _node(self, op: Operation) -> Node:
         match op:
@@ -72,71 +74,81 @@ class _Reader:
                 nodes = self._nodes(op.body.block)
                 return Loop(number, op.label.data, op.size, nodes, op.loop_kind, attributes)
             case loop.BlockOp():
-                return self._block(op)
+                return self._placed(op, computed(op, self.names))
             case loop.GatherOp():
-                return self._gather(op)
+                return self._placed(op, gathered(op, self.names))
         raise InputError(f"'{op.name}' is not an op of the loop level")
 
-    def _block(self, op: loop.BlockOp) -> Block:
-        ranges = _axis_ranges(op)
-        scalars = body.from_block(op.body.block, names_of(op.axes.data))
-        types = tuple(scalar_of(v) for v in op.inputs)
-        reads = tuple(self._access(v, a, ranges) for v, a in zip(op.inputs, op.reads, strict=True))
-        return replace(
-            self._placed(op, reads, types, scalars),
-            combiners=combiner.from_op(op),
-            accumulate=op.accumulate is not None,
-        )
-
-    def _gather(self, op: loop.GatherOp) -> Block:
-        ranges = _axis_ranges(op)
-        reads = tuple(self._access(v, a, ranges) for v, a in zip(op.indices, op.reads, strict=True))
-        types = tuple(scalar_of(v) for v in op.indices)
-        dims = [lin.variable(n) for n in ranges]
-        index = tuple(
-            e.position if isinstance(e, AffineSymExpr) else lin.linear(e, dims, ranges)
-            for e in op.table_map.data.results
-        )
-        table = Table(self.names[op.table], index, op.outside)
-        value = body.read(len(reads), scalar_of(op.table))
-        return replace(self._placed(op, reads, types, (value,)), table=table)
-
-    def _placed(
-        self,
-        op: loop.Placed,
-        reads: tuple[Access, ...],
-        types: tuple[Attribute, ...],
-        scalars: tuple[body.Scalar, ...],
-    ) -> Block:
-        label = fresh(op.label.data, self.labels)
+    def _placed(self, op: loop.Placed, block: Block) -> Block:
+        """A block at its place: bound to loops, with its guard, targets and origin."""
+        label = fresh(block.label, self.labels)
         self.labels.add(label)
         loops = [lin.variable(self.loops[value]) for value in op.loops]
-        ranges = _axis_ranges(op)
         origin = None
         if op.origin_label is not None and op.origin_map is not None:
-            origin = (op.origin_label.data, _forms(op.origin_map.data, ranges))
-        return Block(
-            label,
-            tuple(op.axes),
-            tuple(lin.linear(e, loops, self.ranges) for e in op.bindings.data.results),
-            tuple(conditions(op.guard, loops, self.ranges)) if op.guard is not None else (),
-            reads,
-            types,
-            tuple(self._access(v, a, ranges) for v, a in zip(op.targets, op.writes, strict=True)),
-            scalars,
+            origin = (op.origin_label.data, _forms(op.origin_map.data, block.axis_ranges))
+        return replace(
+            block,
+            label=label,
+            bindings=tuple(lin.linear(e, loops, self.ranges) for e in op.bindings.data.results),
+            guard=tuple(conditions(op.guard, loops, self.ranges)) if op.guard is not None else (),
+            writes=_accesses(op.targets, op.writes, self.names, block.axis_ranges),
             origin=origin,
             attributes=tuple(sorted(op.attributes.items())),
         )
 
-    def _access(self, value: SSAValue, access: AccessAttr, ranges: lin.Ranges) -> Access:
-        index = _forms(access.affine_map, ranges)
-        if access.condition is None:
-            return Access(self.names[value], index)
-        dims = [lin.variable(n) for n in ranges]
-        return Access(self.names[value], index, tuple(conditions(access.condition, dims, ranges)), access.otherwise)
+
+def computed(op: loop.BlockOp | te.ComputeOp, names: Mapping[SSAValue, str]) -> Block:
+    """What a block or te.compute computes of the buffers of some names: no bindings, guard and writes yet."""
+    return Block(
+        op.label.data,
+        tuple(op.axes),
+        bindings=(),
+        guard=(),
+        reads=_accesses(op.inputs, op.reads, names, _axis_ranges(op)),
+        read_types=tuple(map(scalar_of, op.inputs)),
+        writes=(),
+        body=body.from_block(op.body.block, names_of(op.axes.data)),
+        combiners=combiner.from_op(op),
+        accumulate=isinstance(op, loop.BlockOp) and op.accumulate is not None,
+    )
 
 
-def _axis_ranges(op: loop.Placed) -> dict[int, lin.Range]:
+def gathered(op: loop.GatherOp | te.GatherOp, names: Mapping[SSAValue, str]) -> Block:
+    """What a gather reads, as `computed`."""
+    ranges = _axis_ranges(op)
+    dims = [lin.variable(n) for n in ranges]
+    index = tuple(
+        e.position if isinstance(e, AffineSymExpr) else lin.linear(e, dims, ranges) for e in op.table_map.data.results
+    )
+    return Block(
+        op.label.data,
+        tuple(op.axes),
+        bindings=(),
+        guard=(),
+        reads=_accesses(op.indices, op.reads, names, ranges),
+        read_types=tuple(map(scalar_of, op.indices)),
+        writes=(),
+        body=(body.read(len(op.reads), scalar_of(op.table)),),
+        table=Table(names[op.table], index, op.outside),
+    )
+
+
+def _accesses(
+    values: Sequence[SSAValue], accesses: Iterable[AccessAttr], names: Mapping[SSAValue, str], ranges: lin.Ranges
+) -> tuple[Access, ...]:
+    return tuple(_access(names[v], access, ranges) for v, access in zip(values, accesses, strict=True))
+
+
+def _access(name: str, access: AccessAttr, ranges: lin.Ranges) -> Access:
+    index = _forms(access.affine_map, ranges)
+    if access.condition is None:
+        return Access(name, index)
+    dims = [lin.variable(n) for n in ranges]
+    return Access(name, index, tuple(conditions(access.condition, dims, ranges)), access.otherwise)
+
+
+def _axis_ranges(op: loop.Placed | te.ComputeOp | te.GatherOp) -> dict[int, lin.Range]:
     return {n: (0, axis.size - 1) for n, axis in enumerate(op.axes)}
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute
 
 from compiler.affine import linear as lin
@@ -128,6 +128,12 @@ class Loop:
     body: tuple[Node, ...]
     kind: str = "serial"
     attributes: tuple[tuple[str, Attribute], ...] = ()
+
+    @property
+    def intrinsic(self) -> str:
+        """The name of the intrinsic that replaces the nest that begins here, or nothing."""
+        value = dict(self.attributes).get("intrinsic")
+        return value.data if self.kind == "tensorized" and isinstance(value, StringAttr) else ""
 
 
 @dataclass(frozen=True)
@@ -278,6 +284,18 @@ def walk(nodes: Iterable[Node]) -> Iterator[Node]:
         yield node
         if isinstance(node, Loop):
             yield from walk(node.body)
+
+
+def nested(loops: Iterable[Loop], inner: Node) -> Node:
+    """Perfectly nested loops, outermost first, around a node; what they contain is replaced."""
+    for loop in reversed(list(loops)):
+        inner = replace(loop, body=(inner,))
+    return inner
+
+
+def loops_in(*nodes: Node) -> list[Loop]:
+    """The loops at or inside nodes, each before what it contains."""
+    return [node for node in walk(nodes) if isinstance(node, Loop)]
 
 
 def blocks_in(*nodes: Node) -> list[Block]:

@@ -39,6 +39,15 @@ def write(program: Program) -> FuncOp:
     return function
 
 
+def update(function: FuncOp, program: Program) -> None:
+    """Replace the arguments, the body and the attribute `outputs` of a loop function by those of a program."""
+    new = write(program)
+    function.detach_region(function.body)
+    function.add_region(new.detach_region(new.body))
+    function.properties["function_type"] = new.function_type
+    function.attributes |= new.attributes
+
+
 def _memref(buffer: Buffer) -> MemRefType:
     return MemRefType(buffer.element, buffer.shape)
 

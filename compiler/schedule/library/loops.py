@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from compiler.analysis.order import contiguous_order
 from compiler.errors import ScheduleError
-from compiler.program.tree import Block
 from compiler.schedule.schedule import Handle, Schedule
 
 
@@ -80,29 +80,11 @@ def contiguous(s: Schedule, block: Handle) -> None:
     Leaves a block as it is that is not alone in its nest or reads what it writes, and one whose best loop is a
     reduction. Source: the pass reorder-contiguous.
     """
-    node, loops = s.program.blocks[s.label(block)], s.get_loops(block)
-    around = s.program.enclosing(node.label)
-    alone = all(len(loop.body) == 1 and loop.kind == "serial" for loop in around)
-    written = {access.buffer for access in node.writes}
-    bound = [form.terms for form in node.bindings] == [((loop.number, 1),) for loop in around]
-    if not loops or not alone or not bound or node.guard or written & set(node.sources):
-        return
-    inner = max(range(len(loops)), key=lambda axis: (_contiguous(node, axis), axis))
-    if inner != len(loops) - 1 and not node.axes[inner].is_reduce:
-        s.reorder(*loops[:inner], *loops[inner + 1 :], loops[inner])
-
-
-def _contiguous(block: Block, axis: int) -> int:
-    """How many accesses step by one element along an axis, less those that stride."""
-    score = 0
-    for access in (*block.reads, *block.writes):
-        *outer, last = access.index or (None,)
-        strides = sum(axis in form.variables() for form in outer if form is not None)
-        if last is not None and axis in last.variables():
-            score += (last.coefficient(axis) == 1) - bool(strides)
-        elif strides:
-            score -= 1
-    return score
+    label, loops = s.label(block), s.get_loops(block)
+    around = s.program.enclosing(label)
+    order = contiguous_order(s.program.blocks[label], around)
+    if order:
+        s.reorder(*(loops[around.index(loop)] for loop in order))
 
 
 def panels(extent: int, tile: int, register: int) -> list[int]:

@@ -10,9 +10,9 @@ from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.analysis.cover import covered
 from compiler.analysis.legal import Step
-from compiler.analysis.statements import init_depth
 from compiler.dialects.access import AxisAttr
 from compiler.program import body
+from compiler.program.init import init_depth
 from compiler.program.tree import (
     Access,
     Alloc,

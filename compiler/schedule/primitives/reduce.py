@@ -9,11 +9,11 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.analysis.legal import Step
-from compiler.analysis.statements import init_depth, statements
+from compiler.analysis.statements import statements
 from compiler.dialects.access import AxisAttr
 from compiler.program import body
-from compiler.program.combiner import neutral
-from compiler.program.tree import Access, Alloc, Block, Buffer, Loop, Node, Program, fresh, rebound
+from compiler.program.init import init_block, init_depth, init_nest
+from compiler.program.tree import Access, Alloc, Block, Buffer, Loop, Node, Program, fresh, nested, rebound
 from compiler.schedule.plan import Plan, block_place, loop_place, new_label, refuse
 
 
@@ -46,25 +46,12 @@ def decompose_reduction(program: Program, block: str, loop: int) -> Plan:
             refuse("decompose_reduction", place, f"'{access.buffer}' does not live there; lift_alloc first")
     former = statements(program)[block, True]
     label = program.fresh_block(f"{block}.init")
-    init = _init_block(program, reduction, label)
+    init = init_block(program, reduction, label)
     init = replace(init, guard=(*init.guard, *first))
-    needed = set(init.loops)
-    inner = [n for n in around[depth:] if n.number in needed]
-    number = program.fresh_number()
-    values: dict[int, Linear] = {}
-    loops = []
-    ranges = dict(program.ranges)
-    for offset, node in enumerate(inner):
-        ranges[number + offset] = (0, node.extent - 1)
-        values[node.number] = lin.variable(number + offset)
-        kind = "serial" if node.kind == "tensorized" else node.kind
-        loops.append(replace(node, number=number + offset, body=(), kind=kind, attributes=()))
-    nest: Node = rebound(init, values, ranges)
-    for node in reversed(loops):
-        nest = replace(node, body=(nest,))
+    nest = init_nest(program, init, around[depth:], program.fresh_number())
     after = program.replaced(block, lambda _: [replace(reduction, accumulate=True)])
-    after = after.replaced(loop, lambda node: [nest, node])
-    shifts = {label: {n: form for n, form in values.items() if n in former.loops}}
+    after = after.replaced(loop, lambda node: [nest.node, node])
+    shifts = {label: {n: form for n, form in nest.values.items() if n in former.loops}}
     sources = {(label, False): (block, True)}
     return Plan(Step(after, shifts=shifts, sources=sources), blocks=(label,))
 
@@ -78,19 +65,6 @@ def _first_rounds(program: Program, block: Block, loops: Sequence[Loop]) -> list
             reason = f"it binds {both} of {block_place(block.label)}, whose init would run again"
             refuse("decompose_reduction", loop_place(program, node.number), reason)
     return [Condition(lin.variable(n.number), equal=True) for n in loops if n.number in reduced]
-
-
-def _init_block(program: Program, block: Block, label: str) -> Block:
-    """The statement that sets the block's targets to the identity."""
-    spatial = block.spatial
-    reduce_only = block.loops_of(True) - block.loops_of(False)
-    guard = tuple(c for c in block.guard if not c.form.variables() & reduce_only)
-    ranges = block.axis_ranges
-    gone = {n: lin.constant(0) for n in range(spatial, len(block.axes))}
-    writes = tuple(replace(a, index=tuple(lin.substitute(f, gone, ranges) for f in a.index)) for a in block.writes)
-    elements = [program.buffers[access.buffer].element for access in block.writes]
-    values = [body.constant(neutral(c, t)) for c, t in zip(block.combiners, elements, strict=True)]
-    return Block(label, block.axes[:spatial], block.bindings[:spatial], guard, (), (), writes, tuple(values))
 
 
 def rfactor(program: Program, block: str, loop: int) -> Plan:
@@ -194,10 +168,7 @@ def _final(
         block.combiners,
     )
     final = rebound(final, values, ranges)
-    nest: Node = final
-    for loop in reversed(loops):
-        nest = replace(loop, body=(nest,))
-    return final, nest
+    return final, nested(loops, final)
 
 
 def _final_links(final: Block, before: Block, around: tuple[Loop, ...]) -> dict[str, dict[int, Linear]]:
