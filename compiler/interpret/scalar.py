@@ -6,7 +6,6 @@ true is -1 in signed arithmetic. `floats` replaces every float type by one dtype
 
 from __future__ import annotations
 
-import math as python_math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
@@ -18,6 +17,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from compiler.dialects import loop, te
 from compiler.dialects.upstream.arith import CmpfOp, CmpiOp, SelectOp, element_of
+from compiler.elementary import ELEMENTARY
 from compiler.errors import InputError
 from compiler.interpret.conversions import CASTS
 from compiler.interpret.numbers import DType, Value, as_signed, as_unsigned, constant, dtype_of, is_float, to_int
@@ -54,25 +54,9 @@ def _minimumf(a: Value, b: Value) -> Value:
     return np.where((a == 0) & (b == 0), -(-a - b), np.minimum(a, b))
 
 
-def _round(a: Value) -> Value:
-    whole = np.trunc(a)
-    return np.copysign(whole + np.copysign(np.abs(a - whole) >= 0.5, a), a)
-
-
-def _at_least_single(a: Value) -> Value:
-    return a.astype(np.float32) if a.dtype.itemsize == 2 else a
-
-
-def _fma(a: Value, b: Value, c: Value) -> Value:
-    wide = np.longdouble if a.dtype == np.float64 else np.float64
-    return (a.astype(wide) * b.astype(wide) + c.astype(wide)).astype(a.dtype)
-
-
 def _fpowi(a: Value, b: Value) -> Value:
     return (a.astype(np.float64) ** b).astype(a.dtype)
 
-
-_erf = np.vectorize(python_math.erf, otypes=[np.float64])
 
 _OPS: Mapping[type[Operation], Function] = {
     arith.AddiOp: operator.add,
@@ -104,44 +88,11 @@ _OPS: Mapping[type[Operation], Function] = {
     arith.MinimumfOp: _minimumf,
     arith.MaxnumfOp: np.fmax,
     arith.MinnumfOp: np.fmin,
-    math.AbsFOp: np.abs,
     math.AbsIOp: np.abs,
-    math.AcosOp: np.arccos,
-    math.AcoshOp: np.arccosh,
-    math.AsinOp: np.arcsin,
-    math.AsinhOp: np.arcsinh,
-    math.AtanOp: np.arctan,
-    math.Atan2Op: np.arctan2,
-    math.AtanhOp: np.arctanh,
-    math.CbrtOp: np.cbrt,
-    math.CeilOp: np.ceil,
-    math.CopySignOp: np.copysign,
-    math.CosOp: np.cos,
-    math.CoshOp: np.cosh,
-    math.ErfOp: lambda a: _erf(a).astype(a.dtype),
-    math.ExpOp: np.exp,
-    math.Exp2Op: np.exp2,
-    math.ExpM1Op: np.expm1,
-    math.FloorOp: np.floor,
-    math.FmaOp: _fma,
     math.FPowIOp: _fpowi,
     math.IPowIOp: _ipowi,
-    math.LogOp: np.log,
-    math.Log10Op: np.log10,
-    math.Log1pOp: np.log1p,
-    math.Log2Op: np.log2,
-    math.PowFOp: np.power,
-    math.RoundOp: _round,
-    math.RoundEvenOp: np.rint,
-    math.RsqrtOp: lambda a: (1 / np.sqrt(_at_least_single(a))).astype(a.dtype),
-    math.SinOp: np.sin,
-    math.SinhOp: np.sinh,
-    math.SqrtOp: np.sqrt,
-    math.TanOp: np.tan,
-    math.TanhOp: np.tanh,
-    math.TruncOp: np.trunc,
+    **{row.op: row.numpy for row in ELEMENTARY.values()},
 }
-
 
 # (bits as a non-negative int, width) -> count
 _COUNTS: Mapping[type[Operation], Callable[[int, int], int]] = {

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 from compiler.errors import TeError
-from compiler.te.expr import Joint, Operand, Reduce, as_expr, const, reduce_axes
-from compiler.te.index import Axis
+from compiler.te.expr import Expr, Joint, Operand, Reduce, Scalar, as_expr, const
+from compiler.te.scalar import Axes, reduce_axes
+
+Combine: TypeAlias = Callable[[tuple[Expr, ...], tuple[Expr, ...]], Scalar | Sequence[Scalar]]
+"""The values so far and those to add -> the values of both."""
 
 
 @dataclass(frozen=True)
 class Combiner:
     """How values are combined, and the values that change nothing; made by `combiner`."""
 
-    combine: Callable[[Any, Any], Any]
+    combine: Combine
     identity: tuple[float, ...]
 
 
-def combiner(combine: Callable[[Any, Any], Any], identity: Sequence[float]) -> Combiner:
+def combiner(combine: Combine, identity: Sequence[float]) -> Combiner:
     """A combiner of tuples: `combine(held, added)` takes two tuples of scalars and returns one.
 
     It must be associative and commutative, ties included, and `identity` neutral, since the order of a reduction is
@@ -37,7 +40,7 @@ def combiner(combine: Callable[[Any, Any], Any], identity: Sequence[float]) -> C
     return Combiner(combine, tuple(identity))
 
 
-def reduce(combiner: Combiner, values: Sequence[Any], axis: Axis | Sequence[Axis]) -> tuple[Reduce, ...]:
+def reduce(combiner: Combiner, values: Scalar | Sequence[Scalar], axis: Axes) -> tuple[Reduce, ...]:
     """The joint reduction of several expressions over reduce axes: one result each, returned together by a compute.
 
     Raises TeError where the combiner takes or gives another number of values, or other dtypes.
@@ -49,8 +52,8 @@ def reduce(combiner: Combiner, values: Sequence[Any], axis: Axis | Sequence[Axis
     if len(bodies) != len(combiner.identity):
         raise TeError(f"the combiner has {len(combiner.identity)} neutral values, the reduction {len(bodies)} values")
     held, added = (tuple(Operand(n, side, b.dtype) for n, b in enumerate(bodies)) for side in (False, True))
-    found = combiner.combine(held, added)
-    given = list(found) if isinstance(found, tuple | list) else [found]
+    combined = combiner.combine(held, added)
+    given = list(combined) if isinstance(combined, tuple | list) else [combined]
     if len(given) != len(bodies):
         raise TeError(f"the combiner returns {len(given)} values, not {len(bodies)}")
     results = tuple(as_expr(value, body.dtype) for value, body in zip(given, bodies, strict=True))
@@ -58,5 +61,5 @@ def reduce(combiner: Combiner, values: Sequence[Any], axis: Axis | Sequence[Axis
         if result.dtype != body.dtype:
             raise TeError(f"the combiner returns {result.dtype} where it takes {body.dtype}, as value {number}")
     identities = tuple(const(value, body.dtype) for value, body in zip(combiner.identity, bodies, strict=True))
-    joint = Joint((*held, *added), identities, results)  # type: ignore[arg-type]
+    joint = Joint((*held, *added), identities, results)
     return tuple(Reduce(joint, body, axes, number) for number, body in enumerate(bodies))

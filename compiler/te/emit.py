@@ -30,11 +30,11 @@ from compiler.dialects.upstream.arith import (
     TruncIOp,
     UIToFPOp,
 )
+from compiler.elementary import ELEMENTARY
 from compiler.elements import DTYPES, SCALARS, TYPES, has_sign, is_float, limits, width
-from compiler.te.expr import Apply, AxisValue, Const, Expr, Holds, Read
-from compiler.te.gather import Gather
+from compiler.te.expr import Apply, AxisValue, Const, Expr, Holds
 from compiler.te.index import Axis, Binary, Fixed, Index
-from compiler.te.tensor import Compute, Tensor, reads_of
+from compiler.te.tensor import Compute, Gather, Read, Tensor, reads_of
 
 
 def emit_compute(op: Compute, label: str, value_of: Callable[[Tensor], SSAValue]) -> te.ComputeOp:
@@ -266,18 +266,7 @@ _FLOAT_OPS: dict[str, Callable[..., Operation]] = {
     "maximum": arith.MaximumfOp,
     "minimum": arith.MinimumfOp,
     "neg": arith.NegfOp,
-    "pow": math_dialect.PowFOp,
-    "exp": math_dialect.ExpOp,
-    "log": math_dialect.LogOp,
-    "sqrt": math_dialect.SqrtOp,
-    "rsqrt": math_dialect.RsqrtOp,
-    "tanh": math_dialect.TanhOp,
-    "erf": math_dialect.ErfOp,
-    "sin": math_dialect.SinOp,
-    "cos": math_dialect.CosOp,
-    "floor": math_dialect.FloorOp,
-    "round": math_dialect.RoundEvenOp,
-    "abs": math_dialect.AbsFOp,
+    **{name: row.op for name, row in ELEMENTARY.items()},
 }
 _INT_OPS: dict[str, Callable[..., Operation]] = {
     "add": arith.AddiOp,

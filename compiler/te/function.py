@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -14,9 +13,8 @@ from compiler.dialects.dominance import verify_module
 from compiler.elements import TYPES
 from compiler.errors import TeError
 from compiler.te.emit import emit_compute, emit_gather
-from compiler.te.gather import Gather
 from compiler.te.index import check_name
-from compiler.te.tensor import Compute, Tensor
+from compiler.te.tensor import Compute, Gather, Tensor
 
 
 @dataclass(frozen=True)
@@ -39,9 +37,11 @@ def function(name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | Te
     output that depends on a tensor which is neither an input nor computed, and for inputs named alike.
     """
     check_name("a function", name)
-    outs = (outputs,) if isinstance(outputs, Tensor) else _tuple(name, "outputs", outputs)
-    inputs = _tuple(name, "inputs", inputs)
-    _check_tensors(name, inputs, outs)
+    outs = (outputs,) if isinstance(outputs, Tensor) else _tensors(name, "outputs", outputs)
+    inputs = _tensors(name, "inputs", inputs)
+    if not outs:
+        raise TeError(f"the function '{name}' has no outputs")
+    _check_inputs(name, inputs)
     block = Block(arg_types=[_type(tensor) for tensor in inputs])
     values: dict[tuple[object, int], SSAValue] = {}
     for tensor, argument in zip(inputs, block.args, strict=True):
@@ -69,18 +69,16 @@ def _emitted(op: Compute | Gather, label: str, value_of: Callable[[Tensor], SSAV
     return emit_compute(op, label, value_of)
 
 
-def _tuple(name: str, what: str, given: Any) -> tuple[Any, ...]:
+def _tensors(name: str, what: str, given: object) -> tuple[Tensor, ...]:
     if not isinstance(given, tuple | list):
         raise TeError(f"the {what} of function '{name}' are {given!r}, expected a list of tensors")
+    for tensor in given:
+        if not isinstance(tensor, Tensor):
+            raise TeError(f"in function '{name}': {tensor!r} is not a tensor")
     return tuple(given)
 
 
-def _check_tensors(name: str, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-    for tensor in (*inputs, *outputs):
-        if not isinstance(tensor, Tensor):
-            raise TeError(f"in function '{name}': {tensor!r} is not a tensor")
-    if not outputs:
-        raise TeError(f"the function '{name}' has no outputs")
+def _check_inputs(name: str, inputs: Sequence[Tensor]) -> None:
     names = [tensor.name for tensor in inputs]
     for tensor in inputs:
         if tensor.source is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from operator import index as as_integer
-from typing import Any
+from typing import NoReturn, SupportsIndex, TypeAlias
 
 from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineExpr
 
@@ -34,13 +34,13 @@ def check_extent(what: str, extent: object) -> int:
     return value
 
 
-def whole(value: Any) -> int | None:
+def whole(value: object) -> int | None:
     """The value as an int, if it is an integer of Python's or numpy's."""
-    if isinstance(value, bool | Index):
+    if isinstance(value, bool | Index) or not isinstance(value, SupportsIndex):
         return None
     try:
         return as_integer(value)
-    except TypeError:
+    except TypeError:  # an array of several elements
         return None
 
 
@@ -55,56 +55,60 @@ class Index:
         """The expression with each axis as a dimension. Raises TeError for an axis that is not in `order`."""
         raise NotImplementedError
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: IndexLike) -> Index:
         return _arithmetic("+", self, other)
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: IndexLike) -> Index:
         return _arithmetic("+", other, self)
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: IndexLike) -> Index:
         return _arithmetic("-", self, other)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: IndexLike) -> Index:
         return _arithmetic("-", other, self)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: IndexLike) -> Index:
         return _arithmetic("*", self, other)
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: IndexLike) -> Index:
         return _arithmetic("*", other, self)
 
-    def __floordiv__(self, other: Any) -> Any:
+    def __floordiv__(self, other: IndexLike) -> Index:
         return _arithmetic("//", self, other)
 
-    def __mod__(self, other: Any) -> Any:
+    def __mod__(self, other: IndexLike) -> Index:
         return _arithmetic("%", self, other)
 
     def __neg__(self) -> Index:
         return Binary("*", self, Fixed(-1))
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: object) -> NoReturn:
         raise TeError(f"{self} / {other} is not an integer: use // on axes, or te.cast the axis to a float")
 
-    def __ge__(self, other: Any) -> Condition:
+    def __ge__(self, other: IndexLike) -> Condition:
         return compared(self, ">=", other)
 
-    def __le__(self, other: Any) -> Condition:
+    def __le__(self, other: IndexLike) -> Condition:
         return compared(self, "<=", other)
 
-    def __gt__(self, other: Any) -> Condition:
+    def __gt__(self, other: IndexLike) -> Condition:
         return compared(self, ">", other)
 
-    def __lt__(self, other: Any) -> Condition:
+    def __lt__(self, other: IndexLike) -> Condition:
         return compared(self, "<", other)
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> NoReturn:
         raise TeError(f"'{self}' has no value while the expression is built; use te.select instead of if")
 
-    def __index__(self) -> int:
+    def __index__(self) -> NoReturn:
         raise TeError(f"'{self}' has no value while the expression is built")
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> NoReturn:
         raise TeError(f"'{self}' cannot be iterated over")
+
+
+IndexLike: TypeAlias = Index | SupportsIndex
+"""What stands for an index: an expression of axes, or an integer of Python's or numpy's."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +179,7 @@ class Condition:
 
     constraints: tuple[tuple[Index, bool], ...]
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: Condition) -> Condition:
         if isinstance(other, Condition):
             return Condition(self.constraints + other.constraints)
         return NotImplemented
@@ -186,7 +190,7 @@ class Condition:
         zero = AffineExpr.constant(0)
         return tuple(AffineConstraintExpr(kinds[equal], f.affine(order), zero) for f, equal in self.constraints)
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> NoReturn:
         raise TeError("a condition has no value while the expression is built; use te.select and te.all_of")
 
 
@@ -200,7 +204,7 @@ def check_fits(what: str, index: Index | Condition, order: dict[Axis, int]) -> N
             raise TeError(fault)
 
 
-def as_index(value: Any) -> Index | None:
+def as_index(value: object) -> Index | None:
     """The value as an index expression, if it is one."""
     if isinstance(value, Index):
         return value
@@ -208,13 +212,13 @@ def as_index(value: Any) -> Index | None:
     return None if number is None else Fixed(number)
 
 
-def _arithmetic(operator: str, lhs: Any, rhs: Any) -> Any:
+def _arithmetic(operator: str, lhs: object, rhs: object) -> Index:
     left, right = as_index(lhs), as_index(rhs)
     if left is None or right is None:
         other = rhs if right is None else lhs
         if isinstance(other, float):
             raise TeError(f"'{lhs} {operator} {rhs}' mixes an axis and a float: te.cast the axis first")
-        return NotImplemented
+        return NotImplemented  # type: ignore[no-any-return]  # the other side's operator may take it
     if operator == "*" and isinstance(left, Fixed):
         left, right = right, left
     if operator in ("*", "//", "%") and not isinstance(right, Fixed):
@@ -224,7 +228,7 @@ def _arithmetic(operator: str, lhs: Any, rhs: Any) -> Any:
     return Binary(operator, left, right)
 
 
-def compared(lhs: Any, relation: str, rhs: Any) -> Condition:
+def compared(lhs: object, relation: str, rhs: object) -> Condition:
     """The condition lhs relation rhs, over index expressions."""
     left, right = as_index(lhs), as_index(rhs)
     if left is None or right is None:

@@ -21,6 +21,7 @@ ORDER = [
     "stated",
     "policies",
     "elements",
+    "elementary",
     "scopes",
     "affine",
     "dialects",

@@ -13,6 +13,7 @@ from compiler import te
 from compiler.errors import TeError
 
 P = te.placeholder
+OPERATORS = sorted(name for name, made in vars(te.nn).items() if callable(made) and not name.startswith("_"))
 TENSORS = [
     *(P(shape, name=f"X{n}") for n, shape in enumerate([(), (1,), (4,), (2, 3), (3, 2), (1, 2, 4), (2, 3, 4, 5)])),
     *(P((2, 4, 3, 3), dtype, name=f"Y{dtype}") for dtype in ("f16", "u8", "i1")),
@@ -35,7 +36,7 @@ def given(parameter: inspect.Parameter, rng: random.Random) -> Any:
     return rng.choice(TENSORS if (rng.random() < 0.9) == tensors else THINGS)
 
 
-@pytest.mark.parametrize("name", te.nn.__all__)
+@pytest.mark.parametrize("name", OPERATORS)
 def test_garbage_ends_in_a_sentence(name: str) -> None:
     operator, rng = getattr(te.nn, name), random.Random(name)
     parameters = [p for p in inspect.signature(operator).parameters.values() if p.name != "name"]

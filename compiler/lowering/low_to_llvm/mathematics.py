@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Operation, SSAValue
 
 from compiler.dialects.intr import LIBRARY
+from compiler.elementary import ELEMENTARY, Elementary
 from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.arithmetic import intrinsic
 from compiler.lowering.low_to_llvm.function import PURE, Emit, FunctionEmitter, Handlers
@@ -52,13 +53,15 @@ def _library(name: str, attributes: str = "") -> Emit:
     return emit
 
 
-def _intrinsic_or_library(name: str) -> Emit:
-    """The intrinsic, or the library's function where the op says so.
+def _elementary(row: Elementary) -> Emit:
+    """The intrinsic, or the library's function where there is none, or the op says so.
 
     LLVM vectorizes a loop with an intrinsic in a branch by taking the branch for all lanes. `nobuiltin` hides what is
     called: then it is called in the lanes that need it.
     """
-    usual, called = intrinsic(name), _library(name, " nobuiltin")
+    if row.llvm is None:
+        return _library(row.c)
+    usual, called = intrinsic(row.llvm), _library(row.c, " nobuiltin")
     return lambda f, op: (called if LIBRARY in op.attributes else usual)(f, op)
 
 
@@ -121,42 +124,11 @@ done:
 }"""
 
 MATHEMATICS: Handlers = {
-    math.AbsFOp: intrinsic("fabs"),
+    **{row.op: _elementary(row) for row in ELEMENTARY.values()},
     math.AbsIOp: intrinsic("abs", "false"),
-    math.CeilOp: intrinsic("ceil"),
-    math.CopySignOp: intrinsic("copysign"),
     math.CountLeadingZerosOp: intrinsic("ctlz", "false"),
     math.CountTrailingZerosOp: intrinsic("cttz", "false"),
     math.CtPopOp: intrinsic("ctpop"),
-    math.ExpOp: intrinsic("exp"),
-    math.Exp2Op: intrinsic("exp2"),
-    math.FloorOp: intrinsic("floor"),
-    math.FmaOp: intrinsic("fma"),
-    math.LogOp: intrinsic("log"),
-    math.Log2Op: intrinsic("log2"),
-    math.Log10Op: intrinsic("log10"),
-    math.PowFOp: intrinsic("pow"),
-    math.RoundOp: intrinsic("round"),
-    math.RoundEvenOp: intrinsic("roundeven"),
-    math.SqrtOp: intrinsic("sqrt"),
-    math.TruncOp: intrinsic("trunc"),
-    math.SinOp: _intrinsic_or_library("sin"),
-    math.CosOp: _intrinsic_or_library("cos"),
-    math.TanOp: intrinsic("tan"),
-    math.AsinOp: intrinsic("asin"),
-    math.AcosOp: intrinsic("acos"),
-    math.AtanOp: intrinsic("atan"),
-    math.Atan2Op: intrinsic("atan2"),
-    math.SinhOp: intrinsic("sinh"),
-    math.CoshOp: intrinsic("cosh"),
-    math.TanhOp: intrinsic("tanh"),
-    math.AsinhOp: _library("asinh"),
-    math.AcoshOp: _library("acosh"),
-    math.AtanhOp: _library("atanh"),
-    math.CbrtOp: _library("cbrt"),
-    math.ErfOp: _library("erf"),
-    math.ExpM1Op: _library("expm1"),
-    math.Log1pOp: _library("log1p"),
     math.FPowIOp: _float_power,
     math.IPowIOp: _integer_power,
     math.RsqrtOp: _reciprocal_root,

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import Float32Type, Float64Type, IndexType, IntegerTy
 from xdsl.ir import Attribute, Operation
 
 from compiler.dialects.upstream.arith import CMPF, CMPI, element_of
+from compiler.elementary import ELEMENTARY
 from compiler.errors import LoweringError
 from compiler.targets.cuda.expressions import (
     COMPARED,
@@ -87,39 +88,7 @@ _LOGICAL: Mapping[type[Operation], tuple[str, int]] = {
 """Operations on truth values."""
 
 FUNCTIONS: Mapping[type[Operation], str] = {
-    math.AbsFOp: "fabs",
-    math.AcosOp: "acos",
-    math.AcoshOp: "acosh",
-    math.AsinOp: "asin",
-    math.AsinhOp: "asinh",
-    math.AtanOp: "atan",
-    math.Atan2Op: "atan2",
-    math.AtanhOp: "atanh",
-    math.CbrtOp: "cbrt",
-    math.CeilOp: "ceil",
-    math.CopySignOp: "copysign",
-    math.CosOp: "cos",
-    math.CoshOp: "cosh",
-    math.ErfOp: "erf",
-    math.ExpOp: "exp",
-    math.Exp2Op: "exp2",
-    math.ExpM1Op: "expm1",
-    math.FloorOp: "floor",
-    math.FmaOp: "fma",
-    math.LogOp: "log",
-    math.Log10Op: "log10",
-    math.Log1pOp: "log1p",
-    math.Log2Op: "log2",
-    math.PowFOp: "pow",
-    math.RoundOp: "round",
-    math.RoundEvenOp: "rint",
-    math.RsqrtOp: "rsqrt",
-    math.SinOp: "sin",
-    math.SinhOp: "sinh",
-    math.SqrtOp: "sqrt",
-    math.TanOp: "tan",
-    math.TanhOp: "tanh",
-    math.TruncOp: "trunc",
+    **{row.op: row.c for row in ELEMENTARY.values()},
     arith.MaxnumfOp: "fmax",
     arith.MinnumfOp: "fmin",
     vector.FMAOp: "fma",

@@ -1,3 +1,4 @@
+# ruff: noqa: F403
 """Named operators: plain functions that build te computes.
 
 attention.py       scaled dot-product attention
@@ -14,183 +15,56 @@ selection.py       argmax, argmin
 shape.py           operators that move elements
 """
 
-from compiler.te.nn.attention import attention
-from compiler.te.nn.contraction import batch_matmul, dense, matmul
-from compiler.te.nn.convolution import (
-    conv1d,
-    conv1d_transpose,
-    conv2d,
-    conv2d_grad_data,
-    conv2d_grad_weight,
-    conv2d_transpose,
-    conv3d,
-    depthwise_conv2d,
-)
-from compiler.te.nn.elementwise import (
-    abs,
-    add,
-    cast,
-    clamp,
-    cos,
-    div,
-    elu,
-    equal,
-    erf,
-    exp,
-    floor,
-    gelu,
-    greater,
-    greater_equal,
-    hardswish,
-    leaky_relu,
-    less,
-    less_equal,
-    log,
-    maximum,
-    minimum,
-    mul,
-    neg,
-    not_equal,
-    pow,
-    relu,
-    round,
-    rsqrt,
-    sigmoid,
-    silu,
-    sin,
-    softplus,
-    sqrt,
-    square,
-    sub,
-    tanh,
-    where,
-)
-from compiler.te.nn.gather import embedding, gather, take_along_axis
-from compiler.te.nn.losses import cross_entropy, mse_loss
-from compiler.te.nn.normalisation import (
-    batch_norm,
-    instance_norm,
-    layer_norm,
-    log_softmax,
-    logsumexp,
-    rms_norm,
-    softmax,
-)
-from compiler.te.nn.pooling import (
-    avg_pool1d,
-    avg_pool2d,
-    avg_pool3d,
-    global_avg_pool,
-    max_pool1d,
-    max_pool2d,
-    max_pool3d,
-)
-from compiler.te.nn.reduction import max, mean, min, prod, sum
-from compiler.te.nn.resize import resize_bilinear, resize_nearest
-from compiler.te.nn.selection import argmax, argmin
-from compiler.te.nn.shape import (
-    broadcast_to,
-    concat,
-    expand_dims,
-    flatten,
-    flip,
-    pad,
-    reshape,
-    slice,
-    squeeze,
-    stack,
-    tile,
-    transpose,
-)
-
-__all__ = [
-    "abs",
-    "add",
-    "argmax",
-    "argmin",
-    "attention",
-    "avg_pool1d",
-    "avg_pool2d",
-    "avg_pool3d",
-    "batch_matmul",
-    "batch_norm",
-    "broadcast_to",
-    "cast",
-    "clamp",
-    "concat",
-    "conv1d",
-    "conv1d_transpose",
-    "conv2d",
-    "conv2d_grad_data",
-    "conv2d_grad_weight",
-    "conv2d_transpose",
-    "conv3d",
-    "cos",
-    "cross_entropy",
-    "dense",
-    "depthwise_conv2d",
-    "div",
-    "elu",
-    "embedding",
-    "equal",
-    "erf",
-    "exp",
-    "expand_dims",
-    "flatten",
-    "flip",
-    "floor",
-    "gather",
-    "gelu",
-    "global_avg_pool",
-    "greater",
-    "greater_equal",
-    "hardswish",
-    "instance_norm",
-    "layer_norm",
-    "leaky_relu",
-    "less",
-    "less_equal",
-    "log",
-    "log_softmax",
-    "logsumexp",
-    "matmul",
-    "max",
-    "max_pool1d",
-    "max_pool2d",
-    "max_pool3d",
-    "maximum",
-    "mean",
-    "min",
-    "minimum",
-    "mse_loss",
-    "mul",
-    "neg",
-    "not_equal",
-    "pad",
-    "pow",
-    "prod",
-    "relu",
-    "reshape",
-    "resize_bilinear",
-    "resize_nearest",
-    "rms_norm",
-    "round",
-    "rsqrt",
-    "sigmoid",
-    "silu",
-    "sin",
-    "slice",
-    "softmax",
-    "softplus",
-    "sqrt",
-    "square",
-    "squeeze",
-    "stack",
-    "sub",
-    "sum",
-    "take_along_axis",
-    "tanh",
-    "tile",
-    "transpose",
-    "where",
-]
+from compiler.te.nn.attention import attention as attention
+from compiler.te.nn.contraction import batch_matmul as batch_matmul
+from compiler.te.nn.contraction import dense as dense
+from compiler.te.nn.contraction import matmul as matmul
+from compiler.te.nn.convolution import conv1d as conv1d
+from compiler.te.nn.convolution import conv1d_transpose as conv1d_transpose
+from compiler.te.nn.convolution import conv2d as conv2d
+from compiler.te.nn.convolution import conv2d_grad_data as conv2d_grad_data
+from compiler.te.nn.convolution import conv2d_grad_weight as conv2d_grad_weight
+from compiler.te.nn.convolution import conv2d_transpose as conv2d_transpose
+from compiler.te.nn.convolution import conv3d as conv3d
+from compiler.te.nn.convolution import depthwise_conv2d as depthwise_conv2d
+from compiler.te.nn.elementwise import *
+from compiler.te.nn.gather import embedding as embedding
+from compiler.te.nn.gather import gather as gather
+from compiler.te.nn.gather import take_along_axis as take_along_axis
+from compiler.te.nn.losses import cross_entropy as cross_entropy
+from compiler.te.nn.losses import mse_loss as mse_loss
+from compiler.te.nn.normalisation import batch_norm as batch_norm
+from compiler.te.nn.normalisation import instance_norm as instance_norm
+from compiler.te.nn.normalisation import layer_norm as layer_norm
+from compiler.te.nn.normalisation import log_softmax as log_softmax
+from compiler.te.nn.normalisation import logsumexp as logsumexp
+from compiler.te.nn.normalisation import rms_norm as rms_norm
+from compiler.te.nn.normalisation import softmax as softmax
+from compiler.te.nn.pooling import avg_pool1d as avg_pool1d
+from compiler.te.nn.pooling import avg_pool2d as avg_pool2d
+from compiler.te.nn.pooling import avg_pool3d as avg_pool3d
+from compiler.te.nn.pooling import global_avg_pool as global_avg_pool
+from compiler.te.nn.pooling import max_pool1d as max_pool1d
+from compiler.te.nn.pooling import max_pool2d as max_pool2d
+from compiler.te.nn.pooling import max_pool3d as max_pool3d
+from compiler.te.nn.reduction import max as max
+from compiler.te.nn.reduction import mean as mean
+from compiler.te.nn.reduction import min as min
+from compiler.te.nn.reduction import prod as prod
+from compiler.te.nn.reduction import sum as sum
+from compiler.te.nn.resize import resize_bilinear as resize_bilinear
+from compiler.te.nn.resize import resize_nearest as resize_nearest
+from compiler.te.nn.selection import argmax as argmax
+from compiler.te.nn.selection import argmin as argmin
+from compiler.te.nn.shape import broadcast_to as broadcast_to
+from compiler.te.nn.shape import concat as concat
+from compiler.te.nn.shape import expand_dims as expand_dims
+from compiler.te.nn.shape import flatten as flatten
+from compiler.te.nn.shape import flip as flip
+from compiler.te.nn.shape import pad as pad
+from compiler.te.nn.shape import reshape as reshape
+from compiler.te.nn.shape import slice as slice
+from compiler.te.nn.shape import squeeze as squeeze
+from compiler.te.nn.shape import stack as stack
+from compiler.te.nn.shape import tile as tile
+from compiler.te.nn.shape import transpose as transpose

@@ -6,10 +6,11 @@ import math
 from typing import Any
 
 from compiler.errors import TeError
-from compiler.te import expr as e
+from compiler.te import scalar as e
+from compiler.te.compute import compute
 from compiler.te.nn.common import accumulator, check_equal, check_flag, check_float, check_number, check_tensor
 from compiler.te.nn.normalisation import softmax
-from compiler.te.tensor import Tensor, compute, reduce_axis
+from compiler.te.tensor import Tensor, reduce_axis
 
 _NAMES = {3: ("b",), 4: ("b", "h")}
 

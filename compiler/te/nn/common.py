@@ -7,8 +7,10 @@ from typing import Any
 
 from compiler.elements import check_dtype, is_float, width
 from compiler.errors import TeError
-from compiler.te import expr as e
-from compiler.te.tensor import Tensor, compute
+from compiler.te import scalar as e
+from compiler.te.compute import compute
+from compiler.te.expr import Expr
+from compiler.te.tensor import Tensor
 
 Pair = tuple[int, int]
 
@@ -152,7 +154,7 @@ def result_dtype(operator: str, own: str, dtype: str | None) -> str:
     return own if is_float(own) else accumulator(own)
 
 
-def product(left: e.Expr, right: e.Expr, dtype: str) -> e.Expr:
+def product(left: Expr, right: Expr, dtype: str) -> Expr:
     """The product of two values in a dtype that holds it. Raises TeError where one is a float and the other is not."""
     if left.dtype != right.dtype and (is_float(left.dtype) or is_float(right.dtype)):
         raise TeError(f"a product of {left.dtype} and {right.dtype}: dtypes do not mix, te.cast one of them")

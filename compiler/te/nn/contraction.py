@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from compiler.te import expr as e
+from compiler.te import scalar as e
+from compiler.te.compute import compute
+from compiler.te.expr import Expr
 from compiler.te.nn.common import accumulator, check_equal, check_flag, check_rank, product, result_dtype, rounded
-from compiler.te.tensor import Tensor, compute, reduce_axis
+from compiler.te.tensor import Tensor, reduce_axis
 
 
 def matmul(
@@ -32,7 +34,7 @@ def matmul(
     check_equal("matmul", f"the extents of k in '{a.name}' and '{b.name}'", inner, inner_b)
     k = reduce_axis(inner, "k")
 
-    def element(m: Any, n: Any) -> e.Expr:
+    def element(m: Any, n: Any) -> Expr:
         left = a[k, m] if transpose_a else a[m, k]
         right = b[n, k] if transpose_b else b[k, n]
         return e.sum(product(left, right, accumulator(a.dtype)), axis=k)
@@ -66,7 +68,7 @@ def batch_matmul(
     check_equal("batch_matmul", f"the extents of k in '{a.name}' and '{b.name}'", inner, inner_b)
     k = reduce_axis(inner, "k")
 
-    def element(i: Any, m: Any, n: Any) -> e.Expr:
+    def element(i: Any, m: Any, n: Any) -> Expr:
         left = a[i, k, m] if transpose_a else a[i, m, k]
         right = b[i, n, k] if transpose_b else b[i, k, n]
         return e.sum(product(left, right, accumulator(a.dtype)), axis=k)
@@ -84,7 +86,7 @@ def dense(x: Tensor, w: Tensor, bias: Tensor | None = None, dtype: str | None = 
     check_rank("dense", bias, 1, "columns")
     check_equal("dense", f"the columns of '{w.name}' and '{bias.name}'", w.shape[0], bias.shape[0])
 
-    def biased(m: Any, n: Any) -> e.Expr:
+    def biased(m: Any, n: Any) -> Expr:
         return e.cast(sums[m, n] + e.cast(bias[n], wide), wanted)
 
     result: Tensor = compute(sums.shape, biased, f"{name}.bias")

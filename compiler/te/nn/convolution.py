@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from compiler.errors import TeError
-from compiler.te import expr as e
+from compiler.te import scalar as e
+from compiler.te.compute import compute
+from compiler.te.expr import Expr
 from compiler.te.index import compared
 from compiler.te.nn.common import (
     accumulator,
@@ -20,7 +22,7 @@ from compiler.te.nn.common import (
     several,
     window_size,
 )
-from compiler.te.tensor import Tensor, compute, reduce_axis
+from compiler.te.tensor import Tensor, reduce_axis
 
 _SPATIAL = {1: ("w",), 2: ("h", "w"), 3: ("d", "h", "w")}
 _TAPS = {1: ("s",), 2: ("r", "s"), 3: ("q", "r", "s")}
@@ -135,7 +137,7 @@ def _convolution(
     source: Any = x.padded(0) if any((*before, *after)) else x
     share, sums = filters // groups, accumulator(x.dtype)
 
-    def element(*i: Any) -> e.Expr:
+    def element(*i: Any) -> Expr:
         n, o, *at = i
         channel = c if groups == 1 else (o // share) * depth + c
         places = [at[d] * strides[d] + taps[d] * dilations[d] - before[d] for d in range(rank)]
@@ -169,7 +171,7 @@ def _finished(
     check_rank(operator, bias, 1, "O")
     check_equal(operator, f"the filters and '{bias.name}'", filters, bias.shape[0])
 
-    def biased(*i: Any) -> e.Expr:
+    def biased(*i: Any) -> Expr:
         return e.cast(sums[i] + e.cast(bias[i[1]], sums.dtype), wanted)
 
     result: Tensor = compute(shape, biased, f"{name}.bias", axes=axes)
@@ -267,7 +269,7 @@ def _spread(
     taps = [reduce_axis(size, label) for size, label in zip(w.shape[2:], _TAPS[rank], strict=True)]
     sums = accumulator(x.dtype)
 
-    def element(*i: Any) -> e.Expr:
+    def element(*i: Any) -> Expr:
         n, o, *at = i
         channel = c if groups == 1 else (o // share) * depth + c
         filter = o if groups == 1 else o % share
@@ -333,7 +335,7 @@ def conv2d_grad_weight(
     source: Any = x.padded(0) if any((*before, *after)) else x
     share, depth, sums = shape[0] // groups, shape[1], accumulator(x.dtype)
 
-    def element(o: Any, c: Any, r: Any, s: Any) -> e.Expr:
+    def element(o: Any, c: Any, r: Any, s: Any) -> Expr:
         channel = c if groups == 1 else (o // share) * depth + c
         rows = h * strides[0] + r * dilations[0] - before[0]
         columns = v * strides[1] + s * dilations[1] - before[1]

@@ -7,11 +7,53 @@ from typing import Any
 
 from compiler.elements import is_float
 from compiler.errors import TeError
-from compiler.te import expr as e
+from compiler.te import scalar as e
+from compiler.te.compute import compute
+from compiler.te.expr import Expr
 from compiler.te.nn.common import accumulator, check_float, check_tensor, dims
-from compiler.te.tensor import Tensor, compute
+from compiler.te.tensor import Tensor
 
-Scalar = Callable[[Any], e.Expr]
+__all__ = [
+    "abs",
+    "add",
+    "cast",
+    "clamp",
+    "cos",
+    "div",
+    "elu",
+    "equal",
+    "erf",
+    "exp",
+    "floor",
+    "gelu",
+    "greater",
+    "greater_equal",
+    "hardswish",
+    "leaky_relu",
+    "less",
+    "less_equal",
+    "log",
+    "maximum",
+    "minimum",
+    "mul",
+    "neg",
+    "not_equal",
+    "pow",
+    "relu",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "silu",
+    "sin",
+    "softplus",
+    "sqrt",
+    "square",
+    "sub",
+    "tanh",
+    "where",
+]
+
+Scalar = Callable[[Any], Expr]
 
 
 def _map(operator: str, formula: str, scalar: Scalar, narrow: bool = True) -> Callable[..., Tensor]:
@@ -21,7 +63,7 @@ def _map(operator: str, formula: str, scalar: Scalar, narrow: bool = True) -> Ca
         dtype = check_tensor(operator, x).dtype
         wide = dtype if narrow or not is_float(dtype) else accumulator(dtype)
 
-        def element(*i: Any) -> e.Expr:
+        def element(*i: Any) -> Expr:
             value = scalar(e.cast(x[i], wide))
             return e.cast(value, dtype) if wide != dtype else value
 
@@ -117,12 +159,12 @@ def broadcast_shape(operator: str, shape: tuple[int, ...], b: Tensor) -> tuple[i
     return tuple(max(m, n) for m, n in zip(left, right, strict=True))
 
 
-def _at(x: Tensor, axes: tuple[Any, ...]) -> e.Expr:
+def _at(x: Tensor, axes: tuple[Any, ...]) -> Expr:
     own = axes[len(axes) - x.rank :]
     return x[tuple(0 if size == 1 else axis for axis, size in zip(own, x.shape, strict=True))]
 
 
-def _join(operator: str, formula: str, scalar: Callable[[Any, Any], e.Expr]) -> Callable[..., Tensor]:
+def _join(operator: str, formula: str, scalar: Callable[[Any, Any], Expr]) -> Callable[..., Tensor]:
     def build(a: Tensor, b: Tensor | float, name: str = operator) -> Tensor:
         check_tensor(operator, a)
         if isinstance(b, int | float):

@@ -6,11 +6,12 @@ from typing import Any
 
 from compiler.elements import INDICES, is_float
 from compiler.errors import TeError
-from compiler.te import expr as e
+from compiler.te import scalar as e
+from compiler.te.compute import compute
 from compiler.te.gather import gather
 from compiler.te.nn.common import accumulator, check_float, check_tensor, dims, rounded
 from compiler.te.nn.normalisation import logsumexp_as
-from compiler.te.tensor import Tensor, compute, reduce_axis
+from compiler.te.tensor import Tensor, reduce_axis
 
 REDUCTIONS = ("mean", "sum", "none")
 IGNORED = -100

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from compiler.errors import TeError
-from compiler.te import expr as e
+from compiler.te import scalar as e
+from compiler.te.compute import compute
+from compiler.te.expr import Expr
 from compiler.te.nn.common import accumulator, check_axis, check_equal, check_flag, check_float, check_rank, dims
 from compiler.te.nn.reduction import Axes, axes_of
-from compiler.te.tensor import Tensor, compute, reduce_axis
+from compiler.te.tensor import Tensor, reduce_axis
 
 Indices = tuple[Any, ...]
 
@@ -61,7 +63,7 @@ def log_softmax(x: Tensor, axis: int = -1, name: str = "log_softmax") -> Tensor:
     top = _over(x, along, e.max, value, f"{name}.max")
     total = _over(x, along, e.sum, lambda at: e.exp(value(at) - top[_less(at, along)]), f"{name}.sum")
 
-    def element(i: Indices) -> e.Expr:
+    def element(i: Indices) -> Expr:
         less = _less(i, along)
         return e.cast(value(i) - top[less] - e.log(total[less]), x.dtype)
 
@@ -83,13 +85,13 @@ def logsumexp_as(dtype: str, x: Tensor, along: Sequence[int], keepdims: bool, na
     value = _wide(x)
     top = _over(x, along, e.max, value, f"{name}.max")
 
-    def level(less: Indices) -> e.Expr:
+    def level(less: Indices) -> Expr:
         return e.select(e.abs(top[less]) < math.inf, top[less], 0.0)
 
     total = _over(x, along, e.sum, lambda at: e.exp(value(at) - level(_less(at, along))), f"{name}.sum")
     shown = [d for d in range(x.rank) if keepdims or d not in along]
 
-    def element(*i: Any) -> e.Expr:
+    def element(*i: Any) -> Expr:
         at = dict(zip(shown, i, strict=True))
         less = tuple(0 if d in along else at[d] for d in range(x.rank))
         return e.cast(level(less) + e.log(total[less]), dtype)
@@ -158,7 +160,7 @@ def rms_norm(x: Tensor, gamma: Tensor, eps: float = 1e-6, axis: int = -1, name: 
     value, share = _wide(x), 1.0 / x.shape[along]
     total = _over(x, [along], e.sum, lambda at: value(at) * value(at), f"{name}.sum")
 
-    def element(i: Indices) -> e.Expr:
+    def element(i: Indices) -> Expr:
         scale = e.rsqrt(total[_less(i, [along])] * share + eps)
         return e.cast(value(i) * scale * _wide(gamma)(i[along]), x.dtype)
 
@@ -183,7 +185,7 @@ def batch_norm(
     along = check_axis("batch_norm", check_float("batch_norm", x), axis)
     _check_scales("batch_norm", x, along, [t for t in (mean, variance, gamma, beta) if t is not None])
 
-    def element(i: Indices) -> e.Expr:
+    def element(i: Indices) -> Expr:
         c = i[along]
         found = (_wide(x)(i) - _wide(mean)(c)) * e.rsqrt(_wide(variance)(c) + eps)
         found = found if gamma is None else found * _wide(gamma)(c)

@@ -8,7 +8,9 @@ from typing import Any
 
 from compiler.elements import is_float, limits
 from compiler.errors import TeError
-from compiler.te import expr as e
+from compiler.te import scalar as e
+from compiler.te.compute import compute
+from compiler.te.expr import as_expr
 from compiler.te.nn.common import (
     accumulator,
     borders_of,
@@ -20,7 +22,7 @@ from compiler.te.nn.common import (
     window_size,
 )
 from compiler.te.nn.reduction import mean
-from compiler.te.tensor import Tensor, compute, reduce_axis
+from compiler.te.tensor import Tensor, reduce_axis
 
 _SPATIAL = {1: ("w",), 2: ("h", "w"), 3: ("d", "h", "w")}
 _TAPS = {1: ("s",), 2: ("r", "s"), 3: ("q", "r", "s")}
@@ -66,7 +68,7 @@ class _Windows:
 
         def element(*at: Any) -> Any:
             holds = [h for p, n in zip(self.places(at), self.image, strict=True) for h in (p >= 0, p < n)]
-            return e.sum(e.cast(e.as_expr(e.all_of(*holds)), dtype), axis=tuple(self.taps))
+            return e.sum(e.cast(as_expr(e.all_of(*holds)), dtype), axis=tuple(self.taps))
 
         result: Tensor = compute(self.shape, element, name, axes=self.labels)
         return result

@@ -7,7 +7,8 @@ from math import prod as product
 from typing import Any
 
 from compiler.errors import TeError
-from compiler.te import expr as e
+from compiler.te import scalar as e
+from compiler.te.compute import compute
 from compiler.te.nn.common import (
     accumulator,
     check_axes,
@@ -18,7 +19,7 @@ from compiler.te.nn.common import (
     result_dtype,
     rounded,
 )
-from compiler.te.tensor import Tensor, compute, reduce_axis
+from compiler.te.tensor import Tensor, reduce_axis
 
 Axes = int | Sequence[int] | None
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from compiler.elements import is_float
-from compiler.te import expr as e
+from compiler.te import scalar as e
+from compiler.te.compute import compute
+from compiler.te.expr import Expr
 from compiler.te.nn.common import accumulator, check_flag, check_float, check_rank, pair, rounded
-from compiler.te.tensor import Tensor, compute
+from compiler.te.tensor import Tensor
 
 
 def resize_nearest(x: Tensor, size: Any, name: str = "resize_nearest") -> Tensor:
@@ -19,7 +21,7 @@ def resize_nearest(x: Tensor, size: Any, name: str = "resize_nearest") -> Tensor
     oh, ow = pair("resize_nearest", "size", size, 1)
     batch, channels, height, width = x.shape
 
-    def element(n: Any, c: Any, h: Any, w: Any) -> e.Expr:
+    def element(n: Any, c: Any, h: Any, w: Any) -> Expr:
         return x[n, c, h * height // oh, w * width // ow]
 
     result: Tensor = compute((batch, channels, oh, ow), element, name)
@@ -46,12 +48,12 @@ def _linear(x: Tensor, dim: int, size: int, align_corners: bool, name: str) -> T
     """One dimension of an image interpolated at `size` places, in the accumulator's dtype."""
     extent, dtype = x.shape[dim], accumulator(x.dtype)
 
-    def element(*i: Any) -> e.Expr:
+    def element(*i: Any) -> Expr:
         scaled, step = _place(i[dim], extent, size, align_corners)  # the place is scaled / step
         low = scaled // step
         share = e.cast(scaled % step, dtype) * (1.0 / step)
 
-        def at(index: Any) -> e.Expr:
+        def at(index: Any) -> Expr:
             return e.cast(_clamped(x, i, dim, index), dtype)
 
         return at(low) * (1.0 - share) + at(low + 1) * share
@@ -67,7 +69,7 @@ def _place(index: Any, extent: int, size: int, align_corners: bool) -> tuple[Any
     return (index * (extent - 1), size - 1) if size > 1 else (index * 0, 1)
 
 
-def _clamped(x: Tensor, i: tuple[Any, ...], dim: int, index: Any) -> e.Expr:
+def _clamped(x: Tensor, i: tuple[Any, ...], dim: int, index: Any) -> Expr:
     """The element at an index along one dimension, or the first or last one where it is outside."""
 
     def at(place: Any) -> Any:

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from compiler.elements import is_float, limits
-from compiler.te import expr as e
+from compiler.te import scalar as e
 from compiler.te.combiner import combiner, reduce
+from compiler.te.compute import compute
 from compiler.te.nn.common import check_axis, check_flag, check_tensor
-from compiler.te.tensor import Tensor, compute, reduce_axis
+from compiler.te.tensor import Tensor, reduce_axis
 
 _LAST = 2**63 - 1
 

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from compiler.errors import TeError
-from compiler.te import expr as e
+from compiler.te import scalar as e
+from compiler.te.compute import compute
+from compiler.te.expr import Expr
 from compiler.te.nn.common import check_axes, check_axis, check_tensor, dims, is_count
-from compiler.te.tensor import Tensor, compute
+from compiler.te.tensor import Tensor
 
 
 def transpose(x: Tensor, perm: Sequence[int] | None = None, name: str = "transpose") -> Tensor:
@@ -20,7 +22,7 @@ def transpose(x: Tensor, perm: Sequence[int] | None = None, name: str = "transpo
     if not all(is_count(d) for d in order) or sorted(order) != list(range(x.rank)):
         raise TeError(f"transpose: {perm!r} is not a permutation of the {x.rank} dimensions of '{x.name}'")
 
-    def element(*i: Any) -> e.Expr:
+    def element(*i: Any) -> Expr:
         return x[tuple(i[order.index(d)] for d in range(x.rank))]
 
     result: Tensor = compute([x.shape[d] for d in order], element, name, axes=dims(x.rank))
@@ -38,7 +40,7 @@ def pad(x: Tensor, widths: Sequence[tuple[int, int]], value: float = 0, name: st
     source = x.padded(value)
     shape = [size + before + after for size, (before, after) in zip(x.shape, pairs, strict=True)]
 
-    def element(*i: Any) -> e.Expr:
+    def element(*i: Any) -> Expr:
         return source[tuple(index - before for index, (before, _) in zip(i, pairs, strict=True))]
 
     result: Tensor = compute(shape, element, name, axes=dims(x.rank))

@@ -1,0 +1,93 @@
+"""`ELEMENTARY`: the mathematical functions of floats, a row each: what any room must know of one stands here.
+
+A new function is a row. In `te.scalar` and in `te.nn.elementwise` it is a line each where users shall have it, and in
+`passes.expand_math` it may have a polynomial.
+"""
+
+from __future__ import annotations
+
+import math as python_math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from xdsl.dialects import math
+from xdsl.ir import Operation
+
+Value: TypeAlias = Any  # a numpy scalar or array, which work alike
+
+
+@dataclass(frozen=True)
+class Elementary:
+    """One function.
+
+    op: its op of the dialect math.
+    numpy: its function of numpy arrays, which the evaluators use.
+    c: the function for double in the libraries of C and C++; that for float has an f behind.
+    llvm: LLVM's intrinsic, where there is one; else the library's function is called.
+    """
+
+    name: str
+    op: type[Operation]
+    numpy: Callable[..., Value]
+    c: str
+    llvm: str | None = None
+
+
+def _round(a: Value) -> Value:
+    whole = np.trunc(a)
+    return np.copysign(whole + np.copysign(np.abs(a - whole) >= 0.5, a), a)
+
+
+def _rsqrt(a: Value) -> Value:
+    wide = a.astype(np.float32) if a.dtype.itemsize == 2 else a
+    return (1 / np.sqrt(wide)).astype(a.dtype)
+
+
+def _fma(a: Value, b: Value, c: Value) -> Value:
+    wide = np.longdouble if a.dtype == np.float64 else np.float64
+    return (a.astype(wide) * b.astype(wide) + c.astype(wide)).astype(a.dtype)
+
+
+_erf = np.vectorize(python_math.erf, otypes=[np.float64])
+
+ELEMENTARY = {
+    row.name: row
+    for row in (
+        Elementary("abs", math.AbsFOp, np.abs, "fabs", "fabs"),
+        Elementary("acos", math.AcosOp, np.arccos, "acos", "acos"),
+        Elementary("acosh", math.AcoshOp, np.arccosh, "acosh"),
+        Elementary("asin", math.AsinOp, np.arcsin, "asin", "asin"),
+        Elementary("asinh", math.AsinhOp, np.arcsinh, "asinh"),
+        Elementary("atan", math.AtanOp, np.arctan, "atan", "atan"),
+        Elementary("atan2", math.Atan2Op, np.arctan2, "atan2", "atan2"),
+        Elementary("atanh", math.AtanhOp, np.arctanh, "atanh"),
+        Elementary("cbrt", math.CbrtOp, np.cbrt, "cbrt"),
+        Elementary("ceil", math.CeilOp, np.ceil, "ceil", "ceil"),
+        Elementary("copysign", math.CopySignOp, np.copysign, "copysign", "copysign"),
+        Elementary("cos", math.CosOp, np.cos, "cos", "cos"),
+        Elementary("cosh", math.CoshOp, np.cosh, "cosh", "cosh"),
+        Elementary("erf", math.ErfOp, lambda a: _erf(a).astype(a.dtype), "erf"),
+        Elementary("exp", math.ExpOp, np.exp, "exp", "exp"),
+        Elementary("exp2", math.Exp2Op, np.exp2, "exp2", "exp2"),
+        Elementary("expm1", math.ExpM1Op, np.expm1, "expm1"),
+        Elementary("floor", math.FloorOp, np.floor, "floor", "floor"),
+        Elementary("fma", math.FmaOp, _fma, "fma", "fma"),
+        Elementary("log", math.LogOp, np.log, "log", "log"),
+        Elementary("log10", math.Log10Op, np.log10, "log10", "log10"),
+        Elementary("log1p", math.Log1pOp, np.log1p, "log1p"),
+        Elementary("log2", math.Log2Op, np.log2, "log2", "log2"),
+        Elementary("pow", math.PowFOp, np.power, "pow", "pow"),
+        Elementary("round", math.RoundEvenOp, np.rint, "rint", "roundeven"),
+        Elementary("round_away", math.RoundOp, _round, "round", "round"),
+        Elementary("rsqrt", math.RsqrtOp, _rsqrt, "rsqrt"),
+        Elementary("sin", math.SinOp, np.sin, "sin", "sin"),
+        Elementary("sinh", math.SinhOp, np.sinh, "sinh", "sinh"),
+        Elementary("sqrt", math.SqrtOp, np.sqrt, "sqrt", "sqrt"),
+        Elementary("tan", math.TanOp, np.tan, "tan", "tan"),
+        Elementary("tanh", math.TanhOp, np.tanh, "tanh", "tanh"),
+        Elementary("trunc", math.TruncOp, np.trunc, "trunc", "trunc"),
+    )
+}
+"""The function of each name."""

@@ -1,0 +1,143 @@
+"""`compute`: tensors given element by element."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import TypeAlias, overload
+
+from xdsl.ir.affine import AffineSet
+
+from compiler.affine.exact import escape
+from compiler.errors import TeError
+from compiler.te.expr import AxisValue, Const, Expr, Holds, Joint, Reduce, Scalar, as_expr
+from compiler.te.index import Axis, Condition, Index, check_fits, check_name
+from compiler.te.tensor import Compute, Read, Shape, TableRead, Tensor, reads_of, static_shape
+
+Labels: TypeAlias = Sequence[str] | None
+"""Names of axes."""
+
+
+@overload
+def compute(shape: Shape, fn: Callable[..., Scalar], name: str = "T", axes: Labels = None) -> Tensor: ...
+@overload
+def compute(
+    shape: Shape, fn: Callable[..., tuple[Scalar, ...]], name: str = "T", axes: Labels = None
+) -> tuple[Tensor, ...]: ...
+def compute(
+    shape: Shape, fn: Callable[..., Scalar | tuple[Scalar, ...]], name: str = "T", axes: Labels = None
+) -> Tensor | tuple[Tensor, ...]:
+    """A tensor given element by element: `fn` takes one axis a dimension and returns a scalar expression.
+
+    A tuple of expressions gives a tuple of tensors of the same shape. Axes are named after fn's parameters or
+    `axes`. Raises TeError, naming the tensor and the axis, for whatever does not fit.
+    """
+    spatial = spatial_axes(name, shape, fn, axes)
+    try:
+        value = fn(*spatial)
+        op = _compute(name, spatial, value if isinstance(value, tuple) else (value,))
+    except TeError as error:
+        raise TeError(f"in compute '{name}': {error}") from error
+    extents = tuple(axis.extent for axis in spatial)
+    results = [Tensor(name, extents, body.dtype, op, i) for i, body in enumerate(op.bodies)]
+    return tuple(results) if isinstance(value, tuple) else results[0]
+
+
+def spatial_axes(name: str, shape: Shape, fn: Callable[..., object], axes: Labels) -> tuple[Axis, ...]:
+    """The axes of a tensor that a function of them gives, named as stated, or as the function's parameters."""
+    check_name("a tensor", name)
+    extents = static_shape(f"tensor '{name}'", shape)
+    names = _axis_names(name, extents, fn, axes)
+    return tuple(Axis(axis, extent) for axis, extent in zip(names, extents, strict=True))
+
+
+def _axis_names(name: str, extents: Sequence[int], fn: Callable[..., object], axes: Labels) -> list[str]:
+    if not callable(fn):
+        raise TeError(f"in compute '{name}': {fn!r} is not a function of the axes")
+    parameters = [p for p in inspect.signature(fn).parameters.values() if p.default is p.empty]
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    if axes is not None and not isinstance(axes, tuple | list):
+        raise TeError(f"in compute '{name}': {axes!r} are not the names of axes")
+    if axes is None:
+        axes = [f"i{d}" for d in range(len(extents))] if variadic else [p.name for p in parameters]
+    if len(axes) != len(extents) or not (variadic or len(parameters) == len(extents)):
+        raise TeError(f"in compute '{name}': the shape has {len(extents)} dimensions, the function takes {len(axes)}")
+    names = [check_name("an axis", axis) for axis in axes]
+    if len(set(names)) != len(names):
+        raise TeError(f"in compute '{name}': an axis name occurs twice in {names}")
+    return names
+
+
+def _compute(name: str, spatial: tuple[Axis, ...], values: Sequence[object]) -> Compute:
+    if not values:
+        raise TeError("the function returns no expression")
+    reduces = [value for value in values if isinstance(value, Reduce)]
+    if reduces and len(reduces) != len(values):
+        raise TeError("some results are reduced and some are not")
+    reduce = reduces[0].axes if reduces else ()
+    if any(set(r.axes) != set(reduce) for r in reduces):
+        raise TeError("the results are reduced over different axes")
+    for one in reduce:
+        if one.name in [axis.name for axis in (*spatial, *reduce) if axis is not one]:
+            raise TeError(f"the axis name '{one.name}' occurs twice")
+    bodies = tuple(v.body if isinstance(v, Reduce) else _value(v) for v in values)
+    joint = _joint(reduces)
+    names = () if joint else tuple(r.combiner for r in reduces if isinstance(r.combiner, str))
+    op = Compute(name, spatial, reduce, bodies, names, joint)
+    for body in bodies:
+        _check(op, body)
+    return op
+
+
+def _joint(reduces: Sequence[Reduce]) -> Joint | None:
+    """The joint combiner, of which all parts stand side by side, or None."""
+    joint = next((r.combiner for r in reduces if isinstance(r.combiner, Joint)), None)
+    if joint is None:
+        return None
+    whole = [r.part for r in reduces] == list(range(len(joint.results)))
+    if not whole or any(r.combiner is not joint for r in reduces):
+        raise TeError("a joint reduction gives all results of its compute: return the tuple of te.reduce as it is")
+    return joint
+
+
+def _value(value: object) -> Expr:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return Const(float(value), "f32") if isinstance(value, float) else Const(value, "i64")
+    return as_expr(value)
+
+
+def _check(op: Compute, body: Expr) -> None:
+    for expr in reads_of(body):
+        if isinstance(expr, TableRead):
+            raise TeError(f"'{expr.tensor.name}' is read at a data-dependent index: that is a te.gather of its own")
+        if isinstance(expr, Read):
+            check_read(op.axes, expr)
+        elif isinstance(expr, AxisValue):
+            check_fits("the index", expr.index, {axis: n for n, axis in enumerate(op.axes)})
+        elif isinstance(expr, Holds):
+            check_fits("the condition on", expr.condition, {axis: n for n, axis in enumerate(op.axes)})
+
+
+def check_read(axes: Sequence[Axis], read: Read) -> None:
+    """Raise TeError unless a read stays inside its tensor for all values of the axes."""
+    check_indices(axes, read.tensor, list(enumerate(read.indices)), read.condition)
+
+
+def check_indices(
+    axes: Sequence[Axis], tensor: Tensor, indices: Sequence[tuple[int, Index]], condition: Condition | None
+) -> None:
+    """Raise TeError unless the indices of some dimensions stay inside wherever the condition holds."""
+    order = {axis: i for i, axis in enumerate(axes)}
+    where = None if condition is None else AffineSet(len(order), 0, condition.affine(order))
+    if condition is not None:
+        check_fits(f"the read of '{tensor.name}': the condition on", condition, order)
+    for dim, index in indices:
+        size = tensor.shape[dim]
+        check_fits(f"the read of '{tensor.name}' in dimension {dim}: the index", index, order)
+        found = escape(index.affine(order), size, [axis.extent for axis in axes], where)
+        if found is not None:
+            at = ", ".join(f"{a.name}={v}" for a, v in zip(axes, found.point, strict=True))
+            raise TeError(
+                f"the read of '{tensor.name}' is out of bounds in dimension {dim}: {index} is {found.value} "
+                f"at {at}, the size is {size}; guard it with te.select, or read it .padded(value)"
+            )
