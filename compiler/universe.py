@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ VERSION = "0.1.0"
 DIALECTS = {
     "te": "compiler.dialects.te:TE",
     "loop": "compiler.dialects.loop:LOOP",
-    "sched": "compiler.dialects.sched:SCHED",
+    "sched": "compiler.schedule.dialect:SCHED",
     "intr": "compiler.dialects.intr:INTR",
     "unit": "compiler.dialects.tile_intrinsics:UNIT",
 }
@@ -65,51 +65,6 @@ PASSES = {
         "prove that scheduled functions compute what their originals do",
     ),
     "apply-schedule": ("compiler.passes.schedule.script:ApplySchedulePass", "apply a script of schedule primitives"),
-    "tile": ("compiler.passes.schedule.loops:TilePass", "split loops of a block by tile sizes, tiles outside"),
-    "split": ("compiler.passes.schedule.loops:SplitPass", "split a loop by factors"),
-    "partition": ("compiler.passes.schedule.loops:PartitionPass", "cut a loop in two at a position"),
-    "fuse-loops": ("compiler.passes.schedule.loops:FuseLoopsPass", "fuse perfectly nested loops into one"),
-    "reorder": ("compiler.passes.schedule.loops:ReorderPass", "permute loops of a nest"),
-    "merge": ("compiler.passes.schedule.loops:MergePass", "let two adjacent nests share their outer loop"),
-    "distribute": ("compiler.passes.schedule.loops:DistributePass", "cut the body of a loop after a block"),
-    "unroll": ("compiler.passes.schedule.loops:UnrollPass", "mark a loop to be unrolled"),
-    "vectorize": ("compiler.passes.schedule.loops:VectorizePass", "mark a loop whose iterations become lanes"),
-    "parallelize": (
-        "compiler.passes.schedule.loops:ParallelizePass",
-        "mark a loop whose iterations run on several threads",
-    ),
-    "tensorize": ("compiler.passes.schedule.loops:TensorizePass", "mark a nest that a declared intrinsic replaces"),
-    "bind-threads": ("compiler.passes.schedule.loops:BindThreadsPass", "bind loops to hardware indices"),
-    "annotate": ("compiler.passes.schedule.loops:AnnotatePass", "attach a number or a word to a loop"),
-    "prefetch": ("compiler.passes.schedule.loops:PrefetchPass", "ask for elements some iterations early"),
-    "software-pipeline": ("compiler.passes.schedule.loops:SoftwarePipelinePass", "overlap the iterations of a loop"),
-    "compute-at": ("compiler.passes.schedule.placement:ComputeAtPass", "move a producer into a loop of its consumers"),
-    "reverse-compute-at": (
-        "compiler.passes.schedule.placement:ReverseComputeAtPass",
-        "move a consumer into a loop of its producer",
-    ),
-    "fuse": ("compiler.passes.schedule.placement:FusePass", "fuse an elementwise consumer into a loop of its producer"),
-    "inline": ("compiler.passes.schedule.placement:InlinePass", "replace every read of a block's result by its body"),
-    "reverse-inline": (
-        "compiler.passes.schedule.placement:ReverseInlinePass",
-        "apply an elementwise consumer where its producer writes",
-    ),
-    "cache-read": ("compiler.passes.schedule.staging:CacheReadPass", "read a buffer through a copy"),
-    "cache-write": ("compiler.passes.schedule.staging:CacheWritePass", "write a buffer through a copy"),
-    "stage": ("compiler.passes.schedule.staging:StagePass", "work on a copy of the window of a buffer"),
-    "pack": ("compiler.passes.schedule.staging:PackPass", "read a buffer through a blocked, padded copy"),
-    "transform-layout": ("compiler.passes.schedule.staging:TransformLayoutPass", "index a temporary through a map"),
-    "lift-alloc": ("compiler.passes.schedule.staging:LiftAllocPass", "let a buffer live longer"),
-    "set-scope": ("compiler.passes.schedule.staging:SetScopePass", "set the scope of the buffer that a block writes"),
-    "pad": ("compiler.passes.schedule.staging:PadPass", "read a buffer through a copy with a border"),
-    "storage-align": ("compiler.passes.schedule.staging:StorageAlignPass", "pad a block's buffer to a stride"),
-    "swizzle": ("compiler.passes.schedule.staging:SwizzlePass", "rotate the columns of a block's buffer by the row"),
-    "double-buffer": ("compiler.passes.schedule.staging:DoubleBufferPass", "give a block's buffer two halves"),
-    "decompose-reduction": (
-        "compiler.passes.schedule.reduction:DecomposeReductionPass",
-        "make the init of one reduction a block",
-    ),
-    "rfactor": ("compiler.passes.schedule.reduction:RfactorPass", "reduce along one loop into partial results"),
     "loop-to-gpu": (
         "compiler.lowering.loop_to_gpu:LoopToGpuPass",
         "nests of bound loops to kernels and their launches",
@@ -133,7 +88,7 @@ PASSES = {
     ),
     "plan-buffers": ("compiler.passes.plan_buffers:PlanBuffersPass", "temporaries to few shared slots"),
 }
-"""Our passes: where each is, and what it does in one line."""
+"""Our passes that apply no schedule primitive: where each is, and what it does in one line."""
 
 _STRING = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 
@@ -189,14 +144,38 @@ def context() -> Context:
     return result
 
 
+def schedule_passes() -> dict[str, type[ModulePass]]:
+    """The passes that apply schedule primitives, by name; loaded when first asked for, since they load the analysis."""
+    passes: dict[str, type[ModulePass]] = load("compiler.passes.schedule:PASSES")
+    return passes
+
+
+def our_passes() -> dict[str, str]:
+    """Every pass of ours, with what it does in one line."""
+    scheduling = {name: _first_sentence(kind.__doc__ or "") for name, kind in schedule_passes().items()}
+    return {name: line for name, (_, line) in PASSES.items()} | scheduling
+
+
+def _first_sentence(text: str) -> str:
+    return re.split(r"[.:](?:\s|$)", " ".join(text.split()), maxsplit=1)[0]
+
+
+def is_ours(item: ModulePass) -> bool:
+    """Whether a pass is ours, and not xDSL's or a plugin's."""
+    return item.name in PASSES or type(item).__module__.startswith("compiler.")
+
+
 def find_pass(name: str) -> type[ModulePass] | None:
     """The pass of that name: ours, or xDSL's, or another package's; None if there is none."""
     if name in PASSES:
-        found: type[ModulePass] = load(PASSES[name][0])
-        return found
+        kind: type[ModulePass] = load(PASSES[name][0])
+        return kind
     from xdsl.transforms import get_all_passes
 
-    factory = get_all_passes().get(name) or _plugins().all_passes.get(name)
+    factory = get_all_passes().get(name)
+    if factory is None and name in schedule_passes():
+        return schedule_passes()[name]
+    factory = factory or _plugins().all_passes.get(name)
     return None if factory is None else factory()
 
 
@@ -204,7 +183,7 @@ def pass_names() -> list[str]:
     """The names of our passes and of xDSL's."""
     from xdsl.transforms import get_all_passes
 
-    return [*PASSES, *get_all_passes()]
+    return [*PASSES, *schedule_passes(), *get_all_passes()]
 
 
 def whose_pass(name: str) -> str:
@@ -239,5 +218,6 @@ def __getattr__(name: str) -> Any:
 
     return Universe(
         all_dialects={name: _loader(path) for name, path in DIALECTS.items()},
-        all_passes={name: _loader(path) for name, (path, _) in PASSES.items()},
+        all_passes={name: _loader(path) for name, (path, _) in PASSES.items()}
+        | {name: partial(schedule_passes().__getitem__, name) for name in schedule_passes()},
     )

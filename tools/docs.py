@@ -1,5 +1,5 @@
-"""Writes docs/primitives/, a page a primitive, from its docstring and its executed example in examples/primitives.py;
-and the outputs in docs/walk.md.
+"""Writes docs/primitives/, a page a primitive, from its declaration and its executed example in examples/primitives.py;
+the outputs in docs/walk.md; and the types of the methods of `Schedule`, compiler/schedule/schedule.pyi.
 
 python tools/docs.py          # write the pages
 python tools/docs.py --check  # say which pages are out of date; 1 where some are
@@ -11,37 +11,29 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import compiler
-from compiler import universe
-from compiler.dialects.sched.base import SchedOp
+from compiler.dialects.sched import SchedOp
 from compiler.errors import ScheduleError
-from compiler.schedule import Schedule, sample
+from compiler.schedule import Schedule
+from compiler.schedule.primitive import Primitive
+from compiler.schedule.primitives import PRIMITIVES
+from compiler.schedule.recorder import Recorder
 from examples import primitives as examples
 from tools import document
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 PAGES = DOCS / "primitives"
-FILES = ("split", "nest", "merge", "kind", "place", "inline", "reduce", "cache", "memory", "pad", "pipeline")
-PASSES = {"fuse": "fuse-loops", "parallel": "parallelize", "bind": "bind-threads"}
-"""The passes that are not called as their primitive is."""
+STUB = ROOT / "compiler" / "schedule" / "schedule.pyi"
+HANDLES = ("get_block", "get_loops", "get_producers", "get_consumers", "auto")
+"""The primitives without a page: the index names them."""
 SECTIONS = re.compile(r"\b(Requires|Refused where|Elsewhere:)(?= )")
-
-
-@dataclass(frozen=True)
-class Primitive:
-    """A primitive by its name in scripts, the function that plans it, and the file that holds it."""
-
-    name: str
-    plan: Callable[..., object]
-    file: str
 
 
 @dataclass(frozen=True)
@@ -66,26 +58,8 @@ class Run:
 
 
 def found() -> list[Primitive]:
-    """Every primitive and every choice, in the order of the files."""
-    planned = [
-        Primitive(name, plan, f"compiler/schedule/primitives/{file}.py")
-        for file in FILES
-        for name, plan in _plans(import_module(f"compiler.schedule.primitives.{file}"))
-    ]
-    choices = [
-        Primitive(name if name in ("multiple", "product") else f"sample_{name}", plan, "compiler/schedule/sample.py")
-        for name, plan in _plans(sample)
-    ]
-    return planned + choices
-
-
-def _plans(module: object) -> Iterator[tuple[str, Callable[..., object]]]:
-    """The public functions of a module that plan a primitive."""
-    for name, value in vars(module).items():
-        if not inspect.isfunction(value) or name.startswith("_") or value.__module__ != getattr(module, "__name__", ""):
-            continue
-        if value.__annotations__.get("return") == "Plan":
-            yield name, value
+    """Every primitive that has a page."""
+    return [primitive for name, primitive in PRIMITIVES.items() if name not in HANDLES]
 
 
 def described(plan: Callable[..., object]) -> Description:
@@ -168,8 +142,8 @@ def page(primitive: Primitive) -> str:
         said.sentence,
         _code("", said.schematic) if said.schematic else "",
         said.notes,
-        f"**Python** `{_method(name)}`, planned in `{primitive.file}`",
-        _shell(name),
+        f"**Python** `{_method(name)}`, planned in `compiler/schedule/primitives/{name}.py`",
+        f"**Shell** `strata-opt -p '{primitive.shell}'`" if primitive.shell else "",
         f"**Requires** {said.requires}",
         f"**Refused where** {said.refused}" if said.refused else "",
         f"**Elsewhere** {said.elsewhere}",
@@ -194,13 +168,6 @@ def _method(name: str) -> str:
     """The Python method's signature, its types unquoted."""
     parameters = list(inspect.signature(getattr(Schedule, name)).parameters.values())[1:]
     return re.sub(r": '([^']*)'", r": \1", f"schedule.{name}({', '.join(map(str, parameters))})")
-
-
-def _shell(name: str) -> str:
-    """The pass that applies the primitive, as its docstring shows it."""
-    kind = universe.find_pass(PASSES.get(name, name.replace("_", "-")))
-    shown = re.search(r"`([\w-]+\{.*?\})`", inspect.getdoc(kind) or "") if kind is not None else None
-    return f"**Shell** `strata-opt -p '{shown[1]}'`" if shown else ""
 
 
 def _program(example: str) -> str:
@@ -234,7 +201,7 @@ INDEX_HEAD = """# The schedule primitives
 A primitive is a rewrite of one loop nest with a checked precondition: it is planned, judged exactly (through isl) for
 every dependence that it would reverse, and only then applied. A refusal is a `ScheduleError` with one sentence, and
 leaves the program as it was. Each is a method of `Schedule`, an op of the `sched` dialect, and a function in
-`compiler/schedule/primitives/`.
+`compiler/schedule/primitives/`, with a declaration from which the others come.
 
 These pages are written by `python tools/docs.py` from the docstrings and from the examples in `examples/primitives.py`,
 which are executed.
@@ -249,11 +216,49 @@ a search, where rules derive the choices of its block. Composites of primitives,
 """
 
 
+def stub() -> str:
+    """The types of the methods of `Schedule`."""
+    methods = [_stub_method(p) for name, p in PRIMITIVES.items() if not hasattr(Recorder, name)]
+    return STUB_HEAD + "\n".join(methods) + STUB_END
+
+
+def _stub_method(primitive: Primitive) -> str:
+    """A method, its default values left out."""
+    signature = primitive.method_signature
+    parameters = [
+        str(p.replace(default=...)) if p.default is not p.empty else str(p) for p in signature.parameters.values()
+    ]
+    text = ", ".join(re.sub(r": '([^']*)'", r": \1", p).replace("Ellipsis", "...") for p in parameters)
+    return f'    def {primitive.name}({text}) -> {signature.return_annotation}:\n        """{primitive.summary}"""\n'
+
+
+STUB_HEAD = """# Written by tools/docs.py from the declarations of the primitives.
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.transform import NamedSequenceOp
+from xdsl.ir import Attribute
+
+from compiler.schedule.parameters import Handle as Handle
+from compiler.schedule.parameters import Size as Size
+from compiler.schedule.recorder import Recorder
+from compiler.schedule.recorder import script_of as script_of
+
+class Schedule(Recorder):
+"""
+
+STUB_END = """
+def replay(
+    script: ModuleOp | NamedSequenceOp, x: ModuleOp | Schedule, name: str | None = ..., seed: int = ...
+) -> Schedule: ...
+"""
+
+
 def texts() -> dict[Path, str]:
     """The text of every file that is written here."""
     found_pages = {PAGES / f"{p.name}.md": page(p) for p in found()}
     executed = {path: document.refreshed(path.read_text()) for path in (document.WALK, document.TUNING)}
-    return found_pages | {PAGES / "README.md": index()} | executed
+    return found_pages | {PAGES / "README.md": index(), STUB: stub()} | executed
 
 
 def main() -> int:

@@ -48,7 +48,7 @@ def list_passes() -> None:
     from compiler.pipeline import PIPELINES
 
     lines = [("passes:", "")]
-    lines += [(f"  {name}", line) for name, (_, line) in universe.PASSES.items()]
+    lines += [(f"  {name}", line) for name, line in universe.our_passes().items()]
     lines += [("pipelines:", "")]
     lines += [(f"  {name}", f"= {passes}") for name, passes in PIPELINES.items()]
     lines += [("xDSL's passes:", "")]

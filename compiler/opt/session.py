@@ -73,7 +73,7 @@ class Session:
         if self.options.print_ir_before_all:
             _dump("Before", item, self._mlir(module))
         with self._timed(item.name):
-            if item.name in universe.PASSES:
+            if universe.is_ours(item):
                 pipeline.run(ctx, module, [item])
             else:
                 self._run_foreign(item, ctx, module)

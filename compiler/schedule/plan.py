@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from compiler.analysis.legal import Step
@@ -13,12 +13,34 @@ from compiler.program.tree import Block, Loop, Node, Program, fresh, walk
 
 @dataclass(frozen=True)
 class Plan:
-    """What a primitive would do: the step to be judged, and the loops and blocks that it gives."""
+    """What a primitive would do: the step to be judged, the loops, blocks and parameters that it gives, and what a
+    choice decides."""
 
     step: Step
     loops: tuple[int | None, ...] = ()
     blocks: tuple[str, ...] = ()
     params: tuple[int, ...] = ()
+    decision: int | tuple[int, ...] | None = None
+
+
+def unchanged(
+    program: Program,
+    loops: tuple[int, ...] = (),
+    blocks: tuple[str, ...] = (),
+    params: tuple[int, ...] = (),
+    decision: int | tuple[int, ...] | None = None,
+) -> Plan:
+    """The plan of what only looks at the program, or decides."""
+    return Plan(Step(program), loops, blocks, params, decision)
+
+
+def neighbours(program: Program, label: str, producers: bool) -> tuple[str, ...]:
+    """The blocks that write what a block reads, or read what it writes, in the order of the program."""
+    block = program.blocks[label]
+    touched = block.sources if producers else [access.buffer for access in block.writes]
+    others = program.writers if producers else program.readers
+    labels = {b.label for name in touched for b in others[name]} - {label}
+    return tuple(name for name in program.blocks if name in labels)
 
 
 def refuse(primitive: str, place: str, reason: object) -> NoReturn:
@@ -95,3 +117,20 @@ def only_target(primitive: str, block: Block) -> str:
     if len(block.writes) != 1:
         refuse(primitive, block_place(block.label), f"it writes {len(target_names(block))} buffers, not one")
     return block.writes[0].buffer
+
+
+def without_kind_around(primitive: str, program: Program, loop: int, kind: str, what: str) -> None:
+    """No loop around or inside a loop has a kind, `what` in words."""
+    nested = [*program.enclosing(loop), *(n for n in walk(program.loops[loop].body) if isinstance(n, Loop))]
+    for node in nested:
+        if node.kind == kind:
+            refuse(primitive, loop_place(program, loop), f"loop '{node.label}' in the same nest is {what} already")
+
+
+def with_kind(primitive: str, program: Program, loop: int, kind: str) -> Plan:
+    """The plan that gives a serial loop a kind."""
+    node = program.loops[loop]
+    if node.kind != "serial":
+        refuse(primitive, loop_place(program, loop), f"it is {node.kind} already")
+    after = program.replaced(loop, lambda _: [replace(node, kind=kind)])
+    return Plan(Step(after, keeps_order=True))

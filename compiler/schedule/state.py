@@ -6,14 +6,14 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, IntegerAttr, ModuleOp, UnitAttr, i64
 from xdsl.dialects.transform import AnyOpType, NamedSequenceOp, YieldOp
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.analysis.legal import legal
 from compiler.dialects.dominance import last_sentence
-from compiler.dialects.sched.base import BlockType, LoopType, ParamType, SchedOp
+from compiler.dialects.sched import BlockType, LoopType, ParamType, SchedOp
 from compiler.errors import ScheduleError
 from compiler.program.limits import bad_sizes
 from compiler.program.tree import Program
@@ -55,7 +55,7 @@ class State:
 
         Raises ScheduleError, after which nothing has changed.
         """
-        primitive = op.name.removeprefix("sched.")
+        primitive = op.primitive
         try:
             op.verify_()
         except VerifyException as error:
@@ -73,7 +73,7 @@ class State:
 
     def take(self, op: SchedOp, plan: Plan) -> None:
         """Take over what an op plans, and record the op; that the plan is legal is for the caller to know."""
-        primitive = op.name.removeprefix("sched.")
+        primitive = op.primitive
         before, after = self.program, plan.step.program
         self.program = after
         if after is not before:
@@ -83,6 +83,10 @@ class State:
                     self.consumed.setdefault(handle, primitive)  # by handle: numbers and labels may come back
         for handle in op.consumed():
             self.consumed[handle] = primitive
+        if isinstance(plan.decision, int):
+            op.properties["decision"] = IntegerAttr(plan.decision, i64)
+        elif plan.decision is not None:
+            op.properties["decision"] = DenseArrayBase.from_list(i64, plan.decision)
         last = self.script.last_op
         assert last is not None
         self.script.insert_op_before(op, last)
@@ -100,24 +104,22 @@ class State:
             name = result.name_hint or "param" if isinstance(result.type, ParamType) else "at"
         return name if SSAValue.is_valid_name(name) else "".join(c if c.isalnum() else "_" for c in f"x{name}")
 
-    def loop(self, op: SchedOp, value: SSAValue, special: bool = False) -> int:
+    def loop(self, primitive: str, value: SSAValue, special: bool = False) -> int:
         """The loop of a handle; with `special` also ROOT and INLINE. Raises ScheduleError for a dead handle."""
-        number = self._live(op, value, "loop")
+        number = self._live(primitive, value, "loop")
         assert isinstance(number, int)
         if number < 0 and not special:
-            raise ScheduleError(
-                "the location is no loop: the block stays, or is inlined", op.name.removeprefix("sched.")
-            )
+            raise ScheduleError("the location is no loop: the block stays, or is inlined", primitive)
         return number
 
-    def block(self, op: SchedOp, value: SSAValue) -> str:
+    def block(self, primitive: str, value: SSAValue) -> str:
         """The block of a handle. Raises ScheduleError for a dead handle."""
-        label = self._live(op, value, "block")
-        assert isinstance(label, str)
+        label = self._live(primitive, value, "block")
+        if not isinstance(label, str):
+            raise ScheduleError("it takes the handle of a block, not of a loop", primitive)
         return label
 
-    def _live(self, op: SchedOp, value: SSAValue, what: str) -> int | str:
-        primitive = op.name.removeprefix("sched.")
+    def _live(self, primitive: str, value: SSAValue, what: str) -> int | str:
         if value not in self.values:
             raise ScheduleError(f"the {what} handle belongs to another schedule", primitive)
         found = self.values[value]
@@ -129,14 +131,14 @@ class State:
             raise ScheduleError(f"it has been consumed by '{by}'", primitive, place)
         return found
 
-    def size(self, op: SchedOp, value: int | SSAValue) -> int:
+    def size(self, primitive: str, value: int | SSAValue) -> int:
         """A constant, or the integer of a parameter."""
-        return value if isinstance(value, int) else self.param(op, value)
+        return value if isinstance(value, int) else self.param(primitive, value)
 
-    def param(self, op: SchedOp, value: SSAValue) -> int:
+    def param(self, primitive: str, value: SSAValue) -> int:
         """The integer of a parameter."""
         if value not in self.values:
-            raise ScheduleError("the parameter belongs to another schedule", op.name.removeprefix("sched."))
+            raise ScheduleError("the parameter belongs to another schedule", primitive)
         found = self.values[value]
         assert found is not None and not isinstance(found, str)
         return found

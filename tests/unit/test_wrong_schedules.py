@@ -76,7 +76,7 @@ WRONG: dict[str, Wrong] = {
     "split words": lambda s, c, L: s.split(L[0], [None, "2"]),
     "split by a loop": lambda s, c, L: s.split(L[0], [None, L[1]]),
     "tile of another": lambda s, c, L: s.pack(c, "A", [Schedule(MODULE).sample_categorical([2]), 1]),
-    "blocks of an argument": lambda s, c, L: s.block_layout(c, "A", [2, 1]),
+    "blocks of an argument": lambda s, c, L: s.transform_layout(c, "A", tiles=[2, 1]),
     "location": lambda s, c, L: s.sample_location(c, 17),
     "value of a loop": lambda s, c, L: s.value(L[0]),
     "loop of another": lambda s, c, L: s.unroll(Schedule(MODULE).get_loops(Schedule(MODULE).get_block("C"))[0]),

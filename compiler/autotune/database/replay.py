@@ -12,18 +12,15 @@ from compiler import universe
 from compiler.autotune.database.record import Record
 from compiler.dialects.dominance import Refusal, verify_module
 from compiler.dialects.functions import find_function
-from compiler.dialects.sched.base import SchedOp
-from compiler.dialects.sched.choice import SampleCategoricalOp, SampleLocationOp, SamplePerfectTileOp
+from compiler.dialects.sched import SchedOp
 from compiler.errors import ScheduleError
 from compiler.opt.diagnostics import SAID, diagnose
 from compiler.opt.source import Piece, Places, parse
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.schedule import Schedule
-from compiler.schedule.calls import CALLS
+from compiler.schedule.primitive import CHOICES, applies, primitive_of
 from compiler.schedule.state import State, empty_script
-
-CHOICES = (SampleCategoricalOp, SampleLocationOp, SamplePerfectTileOp)
 
 
 def replay(record: Record) -> Schedule:
@@ -62,7 +59,7 @@ def planned(record: Record) -> tuple[Program, Program]:
             raise _at_step(_about(op, "it is not an op of the sched dialect"), script, places)
         copy = op.clone(values)
         try:
-            state.take(copy, CALLS[type(copy)](state, copy))
+            state.take(copy, primitive_of(copy).planned(state, copy))
         except ScheduleError as error:
             error.op = op
             raise _at_step(error, script, places) from error
@@ -99,7 +96,7 @@ def _check_script(script: ModuleOp, places: Places) -> None:
         if isinstance(sequence, NamedSequenceOp) and len(sequence.body.block.args) != 1:
             raise ScheduleError(f"its script takes {len(sequence.body.block.args)} handles, expected the function")
     for op in _steps(script):
-        if isinstance(op, CHOICES) and op.decision is None:
+        if applies(op, *CHOICES) and "decision" not in op.properties:
             raise _at_step(_about(op, "it has no decision, which a record's choices have"), script, places)
 
 

@@ -18,16 +18,15 @@ from xdsl.ir import Operation, SSAValue
 
 from compiler.analysis.legal import Step
 from compiler.autotune.space.trace import Graph, Number
-from compiler.dialects.sched.base import SchedOp
-from compiler.dialects.sched.choice import SampleCategoricalOp, SampleLocationOp, SamplePerfectTileOp
+from compiler.dialects.sched import SchedOp
 from compiler.program.tree import Program
-from compiler.schedule.calls import CALLS
 from compiler.schedule.plan import Plan
-from compiler.schedule.sample import locations, perfect_tiles
+from compiler.schedule.primitive import CHOICES, applies, primitive_of
+from compiler.schedule.primitives.sample_location import locations
+from compiler.schedule.primitives.sample_perfect_tile import perfect_tiles
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.state import ROOT, State, empty_script
 
-ChoiceOp = SamplePerfectTileOp | SampleCategoricalOp | SampleLocationOp
 Positions = Sequence[int]
 
 
@@ -86,10 +85,10 @@ class Sketch:
         for choice, position in zip(self.choices, positions, strict=True):
             chosen = choice.options[position]
             op = ops[choice.place]
-            if isinstance(op, SamplePerfectTileOp):
+            if applies(op, "sample_perfect_tile"):
                 op.properties["decision"] = DenseArrayBase.from_list(i64, chosen)
             else:
-                value = position if isinstance(op, SampleCategoricalOp) else chosen[0]
+                value = position if applies(op, "sample_categorical") else chosen[0]
                 op.properties["decision"] = IntegerAttr(value, i64)
         return script
 
@@ -125,7 +124,7 @@ class Sketch:
                 number = by_place[place]
                 state.take(copy, self._chosen(state, copy, number, positions[number], graph, int(first[number])))
             else:
-                state.take(copy, CALLS[type(copy)](state, copy))
+                state.take(copy, primitive_of(copy).planned(state, copy))
         return state.program
 
     def _chosen(self, state: State, op: SchedOp, number: int, position: int, graph: Graph, column: int) -> Plan:
@@ -139,7 +138,7 @@ class Sketch:
         if not choice.is_structural:
             return Plan(Step(state.program), params=tuple(numbers))
         op.properties["decision"] = IntegerAttr(int(numbers[0]), i64)
-        return CALLS[type(op)](state, op)
+        return primitive_of(op).planned(state, op)
 
 
 def _sequence(script: ModuleOp) -> NamedSequenceOp:
@@ -151,7 +150,7 @@ def _sequence(script: ModuleOp) -> NamedSequenceOp:
 def _position(op: Operation, choice: Choice) -> int:
     """The position that a decided op has chosen."""
     decision = op.properties["decision"]
-    if isinstance(op, SampleCategoricalOp):
+    if applies(op, "sample_categorical"):
         assert isinstance(decision, IntegerAttr)
         return int(decision.value.data)
     chosen = (decision.value.data,) if isinstance(decision, IntegerAttr) else tuple(decision.get_values())  # type: ignore[attr-defined]
@@ -159,7 +158,7 @@ def _position(op: Operation, choice: Choice) -> int:
 
 
 def _name(op: Operation) -> str:
-    if isinstance(op, SampleLocationOp):
+    if applies(op, "sample_location"):
         return "location"
     return next((result.name_hint or "" for result in op.results), "")
 
@@ -174,16 +173,17 @@ def _options(program: Program, ops: Sequence[Operation]) -> dict[int, tuple[tupl
             break
         assert isinstance(op, SchedOp)
         copy = op.clone(values)
-        if isinstance(copy, ChoiceOp):
+        if applies(copy, *CHOICES):
             found[place] = _options_of(state, copy)
-        state.take(copy, CALLS[type(copy)](state, copy))
+        state.take(copy, primitive_of(copy).planned(state, copy))
     return found
 
 
-def _options_of(state: State, op: ChoiceOp) -> tuple[tuple[int, ...], ...]:
-    if isinstance(op, SampleCategoricalOp):
-        return tuple((int(c),) for c in op.candidates.get_values())
-    if isinstance(op, SamplePerfectTileOp):
-        extent = state.program.loops[state.loop(op, op.loop)].extent
-        return tuple(perfect_tiles(extent, len(op.params), op.innermost.value.data))
-    return tuple((n,) for n in range(ROOT, len(locations(state.program, state.block(op, op.block)))))
+def _options_of(state: State, op: SchedOp) -> tuple[tuple[int, ...], ...]:
+    stated, (over, *_) = primitive_of(op).stated(op), (*op.operands, None)
+    if over is None:
+        return tuple((candidate,) for candidate in stated["candidates"])
+    if applies(op, "sample_perfect_tile"):
+        extent = state.program.loops[state.loop(op.primitive, over)].extent
+        return tuple(perfect_tiles(extent, len(op.results), stated["innermost"]))
+    return tuple((n,) for n in range(ROOT, len(locations(state.program, state.block(op.primitive, over)))))

@@ -16,8 +16,8 @@ from xdsl.ir import Operation, SSAValue
 from compiler.autotune.space.candidates import Candidate, total
 from compiler.autotune.space.sketch import Choice, Sketch
 from compiler.autotune.space.space import SketchSpace
-from compiler.dialects.sched.choice import MultipleOp, ProductOp
 from compiler.errors import InputError
+from compiler.schedule.primitive import applies
 from compiler.schedule.state import ROOT
 
 Place = tuple[int, tuple[int, ...] | None]
@@ -163,7 +163,7 @@ def _reads(sketch: Sketch, choice: Choice) -> str:
     for op in sketch.ops:
         if carried.isdisjoint(op.operands):
             continue
-        if isinstance(op, MultipleOp | ProductOp):
+        if applies(op, "multiple", "product"):
             carried.update(op.results)
         else:
             found[_step(op)] = None

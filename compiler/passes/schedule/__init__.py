@@ -1,9 +1,13 @@
-"""Passes that are thin faces of the schedule primitives: they choose blocks and loops by name.
+"""Passes that apply schedule primitives: they choose blocks and loops by name.
 
 face.py        what they share: the pass, names of loops
-loops.py       tile, split, partition, fuse-loops, reorder, merge, distribute, unroll, vectorize, parallelize, ...
-placement.py   compute-at, fuse, inline, ...
-staging.py     cache-read, cache-write, stage, pack, layouts, pipelining
-reduction.py   decompose-reduction, rfactor
+declared.py    the passes of the primitives, made of their declarations
+composites.py  tile, bind-threads, fuse, and vectorize with a width
 script.py      apply-schedule: a whole script
 """
+
+from compiler.passes.schedule import composites, declared
+from compiler.passes.schedule.face import FacePass
+
+PASSES: dict[str, type[FacePass]] = declared.PASSES | composites.PASSES
+"""Every pass that applies primitives, by name."""

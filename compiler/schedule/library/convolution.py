@@ -106,7 +106,7 @@ def tiled_convolution(
     target = target_of(s, block)
     if epilogue is not None:
         s.reverse_compute_at(epilogue, tiles)
-    s.block_layout(block, target, [1, filters, 1, 1])
+    s.transform_layout(block, target, tiles=[1, filters, 1, 1])
     if epilogue is not None:
         _transposed(s, epilogue, lanes)
     for loop in (pixel, *columns[:-1]):

@@ -119,7 +119,7 @@ def store_packed(s: Schedule, consumer: Handle, product: Gebp, rows: Size, lanes
     """
     s.reverse_compute_at(consumer, product.jr)
     target = target_of(s, consumer)
-    s.block_layout(consumer, target, [rows, 1])
+    s.transform_layout(consumer, target, tiles=[rows, 1])
     *i, j = own_loops(s, consumer) or [product.jr]
     if s.label(j) == s.label(product.jr):
         return

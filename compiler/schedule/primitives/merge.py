@@ -1,4 +1,4 @@
-"""merge and distribute: nests come to share a loop, or get one each."""
+"""The primitive merge."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.analysis.legal import Step
-from compiler.program.tree import Alloc, Block, Loop, Node, Program, blocks_in, key_of, map_blocks, rebound, touched
+from compiler.program.tree import Alloc, Block, Loop, Node, Program, blocks_in, map_blocks, rebound
+from compiler.schedule.parameters import ANY_LOOP, INT
 from compiler.schedule.plan import (
     Plan,
     block_place,
@@ -19,8 +20,19 @@ from compiler.schedule.plan import (
     refuse,
     require_serial,
 )
+from compiler.schedule.primitive import primitive
 
 
+@primitive(
+    "$first `,` $second (`shift` $shift^)?",
+    "%both = sched.merge %m, %n",
+    "merge{first=C.m second=D.m shift=0}",
+    gives={"merged": "loop"},
+    consumes=["first", "second"],
+    first=ANY_LOOP,
+    second=ANY_LOOP,
+    shift=INT.or_else(0),
+)
 def merge(program: Program, first: int, second: int, shift: int = 0) -> Plan:
     """Let two adjacent nests share their outer loop: bodies one after the other. With a shift, iteration i of the
     second runs in iteration i + shift. Where the extents differ, guards say so.
@@ -89,39 +101,3 @@ def _with_siblings(program: Program, key: int, siblings: tuple[Node, ...]) -> Pr
     if not around:
         return replace(program, body=siblings)
     return program.replaced(around[-1].number, lambda n: [replace(n, body=siblings)])  # type: ignore[arg-type]
-
-
-def distribute(program: Program, loop: int, block: str) -> Plan:
-    """Cut the body of a loop after the part that holds a block, and give each part a loop of its own.
-
-        loop.for "i" = 4 { S(i)  T(i) }          // distribute after S
-      ->
-        loop.for "i" = 4 { S(i) }  loop.for "i" = 4 { T(i) }
-
-    The inverse of merge. Requires a serial loop around the block with something after it, and no buffer that lives
-    in one iteration and is used by both parts (lift_alloc first). Refused where a dependence would be reversed.
-    Elsewhere: Exo fission, MLIR affine loop distribution.
-    """
-    require_serial("distribute", program, [loop])
-    node = program.loops[loop]
-    if loop not in {around.number for around in program.enclosing(block)}:
-        refuse("distribute", loop_place(program, loop), f"it is not around {block_place(block)}")
-    cut = program.places[block].positions[len(program.enclosing(loop)) + 1] + 1
-    first, second = node.body[:cut], node.body[cut:]
-    if not blocks_in(*second):
-        refuse("distribute", loop_place(program, loop), f"nothing stands after {block_place(block)}")
-    local = {n.buffer.name for n in first if isinstance(n, Alloc)}
-    reads, writes = touched(second)
-    crossing = sorted(local & (reads | writes))
-    if crossing:
-        reason = f"buffer '{crossing[0]}' lives in one iteration and is used by both parts; lift_alloc first"
-        refuse("distribute", loop_place(program, loop), reason)
-    unused = tuple(n for n in second if isinstance(n, Alloc) and n.buffer.name in local)
-    number = program.fresh_number()
-    ranges = dict(program.ranges) | {number: program.ranges[loop]}
-    values = {loop: lin.variable(number)}
-    moved = map_blocks(second, lambda b: rebound(b, values, ranges))
-    parts = [replace(node, body=(*first, *unused)), replace(node, number=number, body=moved)]
-    shifts = {b.label: values for b in blocks_in(*second)}
-    after = program.replaced(loop, lambda _: parts)
-    return Plan(Step(after, shifts=shifts), loops=(key_of(parts[0]), number))  # type: ignore[arg-type]

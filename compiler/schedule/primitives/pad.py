@@ -1,4 +1,4 @@
-"""pad: what is read beyond a buffer's edge becomes elements of a copy."""
+"""The primitive pad."""
 
 from __future__ import annotations
 
@@ -10,10 +10,20 @@ from compiler.affine.linear import Linear
 from compiler.analysis.legal import Step
 from compiler.analysis.sets import Undecided, sample
 from compiler.program.tree import Access, Alloc, Block, Buffer, Program
+from compiler.schedule.copies import before_reads, copy_nest
+from compiler.schedule.parameters import BLOCK, TEXT
 from compiler.schedule.plan import Plan, block_place, no_table, refuse
-from compiler.schedule.primitives.cache import before_reads, copy_nest
+from compiler.schedule.primitive import primitive
 
 
+@primitive(
+    "$block $buffer",
+    '%p = sched.pad %c "A"',
+    "pad{block=C buffer=A}",
+    gives={"copy": "block"},
+    block=BLOCK,
+    buffer=TEXT,
+)
 def pad(program: Program, block: str, buffer: str) -> Plan:
     """Read a buffer through a copy with a border, which holds what a condition reads beyond its edge.
 

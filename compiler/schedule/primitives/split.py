@@ -1,8 +1,8 @@
-"""split and partition: one loop becomes several."""
+"""The primitive split."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -21,10 +21,10 @@ from compiler.program.tree import (
     Node,
     Program,
     blocks_in,
-    fresh,
     map_blocks,
     rebound,
 )
+from compiler.schedule.parameters import FACTORS, LOOP, Value, word
 from compiler.schedule.plan import (
     Plan,
     labels_around,
@@ -35,9 +35,29 @@ from compiler.schedule.plan import (
     refuse,
     require_serial,
 )
+from compiler.schedule.primitive import primitive
+from compiler.schedule.primitives.partition import partition
 from compiler.schedule.region import inside
 
+TAILS = ("guard", "partition", "pad")
 
+
+def _fits(stated: Mapping[str, Value], results: int) -> str:
+    factors = len(stated["factors"])
+    return "" if factors == results else f"{factors} factors give as many loops, not {results}"
+
+
+@primitive(
+    "$loop `by` custom<DynamicIndexList>($params, $factors) (`tail` $tail^)?",
+    '%m0, %m1 = sched.split %m by [-1, 16] tail "pad" : !sched.loop, !sched.loop',
+    "split{block=C loop=m factors=-1,16 tail=guard}",
+    gives={"loops": "loop*"},
+    consumes=["loop"],
+    check=_fits,
+    loop=LOOP,
+    factors=FACTORS,
+    tail=word("tail", TAILS).or_else("guard"),
+)
 def split(program: Program, loop: int, factors: Sequence[int | None], tail: str = "guard") -> Plan:
     """Split a loop into a nest, outermost factor first; one factor may be None and is inferred.
 
@@ -215,95 +235,3 @@ def _pad_target(program: Program, access: Access, block: Block, buffers: dict[st
     highs = [lin.bounds(form, block.axis_ranges)[1] + 1 for form in access.index]
     shape = tuple(max(size, high) for size, high in zip(buffer.shape, highs, strict=True))
     buffers[access.buffer] = replace(buffer, shape=shape)
-
-
-def partition(program: Program, loop: int, position: int) -> Plan:
-    """Cut a loop in two, one after the other: the iterations below a position, and the rest.
-
-        loop.for "i" = 100 { S(i) }              // partition at 96
-      ->
-        loop.for "i.head" = 96 { S(i.head) }  loop.for "i.rest" = 4 { S(96 + i.rest) }
-
-    The blocks of the rest are copies with new labels; where the loop belongs to a reduction they accumulate.
-
-    Requires a serial loop and a position inside its extent. Elsewhere: Exo cut_loop, TVM loop partition, Halide
-    TailStrategy, MLIR loop.peel.
-    """
-    require_serial("partition", program, [loop])
-    node = program.loops[loop]
-    if not 0 < position < node.extent:
-        refuse("partition", loop_place(program, loop), f"position {position} is not inside its extent {node.extent}")
-    for block in blocks_in(node):
-        guarded = any(loop in c.form.variables() for c in block.guard)
-        if block.has_init and loop in block.loops_of(True) and guarded:
-            reason = f"it is in the guard of block '{block.label}', whose init would see it; decompose_reduction first"
-            refuse("partition", loop_place(program, loop), reason)
-        if block.has_init and loop in block.loops_of(True) & block.loops_of(False):
-            reason = f"it binds spatial and reduce axes of block '{block.label}' alike; decompose_reduction first"
-            refuse("partition", loop_place(program, loop), reason)
-    number = program.fresh_number()
-    taken = labels_around(program, loop)
-    head_label, rest_label = new_label(f"{node.label}.head", taken), new_label(f"{node.label}.rest", taken)
-    ranges = dict(program.ranges) | {number: (0, position - 1), number + 1: (0, node.extent - position - 1)}
-    at_head = {loop: lin.variable(number) if position > 1 else lin.constant(0)}
-    after = lin.variable(number + 1) if node.extent - position > 1 else lin.constant(0)
-    at_rest = {loop: after + lin.constant(position)}
-    body = map_blocks(node.body, lambda b: rebound(b, at_head, ranges))
-    head = replace(node, number=number, label=head_label, extent=position, body=body)
-    copier = _Copier(program, number + 2, at_rest, ranges, loop)
-    rest = Loop(number + 1, rest_label, node.extent - position, copier.copy(node.body), node.kind, node.attributes)
-    shifts: dict[str, dict[int, Linear]] = {b.label: dict(at_head) for b in blocks_in(head)}
-    shifts |= {label: {**at_rest, **copier.former} for label in copier.labels.values()}
-    sources = {(new, i): (old, i) for old, new in copier.labels.items() for i in (False, True)}
-    step = Step(program.replaced(loop, lambda _: [head, rest]), shifts=shifts, sources=sources)
-    return Plan(step, loops=(number, number + 1))
-
-
-class _Copier:
-    """Copies of nodes with new numbers, labels and buffers."""
-
-    def __init__(self, program: Program, number: int, values: dict[int, Linear], ranges: lin.Ranges, loop: int) -> None:
-        self.program = program
-        self.next = number
-        self.values = dict(values)
-        self.ranges = dict(ranges)
-        self.loop = loop
-        self.labels: dict[str, str] = {}
-        self.buffers: dict[str, str] = {}
-        self.former: dict[int, Linear] = {}
-
-    def copy(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
-        """The copied nodes."""
-        return tuple(self._node(node) for node in nodes)
-
-    def _node(self, node: Node) -> Node:
-        match node:
-            case Loop():
-                number, self.next = self.next, self.next + 1
-                self.values[node.number] = self.former[node.number] = lin.variable(number)
-                self.ranges[number] = (0, node.extent - 1)
-                return replace(node, number=number, body=self.copy(node.body))
-            case Alloc():
-                name = fresh(node.buffer.name, {*self.program.buffers, *self.buffers.values()})
-                self.buffers[node.buffer.name] = name
-                return Alloc(replace(node.buffer, name=name))
-            case Block():
-                return self._block(node)
-
-    def _block(self, block: Block) -> Block:
-        label = fresh(block.label, {*self.program.blocks, *self.labels.values()})
-        self.labels[block.label] = label
-        new = rebound(block, self.values, self.ranges)
-        reduces = bool(block.combiners) and self.loop in block.loops_of(True)
-
-        def renamed(access: Access) -> Access:
-            return replace(access, buffer=self.buffers.get(access.buffer, access.buffer))
-
-        return replace(
-            new,
-            label=label,
-            reads=tuple(map(renamed, new.reads)),
-            writes=tuple(map(renamed, new.writes)),
-            table=new.table and replace(new.table, buffer=self.buffers.get(new.table.buffer, new.table.buffer)),
-            accumulate=new.accumulate or reduces,
-        )

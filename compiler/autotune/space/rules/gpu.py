@@ -10,7 +10,7 @@ from compiler.autotune.space.rules.draft import Alternative, Draft, inlined
 from compiler.program.tree import Block
 from compiler.schedule import library
 from compiler.schedule.library import ThreadTiles
-from compiler.schedule.sample import perfect_tiles
+from compiler.schedule.primitives.sample_perfect_tile import perfect_tiles
 from compiler.schedule.schedule import Handle, Size
 
 THREADS, WARP = 256, 32

@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from compiler.autotune.space.rules.derive import Derived, as_written, derivations
 from compiler.autotune.space.rules.draft import Draft, Rule
 from compiler.autotune.space.sketch import Sketch
-from compiler.dialects.sched.choice import AutoOp
+from compiler.schedule.primitive import applies
 from compiler.schedule.schedule import Schedule, script_of
 from compiler.targets.machine import Gpu, Machine
 
@@ -52,7 +52,7 @@ def from_template(
     for op in sequence.body.block.ops:
         if isinstance(op, YieldOp):
             break
-        if isinstance(op, AutoOp):
+        if applies(op, "auto"):
             under = [after for one in under for after in _derived(one, op, rules, dropped)][:MOST]
         else:
             under = [_applied(one, op) for one in under]
@@ -69,10 +69,10 @@ def _applied(under: _Under, op: Operation) -> _Under:
     return _Under(after, (*under.values, *op.results), under.name, closed)
 
 
-def _derived(under: _Under, op: AutoOp, rules: Sequence[Rule], dropped: dict[str, None]) -> list[_Under]:
+def _derived(under: _Under, op: Operation, rules: Sequence[Rule], dropped: dict[str, None]) -> list[_Under]:
     """After the rules have dealt with a block, in every way of theirs."""
     handles = dict(zip(under.values, under.draft.kept, strict=True))
-    label = under.draft.schedule.label(handles[op.block])
+    label = under.draft.schedule.label(handles[op.operands[0]])
     ends = derivations(replace(under.draft.fork(), left=(label,)), rules, dropped)
     names = ["; ".join(name for name in (under.name, end.name) if name) for end in ends]
     return [replace(under, draft=end.draft, name=name) for end, name in zip(ends, names, strict=True)]

@@ -1,0 +1,93 @@
+"""Passes that apply several primitives, or one under another name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compiler.errors import ScheduleError
+from compiler.passes.schedule.face import FacePass, loop_of, loops_of, named
+from compiler.schedule import Schedule
+
+
+@dataclass(frozen=True, kw_only=True)
+class TilePass(FacePass):
+    """Split loops of a block by tile sizes and put the loops over tiles outside: `tile{block=C axes=m,l sizes=16,64}`.
+
+    m { l { C } }  ->  m.0 { l.0 { m.1 = 16 { l.1 = 64 { C } } } }
+    """
+
+    name = "tile"
+    block: str
+    axes: tuple[str, ...]
+    sizes: tuple[int, ...]
+
+    def schedule(self, s: Schedule) -> None:
+        if len(self.axes) != len(self.sizes):
+            raise ScheduleError(f"{len(self.sizes)} sizes do not fit {len(self.axes)} axes", self.name)
+        pairs = []
+        for loop, size in zip(loops_of(s, self.block, self.axes), self.sizes, strict=True):
+            pairs.append(s.split(loop, [None, min(size, s.extent(loop))]))
+        s.reorder(*(outer for outer, _ in pairs), *(inner for _, inner in pairs))
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorizePass(FacePass):
+    """Mark a loop whose iterations become lanes: `vectorize{block=C loop=l}`; with `width` it is split first."""
+
+    name = "vectorize"
+    block: str
+    loop: str
+    width: int | None = None
+
+    def schedule(self, s: Schedule) -> None:
+        loop = loop_of(s, s.get_block(self.block), self.loop)
+        if self.width is not None:
+            _, loop = s.split(loop, [None, self.width])
+        s.vectorize(loop)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BindThreadsPass(FacePass):
+    """Bind loops of a block to hardware indices: `bind-threads{block=C block-x=m thread-x=l}`."""
+
+    name = "bind-threads"
+    block: str
+    block_x: str | None = None
+    block_y: str | None = None
+    block_z: str | None = None
+    thread_x: str | None = None
+    thread_y: str | None = None
+    thread_z: str | None = None
+    vthread: str | None = None
+
+    def schedule(self, s: Schedule) -> None:
+        asked = {
+            "block_x": self.block_x,
+            "block_y": self.block_y,
+            "block_z": self.block_z,
+            "thread_x": self.thread_x,
+            "thread_y": self.thread_y,
+            "thread_z": self.thread_z,
+            "vthread": self.vthread,
+        }
+        if not any(asked.values()):
+            raise ScheduleError("it names no loop", self.name)
+        for thread, label in asked.items():
+            if label is not None:
+                s.bind(loop_of(s, s.get_block(self.block), label), thread)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FusePass(FacePass):
+    """Fuse an elementwise consumer into a loop of its producer: `fuse{block=D at=C.m}`; as reverse-compute-at."""
+
+    name = "fuse"
+    block: str
+    at: str
+
+    def schedule(self, s: Schedule) -> None:
+        s.reverse_compute_at(s.get_block(self.block), named(s, self.at))
+
+
+PASSES: dict[str, type[FacePass]] = {kind.name: kind for kind in (TilePass, VectorizePass, BindThreadsPass, FusePass)}
+"""These passes, by name."""

@@ -1,0 +1,92 @@
+"""The passes of the primitives, made of their declarations: one a primitive that has an example for the shell."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import MISSING, field, make_dataclass
+from typing import Any, ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import AffineMapAttr
+from xdsl.ir.affine import AffineMap
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import ParseError
+
+from compiler.errors import ScheduleError
+from compiler.passes.schedule.face import FacePass, loop_of, named
+from compiler.schedule import Handle, Schedule
+from compiler.schedule.parameters import BLOCK, MAP, AttributeParameter, HandleParameter, Parameter, SizesParameter
+from compiler.schedule.primitive import Primitive
+from compiler.schedule.primitives import PRIMITIVES
+
+
+class PrimitivePass(FacePass):
+    """A pass that applies one primitive to the loops and blocks that its options name."""
+
+    primitive: ClassVar[Primitive]
+
+    def schedule(self, s: Schedule) -> None:
+        """Apply the primitive, and move the block that it gives to `at`, if that is given."""
+        block = s.get_block(getattr(self, "block")) if _has_block(self.primitive) else None  # noqa: B009
+        kinds = {name: kind for name, kind in self.primitive.parameters.items() if kind.asked}
+        values: list[object] = []
+        for name, kind in kinds.items():
+            value = self._argument(s, block, kind, getattr(self, kind.option or name))
+            values += value if isinstance(kind, HandleParameter) and kind.several else [value]
+        results = s.call(self.primitive, *values)
+        at = getattr(self, "at", None) if self.primitive.placed_by else None
+        if at is not None:
+            s.call(PRIMITIVES[self.primitive.placed_by], results[0], named(s, at))
+
+    def _argument(self, s: Schedule, block: Handle | None, kind: Parameter, value: Any) -> Any:
+        """An option as an argument of the primitive's method."""
+        if value is None or kind is BLOCK:
+            return block if kind is BLOCK else None
+        if isinstance(kind, HandleParameter):
+            if kind.anywhere:
+                return named(s, value)
+            assert block is not None
+            return [loop_of(s, block, label) for label in value] if kind.several else loop_of(s, block, value)
+        if isinstance(kind, SizesParameter) and kind.inferred:
+            return [None if size == -1 else size for size in value]
+        return self._map(value) if isinstance(kind, AttributeParameter) and kind.constraint is MAP.constraint else value
+
+    def _map(self, text: str) -> AffineMap:
+        try:
+            map = Parser(Context(), f"affine_map<{text}>").parse_attribute()
+        except (ParseError, NotImplementedError) as error:  # what xDSL says to the product of two indices
+            raise ScheduleError(f"'{text}' is not an affine map, such as (i, j) -> (j, i)", self.name) from error
+        assert isinstance(map, AffineMapAttr)
+        return map.data
+
+
+def _has_block(primitive: Primitive) -> bool:
+    """Whether a primitive's pass names a block: one that it takes, or one whose loops it takes."""
+    handles = [kind for kind in primitive.parameters.values() if isinstance(kind, HandleParameter)]
+    return any(not kind.anywhere for kind in handles)
+
+
+def pass_of(primitive: Primitive) -> type[FacePass]:
+    """The pass of a primitive."""
+    options: list[tuple[str, Any, Any]] = [("block", str, field())] if _has_block(primitive) else []
+    defaults = inspect.signature(primitive.plan).parameters
+    for name, kind in primitive.parameters.items():
+        if kind is BLOCK or not kind.asked:
+            continue
+        default = defaults[name].default
+        type_ = kind.type | None if default is None else kind.type
+        options.append((kind.option or name, type_, field(default=MISSING if default is inspect._empty else default)))
+    if primitive.placed_by:
+        options.append(("at", str | None, field(default=None)))
+    members = {
+        "name": primitive.pass_name,
+        "primitive": primitive,
+        "__doc__": f"{primitive.summary}\n\n`{primitive.shell}`",
+        "__module__": __name__,
+    }
+    title = "".join(word.capitalize() for word in primitive.pass_name.split("-"))
+    return make_dataclass(f"{title}Pass", options, bases=(PrimitivePass,), namespace=members, frozen=True, kw_only=True)
+
+
+PASSES: dict[str, type[FacePass]] = {p.pass_name: pass_of(p) for p in PRIMITIVES.values() if p.shell}
+"""The passes of the primitives, by name."""

@@ -1,0 +1,73 @@
+"""Nests that copy buffers, and blocks that read the copies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from compiler.affine import linear as lin
+from compiler.dialects.access import AxisAttr
+from compiler.program import body
+from compiler.program.tree import (
+    Access,
+    Block,
+    Buffer,
+    Loop,
+    Node,
+    Program,
+    key_of,
+    touched,
+)
+from compiler.schedule.plan import new_label
+
+
+def redirected(block: Block, names: Mapping[str, str]) -> Block:
+    """The block with some buffers replaced by others of the same shape."""
+
+    def redirect(access: Access) -> Access:
+        return replace(access, buffer=names.get(access.buffer, access.buffer))
+
+    table = block.table and replace(block.table, buffer=names.get(block.table.buffer, block.table.buffer))
+    reads, writes = tuple(map(redirect, block.reads)), tuple(map(redirect, block.writes))
+    return replace(block, reads=reads, writes=writes, table=table)
+
+
+def before_reads(program: Program, block: str, buffer: str) -> int | str:
+    """The outermost node around a block in which nothing writes a buffer, and where the buffer lives."""
+    alive = len(program.enclosing((buffer,))) if buffer in program.allocs else 0
+    path: list[Node] = [*program.enclosing(block), program.blocks[block]]
+    for node in path[alive:]:
+        if buffer not in touched([node])[1]:
+            return key_of(node)  # type: ignore[return-value]
+    raise AssertionError("a block that does not write the buffer is such a place")
+
+
+def copy_nest(
+    program: Program,
+    label: str,
+    shape: Sequence[int],
+    copies: Sequence[tuple[Access, Buffer]],
+    place: int | str,
+) -> tuple[str, Node]:
+    """A nest that copies to every element of targets of one shape; each source is over one axis a dimension."""
+    label = program.fresh_block(label)
+    taken = {n.label for n in program.enclosing(place)}
+    axes = tuple(AxisAttr(f"ax{d}", n) for d, n in enumerate(shape))
+    first = program.fresh_number()
+    loops = [Loop(first + d, new_label(f"ax{d}", taken), n, ()) for d, n in enumerate(shape)]
+    identity = tuple(lin.variable(d) for d in range(len(shape)))
+    bindings = tuple(lin.variable(n.number) if n.extent > 1 else lin.constant(0) for n in loops)
+    types = tuple(target.scalar for _, target in copies)
+    nest: Node = Block(
+        label,
+        axes,
+        bindings,
+        (),
+        tuple(source for source, _ in copies),
+        types,
+        tuple(Access(target.name, identity) for _, target in copies),
+        tuple(body.read(n, type) for n, type in enumerate(types)),
+    )
+    for loop in reversed([n for n in loops if n.extent > 1]):
+        nest = replace(loop, body=(nest,))
+    return label, nest

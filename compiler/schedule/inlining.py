@@ -1,0 +1,46 @@
+"""Blocks that take each other in: the inverse of a write, and reads that are left over."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from compiler.program import body
+from compiler.program.tree import Block
+from compiler.schedule.plan import (
+    block_place,
+    refuse,
+)
+
+
+def inverse(primitive: str, block: Block, target: int = 0) -> dict[int, int]:
+    """For each spatial axis, the dimension of a target that it indexes alone; others have one value."""
+    found: dict[int, int] = {}
+    for dim, form in enumerate(block.writes[target].index):
+        if form.is_constant:
+            continue
+        atom, factor = form.terms[0]
+        if len(form.terms) > 1 or factor != 1 or form.constant or not isinstance(atom, int) or atom in found:
+            refuse(primitive, block_place(block.label), "it does not write one element for each of its axes")
+        found[atom] = dim
+    for number, axis in enumerate(block.axes):
+        if number not in found and axis.size > 1:
+            refuse(primitive, block_place(block.label), f"its axis '{axis.label}' indexes no element")
+    return found
+
+
+def without_unused(block: Block) -> Block:
+    """The block without reads that its body does not use."""
+    used = sorted({leaf.position for leaf in body.leaves(block.body) if isinstance(leaf, body.Read)})
+    if len(used) == len(block.reads):
+        return block
+    numbers = {old: new for new, old in enumerate(used)}
+
+    def leaf(node: body.Read | body.Index) -> body.Scalar:
+        return body.read(numbers[node.position], node.type) if isinstance(node, body.Read) else node
+
+    return replace(
+        block,
+        reads=tuple(block.reads[n] for n in used),
+        read_types=tuple(block.read_types[n] for n in used),
+        body=tuple(body.rewrite(node, leaf) for node in block.body),
+    )

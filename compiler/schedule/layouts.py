@@ -1,0 +1,70 @@
+"""Where the elements of a buffer lie: temporaries laid out anew, and blocked dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from compiler.affine import linear as lin
+from compiler.affine.linear import Linear
+from compiler.program.tree import Access, Block, Buffer, Program
+from compiler.schedule.plan import block_place, only_target, refuse
+from compiler.schedule.region import with_buffer
+
+
+def no_temporary(program: Program, buffer: str) -> str:
+    return "it is an argument, not a temporary" if buffer in program.buffers else "there is no such buffer"
+
+
+def temporary(primitive: str, program: Program, block: str, name: str | None = None) -> Buffer:
+    name = name if name is not None else only_target(primitive, program.blocks[block])
+    if name not in program.allocs:
+        refuse(primitive, f"buffer '{name}'", no_temporary(program, name))
+    return program.buffers[name]
+
+
+def tiled_dimensions(tiles: Sequence[int]) -> list[int]:
+    """The dimensions that are cut into blocks."""
+    return [d for d, tile in enumerate(tiles) if tile > 1]
+
+
+def blocked_shape(buffer: Buffer, tiles: Sequence[int]) -> list[int]:
+    """The extents of the dimensions of the blocks, then of those inside a block."""
+    return [-(-n // t) for n, t in zip(buffer.shape, tiles, strict=True)] + [tiles[d] for d in tiled_dimensions(tiles)]
+
+
+def in_blocks(index: Sequence[Linear], tiles: Sequence[int], order: Sequence[int], ranges: lin.Ranges) -> list[Linear]:
+    """Where an element lies in blocks."""
+    outer = [lin.floordiv(form, tile, ranges) for form, tile in zip(index, tiles, strict=True)]
+    every = [*outer, *(lin.mod(index[d], tiles[d], ranges) for d in tiled_dimensions(tiles))]
+    return [every[d] for d in order]
+
+
+def dimension_order(
+    primitive: str, block: str, buffer: str, source: Buffer, tiles: Sequence[int], order: Sequence[int]
+) -> list[int]:
+    """The order of the dimensions of a blocked buffer. Raises ScheduleError where it, or the tiles, do not fit."""
+    if len(tiles) != len(source.shape):
+        reason = f"{len(tiles)} tiles do not fit the {len(source.shape)} dimensions of '{buffer}'"
+        refuse(primitive, block_place(block), reason)
+    rank = len(tiles) + len(tiled_dimensions(tiles))
+    if order and sorted(order) != list(range(rank)):
+        refuse(primitive, block_place(block), f"the order {list(order)} is no permutation of {rank} dimensions")
+    return list(order) or list(range(rank))
+
+
+def relaid(program: Program, old: Buffer, new: Buffer, forms: Sequence[Linear]) -> Program:
+    def change(block: Block) -> Block:
+        ranges = block.axis_ranges
+
+        def access(a: Access) -> Access:
+            if a.buffer != old.name:
+                return a
+            return replace(a, index=tuple(lin.substitute(f, dict(enumerate(a.index)), ranges) for f in forms))
+
+        return replace(block, reads=tuple(map(access, block.reads)), writes=tuple(map(access, block.writes)))
+
+    def touches(block: Block) -> bool:
+        return any(a.buffer == old.name for a in (*block.reads, *block.writes))
+
+    return with_buffer(program.map_blocks(lambda b: change(b) if touches(b) else b), old.name, new)

@@ -1,0 +1,409 @@
+"""The kinds of parameters that a primitive has.
+
+A parameter is a field of the primitive's op, an argument of the function that plans it, an argument of the method of
+`Schedule`, and an option of its pass; its kind says how each is made of another.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import index
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
+
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    AffineMapAttr,
+    ArrayAttr,
+    DenseArrayBase,
+    FloatAttr,
+    IntegerAttr,
+    StringAttr,
+    f64,
+    i64,
+)
+from xdsl.dialects.transform import AnyOpType
+from xdsl.dialects.utils import split_dynamic_index_list
+from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
+from xdsl.ir.affine import AffineMap
+from xdsl.irdl import AnyAttr, AttrConstraint, operand_def, opt_operand_def, opt_prop_def, prop_def, var_operand_def
+
+from compiler import stated
+from compiler.dialects.sched import BlockType, LoopType, ParamType, SchedOp
+from compiler.errors import ScheduleError
+from compiler.schedule.state import State
+
+Handle = SSAValue
+"""A handle on a block, loop or parameter: the result of the script's op that gave it."""
+Size: TypeAlias = int | Handle
+"""A constant, or the handle of a parameter."""
+Value: TypeAlias = Any  # what a kind of parameter holds: each kind knows its own
+MOST_RESULTS = 64
+"""How many factors of an extent may be chosen at once: 64 bits have no more above one."""
+
+
+class Fields(NamedTuple):
+    """What a parameter puts into its op."""
+
+    operands: Sequence[SSAValue] = ()
+    properties: Mapping[str, Attribute] = {}
+
+
+@dataclass(frozen=True)
+class Parameter(ABC):
+    """A kind of parameter; `annotation` is its type in Python, `type` that of the pass's option, which is called
+    `option` where its name is not the parameter's. `asked`: it is an argument of the method; `planned`: one of the
+    planning function; `optional`: nothing stands in the op for its default."""
+
+    annotation: str
+    type: Any = str  # a type, or a union of types
+    option: str = ""
+    optional: bool = False
+    asked: ClassVar[bool] = True
+    planned: ClassVar[bool] = True
+
+    def called(self, option: str) -> Self:
+        """The same, with another name in the pass."""
+        return replace(self, option=option)
+
+    @abstractmethod
+    def definitions(self, name: str) -> dict[str, object]:
+        """The fields of the op, as irdl defines them."""
+
+    @abstractmethod
+    def encoded(self, name: str, value: Value) -> Fields:
+        """An argument of the method, in the op. Raises ScheduleError."""
+
+    @abstractmethod
+    def decoded(self, op: SchedOp, name: str, state: State) -> Value:
+        """The argument of the planning function."""
+
+    @abstractmethod
+    def text(self, op: SchedOp, name: str, names: Mapping[SSAValue, str]) -> str | None:
+        """The argument in Python; None for the default."""
+
+    def fault(self, op: SchedOp, name: str) -> str:
+        """What is wrong with an op by itself, in a sentence; nothing where it is right."""
+        return ""
+
+
+@dataclass(frozen=True)
+class HandleParameter(Parameter):
+    """Handles of one type: one, several, or one that may be missing. The loop of a pass's option stands around its
+    `block`, or where it is `anywhere` is written `block.loop`; a `location` may also be none."""
+
+    handles: TypeAttribute = field(default_factory=LoopType)
+    several: bool = False
+    anywhere: bool = False
+    location: bool = False
+
+    def definitions(self, name: str) -> dict[str, object]:
+        define = var_operand_def if self.several else opt_operand_def if self.optional else operand_def
+        return {name: define(self.handles)}
+
+    def encoded(self, name: str, value: Value) -> Fields:
+        handles = list(value) if self.several else [] if value is None and self.optional else [value]
+        for handle in handles:
+            if not isinstance(handle, SSAValue):
+                raise ScheduleError(f"it takes handles, not a {type(handle).__name__}")
+        return Fields(handles)
+
+    def decoded(self, op: SchedOp, name: str, state: State) -> Value:
+        value = getattr(op, name)
+        if value is None:
+            return None
+        return [self._one(op, v, state) for v in value] if self.several else self._one(op, value, state)
+
+    def _one(self, op: SchedOp, value: SSAValue, state: State) -> int | str:
+        if isinstance(self.handles, LoopType):
+            return state.loop(op.primitive, value, self.location)
+        return (
+            state.block(op.primitive, value)
+            if isinstance(self.handles, BlockType)
+            else state.param(op.primitive, value)
+        )
+
+    def text(self, op: SchedOp, name: str, names: Mapping[SSAValue, str]) -> str | None:
+        value = getattr(op, name)
+        if self.several:
+            return ", ".join(names[v] for v in value)
+        return None if value is None else names[value]
+
+    def fault(self, op: SchedOp, name: str) -> str:
+        if not self.several:
+            return ""
+        handles = list(getattr(op, name))
+        if isinstance(self.handles, ParamType):
+            return "" if handles else "there is nothing to multiply"
+        if len(handles) < 2:
+            return f"at least 2 loops are needed, got {len(handles)}"
+        return "a loop is named twice" if len(set(handles)) != len(handles) else ""
+
+
+Test: TypeAlias = tuple[Callable[[Value], bool], str]
+"""What holds of a value, and the sentence where it does not, with the value as `{}`."""
+
+
+@dataclass(frozen=True)
+class AttributeParameter(Parameter):
+    """A property: how Python's value becomes the attribute, and the attribute a value; what holds of it."""
+
+    constraint: AttrConstraint | type[Attribute] = StringAttr
+    encode: Callable[[object], Attribute] = lambda value: _text(value)
+    decode: Callable[[Value], Value] = lambda attribute: attribute.data
+    tests: tuple[Test, ...] = ()
+    default: Value = None
+
+    def such_that(self, test: Callable[[Value], bool], sentence: str) -> Self:
+        """The same, of which more holds."""
+        return replace(self, tests=(*self.tests, (test, sentence)))
+
+    def or_else(self, default: Value) -> Self:
+        """The same, left out of the op where it is the default."""
+        return replace(self, optional=True, default=default)
+
+    def definitions(self, name: str) -> dict[str, object]:
+        return {name: (opt_prop_def if self.optional else prop_def)(self.constraint)}
+
+    def encoded(self, name: str, value: Value) -> Fields:
+        if self.optional and value is None:
+            return Fields()
+        attribute = self.encode(value)
+        is_default = self.optional and self.decode(attribute) == self.default
+        return Fields() if is_default else Fields(properties={name: attribute})
+
+    def value(self, op: Operation, name: str) -> Value:
+        """The value that an op has."""
+        attribute = op.properties.get(name)
+        return self.default if attribute is None else self.decode(attribute)
+
+    def decoded(self, op: SchedOp, name: str, state: State) -> Value:
+        return self.value(op, name)
+
+    def text(self, op: SchedOp, name: str, names: Mapping[SSAValue, str]) -> str | None:
+        attribute = op.properties.get(name)
+        return None if attribute is None else _python(attribute)
+
+    def fault(self, op: SchedOp, name: str) -> str:
+        if self.optional and name not in op.properties:
+            return ""
+        value = self.value(op, name)
+        return next((sentence.format(value) for test, sentence in self.tests if not test(value)), "")
+
+
+@dataclass(frozen=True)
+class SizesParameter(Parameter):
+    """Constants and parameters in a list, such as `[4, %t]`; an `inferred` one is -1, in Python None."""
+
+    inferred: bool = False
+    sentence: str = ""
+
+    def definitions(self, name: str) -> dict[str, object]:
+        return {"params": var_operand_def(ParamType()), name: prop_def(DenseArrayBase.constr(i64))}
+
+    def encoded(self, name: str, value: Value) -> Fields:
+        sizes = _listed(name, value)
+        sizes = [-1 if size is None and self.inferred else size for size in sizes]
+        static, params = split_dynamic_index_list(
+            [size if isinstance(size, SSAValue) else max(_int(size), DYNAMIC_INDEX + 1) for size in sizes],
+            DYNAMIC_INDEX,
+        )
+        return Fields(params, {name: _int_array(static)})
+
+    def sizes(self, op: SchedOp, name: str) -> list[Size]:
+        """The constants and parameters of an op, in their order."""
+        params = list(getattr(op, "params"))  # noqa: B009 - the ops' fields are made of declarations
+        return [params.pop(0) if n == DYNAMIC_INDEX else int(n) for n in _ints_of(op.properties[name])]
+
+    def decoded(self, op: SchedOp, name: str, state: State) -> Value:
+        sizes = self.sizes(op, name)
+        return [None if size == -1 and self.inferred else state.size(op.primitive, size) for size in sizes]
+
+    def text(self, op: SchedOp, name: str, names: Mapping[SSAValue, str]) -> str | None:
+        sizes = [names[size] if isinstance(size, SSAValue) else str(size) for size in self.sizes(op, name)]
+        if self.optional and not sizes:
+            return None
+        return f"[{', '.join('None' if size == '-1' else size for size in sizes)}]"
+
+    def fault(self, op: SchedOp, name: str) -> str:
+        static, given = _ints_of(op.properties[name]), len(getattr(op, "params"))  # noqa: B009
+        if static.count(DYNAMIC_INDEX) != given:
+            return f"{static.count(DYNAMIC_INDEX)} sizes are parameters, and {given} are given"
+        sizes = [size for size in static if size != DYNAMIC_INDEX]
+        least = [size for size in sizes if size < 1 and not (self.inferred and size == -1)]
+        return self.sentence.format(sizes) if least or (self.inferred and sizes.count(-1) > 1) else ""
+
+
+@dataclass(frozen=True)
+class ResultsParameter(Parameter):
+    """How many results there are."""
+
+    def definitions(self, name: str) -> dict[str, object]:
+        return {}
+
+    def encoded(self, name: str, value: Value) -> Fields:
+        stated.integer(name, value, 1, MOST_RESULTS, ScheduleError)
+        return Fields()
+
+    def decoded(self, op: SchedOp, name: str, state: State) -> int:
+        return len(op.results)
+
+    def text(self, op: SchedOp, name: str, names: Mapping[SSAValue, str]) -> str:
+        return str(len(op.results))
+
+
+@dataclass(frozen=True)
+class FunctionParameter(Parameter):
+    """The handle on the function, which only the op has."""
+
+    asked: ClassVar[bool] = False
+    planned: ClassVar[bool] = False
+
+    def definitions(self, name: str) -> dict[str, object]:
+        return {name: operand_def(AnyOpType())}
+
+    def encoded(self, name: str, value: Value) -> Fields:
+        return Fields([value])
+
+    def decoded(self, op: SchedOp, name: str, state: State) -> Value:
+        return None
+
+    def text(self, op: SchedOp, name: str, names: Mapping[SSAValue, str]) -> None:
+        return None
+
+
+@dataclass(frozen=True)
+class RandomParameter(FunctionParameter):
+    """The source of random numbers, which only the planning function has."""
+
+    planned: ClassVar[bool] = True
+
+    def definitions(self, name: str) -> dict[str, object]:
+        return {}
+
+    def encoded(self, name: str, value: Value) -> Fields:
+        return Fields()
+
+    def decoded(self, op: SchedOp, name: str, state: State) -> Value:
+        return state.random
+
+
+def _int(value: object) -> int:
+    """An integer of 64 bits. Raises ScheduleError for anything else."""
+    try:
+        number = index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise ScheduleError(f"{value!r} is not an integer") from None
+    if not -(2**63) <= number < 2**63:
+        raise ScheduleError(f"{number} does not fit into 64 bits")
+    return number
+
+
+def _float(value: object) -> FloatAttr:
+    if not isinstance(value, int | float):
+        raise ScheduleError(f"{value!r} is not a number")
+    return FloatAttr(float(_int(value) if isinstance(value, int) else value), f64)
+
+
+def _listed(name: str, values: object) -> list[Any]:  # elements are checked by whoever takes them
+    if not isinstance(values, Iterable):
+        raise ScheduleError(f"{name}={values!r} is not a list")
+    return list(values)
+
+
+def _int_array(values: object) -> DenseArrayBase:
+    if not isinstance(values, Iterable):
+        raise ScheduleError(f"{values!r} is not a list of integers")
+    return DenseArrayBase.from_list(i64, [_int(value) for value in values])
+
+
+def _ints_of(attribute: Attribute) -> list[int]:
+    assert isinstance(attribute, DenseArrayBase)
+    return [int(value) for value in attribute.get_values()]
+
+
+def _text(value: object) -> StringAttr:
+    if not isinstance(value, str):
+        raise ScheduleError(f"{value!r} is not a name")
+    return StringAttr(value)
+
+
+def _any(value: object) -> Attribute:
+    if isinstance(value, float):
+        return FloatAttr(value, f64)
+    if isinstance(value, Attribute | str):
+        return value if isinstance(value, Attribute) else StringAttr(value)
+    return IntegerAttr(_int(value), i64)
+
+
+def _map(value: object) -> AffineMapAttr:
+    if not isinstance(value, AffineMap):
+        raise ScheduleError(f"{value!r} is not an affine map")
+    return AffineMapAttr(value)
+
+
+def _python(value: Attribute) -> str:
+    match value:
+        case StringAttr():
+            return repr(value.data)
+        case IntegerAttr() | FloatAttr():
+            return str(value.value.data)
+        case DenseArrayBase():
+            return str([int(v) for v in value.get_values()])
+        case ArrayAttr():
+            return f"[{', '.join(map(_python, value))}]"
+        case AffineMapAttr():
+            dims = ", ".join(f"d{n}" for n in range(value.data.num_dims))
+            results = ", ".join(str(e).replace("floordiv", "//").replace("mod", "%") for e in value.data.results)
+            return f"lambda {dims}: ({results},)"
+    return repr(str(value))
+
+
+def word(what: str, choices: Collection[str]) -> AttributeParameter:
+    """One of several words."""
+    known = ", ".join(choices)
+    return TEXT.such_that(lambda value: value in choices, f"unknown {what} '{{}}' (there are {known})")
+
+
+BLOCK = HandleParameter("Handle", handles=BlockType())
+LOOP = HandleParameter("Handle")
+"""A loop; in a pass, one around its block."""
+ANY_LOOP = HandleParameter("Handle", anywhere=True)
+"""A loop; in a pass, of whatever block."""
+LOCATION = HandleParameter("Handle", anywhere=True, location=True)
+"""A loop, or the location that stands for none: see `State.loop`."""
+LOOPS = HandleParameter("Handle", tuple[str, ...], several=True)
+PARAM = HandleParameter("Handle", handles=ParamType())
+PARAMS = HandleParameter("Handle", handles=ParamType(), several=True)
+TEXT = AttributeParameter("str")
+INT = AttributeParameter(
+    "int",
+    int,
+    constraint=IntegerAttr.constr(i64),
+    encode=lambda value: IntegerAttr(_int(value), i64),
+    decode=lambda attribute: int(attribute.value.data),
+)
+INTS = AttributeParameter(
+    "Sequence[int]", tuple[int, ...], constraint=DenseArrayBase.constr(i64), encode=_int_array, decode=_ints_of
+)
+FLOATS = AttributeParameter(
+    "Sequence[float]",
+    constraint=ArrayAttr[FloatAttr],
+    encode=lambda values: ArrayAttr([_float(value) for value in _listed("probabilities", values)]),
+    decode=lambda attribute: [item.value.data for item in attribute],
+)
+MAP = AttributeParameter("AffineMap", constraint=AffineMapAttr, encode=_map)
+ANY = AttributeParameter(
+    "Attribute | int | float | str", int | str, constraint=AnyAttr(), encode=_any, decode=lambda attribute: attribute
+)
+SIZES = SizesParameter("Sequence[Size]", tuple[int, ...], sentence="the tiles {} are not all positive")
+FACTORS = SizesParameter(
+    "Sequence[Size | None]",
+    tuple[int, ...],
+    inferred=True,
+    sentence="the factors {} are not positive with at most one -1, which is inferred",
+)
+RESULTS = ResultsParameter("int")
+FUNCTION = FunctionParameter("Handle")
+RANDOM = RandomParameter("Random")

@@ -1,0 +1,245 @@
+"""`@primitive`: the declaration of a schedule primitive, of which come its op, the method of `Schedule`, its pass, its
+line in Python and its page."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, TypeAlias, TypeVar
+
+from xdsl.dialects.utils import DynamicIndexList
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import irdl_op_definition, result_def, var_result_def
+from xdsl.utils.exceptions import VerifyException
+
+from compiler.dialects.sched import BlockType, LoopType, ParamType, SchedOp
+from compiler.schedule.parameters import (
+    AttributeParameter,
+    HandleParameter,
+    Parameter,
+    ResultsParameter,
+    SizesParameter,
+    Value,
+)
+from compiler.schedule.plan import Plan, block_place, refuse
+from compiler.schedule.state import State
+
+Function = TypeVar("Function", bound=Callable[..., Plan])
+Check: TypeAlias = Callable[[Mapping[str, Value], int], str]
+"""What is wrong with an op as a whole, by its properties and the number of its results; nothing where it is right."""
+TYPES = {"block": BlockType(), "loop": LoopType(), "param": ParamType()}
+"""The types of results, by the words of declarations."""
+_EXAMPLE_HANDLES = {
+    "c": '%c = sched.get_block %f "C"',
+    "m": "%m, %l, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop",
+    "d": '%d = sched.get_block %f "D"',
+    "n": "%n = sched.get_loops %d : !sched.loop",
+}
+"""The handles that examples may use, and the ops that give them."""
+
+
+@dataclass(frozen=True)
+class Primitive:
+    """A declared primitive: `plan` gives, of the program and its parameters, what it would do."""
+
+    name: str
+    plan: Callable[..., Plan]
+    syntax: str
+    example: str
+    shell: str
+    parameters: Mapping[str, Parameter]
+    gives: Mapping[str, str]
+    consumes: tuple[str, ...]
+    check: Check | None
+    placed_by: str
+
+    @cached_property
+    def summary(self) -> str:
+        """The first sentence of the docstring."""
+        return " ".join(inspect.getdoc(self.plan).partition("\n\n")[0].split())  # type: ignore[union-attr]
+
+    @property
+    def pass_name(self) -> str:
+        """The name of the pass; empty where there is none."""
+        return self.shell.partition("{")[0]
+
+    @property
+    def gives_several(self) -> bool:
+        """Whether the number of results depends on the call."""
+        return any(kind.endswith("*") for kind in self.gives.values())
+
+    @property
+    def gives_list(self) -> bool:
+        """Whether the method gives a list of handles."""
+        return self.gives_several or len(self.gives) > 1
+
+    @cached_property
+    def op(self) -> type[SchedOp]:
+        """The op of the `sched` dialect."""
+        fields: dict[str, object] = {}
+        for name, parameter in self.parameters.items():
+            fields |= parameter.definitions(name)
+        for name, kind in self.gives.items():
+            fields[name] = (var_result_def if kind.endswith("*") else result_def)(TYPES[kind.removesuffix("*")])
+        several = f" `:` type(${next(iter(self.gives))})" if self.gives_several else ""
+        members: dict[str, Any] = {  # a class body
+            **fields,
+            "__doc__": self._op_docstring(),
+            "__module__": __name__,
+            "name": f"sched.{self.name}",
+            "CONSUMES": self.consumes,
+            "__annotations__": {"CONSUMES": ClassVar[tuple[str, ...]]},
+            "assembly_format": f"{self.syntax} attr-dict{several}",
+            "custom_directives": (DynamicIndexList,),
+            "verify_": lambda op: self._verify(op),
+        }
+        title = "".join(word.capitalize() for word in self.name.split("_"))
+        return irdl_op_definition(type(f"{title}Op", (SchedOp,), members))
+
+    def _verify(self, op: SchedOp) -> None:
+        faults = (parameter.fault(op, name) for name, parameter in self.parameters.items())
+        fault = next((fault for fault in faults if fault), "")
+        if not fault and self.check is not None:
+            fault = self.check(self.stated(op), len(op.results))
+        if fault:
+            raise VerifyException(fault)
+
+    def stated(self, op: SchedOp) -> dict[str, Value]:
+        """The parameters of an op that are no handles, by name; parameters among sizes are handles."""
+        values: dict[str, Value] = {}
+        for name, parameter in self.parameters.items():
+            if isinstance(parameter, AttributeParameter):
+                values[name] = parameter.value(op, name)
+            elif isinstance(parameter, SizesParameter):
+                values[name] = parameter.sizes(op, name)
+        return values
+
+    def planned(self, state: State, op: SchedOp) -> Plan:
+        """What an op would do. Raises ScheduleError where it is refused."""
+        values = {n: p.decoded(op, n, state) for n, p in self.parameters.items() if p.planned}
+        plan = self.plan(state.program, **values)
+        given = len(plan.loops) + len(plan.blocks) + len(plan.params)
+        if given != len(op.results):
+            what = next(iter(self.gives))
+            refuse(self.name, block_place(values["block"]), f"it has {given} {what}, not {len(op.results)}")
+        return plan
+
+    def results(self, state: State, arguments: Mapping[str, Value]) -> list[Attribute]:
+        """The types of the results of a call."""
+        if not self.gives_several:
+            return [TYPES[kind] for kind in self.gives.values()]
+        (kind,) = self.gives.values()
+        return [TYPES[kind.removesuffix("*")]] * self._count(state, arguments)
+
+    def _count(self, state: State, arguments: Mapping[str, Value]) -> int:
+        """How many results a call has: what an argument says, or what the plan gives."""
+        for name, parameter in self.parameters.items():
+            if isinstance(parameter, ResultsParameter):
+                return int(arguments[name])
+            if isinstance(parameter, SizesParameter):
+                return len(list(arguments[name]))
+        plan = self.plan(state.program, **{name: state.block(self.name, value) for name, value in arguments.items()})
+        return len(plan.loops) + len(plan.blocks)
+
+    @cached_property
+    def signature(self) -> inspect.Signature:
+        """The arguments of the method of `Schedule`."""
+        own = inspect.signature(self.plan).parameters
+        return inspect.Signature([_asked(own[name], kind) for name, kind in self.parameters.items() if kind.asked])
+
+    @property
+    def method_signature(self) -> inspect.Signature:
+        """The signature of the method of `Schedule`, its types as text."""
+        itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        gives = "list[Handle]" if self.gives_list else "Handle" if self.gives else "None"
+        return inspect.Signature([itself, *self.signature.parameters.values()], return_annotation=gives)
+
+    def call(self, op: SchedOp, names: Mapping[SSAValue, str]) -> str:
+        """The call of the method that records an op; `names` are those of its handles."""
+        texts = []
+        for name, parameter in self.parameters.items():
+            text = parameter.text(op, name, names) if parameter.asked else None
+            if text is not None:
+                texts.append(f"{name}={text}" if parameter.optional else text)
+        return f"{self.name}({', '.join(texts)})"
+
+    def _op_docstring(self) -> str:
+        consumed = ", ".join(f"`{name}`" for name in self.consumes) or "nothing"
+        body = [*_handles_of(self.example), *self.example.splitlines()]
+        lines = "\n".join(f"  {line.strip()}" for line in body)
+        head = "transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {"
+        return f"{self.summary}\n\nConsumes {consumed}.\n\n```mlir\n{head}\n{lines}\n  transform.yield\n}}\n```\n"
+
+
+def _handles_of(example: str) -> list[str]:
+    """The ops that give the handles which an example uses and does not give itself."""
+    own = " ".join(line.partition(" = ")[0] for line in example.splitlines() if " = sched." in line)
+    needed = [name for name in re.findall(r"%([cmlkdn])\b", example) if not re.search(rf"%{name}\b", own)]
+    sources = {"l": "m", "k": "m"}
+    wanted = {sources.get(name, name) for name in needed}
+    wanted |= {{"m": "c", "n": "d"}.get(name, name) for name in wanted}
+    return [op for name, op in _EXAMPLE_HANDLES.items() if name in wanted]
+
+
+def _asked(own: inspect.Parameter, kind: Parameter) -> inspect.Parameter:
+    several = isinstance(kind, HandleParameter) and kind.several
+    annotation = kind.annotation if own.default is not None else f"{kind.annotation} | None"
+    if several:
+        return inspect.Parameter(own.name, inspect.Parameter.VAR_POSITIONAL, annotation=annotation)
+    return own.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=annotation)
+
+
+def primitive(
+    syntax: str,
+    example: str,
+    shell: str = "",
+    *,
+    gives: Mapping[str, str] | None = None,
+    consumes: Sequence[str] = (),
+    check: Check | None = None,
+    placed_by: str = "",
+    **parameters: Parameter,
+) -> Callable[[Function], Function]:
+    """Declare that a function plans a primitive, which has its name.
+
+        @primitive("$loop", "sched.unroll %l", "unroll{block=C loop=l}", loop=LOOP)
+        def unroll(program: Program, loop: int) -> Plan: ...
+
+    `syntax` is the assembly format of the op, in xDSL's words. `example` is a line of a script; %c and %d are blocks,
+    %m, %l and %k the loops of the first, %n is that of the second. `shell` is an example of the pass, and says its
+    name. `gives` are the results: block, loop or param, with `*` behind it any number. `consumes` are the parameters
+    whose handles are invalid afterwards. `check` looks at an op as a whole. The pass of a primitive that is
+    `placed_by` another takes `at`, the loop to which that moves the block given. Parameters are in the order of the
+    op's operands. The function stays what it is.
+    """
+
+    def declare(plan: Function) -> Function:
+        declared = Primitive(
+            plan.__name__, plan, syntax, example, shell, parameters, gives or {}, tuple(consumes), check, placed_by
+        )
+        DECLARED[plan.__name__] = declared
+        return plan
+
+    return declare
+
+
+DECLARED: dict[str, Primitive] = {}
+"""What has been declared so far; `primitives.PRIMITIVES` are all."""
+
+
+CHOICES = ("sample_perfect_tile", "sample_categorical", "sample_location")
+"""The primitives that are open choices: ops with an optional `decision`."""
+
+
+def applies(op: Operation, *primitives: str) -> bool:
+    """Whether an op applies one of some primitives."""
+    return isinstance(op, SchedOp) and op.primitive in primitives
+
+
+def primitive_of(op: Operation) -> Primitive:
+    """The primitive that an op applies."""
+    assert isinstance(op, SchedOp)
+    return DECLARED[op.primitive]

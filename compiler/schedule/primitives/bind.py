@@ -1,0 +1,32 @@
+"""The primitive bind."""
+
+from __future__ import annotations
+
+from compiler.program.tree import Program
+from compiler.schedule.parameters import LOOP, word
+from compiler.schedule.plan import Plan, with_kind, without_kind_around
+from compiler.schedule.primitive import primitive
+
+BINDINGS = ("block_x", "block_y", "block_z", "thread_x", "thread_y", "thread_z", "vthread")
+
+
+@primitive(
+    "$loop `to` $thread",
+    'sched.bind %m to "block_x"',
+    "bind{block=C loop=m thread=block_x}",
+    loop=LOOP,
+    thread=word("thread index", BINDINGS),
+)
+def bind(program: Program, loop: int, thread: str) -> Plan:
+    """Bind a loop to a hardware index: block_x to block_z, thread_x to thread_z, or vthread.
+
+        loop.for "i" = 16 { S(i) }               // bind to thread_x
+      ->
+        loop.for "i" = 16 thread_x { S(i) }
+
+    Requires a serial loop with no loop of the same binding around or inside it. Refused where its iterations depend
+    on each other. Elsewhere: TVM bind, Halide gpu_blocks and gpu_threads, MLIR map_forall_to_blocks.
+    """
+    if thread != "vthread":
+        without_kind_around("bind", program, loop, thread, f"bound to {thread}")
+    return with_kind("bind", program, loop, thread)

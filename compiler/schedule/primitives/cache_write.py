@@ -1,0 +1,74 @@
+"""The primitive cache_write."""
+
+from __future__ import annotations
+
+from compiler.affine import linear as lin
+from compiler.analysis.legal import Step
+from compiler.program.tree import (
+    Access,
+    Alloc,
+    Buffer,
+    Node,
+    Program,
+    blocks_in,
+    key_of,
+    map_blocks,
+)
+from compiler.schedule.copies import copy_nest, redirected
+from compiler.schedule.parameters import BLOCK, word
+from compiler.schedule.plan import Plan, block_place, refuse, target_names
+from compiler.schedule.primitive import primitive
+from compiler.scopes import SCOPES
+
+
+@primitive(
+    "$block `in` $scope",
+    '%copy = sched.cache_write %c in "local"',
+    "cache-write{block=C scope=local at=C.m}",
+    gives={"copy": "block"},
+    placed_by="reverse_compute_at",
+    block=BLOCK,
+    scope=word("scope", SCOPES),
+)
+def cache_write(program: Program, block: str, scope: str = "local") -> Plan:
+    """Compute a block's results in another scope and copy them out.
+
+        loop.for "i" { S[i] = f(A[i]) }
+      ->
+        alloc S.local;  loop.for "i" { S.local[i] = f(A[i]) }  loop.for "ax0" { S[ax0] = S.local[ax0] }
+
+    The copy is of the whole buffer, behind the outermost loop around the block; reverse_compute_at then makes it a
+    copy of a tile. Several targets are copied by one nest. Requires targets of one shape that nothing has touched
+    before that loop. Elsewhere: TVM
+    cache_write, Halide in(), Exo stage_mem.
+    """
+    writer = program.blocks[block]
+    targets = [program.buffers[name] for name in target_names(writer)]
+    shape = targets[0].shape
+    if any(target.shape != shape for target in targets):
+        refuse("cache_write", block_place(block), "its targets have different shapes")
+    path: list[Node] = [*program.enclosing(block), writer]
+    alive = max(len(program.enclosing((t.name,))) if t.name in program.allocs else 0 for t in targets)
+    top = path[alive]
+    for target in targets:
+        _require_untouched(program, target.name, block, top)
+    copies = {t.name: Buffer(program.fresh_buffer(f"{t.name}.{scope}"), shape, t.element, scope) for t in targets}
+    identity = tuple(lin.variable(d) for d in range(len(shape)))
+    place = key_of(top)
+    assert not isinstance(place, tuple)
+    pairs = [(Access(copies[t.name].name, identity), t) for t in targets]
+    label, nest = copy_nest(program, copies[targets[0].name].name, shape, pairs, place)
+
+    names = {name: copy.name for name, copy in copies.items()}
+    changed = map_blocks([top], lambda b: redirected(b, names))
+    after = program.replaced(place, lambda _: [*map(Alloc, copies.values()), *changed, nest])
+    return Plan(Step(after), blocks=(label,))
+
+
+def _require_untouched(program: Program, buffer: str, block: str, top: Node) -> None:
+    """Nothing before the outermost loop uses a buffer that a block writes."""
+    inside_top = {b.label for b in blocks_in(top)}
+    for other in program.readers[buffer] + program.writers[buffer]:
+        before = program.places[other.label].positions < program.places[block].positions
+        if other.label != block and before and other.label not in inside_top:
+            refuse("cache_write", block_place(block), f"block '{other.label}' uses '{buffer}' before it")

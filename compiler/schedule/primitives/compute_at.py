@@ -1,0 +1,120 @@
+"""The primitive compute_at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from compiler.affine import linear as lin
+from compiler.analysis.cover import runs_for_all
+from compiler.analysis.legal import Step
+from compiler.program.tree import Access, Block, Loop, Node, Program, blocks_in
+from compiler.schedule.parameters import BLOCK, LOCATION
+from compiler.schedule.placement import moved_nest, require_box, require_visible
+from compiler.schedule.plan import (
+    Plan,
+    block_place,
+    loop_place,
+    no_table,
+    refuse,
+    sole_writer,
+    target_names,
+    unchanged,
+)
+from compiler.schedule.primitive import primitive
+from compiler.schedule.primitives.inline import inline
+from compiler.schedule.region import Span, folded, hull, moved_alloc, region
+from compiler.schedule.state import INLINE, ROOT
+
+
+@primitive(
+    "$block `at` $loop",
+    "sched.compute_at %d at %m",
+    "compute-at{block=C at=D.m}",
+    block=BLOCK,
+    loop=LOCATION.called("at"),
+)
+def compute_at(program: Program, block: str, loop: int) -> Plan:
+    """Move a producer into a loop of its consumers: there it computes just what one iteration reads.
+
+        loop.for "i" = 10 { T[i] = f(i) }  loop.for "i" = 8 { S[i] = T[i] + T[i + 1] + T[i + 2] }
+      ->
+        loop.for "i" = 8 { alloc T[3];  loop.for "i.0" = 3 { T[..] = f(i + i.0) }  S[i] = ... }
+
+    The region is exact for boxes, halos are recomputed. The buffer shrinks to the region and lives in the iteration.
+
+    Requires a block that alone writes its temporaries, once an element, and whose readers are all inside the loop;
+    several targets get one region, the hull of what is read of them. Refused where a value that the block reads would
+    have changed, and where a gather has a target as its table: any element of that may be read. Elsewhere: TVM
+    compute_at, Halide compute_at, Exo fuse with recomputation, MLIR fuse_into_containing_op.
+    """
+    if loop == ROOT:
+        return unchanged(program)
+    if loop == INLINE:
+        return inline(program, block)
+    moved = program.blocks[block]
+    targets = target_names(moved)
+    for buffer in targets:
+        sole_writer("compute_at", program, buffer, block)
+    no_table("compute_at", block_place(block), program.blocks.values(), *targets)
+    node = program.loops[loop]
+    dims = {access.buffer: _written_axes("compute_at", moved, access) for access in moved.writes}
+    require_box("compute_at", program, moved)
+    consumers = blocks_in(node)
+    inner = {b.label for b in consumers}
+    if block in inner and loop in {n.number for n in program.enclosing(block)}:
+        refuse("compute_at", block_place(block), f"it is inside {loop_place(program, loop)} already")
+    readers = [b for b in program.blocks.values() if any(a.buffer in targets for a in b.reads)]
+    if moved in readers or not readers:
+        named = " or ".join(f"'{name}'" for name in targets)
+        refuse("compute_at", block_place(block), f"it has no consumer of {named} but itself")
+    for reader in readers:
+        if reader.label not in inner:
+            reason = f"its consumer '{reader.label}' is not inside {loop_place(program, loop)}"
+            refuse("compute_at", block_place(block), reason)
+    outer = {n.number for n in (*program.enclosing(loop), node)}
+    require_visible("compute_at", program, moved, outer)
+    spans = _spans_by_axis(program, moved, dims, outer)
+    removed = program.replaced(block, lambda _: [])
+    position = next(i for i, child in enumerate(node.body) if any(b in readers for b in blocks_in(child)))
+    nest = moved_nest(program, moved, spans, node)
+
+    def insert(here: Node) -> Sequence[Node]:
+        assert isinstance(here, Loop)
+        return [replace(here, body=(*here.body[:position], nest, *here.body[position:]))]
+
+    after = removed.replaced(loop, insert)
+    after = after.with_body(after.body)
+    if not runs_for_all(after, program, block):
+        reason = f"{loop_place(program, loop)} needs elements that are computed in other iterations of the loops around"
+        refuse("compute_at", block_place(block), reason)
+    for buffer in targets:
+        after = folded(moved_alloc(after, buffer, loop), buffer, [spans[axis] for axis in dims[buffer]])
+    return Plan(Step(after, moved=frozenset((block,))))
+
+
+def _spans_by_axis(program: Program, block: Block, dims: dict[str, list[int]], outer: set[int]) -> dict[int, Span]:
+    """For each spatial axis, what the readers of any target need of it; -1 stands for dimensions without axis."""
+    found = {-1: Span(lin.constant(0), 1)}
+    for buffer, axes in dims.items():
+        if not program.readers[buffer]:
+            continue
+        spans = region(program, buffer, program.readers[buffer], outer, writes=False)
+        for axis, span in zip(axes, spans, strict=True):
+            if axis >= 0:
+                found[axis] = hull(found[axis], span, block.axes[axis].size) if axis in found else span
+    return found
+
+
+def _written_axes(primitive: str, block: Block, access: Access) -> list[int]:
+    """The axis that indexes each dimension of a target of the block, -1 for none; each spatial axis indexes one."""
+    found: list[int] = []
+    for form in access.index:
+        atoms = [atom for atom, factor in form.terms if factor == 1 and isinstance(atom, int)]
+        if form.is_constant and form.constant == 0:
+            found.append(-1)
+            continue
+        if form.constant or len(form.terms) != 1 or not atoms or atoms[0] >= block.spatial or atoms[0] in found:
+            refuse(primitive, block_place(block.label), "it does not write one element for each of its spatial axes")
+        found.append(atoms[0])
+    return found

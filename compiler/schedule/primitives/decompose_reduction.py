@@ -1,0 +1,74 @@
+"""The primitive decompose_reduction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from compiler.affine import linear as lin
+from compiler.affine.condition import Condition
+from compiler.analysis.legal import Step
+from compiler.analysis.statements import statements
+from compiler.program.init import init_block, init_depth, init_nest
+from compiler.program.tree import Block, Loop, Program
+from compiler.schedule.parameters import BLOCK, LOOP
+from compiler.schedule.plan import Plan, block_place, loop_place, refuse
+from compiler.schedule.primitive import primitive
+
+
+@primitive(
+    "$block `at` $loop",
+    "%init = sched.decompose_reduction %c at %k",
+    "decompose-reduction{block=C loop=k}",
+    gives={"init": "block"},
+    block=BLOCK,
+    loop=LOOP,
+)
+def decompose_reduction(program: Program, block: str, loop: int) -> Plan:
+    """Make the init of a reduction a block of its own, before a loop.
+
+        loop.for "i" { loop.for "k" { C[i] += f(i, k) } }                // decompose C at i
+      ->
+        loop.for "i" { C[i] = 0 }  loop.for "i" { loop.for "k" { C[i] += f(i, k) } }   // C accumulates
+
+    Before a loop inside the reduction, the init runs in the first iteration of the reduce loops outside: where a tile
+    is summed in several rounds, the first round sets it to the identity just before it adds.
+
+    Requires a block whose init is implicit, and a loop around it; between the outermost loop of the reduction and that
+    one, loops bind spatial axes or reduce axes of the block, not both. Elsewhere: TVM decompose_reduction, Exo fission
+    of the init.
+    """
+    reduction = program.blocks[block]
+    place = block_place(block)
+    if not reduction.has_init:
+        refuse("decompose_reduction", place, "it has no implicit init")
+    around = program.enclosing(block)
+    numbers = [n.number for n in around]
+    if loop not in numbers:
+        refuse("decompose_reduction", loop_place(program, loop), f"it is not around {place}")
+    depth = numbers.index(loop)
+    first = _first_rounds(program, reduction, around[init_depth(reduction, around) : depth])
+    for access in reduction.writes:
+        if (access.buffer,) in program.places and len(program.enclosing((access.buffer,))) > depth:
+            refuse("decompose_reduction", place, f"'{access.buffer}' does not live there; lift_alloc first")
+    former = statements(program)[block, True]
+    label = program.fresh_block(f"{block}.init")
+    init = init_block(program, reduction, label)
+    init = replace(init, guard=(*init.guard, *first))
+    nest = init_nest(program, init, around[depth:], program.fresh_number())
+    after = program.replaced(block, lambda _: [replace(reduction, accumulate=True)])
+    after = after.replaced(loop, lambda node: [nest.node, node])
+    shifts = {label: {n: form for n, form in nest.values.items() if n in former.loops}}
+    sources = {(label, False): (block, True)}
+    return Plan(Step(after, shifts=shifts, sources=sources), blocks=(label,))
+
+
+def _first_rounds(program: Program, block: Block, loops: Sequence[Loop]) -> list[Condition]:
+    """That an init inside some loops of the reduction stands in the first iteration of each."""
+    reduced, spatial = block.loops_of(True), block.loops_of(False)
+    for node in loops:
+        if node.extent > 1 and (node.number in reduced) == (node.number in spatial):
+            both = "spatial and reduce axes alike" if node.number in reduced else "no axis"
+            reason = f"it binds {both} of {block_place(block.label)}, whose init would run again"
+            refuse("decompose_reduction", loop_place(program, node.number), reason)
+    return [Condition(lin.variable(n.number), equal=True) for n in loops if n.number in reduced]

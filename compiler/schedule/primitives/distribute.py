@@ -1,0 +1,63 @@
+"""The primitive distribute."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from compiler.affine import linear as lin
+from compiler.analysis.legal import Step
+from compiler.program.tree import Alloc, Program, blocks_in, key_of, map_blocks, rebound, touched
+from compiler.schedule.parameters import BLOCK, LOOP
+from compiler.schedule.plan import (
+    Plan,
+    block_place,
+    loop_place,
+    refuse,
+    require_serial,
+)
+from compiler.schedule.primitive import primitive
+
+
+@primitive(
+    "$loop `after` $block",
+    "%a, %b = sched.distribute %m after %c",
+    "distribute{block=C loop=m}",
+    gives={"before": "loop", "after": "loop"},
+    consumes=["loop"],
+    loop=LOOP,
+    block=BLOCK,
+)
+def distribute(program: Program, loop: int, block: str) -> Plan:
+    """Cut the body of a loop after the part that holds a block, and give each part a loop of its own.
+
+        loop.for "i" = 4 { S(i)  T(i) }          // distribute after S
+      ->
+        loop.for "i" = 4 { S(i) }  loop.for "i" = 4 { T(i) }
+
+    The inverse of merge. Requires a serial loop around the block with something after it, and no buffer that lives
+    in one iteration and is used by both parts (lift_alloc first). Refused where a dependence would be reversed.
+    Elsewhere: Exo fission, MLIR affine loop distribution.
+    """
+    require_serial("distribute", program, [loop])
+    node = program.loops[loop]
+    if loop not in {around.number for around in program.enclosing(block)}:
+        refuse("distribute", loop_place(program, loop), f"it is not around {block_place(block)}")
+    cut = program.places[block].positions[len(program.enclosing(loop)) + 1] + 1
+    first, second = node.body[:cut], node.body[cut:]
+    if not blocks_in(*second):
+        refuse("distribute", loop_place(program, loop), f"nothing stands after {block_place(block)}")
+    local = {n.buffer.name for n in first if isinstance(n, Alloc)}
+    reads, writes = touched(second)
+    crossing = sorted(local & (reads | writes))
+    if crossing:
+        reason = f"buffer '{crossing[0]}' lives in one iteration and is used by both parts; lift_alloc first"
+        refuse("distribute", loop_place(program, loop), reason)
+    unused = tuple(n for n in second if isinstance(n, Alloc) and n.buffer.name in local)
+    number = program.fresh_number()
+    ranges = dict(program.ranges) | {number: program.ranges[loop]}
+    values = {loop: lin.variable(number)}
+    moved = map_blocks(second, lambda b: rebound(b, values, ranges))
+    parts = [replace(node, body=(*first, *unused)), replace(node, number=number, body=moved)]
+    shifts = {b.label: values for b in blocks_in(*second)}
+    after = program.replaced(loop, lambda _: parts)
+    return Plan(Step(after, shifts=shifts), loops=(key_of(parts[0]), number))  # type: ignore[arg-type]

@@ -1,0 +1,69 @@
+"""The primitive double_buffer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from compiler.affine import linear as lin
+from compiler.analysis.legal import Step
+from compiler.dialects.access import AxisAttr
+from compiler.program.tree import (
+    Access,
+    Block,
+    Program,
+    fresh,
+)
+from compiler.schedule.parameters import BLOCK
+from compiler.schedule.plan import (
+    Plan,
+    block_place,
+    no_table,
+    only_target,
+    refuse,
+)
+from compiler.schedule.primitive import primitive
+from compiler.schedule.region import WINDOW, insert_axis, moved_alloc, with_buffer
+
+
+@primitive(
+    "$block",
+    "sched.double_buffer %c",
+    "double-buffer{block=B.local}",
+    block=BLOCK,
+)
+def double_buffer(program: Program, block: str) -> Plan:
+    """Give a block's buffer two halves, so that one is filled while the other is read.
+
+        loop.for "i" { alloc T[8];  T = load(i);  use(T) }
+      ->
+        alloc T[2, 8];  loop.for "i" { T[i mod 2] = load(i);  use(T[i mod 2]) }
+
+    Requires a temporary that lives in one iteration of a loop. Elsewhere: TVM double_buffer annotation, MLIR
+    multi-buffering.
+    """
+    buffer = only_target("double_buffer", program.blocks[block])
+    if buffer not in program.allocs:
+        refuse("double_buffer", block_place(block), f"'{buffer}' is an argument, not a temporary")
+    around = program.enclosing((buffer,))
+    if not around:
+        refuse("double_buffer", block_place(block), f"'{buffer}' lives outside all loops, not in one iteration")
+    loop = around[-1]
+    no_table("double_buffer", block_place(block), program.blocks.values(), buffer)
+    half = lin.mod(lin.variable(loop.number), 2, program.ranges)
+
+    def change(node: Block) -> Block:
+        if all(a.buffer != buffer for a in (*node.reads, *node.writes)):
+            return node
+        position = node.spatial
+        label = fresh(f"{WINDOW}0", [axis.label for axis in node.axes])
+        new = insert_axis(node, position, AxisAttr(label, 2), half)
+
+        def access(a: Access) -> Access:
+            return replace(a, index=(lin.variable(position), *a.index)) if a.buffer == buffer else a
+
+        return replace(new, reads=tuple(map(access, new.reads)), writes=tuple(map(access, new.writes)))
+
+    old = program.buffers[buffer]
+    after = with_buffer(program.map_blocks(change), buffer, replace(old, shape=(2, *old.shape)))
+    after = moved_alloc(after, buffer, around[-2].number if len(around) > 1 else None)
+    return Plan(Step(after, keeps_order=True))

@@ -1,0 +1,29 @@
+"""The primitive parallel."""
+
+from __future__ import annotations
+
+from compiler.program.tree import Program
+from compiler.schedule.parameters import LOOP
+from compiler.schedule.plan import Plan, with_kind
+from compiler.schedule.primitive import primitive
+
+
+@primitive(
+    "$loop",
+    "sched.parallel %m",
+    "parallelize{block=C loop=m}",
+    loop=LOOP,
+)
+def parallel(program: Program, loop: int) -> Plan:
+    """Mark a loop whose iterations run on several threads.
+
+        loop.for "i" = 16 { S(i) }
+      ->
+        loop.for "i" = 16 parallel { S(i) }
+
+    What is allocated in it each thread has for itself. On the CPU the iterations are cut into contiguous shares, one a
+    thread; a parallel loop inside another one is lowered where they are perfectly nested, as one. Requires a serial
+    loop. Refused where its iterations depend on each other. Elsewhere: TVM parallel, Halide parallel, Exo
+    parallelize_loop, MLIR scf.forall.
+    """
+    return with_kind("parallel", program, loop, "parallel")

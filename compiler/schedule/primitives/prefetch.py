@@ -1,0 +1,68 @@
+"""The primitive prefetch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, i64
+
+from compiler.analysis.legal import Step
+from compiler.program.tree import (
+    Program,
+    touched,
+)
+from compiler.schedule.parameters import INT, LOOP, TEXT
+from compiler.schedule.plan import (
+    Plan,
+    loop_place,
+    refuse,
+)
+from compiler.schedule.primitive import primitive
+
+
+@primitive(
+    "$loop $buffer `ahead` $ahead (`over` $over^)?",
+    'sched.prefetch %k "B" ahead 8\nsched.prefetch %m "A" ahead 1 over %l',
+    "prefetch{block=C loop=k buffer=B ahead=8 over=j}",
+    loop=LOOP,
+    buffer=TEXT,
+    ahead=INT.such_that(lambda n: n > 0, "the distance {} is not positive"),
+    over=replace(LOOP, optional=True),
+)
+def prefetch(program: Program, loop: int, buffer: str, ahead: int, over: int | None = None) -> Plan:
+    """Ask for the elements of a buffer that a loop touches some iterations later.
+
+        loop.for "k" { S(k) }                    // prefetch B ahead 8
+      ->
+        loop.for "k" { S(k) } attributes {prefetch = {B = 8}}
+
+    Each iteration asks for the window of a later one at its start. `over` a loop inside, each iteration of that one
+    asks for a share of the window instead: the attribute stands there, as {prefetch = {B = [8, "k"]}}.
+
+    Requires a buffer that the loop's body touches and that outlives one iteration of it, and that `over` is inside the
+    loop, which is not vectorized. What asks is a serial or parallel loop: unrolled or vectorized it asks for nothing.
+    Elsewhere: Halide prefetch, TVM software prefetch, MLIR memref.prefetch.
+    """
+    node = program.loops[loop]
+    place = loop_place(program, loop)
+    reads, writes = touched([node])
+    if buffer not in reads | writes:
+        refuse("prefetch", place, f"its body does not touch '{buffer}'")
+    if (buffer,) in program.places and _is_inside(program, (buffer,), loop):
+        refuse("prefetch", place, f"'{buffer}' lives in one iteration of it; lift_alloc first")
+    if over is not None and not _is_inside(program, over, loop):
+        refuse("prefetch", loop_place(program, over), f"it is not inside loop '{node.label}'")
+    if over is not None and node.kind == "vectorized":
+        refuse("prefetch", place, "it is vectorized: no iteration is later")
+    asking = node if over is None else program.loops[over]
+    distance = IntegerAttr(ahead, i64)
+    known = dict(asking.attributes).get("prefetch")
+    asked = dict(known.data) if isinstance(known, DictionaryAttr) else {}
+    asked[buffer] = distance if over is None else ArrayAttr([distance, StringAttr(node.label)])
+    attributes = {**dict(asking.attributes), "prefetch": DictionaryAttr(asked)}
+    new = replace(asking, attributes=tuple(sorted(attributes.items())))
+    return Plan(Step(program.replaced(asking.number, lambda _: [new]), keeps_order=True))
+
+
+def _is_inside(program: Program, place: int | tuple[str], loop: int) -> bool:
+    return loop in [around.number for around in program.enclosing(place)]

@@ -1,0 +1,159 @@
+"""The primitive reverse_inline."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xdsl.ir import Attribute
+
+from compiler.affine import linear as lin
+from compiler.affine.linear import Linear
+from compiler.analysis.cover import runs_once
+from compiler.analysis.legal import Step
+from compiler.program import body
+from compiler.program.tree import Access, Block, Program, pruned
+from compiler.schedule.inlining import inverse, without_unused
+from compiler.schedule.parameters import BLOCK
+from compiler.schedule.plan import (
+    Plan,
+    block_place,
+    no_gather,
+    only_target,
+    refuse,
+)
+from compiler.schedule.primitive import primitive
+from compiler.schedule.region import alloc_first
+
+
+@primitive(
+    "$block",
+    "sched.reverse_inline %c",
+    "reverse-inline{block=D}",
+    consumes=["block"],
+    block=BLOCK,
+)
+def reverse_inline(program: Program, block: str) -> Plan:
+    """Apply an elementwise consumer where its producer writes, and drop the consumer.
+
+        loop.for "i" { T[i] = f(A[i]) }  loop.for "i" { S[i] = g(T[i], B[i]) }
+      ->
+        loop.for "i" { S[i] = g(f(A[i]), B[i]) }
+
+    Requires a consumer without reduction, the only reader of a temporary that one block without reduction writes; it
+    reads one element at its own axes and writes one for each. Neither of them is a gather. Elsewhere: TVM
+    reverse_compute_inline, MLIR linalg elementwise fusion.
+    """
+    consumer = program.blocks[block]
+    place = block_place(block)
+    if consumer.combiners:
+        refuse("reverse_inline", place, "it is a reduction")
+    no_gather("reverse_inline", place, consumer)
+    found = None
+    for access in consumer.reads:
+        writers = program.writers[access.buffer]
+        if access.buffer in program.allocs and len(writers) == 1 and not writers[0].combiners:
+            found = access
+            break
+    if found is None:
+        refuse("reverse_inline", place, "it reads no temporary of a single block without reduction")
+    buffer = found.buffer
+    producer = program.writers[buffer][0]
+    no_gather("reverse_inline", place, producer)
+    if len(producer.writes) != 1:
+        refuse("reverse_inline", place, f"block '{producer.label}' writes several buffers")
+    if [r.label for r in program.readers[buffer]] != [block]:
+        refuse("reverse_inline", place, f"it is not the only reader of '{buffer}'")
+    if sum(access.buffer == buffer for access in consumer.reads) > 1:
+        refuse("reverse_inline", place, f"it reads '{buffer}' more than once")
+    if found.where:
+        refuse("reverse_inline", place, f"it reads '{buffer}' under a condition")
+    target = program.buffers[only_target("reverse_inline", consumer)]
+    if sum(w is not consumer for w in program.writers[target.name]):
+        refuse("reverse_inline", place, f"'{target.name}' is written by another block as well")
+    inverse("reverse_inline", consumer)
+    by_dim: dict[int, int] = {}
+    for dim, form in enumerate(found.index):
+        if form.is_constant and form.constant == 0 and program.buffers[buffer].shape[dim] == 1:
+            continue
+        atom, factor = form.terms[0] if form.terms else (None, 0)
+        if len(form.terms) != 1 or factor != 1 or form.constant or not isinstance(atom, int) or atom in by_dim.values():
+            refuse("reverse_inline", place, f"it does not read one element of '{buffer}' at its own axes")
+        if consumer.axes[atom].size != program.buffers[buffer].shape[dim]:
+            refuse("reverse_inline", place, f"it does not read all of '{buffer}'")
+        by_dim[dim] = atom
+    if any(n not in by_dim.values() and axis.size > 1 for n, axis in enumerate(consumer.axes)):
+        refuse("reverse_inline", place, f"it reads an element of '{buffer}' more than once")
+    inverse("reverse_inline", producer)
+    if not runs_once(program, producer.label):
+        refuse("reverse_inline", place, f"block '{producer.label}' writes elements of '{buffer}' more than once")
+    _require_readable(program, producer, consumer)
+    axes = {atom: producer.writes[0].index[dim] for dim, atom in by_dim.items()}
+    axes |= {n: lin.constant(0) for n in range(len(consumer.axes)) if n not in axes}
+    merged = _applied(producer, consumer, buffer, axes)
+    after = program.replaced(block, lambda _: []).replaced((buffer,), lambda _: [])
+    after = after.replaced(producer.label, lambda _: [merged])
+    after = replace(after, body=pruned(after.body))
+    after = alloc_first(after, target.name)
+    sources = {(merged.label, False): (producer.label, False)}
+    return Plan(Step(after, sources=sources))
+
+
+def _require_readable(program: Program, producer: Block, consumer: Block) -> None:
+    """What the consumer reads besides, and its target, live where the producer runs; the reads have their values."""
+    outer = {n.number for n in program.enclosing(producer.label)}
+    for access in (*consumer.reads, *consumer.writes):
+        for around in program.enclosing((access.buffer,)) if access.buffer in program.allocs else ():
+            if around.number not in outer:
+                reason = f"'{access.buffer}' does not live where block '{producer.label}' runs"
+                refuse("reverse_inline", block_place(consumer.label), reason)
+    start = program.places[producer.label].positions[0]
+    for access in consumer.reads:
+        for writer in program.writers[access.buffer]:
+            if writer is not producer and program.places[writer.label].positions[0] >= start:
+                reason = (
+                    f"block '{writer.label}' writes '{access.buffer}', which it reads, after its producer has begun"
+                )
+                refuse("reverse_inline", block_place(consumer.label), reason)
+    target = consumer.writes[0].buffer
+    here = program.places[consumer.label].positions
+    users = [u for u in program.readers[target] if program.places[u.label].positions < here]
+    if users or target in {a.buffer for a in producer.reads}:
+        refuse("reverse_inline", block_place(consumer.label), f"'{target}' is read before it")
+
+
+def _applied(producer: Block, consumer: Block, buffer: str, axes: dict[int, Linear]) -> Block:
+    reads: list[Access] = list(producer.reads)
+    types: list[Attribute] = list(producer.read_types)
+    ranges = producer.axis_ranges
+    values: dict[int, body.Scalar] = {}
+    for position, (access, type) in enumerate(zip(consumer.reads, consumer.read_types, strict=True)):
+        if access.buffer == buffer:
+            values[position] = producer.body[0]
+            continue
+        index = tuple(lin.substitute(f, axes, ranges) for f in access.index)
+        reads.append(
+            Access(access.buffer, index, tuple(c.substitute(axes, ranges) for c in access.where), access.otherwise)
+        )
+        types.append(type)
+        values[position] = body.read(len(reads) - 1, type)
+
+    def leaf(node: body.Read | body.Index) -> body.Scalar:
+        return values[node.position] if isinstance(node, body.Read) else body.from_linear(axes[node.axis])
+
+    index = tuple(lin.substitute(f, axes, ranges) for f in consumer.writes[0].index)
+    origin = consumer.origin
+    if origin is not None:
+        origin = origin[0], tuple(lin.substitute(f, axes, ranges) for f in origin[1])
+    elif len(consumer.reads) == 1 and isinstance(consumer.body[0], body.Read):
+        origin = producer.origin
+    return without_unused(
+        replace(
+            producer,
+            label=consumer.label,
+            reads=tuple(reads),
+            read_types=tuple(types),
+            writes=(Access(consumer.writes[0].buffer, index),),
+            body=tuple(body.rewrite(node, leaf) for node in consumer.body),
+            origin=origin,
+        )
+    )

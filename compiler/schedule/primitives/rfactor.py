@@ -1,0 +1,140 @@
+"""The primitive rfactor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from compiler.affine import linear as lin
+from compiler.affine.linear import Linear
+from compiler.analysis.legal import Step
+from compiler.dialects.access import AxisAttr
+from compiler.program import body
+from compiler.program.init import init_depth
+from compiler.program.tree import Access, Alloc, Block, Buffer, Loop, Node, Program, fresh, nested, rebound
+from compiler.schedule.parameters import BLOCK, LOOP
+from compiler.schedule.plan import Plan, block_place, loop_place, new_label, refuse
+from compiler.schedule.primitive import primitive
+
+
+@primitive(
+    "$block `along` $loop",
+    "%partial = sched.rfactor %c along %k",
+    "rfactor{block=C loop=k.0}",
+    gives={"partial": "block"},
+    block=BLOCK,
+    loop=LOOP,
+)
+def rfactor(program: Program, block: str, loop: int) -> Plan:
+    """Reduce along one loop into a buffer of partial results, and combine those afterwards.
+
+        loop.for "k.0" = 4 { loop.for "k.1" = 8 { C[] += A[8*k.0 + k.1] } }        // rfactor C along k.0
+      ->
+        loop.for "k.0" { loop.for "k.1" { C.rf[k.0] += A[8*k.0 + k.1] } }
+        loop.for "k.0" { C[] += C.rf[k.0] }
+
+    The loop is then spatial for the partial results, so it can run concurrently. Any combiner will do, joint ones too;
+    floating-point sums are reassociated, which a te reduction permits. Several targets have a buffer each.
+
+    Requires a reduction with an implicit init, and a loop that binds reduce axes of it only.
+    Elsewhere: TVM rfactor, Halide rfactor.
+    """
+    reduction = program.blocks[block]
+    place = block_place(block)
+    if not reduction.has_init:
+        refuse("rfactor", place, "it is not a reduction with an implicit init")
+    around = program.enclosing(block)
+    numbers = [n.number for n in around]
+    if loop not in numbers:
+        refuse("rfactor", loop_place(program, loop), f"it is not around {place}")
+    if loop not in reduction.loops_of(True) or loop in reduction.loops_of(False):
+        refuse("rfactor", loop_place(program, loop), f"it does not bind reduce axes, and only those, of {place}")
+    node = program.loops[loop]
+    targets = [program.buffers[access.buffer] for access in reduction.writes]
+    partials = [
+        Buffer(program.fresh_buffer(f"{target.name}.rf"), (node.extent, *target.shape), target.element)
+        for target in targets
+    ]
+    spatial = reduction.spatial
+    partial = _with_spatial_axis(reduction, node)
+    writes = tuple(
+        Access(buffer.name, (lin.variable(spatial), *access.index))
+        for buffer, access in zip(partials, partial.writes, strict=True)
+    )
+    partial = replace(partial, label=program.fresh_block(f"{block}.rf"), writes=writes)
+    depth = init_depth(reduction, around)
+    final, nest = _final(program, reduction, around, depth, node, partials)
+    outermost = around[depth]
+    after = program.replaced(block, lambda _: [partial])
+    after = after.replaced(outermost.number, lambda old: [*map(Alloc, partials), old, nest])
+    shifts = _final_links(final, reduction, around)
+    step = Step(after, sources={(block, True): (block, True)}, shifts=shifts)
+    return Plan(step, blocks=(partial.label,))
+
+
+def _with_spatial_axis(block: Block, node: Loop) -> Block:
+    """The block with the loop as its last spatial axis."""
+    from compiler.schedule.region import insert_axis
+
+    label = fresh(node.label, [axis.label for axis in block.axes])
+    return insert_axis(block, block.spatial, AxisAttr(label, node.extent), lin.variable(node.number))
+
+
+def _final(
+    program: Program,
+    block: Block,
+    around: tuple[Loop, ...],
+    depth: int,
+    node: Loop,
+    partials: Sequence[Buffer],
+) -> tuple[Block, Node]:
+    """The block that combines the partial results, and its nest: the spatial loops inside the reduction's, then
+    the factored one."""
+    spatial = block.spatial
+    others = block.loops_of(True) - block.loops_of(False) - {node.number}
+    guard = tuple(c for c in block.guard if not c.form.variables() & others)  # where partial results have an init
+    used = set().union(*(f.variables() for f in block.bindings[:spatial]), *(c.form.variables() for c in guard))
+    used.discard(node.number)
+    inner = [n for n in around[depth:] if n.number in used]
+    number = program.fresh_number()
+    ranges = dict(program.ranges)
+    values: dict[int, Linear] = {}
+    loops = []
+    for loop in inner:
+        ranges[number] = (0, loop.extent - 1)
+        values[loop.number] = lin.variable(number)
+        loops.append(Loop(number, new_label(loop.label, {n.label for n in around[:depth]}), loop.extent, ()))
+        number += 1
+    ranges[number] = (0, node.extent - 1)
+    values[node.number] = lin.variable(number)
+    label = new_label(node.label, {n.label for n in (*around[:depth], *loops)})
+    loops.append(Loop(number, label, node.extent, ()))
+    axis_label = fresh(node.label, [axis.label for axis in block.axes[:spatial]])
+    axes = (*block.axes[:spatial], AxisAttr(axis_label, node.extent, reduce=True))
+    gone = {n: lin.constant(0) for n in range(spatial, len(block.axes))}
+    indices = [tuple(lin.substitute(f, gone, block.axis_ranges) for f in access.index) for access in block.writes]
+    types = tuple(buffer.scalar for buffer in partials)
+    final = Block(
+        block.label,
+        axes,
+        (*block.bindings[:spatial], lin.variable(number)),
+        guard,
+        tuple(Access(b.name, (lin.variable(spatial), *index)) for b, index in zip(partials, indices, strict=True)),
+        types,
+        tuple(replace(access, index=index) for access, index in zip(block.writes, indices, strict=True)),
+        tuple(body.read(n, type) for n, type in enumerate(types)),
+        block.combiners,
+    )
+    final = rebound(final, values, ranges)
+    return final, nested(loops, final)
+
+
+def _final_links(final: Block, before: Block, around: tuple[Loop, ...]) -> dict[str, dict[int, Linear]]:
+    """The final block's instances correspond by the loops that bind its spatial axes."""
+    links: dict[int, Linear] = {}
+    for was, now in zip(before.bindings[: before.spatial], final.bindings, strict=False):
+        old, new = [a for a, _ in was.terms], [a for a, _ in now.terms]
+        for a, b in zip(old, new, strict=False):
+            if isinstance(a, int) and isinstance(b, int) and a != b:
+                links[a] = lin.variable(b)
+    return {final.label: links}

@@ -1,0 +1,34 @@
+"""The primitive set_scope."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from compiler.analysis.legal import Step
+from compiler.program.tree import Program
+from compiler.schedule.layouts import temporary
+from compiler.schedule.parameters import BLOCK, word
+from compiler.schedule.plan import Plan
+from compiler.schedule.primitive import primitive
+from compiler.schedule.region import with_buffer
+from compiler.scopes import SCOPES
+
+
+@primitive(
+    "$block $scope",
+    'sched.set_scope %c "shared"',
+    "set-scope{block=C scope=shared}",
+    block=BLOCK,
+    scope=word("scope", SCOPES),
+)
+def set_scope(program: Program, block: str, scope: str) -> Plan:
+    """Set the scope of the buffer that a block writes.
+
+        alloc T : memref<8xf32>                  // set_scope "shared"
+      ->
+        alloc T shared : memref<8xf32>
+
+    Requires a temporary. Elsewhere: TVM set_scope, Exo set_memory, MLIR memory spaces.
+    """
+    buffer = temporary("set_scope", program, block)
+    return Plan(Step(with_buffer(program, buffer.name, replace(buffer, scope=scope)), keeps_order=True))

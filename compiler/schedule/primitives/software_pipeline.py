@@ -1,0 +1,92 @@
+"""The primitive software_pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from compiler.affine import linear as lin
+from compiler.affine.condition import Condition
+from compiler.analysis.legal import Step
+from compiler.program.tree import (
+    Alloc,
+    Block,
+    Loop,
+    Node,
+    Program,
+    blocks_in,
+    map_blocks,
+    rebound,
+    touched,
+)
+from compiler.schedule.parameters import INTS, LOOP
+from compiler.schedule.plan import (
+    Plan,
+    loop_place,
+    new_label,
+    refuse,
+    require_serial,
+)
+from compiler.schedule.primitive import primitive
+
+
+@primitive(
+    "$loop `stages` $stages",
+    "%late = sched.software_pipeline %k stages [0, 1]",
+    "software-pipeline{block=C loop=k stages=0,1}",
+    gives={"pipelined": "loop"},
+    consumes=["loop"],
+    loop=LOOP,
+    stages=INTS.such_that(
+        lambda stages: stages and min(stages) >= 0, "the stages {} are not one number of at least 0 a block"
+    ),
+)
+def software_pipeline(program: Program, loop: int, stages: Sequence[int]) -> Plan:
+    """Overlap the iterations of a loop: part number i of its body runs stages[i] iterations late.
+
+        loop.for "i" = 8 { load(i)  use(i) }     // stages [0, 1]
+      ->
+        loop.for "i" = 9 { if i < 8: load(i)  if i >= 1: use(i - 1) }
+
+    Requires a serial loop, one stage for each nest or block of its body, and no buffer that lives in one iteration
+    and is used in several stages (double_buffer first). Refused where a dependence would be reversed. Elsewhere: TVM
+    software_pipeline annotations, MLIR scf pipelining, Triton num_stages.
+    """
+    require_serial("software_pipeline", program, [loop])
+    node = program.loops[loop]
+    parts = [child for child in node.body if not isinstance(child, Alloc)]
+    place = loop_place(program, loop)
+    if len(stages) != len(parts):
+        refuse("software_pipeline", place, f"{len(stages)} stages do not fit the {len(parts)} parts of its body")
+    if min(stages) < 0:
+        refuse("software_pipeline", place, f"the stages {list(stages)} are not all at least 0")
+    _require_lifted(node, parts, stages, place)
+    number = program.fresh_number()
+    extent = node.extent + max(stages)
+    ranges = dict(program.ranges) | {number: (0, extent - 1)}
+    body: list[Node] = [child for child in node.body if isinstance(child, Alloc)]
+    shifts: dict[str, dict[int, lin.Linear]] = {}
+    for part, stage in zip(parts, stages, strict=True):
+        late = lin.variable(number) - lin.constant(stage) if extent > 1 else lin.constant(0)
+        limits = [Condition(late), Condition(lin.constant(node.extent - 1) - late)]
+        limits = [c for c in limits if not c.always(ranges)]
+
+        def change(block: Block, late: lin.Linear = late, limits: Sequence[Condition] = tuple(limits)) -> Block:
+            new = rebound(block, {loop: late}, ranges)
+            return replace(new, guard=tuple(dict.fromkeys((*new.guard, *limits))))
+
+        body += map_blocks([part], change)
+        shifts |= {block.label: {loop: late} for block in blocks_in(part)}
+    taken = {n.label for n in program.enclosing(loop)}
+    new = Loop(number, new_label(node.label, taken), extent, tuple(body), "serial", node.attributes)
+    return Plan(Step(program.replaced(loop, lambda _: [new]), shifts=shifts), loops=(number,))
+
+
+def _require_lifted(node: Loop, parts: Sequence[Node], stages: Sequence[int], place: str) -> None:
+    for child in node.body:
+        if isinstance(child, Alloc):
+            name = child.buffer.name
+            found = {s for part, s in zip(parts, stages, strict=True) if name in set.union(*touched([part]))}
+            if len(found) > 1:
+                reason = f"buffer '{name}' lives in one iteration and is used in several stages; double_buffer first"
+                refuse("software_pipeline", place, reason)

@@ -1,0 +1,173 @@
+"""The primitive stage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from compiler.affine import linear as lin
+from compiler.affine.condition import Condition
+from compiler.affine.linear import Linear
+from compiler.analysis.cover import covered
+from compiler.analysis.legal import Step
+from compiler.dialects.access import AxisAttr
+from compiler.program import body
+from compiler.program.init import init_depth
+from compiler.program.tree import (
+    Access,
+    Alloc,
+    Block,
+    Buffer,
+    Loop,
+    Node,
+    Program,
+    blocks_in,
+    map_blocks,
+    touched,
+)
+from compiler.schedule.parameters import LOOP, TEXT, word
+from compiler.schedule.plan import Plan, loop_place, new_label, no_table, refuse
+from compiler.schedule.primitive import primitive
+from compiler.schedule.region import Span, inside, region, window_axis
+from compiler.scopes import SCOPES
+
+
+@primitive(
+    "$loop $buffer `in` $scope",
+    '%in, %out = sched.stage %m "C" in "local"',
+    "stage{block=C loop=m buffer=C scope=local}",
+    gives={"copy_in": "block", "copy_out": "block"},
+    loop=LOOP,
+    buffer=TEXT,
+    scope=word("scope", SCOPES),
+)
+def stage(program: Program, loop: int, buffer: str, scope: str = "local") -> Plan:
+    """Work on a copy of the window of a buffer that a loop's body touches: copy it in, work, copy it out.
+
+        loop.for "i" { loop.for "j" = 4 { C[i, j] += f(i, j) } }                      // stage C at i, C accumulates
+      ->
+        loop.for "i" { alloc C.local[1, 4];  copy in;  loop.for "j" { C.local[0, j] += f(i, j) }  copy out }
+
+    Copies in unless what is read has been written in the same iteration and all of the window is written; copies
+    out where the body writes. Windows may overlap, and partial sums may travel in and out: a rolling window is a
+    stage whose allocation is lifted.
+
+    Requires a buffer that the body touches, not as the table of a gather, with an init, if any, in the same iteration
+    or apart (decompose_reduction). Elsewhere: Exo stage_mem, Halide store_at and fold_storage; TVM cache_read and
+    cache_write.
+    """
+    node = program.loops[loop]
+    inner = blocks_in(node)
+    reads, writes = touched([node])
+    if buffer not in reads | writes:
+        refuse("stage", loop_place(program, loop), f"its body does not touch '{buffer}'")
+    no_table("stage", loop_place(program, loop), inner, buffer)
+    outer = {n.number for n in (*program.enclosing(loop), node)}
+    if buffer in program.allocs and loop in {n.number for n in program.enclosing((buffer,))}:
+        refuse("stage", loop_place(program, loop), f"'{buffer}' lives inside it already")
+    depth = len(program.enclosing(loop)) + 1
+    for writer in inner:
+        writes_it = any(access.buffer == buffer for access in writer.writes)
+        if writes_it and writer.has_init and init_depth(writer, program.enclosing(writer.label)) < depth:
+            reason = f"the init of block '{writer.label}' stands outside; decompose_reduction first"
+            refuse("stage", loop_place(program, loop), reason)
+    spans = region(program, buffer, inner, outer, writes=None)
+    source = program.buffers[buffer]
+    copy = Buffer(program.fresh_buffer(f"{buffer}.{scope}"), tuple(s.extent for s in spans), source.element, scope)
+    changed = map_blocks(node.body, lambda b: _windowed(program, b, buffer, copy.name, spans))
+    builder = _Window(program, node, buffer, copy, spans, source)
+    staged = replace(node, body=(Alloc(copy), *changed))
+    whole = program.replaced(loop, lambda _: [staged])
+    written = buffer in writes
+    parts: list[Node] = [Alloc(copy)]
+    label_in = label_out = ""
+    if not covered(_copied_out(whole, copy) if written else whole, copy.name, depth):
+        label_in, nest = builder.nest("in", "")
+        parts.append(nest)
+    parts += changed
+    if written:
+        label_out, nest = builder.nest("out", label_in)
+        parts.append(nest)
+    after = program.replaced(loop, lambda _: [replace(node, body=tuple(parts))])
+    return Plan(Step(after), blocks=(label_in, label_out))
+
+
+def _copied_out(program: Program, copy: Buffer) -> Program:
+    """The program with a read of the whole window at the end of the body where it lives."""
+    access = Access(copy.name, tuple(lin.variable(d) for d in range(len(copy.shape))))
+    first = program.fresh_number()
+    axes = tuple(AxisAttr(f"ax{d}", n) for d, n in enumerate(copy.shape))
+    bindings = tuple(lin.variable(first + d) for d in range(len(copy.shape)))
+    probe: Node = Block("?", axes, bindings, (), (access,), (copy.scalar,), (), ())
+    for d, n in reversed(list(enumerate(copy.shape))):
+        probe = Loop(first + d, f"ax{d}", n, (probe,))
+    holder = program.enclosing((copy.name,))[-1]
+    return program.replaced(holder.number, lambda n: [_appended(n, probe)])
+
+
+def _appended(node: Node, last: Node) -> Node:
+    assert isinstance(node, Loop)
+    return replace(node, body=(*node.body, last))
+
+
+def _windowed(program: Program, block: Block, buffer: str, name: str, spans: Sequence[Span]) -> Block:
+    """The block with its accesses to a buffer redirected to a window of it."""
+    if all(access.buffer != buffer for access in (*block.reads, *block.writes)):
+        return block
+    offsets: list[Linear] = []
+    for span in spans:
+        if span.low.is_constant:
+            offsets.append(span.low)
+        else:
+            block, axis, least = window_axis(program, block, span.low)  # the last spatial axis: no other moves
+            offsets.append(lin.variable(axis) + lin.constant(least))
+
+    def redirect(access: Access) -> Access:
+        if access.buffer != buffer:
+            return access
+        index = tuple(f - o for f, o in zip(access.index, offsets, strict=True))
+        return replace(access, buffer=name, index=index)
+
+    return replace(block, reads=tuple(map(redirect, block.reads)), writes=tuple(map(redirect, block.writes)))
+
+
+class _Window:
+    """Builds the nests that copy a window in and out."""
+
+    def __init__(
+        self, program: Program, node: Loop, buffer: str, copy: Buffer, spans: Sequence[Span], source: Buffer
+    ) -> None:
+        self.program, self.node, self.buffer, self.copy, self.spans = program, node, buffer, copy, spans
+        self.source = source
+        self.first = program.fresh_number()
+
+    def nest(self, way: str, taken_label: str) -> tuple[str, Node]:
+        """The nest that copies `in` or `out`."""
+        program = self.program
+        label = f"{self.copy.name}.{way}"
+        while label in program.blocks or label == taken_label:
+            label += "'"
+        taken = {n.label for n in (*program.enclosing(self.node.number), self.node)}
+        ranges = dict(program.ranges)
+        loops, forms = [], []
+        guard: list[Condition] = []
+        for d, span in enumerate(self.spans):
+            loop = Loop(self.first, new_label(f"ax{d}", taken), span.extent, ())
+            self.first += 1
+            form = span.low
+            if span.extent > 1:
+                loops.append(loop)
+                ranges[loop.number] = (0, span.extent - 1)
+                form = form + lin.variable(loop.number)
+            forms.append(form)
+            guard += inside([form], [self.source.shape[d]], ranges)
+        axes = tuple(AxisAttr(f"ax{d}", n) for d, n in enumerate(self.source.shape))
+        identity = tuple(lin.variable(d) for d in range(len(axes)))
+        element = self.source.scalar
+        whole = Access(self.buffer, identity)
+        block = Block(label, axes, tuple(forms), tuple(guard), (whole,), (element,), (whole,), (body.read(0, element),))
+        part = _windowed(program, block, self.buffer, self.copy.name, self.spans)
+        nest: Node = replace(part, writes=(whole,)) if way == "out" else replace(part, reads=(whole,))
+        for loop in reversed(loops):
+            nest = replace(loop, body=(nest,))
+        return label, nest

@@ -1,0 +1,56 @@
+"""The primitive tensorize."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xdsl.dialects.builtin import StringAttr
+
+from compiler.analysis.legal import Step
+from compiler.analysis.tensorized import ATTRIBUTE, loops_under, matched
+from compiler.intrinsics import Misfit, find
+from compiler.program.tree import Node, Program
+from compiler.schedule.parameters import LOOP, TEXT
+from compiler.schedule.plan import Plan, loop_place, refuse, require_serial
+from compiler.schedule.primitive import primitive
+
+
+@primitive(
+    "$loop `with` $intrinsic",
+    'sched.tensorize %l with "dot.i32.u8i8x4"',
+    "tensorize{block=C loop=j intrinsic=dot.i32.u8i8x4}",
+    loop=LOOP,
+    intrinsic=TEXT,
+)
+def tensorize(program: Program, loop: int, intrinsic: str) -> Plan:
+    """Mark the nest from a loop inward as one that a declared intrinsic replaces.
+
+        loop.for "j" = 16 { loop.for "k" = 4 { C[j] += extend(A[k]) * extend(B[j, k]) } }     // u8, i8, i32
+      ->
+        loop.for "j" = 16 tensorized "dot.i32.u8i8x4" { loop.for "k" = 4 tensorized { ... } }
+
+    The loops mean what they meant. `compiler/intrinsics` lists the intrinsics: which nests they replace,
+    and which feature of the processor they need. Where guards cut the nest off, the intrinsic runs whole all the same.
+    `dot.i32.u8i8x4` and the interleaving ones are exact. `dot.f32.bf16x2` and `tile.f32.bf16` take denormals for zero
+    and round at other places than the loops, so the lowering refuses them where floating point is strict. Those whose
+    names begin with `mma` and `warp` are run by a GPU's warps: the 32 threads along x, of which no loop around the nest
+    may be one. `mma.f32.tf32` drops digits, and wants floating point that is fast.
+
+    Requires serial loops in a perfect nest around one block, with the extents of the intrinsic's, in any order; its
+    dtypes, its product and its sum; operands that move by its steps, as packed ones do. Refused where it would read
+    beyond a guard what is not known to be zero, of floats in both operands, unless the sum lands in a temporary where
+    the program never writes. Elsewhere: TVM tensorize, Exo replace, MLIR vector.contract patterns.
+    """
+    place = loop_place(program, loop)
+    declared = find(intrinsic)
+    try:
+        loops, block = loops_under(program, loop)
+        require_serial("tensorize", program, [n.number for n in loops])
+        matched(program, loop, declared)
+    except Misfit as misfit:
+        refuse("tensorize", place, misfit)
+    named = tuple(sorted({**dict(loops[0].attributes), ATTRIBUTE: StringAttr(intrinsic)}.items()))
+    nest: Node = block
+    for node in reversed([replace(loops[0], attributes=named), *loops[1:]]):
+        nest = replace(node, kind="tensorized", body=(nest,))
+    return Plan(Step(program.replaced(loop, lambda _: [nest]), keeps_order=True))

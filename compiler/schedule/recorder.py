@@ -1,0 +1,270 @@
+"""`Recorder`: a loop function with the script applied to it so far; what `Schedule` is beside its primitives."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any, Self
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.transform import NamedSequenceOp, YieldOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
+
+from compiler.analysis.verify import Verdict, verify_schedule
+from compiler.dialects import loop as loop_dialect
+from compiler.dialects.dominance import verify_module
+from compiler.dialects.functions import find_function
+from compiler.dialects.sched import BlockType, LoopType, ParamType, SchedOp
+from compiler.errors import ScheduleError, StrataError
+from compiler.interpret.combination import check_combiners
+from compiler.program.read import read
+from compiler.program.tree import Program
+from compiler.program.write import write
+from compiler.schedule.parameters import FunctionParameter, Handle, Size
+from compiler.schedule.primitive import Primitive, primitive_of
+from compiler.schedule.primitives import PRIMITIVES
+from compiler.schedule.state import State, empty_script
+
+
+class Recorder:
+    """A loop-level function and the script that leads from the original to it. See `Schedule`."""
+
+    def __init__(self, x: Any, name: str | None = None, seed: int = 0) -> None:
+        module = _loop_module(x)
+        function = find_function(module, name)
+        if not any(isinstance(op, loop_dialect.ForOp | loop_dialect.Placed) for op in function.walk()):
+            raise ScheduleError(f"@{function.sym_name.data} is not at the loop level; lower it with te-to-loop first")
+        verify_module(module)
+        check_combiners(module)
+        self.name = function.sym_name.data
+        self.original = module.clone()
+        self.script, body = empty_script()
+        self._state = State(read(function), random.Random(seed), body)
+        self._written: tuple[Program, ModuleOp] | None = None
+
+    @property
+    def program(self) -> Program:
+        """The scheduled program, as the primitives see it."""
+        return self._state.program
+
+    @property
+    def module(self) -> ModuleOp:
+        """The module with the scheduled function."""
+        if self._written is None or self._written[0] is not self.program:
+            module = self.original.clone()
+            old = find_function(module, self.name)
+            new = write(self.program)
+            new.attributes |= {k: v for k, v in old.attributes.items() if k not in new.attributes}
+            module.body.block.insert_op_before(new, old)
+            module.body.block.erase_op(old)
+            self._written = self.program, module
+        return self._written[1]
+
+    @property
+    def function(self) -> FuncOp:
+        """The scheduled function."""
+        return find_function(self.module, self.name)
+
+    def __str__(self) -> str:
+        return str(self.script)
+
+    def fork(self) -> tuple[Self, dict[Handle, Handle]]:
+        """A schedule with the same program and script that goes its own way, and its handles by those of this one."""
+        new = object.__new__(type(self))
+        handles: dict[Handle, Handle] = {}
+        new.name, new.original, new._written = self.name, self.original, None
+        new.script = self.script.clone(handles)
+        new._state = self._state.fork(script_of(new.script).body.block, handles)
+        return new, handles
+
+    def verify(self) -> Verdict:
+        """Whether the scheduled function computes what the original does: proved, refuted or undecided (law 2)."""
+        return verify_schedule(self.program, read(find_function(self.original, self.name)))
+
+    def label(self, handle: Handle) -> str:
+        """The name of the block or loop that a handle stands for."""
+        value = self._value(handle)
+        return self.program.loops[value].label if isinstance(value, int) else value
+
+    def extent(self, loop: Handle) -> int:
+        """The extent of a loop."""
+        value = self._value(loop)
+        if not isinstance(value, int):
+            raise ScheduleError("it is a block, which has no extent", "extent", f"block '{value}'")
+        return self.program.loops[value].extent
+
+    def value(self, parameter: Size) -> int:
+        """The integer that a choice has decided; a constant's own."""
+        if isinstance(parameter, int):
+            return parameter
+        value = self._state.values.get(parameter) if isinstance(parameter, SSAValue) else None
+        if not isinstance(value, int) or not isinstance(parameter.type, ParamType):
+            raise ScheduleError("it is not the handle of a parameter of this schedule", "value")
+        return value
+
+    def _value(self, handle: Handle) -> int | str:
+        """What a handle on a block or loop stands for, if that is still there."""
+        value = self._state.values.get(handle) if isinstance(handle, SSAValue) else None
+        if value is None or not isinstance(handle.type, BlockType | LoopType):
+            raise ScheduleError("it is not the handle of a block or loop of this schedule")
+        by = self._state.consumed.get(handle)
+        if by or value not in (self.program.loops if isinstance(value, int) else self.program.blocks):
+            raise ScheduleError(f"it has been consumed by '{by}'" if by else "it is no loop, but a location")
+        return value
+
+    def apply(self, script: ModuleOp | NamedSequenceOp) -> Self:
+        """Apply the ops of a script, which are recorded here as well; open choices are decided on the way.
+
+        Raises ScheduleError at the first refusal, with the op as its `op`; what came before it stays applied.
+        """
+        sequence = script_of(script)
+        values: dict[SSAValue, SSAValue] = {sequence.body.block.args[0]: self._state.function}
+        for op in sequence.body.block.ops:
+            if isinstance(op, YieldOp):
+                break
+            values.update(zip(op.results, self.step(op, values), strict=True))
+        return self
+
+    def step(self, op: Operation, handles: Mapping[Handle, Handle]) -> list[Handle]:
+        """Apply one op of another script, its operands given as handles of this schedule, and give its results.
+
+        Raises ScheduleError, with the op as its `op`.
+        """
+        if not isinstance(op, SchedOp):
+            name = op.name if isinstance(op, Operation) else type(op).__name__
+            raise _at(op, ScheduleError("it is not an op of the sched dialect", name))
+        if not isinstance(handles, Mapping):
+            raise _at(op, ScheduleError("the handles are not given by those of the other script", op.name))
+        copy = op.clone(dict(handles))
+        try:
+            self._state.apply(copy, primitive_of(copy).planned)
+        except ScheduleError as error:
+            raise _at(op, error) from error
+        return list(copy.results)
+
+    @property
+    def root(self) -> Handle:
+        """The handle on the function, which is the argument of the script."""
+        return self._state.function
+
+    @property
+    def length(self) -> int:
+        """How many ops the script has."""
+        return len(self._state.script.ops) - 1
+
+    def call(self, primitive: Primitive, *args: object, **kwargs: object) -> list[Handle]:
+        """Apply a primitive to arguments as its method takes them, record its op, and give its results.
+
+        Raises ScheduleError.
+        """
+        bound = primitive.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        op = self._op(primitive, bound.arguments)
+        try:
+            self._state.apply(op, primitive.planned)
+        except StrataError:
+            op.erase()
+            raise
+        return list(op.results)
+
+    def _op(self, primitive: Primitive, arguments: Mapping[str, object]) -> SchedOp:
+        """The op of a call. Raises ScheduleError for arguments that it cannot have."""
+        operands: list[SSAValue] = []
+        properties: dict[str, Attribute] = {}
+        try:
+            for name, parameter in primitive.parameters.items():
+                hidden = isinstance(parameter, FunctionParameter)
+                fields = parameter.encoded(name, self.root if hidden else arguments[name])
+                operands += fields.operands
+                properties |= fields.properties
+            results = primitive.results(self._state, arguments)
+        except ScheduleError as error:
+            error.primitive = error.primitive or primitive.name
+            raise
+        return primitive.op.create(operands=operands, properties=properties, result_types=results)
+
+    # --- what Python adds to primitives ---------------------------------------------------------------------------
+
+    def transform_layout(
+        self,
+        block: Handle,
+        buffer: str,
+        by: AffineMap | Callable[..., Any] | None = None,
+        tiles: Sequence[Size] = (),
+        order: Sequence[int] = (),
+    ) -> None:
+        """Index a temporary through a map, or a Python function of its indices; or store it in blocks."""
+        layout = by if by is None or isinstance(by, AffineMap) else self._layout(buffer, by)
+        self.call(PRIMITIVES["transform_layout"], block, buffer, layout, tiles, order)
+
+    def _layout(self, buffer: str, by: Callable[..., Sequence[AffineExpr]]) -> AffineMap:
+        """The map that a Python function of a buffer's indices gives."""
+        if buffer not in self.program.buffers:
+            raise ScheduleError("there is no such buffer", "transform_layout", f"buffer '{buffer}'")
+        rank = len(self.program.buffers[buffer].shape)
+        try:
+            results = by(*(AffineExpr.dimension(d) for d in range(rank)))
+            exprs = [AffineExpr.constant(e) if isinstance(e, int) else e for e in results]
+        except (TypeError, IndexError, ValueError, ArithmeticError, NotImplementedError) as error:
+            reason = f"the layout is no quasi-affine function of {rank} indices: {error}"
+            raise ScheduleError(reason, "transform_layout", f"buffer '{buffer}'") from error
+        if not all(isinstance(e, AffineExpr) for e in exprs):
+            reason = "the layout's results are not all made of its indices"
+            raise ScheduleError(reason, "transform_layout", f"buffer '{buffer}'")
+        return AffineMap(rank, 0, tuple(exprs))
+
+    def sample_categorical(
+        self,
+        candidates: Sequence[int],
+        probabilities: Sequence[float] | None = None,
+        decision: int | None = None,
+        name: str | None = None,
+    ) -> Handle:
+        """Choose one of several integers; without probabilities all are as likely. `name` is that of the handle."""
+        (chosen,) = self.call(PRIMITIVES["sample_categorical"], candidates, probabilities, decision)
+        if name is not None and SSAValue.is_valid_name(name):
+            chosen.name_hint = name
+        return chosen
+
+    def multiple(self, size: Size, factor: int) -> Size:
+        """A multiple of a parameter, or of a constant."""
+        return size * factor if isinstance(size, int) else self.call(PRIMITIVES["multiple"], size, factor)[0]
+
+    def product(self, *sizes: Size) -> Size:
+        """The product of parameters and constants."""
+        number = prod(size for size in sizes if isinstance(size, int))
+        params = [size for size in sizes if not isinstance(size, int)]
+        if not params:
+            return number
+        param = params[0] if len(params) == 1 else self.call(PRIMITIVES["product"], *params)[0]
+        return param if number == 1 else self.multiple(param, number)
+
+
+def _loop_module(x: Any) -> ModuleOp:
+    module = x if isinstance(x, ModuleOp) else getattr(x, "module", None)
+    if not isinstance(module, ModuleOp):
+        raise ScheduleError(f"a schedule is of a te function or a loop-level module, not of a {type(x).__name__}")
+    return module
+
+
+def script_of(script: ModuleOp | NamedSequenceOp) -> NamedSequenceOp:
+    """The one script of a module. Raises ScheduleError where there is none, or several."""
+    if not isinstance(script, ModuleOp | NamedSequenceOp):
+        raise ScheduleError(f"a script is a module with one transform.named_sequence, not a {type(script).__name__}")
+    found = (
+        [script] if isinstance(script, NamedSequenceOp) else [o for o in script.ops if isinstance(o, NamedSequenceOp)]
+    )
+    if len(found) != 1:
+        raise ScheduleError(f"a script is one transform.named_sequence, and there are {len(found)}")
+    taken = sum(len(block.args) for block in found[0].body.blocks)
+    if taken != 1:
+        raise _at(found[0], ScheduleError(f"a script takes the function, one handle, and this one takes {taken}"))
+    return found[0]
+
+
+def _at(op: Operation, error: ScheduleError) -> ScheduleError:
+    error.op = op
+    return error
