@@ -1,10 +1,9 @@
-"""Reading text files, writing them in one step, finding programs; what cannot be is said in a sentence."""
+"""Reading text files, writing them in one step; what cannot be is said in a sentence."""
 
 from __future__ import annotations
 
 import os
 import secrets
-import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -47,12 +46,6 @@ def _bytes(path: Path) -> bytes | str:
     if sys.stdin is None:
         raise InputError("standard input is closed")
     return sys.stdin.buffer.read() if hasattr(sys.stdin, "buffer") else sys.stdin.read()
-
-
-def program(name: str) -> str | None:
-    """The path of a program that the shell would find, but for the current folder; None where there is none."""
-    places = [place for place in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(place)]
-    return shutil.which(name, path=os.pathsep.join(places)) if places else None
 
 
 def write(name: str | os.PathLike[str], lines: Iterable[str]) -> None:

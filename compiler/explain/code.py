@@ -13,7 +13,7 @@ from compiler.explain.nests import Nest, every, paths
 from compiler.lowering.low_to_llvm.signature import symbol
 from compiler.targets.cpu.assembly import AssemblyFunction, MachineLoop, parse_assembly
 from compiler.targets.cpu.instructions import Census
-from compiler.targets.cpu.throughput import Estimate, estimate, find_mca
+from compiler.targets.cpu.throughput import Estimate, estimate
 from compiler.targets.machine import Machine, host
 
 
@@ -96,7 +96,7 @@ def alike(found: Sequence[Code]) -> list[list[Code]]:
 
 def _code(number: int, function: AssemblyFunction, loop: MachineLoop, path: tuple[Nest, ...], machine: Machine) -> Code:
     instructions, counted = function.instructions(loop), function.census(loop)
-    found = estimate(instructions, machine, find_mca())
+    found = estimate(instructions)
     inside = {n.number: n for n in every(path[-1].inner)} if path else {}
     present = {i.loop for i in instructions}
     return Code(

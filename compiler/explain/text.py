@@ -29,9 +29,7 @@ def title(e: Explanation) -> str:
 
 def sections(e: Explanation) -> Iterator[tuple[str, Table]]:
     """Each table with its heading; what is outside the machine loops is said by `outside`."""
-    sources = ", ".join(sorted({one.estimate.source for one in e.codes}))
-    said = f" (cycles: {sources}, data in the first cache)" if sources else ""
-    yield f"Innermost loops of the machine code, one iteration each{said}", code_table(e)
+    yield "Innermost loops of the machine code, one iteration each (cycles: all data in L1)", code_table(e)
     if e.profile is not None:
         yield f"Time by loop: {_duration(e.profile)}", time_table(e, e.profile)
     yield f"Temporaries: an arena of {_size(e.temporaries.arena)}", memory_table(e.temporaries)
@@ -105,7 +103,7 @@ def details(one: Code) -> Iterator[str]:
     if c.stack_loads or c.stack_stores:
         yield f"  on the stack, of these: {_count(c.stack_loads, 'load')}, {_count(c.stack_stores, 'store')}"
     peak = "" if one.percent is None else f", {one.percent:.0f}% of the FMA peak"
-    yield f"  {e.cycles:.1f} cycles{peak}, limited by {e.limit} ({e.source})"
+    yield f"  {e.cycles:.1f} cycles{peak}, limited by {e.limit}"
     needs = sorted(e.pressure.items(), key=lambda item: -item[1])
     yield "  cycles needed: " + ", ".join(f"{name} {cycles:.1f}" for name, cycles in needs if cycles >= 0.05)
 

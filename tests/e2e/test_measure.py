@@ -205,7 +205,7 @@ def test_nothing_in_the_current_folder_is_run(tmp_path: Path) -> None:
     temporary.mkdir()
     for name in PLANTED:
         (folder / f"{name}.py").write_text(f"import os\nos.close(os.open({str(tmp_path / 'ran')!r}, os.O_CREAT))\n")
-    for name in ("llvm-mca", "gcc", "cc", "ld", "python", "ldconfig"):
+    for name in ("gcc", "cc", "ld", "python", "ldconfig"):
         (folder / name).write_text(f"#!/bin/sh\ntouch {tmp_path / 'ran'}\n")
         (folder / name).chmod(0o755)
     done = subprocess.run(

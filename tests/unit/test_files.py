@@ -14,7 +14,7 @@ import pytest
 from compiler.__main__ import main
 from compiler.autotune.search.log import LogFile
 from compiler.errors import InputError
-from compiler.files import named, program, read, write
+from compiler.files import named, read, write
 from compiler.opt import main as opt
 
 NAMELESS = ["", "a\0b", "\ud800", b"a\0b", 5, None, True, 1.5]
@@ -89,19 +89,6 @@ def test_what_cannot_be_a_name_is_said(name: object) -> None:
         if use is not LogFile or name is not None:
             with pytest.raises(InputError, match="is not the name of a file"):
                 use(name)  # type: ignore[arg-type]
-
-
-def test_programs_are_not_those_of_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    here, there = tmp_path / "here", tmp_path / "there"
-    for folder in (here, there):
-        folder.mkdir()
-        (folder / "tool").touch(mode=0o755)
-    monkeypatch.chdir(here)
-    for before in ("", ".", "./", "../here"):
-        monkeypatch.setenv("PATH", f"{before}:{there}")
-        assert program("tool") == str(there / "tool") and program("./tool") != "tool"
-        monkeypatch.setenv("PATH", before)
-        assert program("tool") is None
 
 
 NULS = {

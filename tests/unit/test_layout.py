@@ -93,8 +93,6 @@ def test_an_upward_import_is_seen(text: str) -> None:
 STARTS = re.compile(r"subprocess|find_library|os\.(system|popen|exec|spawn|posix_spawn|fork)|shutil\.which")
 STARTERS = {
     "autotune/measure/worker_process.py": "workers, which look for modules where their parent does",
-    "targets/cpu/throughput.py": "llvm-mca, which `files.program` finds",
-    "files.py": "programs by absolute entries of PATH",
 }
 """The files that start processes, or look for programs, and what keeps those of the current folder out."""
 
