@@ -4,12 +4,12 @@ loops.py        block_tile           every loop of a block split, tiles outside
                 vectorize_inner      the innermost loop split and vectorized
                 parallelize_outer    the outermost loops fused and run on threads
                 contiguous           the loop along which operands are contiguous innermost
-panels.py       pack_panels          an operand packed in panels, by vectors
+packing.py      pack_panels          an operand packed in panels, by vectors
+                copy_in_vectors      the nest of a copy, by vectors, transposed in registers where it must be
 matmul.py       gebp                 a matmul packed and register-tiled as in BLIS
                 tiled_gebp           the same with tiles as given, which may be open choices
                 store_packed         an elementwise consumer writes what the next matmul reads as packed
                 apply_to_tiles       an elementwise consumer works on each finished tile
-                copy_in_vectors      the nest of a copy, by vectors, transposed in registers where it must be
 convolution.py  implicit_gemm        a convolution as a matmul over a padded image, with its epilogue
                 tiled_convolution    the same with tiles as given, which may be open choices
 gradient.py     conv_grad_weight     the gradient of a convolution's weights, taps and output channels in registers
@@ -20,7 +20,6 @@ rows.py         by_rows              softmax, norms: all that a row needs just b
 tensor.py       quantised_gebp       a matmul packed in groups, its innermost nest one dot product of groups
                 tile_gebp            a matmul packed in groups, its innermost nest one product of tiles
 gpu.py          cooperative_fetch    threads copy a tile to shared memory together
-                tile_and_bind        a matmul for a GPU: block tiles, thread tiles, shared panels
                 tile_on_threads      any reduction for a GPU, by multi-level tiles, with what comes after
                 rows_on_threads      softmax, norms: a row for each block of threads
                 spread               any block, its results on threads
@@ -34,13 +33,11 @@ what came before that one stays applied. Tile sizes above a loop's extent are cu
 from compiler.schedule.library.attention import Attention, AttentionTiles, attention, attention_tiles
 from compiler.schedule.library.convolution import ConvolutionTiles, ImplicitGemm, implicit_gemm, tiled_convolution
 from compiler.schedule.library.gpu import (
-    GpuTiles,
     OnThreads,
     ThreadTiles,
     cooperative_fetch,
     rows_on_threads,
     spread,
-    tile_and_bind,
     tile_on_threads,
 )
 from compiler.schedule.library.gradient import Gradient, GradientTiles, conv_grad_weight
@@ -59,13 +56,11 @@ from compiler.schedule.library.matmul import (
     Gebp,
     GebpTiles,
     apply_to_tiles,
-    copy_in_vectors,
-    even,
     gebp,
     store_packed,
     tiled_gebp,
 )
-from compiler.schedule.library.panels import pack_panels
+from compiler.schedule.library.packing import copy_in_vectors, even, pack_panels
 from compiler.schedule.library.rows import by_rows, elementwise, is_costly, row_reduction
 from compiler.schedule.library.tensor import QuantisedGebp, TileGebp, quantised_gebp, tile_gebp
 from compiler.schedule.library.warp import OnWarps, WarpTiles, tile_on_warps
@@ -76,7 +71,6 @@ __all__ = [
     "ConvolutionTiles",
     "Gebp",
     "GebpTiles",
-    "GpuTiles",
     "Gradient",
     "GradientTiles",
     "ImplicitGemm",
@@ -112,7 +106,6 @@ __all__ = [
     "rows_on_threads",
     "spread",
     "store_packed",
-    "tile_and_bind",
     "tile_gebp",
     "tile_on_threads",
     "tile_on_warps",

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from compiler.errors import ScheduleError
-from compiler.schedule.library.loops import nest, operands, target_of
-from compiler.schedule.library.matmul import even
-from compiler.schedule.library.panels import along, by_vectors, inside, pack_panels
+from compiler.schedule.library.loops import (
+    along,
+    by_vectors,
+    in_vectors,
+    inside,
+    nest,
+    node_of,
+    operands,
+    refusal,
+    target_of,
+)
+from compiler.schedule.library.packing import even, pack_panels
 from compiler.schedule.schedule import Handle, Schedule, Size
 
 
@@ -109,7 +117,7 @@ def attention(s: Schedule, block: Handle, tiles: AttentionTiles | None = None) -
         s.compute_at(stage, rows)
     s.compute_at(found.scores, group)
     packs = _scores(s, found.scores, heads[-1], group, tiles)
-    _rows_in_vectors(s, inside(s, found.weights, some))
+    in_vectors(s, inside(s, found.weights, some))
     _multiply_adds(s, block, some, [row, *columns])
     _over_lanes(s, found.largest, rows, lanes)
     total = _over_lanes(s, found.total, rows, lanes)
@@ -136,28 +144,27 @@ def _blocks(s: Schedule, block: Handle) -> Softmax:
 
 def _require_loops(s: Schedule, block: Handle, scores: Handle) -> None:
     """The first product keeps its loops over keys and over the depth where it is computed for some rows only."""
-    *_, keys, depth = s.program.blocks[s.label(scores)].axes
-    for axis in (keys, depth):
+    for axis in node_of(s, scores).axes[-2:]:
         if axis.size == 1:
             reason = f"axis '{axis.label}' of the scores has one element: there is nothing to tile"
-            raise ScheduleError(reason, "attention", f"block '{s.label(block)}'")
+            raise refusal(s, block, "attention", reason)
 
 
 def _only(s: Schedule, block: Handle, found: list[Handle], what: str) -> Handle:
     if len(found) != 1:
-        raise ScheduleError(f"there is not {what}: it ends no attention", "attention", f"block '{s.label(block)}'")
+        raise refusal(s, block, "attention", f"there is not {what}: it ends no attention")
     return found[0]
 
 
 def _reduces(s: Schedule, block: Handle) -> bool:
-    return bool(s.program.blocks[s.label(block)].combiners)
+    return bool(node_of(s, block).combiners)
 
 
 def _scores(s: Schedule, block: Handle, head: Handle, group: Handle, tiles: AttentionTiles) -> tuple[Handle, Handle]:
     """The first product by register tiles, with both operands packed; a panel of keys serves all rows of a group."""
-    *_, m, n, d = range(len(s.program.blocks[s.label(block)].axes))
+    *_, m, n, d = range(len(node_of(s, block).axes))
     queries, keys = operands(s, block)
-    row, key, depth = (along(s, block, group, axis) for axis in (m, n, d))
+    row, key, depth = (along(s, block, axis, group) for axis in (m, n, d))
     width = even(s.extent(key[0]), tiles.nr, tiles.lanes)
     panel, *columns = by_vectors(s, key[0], tiles.lanes, width)
     size = width * s.extent(columns[-1])
@@ -174,16 +181,8 @@ def _scores(s: Schedule, block: Handle, head: Handle, group: Handle, tiles: Atte
 
 def _multiply_adds(s: Schedule, block: Handle, reduction: Handle, tile: list[Handle]) -> None:
     """A register tile: its loops in vectors, set to zero before the reduction."""
-    for loop in tile[:-1]:
-        s.unroll(loop)
-    s.vectorize(tile[-1])
+    in_vectors(s, tile)
     s.decompose_reduction(block, reduction)
-
-
-def _rows_in_vectors(s: Schedule, loops: list[Handle]) -> None:
-    for loop in loops[:-1]:
-        s.unroll(loop)
-    s.vectorize(loops[-1])
 
 
 def _by_vectors(s: Schedule, block: Handle, rows: Handle, lanes: int) -> Handle:
@@ -191,7 +190,7 @@ def _by_vectors(s: Schedule, block: Handle, rows: Handle, lanes: int) -> Handle:
     *row, column = inside(s, block, rows)
     vectors, lane = by_vectors(s, column, lanes)
     s.reorder(vectors, *row, lane)
-    _rows_in_vectors(s, [*row, lane])
+    in_vectors(s, [*row, lane])
     return vectors
 
 
@@ -210,12 +209,12 @@ def _over_lanes(s: Schedule, block: Handle, rows: Handle, lanes: int) -> Handle 
     for loop in row:
         s.distribute(loop, partial)
     s.unroll(inside(s, block, rows)[-1])
-    node = s.program.blocks[s.label(partial)]
+    node = node_of(s, partial)
     reduced = next(n for n, axis in enumerate(node.axes) if axis.is_reduce)
-    lane = along(s, partial, rows, node.spatial - 1)
-    vectors = [loop for loop in along(s, partial, rows, reduced) if s.label(loop) not in map(s.label, lane)]
-    known = {s.label(loop) for loop in (*vectors, *lane)}
-    row = [loop for loop in inside(s, partial, rows) if s.label(loop) not in known]
+    lane = along(s, partial, node.spatial - 1, rows)
+    vectors = [loop for loop in along(s, partial, reduced, rows) if s.label(loop) not in map(s.label, lane)]
+    columns = {s.label(loop) for loop in (*vectors, *lane)}
+    row = [loop for loop in inside(s, partial, rows) if s.label(loop) not in columns]
     s.reorder(*vectors, *row, *lane)
-    _rows_in_vectors(s, [*row, *lane])
+    in_vectors(s, [*row, *lane])
     return vectors[0]

@@ -6,9 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from compiler.errors import ScheduleError
-from compiler.schedule.library.loops import nest, operands, target_of
-from compiler.schedule.library.matmul import copy_in_vectors, even, own_loops
+from compiler.schedule.library.loops import (
+    around,
+    cut,
+    fused,
+    in_vectors,
+    nest,
+    node_of,
+    operands,
+    own_loops,
+    refusal,
+    target_of,
+)
+from compiler.schedule.library.packing import copy_in_vectors, even
 from compiler.schedule.schedule import Handle, Schedule, Size
 
 
@@ -75,7 +85,7 @@ def _seven(s: Schedule, block: Handle) -> list[Handle]:
     loops = nest(s, block, "implicit_gemm", least=7)
     if len(loops) != 7 or len(operands(s, block)) != 2:
         reason = f"a convolution has 7 loops and 2 operands, this has {len(loops)} and {len(operands(s, block))}"
-        raise ScheduleError(reason, "implicit_gemm", f"block '{s.label(block)}'")
+        raise refusal(s, block, "implicit_gemm", reason)
     return loops
 
 
@@ -91,7 +101,7 @@ def tiled_convolution(
     taken to be above one."""
     n, o, h, w, c, r, q = _seven(s, block)
     image, weights = operands(s, block)
-    reads = [access for access in s.program.blocks[s.label(block)].reads if access.buffer == image]
+    reads = [access for access in node_of(s, block).reads if access.buffer == image]
     pad = s.pad(block, image) if any(access.where for access in reads) else None
     if pad is not None:
         copy_in_vectors(s, pad, lanes)
@@ -109,9 +119,7 @@ def tiled_convolution(
     s.transform_layout(block, target, tiles=[1, filters, 1, 1])
     if epilogue is not None:
         _transposed(s, epilogue, lanes)
-    for loop in (pixel, *columns[:-1]):
-        s.unroll(loop)
-    s.vectorize(columns[-1])
+    in_vectors(s, [pixel, *columns])
     s.decompose_reduction(block, c)
     _pack_weights(s, pack, lanes)
     if s.extent(chunks) > 1:
@@ -146,33 +154,23 @@ def _transposed(s: Schedule, block: Handle, lanes: int) -> None:
     if len(own) < 2:
         return
     filters, pixels = own
-    if s.extent(filters) > lanes:
-        outer, vector = s.split(filters, [None, lanes])
-        s.reorder(outer, pixels, vector)
-    else:
-        vector = filters
-        s.reorder(pixels, vector)
-    s.unroll(pixels)
-    s.vectorize(vector)
+    *outer, vector = cut(s, filters, lanes)
+    s.reorder(*outer, pixels, vector)
+    in_vectors(s, [pixels, vector])
 
 
 def _pack_weights(s: Schedule, pack: Handle, lanes: int) -> None:
     """The nest that packs: channels and taps, which lie side by side, as one loop of vectors, transposed."""
-    node = s.program.blocks[s.label(pack)]
+    node = node_of(s, pack)
     *_, filters = s.get_loops(pack)
     axes = set().union(*(form.variables() for form in node.reads[0].index[1:]))
     bound = set().union(*(node.bindings[axis].variables() for axis in axes))
-    around = zip(s.get_loops(pack), s.program.enclosing(node.label), strict=True)
     own = {s.label(h) for h in own_loops(s, pack)}
-    taps = [h for h, loop in around if loop.number in bound and loop.label in own]
+    taps = [h for h, loop in around(s, pack) if loop.number in bound and loop.label in own]
     if not taps or s.label(filters) in {s.label(h) for h in taps}:
         return
-    rounds = []
-    if s.extent(filters) > lanes:
-        outer, filters = s.split(filters, [None, lanes])
-        rounds.append(outer)
-    tap = s.fuse(*taps) if len(taps) > 1 else taps[0]
+    *rounds, filters = cut(s, filters, lanes)
+    tap = fused(s, taps)
     outer, vector = s.split(tap, [None, min(lanes, s.extent(tap))])
     s.reorder(*rounds, outer, filters, vector)
-    s.unroll(filters)
-    s.vectorize(vector)
+    in_vectors(s, [filters, vector])

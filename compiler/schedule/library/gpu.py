@@ -1,4 +1,4 @@
-"""Composites for GPUs: cooperative fetches, a tiled matmul."""
+"""Composites for GPUs: cooperative fetches, tiled reductions, rows."""
 
 from __future__ import annotations
 
@@ -8,26 +8,13 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import Float32Type
 
 from compiler.analysis.barriers import ASYNC
-from compiler.errors import ScheduleError
 from compiler.intrinsics import INTRINSICS
-from compiler.schedule.library.loops import matmul_nest, nest, operands, panels
+from compiler.schedule.library.loops import around, at_most, fused, inside, nest, node_of, operands, refusal, target_of
 from compiler.schedule.library.rows import place
 from compiler.schedule.schedule import Handle, Schedule, Size
 
 WARP, FEW = 32, 4
 """How many threads add up the parts of a row's sum: first a warp, then a few."""
-
-
-@dataclass(frozen=True)
-class GpuTiles:
-    """The loops of a matmul on a GPU: over blocks, over threads, over the panels of k, inside one thread; and the
-    blocks that fetch the panels."""
-
-    blocks: list[Handle]
-    threads: list[Handle]
-    panel: Handle
-    inner: list[Handle]
-    fetches: list[Handle]
 
 
 def cooperative_fetch(
@@ -54,12 +41,9 @@ def cooperative_fetch(
     """
     fetch = s.cache_read(block, buffer, scope)
     s.compute_at(fetch, at_loop)
-    loops = s.get_loops(fetch)
-    own = loops[[s.label(loop) for loop in loops].index(s.label(at_loop)) + 1 :]
-    if not own:
-        return fetch
-    whole = s.fuse(*own) if len(own) > 1 else own[0]
-    spread_on_threads(s, whole, threads, vector)
+    own = inside(s, fetch, at_loop)
+    if own:
+        spread_on_threads(s, fused(s, own), threads, vector)
     return fetch
 
 
@@ -71,44 +55,6 @@ def spread_on_threads(s: Schedule, whole: Handle, threads: Size | tuple[Size, Si
         s.vectorize(bound.pop())
     for loop, kind in zip(reversed(bound), ("thread_x", "thread_y"), strict=False):
         s.bind(loop, kind)
-
-
-def tile_and_bind(
-    s: Schedule, block: Handle, block_tile: tuple[int, int], thread_tile: tuple[int, int], panel: int, vector: int = 1
-) -> GpuTiles:
-    """Schedule a matmul C[m, n] += A[m, k] * B[k, n] for a GPU: a tile of C a block, a smaller one a thread in
-    registers, panels of A and B fetched to shared memory by all threads of a block.
-
-        m { n { k { C } } }
-      ->
-        m.0 block_y { n.0 block_x { alloc C.local local
-          k.0 { fetch A.shared; fetch B.shared
-            m.1_n.1 thread_x { k.1 { m.2 unrolled { n.2 unrolled { C.local += A.shared * B.shared } } } } }
-          ax0_ax1 thread_x { ... C = C.local } } }
-
-    `block_tile` and `thread_tile` are rows and columns, `panel` the length of k that is fetched at once, `vector` how
-    many elements a thread fetches at once. A thread stores what it has computed. Requires loops m, n, k around the
-    block in that order, and block tiles of several rows and columns that are multiples of the thread tiles.
-    Source: Volkov and Demmel 2008; CUTLASS.
-    """
-    m, n, k = matmul_nest(s, block, "tile_and_bind")
-    if min(*block_tile, s.extent(m), s.extent(n)) < 2:
-        raise ScheduleError("a block's tile has one row or one column", "tile_and_bind", f"block '{s.label(block)}'")
-    m0, m1, m2 = s.split(m, [None, *panels(s.extent(m), block_tile[0], thread_tile[0])])
-    n0, n1, n2 = s.split(n, [None, *panels(s.extent(n), block_tile[1], thread_tile[1])])
-    k0, k1 = s.split(k, [None, min(panel, s.extent(k))])
-    s.reorder(m0, n0, k0, m1, n1, k1, m2, n2)
-    out = s.cache_write(block, "local")
-    s.reverse_compute_at(out, n0)
-    threads = s.extent(m1) * s.extent(n1)
-    fetches = [cooperative_fetch(s, block, name, k0, threads, vector) for name in operands(s, block)]
-    store = _thread_tiles(s, s.get_loops(out)[-2:], thread_tile)
-    thread = s.fuse(m1, n1)
-    for loop, binding in ((m0, "block_y"), (n0, "block_x"), (thread, "thread_x"), (store, "thread_x")):
-        s.bind(loop, binding)
-    s.unroll(m2)
-    s.unroll(n2)
-    return GpuTiles([m0, n0], [thread, store], k0, [k1, m2, n2], fetches)
 
 
 @dataclass(frozen=True)
@@ -160,7 +106,7 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
     count = len(tiles.spatial)
     if len(loops) != count + len(tiles.reduce):
         reason = f"it has {len(loops)} loops, and there are tiles for {count + len(tiles.reduce)}"
-        raise ScheduleError(reason, "tile_on_threads", f"block '{s.label(block)}'")
+        raise refusal(s, block, "tile_on_threads", reason)
     pads = _padded(s, block)
     if epilogue is None:
         out = s.cache_write(block, "local")
@@ -172,11 +118,11 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
     blocks, virtual, threads, elements = ([cut[level] for cut in cuts] for level in range(4))
     outer, inner = ([pair[level] for pair in panels_] for level in range(2))
     s.reorder(*blocks, *outer, *threads, *inner, *virtual, *elements)
-    if tiles.twice and len(outer) > 1:
-        outer = [s.fuse(*outer)]
+    if tiles.twice:
+        outer = [fused(s, outer)]
     s.reverse_compute_at(out, blocks[-1])
     together = s.product(*(across for _, across, _ in tiles.spatial))
-    padded = {s.program.blocks[s.label(pad)].writes[0].buffer for pad in pads}
+    padded = {target_of(s, pad) for pad in pads}
     fetches = [
         cooperative_fetch(s, block, name, outer[-1], together, 1 if name in padded else tiles.vector)
         for name in operands(s, block)
@@ -187,8 +133,7 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
         pad_rows(s, fetch, tiles.vector)
     panel = overlapped(s, outer[-1], fetches) if tiles.twice else outer[-1]
     finished = _finished(s, out, tiles, len(blocks))
-    thread = s.fuse(*threads) if len(threads) > 1 else threads[0]
-    whole = s.fuse(*blocks) if len(blocks) > 1 else blocks[0]
+    thread, whole = fused(s, threads), fused(s, blocks)
     s.bind(whole, "block_x")
     s.bind(thread, "thread_x")
     s.bind(finished, "thread_x")
@@ -201,7 +146,7 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
 
 def pad_rows(s: Schedule, fetch: Handle, vector: int) -> None:
     """Let the rows of a fetched tile begin in different banks of shared memory, and vectors where they may."""
-    buffer = s.program.buffers[s.program.blocks[s.label(fetch)].writes[0].buffer]
+    buffer = s.program.buffers[target_of(s, fetch)]
     if len(buffer.shape) > 1 and buffer.shape[-1] > 1:
         s.storage_align(fetch, len(buffer.shape) - 2, 2 * vector, vector)
 
@@ -221,18 +166,13 @@ def overlapped(s: Schedule, panel: Handle, fetches: Sequence[Handle]) -> Handle:
 
 def _padded(s: Schedule, block: Handle) -> list[Handle]:
     """Copies with a border of the operands that a block reads under conditions."""
-    found = []
-    for access in list(s.program.blocks[s.label(block)].reads):
-        if access.where:
-            found.append(s.pad(block, access.buffer))
-    return found
+    return [s.pad(block, access.buffer) for access in node_of(s, block).reads if access.where]
 
 
 def _finished(s: Schedule, out: Handle, tiles: ThreadTiles, depth: int) -> Handle:
     """The loop over threads of what is done with a block's tile: each thread's own elements."""
-    node = s.program.blocks[s.label(out)]
-    own = list(zip(s.get_loops(out), s.program.enclosing(node.label), strict=True))[depth:]
-    by_axis = [next((h for h, loop in own if loop.number in form.variables()), None) for form in node.bindings]
+    own, bindings = around(s, out)[depth:], node_of(s, out).bindings
+    by_axis = [next((h for h, loop in own if loop.number in form.variables()), None) for form in bindings]
     cuts = [
         s.split(loop, [virtual, threads, None])
         for loop, (virtual, threads, _) in zip(by_axis, tiles.spatial, strict=False)
@@ -244,7 +184,7 @@ def _finished(s: Schedule, out: Handle, tiles: ThreadTiles, depth: int) -> Handl
         s.bind(loop, "vthread")
     for loop in elements:
         s.unroll(loop)
-    return s.fuse(*threads) if len(threads) > 1 else threads[0]
+    return fused(s, threads)
 
 
 def spread(s: Schedule, block: Handle, threads: Size = 256, vector: int = 1) -> Handle:
@@ -257,14 +197,9 @@ def spread(s: Schedule, block: Handle, threads: Size = 256, vector: int = 1) -> 
     Gives the loop over threads. Requires loops over results that come first and are perfectly nested; several elements
     of a thread are for a block that reduces nothing. Elsewhere: Halide gpu_tile, TVM's default GPU schedule.
     """
-    node = s.program.blocks[s.label(block)]
-    spatial = node.loops_of(reduce=False)
-    pairs = zip(s.get_loops(block), s.program.enclosing(node.label), strict=True)
-    own = [handle for handle, loop in pairs if loop.number in spatial]
-    whole = s.fuse(*own) if len(own) > 1 else own[0]
-    outer, thread, *lanes = s.split(
-        whole, [None, _at_most(threads, s.extent(whole)), *([vector] if vector > 1 else [])]
-    )
+    spatial = node_of(s, block).loops_of(reduce=False)
+    whole = fused(s, [handle for handle, loop in around(s, block) if loop.number in spatial])
+    outer, thread, *lanes = s.split(whole, [None, at_most(threads, s.extent(whole)), *([vector] if vector > 1 else [])])
     s.bind(outer, "block_x")
     s.bind(thread, "thread_x")
     for lane in lanes:
@@ -305,7 +240,7 @@ def rows_on_threads(s: Schedule, block: Handle, warps: Size = 8, needed: Sequenc
             _summed(s, handle, row, across)
         else:
             spread_on_threads(s, inner, (across, WARP), 1)
-    rows = s.fuse(*outer, row) if outer else row
+    rows = fused(s, [*outer, row])
     s.bind(rows, "block_x")
     return rows
 
@@ -313,7 +248,7 @@ def rows_on_threads(s: Schedule, block: Handle, warps: Size = 8, needed: Sequenc
 def _summed(s: Schedule, block: Handle, row: Handle, warps: Size) -> None:
     """Sum up a row by the threads of a block: each a part, then what the threads of a warp have, then the warps. Each
     thread has several elements; a row of a warp's threads or fewer is summed up by one."""
-    node = s.program.blocks[s.label(block)]
+    node = node_of(s, block)
     inner = s.get_loops(block)[-1]
     if s.extent(inner) <= WARP:
         return
@@ -321,7 +256,7 @@ def _summed(s: Schedule, block: Handle, row: Handle, warps: Size) -> None:
     _, thread = s.split(inner, [None, s.product(warps, WARP)])
     parts = s.rfactor(block, thread)
     s.set_scope(parts, "shared")
-    *_, rounds, thread = _inside(s, parts, row)
+    *_, rounds, thread = inside(s, parts, row)
     s.reorder(thread, rounds)
     spread_on_threads(s, thread, (warps, WARP), 1)
     kind = {type(s.program.buffers[access.buffer].element) for access in node.writes}
@@ -336,7 +271,7 @@ def _summed(s: Schedule, block: Handle, row: Handle, warps: Size) -> None:
         return
     sums = s.rfactor(block, warp)
     s.set_scope(sums, "shared")
-    *_, warp, lane = _inside(s, sums, row)
+    *_, warp, lane = inside(s, sums, row)
     s.bind(warp, "thread_y")
     s.tensorize(lane, sum_up)
 
@@ -350,21 +285,3 @@ def _added_by(s: Schedule, block: Handle, threads: int) -> None:
     parts = s.rfactor(block, thread)
     s.set_scope(parts, "shared")
     s.bind(next(h for h in s.get_loops(parts) if s.label(h) == s.label(thread)), "thread_x")
-
-
-def _at_most(size: Size, extent: int) -> Size:
-    """A size that is no larger than an extent; one that is open stays as it is."""
-    return min(size, extent) if isinstance(size, int) else size
-
-
-def _inside(s: Schedule, block: Handle, loop: Handle) -> list[Handle]:
-    """The loops around a block that are inside another one."""
-    loops = s.get_loops(block)
-    return loops[[s.label(handle) for handle in loops].index(s.label(loop)) + 1 :]
-
-
-def _thread_tiles(s: Schedule, loops: Sequence[Handle], tile: tuple[int, int]) -> Handle:
-    """The loop over the thread tiles of two loops."""
-    (rows, row), (columns, column) = (s.split(loop, [None, size]) for loop, size in zip(loops, tile, strict=True))
-    s.reorder(rows, columns, row, column)
-    return s.fuse(rows, columns)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.errors import ScheduleError
-from compiler.schedule.library.loops import operands, target_of
-from compiler.schedule.library.matmul import even
-from compiler.schedule.library.panels import along, by_vectors, pack_panels
+from compiler.schedule.library.loops import along, by_vectors, in_vectors, node_of, operands, refusal, target_of
+from compiler.schedule.library.packing import even, pack_panels
 from compiler.schedule.schedule import Handle, Schedule
 
 
@@ -82,7 +80,7 @@ def _one_reduction(s: Schedule, block: Handle, tiles: GradientTiles) -> Gradient
     s.reorder(n0, h0, panel, c, r0, n1, h1, w, r1, q, *lanes)
     s.transform_layout(block, target_of(s, block), lambda o, c, r, q: (o // size, c, r, q, o % size))
     pack = pack_panels(s, block, b, 0, size, h0, tiles.lanes)
-    _register_tile(s, [r1, q, *lanes])
+    in_vectors(s, [r1, q, *lanes])
     s.decompose_reduction(block, n0)
     s.prefetch(w, target_of(s, pack), AHEAD)
     _transposed(s, out, count, tiles)
@@ -93,7 +91,7 @@ def _in_steps(s: Schedule, block: Handle, tiles: GradientTiles) -> Gradient:
     total = _producer(s, block)
     product = _producer(s, total)
     if len(operands(s, product)) != 2 or len(s.get_loops(product)) != 7 or len(s.get_loops(total)) != 5:
-        raise ScheduleError(_NO_GRADIENT, "conv_grad_weight", f"block '{s.label(block)}'")
+        raise refusal(s, block, "conv_grad_weight", _NO_GRADIENT)
     _require_several(s, product)
     c, o, r, q, n = s.get_loops(total)
     a, b = operands(s, product)
@@ -106,12 +104,12 @@ def _in_steps(s: Schedule, block: Handle, tiles: GradientTiles) -> Gradient:
     s.transform_layout(total, target_of(s, total), lambda c, o, r, q: (c, o // size, r, q, o % size))
     s.compute_at(product, n1)
     s.transform_layout(product, target_of(s, product), lambda n, c, o, r, q: (n, c, r, q, o))
-    tap_rows, taps, channels, h, w = (along(s, product, n1, axis) for axis in (3, 4, 2, 5, 6))
+    tap_rows, taps, channels, h, w = (along(s, product, axis, n1) for axis in (3, 4, 2, 5, 6))
     tile = [*tap_rows, *taps, *by_vectors(s, channels[0], tiles.lanes, count)]
     s.reorder(*h, *w, *tile)
     pack = pack_panels(s, product, b, 2, size, n0, tiles.lanes)
-    _register_tile(s, tile)
-    _register_tile(s, [r, q, *lanes])
+    in_vectors(s, tile)
+    in_vectors(s, [r, q, *lanes])
     s.decompose_reduction(product, [*h, *w][0])
     s.decompose_reduction(total, n0)
     s.prefetch([*h, *w][-1], target_of(s, pack), AHEAD)
@@ -124,26 +122,26 @@ _NO_GRADIENT = "it is no gradient of a convolution's weights: a sum over n, h, w
 
 def _seven(s: Schedule, block: Handle) -> list[Handle]:
     """The loops o, c, r, q, n, h, w."""
-    loops, node = s.get_loops(block), s.program.blocks[s.label(block)]
-    if len(loops) != 7 or node.spatial != 4:
-        raise ScheduleError(_NO_GRADIENT, "conv_grad_weight", f"block '{node.label}'")
+    loops = s.get_loops(block)
+    if len(loops) != 7 or node_of(s, block).spatial != 4:
+        raise refusal(s, block, "conv_grad_weight", _NO_GRADIENT)
     return loops
 
 
 def _require_several(s: Schedule, block: Handle) -> None:
     """P keeps the loops over output channels and pixels where it is computed for one image and input channel."""
-    _, _, o, _, _, h, w = s.program.blocks[s.label(block)].axes
+    _, _, o, _, _, h, w = node_of(s, block).axes
     for several in ((o,), (h, w)):
         if all(axis.size == 1 for axis in several):
             axis = " and ".join(f"'{axis.label}'" for axis in several)
             reason = f"there is one element along {axis}: nothing to tile"
-            raise ScheduleError(reason, "conv_grad_weight", f"block '{s.label(block)}'")
+            raise refusal(s, block, "conv_grad_weight", reason)
 
 
 def _producer(s: Schedule, block: Handle) -> Handle:
     found = s.get_producers(block)
     if len(found) != 1:
-        raise ScheduleError(_NO_GRADIENT, "conv_grad_weight", f"block '{s.label(block)}'")
+        raise refusal(s, block, "conv_grad_weight", _NO_GRADIENT)
     return found[0]
 
 
@@ -158,23 +156,11 @@ def _groups(s: Schedule, block: Handle, read: tuple[str, ...], tiles: GradientTi
     return even(count, images, 1), even(height, rows, 1)
 
 
-def _register_tile(s: Schedule, loops: list[Handle]) -> None:
-    for loop in loops[:-1]:
-        s.unroll(loop)
-    s.vectorize(loops[-1])
-
-
 def _transposed(s: Schedule, block: Handle, count: int, tiles: GradientTiles) -> None:
     """The copy to E by vectors of output channels, the taps of each channel transposed to one run."""
-    o, c, r, q = ([x for x in s.get_loops(block) if _binds(s, block, x, axis)] for axis in range(4))
+    o, c, r, q = (along(s, block, axis) for axis in range(4))
     if not o:  # one output channel: the loop over it is gone
         return
     panel, *lanes = by_vectors(s, o[0], tiles.lanes, count)
     s.reorder(panel, *c, *lanes[:-1], *r, *q, lanes[-1])
-    _register_tile(s, [*r, *q, lanes[-1]])
-
-
-def _binds(s: Schedule, block: Handle, loop: Handle, axis: int) -> bool:
-    node = s.program.blocks[s.label(block)]
-    numbers = {n.number for n in s.program.enclosing(node.label) if n.label == s.label(loop)}
-    return bool(numbers & node.bindings[axis].variables())
+    in_vectors(s, [*r, *q, lanes[-1]])

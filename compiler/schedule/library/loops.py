@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from compiler.analysis.order import contiguous_order
 from compiler.errors import ScheduleError
-from compiler.schedule.schedule import Handle, Schedule
+from compiler.program.tree import Block, Loop, blocks_in
+from compiler.schedule.schedule import Handle, Schedule, Size
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,7 @@ def vectorize_inner(s: Schedule, block: Handle, width: int) -> Handle:
     A loop that is no longer than the width is vectorized whole. Gives the vectorized loop. Requires that the
     innermost loop is no reduction. Source: Halide vectorize(x, width), Exo stdlib vectorize.
     """
-    inner = nest(s, block, "vectorize_inner")[-1]
-    if s.extent(inner) > width:
-        inner = s.split(inner, [None, width])[1]
+    inner = cut(s, nest(s, block, "vectorize_inner")[-1], width)[-1]
     s.vectorize(inner)
     return inner
 
@@ -63,8 +62,7 @@ def parallelize_outer(s: Schedule, block: Handle, count: int = 1) -> Handle:
     Gives the parallel loop. Requires that the loops are perfectly nested and carry no dependence. Source: TVM's
     parallelize-vectorize-unroll rule (Ansor, OSDI 2020).
     """
-    loops = nest(s, block, "parallelize_outer", least=count)[:count]
-    outer = s.fuse(*loops) if len(loops) > 1 else loops[0]
+    outer = fused(s, nest(s, block, "parallelize_outer", least=count)[:count])
     s.parallel(outer)
     return outer
 
@@ -80,11 +78,10 @@ def contiguous(s: Schedule, block: Handle) -> None:
     Leaves a block as it is that is not alone in its nest or reads what it writes, and one whose best loop is a
     reduction. Source: the pass reorder-contiguous.
     """
-    label, loops = s.label(block), s.get_loops(block)
-    around = s.program.enclosing(label)
-    order = contiguous_order(s.program.blocks[label], around)
+    handles = {loop.number: handle for handle, loop in around(s, block)}
+    order = contiguous_order(node_of(s, block), s.program.enclosing(s.label(block)))
     if order:
-        s.reorder(*(loops[around.index(loop)] for loop in order))
+        s.reorder(*(handles[loop.number] for loop in order))
 
 
 def panels(extent: int, tile: int, register: int) -> list[int]:
@@ -96,7 +93,7 @@ def nest(s: Schedule, block: Handle, composite: str, least: int = 1) -> list[Han
     """The loops around a block, outermost first. Raises ScheduleError where there are fewer than `least`."""
     loops = s.get_loops(block)
     if len(loops) < least:
-        raise ScheduleError(f"it has {len(loops)} loops, not {least}", composite, f"block '{s.label(block)}'")
+        raise refusal(s, block, composite, f"it has {len(loops)} loops, not {least}")
     return loops
 
 
@@ -105,15 +102,80 @@ def matmul_nest(s: Schedule, block: Handle, composite: str) -> list[Handle]:
     loops, read = nest(s, block, composite), operands(s, block)
     if len(loops) != 3 or len(read) != 2:
         reason = f"a matmul has 3 loops and 2 operands, this has {len(loops)} and {len(read)}"
-        raise ScheduleError(reason, composite, f"block '{s.label(block)}'")
+        raise refusal(s, block, composite, reason)
     return loops
 
 
 def operands(s: Schedule, block: Handle) -> list[str]:
     """The names of the buffers that a block reads, in the order of its operands."""
-    return s.program.blocks[s.label(block)].sources
+    return node_of(s, block).sources
 
 
 def target_of(s: Schedule, block: Handle) -> str:
     """The name of the first buffer that a block writes."""
-    return s.program.blocks[s.label(block)].writes[0].buffer
+    return node_of(s, block).writes[0].buffer
+
+
+def node_of(s: Schedule, block: Handle) -> Block:
+    """A block of the program as it is now."""
+    return s.program.blocks[s.label(block)]
+
+
+def refusal(s: Schedule, block: Handle, composite: str, reason: str) -> ScheduleError:
+    """What a composite raises that does not take a block."""
+    return ScheduleError(reason, composite, f"block '{s.label(block)}'")
+
+
+def around(s: Schedule, block: Handle) -> list[tuple[Handle, Loop]]:
+    """The loops around a block, outermost first, each with its handle."""
+    return list(zip(s.get_loops(block), s.program.enclosing(s.label(block)), strict=True))
+
+
+def own_loops(s: Schedule, block: Handle) -> list[Handle]:
+    """The loops around a block that are around no other."""
+    label = s.label(block)
+    return [handle for handle, loop in around(s, block) if [b.label for b in blocks_in(loop)] == [label]]
+
+
+def inside(s: Schedule, block: Handle, at: Handle) -> list[Handle]:
+    """The loops around a block that are inside another loop around it, outermost first."""
+    loops = s.get_loops(block)
+    return loops[[s.label(loop) for loop in loops].index(s.label(at)) + 1 :]
+
+
+def along(s: Schedule, block: Handle, axis: int, at: Handle | None = None) -> list[Handle]:
+    """The loops around a block, inside another loop, that bind one of its axes, outermost first."""
+    numbers = node_of(s, block).bindings[axis].variables()
+    names = {loop.label for _, loop in around(s, block) if loop.number in numbers}
+    return [loop for loop in (s.get_loops(block) if at is None else inside(s, block, at)) if s.label(loop) in names]
+
+
+def in_vectors(s: Schedule, loops: Sequence[Handle]) -> None:
+    """Unroll a nest around its innermost loop, and vectorize that one."""
+    for loop in loops[:-1]:
+        s.unroll(loop)
+    s.vectorize(loops[-1])
+
+
+def cut(s: Schedule, loop: Handle, lanes: int) -> list[Handle]:
+    """A loop by vectors: the loop over them, where there are several, and the one over lanes."""
+    return s.split(loop, [None, lanes]) if s.extent(loop) > lanes else [loop]
+
+
+def by_vectors(s: Schedule, loop: Handle, lanes: int, count: int = 1) -> list[Handle]:
+    """Split a loop in panels of `count` vectors of at most that many lanes: the loops over panels, vectors, lanes.
+
+    The loop over the vectors of a panel is left out where there is one.
+    """
+    vector = min(lanes, s.extent(loop))
+    return s.split(loop, [None, *([count] if count > 1 else []), vector])
+
+
+def fused(s: Schedule, loops: Sequence[Handle]) -> Handle:
+    """Some nested loops as one."""
+    return s.fuse(*loops) if len(loops) > 1 else loops[0]
+
+
+def at_most(size: Size, limit: int) -> Size:
+    """A size that is no larger than a limit; a parameter is taken as it is."""
+    return min(size, limit) if isinstance(size, int) else size

@@ -6,9 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from compiler.errors import ScheduleError
-from compiler.program.tree import Access, Block, blocks_in
-from compiler.schedule.library.loops import nest, operands, target_of
+from compiler.schedule.library.loops import (
+    around,
+    cut,
+    in_vectors,
+    nest,
+    node_of,
+    operands,
+    own_loops,
+    refusal,
+    target_of,
+)
+from compiler.schedule.library.packing import even, require_sizes
+from compiler.schedule.library.packing import pack as pack_operand
 from compiler.schedule.schedule import Handle, Schedule, Size
 
 
@@ -55,7 +65,7 @@ def gebp(
     if len(extents) < 3:
         nest(s, block, "gebp", least=3)
     m, n, k = extents
-    _require_sizes(s, block, "gebp", mc=mc, kc=kc, nc=nc, mr=mr, nr=nr, lanes=lanes)
+    require_sizes(s, block, "gebp", mc=mc, kc=kc, nc=nc, mr=mr, nr=nr, lanes=lanes)
     lanes = gcd(nr, lanes)
     tiles = GebpTiles(mr, nr // lanes, _depth(k, kc, lanes), even(n, nc, nr), even(m, mc, mr))
     return tiled_gebp(s, block, tiles, lanes, pack)
@@ -80,7 +90,7 @@ def tiled_gebp(
     groups is taken to be above one. Operands in `first` are packed whole, before all else: right for constants, and
     where they stay in a cache."""
     if not set(pack) <= set("ab"):
-        raise ScheduleError(f"pack='{pack}' names other operands than a and b", "gebp", f"block '{s.label(block)}'")
+        raise refusal(s, block, "gebp", f"pack='{pack}' names other operands than a and b")
     m, n, k = nest(s, block, "gebp", least=3)[-3:]
     a, b = _two(s, block)
     x = _operand(s, block, a, m) if "a" in pack else None
@@ -90,11 +100,9 @@ def tiled_gebp(
     ic, ir, i = s.split(m, [None, tiles.groups, tiles.rows])
     pc, k = s.split(k, [None, tiles.depth])
     s.reorder(jc, pc, ic, jr, ir, k, i, *columns)
-    pack_b = _packed(s, block, y, s.multiple(tiles.vectors, lanes), None if "b" in first else pc, lanes) if y else None
-    pack_a = _packed(s, block, x, tiles.rows, None if "a" in first else ic, lanes) if x else None
-    for loop in (i, *columns[:-1]):
-        s.unroll(loop)
-    s.vectorize(columns[-1])
+    pack_b = _packed(s, block, y, s.multiple(tiles.vectors, lanes), None if "b" in first else pc, lanes)
+    pack_a = _packed(s, block, x, tiles.rows, None if "a" in first else ic, lanes)
+    in_vectors(s, [i, *columns])
     init = s.decompose_reduction(block, k)
     s.prefetch(ir if s.extent(ir) > 1 else jr, target_of(s, block), 1)
     if pack_b is not None:
@@ -125,9 +133,7 @@ def store_packed(s: Schedule, consumer: Handle, product: Gebp, rows: Size, lanes
         return
     outer, vector = s.split(j, [None, min(lanes, s.extent(j))])
     s.reorder(outer, *i, vector)
-    for row in i:
-        s.unroll(row)
-    s.vectorize(vector)
+    in_vectors(s, [*i, vector])
 
 
 def apply_to_tiles(s: Schedule, consumer: Handle, product: Gebp, lanes: int = 16) -> None:
@@ -143,19 +149,7 @@ def apply_to_tiles(s: Schedule, consumer: Handle, product: Gebp, lanes: int = 16
     *i, j = own_loops(s, consumer) or [product.jr]
     if s.label(j) == s.label(product.jr):
         return
-    if s.extent(j) > lanes:
-        outer, j = s.split(j, [None, lanes])
-        i.append(outer)
-    for row in i:
-        s.unroll(row)
-    s.vectorize(j)
-
-
-def _require_sizes(s: Schedule, block: Handle, composite: str, **sizes: int) -> None:
-    """Raise ScheduleError for a size that is not positive."""
-    for name, size in sizes.items():
-        if size < 1:
-            raise ScheduleError(f"{name}={size} is not positive", composite, f"block '{s.label(block)}'")
+    in_vectors(s, [*i, *cut(s, j, lanes)])
 
 
 @dataclass(frozen=True)
@@ -171,15 +165,14 @@ class _Operand:
 def _two(s: Schedule, block: Handle) -> Sequence[str]:
     read = operands(s, block)
     if len(read) != 2:
-        reason = f"a matmul has 2 operands, this has {len(read)}"
-        raise ScheduleError(reason, "gebp", f"block '{s.label(block)}'")
+        raise refusal(s, block, "gebp", f"a matmul has 2 operands, this has {len(read)}")
     return read
 
 
 def _operand(s: Schedule, block: Handle, buffer: str, loop: Handle) -> _Operand:
     """An operand of a matmul, as a loop over rows or columns indexes it."""
-    node, names = s.program.blocks[s.label(block)], [s.label(h) for h in s.get_loops(block)]
-    number = s.program.enclosing(node.label)[names.index(s.label(loop))].number
+    node = node_of(s, block)
+    number = next(found.number for handle, found in around(s, block) if s.label(handle) == s.label(loop))
     reduced = {n for n, axis in enumerate(node.axes) if axis.is_reduce}
     axes = {n for n, form in enumerate(node.bindings) if number in form.variables()}
     access = next(a for a in node.reads if a.buffer == buffer)
@@ -187,87 +180,21 @@ def _operand(s: Schedule, block: Handle, buffer: str, loop: Handle) -> _Operand:
     depths = [d for d, form in enumerate(access.index) if form.variables() & reduced]
     if len(dims) != 1 or not depths:
         reason = f"'{buffer}' is not indexed by loop '{s.label(loop)}' in one dimension and by the reduction"
-        raise ScheduleError(reason, "gebp", f"block '{node.label}'")
+        raise refusal(s, block, "gebp", reason)
     return _Operand(buffer, dims[0], depths[0], len(access.index))
 
 
-def _packed(s: Schedule, block: Handle, operand: _Operand, size: Size, at: Handle | None, lanes: int) -> Handle:
+def _packed(
+    s: Schedule, block: Handle, operand: _Operand | None, size: Size, at: Handle | None, lanes: int
+) -> Handle | None:
     """Pack an operand in panels of that many rows or columns, each with the reduction running through it; what a loop
-    needs there, or the whole before all."""
+    needs there, or the whole before all. Nothing where no operand is to be packed."""
+    if operand is None:
+        return None
     tiles = [size if d == operand.dim else 1 for d in range(operand.rank)]
     order = [d for d in range(operand.rank + (s.value(size) > 1)) if d != operand.dim]
     order.insert(min(operand.dim, operand.first), operand.dim)
-    copy = s.pack(block, operand.buffer, tiles, order)
-    if at is not None:
-        s.compute_at(copy, at)
-    copy_in_vectors(s, copy, lanes)
-    return copy
-
-
-def copy_in_vectors(s: Schedule, block: Handle, lanes: int) -> None:
-    """Run the nest of a copy by vectors: along the innermost loop where that is contiguous in source and target, else
-    along a loop that is contiguous in the source, each row's vectors transposed into the target's.
-
-        r = 8 { T[k, r] = A[r, k] }              // k = 64 around it, 16 lanes
-      ->
-        k.0 = 4 { r = 8 unrolled { k.1 = 16 vectorized { T[k, r] = A[r, k] } } }
-
-    Requires a block that reads one buffer and loops of its own. Source: the packing routines of BLIS and OpenBLAS.
-    """
-    _require_sizes(s, block, "copy_in_vectors", lanes=lanes)
-    label = s.label(block)
-    node, own = s.program.blocks[label], own_loops(s, block)
-    if not own or len(node.reads) != 1:
-        return
-    source, target = (_contiguous(s, node, access) for access in (node.reads[0], node.writes[0]))
-    inner = next((h for h in own if s.label(h) in target), own[-1])
-    along = next((h for h in own if s.label(h) in source), None)
-    if along is None or along is inner or s.extent(inner) > MOST_ROWS:
-        _vectors(s, inner, lanes)
-        return
-    outer, vector = s.split(along, [None, min(lanes, s.extent(along))])
-    around = [outer if h is along else h for h in own if h is not inner]
-    s.reorder(*around, inner, vector)
-    s.unroll(inner)
-    s.vectorize(vector)
-
-
-MOST_ROWS = 32
-"""The most rows that are transposed in registers at once."""
-
-
-def _vectors(s: Schedule, loop: Handle, lanes: int) -> None:
-    """A loop by vectors; a few vectors one behind the other."""
-    extent = s.extent(loop)
-    if extent <= lanes:
-        s.vectorize(loop)
-        return
-    outer, vector = s.split(loop, [None, lanes])
-    if s.extent(outer) <= 4:
-        s.unroll(outer)
-    s.vectorize(vector)
-
-
-def own_loops(s: Schedule, block: Handle) -> list[Handle]:
-    """The loops around a block that are around no other."""
-    label, handles = s.label(block), s.get_loops(block)
-    around = s.program.enclosing(label)
-    return [h for h, node in zip(handles, around, strict=True) if [b.label for b in blocks_in(node)] == [label]]
-
-
-def _contiguous(s: Schedule, node: Block, access: Access) -> set[str]:
-    """The names of the loops along which an access steps by one element."""
-    if not access.index:
-        return set()
-    form = node.at(access.index[-1], s.program.ranges)
-    return {loop.label for loop in s.program.enclosing(node.label) if form.coefficient(loop.number) == 1}
-
-
-def even(extent: int, tile: int, register: int) -> int:
-    """How many register tiles a cache tile has, so that all cache tiles but the last are alike and it is no less."""
-    count = -(-extent // register)
-    groups = -(-count // max(1, tile // register))
-    return -(-count // groups)
+    return pack_operand(s, block, operand.buffer, tiles, at, lanes, order)
 
 
 def _depth(extent: int, tile: int, lanes: int) -> int:

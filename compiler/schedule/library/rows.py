@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compiler.program.body import Apply
 from compiler.program.tree import Block
-from compiler.schedule.library.loops import nest
+from compiler.schedule.library.loops import at_most, in_vectors, nest, node_of
 from compiler.schedule.schedule import Handle, Schedule, Size
 
 
@@ -21,16 +21,8 @@ def elementwise(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4) 
     extent = s.extent(inner)
     if extent <= lanes:
         s.vectorize(inner)
-        return
-    count = _at_most(vectors, -(-extent // lanes))
-    *_, unrolled, vector = s.split(inner, [None, count, lanes])
-    s.unroll(unrolled)
-    s.vectorize(vector)
-
-
-def _at_most(vectors: Size, count: int) -> Size:
-    """No more vectors than there are; a parameter is taken as it is."""
-    return min(vectors, count) if isinstance(vectors, int) else vectors
+    else:
+        in_vectors(s, s.split(inner, [None, at_most(vectors, -(-extent // lanes)), lanes])[1:])
 
 
 def row_reduction(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4) -> Handle:
@@ -46,7 +38,7 @@ def row_reduction(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4
     """
     inner = nest(s, block, "row_reduction")[-1]
     extent = s.extent(inner)
-    count = _at_most(vectors, -(-extent // lanes))
+    count = at_most(vectors, -(-extent // lanes))
     rounds, chosen = s.split(inner, [None, s.multiple(count, lanes)])
     names = [s.label(rounds), s.label(chosen)]
     partial = s.rfactor(block, chosen)
@@ -54,8 +46,7 @@ def row_reduction(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4
     unrolled, vector = s.split(by_name[names[1]], [count, lanes])
     if names[0] in by_name and s.extent(by_name[names[0]]) > 1:
         s.reorder(by_name[names[0]], unrolled, vector)
-    s.unroll(unrolled)
-    s.vectorize(vector)
+    in_vectors(s, [unrolled, vector])
     s.unroll(s.get_loops(block)[-1])
     return partial
 
@@ -73,7 +64,7 @@ def by_rows(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4, stre
     and Gimelshein's softmax (2018).
     """
     row = nest(s, block, "by_rows", least=2)[-2]
-    buffers = {access.buffer for access in s.program.blocks[s.label(block)].writes}
+    buffers = {access.buffer for access in node_of(s, block).writes}
     for label in reversed([name for name in s.program.blocks if name != s.label(block)]):
         place(s, label, row)
     for label in list(s.program.blocks):

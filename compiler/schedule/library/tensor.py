@@ -10,9 +10,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.errors import ScheduleError
 from compiler.intrinsics import find
-from compiler.schedule.library.loops import matmul_nest, operands, panels, target_of
+from compiler.schedule.library.loops import (
+    cut,
+    in_vectors,
+    inside,
+    matmul_nest,
+    node_of,
+    operands,
+    panels,
+    refusal,
+    target_of,
+)
 from compiler.schedule.schedule import Handle, Schedule
 
 
@@ -57,7 +66,7 @@ def quantised_gebp(
     """
     declared = find(intrinsic)
     if declared.form != "dot":
-        raise ScheduleError(f"'{intrinsic}' is no dot product of groups", "quantised_gebp", f"block '{s.label(block)}'")
+        raise refusal(s, block, "quantised_gebp", f"'{intrinsic}' is no dot product of groups")
     lanes, group = (axis.extent for axis in declared.axes)
     m, n, k = matmul_nest(s, block, "quantised_gebp")
     a, b = operands(s, block)
@@ -94,10 +103,7 @@ def _tile(s: Schedule, block: Handle, pc: Handle | None, ir: Handle, k: Handle, 
         out = s.cache_write(block)
         s.reverse_compute_at(out, ir)
         clear = s.decompose_reduction(block, k)
-        *_, rows, vectors, columns = s.get_loops(clear)
-        s.unroll(rows)
-        s.unroll(vectors)
-        s.vectorize(columns)
+        in_vectors(s, s.get_loops(clear)[-3:])
         copies = [out]
     else:
         s.vectorize(s.get_loops(s.decompose_reduction(block, pc))[-1])
@@ -114,29 +120,17 @@ def _interleaved(s: Schedule, pack: Handle) -> None:
     columns, group = s.get_loops(pack)[-2:]
     lanes = 16
     name = {4: "interleave.i8x4", 2: "interleave.bf16x2"}[s.extent(group)]
-    if any(access.where for access in s.program.blocks[s.label(pack)].reads) or s.extent(columns) % lanes:
+    if any(access.where for access in node_of(s, pack).reads) or s.extent(columns) % lanes:
         s.vectorize(group)
-        return
-    if s.extent(columns) > lanes:
-        columns = s.split(columns, [None, lanes])[1]
-    s.tensorize(columns, name)
-
-
-def read_of(s: Schedule, block: Handle, position: int) -> str:
-    """The name of the buffer of one of a block's reads."""
-    return s.program.blocks[s.label(block)].reads[position].buffer
+    else:
+        s.tensorize(cut(s, columns, lanes)[-1], name)
 
 
 def _vectors(s: Schedule, copy: Handle, lanes: int) -> None:
     """Copy a matrix vector by vector; a single column has no loop of its own, and is left as it is."""
-    columns = s.program.blocks[s.label(copy)].bindings[1].variables()
-    around = s.program.enclosing(s.label(copy))
-    if around[-1].number not in columns or around[-1].kind != "serial":
-        return
-    last = s.get_loops(copy)[-1]
-    if s.extent(last) > lanes:
-        last = s.split(last, [None, lanes])[1]
-    s.vectorize(last)
+    last = s.program.enclosing(s.label(copy))[-1]
+    if last.number in node_of(s, copy).bindings[1].variables() and last.kind == "serial":
+        s.vectorize(cut(s, s.get_loops(copy)[-1], lanes)[-1])
 
 
 @dataclass(frozen=True)
@@ -177,11 +171,11 @@ def tile_gebp(s: Schedule, block: Handle, mc: int, nc: int, rows: int = 2, colum
     m, n, k = matmul_nest(s, block, "tile_gebp")
     if min(s.extent(m), s.extent(n)) < 16:
         reason = f"{s.extent(m)} x {s.extent(n)} is less than a tile of 16 x 16"
-        raise ScheduleError(reason, "tile_gebp", f"block '{s.label(block)}'")
+        raise refusal(s, block, "tile_gebp", reason)
     rows, columns = min(rows, -(-s.extent(m) // 16)), min(columns, -(-s.extent(n) // 16))
     if rows * columns + rows + columns > 8:
         reason = f"{rows} x {columns} tiles of sums and those of the operands are more than 8"
-        raise ScheduleError(reason, "tile_gebp", f"block '{s.label(block)}'")
+        raise refusal(s, block, "tile_gebp", reason)
     a, b = operands(s, block)
     count, size = panels(s.extent(n), nc, 16 * columns)
     jc, jr, j, jj = s.split(n, [None, count, size // 16, 16])
@@ -191,7 +185,7 @@ def tile_gebp(s: Schedule, block: Handle, mc: int, nc: int, rows: int = 2, colum
     s.reorder(jc, ic, jr, ir, k, i, j, ii, jj, kk, kp)
     pack_b = s.pack(block, b, [32, 16])
     s.compute_at(pack_b, jc)
-    s.transform_layout(block, read_of(s, block, 1), lambda k, n, p, q: (n, k, p // 2, q, p % 2))
+    s.transform_layout(block, operands(s, block)[1], lambda k, n, p, q: (n, k, p // 2, q, p % 2))
     p, q = s.get_loops(pack_b)[-2:]
     p, group = s.split(p, [None, 2])
     s.reorder(p, q, group)
@@ -217,8 +211,7 @@ def tile_gebp(s: Schedule, block: Handle, mc: int, nc: int, rows: int = 2, colum
 
 def _tensorize_tiles(s: Schedule, block: Handle, around: Handle, intrinsic: str) -> None:
     """Let a nest inside a loop go tile by tile, each of them an intrinsic."""
-    loops = s.get_loops(block)
-    own = loops[[s.label(loop) for loop in loops].index(s.label(around)) + 1 :]
+    own = inside(s, block, around)
     if intrinsic == "tile.store.f32":
         (i, ii), (j, jj) = (s.split(loop, [None, 16]) for loop in own)
         s.reorder(i, j, ii, jj)

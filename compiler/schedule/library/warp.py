@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
 from xdsl.ir import Attribute
+from xdsl.ir.affine import AffineExpr
 
-from compiler.errors import ScheduleError
 from compiler.intrinsics import find
 from compiler.intrinsics.warp import COLUMNS, LANES, ROWS
 from compiler.schedule.library.gpu import cooperative_fetch, overlapped, pad_rows, spread_on_threads
-from compiler.schedule.library.loops import nest, operands, target_of
+from compiler.schedule.library.loops import fused, nest, node_of, operands, refusal, target_of
 from compiler.schedule.schedule import Handle, Schedule, Size
 
 KINDS: dict[type[Attribute], str] = {Float16Type: "f16", BFloat16Type: "bf16", Float32Type: "tf32"}
@@ -114,23 +113,23 @@ def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: Wa
 def _kind(s: Schedule, block: Handle) -> tuple[str, bool]:
     """The kind of a matmul's operands, and whether the second lies along k. Raises ScheduleError for what is no matmul
     of such operands."""
-    node = s.program.blocks[s.label(block)]
+    node = node_of(s, block)
     elements = [s.program.buffers[access.buffer].element for access in node.reads]
     order = [[form.variables() for form in access.index] for access in node.reads]
     *many, m, n, k = [{axis} for axis in range(len(node.axes))]
     kind = KINDS.get(type(elements[0])) if len({*elements}) == 1 and len(elements) == 2 else None
     if kind is None or order[0] != [*many, m, k] or order[1] not in ([*many, k, n], [*many, n, k]):
         reason = "it is no product of A[m, k] and B[k, n] or B[n, k] in f16, bf16 or f32"
-        raise ScheduleError(reason, "tile_on_warps", f"block '{s.label(block)}'")
+        raise refusal(s, block, "tile_on_warps", reason)
     is_transposed = order[1] == [*many, n, k]
     if kind == "tf32" and not is_transposed:
-        raise ScheduleError("B in f32 has to lie along k", "tile_on_warps", f"block '{s.label(block)}'")
+        raise refusal(s, block, "tile_on_warps", "B in f32 has to lie along k")
     return kind, is_transposed
 
 
 def _at_once(s: Schedule, block: Handle) -> int:
     """How many elements of all that a block touches a thread can have at once, whose lanes it computes with."""
-    node = s.program.blocks[s.label(block)]
+    node = node_of(s, block)
     touched = [s.program.buffers[access.buffer].element for access in (*node.reads, *node.writes)]
     return 4 if all(getattr(element, "bitwidth", 64) == 32 for element in touched) else 2
 
@@ -142,26 +141,27 @@ def _check_even(s: Schedule, block: Handle, loops: Sequence[Handle], tiles: Warp
         whole = prod(size for size in tile if isinstance(size, int))
         if s.extent(loop) % whole:
             reason = f"loop '{s.label(loop)}' of {s.extent(loop)} iterations is no multiple of {whole}"
-            raise ScheduleError(reason, "tile_on_warps", f"block '{s.label(block)}'")
+            raise refusal(s, block, "tile_on_warps", reason)
 
 
 def _load(s: Schedule, block: Handle, position: int, at: Handle, size: int, intrinsic: str, along_k: bool) -> None:
     """Load what an iteration needs of an operand to registers, by small matrices; `along_k`, of rows along k."""
-    shared = operands(s, block)[position]
-    load = s.cache_read(block, shared, "fragment")
+    load = s.cache_read(block, operands(s, block)[position], "fragment")
     s.compute_at(load, at)
-    if position == 0:
-        layout: Callable[..., Any] = lambda *b: (*b[:-2], b[-2] // ROWS, b[-2] % ROWS, b[-1])  # noqa: E731 - one of three
-    elif along_k:
-        layout = lambda *b: (*b[:-2], b[-1] // COLUMNS, b[-2], b[-1] % COLUMNS)  # noqa: E731
-    else:
-        layout = lambda *b: (*b[:-2], b[-2] // COLUMNS, b[-1], b[-2] % COLUMNS)  # noqa: E731
-    s.transform_layout(block, operands(s, block)[position], layout)
+    s.transform_layout(block, operands(s, block)[position], _LAYOUTS[position, along_k])
     matrix = s.get_loops(load)[-2:]
     many, matrix[along_k] = s.split(matrix[along_k], [None, size])
     s.reorder(many, *matrix)
     s.unroll(many)
     s.tensorize(matrix[0], intrinsic)
+
+
+_LAYOUTS: dict[tuple[int, bool], Callable[..., tuple[AffineExpr, ...]]] = {
+    (0, False): lambda *b: (*b[:-2], b[-2] // ROWS, b[-2] % ROWS, b[-1]),
+    (1, True): lambda *b: (*b[:-2], b[-1] // COLUMNS, b[-2], b[-1] % COLUMNS),
+    (1, False): lambda *b: (*b[:-2], b[-2] // COLUMNS, b[-1], b[-2] % COLUMNS),
+}
+"""The layout of each operand's small matrices, by its position and whether its rows lie along k."""
 
 
 def _alike(s: Schedule, block: Handle, loops: Sequence[Handle]) -> list[Handle]:
@@ -174,7 +174,7 @@ def _on_warps(
     s: Schedule, warps: Sequence[Handle], matrices: Sequence[Handle], matrix: Handle, intrinsic: str
 ) -> Handle:
     """Let warps run a nest, several small matrices each; the loop over warps, if there is one."""
-    whole = s.fuse(*warps) if len(warps) > 1 else next(iter(warps), matrix)
+    whole = fused(s, warps or [matrix])
     if warps:
         s.bind(whole, "thread_y")
     for loop in matrices:

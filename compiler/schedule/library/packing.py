@@ -1,0 +1,100 @@
+"""Operands copied in panels, by vectors, transposed in registers where they must be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler.program.tree import Access
+from compiler.schedule.library.loops import around, cut, in_vectors, node_of, own_loops, refusal
+from compiler.schedule.schedule import Handle, Schedule, Size
+
+
+def pack_panels(s: Schedule, block: Handle, buffer: str, axis: int, size: Size, at: Handle, lanes: int) -> Handle:
+    """Pack an operand in panels of `size` indices of one axis of a block, just inside a loop, by vectors.
+
+        for b { C reads K[b, n, d] }             // axis n, size 64, at b
+      ->
+        for b { alloc K.pack[1, n.0, d, 64];  K.pack[0, n.0, d, n.1] = K[b, 64*n.0 + n.1, d];  C reads K.pack }
+
+    What lies beyond the operand is zero. Gives the block that copies. Requires that the axis indexes one dimension of
+    the operand. Source: the packing of BLIS, Van Zee and van de Geijn 2015.
+    """
+    node = node_of(s, block)
+    access = next((a for a in node.reads if a.buffer == buffer), None)
+    dims = [d for d, form in enumerate(access.index) if axis in form.variables()] if access else []
+    if access is None or len(dims) != 1:
+        name = node.axes[axis].label
+        raise refusal(s, block, "pack_panels", f"axis '{name}' does not index '{buffer}' in one dimension")
+    tiles = [size if d in dims else 1 for d in range(len(access.index))]
+    return pack(s, block, buffer, tiles, at, lanes)
+
+
+def pack(
+    s: Schedule,
+    block: Handle,
+    buffer: str,
+    tiles: Sequence[Size],
+    at: Handle | None,
+    lanes: int,
+    order: Sequence[int] = (),
+) -> Handle:
+    """Pack an operand by vectors, what a loop needs of it just inside that loop, or the whole before all."""
+    copy = s.pack(block, buffer, tiles, order)
+    if at is not None:
+        s.compute_at(copy, at)
+    copy_in_vectors(s, copy, lanes)
+    return copy
+
+
+def copy_in_vectors(s: Schedule, block: Handle, lanes: int) -> None:
+    """Run the nest of a copy by vectors: along the innermost loop where that is contiguous in source and target, else
+    along a loop that is contiguous in the source, each row's vectors transposed into the target's.
+
+        r = 8 { T[k, r] = A[r, k] }              // k = 64 around it, 16 lanes
+      ->
+        k.0 = 4 { r = 8 unrolled { k.1 = 16 vectorized { T[k, r] = A[r, k] } } }
+
+    Requires a block that reads one buffer and loops of its own. Source: the packing routines of BLIS and OpenBLAS.
+    """
+    require_sizes(s, block, "copy_in_vectors", lanes=lanes)
+    node, own = node_of(s, block), own_loops(s, block)
+    if not own or len(node.reads) != 1:
+        return
+    source, target = (_contiguous(s, block, access) for access in (node.reads[0], node.writes[0]))
+    inner = next((h for h in own if s.label(h) in target), own[-1])
+    along = next((h for h in own if s.label(h) in source), None)
+    if along is None or along is inner or s.extent(inner) > MOST_ROWS:
+        loops = cut(s, inner, lanes)
+        in_vectors(s, loops if s.extent(loops[0]) <= FEW else loops[-1:])
+        return
+    outer, vector = s.split(along, [None, min(lanes, s.extent(along))])
+    s.reorder(*(outer if h is along else h for h in own if h is not inner), inner, vector)
+    in_vectors(s, [inner, vector])
+
+
+MOST_ROWS = 32
+"""The most rows that are transposed in registers at once."""
+FEW = 4
+"""The most vectors that stand one behind the other."""
+
+
+def require_sizes(s: Schedule, block: Handle, composite: str, **sizes: int) -> None:
+    """Raise ScheduleError for a size that is not positive."""
+    for name, size in sizes.items():
+        if size < 1:
+            raise refusal(s, block, composite, f"{name}={size} is not positive")
+
+
+def _contiguous(s: Schedule, block: Handle, access: Access) -> set[str]:
+    """The names of the loops along which an access steps by one element."""
+    if not access.index:
+        return set()
+    form = node_of(s, block).at(access.index[-1], s.program.ranges)
+    return {loop.label for _, loop in around(s, block) if form.coefficient(loop.number) == 1}
+
+
+def even(extent: int, tile: int, register: int) -> int:
+    """How many register tiles a cache tile has, so that all cache tiles but the last are alike and it is no less."""
+    count = -(-extent // register)
+    groups = -(-count // max(1, tile // register))
+    return -(-count // groups)
