@@ -3,7 +3,8 @@
 access.py   who touches memory at a moment, and what can be wrong with that
 buffers.py  what buffers hold, its bounds, what is unknown; transactions
 races.py    who touched it since when
-lanes.py    all threads of a block at once, op by op
+threads.py  the threads of a block, and how they touch memory
+lanes.py    all of them at once, op by op
 writers.py  which block writes which element, for all blocks
 warps.py    what the threads of a warp do together
 """

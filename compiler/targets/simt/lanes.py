@@ -18,8 +18,9 @@ from compiler.interpret.numbers import constant, dtype_of
 from compiler.interpret.scalar import combiner, function
 from compiler.scopes import SCOPES, space_of
 from compiler.targets.simt import warps
-from compiler.targets.simt.access import Access, Bools, Fault, Ints, Report, Values
+from compiler.targets.simt.access import Bools, Fault, Ints, Values
 from compiler.targets.simt.buffers import Memory
+from compiler.targets.simt.threads import Threads
 
 SPACES = {SCOPES[scope]: scope for scope in ("global", "shared", "local")}
 """The spaces of memory by their numbers."""
@@ -54,37 +55,14 @@ def _selected(truth: Values, yes: Values, no: Values) -> Values:
 
 
 @dataclass
-class Lanes:
-    """The threads of one block: a value is (n,), or (n, lanes) for vectors, or lacks the first dimension where it is
-    the same for all."""
+class Lanes(Threads):
+    """The threads of a block, run op by op."""
 
-    kernel: str
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    report: Report
-    counts: bool = True
-    at: tuple[int, int, int] = (0, 0, 0)
-    moment: int = 0
-    values: dict[SSAValue, Values] = field(default_factory=dict)
-    memories: dict[SSAValue, Memory] = field(default_factory=dict)
     on_chip: dict[SSAValue, Memory] = field(default_factory=dict)
     _under_way: list[tuple[Memory, Ints, Bools]] = field(default_factory=list)
-    _everyone: Bools | None = None
     _steps: int = 0
     _code: dict[Block, tuple[list[_Step], tuple[SSAValue, ...]]] = field(default_factory=dict)
     _read: dict[Operation, tuple[SSAValue, ...]] = field(default_factory=dict)
-    _said: dict[Operation, str] = field(default_factory=dict)
-
-    @property
-    def count(self) -> int:
-        """Threads of a block."""
-        return prod(self.block)
-
-    @property
-    def number(self) -> int:
-        """The number of the block that runs."""
-        x, y, z = self.at
-        return x + self.grid[0] * (y + self.grid[1] * z)
 
     def run(self, body: Block, sample: Sample | None = None) -> None:
         """Run the blocks of the grid, or a sample of them, one after another."""
@@ -101,8 +79,8 @@ class Lanes:
             self.at = (number % across, number // across % down, number // (across * down))
             self.values, self.memories, self._under_way = {}, dict(given), []
             self.moment += 1
-            self._everyone = np.ones(self.count, np.bool_)
-            self._block(body, self._everyone)
+            self.everyone = np.ones(self.count, np.bool_)
+            self._block(body, self.everyone)
 
     def _block(self, body: Block, active: Bools) -> Sequence[Values]:
         """Run the ops of a body; what it yields."""
@@ -119,26 +97,11 @@ class Lanes:
                 values[step.result] = np.asarray(step.function(*[values[value] for value in step.operands]))
         return [values[value] for value in yielded]
 
-    def words(self, op: Operation) -> str:
-        """An op as a report names it."""
-        words = self._said.get(op)
-        if words is None:
-            words = self._said[op] = words_of(op)
-        return words
-
-    def access(self, op: Operation, active: Bools) -> Access:
-        """An op that touches memory now."""
-        is_counted, is_whole = self.counts and self.number == 0, active is self._everyone or bool(active.all())
-        return Access(self.words(op), self.number, active, self.moment, is_counted, is_whole)
-
     def _operands(self, op: Operation) -> tuple[SSAValue, ...]:
         found = self._read.get(op)
         if found is None:
             found = self._read[op] = tuple(op.operands)
         return found
-
-    def _indices(self, values: Sequence[SSAValue]) -> list[Ints]:
-        return [self.values[value] for value in values]
 
     # --- values ---------------------------------------------------------------------------------------------------
 
@@ -280,34 +243,13 @@ class Lanes:
                 left.append((memory, places, who & ~mine))
         self._under_way = left
 
-    def side_by_side(
-        self, op: Operation, memory: Memory, indices: Sequence[SSAValue], lanes: int, active: Bools
-    ) -> list[Ints]:
-        """The indices of elements in a row, (n, lanes) each; that they begin at a multiple of the lanes is checked."""
-        places = [np.broadcast_to(part, (self.count,)) for part in self._indices(indices)]
-        offset: Ints = np.zeros(self.count, np.int64)
-        for part, size in zip(places, memory.shape, strict=True):
-            offset = offset * size + part
-        wrong = active & (offset % lanes != 0)
-        if wrong.any():
-            thread = int(np.argmax(wrong))
-            address = tuple(int(part[thread]) for part in places)
-            fault = Fault("misaligned vector", words_of(op), memory.name, address, (self.number,), (thread,))
-            self.report(fault)
-        within = offset[:, None] + np.arange(lanes)  # a vector may cross into the next row
-        index: list[Ints] = []
-        for size in reversed(memory.shape[1:]):
-            index.insert(0, within % size)
-            within = within // size
-        return [within, *index]
-
     # --- control --------------------------------------------------------------------------------------------------
 
     def barrier(self, op: gpu.BarrierOp, active: Bools) -> None:
         """All threads of the block wait for each other: that all come is checked."""
         if not active.all():
             one, other = int(np.argmax(active)), int(np.argmin(active))
-            fault = Fault("divergent barrier", words_of(op), "", (), (self.number,), (one, other))
+            fault = Fault("divergent barrier", self.words(op), "", (), (self.number,), (one, other))
             self.report(fault)
         self.moment += 1
 
@@ -383,12 +325,6 @@ def _chosen(grid: tuple[int, int, int], sample: Sample | None) -> Sequence[int]:
 def _mask(active: Bools, value: SSAValue) -> Bools:
     """Who is active, for values of one element or several a thread."""
     return active[:, None] if isinstance(value.type, VectorType) else active
-
-
-def words_of(op: Operation) -> str:
-    """An op as a report names it: its name, and what it reads or writes."""
-    named = [value.name_hint for value in (*op.results, *op.operands) if value.name_hint]
-    return f"{op.name} ({', '.join(named[:2])})" if named else op.name
 
 
 _OPS: Mapping[type[Operation], Callable[[Lanes, Any, Bools], None]] = {

@@ -6,7 +6,7 @@ PTX ISA, "Matrix fragments for mma.m16n8k16" and "mma.m16n8k8".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import Float32Type, VectorType
@@ -17,9 +17,7 @@ from compiler.dialects.upstream.gpu import ShuffleMode, ShuffleOp
 from compiler.errors import InputError
 from compiler.targets.simt.access import Bools, Fault, Ints, Values
 from compiler.targets.simt.buffers import WARP
-
-if TYPE_CHECKING:
-    from compiler.targets.simt.lanes import Lanes
+from compiler.targets.simt.threads import Threads
 
 LANE = np.arange(WARP)[:, None, None]
 ROW, COLUMN = LANE // 4, LANE % 4
@@ -28,7 +26,7 @@ EDGE, BYTES = 8, 16
 """A loaded matrix has so many rows, of so many bytes."""
 
 
-def load_matrix(lanes: Lanes, op: nvgpu.LoadMatrixOp, active: Bools) -> None:
+def load_matrix(lanes: Threads, op: nvgpu.LoadMatrixOp, active: Bools) -> None:
     """Matrices of 8 rows of 16 bytes, whose rows the first threads of a warp name."""
     _check_whole(lanes, op, active)
     memory, type_ = lanes.memories[op.source], op.result.type
@@ -44,7 +42,7 @@ def load_matrix(lanes: Lanes, op: nvgpu.LoadMatrixOp, active: Bools) -> None:
     lanes.values[op.result] = found.reshape(lanes.count, count * each)
 
 
-def multiply(lanes: Lanes, op: nvgpu.MmaOp, active: Bools) -> None:
+def multiply(lanes: Threads, op: nvgpu.MmaOp, active: Bools) -> None:
     """c + a b, in f32; of tf32 the last 13 bits of operands do not count."""
     _check_whole(lanes, op, active)
     assert isinstance(op.a.type, VectorType)
@@ -58,7 +56,7 @@ def multiply(lanes: Lanes, op: nvgpu.MmaOp, active: Bools) -> None:
     lanes.values[op.result] = found[:, _SUMS[0], _SUMS[1]].reshape(lanes.count, 4)
 
 
-def shuffle(lanes: Lanes, op: ShuffleOp, active: Bools) -> None:
+def shuffle(lanes: Threads, op: ShuffleOp, active: Bools) -> None:
     """The value of the thread whose number differs in a bit. Raises InputError for another mode."""
     _check_whole(lanes, op, active)
     if op.mode.data != ShuffleMode.XOR:
@@ -68,7 +66,7 @@ def shuffle(lanes: Lanes, op: ShuffleOp, active: Bools) -> None:
     lanes.values[op.there] = np.asarray(True)
 
 
-def _check_whole(lanes: Lanes, op: Operation, active: Bools) -> None:
+def _check_whole(lanes: Threads, op: Operation, active: Bools) -> None:
     """All threads of a warp take part, or none: that is reported, and that blocks have whole warps taken for granted.
 
     Raises InputError for blocks of parts of warps.
@@ -83,7 +81,7 @@ def _check_whole(lanes: Lanes, op: Operation, active: Bools) -> None:
         lanes.report(Fault("divergent warp", lanes.words(op), "", (), (lanes.number,), (one, other)))
 
 
-def _held(lanes: Lanes, value: SSAValue, size: int) -> Values:
+def _held(lanes: Threads, value: SSAValue, size: int) -> Values:
     """What each thread holds: (n, elements)."""
     return np.ascontiguousarray(np.broadcast_to(lanes.values[value], (lanes.count, size)))
 

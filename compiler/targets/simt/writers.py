@@ -20,7 +20,7 @@ from compiler.interpret.numbers import constant
 from compiler.interpret.scalar import function
 from compiler.targets.launches import Call
 from compiler.targets.simt.access import Fault, Report, Values
-from compiler.targets.simt.lanes import words_of
+from compiler.targets.simt.threads import words_of
 
 LANES = 1 << 20
 """Threads whose indices are computed at once."""
