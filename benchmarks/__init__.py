@@ -1,5 +1,6 @@
 """The workloads and the harness that measures them; reached as `strata bench` from a checkout.
 
+command.py        strata bench, and workloads by name for the other commands
 workload.py       what a workload states
 contractions.py   workloads bound by arithmetic
 rowwise.py        workloads bound by memory

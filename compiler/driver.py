@@ -15,12 +15,11 @@ from xdsl.passes import ModulePass
 from compiler import files, stated, universe
 from compiler.dialects import loop
 from compiler.dialects.dominance import verify_module
-from compiler.dialects.functions import find_function, outputs
+from compiler.dialects.functions import SLOT_ALIGNMENT, find_function, outputs
 from compiler.dialects.parser import Parser
 from compiler.errors import InputError, TargetError
 from compiler.interpret.numbers import dtype_of
 from compiler.lowering.loop_to_gpu import LoopToGpuPass
-from compiler.lowering.low_to_llvm.signature import SLOT_ALIGNMENT
 from compiler.passes.extend_floats import ExtendFloatsPass
 from compiler.passes.split_constants import Parts, split
 from compiler.pipeline import parse_passes, run

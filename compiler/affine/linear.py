@@ -54,6 +54,7 @@ class Linear:
 
     @property
     def is_constant(self) -> bool:
+        """Whether no atom occurs."""
         return not self.terms
 
     def variables(self) -> set[int]:

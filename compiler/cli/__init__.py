@@ -1,7 +1,8 @@
 """The commands of `strata`, one a file: each states its arguments and runs; heavy imports wait until then.
 
-bench.py    measure workloads beside contenders
+bench.py    measure workloads beside contenders, in a checkout
 build.py    print or write a program at a level
+checkout.py what a checkout has beside the package: the benchmarks
 check.py    kernels without a GPU: races, barriers, bounds, results, memory traffic
 db.py       tuning records: list, best, export, import, replay, report, prune
 explain.py  what was generated for a program, and what it costs

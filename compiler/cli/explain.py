@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.cli import program
+from compiler.cli.checkout import Workload, benchmarks
 from compiler.cli.run import draw
 from compiler.cli.said import sentence, show_table
 from compiler.cli.values import positive, scale, seed
@@ -18,7 +19,6 @@ from compiler.errors import InputError
 from compiler.policies import POLICIES
 
 if TYPE_CHECKING:
-    from benchmarks.workload import Workload
     from compiler.explain.builds import Builds
     from compiler.explain.explanation import Draw, Explanation
     from compiler.explain.profile import Probe
@@ -103,10 +103,8 @@ def _program(options: argparse.Namespace, workload: Workload | None) -> Any:
 
 
 def _by_its_script(workload: Workload) -> Any:
-    """The workload under its script in benchmarks/schedules."""
-    from benchmarks.schedules import scheduled
-
-    schedule = scheduled(workload)
+    """The workload under its hand-written schedule."""
+    schedule = benchmarks().scheduled(workload)
     if schedule is None:
         raise InputError(f"benchmarks/schedules has no script for {workload.name}")
     return schedule

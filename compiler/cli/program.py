@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.utils.exceptions import VerifyException
 
-from compiler.cli.bench import find_benchmarks
+from compiler.cli.checkout import Workload, benchmarks
 from compiler.cli.said import sentence
 from compiler.cli.values import positive, scale
 from compiler.errors import InputError
@@ -19,7 +19,6 @@ from compiler.files import read
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from benchmarks.workload import Workload
     from compiler.autotune.task import SearchTask
 
 
@@ -34,10 +33,7 @@ def workload(name: str, scaled: Fraction) -> Workload | None:
         if scaled != 1:
             raise InputError(f"{name} is a file: --scale is for the workloads of strata bench")
         return None
-    find_benchmarks()
-    from benchmarks import workloads
-
-    return workloads.find(name, scaled)
+    return benchmarks().workload(name, scaled)
 
 
 def module(name: str) -> ModuleOp:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from compiler.errors import InputError
+
+SLOT_ALIGNMENT = 64
+"""The alignment in bytes of the workspace, of each slot in it, and of arguments that the attribute `aligned` lists."""
 
 
 def functions(module: ModuleOp) -> list[FuncOp]:
@@ -18,19 +21,17 @@ def find_function(module: ModuleOp, name: str | None = None) -> FuncOp:
 
     Raises InputError if there is none or, without a name, more than one.
     """
-    found = [f for f in functions(module) if name is None or f.sym_name.data == name]
-    if len(found) == 1:
-        return found[0]
+    named = [f for f in functions(module) if name is None or f.sym_name.data == name]
+    if len(named) == 1:
+        return named[0]
     names = ", ".join(f.sym_name.data for f in functions(module)) or "none"
-    if not found:
+    if not named:
         raise InputError(f"the module has no function {f'@{name}' if name else 'at all'} (it has {names})")
     raise InputError(f"the module has several functions ({names}); name the one to use")
 
 
 def outputs(function: FuncOp) -> int:
     """How many trailing arguments are results."""
-    from xdsl.dialects.builtin import IntegerAttr
-
     attribute = function.attributes.get("outputs")
     if attribute is None:
         return 0
@@ -45,8 +46,6 @@ def positions(function: FuncOp, attribute: str) -> set[int]:
     `unsigned` lists those whose integers have no sign, `aligned` those that are aligned to 64 bytes, `constants` those
     that are the same in all calls.
     """
-    from xdsl.dialects.builtin import DenseArrayBase
-
     found = function.attributes.get(attribute)
     listed = found.get_values() if isinstance(found, DenseArrayBase) else () if found is None else (-1,)
     if not all(isinstance(n, int) and 0 <= n < len(function.args) for n in listed):

@@ -26,13 +26,10 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from compiler.dialects.functions import functions
+from compiler.dialects.functions import SLOT_ALIGNMENT, functions
 from compiler.dialects.levels import require
 from compiler.elements import element_bytes
 from compiler.errors import LoweringError
-
-ALIGNMENT = 64
-"""What slots are aligned to, in bytes."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +107,7 @@ def _plan_home(top: Block, allocs: list[memref.AllocOp]) -> None:
 def _is_slot(alloc: memref.AllocOp, top: Block) -> bool:
     """Whether an alloc is a slot of an earlier run of the pass."""
     users = [use.operation for use in alloc.memref.uses]
-    planned = alloc.alignment == IntegerAttr(ALIGNMENT, i64) and alloc.memref.type.element_type == i8
+    planned = alloc.alignment == IntegerAttr(SLOT_ALIGNMENT, i64) and alloc.memref.type.element_type == i8
     return planned and alloc.parent is top and all(isinstance(user, memref.ViewOp) for user in users)
 
 
@@ -157,7 +154,7 @@ def _bytes(alloc: memref.AllocOp) -> int:
         raise LoweringError(f"a buffer of {type} cannot be planned: slots are in the default memory space")
     if not (type.has_static_shape() and isinstance(type.layout, NoneAttr)):
         raise LoweringError(f"a buffer of {type} cannot be planned: it is not static and in row-major order")
-    if isinstance(stated, IntegerAttr) and stated.value.data > ALIGNMENT:
+    if isinstance(stated, IntegerAttr) and stated.value.data > SLOT_ALIGNMENT:
         raise LoweringError(f"a buffer aligned to {stated.value.data} bytes cannot be planned: slots have 64")
     return prod(type.get_shape()) * element_bytes(type.element_type)
 
@@ -180,7 +177,7 @@ def _build(top: Block, slots: list[_Slot]) -> None:
     start = ConstantOp(IntegerAttr(0, IndexType()))
     planned: list[Operation] = [start]
     for slot in slots:
-        whole = memref.AllocOp([], [], MemRefType(i8, [slot.size]), IntegerAttr(ALIGNMENT, i64))
+        whole = memref.AllocOp([], [], MemRefType(i8, [slot.size]), IntegerAttr(SLOT_ALIGNMENT, i64))
         whole.memref.name_hint = "slot"
         planned.append(whole)
         for buffer in slot.buffers:

@@ -10,7 +10,7 @@ import pytest
 
 import compiler
 from compiler import te
-from compiler.lowering.low_to_llvm.signature import SLOT_ALIGNMENT
+from compiler.dialects.functions import SLOT_ALIGNMENT
 from compiler.targets.cpu.arena import LARGE_PAGE, arena
 
 

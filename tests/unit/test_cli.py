@@ -15,7 +15,7 @@ import pytest
 
 from benchmarks import contenders
 from compiler.__main__ import main
-from compiler.cli import bench
+from compiler.cli import checkout
 from compiler.cli import run as run_command
 from compiler.files import write
 from compiler.opt import main as strata_opt
@@ -242,9 +242,10 @@ def test_bench_lists(capsys: pytest.CaptureFixture[str]) -> None:
 def test_bench_says_where_the_harness_is_missing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(bench, "__file__", str(tmp_path / "site" / "compiler" / "cli" / "bench.py"))
-    assert main(["bench", TINY]) == 1
-    assert "run this from a checkout" in capsys.readouterr().err
+    monkeypatch.setattr(checkout, "ROOT", tmp_path)
+    for arguments in (["bench", TINY], ["space", TINY], ["explain", TINY]):
+        assert main(arguments) == 1
+        assert "run this from a checkout" in capsys.readouterr().err
 
 
 def test_an_interrupted_bench_says_what_it_has(

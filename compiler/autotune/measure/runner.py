@@ -20,8 +20,8 @@ from compiler.autotune.measure.subject import Subject
 from compiler.autotune.measure.timing import Call, Clock, Samples, Yardstick, chosen
 from compiler.autotune.measure.tolerance import fault, poison
 from compiler.autotune.outcome import MEASURED, Outcome
+from compiler.dialects.functions import SLOT_ALIGNMENT
 from compiler.errors import TargetError
-from compiler.lowering.low_to_llvm.signature import SLOT_ALIGNMENT
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.arguments import Argument, Array, room
 from compiler.targets.cpu.artefact import Artefact, load_artefact

@@ -157,6 +157,7 @@ class Chance:
         self._forest = Forest(values[latest], ok[latest].astype(np.float64), seed, CHANCE_TREES) if mixed else None
 
     def predict(self, values: Values) -> Costs:
+        """The chance of each candidate."""
         if self._forest is None:
             return np.ones(len(values))
         return np.maximum(self._forest.predict(values).mean, LEAST_CHANCE)

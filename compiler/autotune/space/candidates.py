@@ -39,7 +39,8 @@ class Space(Protocol):
     """
 
     @property
-    def sizes(self) -> Sequence[tuple[int, ...]]: ...
+    def sizes(self) -> Sequence[tuple[int, ...]]:
+        """The number of options of each choice, a tuple a sketch."""
 
     def features(self, sketch: int, positions: NDArray[np.int64]) -> Features:
         """The features of candidates of one sketch, their positions (n, choices)."""

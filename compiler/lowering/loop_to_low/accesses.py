@@ -97,6 +97,7 @@ class Accessor:
         return forms
 
     def written(self) -> list[list[Linear]]:
+        """The index of each result, a form a dimension."""
         return [self._forms(v, access) for v, access in zip(self.block.targets, self.block.writes, strict=True)]
 
     def _varies(self, forms: Sequence[Linear]) -> bool:

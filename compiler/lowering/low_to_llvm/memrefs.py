@@ -10,11 +10,11 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from compiler.affine.linear import Linear
+from compiler.dialects.functions import SLOT_ALIGNMENT
 from compiler.dialects.upstream.memref import PrefetchOp
 from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.address import divisors, offset, place
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
-from compiler.lowering.low_to_llvm.signature import SLOT_ALIGNMENT
 from compiler.lowering.low_to_llvm.types import buffer_bytes, is_truth, memory_type
 
 STACK_BYTES = 1 << 20

@@ -11,16 +11,13 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from compiler.affine.limits import fits
-from compiler.dialects.functions import positions
+from compiler.dialects.functions import SLOT_ALIGNMENT, positions
 from compiler.dialects.tile_intrinsics import LoadOp, TileLoadOp
 from compiler.dialects.upstream.memref import PrefetchOp
 from compiler.dialects.upstream.vector import GatherOp
 from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.types import buffer_bytes, buffer_type, byte_size, llvm_type
-
-SLOT_ALIGNMENT = 64
-"""What the workspace and every slot in it is aligned to, in bytes, and arguments that the attribute `aligned` lists."""
 
 _PAGE = 4096
 """Addresses that are a multiple of this apart fall into the same set of the first cache."""

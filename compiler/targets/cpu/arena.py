@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from compiler.lowering.low_to_llvm.signature import SLOT_ALIGNMENT
+from compiler.dialects.functions import SLOT_ALIGNMENT
 
 LARGE_PAGE = 2 << 20
 """The size of a large page, in bytes; smaller workspaces stay on small ones."""

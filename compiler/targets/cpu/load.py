@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument
 
-from compiler.dialects.functions import find_function, outputs, positions
+from compiler.dialects.functions import SLOT_ALIGNMENT, find_function, outputs, positions
 from compiler.errors import TargetError
 from compiler.lowering.low_to_llvm import emit
-from compiler.lowering.low_to_llvm.signature import SLOT_ALIGNMENT, Workspace, is_written, parallel_loops, workspace
+from compiler.lowering.low_to_llvm.signature import Workspace, is_written, parallel_loops, workspace
 from compiler.targets.cpu.arguments import Argument, argument_dtype
 from compiler.targets.cpu.compile import compile_llvm
 from compiler.targets.cpu.kernel import NOTHING, Fixed, Kernel, Text
