@@ -164,7 +164,7 @@ def test_an_upward_import_is_seen(text: str) -> None:
 
 
 def test_there_are_no_circles_of_files() -> None:
-    assert circles(graph_of({name_of(path): path.read_text() for path in FILES})) == CIRCLES
+    assert circles(graph_of({name_of(path): path.read_text() for path in FILES})) <= CIRCLES
 
 
 BACK = ["import compiler.a", "from compiler import a", "def f():\n    from compiler.a import x"]
