@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from compiler.affine.linear import Linear
-from compiler.analysis.accesses import Access, Forms
+from compiler.analysis.accesses import Access
+from compiler.analysis.index_forms import Forms
 
 _Row = dict[int, list[Access]]
 """Accesses that differ in the last index only, by its constant part."""
@@ -43,7 +44,7 @@ class Overlaps:
 
     def meeting(self, access: Access) -> list[Access]:
         """The accesses that may touch an element which another one touches."""
-        return [near for near in self._near(access) if not self._forms.disjoint(near, access)]
+        return [near for near in self._near(access) if not self._disjoint(near, access)]
 
     def _near(self, access: Access) -> Iterator[Access]:
         where = self._where(access)
@@ -60,3 +61,12 @@ class Overlaps:
         constants = [form.constant for form in forms]
         variable = tuple(replace(form, constant=0) for form in forms)
         return _Where(variable, tuple(constants[:-1]), constants[-1] if constants else 0)
+
+    def _disjoint(self, a: Access, b: Access) -> bool:
+        """Whether two accesses never touch a common element; False if that is not evident."""
+        last = len(a.indices) - 1
+        for dim, (i, j) in enumerate(zip(a.indices, b.indices, strict=True)):
+            gap = self._forms.of(i) - self._forms.of(j)
+            if gap.is_constant and (gap.constant != 0 if dim != last else not -a.lanes < gap.constant < b.lanes):
+                return True
+        return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
+from math import isinf
 
 from xdsl.context import Context
 from xdsl.dialects import memref, scf
@@ -14,7 +14,8 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from compiler.affine import linear as lin
-from compiler.analysis.accesses import Access, Forms, Span, Spans, access
+from compiler.analysis.accesses import Access, access
+from compiler.analysis.index_forms import Forms, Ranges, bounds
 from compiler.dialects.functions import functions
 from compiler.dialects.levels import require
 from compiler.errors import LoweringError
@@ -42,7 +43,7 @@ class CheckBoundsPass(ModulePass):
 
 class _Checker:
     def __init__(self) -> None:
-        self.spans = Spans()
+        self.ranges = Ranges()
         self.forms = Forms()
 
     def check(self, op: Operation) -> None:
@@ -53,7 +54,7 @@ class _Checker:
                 self._check_access(found)
             elif isinstance(inner, memref.SubviewOp):
                 _check_view(inner)
-            elif isinstance(inner, scf.ForOp | scf.ParallelOp) and self.spans.surely_runs(inner):
+            elif isinstance(inner, scf.ForOp | scf.ParallelOp) and self.ranges.surely_runs(inner):
                 self.check(inner)
 
     def _check_access(self, found: Access) -> None:
@@ -65,46 +66,35 @@ class _Checker:
             if worst is not None:
                 raise _refusal(found.op, found.buffer, f"index {dim} is {worst}")
         if len(shape) == 1 and isinstance(type.layout, NoneAttr) and shape[0] != DYNAMIC_INDEX:
-            last = self._attained(found.indices[0])[1]
-            if last is not None and last + found.lanes > shape[0]:
-                raise _refusal(found.op, found.buffer, f"its last lane is at {last + found.lanes - 1}")
+            attained = self._attained(found.indices[0])
+            if attained is not None and attained[1] + found.lanes > shape[0]:
+                raise _refusal(found.op, found.buffer, f"its last lane is at {attained[1] + found.lanes - 1}")
 
-    def _outside(self, index: SSAValue, size: int) -> int | None:
+    def _outside(self, index: SSAValue, size: int) -> float | None:
         """A value outside a dimension that an index surely has."""
-        least, most = self._attained(index)
-        if least is not None and least < 0:
-            return least
-        if most is not None and most >= size:
-            return most
-        low, high = self.spans.of(index)
-        return low if low is not None and low >= size else high if high is not None and high < 0 else None
+        attained, (low, high) = self._attained(index), self.ranges.of(index)
+        worst: list[float] = [end for end in attained or () if not 0 <= end < size]
+        worst += [end for end in (low, high) if (low >= size or high < 0) and not isinf(end)]
+        return worst[0] if worst else None
 
-    def _attained(self, index: SSAValue) -> Span:
+    def _attained(self, index: SSAValue) -> lin.Range | None:
         """The least and the most that an index is in some iteration; None where that is not known."""
         form = self.forms.of(index)
-        ranges: dict[int, lin.Range] = {}
-        for atom, _ in form.terms:
-            known = self._values(self.forms.values[atom]) if isinstance(atom, int) else None
-            if known is None:
-                return None, None
-            ranges[cast(int, atom)] = known
+        values = {atom: self._values(self.forms.values[atom]) for atom, _ in form.terms if isinstance(atom, int)}
+        ranges = {atom: found for atom, found in values.items() if found is not None}
+        if len(ranges) < len(form.terms):
+            return None
         least, most = lin.bounds(form, ranges)
-        return (least, most) if least >= -(2**63) and most < 2**63 else (None, None)
+        return (least, most) if least >= -(2**63) and most < 2**63 else None
 
     def _values(self, variable: SSAValue) -> lin.Range | None:
         """The first and the last value of a loop's variable, if its bounds and its step are constants."""
         if not isinstance(variable, BlockArgument):
             return None
-        match loop := variable.block.parent_op():
-            case scf.ForOp():
-                bounds = [(loop.lb, loop.ub, loop.step)]
-            case scf.ParallelOp():
-                bounds = list(zip(loop.lowerBound, loop.upperBound, loop.step, strict=True))
-            case _:
-                bounds = []
-        if variable.index >= len(bounds):
+        loop = variable.block.parent_op()
+        if not isinstance(loop, scf.ForOp | scf.ParallelOp) or variable.index >= len(bounds(loop)):
             return None
-        first, end, step = (self.forms.of(value) for value in bounds[variable.index])
+        first, end, step = (self.forms.of(value) for value in bounds(loop)[variable.index])
         if not (first.is_constant and end.is_constant and step.is_constant and step.constant > 0):
             return None
         count = (end.constant - first.constant - 1) // step.constant

@@ -16,7 +16,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from compiler.analysis.accesses import Access, Forms, Spans, access, touched
+from compiler.analysis.accesses import Access, access, touched
+from compiler.analysis.index_forms import Forms, Ranges
 from compiler.analysis.overlap import Overlaps
 from compiler.dialects.levels import require
 from compiler.dialects.upstream.memref import PrefetchOp
@@ -101,7 +102,7 @@ def _promotable(body: _Body, group: list[Access]) -> bool:
     fixed = (*first.indices, first.buffer, *(() if first.mask is None else (first.mask,)))
     if any(_inside(body.loop, value) for value in fixed) or not all(map(_only_kept_lanes, group)):
         return False
-    return body.only(group) and (Spans().surely_runs(body.loop) or first.place in body.before)
+    return body.only(group) and (Ranges().surely_runs(body.loop) or first.place in body.before)
 
 
 def _only_kept_lanes(found: Access) -> bool:

@@ -24,7 +24,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from compiler.affine.linear import Linear
-from compiler.analysis.accesses import Forms, touched
+from compiler.analysis.accesses import touched
+from compiler.analysis.index_forms import Forms
 from compiler.dialects.levels import require
 from compiler.dialects.upstream.vector import ScatterOp
 

@@ -9,7 +9,7 @@ from typing import Any
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from compiler.analysis.accesses import Forms
+from compiler.analysis.index_forms import Forms
 from compiler.dialects.upstream.arith import kind_of
 from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.types import llvm_type
