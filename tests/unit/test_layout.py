@@ -61,13 +61,10 @@ EDGES: dict[str, set[str]] = {
         "lowering.low_to_llvm.signature.parallel_loops",
         "lowering.low_to_llvm.signature.workspace",
     },
-    "targets/launches.py": {"lowering.loop_to_low.context.SPACES"},
-    "targets/simt/lanes.py": {"lowering.loop_to_low.context.SPACES"},
 }
 """What targets import from lowerings: the edge to LLVM, and what it says of the code that it has emitted."""
 CIRCLES: set[frozenset[str]] = {
     frozenset({"te.expr", "te.gather", "te.tensor"}),
-    frozenset({"analysis.verify.tables", "analysis.verify.values"}),
     frozenset({"autotune.task", "autotune.tuner"}),
 }
 """Circles of files that are still there."""
