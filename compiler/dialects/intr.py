@@ -17,7 +17,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from compiler.dialects.upstream.arith import element_of
+from compiler.dialects.upstream.arith import element_of, shape_of
 
 LIBRARY = "library"
 """The attribute of a math op that is to be a call of the C library's function, however it is computed elsewhere."""
@@ -56,8 +56,7 @@ class LdexpOp(IRDLOperation):
     def verify_(self) -> None:
         real, count = self.x.type, self.n.type
         fitting = _COUNTS.get(element_of(real))
-        shapes = [t.get_shape() if isinstance(t, VectorType) else () for t in (real, count)]
-        if fitting is None or element_of(count) != fitting or shapes[0] != shapes[1]:
+        if fitting is None or element_of(count) != fitting or shape_of(real) != shape_of(count):
             raise VerifyException(f"{real} cannot be scaled by powers of two in {count}")
 
 

@@ -21,6 +21,8 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from compiler.dialects.upstream.memref import check_indices
+
 TILE = VectorType(i32, [256])
 """The type of a tile's value."""
 ROWS, ROW_BYTES = 16, 64
@@ -53,7 +55,7 @@ class LoadOp(IRDLOperation):
         super().__init__(operands=[buffer, indices], result_types=[type])
 
     def verify_(self) -> None:
-        _check_indices(self.buffer, len(self.indices))
+        check_indices(self.buffer, self.indices)
         _check_elements(self.buffer, self.result)
 
 
@@ -83,7 +85,7 @@ class StoreOp(IRDLOperation):
         super().__init__(operands=[value, buffer, indices])
 
     def verify_(self) -> None:
-        _check_indices(self.buffer, len(self.indices))
+        check_indices(self.buffer, self.indices)
         _check_elements(self.buffer, self.value)
 
 
@@ -158,7 +160,7 @@ class TileLoadOp(IRDLOperation):
         super().__init__(operands=[buffer, indices, stride], result_types=[TILE])
 
     def verify_(self) -> None:
-        _check_indices(self.buffer, len(self.indices))
+        check_indices(self.buffer, self.indices)
 
 
 @irdl_op_definition
@@ -189,7 +191,7 @@ class TileStoreOp(IRDLOperation):
         super().__init__(operands=[value, buffer, indices, stride])
 
     def verify_(self) -> None:
-        _check_indices(self.buffer, len(self.indices))
+        check_indices(self.buffer, self.indices)
 
 
 @irdl_op_definition
@@ -221,13 +223,6 @@ class TileDotOp(IRDLOperation):
 
     def __init__(self, kind: str, sums: SSAValue, rows: SSAValue, groups: SSAValue) -> None:
         super().__init__(operands=[sums, rows, groups], properties={"kind": StringAttr(kind)}, result_types=[TILE])
-
-
-def _check_indices(buffer: SSAValue, given: int) -> None:
-    assert isinstance(buffer.type, MemRefType)
-    rank = len(buffer.type.get_shape())
-    if given != rank:
-        raise VerifyException(f"{buffer.type} takes {rank} indices, not {given}")
 
 
 def _length(value: SSAValue) -> int:

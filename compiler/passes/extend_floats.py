@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, ModuleOp, VectorType, f32
 from xdsl.dialects.vector import ReductionOp
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter, PatternRewriteWalker, RewritePattern
 
 from compiler.dialects.levels import require
 from compiler.dialects.upstream.arith import CASTS, ExtFOp, SelectOp, TruncFOp, element_of, kind_of
@@ -32,10 +33,30 @@ class ExtendFloatsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         require(op, "low", self.name)
-        for inner in list(op.walk()):
-            narrow = _narrow(inner)
-            if narrow and any(isinstance(element_of(v.type), narrow) for v in (*inner.operands, *inner.results)):
-                _extend(inner, narrow)
+        PatternRewriteWalker(_ComputeInF32(), apply_recursively=False).rewrite_module(op)
+
+
+class _ComputeInF32(RewritePattern):
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Put an op on f32 in the place of one on narrow floats."""
+        narrow = _narrow(op)
+
+        def is_narrow(value: SSAValue) -> bool:
+            return isinstance(element_of(value.type), narrow)
+
+        if not narrow or not any(map(is_narrow, (*op.operands, *op.results))):
+            return
+        operands = [rewriter.insert(ExtFOp(v, _wide(v.type))).result if is_narrow(v) else v for v in op.operands]
+        wide = type(op).create(
+            operands=operands,
+            result_types=[_wide(result.type) for result in op.results],
+            properties=dict(op.properties),
+            attributes=dict(op.attributes),
+        )
+        results = rewriter.insert(wide).results
+        pairs = zip(op.results, results, strict=True)
+        rounded = [rewriter.insert(TruncFOp(v, old.type)).result if is_narrow(old) else v for old, v in pairs]
+        rewriter.replace(op, [], rounded)
 
 
 def _narrow(op: Operation) -> tuple[type[Attribute], ...]:
@@ -51,32 +72,3 @@ def _wide(type: Attribute) -> Attribute:
     if not isinstance(element_of(type), BFloat16Type | Float16Type):
         return type
     return VectorType(f32, type.get_shape()) if isinstance(type, VectorType) else f32
-
-
-def _extend(op: Operation, narrow: tuple[type[Attribute], ...]) -> None:
-    """Put an op on f32 in the place of one on narrow floats."""
-    block = op.parent
-    assert block is not None
-    operands = []
-    for value in op.operands:
-        if isinstance(element_of(value.type), narrow):
-            wide = ExtFOp(value, _wide(value.type))
-            block.insert_op_before(wide, op)
-            value = wide.result
-        operands.append(value)
-    new = type(op).create(
-        operands=operands,
-        result_types=[_wide(r.type) for r in op.results],
-        properties=dict(op.properties),
-        attributes=dict(op.attributes),
-    )
-    block.insert_op_before(new, op)
-    for old, found in zip(op.results, new.results, strict=True):
-        result = found
-        if isinstance(element_of(old.type), narrow):
-            rounded = TruncFOp(found, old.type)
-            block.insert_op_before(rounded, op)
-            result = rounded.result
-        result.name_hint = old.name_hint
-        old.replace_all_uses_with(result)
-    block.erase_op(op)

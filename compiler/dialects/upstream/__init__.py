@@ -1,10 +1,10 @@
-"""Upstream MLIR dialects, with what xDSL's definitions leave out: each file names what that is.
+"""Upstream dialects, with what MLIR has and xDSL lacks: each file names it.
 
 arith.py    comparisons, select and conversions on vectors
 vector.py   vector.gather, vector.scatter
 memref.py   memref.prefetch
 gpu.py      gpu.shuffle
-nvgpu.py    asynchronous copies, and products of MMA tiles by warps
+nvgpu.py    asynchronous copies, ldmatrix and mma.sync
 
-The names and the syntax are upstream's; a context loads these dialects in the place of xDSL's.
+The names and the syntax are MLIR's; a context loads these dialects in the place of xDSL's.
 """

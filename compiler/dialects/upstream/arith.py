@@ -1,7 +1,4 @@
-"""The upstream arith dialect, with comparisons, select and conversions on vectors, which xDSL's definitions leave out.
-
-The names and the syntax are upstream's; a context that loads `ARITH` in the place of xDSL's reads and prints them.
-"""
+"""arith: MLIR compares, selects and converts scalars and vectors; xDSL's comparisons, select and casts take scalars."""
 
 from __future__ import annotations
 
@@ -35,25 +32,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from compiler.elements import FLOATS, element_bits
 
-CMPI = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
-CMPF = (
-    "false",
-    "oeq",
-    "ogt",
-    "oge",
-    "olt",
-    "ole",
-    "one",
-    "ord",
-    "ueq",
-    "ugt",
-    "uge",
-    "ult",
-    "ule",
-    "une",
-    "uno",
-    "true",
-)
+CMPI = tuple(arith.CMPI_COMPARISON_OPERATIONS)
+CMPF = tuple(arith.CMPF_COMPARISON_OPERATIONS)
+"""The predicates of comparisons, in the order of their numbers."""
 
 
 def truth_type(type: Attribute) -> Attribute:
@@ -71,6 +52,7 @@ class _Comparison(IRDLOperation):
     lhs = operand_def(T)
     rhs = operand_def(T)
     result = result_def()
+    traits = traits_def(Pure())
 
     def __init__(self, lhs: SSAValue | Operation, rhs: SSAValue | Operation, predicate: str | int) -> None:
         number = predicate if isinstance(predicate, int) else self.PREDICATES.index(predicate)
@@ -122,7 +104,6 @@ class CmpiOp(_Comparison):
 
     name = "arith.cmpi"
     PREDICATES: ClassVar = CMPI
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -131,7 +112,6 @@ class CmpfOp(_Comparison):
 
     name = "arith.cmpf"
     PREDICATES: ClassVar = CMPF
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -190,6 +170,7 @@ class CastOp(IRDLOperation):
 
     input = operand_def()
     result = result_def()
+    traits = traits_def(Pure())
     assembly_format = "$input attr-dict `:` type($input) `to` type($result)"
 
     def __init__(self, value: SSAValue | Operation, type: Attribute) -> None:
@@ -198,10 +179,7 @@ class CastOp(IRDLOperation):
     def verify_(self) -> None:
         source, target = self.input.type, self.result.type
         before, after = element_of(source), element_of(target)
-        same = (source.get_shape() if isinstance(source, VectorType) else ()) == (
-            target.get_shape() if isinstance(target, VectorType) else ()
-        )
-        if not same or not isinstance(before, self.FROM) or not isinstance(after, self.TO):
+        if shape_of(source) != shape_of(target) or not isinstance(before, self.FROM) or not isinstance(after, self.TO):
             raise VerifyException(f"{source} cannot become {target}")
         if self.FROM == self.TO and not self._fits(element_bits(before), element_bits(after)):
             raise VerifyException(f"{source} is not {'narrower' if 'ext' in self.name else 'wider'} than {target}")
@@ -215,6 +193,11 @@ def element_of(type: Attribute) -> Attribute:
     return type.element_type if isinstance(type, VectorType) else type
 
 
+def shape_of(type: Attribute) -> tuple[int, ...]:
+    """The shape of a vector; () for a scalar."""
+    return type.get_shape() if isinstance(type, VectorType) else ()
+
+
 _INTEGERS = (IntegerType,)
 
 
@@ -225,7 +208,6 @@ class ExtFOp(CastOp):
     name = "arith.extf"
     FROM: ClassVar = FLOATS
     TO: ClassVar = FLOATS
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -235,7 +217,6 @@ class TruncFOp(CastOp):
     name = "arith.truncf"
     FROM: ClassVar = FLOATS
     TO: ClassVar = FLOATS
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -245,7 +226,6 @@ class ExtSIOp(CastOp):
     name = "arith.extsi"
     FROM: ClassVar = _INTEGERS
     TO: ClassVar = _INTEGERS
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -255,7 +235,6 @@ class ExtUIOp(CastOp):
     name = "arith.extui"
     FROM: ClassVar = _INTEGERS
     TO: ClassVar = _INTEGERS
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -265,10 +244,6 @@ class TruncIOp(CastOp):
     name = "arith.trunci"
     FROM: ClassVar = _INTEGERS
     TO: ClassVar = _INTEGERS
-    traits = traits_def(Pure())
-
-    def _fits(self, before: int, after: int) -> bool:
-        return before > after
 
 
 @irdl_op_definition
@@ -278,7 +253,6 @@ class SIToFPOp(CastOp):
     name = "arith.sitofp"
     FROM: ClassVar = _INTEGERS
     TO: ClassVar = FLOATS
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -288,7 +262,6 @@ class UIToFPOp(CastOp):
     name = "arith.uitofp"
     FROM: ClassVar = _INTEGERS
     TO: ClassVar = FLOATS
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -298,7 +271,6 @@ class FPToSIOp(CastOp):
     name = "arith.fptosi"
     FROM: ClassVar = FLOATS
     TO: ClassVar = _INTEGERS
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -308,7 +280,6 @@ class FPToUIOp(CastOp):
     name = "arith.fptoui"
     FROM: ClassVar = FLOATS
     TO: ClassVar = _INTEGERS
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -318,13 +289,11 @@ class IndexCastOp(CastOp):
     name = "arith.index_cast"
     FROM: ClassVar = (IndexType, IntegerType)
     TO: ClassVar = (IndexType, IntegerType)
-    traits = traits_def(Pure())
 
     def verify_(self) -> None:
         super().verify_()
-        if element_of(self.input.type) == element_of(self.result.type) or isinstance(
-            element_of(self.input.type), IndexType
-        ) == isinstance(element_of(self.result.type), IndexType):
+        ends = [isinstance(element_of(value.type), IndexType) for value in (self.input, self.result)]
+        if ends[0] == ends[1]:
             raise VerifyException(f"{self.input.type} cannot become {self.result.type}")
 
     def _fits(self, before: int, after: int) -> bool:

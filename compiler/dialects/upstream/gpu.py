@@ -1,4 +1,4 @@
-"""The gpu dialect with what xDSL leaves out of upstream's: a warp's threads that hand values to each other."""
+"""gpu: MLIR has gpu.shuffle, by which the threads of a warp exchange values, xDSL has not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memref dialect with what xDSL leaves out of upstream's: memref.prefetch."""
+"""memref: MLIR has memref.prefetch, xDSL has not."""
 
 from __future__ import annotations
 
@@ -19,6 +19,14 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect
 from xdsl.utils.exceptions import VerifyException
+
+
+def check_indices(buffer: SSAValue, indices: Sequence[SSAValue]) -> None:
+    """Raise VerifyException unless a buffer has one index a dimension."""
+    assert isinstance(buffer.type, MemRefType)
+    rank = buffer.type.get_num_dims()
+    if len(indices) != rank:
+        raise VerifyException(f"{buffer.type} takes {rank} indices, not {len(indices)}")
 
 
 @irdl_op_definition
@@ -46,9 +54,7 @@ class PrefetchOp(IRDLOperation):
     def verify_(self) -> None:
         if not 0 <= self.localityHint.value.data <= 3:
             raise VerifyException("the locality is a number from 0 to 3")
-        assert isinstance(self.memref.type, MemRefType)
-        if self.memref.type.get_num_dims() != len(self.indices):
-            raise VerifyException("there is not one index for each dimension of the buffer")
+        check_indices(self.memref, self.indices)
 
     def print(self, printer: Printer) -> None:
         way = "write" if self.isWrite.value.data else "read"

@@ -1,7 +1,7 @@
-"""Asynchronous copies to shared memory, and products of small matrices by warps: ops of upstream's nvgpu dialect.
+"""nvgpu: MLIR has asynchronous copies to shared memory, ldmatrix and mma.sync; xDSL lacks the dialect.
 
-xDSL leaves the dialect out. The names, operands and properties are upstream's; the syntax is the generic one. Of a
-small matrix each thread of a warp holds some elements, in pairs or singly, as registers of 32 bits.
+The names, operands and properties are MLIR's; the syntax is the generic one. Of an MMA tile each thread of a warp holds
+some elements, in pairs or singly, as registers of 32 bits.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
-SHARED = 3
-"""The number of the space of shared memory."""
+from compiler.dialects.upstream.memref import check_indices
+from compiler.scopes import SCOPES, space_of
 
 
 @irdl_attr_definition
@@ -95,9 +95,7 @@ class CopyOp(IRDLOperation):
         if self.count.value.data < 1:
             raise VerifyException("there is nothing to copy")
         for buffer, indices in ((self.dst, self.dst_indices), (self.src, self.src_indices)):
-            assert isinstance(buffer.type, MemRefType)
-            if len(indices) != buffer.type.get_num_dims():
-                raise VerifyException("there is not one index for each dimension of a buffer")
+            check_indices(buffer, indices)
 
 
 @irdl_op_definition
@@ -187,9 +185,8 @@ class LoadMatrixOp(IRDLOperation):
     def verify_(self) -> None:
         source, result = self.source.type, self.result.type
         assert isinstance(source, MemRefType) and isinstance(result, VectorType)
-        if len(self.indices) != source.get_num_dims():
-            raise VerifyException("there is not one index for each dimension of the buffer")
-        if not isinstance(source.memory_space, IntegerAttr) or source.memory_space.value.data != SHARED:
+        check_indices(self.source, self.indices)
+        if space_of(source) != SCOPES["shared"]:
             raise VerifyException(f"matrices are loaded from shared memory, which {source} is not")
         if _register(result) != source.element_type or result.get_shape()[0] != self.tiles.value.data:
             raise VerifyException(f"{self.tiles.value.data} matrices of {source.element_type} are no {result}")
@@ -201,7 +198,7 @@ class LoadMatrixOp(IRDLOperation):
 
 @irdl_op_definition
 class MmaOp(IRDLOperation):
-    """Add a product of small matrices, a[16, k] times b[k, 8], to the sums c[16, 8] that a warp holds.
+    """Add a product of MMA tiles, a[16, k] times b[k, 8], to the sums c[16, 8] that a warp holds.
 
     Of thread t, with row r = t / 4 and column q = t mod 4: c has the rows r and r + 8, columns 2q and the next; a, of k
     = 16, the rows r, r + 8, r and r + 8, columns 2q and the next, twice, and twice 8 further; b, of k = 16, the rows 2q

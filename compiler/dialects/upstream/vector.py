@@ -1,4 +1,4 @@
-"""The vector dialect with what xDSL leaves out of upstream's: vector.gather and vector.scatter."""
+"""vector: MLIR has vector.gather and vector.scatter, xDSL has not."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
+from compiler.dialects.upstream.memref import check_indices
+
 
 def _verify_lanes(
     base: SSAValue, indices: Sequence[SSAValue], places: SSAValue, mask: SSAValue, value: SSAValue
@@ -37,8 +39,7 @@ def _verify_lanes(
         raise VerifyException("the mask is not of i1")
     if value.type.element_type != base.type.element_type:
         raise VerifyException("the vector's elements are not of the buffer's type")
-    if len(indices) != base.type.get_num_dims():
-        raise VerifyException("there is not one index for each dimension of the buffer")
+    check_indices(base, indices)
 
 
 @irdl_op_definition

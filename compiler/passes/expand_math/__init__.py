@@ -18,6 +18,7 @@ from xdsl.dialects import math
 from xdsl.dialects.builtin import ModuleOp, VectorType
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter, PatternRewriteWalker, RewritePattern
 
 from compiler.dialects.functions import functions
 from compiler.dialects.intr import LIBRARY
@@ -27,7 +28,7 @@ from compiler.errors import LoweringError
 from compiler.passes.expand_math import exponential, logarithm, trigonometric
 from compiler.passes.expand_math.error_function import erf
 from compiler.passes.expand_math.hyperbolic import tanh
-from compiler.passes.expand_math.values import FORMATS, Pool, Real, Site, library
+from compiler.passes.expand_math.values import FORMATS, Format, Pool, Real, Site, library
 from compiler.policies import POLICIES
 
 _LEVEL = ("func", "scf")
@@ -77,20 +78,41 @@ class ExpandMathPass(ModulePass):
         if not POLICIES[self.policy].polynomials:
             return
         for function in functions(op):
-            found = [inner for inner in function.walk() if _is_expanded(inner)]
-            for inner in found:
-                _check_level(inner)
-            pools = [Pool(block) for block in list(function.body.blocks)[:1]]
-            for inner in found:
-                _expand(inner, pools[0])
+            for inner in function.walk():
+                if _format(inner) is not None:
+                    _check_level(inner)
+            for block in list(function.body.blocks)[:1]:
+                PatternRewriteWalker(_Expand(Pool(block)), apply_recursively=False).rewrite_region(function.body)
 
 
-def _is_expanded(op: Operation) -> bool:
-    if LIBRARY in op.attributes or (type(op) not in EXPANSIONS and type(op) not in WITH_LIBRARY):
-        return False
+class _Expand(RewritePattern):
+    """Put the polynomial of an op in its place, its constants into the function's pool."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Expand an op of one of the functions, in a format that has polynomials."""
+        format = _format(op)
+        if format is None:
+            return
+        type_ = op.results[0].type
+        lanes = type_.get_shape()[0] if isinstance(type_, VectorType) else None
+        x = Real(Site(self.pool, format, lanes, rewriter), op.operands[0])
+        if type(op) in EXPANSIONS:
+            result = EXPANSIONS[type(op)](x)
+        else:
+            result = WITH_LIBRARY[type(op)](x, lambda inside: library(op, inside))
+        rewriter.replace(op, [], [result.ssa])
+
+
+def _format(op: Operation) -> Format | None:
+    """The format in which an op is expanded; None for one that stays."""
+    if (type(op) not in EXPANSIONS and type(op) not in WITH_LIBRARY) or LIBRARY in op.attributes:
+        return None
     type_ = op.results[0].type
     flat = not isinstance(type_, VectorType) or (type_.get_num_dims() == 1 and not type_.get_num_scalable_dims())
-    return flat and element_of(type_) in FORMATS
+    return FORMATS.get(element_of(type_)) if flat else None
 
 
 def _check_level(op: Operation) -> None:
@@ -99,18 +121,3 @@ def _check_level(op: Operation) -> None:
         if parent.name.split(".")[0] not in _LEVEL:
             raise LoweringError(f"'{op.name}' is inside '{parent.name}': expand-math takes the low level")
         parent = parent.parent_op()
-
-
-def _expand(op: Operation, pool: Pool) -> None:
-    type_ = op.results[0].type
-    lanes = type_.get_shape()[0] if isinstance(type_, VectorType) else None
-    site = Site(pool, FORMATS[element_of(type_)], lanes, before=op)
-    x = Real(site, op.operands[0])
-    if type(op) in EXPANSIONS:
-        result = EXPANSIONS[type(op)](x)
-    else:
-        result = WITH_LIBRARY[type(op)](x, lambda inside: library(op, inside))
-    result.ssa.name_hint = op.results[0].name_hint
-    op.results[0].replace_all_uses_with(result.ssa)
-    assert op.parent is not None
-    op.parent.erase_op(op)

@@ -8,9 +8,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
+from xdsl.builder import Builder
 from xdsl.dialects import arith, math, scf
-from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.dialects.builtin import (
     Float32Type,
     Float64Type,
@@ -27,18 +28,21 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.vector import BroadcastOp, CombiningKindAttr, CombiningKindFlag, ReductionOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint
 
 from compiler.dialects.intr import LIBRARY, LdexpOp
 from compiler.dialects.upstream.arith import CmpfOp, CmpiOp, ExtUIOp, SelectOp, SIToFPOp, TruncFOp, TruncIOp
 
-_EXACT = FastMathFlagsAttr("none")
-
 
 @dataclass(frozen=True)
 class Format:
-    """A float format: its type and that of its bits, the digits after the point, the exponent's bias."""
+    """A float format: its type and that of its bits, the digits after the point, the exponent's bias.
+
+    `code` is what the module struct calls it.
+    """
 
     name: str
+    code: str
     real: Float32Type | Float64Type
     bits: IntegerType
     digits: int
@@ -46,16 +50,14 @@ class Format:
 
     def pattern(self, value: float) -> int:
         """The bits of a number, as a signed integer."""
-        found: int = struct.unpack(">i" if self.digits < 32 else ">q", self._packed(value))[0]
-        return found
+        return int.from_bytes(self._packed(value), signed=True)
 
     def rounded(self, value: float) -> float:
         """The nearest number of the format."""
-        found: float = struct.unpack(">f" if self.digits < 32 else ">d", self._packed(value))[0]
-        return found
+        return float(struct.unpack(f">{self.code}", self._packed(value))[0])
 
     def _packed(self, value: float) -> bytes:
-        return struct.pack(">f" if self.digits < 32 else ">d", value)
+        return struct.pack(f">{self.code}", value)
 
     @property
     def width(self) -> int:
@@ -73,8 +75,8 @@ class Format:
         return 2.0 ** (1 - self.bias)
 
 
-F32 = Format("f32", f32, i32, 23, 127)
-F64 = Format("f64", f64, i64, 52, 1023)
+F32 = Format("f32", "f", f32, i32, 23, 127)
+F64 = Format("f64", "d", f64, i64, 52, 1023)
 FORMATS: dict[Attribute, Format] = {f32: F32, f64: F64}
 
 
@@ -83,71 +85,57 @@ class Pool:
 
     def __init__(self, block: Block) -> None:
         self._block = block
-        self._found: dict[tuple[Attribute, str], SSAValue] = {}
+        self._known: dict[tuple[Attribute, str], SSAValue] = {}
 
     def get(self, value: float, scalar: Attribute, lanes: int | None) -> SSAValue:
         """A constant, or the same in each of several lanes (broadcast: xDSL misreads the bits of floats in `dense`)."""
         type = scalar if lanes is None else VectorType(scalar, [lanes])
         key = (type, repr(value))
-        if key not in self._found:
-            self._found[key] = self._insert(value, scalar, type)
-        return self._found[key]
+        if key not in self._known:
+            self._known[key] = self._insert(value, scalar, type)
+        return self._known[key]
 
     def _insert(self, value: float, scalar: Attribute, type: Attribute) -> SSAValue:
-        if not isinstance(type, VectorType):
-            op = _constant(value, scalar)
-            self._block.insert_op_before(op, self._first)
-            return op.results[0]
-        source = self.get(value, scalar, None)
-        assert isinstance(source.owner, Operation)
-        lanes = BroadcastOp(source, type)
-        self._block.insert_op_after(lanes, source.owner)
-        return lanes.vector
-
-    @property
-    def _first(self) -> Operation:
-        first = self._block.first_op
-        assert first is not None
-        return first
-
-
-def _constant(value: float, type: Attribute) -> Operation:
-    if isinstance(type, IntegerType):
-        return arith.ConstantOp(IntegerAttr(int(value), type))
-    assert isinstance(type, Float32Type | Float64Type)
-    return arith.ConstantOp(FloatAttr(value, type))
+        if isinstance(type, VectorType):
+            source = self.get(value, scalar, None)
+            assert isinstance(source.owner, Operation)
+            return Builder(InsertPoint.after(source.owner)).insert(BroadcastOp(source, type)).vector
+        if isinstance(scalar, IntegerType):
+            op = arith.ConstantOp(IntegerAttr(int(value), scalar))
+        else:
+            assert isinstance(scalar, Float32Type | Float64Type)
+            op = arith.ConstantOp(FloatAttr(value, scalar))
+        return Builder(InsertPoint.at_start(self._block)).insert(op).result
 
 
 @dataclass(frozen=True)
 class Site:
-    """Where the ops of an expansion go: before an op, or to the end of a block; in a format, in one lane or several."""
+    """Where the ops of an expansion go, in a format, in one lane or several."""
 
     pool: Pool
     format: Format
     lanes: int | None
-    before: Operation | None = None
-    block: Block | None = None
+    builder: Builder
 
     def add(self, op: Operation) -> SSAValue:
         """Put an op there; its result."""
-        if self.before is None:
-            assert self.block is not None
-            self.block.add_op(op)
-        else:
-            assert self.before.parent is not None
-            self.before.parent.insert_op_before(op, self.before)
+        self.builder.insert(op)
         return op.results[0]
 
     def shaped(self, scalar: Attribute) -> Attribute:
         """A scalar type in the site's number of lanes."""
         return scalar if self.lanes is None else VectorType(scalar, [self.lanes])
 
-    def real(self, value: float) -> Real:
-        """A constant of the format."""
+    def real(self, value: Real | float) -> Real:
+        """A number as a constant of the format; what is none stays."""
+        if isinstance(value, Real):
+            return value
         return Real(self, self.pool.get(self.format.rounded(value), self.format.real, self.lanes))
 
-    def bits(self, value: int) -> Bits:
-        """A constant integer of as many bits as the format has."""
+    def bits(self, value: Bits | int) -> Bits:
+        """A number as a constant integer of as many bits as the format has; what is none stays."""
+        if isinstance(value, Bits):
+            return value
         return Bits(self, self.pool.get(value, self.format.bits, self.lanes))
 
 
@@ -158,18 +146,33 @@ class Truth:
     site: Site
     ssa: SSAValue
 
-    def __and__(self, other: Truth) -> Truth:
-        return Truth(self.site, self.site.add(arith.AndIOp(self.ssa, other.ssa)))
-
     def any(self) -> SSAValue:
         """Whether one of the lanes is true."""
         if self.site.lanes is None:
             return self.ssa
         kind = CombiningKindAttr(CombiningKindFlag.OR)
-        reduction = ReductionOp.create(
-            operands=[self.ssa], result_types=[i1], properties={"kind": kind, "fastmath": _EXACT}
-        )
-        return self.site.add(reduction)
+        return self.site.add(ReductionOp.create(operands=[self.ssa], result_types=[i1], properties={"kind": kind}))
+
+
+Binary: TypeAlias = Callable[[SSAValue, SSAValue], Operation]
+
+
+def _on_bits(kind: Binary) -> Callable[[Bits, Bits | int], Bits]:
+    """The operator of integers that an op computes."""
+    return lambda a, b: Bits(a.site, a.site.add(kind(a.ssa, a.site.bits(b).ssa)))
+
+
+def _on_reals(kind: Binary) -> Callable[[Real, Real | float], Real]:
+    """The operator of floats that an op computes."""
+    return lambda a, b: Real(a.site, a.site.add(kind(a.ssa, a.site.real(b).ssa)))
+
+
+def _test_of_bits(predicate: str) -> Callable[[Bits, int], Truth]:
+    return lambda a, b: Truth(a.site, a.site.add(CmpiOp(a.ssa, a.site.bits(b).ssa, predicate)))
+
+
+def _test_of_reals(predicate: str) -> Callable[[Real, Real | float], Truth]:
+    return lambda a, b: Truth(a.site, a.site.add(CmpfOp(a.ssa, a.site.real(b).ssa, predicate)))
 
 
 @dataclass(frozen=True)
@@ -179,62 +182,34 @@ class Bits:
     site: Site
     ssa: SSAValue
 
-    def __add__(self, other: Bits | int) -> Bits:
-        return self._with(arith.AddiOp, other)
-
-    def __sub__(self, other: Bits | int) -> Bits:
-        return self._with(arith.SubiOp, other)
+    __add__ = _on_bits(arith.AddiOp)
+    __sub__ = _on_bits(arith.SubiOp)
+    __mul__ = _on_bits(arith.MuliOp)
+    __and__ = _on_bits(arith.AndIOp)
+    __xor__ = _on_bits(arith.XOrIOp)
+    __lshift__ = _on_bits(arith.ShLIOp)
+    __rshift__ = _on_bits(arith.ShRUIOp)  # zeros come in from the left
+    equals = _test_of_bits("eq")
+    below = _test_of_bits("ult")
 
     def __rsub__(self, other: int) -> Bits:
         return self.site.bits(other) - self
 
-    def __and__(self, other: Bits | int) -> Bits:
-        return self._with(arith.AndIOp, other)
-
-    def __xor__(self, other: Bits) -> Bits:
-        return self._with(arith.XOrIOp, other)
-
-    def __mul__(self, other: Bits | int) -> Bits:
-        return self._with(arith.MuliOp, other)
-
-    def __lshift__(self, count: Bits | int) -> Bits:
-        return self._with(arith.ShLIOp, count)
-
-    def __rshift__(self, count: Bits | int) -> Bits:
-        """Zeros come in from the left."""
-        return self._with(arith.ShRUIOp, count)
-
-    def equals(self, other: int) -> Truth:
-        """Whether they are a number."""
-        return Truth(self.site, self.site.add(CmpiOp(self.ssa, self.site.bits(other).ssa, "eq")))
-
-    def below(self, other: int) -> Truth:
-        """Whether they are less than a number, all taken as unsigned."""
-        return Truth(self.site, self.site.add(CmpiOp(self.ssa, self.site.bits(other).ssa, "ult")))
-
     def as_real(self) -> Real:
         """The floats that have these bits."""
-        type = self.site.shaped(self.site.format.real)
-        return Real(self.site, self.site.add(arith.BitcastOp(self.ssa, type)))
+        return Real(self.site, self.site.add(arith.BitcastOp(self.ssa, self.site.shaped(self.site.format.real))))
 
     def converted(self) -> Real:
         """The floats of these values."""
-        type = self.site.shaped(self.site.format.real)
-        return Real(self.site, self.site.add(SIToFPOp(self.ssa, type)))
+        return Real(self.site, self.site.add(SIToFPOp(self.ssa, self.site.shaped(self.site.format.real))))
 
     def widened(self) -> Bits:
         """As 64 bits, zeros on the left."""
-        site = replace(self.site, format=F64)
-        return Bits(site, site.add(ExtUIOp(self.ssa, site.shaped(i64))))
+        return Bits(replace(self.site, format=F64), self.site.add(ExtUIOp(self.ssa, self.site.shaped(i64))))
 
     def narrowed(self) -> Bits:
         """The lowest 32 bits."""
-        site = replace(self.site, format=F32)
-        return Bits(site, site.add(TruncIOp(self.ssa, site.shaped(i32))))
-
-    def _with(self, kind: Callable[[SSAValue, SSAValue], Operation], other: Bits | int) -> Bits:
-        value = self.site.bits(other) if isinstance(other, int) else other
-        return Bits(self.site, self.site.add(kind(self.ssa, value.ssa)))
+        return Bits(replace(self.site, format=F32), self.site.add(TruncIOp(self.ssa, self.site.shaped(i32))))
 
 
 @dataclass(frozen=True)
@@ -244,64 +219,36 @@ class Real:
     site: Site
     ssa: SSAValue
 
-    def __add__(self, other: Real | float) -> Real:
-        return self._with(arith.AddfOp, other)
-
-    def __sub__(self, other: Real | float) -> Real:
-        return self._with(arith.SubfOp, other)
+    __add__ = _on_reals(arith.AddfOp)
+    __sub__ = _on_reals(arith.SubfOp)
+    __mul__ = _on_reals(arith.MulfOp)
+    __truediv__ = _on_reals(arith.DivfOp)
+    __lt__ = _test_of_reals("olt")
+    __gt__ = _test_of_reals("ogt")
+    equals = _test_of_reals("oeq")
 
     def __rsub__(self, other: float) -> Real:
         return self.site.real(other) - self
 
-    def __mul__(self, other: Real | float) -> Real:
-        return self._with(arith.MulfOp, other)
-
-    def __truediv__(self, other: Real | float) -> Real:
-        return self._with(arith.DivfOp, other)
-
     def __neg__(self) -> Real:
-        return Real(self.site, self.site.add(arith.NegfOp(self.ssa, _EXACT)))
-
-    def __lt__(self, other: Real | float) -> Truth:
-        return self._compared("olt", other)
-
-    def __gt__(self, other: Real | float) -> Truth:
-        return self._compared("ogt", other)
-
-    def equals(self, other: Real | float) -> Truth:
-        """Whether they are equal, which NaN is to nothing."""
-        return self._compared("oeq", other)
+        return Real(self.site, self.site.add(arith.NegfOp(self.ssa)))
 
     def magnitude(self) -> Real:
         """Without their signs."""
-        return Real(self.site, self.site.add(math.AbsFOp(self.ssa, _EXACT)))
+        return Real(self.site, self.site.add(math.AbsFOp(self.ssa)))
 
     def as_bits(self) -> Bits:
         """Their bits."""
-        type = self.site.shaped(self.site.format.bits)
-        return Bits(self.site, self.site.add(arith.BitcastOp(self.ssa, type)))
+        return Bits(self.site, self.site.add(arith.BitcastOp(self.ssa, self.site.shaped(self.site.format.bits))))
 
     def narrowed(self) -> Real:
         """Rounded to f32."""
-        site = replace(self.site, format=F32)
-        return Real(site, site.add(TruncFOp(self.ssa, site.shaped(f32))))
-
-    def lifted(self, other: Real | float) -> Real:
-        """A number as a constant of the same type; what is none stays."""
-        return other if isinstance(other, Real) else self.site.real(other)
-
-    def _with(self, kind: Callable[[SSAValue, SSAValue, FastMathFlagsAttr], Operation], other: Real | float) -> Real:
-        return Real(self.site, self.site.add(kind(self.ssa, self.lifted(other).ssa, _EXACT)))
-
-    def _compared(self, predicate: str, other: Real | float) -> Truth:
-        return Truth(self.site, self.site.add(CmpfOp(self.ssa, self.lifted(other).ssa, predicate)))
+        return Real(replace(self.site, format=F32), self.site.add(TruncFOp(self.ssa, self.site.shaped(f32))))
 
 
 def fma(a: Real, b: Real | float, c: Real | float) -> Real:
     """a * b + c, rounded once."""
-    operands = [a.ssa, a.lifted(b).ssa, a.lifted(c).ssa]
-    op = math.FmaOp.create(operands=operands, result_types=[a.ssa.type], properties={"fastmath": _EXACT})
-    return Real(a.site, a.site.add(op))
+    return Real(a.site, a.site.add(math.FmaOp(a.ssa, a.site.real(b).ssa, a.site.real(c).ssa)))
 
 
 def horner(x: Real, coefficients: Sequence[float]) -> Real:
@@ -316,15 +263,13 @@ def horner(x: Real, coefficients: Sequence[float]) -> Real:
 def select(condition: Truth, a: Real | float, b: Real | float) -> Real:
     """a where the condition holds, else b."""
     site = condition.site
-    chosen = [value if isinstance(value, Real) else site.real(value) for value in (a, b)]
-    return Real(site, site.add(SelectOp(condition.ssa, chosen[0].ssa, chosen[1].ssa)))
+    return Real(site, site.add(SelectOp(condition.ssa, site.real(a).ssa, site.real(b).ssa)))
 
 
 def select_bits(condition: Truth, a: Bits | int, b: Bits | int) -> Bits:
     """a where the condition holds, else b."""
     site = condition.site
-    chosen = [value if isinstance(value, Bits) else site.bits(value) for value in (a, b)]
-    return Bits(site, site.add(SelectOp(condition.ssa, chosen[0].ssa, chosen[1].ssa)))
+    return Bits(site, site.add(SelectOp(condition.ssa, site.bits(a).ssa, site.bits(b).ssa)))
 
 
 def at_most(x: Real, limit: float) -> Real:
@@ -339,7 +284,7 @@ def at_least(x: Real, limit: float) -> Real:
 
 def with_sign_of(magnitude: Real, sign: Real) -> Real:
     """The magnitude of one number with the sign of another."""
-    return Real(sign.site, sign.site.add(math.CopySignOp(magnitude.ssa, sign.ssa, _EXACT)))
+    return Real(sign.site, sign.site.add(math.CopySignOp(magnitude.ssa, sign.ssa)))
 
 
 def ldexp(x: Real, n: Bits) -> Real:
@@ -351,7 +296,7 @@ def where_any(condition: Truth, fast: Sequence[Bits], slow: Callable[[Site], Seq
     """`fast`, or in the lanes where the condition holds what `slow` builds, which runs only if there are such lanes."""
     site = condition.site
     then, otherwise = Block(), Block()
-    inside = replace(site, before=None, block=then)
+    inside = replace(site, builder=Builder(InsertPoint.at_end(then)))
     chosen = [SelectOp(condition.ssa, a.ssa, b.ssa) for a, b in zip(slow(inside), fast, strict=True)]
     then.add_ops([*chosen, scf.YieldOp(*chosen)])
     otherwise.add_op(scf.YieldOp(*(value.ssa for value in fast)))
@@ -362,10 +307,7 @@ def where_any(condition: Truth, fast: Sequence[Bits], slow: Callable[[Site], Seq
 
 def library(op: Operation, site: Site) -> Real:
     """The same op, marked as the C library's."""
-    again = type(op).create(
-        operands=list(op.operands),
-        result_types=[result.type for result in op.results],
-        properties=dict(op.properties),
-        attributes=op.attributes | {LIBRARY: UnitAttr()},
-    )
+    again = op.clone()
+    again.attributes[LIBRARY] = UnitAttr()
+    again.results[0].name_hint = None
     return Real(site, site.add(again))

@@ -1,7 +1,7 @@
 // RUN: strata-opt %s --split-input-file --verify-diagnostics
 
 func.func @f(%S: memref<16x24xf16, 3>, %i: index) {
-  // expected-error@below {{there is not one index for each dimension of the buffer}}
+  // expected-error@below {{takes 2 indices, not 1}}
   %a = "nvgpu.ldmatrix"(%S, %i) <{numTiles = 4 : i32, transpose = false}> : (memref<16x24xf16, 3>, index) -> vector<4x2xf16>
   func.return
 }

@@ -31,13 +31,13 @@ func.func @f(%A: memref<64xf32>, %i: index, %at: vector<4xindex>, %mask: vector<
 }
 // -----
 func.func @f(%A: memref<8x8xf32>, %i: index, %at: vector<4xindex>, %mask: vector<4xi1>, %v: vector<4xf32>) {
-  // expected-error@+1 {{there is not one index for each dimension of the buffer}}
+  // expected-error@+1 {{memref<8x8xf32> takes 2 indices, not 1}}
   vector.scatter %A[%i] [%at], %mask, %v : memref<8x8xf32>, vector<4xindex>, vector<4xi1>, vector<4xf32>
   func.return
 }
 // -----
 func.func @f(%A: memref<8x8xf32>, %i: index, %at: vector<4xindex>, %mask: vector<4xi1>, %v: vector<4xf32>) {
-  // expected-error@+1 {{there is not one index for each dimension of the buffer}}
+  // expected-error@+1 {{memref<8x8xf32> takes 2 indices, not 1}}
   %x = vector.gather %A[%i] [%at], %mask, %v : memref<8x8xf32>, vector<4xindex>, vector<4xi1>, vector<4xf32> into vector<4xf32>
   func.return
 }
@@ -55,7 +55,7 @@ func.func @f(%A: memref<64xf32>, %i: index) {
 }
 // -----
 func.func @f(%A: memref<64xf32>, %i: index) {
-  // expected-error@+1 {{there is not one index for each dimension of the buffer}}
+  // expected-error@+1 {{memref<64xf32> takes 1 indices, not 2}}
   memref.prefetch %A[%i, %i], read, locality<3>, data : memref<64xf32>
   func.return
 }
