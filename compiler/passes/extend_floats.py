@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, ModuleOp, VectorTyp
 from xdsl.dialects.vector import ReductionOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.pattern_rewriter import PatternRewriter, PatternRewriteWalker, RewritePattern
+from xdsl.pattern_rewriter import PatternRewriter
 
 from compiler.dialects.levels import require
 from compiler.dialects.upstream.arith import CASTS, ExtFOp, SelectOp, TruncFOp, element_of, kind_of
@@ -33,30 +33,29 @@ class ExtendFloatsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         require(op, "low", self.name)
-        PatternRewriteWalker(_ComputeInF32(), apply_recursively=False).rewrite_module(op)
+        for inner in list(op.walk()):
+            narrow = _narrow(inner)
+            if narrow and any(isinstance(element_of(v.type), narrow) for v in (*inner.operands, *inner.results)):
+                _extend(PatternRewriter(inner), inner, narrow)
 
 
-class _ComputeInF32(RewritePattern):
-    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Put an op on f32 in the place of one on narrow floats."""
-        narrow = _narrow(op)
+def _extend(rewriter: PatternRewriter, op: Operation, narrow: tuple[type[Attribute], ...]) -> None:
+    """Put an op on f32 in the place of one on narrow floats."""
 
-        def is_narrow(value: SSAValue) -> bool:
-            return isinstance(element_of(value.type), narrow)
+    def is_narrow(value: SSAValue) -> bool:
+        return isinstance(element_of(value.type), narrow)
 
-        if not narrow or not any(map(is_narrow, (*op.operands, *op.results))):
-            return
-        operands = [rewriter.insert(ExtFOp(v, _wide(v.type))).result if is_narrow(v) else v for v in op.operands]
-        wide = type(op).create(
-            operands=operands,
-            result_types=[_wide(result.type) for result in op.results],
-            properties=dict(op.properties),
-            attributes=dict(op.attributes),
-        )
-        results = rewriter.insert(wide).results
-        pairs = zip(op.results, results, strict=True)
-        rounded = [rewriter.insert(TruncFOp(v, old.type)).result if is_narrow(old) else v for old, v in pairs]
-        rewriter.replace(op, [], rounded)
+    operands = [rewriter.insert(ExtFOp(v, _wide(v.type))).result if is_narrow(v) else v for v in op.operands]
+    wide = type(op).create(
+        operands=operands,
+        result_types=[_wide(result.type) for result in op.results],
+        properties=dict(op.properties),
+        attributes=dict(op.attributes),
+    )
+    results = rewriter.insert(wide).results
+    pairs = zip(op.results, results, strict=True)
+    rounded = [rewriter.insert(TruncFOp(v, old.type)).result if is_narrow(old) else v for old, v in pairs]
+    rewriter.replace(op, [], rounded)
 
 
 def _narrow(op: Operation) -> tuple[type[Attribute], ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import (
@@ -22,8 +23,9 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
 
-from compiler.affine.linear import Linear
+from compiler.affine.linear import Linear, constant
 from compiler.analysis.accesses import touched
 from compiler.analysis.index_forms import Forms
 from compiler.dialects.levels import require
@@ -52,7 +54,7 @@ class TransposeScattersPass(ModulePass):
         require(op, "low", self.name)
         for block in [b for o in op.walk() for r in o.regions for b in r.blocks]:
             for tile in list(_tiles(block)):
-                _store(tile)
+                _Stores(tile).build()
 
 
 @dataclass(frozen=True)
@@ -111,21 +113,16 @@ def _may_join(first: ScatterOp, op: Operation) -> bool:
 
 
 def _cut(rows: list[_Row]) -> Iterator[_Tile]:
-    """The tiles of a run: those whose places differ by one, in the order of memory."""
-    apart: dict[tuple[object, ...], list[_Row]] = {}
-    for row in rows:
-        apart.setdefault(row.offset.terms, []).append(row)
-    last = rows[-1].op
-    for group in apart.values():
-        group.sort(key=lambda row: row.offset.constant)
-        start = group[0].offset.constant
-        stride = _stride(group[0].op)
-        assert stride is not None
-        if [row.offset.constant - start for row in group] != list(range(len(group))):
-            continue
-        tile = _Tile(tuple(group), last, stride, _lanes(group[0].op))
-        if 2 <= len(group) <= min(stride, MOST_ROWS) and len(apart) == 1 and tile.can_be_shuffled:
-            yield tile
+    """The tile of a run, if the places of all its rows differ by one, in the order of memory."""
+    last, stride = rows[-1].op, _stride(rows[0].op)
+    assert stride is not None and isinstance(last.value.type, VectorType)
+    ordered = tuple(sorted(rows, key=lambda row: row.offset.constant))
+    first = ordered[0].offset
+    if [row.offset - first for row in ordered] != [constant(number) for number in range(len(rows))]:
+        return
+    tile = _Tile(ordered, last, stride, last.value.type.get_shape()[0])
+    if 2 <= len(rows) <= min(stride, MOST_ROWS) and tile.can_be_shuffled:
+        yield tile
 
 
 def _stride(op: ScatterOp) -> int | None:
@@ -143,12 +140,8 @@ def _stride(op: ScatterOp) -> int | None:
     return None
 
 
-def _lanes(op: ScatterOp) -> int:
-    assert isinstance(op.value.type, VectorType)
-    return op.value.type.get_shape()[0]
-
-
 def _sizes(op: ScatterOp) -> list[int]:
+    """The elements between neighbours along each dimension of a scatter's buffer."""
     assert isinstance(op.base.type, MemRefType)
     shape = op.base.type.get_shape()
     return [prod(shape[d + 1 :]) for d in range(len(shape))]
@@ -161,49 +154,33 @@ def _offset(forms: Forms, op: ScatterOp) -> Linear:
     return total
 
 
-def _store(tile: _Tile) -> None:
-    """Replace the scatters of a tile by shuffles and stores in the place of the last."""
-    _Builder(tile).build()
-    for row in tile.rows:
-        row.op.detach()
-        row.op.erase()
-
-
-class _Builder:
-    """Inserts what stands in the place of a tile's scatters."""
+class _Stores:
+    """The shuffles and stores that replace the scatters of a tile, in the place of the last."""
 
     def __init__(self, tile: _Tile) -> None:
         self.tile = tile
-        block = tile.last.parent
-        assert block is not None
-        self.block = block
         first = tile.rows[0].op
         self.base, self.indices, self.mask = first.base, list(first.indices), first.mask
-        self.all_lanes = _is_true(first.mask)
         self.dim = next(d for d, size in enumerate(_sizes(first)) if tile.stride % size == 0)
         self.step = tile.stride // _sizes(first)[self.dim]
+        self._insert = Builder(InsertPoint.before(tile.last)).insert
 
     def build(self) -> None:
+        """Store the transposed tile in pieces: whole vectors where it is dense, else a row each."""
         tile = self.tile
-        vectors = self._transposed()
-        if tile.is_dense and tile.lanes % tile.width == 0:
-            per_vector = tile.lanes // tile.width
-            for number, value in enumerate(vectors):
-                picks = [number * per_vector + lane // tile.width for lane in range(tile.lanes)]
-                self._write(value, number * per_vector, picks)
-            return
-        if tile.is_dense:
-            per_row = tile.width // tile.lanes
-            for number, value in enumerate(vectors):
-                self._write(value, number // per_row, [number // per_row] * tile.lanes, number % per_row * tile.lanes)
-            return
-        per_vector = tile.lanes // tile.width
-        for lane in range(tile.lanes):
-            value, start = vectors[lane // per_vector], lane % per_vector * tile.width
-            row = value if per_vector == 1 else self._shuffled(value, value, range(start, start + tile.width))
-            none = tile.lanes
-            picks = [lane if n < len(tile.rows) else none for n in range(tile.width)]
-            self._write(row, lane, picks)
+        size = tile.lanes if tile.is_dense else tile.width
+        for number, value in enumerate(self._pieces(size)):
+            elements = range(number * size, (number + 1) * size)
+            lanes = [n // tile.width if n % tile.width < len(tile.rows) else None for n in elements]
+            self._store(value, *divmod(number * size, tile.width), lanes)
+        for row in tile.rows:
+            Rewriter.erase_op(row.op)
+
+    def _pieces(self, size: int) -> Iterator[SSAValue]:
+        """The tile's elements in the order of memory, in vectors of a size."""
+        for value in self._transposed():
+            for start in range(0, self.tile.lanes, size):
+                yield value if size == self.tile.lanes else self._shuffled(value, value, range(start, start + size))
 
     def _transposed(self) -> list[SSAValue]:
         """The tile's elements in the order of memory, by perfect shuffles of all vectors."""
@@ -212,45 +189,42 @@ class _Builder:
         count, half = self.tile.lanes, self.tile.lanes // 2
         low = [n // 2 + n % 2 * count for n in range(count)]
         high = [pick + half for pick in low]
-        rounds = self.tile.width.bit_length() - 1
-        for _ in range(rounds):
+        for _ in range(self.tile.width.bit_length() - 1):
             pairs = zip(values[: len(values) // 2], values[len(values) // 2 :], strict=True)
             values = [self._shuffled(a, b, picks) for a, b in pairs for picks in (low, high)]
         return values
 
-    def _write(self, value: SSAValue, row: int, picks: Sequence[int], behind: int = 0) -> None:
-        """Store a vector at a transposed row; `picks` says of each lane which lane of the mask it is of."""
+    def _store(self, value: SSAValue, row: int, behind: int, lanes: Sequence[int | None]) -> None:
+        """Store a vector at a transposed row; `lanes` are those of the scatters that it is of, None where it is not."""
         places = list(self.indices)
         if row:
             places[self.dim] = self._plus(places[self.dim], row * self.step)
         if behind:
             places[-1] = self._plus(places[-1], behind)
-        cut = any(pick == self.tile.lanes for pick in picks)
-        if self.all_lanes and not cut:
-            self._add(vector.StoreOp(value, self.base, places))
+        is_whole = None not in lanes
+        if _is_true(self.mask) and is_whole:
+            self._insert(vector.StoreOp(value, self.base, places))
             return
-        if self.all_lanes:
-            mask = self._truths([int(pick < self.tile.lanes) for pick in picks])
+        if _is_true(self.mask):
+            mask = self._truths([int(lane is not None) for lane in lanes])
         else:
             none = self._truths([0] * self.tile.lanes)
-            mask = self._shuffled(self.mask, none, picks)
-        self._add(vector.MaskedStoreOp.build(operands=[self.base, places, mask, value]))
+            mask = self._shuffled(self.mask, none, [self.tile.lanes if lane is None else lane for lane in lanes])
+        self._insert(vector.MaskedStoreOp.build(operands=[self.base, places, mask, value]))
 
-    def _shuffled(self, one: SSAValue, other: SSAValue, picks: Sequence[int]) -> SSAValue:
-        assert isinstance(one.type, VectorType)
-        type = VectorType(one.type.element_type, [len(picks)])
-        return self._add(vector.ShuffleOp(one, other, DenseArrayBase.from_list(i64, list(picks)), result_type=type))
+    def _shuffled(self, a: SSAValue, b: SSAValue, picks: Sequence[int]) -> SSAValue:
+        assert isinstance(a.type, VectorType)
+        type = VectorType(a.type.element_type, [len(picks)])
+        mask = DenseArrayBase.from_list(i64, list(picks))
+        return self._insert(vector.ShuffleOp(a, b, mask, result_type=type)).results[0]
 
-    def _plus(self, index: SSAValue, constant: int) -> SSAValue:
-        return self._add(arith.AddiOp(index, self._add(arith.ConstantOp(IntegerAttr(constant, IndexType())))))
+    def _plus(self, index: SSAValue, number: int) -> SSAValue:
+        shift = self._insert(arith.ConstantOp(IntegerAttr(number, IndexType())))
+        return self._insert(arith.AddiOp(index, shift)).result
 
     def _truths(self, values: Sequence[int]) -> SSAValue:
         type = VectorType(i1, [len(values)])
-        return self._add(arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(type, list(values))))
-
-    def _add(self, op: Operation) -> SSAValue:
-        self.block.insert_op_before(op, self.tile.last)
-        return op.results[0] if op.results else self.base
+        return self._insert(arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(type, list(values)))).result
 
 
 def _is_true(mask: SSAValue) -> bool:

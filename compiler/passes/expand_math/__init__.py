@@ -18,7 +18,7 @@ from xdsl.dialects import math
 from xdsl.dialects.builtin import ModuleOp, VectorType
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
-from xdsl.pattern_rewriter import PatternRewriter, PatternRewriteWalker, RewritePattern
+from xdsl.pattern_rewriter import PatternRewriter
 
 from compiler.dialects.functions import functions
 from compiler.dialects.intr import LIBRARY
@@ -78,32 +78,25 @@ class ExpandMathPass(ModulePass):
         if not POLICIES[self.policy].polynomials:
             return
         for function in functions(op):
-            for inner in function.walk():
-                if _format(inner) is not None:
-                    _check_level(inner)
-            for block in list(function.body.blocks)[:1]:
-                PatternRewriteWalker(_Expand(Pool(block)), apply_recursively=False).rewrite_region(function.body)
+            expanded = [inner for inner in function.walk() if _format(inner) is not None]
+            for inner in expanded:
+                _check_level(inner)
+            pools = [Pool(block) for block in list(function.body.blocks)[:1]]
+            for inner in expanded:
+                _expand(PatternRewriter(inner), inner, pools[0])
 
 
-class _Expand(RewritePattern):
+def _expand(rewriter: PatternRewriter, op: Operation, pool: Pool) -> None:
     """Put the polynomial of an op in its place, its constants into the function's pool."""
-
-    def __init__(self, pool: Pool) -> None:
-        self.pool = pool
-
-    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Expand an op of one of the functions, in a format that has polynomials."""
-        format = _format(op)
-        if format is None:
-            return
-        type_ = op.results[0].type
-        lanes = type_.get_shape()[0] if isinstance(type_, VectorType) else None
-        x = Real(Site(self.pool, format, lanes, rewriter), op.operands[0])
-        if type(op) in EXPANSIONS:
-            result = EXPANSIONS[type(op)](x)
-        else:
-            result = WITH_LIBRARY[type(op)](x, lambda inside: library(op, inside))
-        rewriter.replace(op, [], [result.ssa])
+    format, type_ = _format(op), op.results[0].type
+    assert format is not None
+    lanes = type_.get_shape()[0] if isinstance(type_, VectorType) else None
+    x = Real(Site(pool, format, lanes, rewriter), op.operands[0])
+    if type(op) in EXPANSIONS:
+        result = EXPANSIONS[type(op)](x)
+    else:
+        result = WITH_LIBRARY[type(op)](x, lambda inside: library(op, inside))
+    rewriter.replace(op, [], [result.ssa])
 
 
 def _format(op: Operation) -> Format | None:
