@@ -39,56 +39,23 @@ UPSTREAM = {
 small matrices. xDSL has the others as they are."""
 
 PASSES = {
-    "te-to-loop": ("compiler.lowering.te_to_loop:TeToLoopPass", "tensor expressions to loop nests"),
-    "check-combiners": (
-        "compiler.passes.check_combiners:CheckCombinersPass",
-        "test that regions which combine are neutral at their identity and free of order",
-    ),
-    "extend-floats": (
-        "compiler.passes.extend_floats:ExtendFloatsPass",
-        "compute in f32 what is computed in bf16, and round each result",
-    ),
-    "reorder-contiguous": (
-        "compiler.passes.reorder_contiguous:ReorderContiguousPass",
-        "the default loop order: contiguous accesses innermost",
-    ),
-    "split-constants": (
-        "compiler.passes.split_constants:SplitConstantsPass",
-        "what depends on constant arguments alone to a function of its own, which is run once",
-    ),
-    "decompose-reductions": (
-        "compiler.passes.decompose_reductions:DecomposeReductionsPass",
-        "make the init of every reduction an explicit nest",
-    ),
-    "verify-schedule": (
-        "compiler.passes.verify_schedule:VerifySchedulePass",
-        "prove that scheduled functions compute what their originals do",
-    ),
-    "apply-schedule": ("compiler.passes.schedule.script:ApplySchedulePass", "apply a script of schedule primitives"),
-    "loop-to-gpu": (
-        "compiler.lowering.loop_to_gpu:LoopToGpuPass",
-        "nests of bound loops to kernels and their launches",
-    ),
-    "loop-to-low": ("compiler.lowering.loop_to_low:LoopToLowPass", "loop nests to scf, memref and vector"),
-    "check-bounds": (
-        "compiler.passes.check_bounds:CheckBoundsPass",
-        "refuse accesses that surely leave their buffers",
-    ),
-    "transpose-scatters": (
-        "compiler.passes.transpose_scatters:TransposeScattersPass",
-        "store what neighbouring scatters write as vectors, transposed in registers",
-    ),
-    "promote-buffers": (
-        "compiler.passes.promote_buffers:PromoteBuffersPass",
-        "accumulators in memory to loop-carried values",
-    ),
-    "expand-math": (
-        "compiler.passes.expand_math:ExpandMathPass",
-        "exp, log, tanh, erf, sin and their kin to polynomials, within documented bounds",
-    ),
-    "plan-buffers": ("compiler.passes.plan_buffers:PlanBuffersPass", "temporaries to few shared slots"),
+    "te-to-loop": "compiler.lowering.te_to_loop:TeToLoopPass",
+    "check-combiners": "compiler.passes.check_combiners:CheckCombinersPass",
+    "extend-floats": "compiler.passes.extend_floats:ExtendFloatsPass",
+    "reorder-contiguous": "compiler.passes.reorder_contiguous:ReorderContiguousPass",
+    "split-constants": "compiler.passes.split_constants:SplitConstantsPass",
+    "decompose-reductions": "compiler.passes.decompose_reductions:DecomposeReductionsPass",
+    "verify-schedule": "compiler.passes.verify_schedule:VerifySchedulePass",
+    "apply-schedule": "compiler.passes.schedule.script:ApplySchedulePass",
+    "loop-to-gpu": "compiler.lowering.loop_to_gpu:LoopToGpuPass",
+    "loop-to-low": "compiler.lowering.loop_to_low:LoopToLowPass",
+    "check-bounds": "compiler.passes.check_bounds:CheckBoundsPass",
+    "transpose-scatters": "compiler.passes.transpose_scatters:TransposeScattersPass",
+    "promote-buffers": "compiler.passes.promote_buffers:PromoteBuffersPass",
+    "expand-math": "compiler.passes.expand_math:ExpandMathPass",
+    "plan-buffers": "compiler.passes.plan_buffers:PlanBuffersPass",
 }
-"""Our passes that apply no schedule primitive: where each is, and what it does in one line."""
+"""Our passes that apply no schedule primitive, and where each is."""
 
 _STRING = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 
@@ -152,8 +119,8 @@ def schedule_passes() -> dict[str, type[ModulePass]]:
 
 def our_passes() -> dict[str, str]:
     """Every pass of ours, with what it does in one line."""
-    scheduling = {name: _first_sentence(kind.__doc__ or "") for name, kind in schedule_passes().items()}
-    return {name: line for name, (_, line) in PASSES.items()} | scheduling
+    kinds = {name: load(path) for name, path in PASSES.items()} | schedule_passes()
+    return {name: _first_sentence(kind.__doc__ or "") for name, kind in kinds.items()}
 
 
 def _first_sentence(text: str) -> str:
@@ -168,7 +135,7 @@ def is_ours(item: ModulePass) -> bool:
 def find_pass(name: str) -> type[ModulePass] | None:
     """The pass of that name: ours, or xDSL's, or another package's; None if there is none."""
     if name in PASSES:
-        kind: type[ModulePass] = load(PASSES[name][0])
+        kind: type[ModulePass] = load(PASSES[name])
         return kind
     from xdsl.transforms import get_all_passes
 
@@ -218,6 +185,6 @@ def __getattr__(name: str) -> Any:
 
     return Universe(
         all_dialects={name: _loader(path) for name, path in DIALECTS.items()},
-        all_passes={name: _loader(path) for name, (path, _) in PASSES.items()}
+        all_passes={name: _loader(path) for name, path in PASSES.items()}
         | {name: partial(schedule_passes().__getitem__, name) for name in schedule_passes()},
     )

@@ -13,10 +13,12 @@ from compiler.schedule.region import with_buffer
 
 
 def no_temporary(program: Program, buffer: str) -> str:
+    """Why a buffer is no temporary."""
     return "it is an argument, not a temporary" if buffer in program.buffers else "there is no such buffer"
 
 
 def temporary(primitive: str, program: Program, block: str, name: str | None = None) -> Buffer:
+    """The temporary of a name, or the one that a block writes. Raises ScheduleError."""
     name = name if name is not None else only_target(primitive, program.blocks[block])
     if name not in program.allocs:
         refuse(primitive, f"buffer '{name}'", no_temporary(program, name))
@@ -54,6 +56,8 @@ def dimension_order(
 
 
 def relaid(program: Program, old: Buffer, new: Buffer, forms: Sequence[Linear]) -> Program:
+    """The program with another buffer in the place of one, its elements at other indices: a form a dimension."""
+
     def change(block: Block) -> Block:
         ranges = block.axis_ranges
 

@@ -231,7 +231,7 @@ def test_a_plugin_that_crashes_is_named(opt: Opt, monkeypatch: pytest.MonkeyPatc
 
 
 def test_our_own_pass_that_crashes_is_loud(opt: Opt, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(universe.PASSES, "crash", (f"{__name__}:Crash", ""))
+    monkeypatch.setitem(universe.PASSES, "crash", f"{__name__}:Crash")
     with pytest.raises(RuntimeError, match="no such thing"):
         opt(GOOD, "-p", "crash")
 
