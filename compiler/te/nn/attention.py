@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from compiler.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.compute import compute
-from compiler.te.nn.common import accumulator, check_equal, check_flag, check_float, check_number, check_tensor
+from compiler.te.expr import Expr
+from compiler.te.index import Index
+from compiler.te.nn.common import Place, accumulator, check_equal, check_flag, check_float, check_number, check_tensor
 from compiler.te.nn.normalisation import softmax
 from compiler.te.tensor import Tensor, reduce_axis
 
@@ -43,17 +44,17 @@ def attention(
     factor = 1.0 / math.sqrt(q.shape[-1]) if scale is None else check_number("attention", "the scale", scale)
     d, n = reduce_axis(q.shape[-1], "d"), reduce_axis(k.shape[-2], "n")
 
-    def group(batch: tuple[Any, ...]) -> tuple[Any, ...]:
+    def group(batch: tuple[Index, ...]) -> tuple[Index, ...]:
         return batch if share == 1 else (*batch[:-1], batch[-1] // share)
 
-    def score(*i: Any) -> Any:
+    def score(*i: Index) -> Expr:
         *batch, row, column = i
         return e.sum(e.cast(q[(*batch, row, d)], wide) * e.cast(k[(*group(tuple(batch)), column, d)], wide), axis=d)
 
-    scores: Tensor = compute(shape, score, f"{name}.scores", axes=axes)
+    scores = compute(shape, score, f"{name}.scores", axes=axes)
 
-    def masked(*i: Any) -> Any:
-        value: Any = scores[i] * factor
+    def masked(*i: Index) -> Expr:
+        value = scores[i] * factor
         if mask is not None:
             entry = mask[_broadcast(mask, shape, i)]
             value = e.select(entry, value, -math.inf) if mask.dtype == "i1" else value + e.cast(entry, wide)
@@ -61,19 +62,18 @@ def attention(
 
     if mask is not None:
         _check_mask(mask, shape, q.dtype)
-    logits: Tensor = compute(shape, masked, f"{name}.logits", axes=axes)
+    logits = compute(shape, masked, f"{name}.logits", axes=axes)
     weights = softmax(logits, -1, name=f"{name}.softmax")
 
-    def mixed(*i: Any) -> Any:
+    def mixed(*i: Index) -> Expr:
         *batch, row, column = i
         return e.sum(weights[(*batch, row, n)] * e.cast(v[(*group(tuple(batch)), n, column)], wide), axis=n)
 
     label = name if wide == q.dtype else f"{name}.wide"
-    result: Tensor = compute((*q.shape[:-1], v.shape[-1]), mixed, label, axes=(*axes[:-1], "e"))
+    result = compute((*q.shape[:-1], v.shape[-1]), mixed, label, axes=(*axes[:-1], "e"))
     if wide == q.dtype:
         return result
-    narrow: Tensor = compute(result.shape, lambda *i: e.cast(result[i], q.dtype), name, axes=(*axes[:-1], "e"))
-    return narrow
+    return compute(result.shape, lambda *i: e.cast(result[i], q.dtype), name, axes=(*axes[:-1], "e"))
 
 
 def _check(q: Tensor, k: Tensor, v: Tensor) -> None:
@@ -99,6 +99,6 @@ def _check_mask(mask: Tensor, shape: tuple[int, ...], dtype: str) -> None:
         raise TeError(f"attention: the mask '{mask.name}' is of {mask.dtype}, expected i1 or {dtype}")
 
 
-def _broadcast(mask: Tensor, shape: tuple[int, ...], i: tuple[Any, ...]) -> tuple[Any, ...]:
+def _broadcast(mask: Tensor, shape: tuple[int, ...], i: Place) -> Place:
     own = i[len(shape) - mask.rank :]
     return tuple(0 if size == 1 else index for size, index in zip(mask.shape, own, strict=True))

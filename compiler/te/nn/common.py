@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TypeAlias, TypeVar
 
 from compiler.elements import check_dtype, is_float, width
 from compiler.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
+from compiler.te.index import IndexLike
 from compiler.te.tensor import Tensor
 
-Pair = tuple[int, int]
+Sizes: TypeAlias = int | Sequence[int]
+"""One integer for all dimensions, or one for each."""
+Pair: TypeAlias = tuple[int, int]
+Place: TypeAlias = tuple[IndexLike, ...]
+"""The index of an element."""
 
 
-def check_rank(operator: str, tensor: Any, rank: int, layout: str) -> Tensor:
+F = TypeVar("F", bound=Callable[..., Tensor])
+
+
+def named(name: str, doc: str) -> Callable[[F], F]:
+    """Gives an operator that a factory makes its name and its docstring."""
+
+    def decorate(operator: F) -> F:
+        operator.__name__ = operator.__qualname__ = name
+        operator.__doc__ = doc
+        return operator
+
+    return decorate
+
+
+def check_rank(operator: str, tensor: object, rank: int, layout: str) -> Tensor:
     """The tensor, if it has that rank. Raises TeError."""
     if not isinstance(tensor, Tensor):
         raise TeError(f"{operator}: {tensor!r} is not a tensor")
@@ -24,7 +43,7 @@ def check_rank(operator: str, tensor: Any, rank: int, layout: str) -> Tensor:
     return tensor
 
 
-def check_tensor(operator: str, tensor: Any) -> Tensor:
+def check_tensor(operator: str, tensor: object) -> Tensor:
     """The tensor, if it is one. Raises TeError."""
     if not isinstance(tensor, Tensor):
         raise TeError(f"{operator}: {tensor!r} is not a tensor")
@@ -37,7 +56,7 @@ def check_equal(operator: str, what: str, left: int, right: int) -> None:
         raise TeError(f"{operator}: {what} differ: {left} and {right}")
 
 
-def pair(operator: str, what: str, value: Any, least: int) -> Pair:
+def pair(operator: str, what: str, value: object, least: int) -> Pair:
     """An integer or a pair of integers as a pair. Raises TeError for values below `least`."""
     values = (value, value) if isinstance(value, int) else tuple(value) if isinstance(value, Sequence) else ()
     if len(values) != 2 or any(not isinstance(v, int) or v < least for v in values):
@@ -45,32 +64,14 @@ def pair(operator: str, what: str, value: Any, least: int) -> Pair:
     return values[0], values[1]
 
 
-def borders(operator: str, padding: Any) -> tuple[int, int, int, int]:
-    """Padding as (top, left, bottom, right), from an integer, a pair (height, width), or the four."""
-    if isinstance(padding, Sequence) and len(padding) == 4:
-        if any(not isinstance(p, int) or p < 0 for p in padding):
-            raise TeError(f"{operator}: padding is {padding!r}, expected integers of at least 0")
-        return padding[0], padding[1], padding[2], padding[3]
-    height, width = pair(operator, "padding", padding, 0)
-    return height, width, height, width
-
-
-def window_size(operator: str, size: int, kernel: int, stride: int, dilation: int, padding: int) -> int:
-    """The number of positions of a window along one axis. Raises TeError where it does not fit once."""
-    room = size + padding - dilation * (kernel - 1) - 1
-    if room < 0:
-        raise TeError(f"{operator}: a window of {kernel} does not fit an extent of {size} padded by {padding}")
-    return room // stride + 1
-
-
-def check_axis(operator: str, tensor: Tensor, axis: Any) -> int:
+def check_axis(operator: str, tensor: Tensor, axis: object) -> int:
     """The axis as a non-negative dimension. Raises TeError."""
     if isinstance(axis, bool) or not isinstance(axis, int) or not -tensor.rank <= axis < tensor.rank:
         raise TeError(f"{operator}: '{tensor.name}' has no axis {axis!r} (it has {tensor.rank})")
     return axis % tensor.rank
 
 
-def check_axes(operator: str, tensor: Tensor, axes: Any) -> list[int]:
+def check_axes(operator: str, tensor: Tensor, axes: object) -> list[int]:
     """One axis or several, each once, as non-negative dimensions in order; all of them for None. Raises TeError."""
     given = range(tensor.rank) if axes is None else axes if isinstance(axes, tuple | list | range) else [axes]
     found = [check_axis(operator, tensor, one) for one in given]
@@ -79,19 +80,19 @@ def check_axes(operator: str, tensor: Tensor, axes: Any) -> list[int]:
     return sorted(found)
 
 
-def check_number(operator: str, what: str, value: Any) -> float:
+def check_number(operator: str, what: str, value: object) -> float:
     """A finite number. Raises TeError."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not -MOST < value < MOST:
         raise TeError(f"{operator}: {what} is {value!r}, expected a number")
     return float(value)
 
 
-def is_count(value: Any) -> bool:
+def is_count(value: object) -> bool:
     """Whether a value is an integer of at least 0."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def check_flag(operator: str, what: str, value: Any) -> bool:
+def check_flag(operator: str, what: str, value: object) -> bool:
     """True or False. Raises TeError for anything else."""
     if value is not True and value is not False:
         raise TeError(f"{operator}: {what} is {value!r}, expected True or False")
@@ -102,19 +103,16 @@ MOST = 2**1023
 """What no number of an operator reaches."""
 
 
-def dims(rank: int) -> list[str]:
-    """Names for the axes of a tensor of that rank."""
-    return [f"i{d}" for d in range(rank)]
-
-
 def accumulator(dtype: str) -> str:
-    """The dtype in which sums of a dtype are formed: f32 of narrower floats, i32 of narrower integers."""
+    """The dtype in which sums of a dtype are formed: f32 of narrower floats, i32 of narrower integers, u32 of u16."""
+    if width(dtype) >= 32:
+        return dtype
     if is_float(dtype):
-        return "f32" if width(dtype) < 32 else dtype
-    return "i32" if width(dtype) < 32 else dtype
+        return "f32"
+    return "u32" if dtype == "u16" else "i32"
 
 
-def check_float(operator: str, tensor: Any) -> Tensor:
+def check_float(operator: str, tensor: object) -> Tensor:
     """The tensor, if it is of a float dtype. Raises TeError."""
     found = check_tensor(operator, tensor)
     if not is_float(found.dtype):
@@ -126,25 +124,15 @@ def rounded(x: Tensor, dtype: str, name: str) -> Tensor:
     """The tensor converted to a dtype by a compute of its own; itself where it is of that dtype."""
     if x.dtype == dtype:
         return x
-    result: Tensor = compute(x.shape, lambda *i: e.cast(x[i], dtype), name, axes=dims(x.rank))
-    return result
+    return compute(x.shape, lambda *i: e.cast(x[i], dtype), name)
 
 
-def several(operator: str, what: str, value: Any, least: int, count: int) -> tuple[int, ...]:
+def several(operator: str, what: str, value: object, least: int, count: int) -> tuple[int, ...]:
     """An integer, or one for each dimension, as a tuple. Raises TeError for values below `least`."""
     values = (value,) * count if isinstance(value, int) else tuple(value) if isinstance(value, tuple | list) else ()
     if len(values) != count or any(isinstance(v, bool) or not isinstance(v, int) or v < least for v in values):
         raise TeError(f"{operator}: {what} is {value!r}, expected an integer or {count} of them, at least {least}")
     return values
-
-
-def borders_of(operator: str, padding: Any, rank: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Padding before and after each dimension, from an integer, one for each dimension, or all of both."""
-    if isinstance(padding, tuple | list) and len(padding) == 2 * rank:
-        both = several(operator, "padding", padding, 0, 2 * rank)
-        return both[:rank], both[rank:]
-    each = several(operator, "padding", padding, 0, rank)
-    return each, each
 
 
 def result_dtype(operator: str, own: str, dtype: str | None) -> str:

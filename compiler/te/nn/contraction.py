@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
+from compiler.te.index import Index
 from compiler.te.nn.common import accumulator, check_equal, check_flag, check_rank, product, result_dtype, rounded
 from compiler.te.tensor import Tensor, reduce_axis
 
@@ -34,7 +35,7 @@ def matmul(
     check_equal("matmul", f"the extents of k in '{a.name}' and '{b.name}'", inner, inner_b)
     k = reduce_axis(inner, "k")
 
-    def element(m: Any, n: Any) -> Expr:
+    def element(m: Index, n: Index) -> Expr:
         left = a[k, m] if transpose_a else a[m, k]
         right = b[n, k] if transpose_b else b[k, n]
         return e.sum(product(left, right, accumulator(a.dtype)), axis=k)
@@ -42,10 +43,12 @@ def matmul(
     return _summed("matmul", (rows, columns), element, a.dtype, dtype, name)
 
 
-def _summed(operator: str, shape: tuple[int, ...], element: Any, own: str, dtype: str | None, name: str) -> Tensor:
+def _summed(
+    operator: str, shape: tuple[int, ...], element: Callable[..., Expr], own: str, dtype: str | None, name: str
+) -> Tensor:
     """Sums in their accumulator's dtype, rounded where the result is of another."""
     wanted = result_dtype(operator, own, dtype)
-    sums: Tensor = compute(shape, element, name if wanted == accumulator(own) else f"{name}.sum")
+    sums = compute(shape, element, name if wanted == accumulator(own) else f"{name}.sum")
     return rounded(sums, wanted, name)
 
 
@@ -68,7 +71,7 @@ def batch_matmul(
     check_equal("batch_matmul", f"the extents of k in '{a.name}' and '{b.name}'", inner, inner_b)
     k = reduce_axis(inner, "k")
 
-    def element(i: Any, m: Any, n: Any) -> Expr:
+    def element(i: Index, m: Index, n: Index) -> Expr:
         left = a[i, k, m] if transpose_a else a[i, m, k]
         right = b[i, n, k] if transpose_b else b[i, k, n]
         return e.sum(product(left, right, accumulator(a.dtype)), axis=k)
@@ -86,8 +89,7 @@ def dense(x: Tensor, w: Tensor, bias: Tensor | None = None, dtype: str | None = 
     check_rank("dense", bias, 1, "columns")
     check_equal("dense", f"the columns of '{w.name}' and '{bias.name}'", w.shape[0], bias.shape[0])
 
-    def biased(m: Any, n: Any) -> Expr:
+    def biased(m: Index, n: Index) -> Expr:
         return e.cast(sums[m, n] + e.cast(bias[n], wide), wanted)
 
-    result: Tensor = compute(sums.shape, biased, f"{name}.bias")
-    return result
+    return compute(sums.shape, biased, f"{name}.bias")

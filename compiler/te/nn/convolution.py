@@ -2,100 +2,129 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 from compiler.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.compute import compute
-from compiler.te.expr import Expr
-from compiler.te.index import compared
+from compiler.te.expr import Expr, Reduce
+from compiler.te.index import Index, compared
 from compiler.te.nn.common import (
+    Sizes,
     accumulator,
-    borders_of,
     check_equal,
     check_rank,
+    named,
     pair,
     product,
     result_dtype,
     rounded,
     several,
-    window_size,
 )
+from compiler.te.nn.window import SPATIAL, TAPS, Window, borders, listed, window
 from compiler.te.tensor import Tensor, reduce_axis
 
-_SPATIAL = {1: ("w",), 2: ("h", "w"), 3: ("d", "h", "w")}
-_TAPS = {1: ("s",), 2: ("r", "s"), 3: ("q", "r", "s")}
-_IMAGE = {1: "N, C, W", 2: "N, C, H, W", 3: "N, C, D, H, W"}
-_FILTER = {1: "O, C / groups, S", 2: "O, C / groups, R, S", 3: "O, C / groups, Q, R, S"}
+
+class Convolution(Protocol):
+    """A convolution of an image; see conv2d."""
+
+    def __call__(
+        self,
+        x: Tensor,
+        w: Tensor,
+        bias: Tensor | None = None,
+        stride: Sizes = 1,
+        padding: Sizes = 0,
+        dilation: Sizes = 1,
+        groups: int = 1,
+        dtype: str | None = None,
+        name: str = ...,
+    ) -> Tensor: ...
 
 
-def conv1d(
-    x: Tensor,
-    w: Tensor,
-    bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-    dtype: str | None = None,
-    name: str = "conv1d",
-) -> Tensor:
-    """Y[n, o, w] = sum over c, s of X[n, g + c, w*stride + s*dilation - left] * W[o, c, s], plus bias[o].
+class Transposed(Protocol):
+    """A transposed convolution of an image; see conv2d_transpose."""
 
-    x is [N, C, W], w [O, C / groups, S], bias [O]; padding is an integer or (left, right), of zeros; dtypes as conv2d.
-    Raises TeError.
-    """
-    return _convolution("conv1d", 1, x, w, bias, stride, padding, dilation, groups, dtype, name)
-
-
-def conv2d(
-    x: Tensor,
-    w: Tensor,
-    bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-    dtype: str | None = None,
-    name: str = "conv2d",
-) -> Tensor:
-    """Y[n, o, h, w] = sum over c, r, s of X[n, g + c, h*stride + r*dilation - top, ...] * W[o, c, r, s].
-
-    x is [N, C, H, W], w is [O, C / groups, R, S], bias is [O]; padding is an integer, (height, width), or (top,
-    left, bottom, right), of zeros. Output channel o reads the channels of its group. Sums are formed in f32 of narrower
-    floats and in i32 of narrower integers; `dtype` is that of the result: x's of floats, that of the sums of integers.
-    Raises TeError.
-    """
-    return _convolution("conv2d", 2, x, w, bias, stride, padding, dilation, groups, dtype, name)
+    def __call__(
+        self,
+        x: Tensor,
+        w: Tensor,
+        bias: Tensor | None = None,
+        stride: Sizes = 1,
+        padding: Sizes = 0,
+        output_padding: Sizes = 0,
+        dilation: Sizes = 1,
+        groups: int = 1,
+        dtype: str | None = None,
+        name: str = ...,
+    ) -> Tensor: ...
 
 
-def conv3d(
-    x: Tensor,
-    w: Tensor,
-    bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-    dtype: str | None = None,
-    name: str = "conv3d",
-) -> Tensor:
-    """Y[n, o, d, h, w] = sum over c, q, r, s of X[n, g + c, d*stride + q*dilation - front, ...] * W[o, c, q, r, s].
+@dataclass(frozen=True)
+class _Result:
+    """What all of them say of their result."""
 
-    x is [N, C, D, H, W], w [O, C / groups, Q, R, S], bias [O]; padding is an integer, one for each dimension, or
-    (front, top, left, back, bottom, right), of zeros; dtypes as conv2d. Raises TeError.
-    """
-    return _convolution("conv3d", 3, x, w, bias, stride, padding, dilation, groups, dtype, name)
+    operator: str
+    bias: Tensor | None
+    dtype: str | None
+    name: str
+
+    def of(self, shape: Sequence[int], element: Callable[..., Expr], axes: Sequence[str], own: str) -> Tensor:
+        """The sums of elements of a dtype, with the bias of each filter, in the dtype of the result."""
+        wanted = result_dtype(self.operator, own, self.dtype)
+        label = self.name if wanted == accumulator(own) else f"{self.name}.sum"
+        sums, bias = compute(shape, element, label, axes=axes), self.bias
+        if bias is None:
+            return rounded(sums, wanted, self.name)
+        check_rank(self.operator, bias, 1, "O")
+        check_equal(self.operator, f"the filters and '{bias.name}'", shape[1], bias.shape[0])
+
+        def biased(*i: Index) -> Expr:
+            return e.cast(sums[i] + e.cast(bias[i[1]], sums.dtype), wanted)
+
+        return compute(shape, biased, f"{self.name}.bias", axes=axes)
+
+
+def _conv(rank: int) -> Convolution:
+    operator, image, taps = f"conv{rank}d", SPATIAL[rank], TAPS[rank]
+
+    @named(
+        operator,
+        f"Y[n, o, {', '.join(image)}] = sum over c, {', '.join(taps)} of X[n, g + c, {image[0]}*stride + "
+        f"{taps[0]}*dilation - before, ...] * W[o, c, {', '.join(taps)}].\n\n"
+        f"x is [N, C, {listed(image)}], w is [O, C / groups, {listed(taps)}], bias is [O]; padding is an integer,\n"
+        "one for each dimension, or all before and then all after, of zeros. Output channel o reads the channels of\n"
+        "its group. Sums are formed in f32 of narrower floats and in i32 of narrower integers (u32 of u16); `dtype`\n"
+        "is that of the result: x's of floats, that of the sums of integers. Raises TeError.",
+    )
+    def build(
+        x: Tensor,
+        w: Tensor,
+        bias: Tensor | None = None,
+        stride: Sizes = 1,
+        padding: Sizes = 0,
+        dilation: Sizes = 1,
+        groups: int = 1,
+        dtype: str | None = None,
+        name: str = operator,
+    ) -> Tensor:
+        return _convolved(rank, x, w, stride, padding, dilation, groups, _Result(operator, bias, dtype, name))
+
+    return build
+
+
+conv1d, conv2d, conv3d = (_conv(rank) for rank in (1, 2, 3))
 
 
 def depthwise_conv2d(
     x: Tensor,
     w: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: Sizes = 1,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
     dtype: str | None = None,
     name: str = "depthwise_conv2d",
 ) -> Tensor:
@@ -104,182 +133,112 @@ def depthwise_conv2d(
     x is [N, C, H, W], w [C * M, 1, R, S] for M filters a channel, bias [C * M]; the rest as conv2d with C groups.
     Raises TeError.
     """
-    channels = check_rank("depthwise_conv2d", x, 4, _IMAGE[2]).shape[1]
-    return _convolution("depthwise_conv2d", 2, x, w, bias, stride, padding, dilation, channels, dtype, name)
+    channels = check_rank("depthwise_conv2d", x, 4, "N, C, H, W").shape[1]
+    return _convolved(2, x, w, stride, padding, dilation, channels, _Result("depthwise_conv2d", bias, dtype, name))
 
 
-def _convolution(
-    operator: str,
-    rank: int,
-    x: Tensor,
-    w: Tensor,
-    bias: Tensor | None,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    groups: int,
-    dtype: str | None,
-    name: str,
+def _convolved(
+    rank: int, x: Tensor, w: Tensor, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int, result: _Result
 ) -> Tensor:
-    check_rank(operator, x, rank + 2, _IMAGE[rank])
-    check_rank(operator, w, rank + 2, _FILTER[rank])
-    strides, dilations = several(operator, "stride", stride, 1, rank), several(operator, "dilation", dilation, 1, rank)
-    before, after = borders_of(operator, padding, rank)
-    batch, channels, *image = x.shape
-    filters, depth, *kernel = w.shape
-    _check_groups(operator, groups, channels, filters)
-    check_equal(operator, f"the channels of a group and of '{w.name}'", channels // groups, depth)
-    out = [
-        window_size(operator, image[d], kernel[d], strides[d], dilations[d], before[d] + after[d]) for d in range(rank)
-    ]
-    c = reduce_axis(depth, "c")
-    taps = [reduce_axis(size, label) for size, label in zip(kernel, _TAPS[rank], strict=True)]
-    source: Any = x.padded(0) if any((*before, *after)) else x
-    share, sums = filters // groups, accumulator(x.dtype)
+    operator = result.operator
+    check_rank(operator, x, rank + 2, f"N, C, {listed(SPATIAL[rank])}")
+    check_rank(operator, w, rank + 2, f"O, C / groups, {listed(TAPS[rank])}")
+    over = window(operator, w.shape[2:], stride, padding, dilation)
+    _check_channels(operator, groups, x.shape[1], w.shape, w.name)
+    shape = (x.shape[0], w.shape[0], *over.positions(x.shape[2:]))
+    c, source = reduce_axis(w.shape[1], "c"), over.source(x, 0)
+    share, sums = w.shape[0] // groups, accumulator(x.dtype)
 
-    def element(*i: Any) -> Expr:
-        n, o, *at = i
-        channel = c if groups == 1 else (o // share) * depth + c
-        places = [at[d] * strides[d] + taps[d] * dilations[d] - before[d] for d in range(rank)]
-        return e.sum(product(source[(n, channel, *places)], w[(o, c, *taps)], sums), axis=(c, *taps))
+    def element(n: Index, o: Index, *at: Index) -> Reduce:
+        channel = c if groups == 1 else (o // share) * w.shape[1] + c
+        read = source[(n, channel, *over.places(at))]
+        return e.sum(product(read, w[(o, c, *over.taps)], sums), axis=(c, *over.taps))
 
-    axes = ("n", "o", *_SPATIAL[rank])
-    return _finished(operator, (batch, filters, *out), element, axes, bias, filters, x.dtype, dtype, name)
+    return result.of(shape, element, ("n", "o", *SPATIAL[rank]), x.dtype)
 
 
-def _check_groups(operator: str, groups: Any, channels: int, filters: int) -> None:
+def _check_groups(operator: str, groups: int, channels: int, filters: int) -> None:
     if isinstance(groups, bool) or not isinstance(groups, int) or groups < 1 or channels % groups or filters % groups:
         raise TeError(f"{operator}: {groups!r} groups do not divide {channels} channels and {filters} filters")
 
 
-def _finished(
-    operator: str,
-    shape: Sequence[int],
-    element: Any,
-    axes: Sequence[str],
-    bias: Tensor | None,
-    filters: int,
-    own: str,
-    dtype: str | None,
-    name: str,
-) -> Tensor:
-    """The sums, with the bias of each filter, in the dtype of the result."""
-    wanted = result_dtype(operator, own, dtype)
-    sums: Tensor = compute(shape, element, name if wanted == accumulator(own) else f"{name}.sum", axes=axes)
-    if bias is None:
-        return rounded(sums, wanted, name)
-    check_rank(operator, bias, 1, "O")
-    check_equal(operator, f"the filters and '{bias.name}'", filters, bias.shape[0])
-
-    def biased(*i: Any) -> Expr:
-        return e.cast(sums[i] + e.cast(bias[i[1]], sums.dtype), wanted)
-
-    result: Tensor = compute(shape, biased, f"{name}.bias", axes=axes)
-    return result
+def _check_channels(operator: str, groups: int, channels: int, weight: Sequence[int], name: str | None) -> None:
+    """A weight [O, C / groups, ...], of a name if it is a tensor, fits an image of some channels."""
+    _check_groups(operator, groups, channels, weight[0])
+    what = "the weight" if name is None else f"'{name}'"
+    check_equal(operator, f"the channels of a group and of {what}", channels // groups, weight[1])
 
 
-def conv1d_transpose(
-    x: Tensor,
-    w: Tensor,
-    bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-    dtype: str | None = None,
-    name: str = "conv1d_transpose",
-) -> Tensor:
-    """Y[n, o, w] = sum over c, s of X[n, g + c, (w + left - s*dilation) / stride] * W[g + c, o, s].
+def _transpose(rank: int) -> Transposed:
+    operator, image, taps = f"conv{rank}d_transpose", SPATIAL[rank], TAPS[rank]
 
-    Only where the quotients are whole. x is [N, C, W], w [C, O / groups, S], bias [O]; the result has (W - 1) * stride
-    - left - right + dilation * (S - 1) + output_padding + 1 columns; dtypes as conv2d. Raises TeError. Elsewhere: torch
-    conv_transpose1d.
-    """
-    return _transposed(
-        "conv1d_transpose", 1, x, w, bias, stride, padding, output_padding, dilation, groups, dtype, name
+    @named(
+        operator,
+        f"Y[n, o, {', '.join(image)}] = sum over c, {', '.join(taps)} of X[n, g + c, ({image[0]} + before - "
+        f"{taps[0]}*dilation) / stride, ...] * W[g + c, o, {', '.join(taps)}].\n\n"
+        f"Only where the quotients are whole. x is [N, C, {listed(image)}], w [C, O / groups, {listed(taps)}],\n"
+        "bias [O]; each dimension of the result has (image - 1) * stride - before - after + dilation * (window - 1) +\n"
+        f"output_padding + 1 places; the rest as conv{rank}d. Raises TeError.\n"
+        f"Elsewhere: torch conv_transpose{rank}d.",
     )
+    def build(
+        x: Tensor,
+        w: Tensor,
+        bias: Tensor | None = None,
+        stride: Sizes = 1,
+        padding: Sizes = 0,
+        output_padding: Sizes = 0,
+        dilation: Sizes = 1,
+        groups: int = 1,
+        dtype: str | None = None,
+        name: str = operator,
+    ) -> Tensor:
+        check_rank(operator, x, rank + 2, f"N, C, {listed(image)}")
+        check_rank(operator, w, rank + 2, "C, O / groups, and the window")
+        over = window(operator, w.shape[2:], stride, padding, dilation)
+        extra = several(operator, "output_padding", output_padding, 0, rank)
+        filters = w.shape[1] * groups if isinstance(groups, int) else 0
+        _check_groups(operator, groups, x.shape[1], max(filters, 1))
+        check_equal(operator, f"the channels of '{x.name}' and '{w.name}'", x.shape[1], w.shape[0])
+        shape = (x.shape[0], filters, *_extents(over, x.shape[2:], extra))
+        result = _Result(operator, bias, dtype, name)
+        return result.of(shape, _spread(x, w, over, groups), ("n", "o", *image), x.dtype)
+
+    return build
 
 
-def conv2d_transpose(
-    x: Tensor,
-    w: Tensor,
-    bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-    dtype: str | None = None,
-    name: str = "conv2d_transpose",
-) -> Tensor:
-    """Y[n, o, h, w] = sum over c, r, s of X[n, g + c, (h + top - r*dilation) / stride, ...] * W[g + c, o, r, s].
-
-    Only where the quotients are whole. x is [N, C, H, W], w [C, O / groups, R, S], bias [O]; the result has
-    (H - 1) * stride - top - bottom + dilation * (R - 1) + output_padding + 1 rows, columns alike; dtypes as conv2d.
-    Raises TeError. Elsewhere: torch conv_transpose2d.
-    """
-    return _transposed(
-        "conv2d_transpose", 2, x, w, bias, stride, padding, output_padding, dilation, groups, dtype, name
-    )
+conv1d_transpose, conv2d_transpose = (_transpose(rank) for rank in (1, 2))
 
 
-def _transposed(
-    operator: str,
-    rank: int,
-    x: Tensor,
-    w: Tensor,
-    bias: Tensor | None,
-    stride: Any,
-    padding: Any,
-    output_padding: Any,
-    dilation: Any,
-    groups: int,
-    dtype: str | None,
-    name: str,
-) -> Tensor:
-    check_rank(operator, x, rank + 2, _IMAGE[rank])
-    check_rank(operator, w, rank + 2, "C, O / groups, and the window")
-    strides, dilations = several(operator, "stride", stride, 1, rank), several(operator, "dilation", dilation, 1, rank)
-    before, after = borders_of(operator, padding, rank)
-    extra = several(operator, "output_padding", output_padding, 0, rank)
-    batch, channels, *image = x.shape
-    filters = w.shape[1] * groups if isinstance(groups, int) else 0
-    _check_groups(operator, groups, channels, max(filters, 1))
-    check_equal(operator, f"the channels of '{x.name}' and '{w.name}'", channels, w.shape[0])
-    out = []
-    for d in range(rank):
-        if extra[d] >= max(strides[d], dilations[d]):
-            raise TeError(f"{operator}: output_padding {extra[d]} is not below the stride or the dilation")
-        window = dilations[d] * (w.shape[2 + d] - 1) + 1
-        out.append((image[d] - 1) * strides[d] - before[d] - after[d] + window + extra[d])
-        if out[d] < 1:
-            raise TeError(f"{operator}: a padding of {before[d]} and {after[d]} leaves nothing of the result")
-    element = _spread(x, w, strides, before, dilations, groups)
-    axes = ("n", "o", *_SPATIAL[rank])
-    return _finished(operator, (batch, filters, *out), element, axes, bias, filters, x.dtype, dtype, name)
+def _extents(over: Window, image: Sequence[int], extra: Sequence[int]) -> list[int]:
+    """The extents of what a transposed convolution makes of an image. Raises TeError."""
+    extents = []
+    for d, span in enumerate(over.spans()):
+        before, after = over.before[d], over.after[d]
+        if extra[d] >= max(over.strides[d], over.dilations[d]):
+            raise TeError(f"{over.operator}: output_padding {extra[d]} is not below the stride or the dilation")
+        extents.append((image[d] - 1) * over.strides[d] - before - after + span + extra[d])
+        if extents[d] < 1:
+            raise TeError(f"{over.operator}: a padding of {before} and {after} leaves nothing of the result")
+    return extents
 
 
-def _spread(
-    x: Tensor, w: Tensor, strides: Sequence[int], before: Sequence[int], dilations: Sequence[int], groups: int
-) -> Any:
+def _spread(x: Tensor, w: Tensor, over: Window, groups: int) -> Callable[..., Reduce]:
     """The element of a transposed convolution, which is also the gradient of a convolution for its data."""
-    rank, depth, share = x.rank - 2, x.shape[1] // groups, w.shape[1]
+    depth, share, sums = x.shape[1] // groups, w.shape[1], accumulator(x.dtype)
     c = reduce_axis(depth, "c")
-    taps = [reduce_axis(size, label) for size, label in zip(w.shape[2:], _TAPS[rank], strict=True)]
-    sums = accumulator(x.dtype)
 
-    def element(*i: Any) -> Expr:
-        n, o, *at = i
+    def element(n: Index, o: Index, *at: Index) -> Reduce:
         channel = c if groups == 1 else (o // share) * depth + c
         filter = o if groups == 1 else o % share
-        spread = [at[d] + before[d] - taps[d] * dilations[d] for d in range(rank)]
-        places = [s // strides[d] for d, s in enumerate(spread)]
-        holds = [compared(s % strides[d], "==", 0) for d, s in enumerate(spread) if strides[d] > 1]
+        steps = zip(at, over.before, over.taps, over.dilations, strict=True)
+        spread = [i + before - tap * dilation for i, before, tap, dilation in steps]
+        places = [s // stride for s, stride in zip(spread, over.strides, strict=True)]
+        holds = [compared(s % stride, "==", 0) for s, stride in zip(spread, over.strides, strict=True) if stride > 1]
         for place, size in zip(places, x.shape[2:], strict=True):
             holds += [place >= 0, place <= size - 1]
         value = e.select(e.all_of(*holds), x[(n, channel, *places)], 0)
-        return e.sum(product(value, w[(channel, filter, *taps)], sums), axis=(c, *taps))
+        return e.sum(product(value, w[(channel, filter, *over.taps)], sums), axis=(c, *over.taps))
 
     return element
 
@@ -288,9 +247,9 @@ def conv2d_grad_data(
     dy: Tensor,
     w: Tensor,
     shape: Sequence[int],
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: Sizes = 1,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
     groups: int = 1,
     dtype: str | None = None,
     name: str = "conv2d_grad_data",
@@ -302,21 +261,19 @@ def conv2d_grad_data(
     """
     operator = "conv2d_grad_data"
     check_rank(operator, dy, 4, "N, O, OH, OW")
-    check_rank(operator, w, 4, _FILTER[2])
-    strides, dilations = pair(operator, "stride", stride, 1), pair(operator, "dilation", dilation, 1)
-    before, _ = _check_fit(operator, dy, shape, w.shape, strides, padding, dilations, groups)
-    element = _spread(dy, w, strides, before, dilations, groups)
+    check_rank(operator, w, 4, "O, C / groups, R, S")
+    over = _fitting(operator, dy, shape, w.shape, stride, padding, dilation, groups)
     axes = ("n", "i", "h", "w")  # c is reduced over
-    return _finished(operator, tuple(shape), element, axes, None, shape[1], dy.dtype, dtype, name)
+    return _Result(operator, None, dtype, name).of(tuple(shape), _spread(dy, w, over, groups), axes, dy.dtype)
 
 
 def conv2d_grad_weight(
     x: Tensor,
     dy: Tensor,
     shape: Sequence[int],
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: Sizes = 1,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
     groups: int = 1,
     dtype: str | None = None,
     name: str = "conv2d_grad_weight",
@@ -327,48 +284,40 @@ def conv2d_grad_weight(
     the gradient of its result; the rest as conv2d. Raises TeError where they do not fit.
     """
     operator = "conv2d_grad_weight"
-    check_rank(operator, x, 4, _IMAGE[2])
+    check_rank(operator, x, 4, "N, C, H, W")
     check_rank(operator, dy, 4, "N, O, OH, OW")
-    strides, dilations = pair(operator, "stride", stride, 1), pair(operator, "dilation", dilation, 1)
-    before, after = _check_fit(operator, dy, x.shape, shape, strides, padding, dilations, groups)
-    n, h, v = (reduce_axis(dy.shape[d], label) for d, label in ((0, "n"), (2, "h"), (3, "w")))
-    source: Any = x.padded(0) if any((*before, *after)) else x
-    share, depth, sums = shape[0] // groups, shape[1], accumulator(x.dtype)
+    over = _fitting(operator, dy, x.shape, shape, stride, padding, dilation, groups)
+    n, *places = (reduce_axis(dy.shape[d], label) for d, label in ((0, "n"), (2, "h"), (3, "w")))
+    share, depth, sums, source = shape[0] // groups, shape[1], accumulator(x.dtype), over.source(x, 0)
 
-    def element(o: Any, c: Any, r: Any, s: Any) -> Expr:
+    def element(o: Index, c: Index, *taps: Index) -> Reduce:
         channel = c if groups == 1 else (o // share) * depth + c
-        rows = h * strides[0] + r * dilations[0] - before[0]
-        columns = v * strides[1] + s * dilations[1] - before[1]
-        return e.sum(product(source[n, channel, rows, columns], dy[n, o, h, v], sums), axis=(n, h, v))
+        steps = zip(places, over.strides, taps, over.dilations, over.before, strict=True)
+        at = [place * stride + tap * dilation - before for place, stride, tap, dilation, before in steps]
+        return e.sum(product(source[(n, channel, *at)], dy[(n, o, *places)], sums), axis=(n, *places))
 
-    return _finished(operator, tuple(shape), element, ("o", "c", "r", "s"), None, shape[0], x.dtype, dtype, name)
+    return _Result(operator, None, dtype, name).of(tuple(shape), element, ("o", "c", "r", "s"), x.dtype)
 
 
-def _check_fit(
+def _fitting(
     operator: str,
     dy: Tensor,
-    image: Any,
-    weight: Any,
-    strides: Sequence[int],
-    padding: Any,
-    dilations: Sequence[int],
-    groups: Any,
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The borders, where a conv2d of these shapes has a result of dy's."""
+    image: Sequence[int],
+    weight: Sequence[int],
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
+    groups: int,
+) -> Window:
+    """The window of a conv2d of these shapes, where its result has dy's."""
+    strides, dilations = pair(operator, "stride", stride, 1), pair(operator, "dilation", dilation, 1)
     for shape in (image, weight):
-        if (
-            not isinstance(shape, tuple | list)
-            or len(shape) != 4
-            or any(not isinstance(n, int) or n < 1 for n in shape)
-        ):
+        is_sequence = isinstance(shape, tuple | list) and len(shape) == 4
+        if not is_sequence or any(not isinstance(n, int) or n < 1 for n in shape):
             raise TeError(f"{operator}: the shape {shape!r} is not four positive integers")
-    before, after = borders_of(operator, padding, 2)
-    _check_groups(operator, groups, image[1], weight[0])
-    check_equal(operator, "the channels of a group and of the weight", image[1] // groups, weight[1])
-    out = [
-        window_size(operator, image[2 + d], weight[2 + d], strides[d], dilations[d], before[d] + after[d])
-        for d in range(2)
-    ]
-    if dy.shape != (image[0], weight[0], *out):
-        raise TeError(f"{operator}: '{dy.name}' has shape {dy.shape}, expected {(image[0], weight[0], *out)}")
-    return before, after
+    over = Window(operator, tuple(weight[2:]), strides, dilations, *borders(operator, padding, 2))
+    _check_channels(operator, groups, image[1], weight, None)
+    expected = (image[0], weight[0], *over.positions(image[2:]))
+    if dy.shape != expected:
+        raise TeError(f"{operator}: '{dy.name}' has shape {dy.shape}, expected {expected}")
+    return over

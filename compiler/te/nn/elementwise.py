@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Protocol
 
 from compiler.elements import is_float
 from compiler.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
-from compiler.te.nn.common import accumulator, check_float, check_tensor, dims
+from compiler.te.index import Index
+from compiler.te.nn.common import Place, accumulator, check_float, check_tensor, named
 from compiler.te.tensor import Tensor
 
 __all__ = [
@@ -53,25 +54,33 @@ __all__ = [
     "where",
 ]
 
-Scalar = Callable[[Any], Expr]
+
+class OnOne(Protocol):
+    """An operator of one tensor, element by element."""
+
+    def __call__(self, x: Tensor, name: str = ...) -> Tensor: ...
 
 
-def _map(operator: str, formula: str, scalar: Scalar, narrow: bool = True) -> Callable[..., Tensor]:
+class OnTwo(Protocol):
+    """An operator of a tensor and another, or a number, broadcast as numpy does."""
+
+    def __call__(self, a: Tensor, b: Tensor | float, name: str = ...) -> Tensor: ...
+
+
+def _map(operator: str, formula: str, scalar: Callable[[Expr], Expr], narrow: bool = True) -> OnOne:
     """An operator of one tensor; unless `narrow`, floats below f32 are computed in f32 and rounded once."""
 
+    @named(operator, f"Y[i...] = {formula} of X[i...], for a tensor of any rank.")
     def build(x: Tensor, name: str = operator) -> Tensor:
         dtype = check_tensor(operator, x).dtype
         wide = dtype if narrow or not is_float(dtype) else accumulator(dtype)
 
-        def element(*i: Any) -> Expr:
+        def element(*i: Index) -> Expr:
             value = scalar(e.cast(x[i], wide))
             return e.cast(value, dtype) if wide != dtype else value
 
-        result: Tensor = compute(x.shape, element, name, axes=dims(x.rank))
-        return result
+        return compute(x.shape, element, name)
 
-    build.__name__ = operator
-    build.__doc__ = f"Y[i...] = {formula} of X[i...], for a tensor of any rank."
     return build
 
 
@@ -142,10 +151,7 @@ def where(condition: Tensor, a: Tensor, b: Tensor, name: str = "where") -> Tenso
     if a.dtype != b.dtype:
         raise TeError(f"where: '{a.name}' is of {a.dtype}, '{b.name}' of {b.dtype}")
     shape = broadcast_shape("where", broadcast_shape("where", condition.shape, a), b)
-    result: Tensor = compute(
-        shape, lambda *i: e.select(_at(condition, i), _at(a, i), _at(b, i)), name, axes=dims(len(shape))
-    )
-    return result
+    return compute(shape, lambda *i: e.select(_at(condition, i), _at(a, i), _at(b, i)), name)
 
 
 def broadcast_shape(operator: str, shape: tuple[int, ...], b: Tensor) -> tuple[int, ...]:
@@ -159,24 +165,21 @@ def broadcast_shape(operator: str, shape: tuple[int, ...], b: Tensor) -> tuple[i
     return tuple(max(m, n) for m, n in zip(left, right, strict=True))
 
 
-def _at(x: Tensor, axes: tuple[Any, ...]) -> Expr:
+def _at(x: Tensor, axes: Place) -> Expr:
     own = axes[len(axes) - x.rank :]
     return x[tuple(0 if size == 1 else axis for axis, size in zip(own, x.shape, strict=True))]
 
 
-def _join(operator: str, formula: str, scalar: Callable[[Any, Any], Expr]) -> Callable[..., Tensor]:
+def _join(operator: str, formula: str, scalar: Callable[[Expr, Expr | float], Expr]) -> OnTwo:
+    @named(operator, f"C[i...] = {formula}, broadcast as numpy does; b may be a number. Raises TeError.")
     def build(a: Tensor, b: Tensor | float, name: str = operator) -> Tensor:
         check_tensor(operator, a)
         if isinstance(b, int | float):
-            result: Tensor = compute(a.shape, lambda *i: scalar(a[i], b), name, axes=dims(a.rank))
-            return result
+            return compute(a.shape, lambda *i: scalar(a[i], b), name)
         other = check_tensor(operator, b)
         shape = broadcast_shape(operator, a.shape, other)
-        result = compute(shape, lambda *i: scalar(_at(a, i), _at(other, i)), name, axes=dims(len(shape)))
-        return result
+        return compute(shape, lambda *i: scalar(_at(a, i), _at(other, i)), name)
 
-    build.__name__ = operator
-    build.__doc__ = f"C[i...] = {formula}, broadcast as numpy does; b may be a number. Raises TeError."
     return build
 
 
@@ -189,7 +192,7 @@ maximum = _join("maximum", "max(A, B)", e.maximum)
 minimum = _join("minimum", "min(A, B)", e.minimum)
 
 
-def _compare(operator: str, formula: str, scalar: Callable[[Any, Any], Any]) -> Callable[..., Tensor]:
+def _compare(operator: str, formula: str, scalar: Callable[[Expr, Expr | float], Expr]) -> OnTwo:
     build = _join(operator, formula, scalar)
     build.__doc__ = f"C[i...] = whether {formula}, an i1, broadcast as numpy does; b may be a number. Raises TeError."
     return build

@@ -6,16 +6,15 @@ outside: they do not wrap as numpy's do.
 
 from __future__ import annotations
 
-from typing import Any
-
 from compiler.elements import INDICES
 from compiler.errors import TeError
 from compiler.te.gather import gather as te_gather
-from compiler.te.nn.common import check_axis, check_equal, check_rank, check_tensor, dims
-from compiler.te.tensor import Tensor
+from compiler.te.index import Index, IndexLike
+from compiler.te.nn.common import Place, check_axis, check_equal, check_rank, check_tensor
+from compiler.te.tensor import Read, TableRead, Tensor
 
 
-def _check_indices(operator: str, indices: Any) -> Tensor:
+def _check_indices(operator: str, indices: object) -> Tensor:
     found = check_tensor(operator, indices)
     if found.dtype not in INDICES:
         raise TeError(f"{operator}: the indices '{found.name}' are {found.dtype}, not integers")
@@ -31,11 +30,11 @@ def gather(x: Tensor, indices: Tensor, axis: int = 0, otherwise: float = 0, name
     rank = _check_indices("gather", indices).rank
     shape = (*x.shape[:along], *indices.shape, *x.shape[along + 1 :])
 
-    def element(*i: Any) -> Any:
+    def element(*i: Index) -> TableRead:
         at = indices[i[along : along + rank]]
         return x.at(*i[:along], at, *i[along + rank :])
 
-    return te_gather(shape, element, name, axes=dims(len(shape)), otherwise=otherwise)
+    return te_gather(shape, element, name, otherwise=otherwise)
 
 
 def take_along_axis(
@@ -54,15 +53,17 @@ def take_along_axis(
             check_equal("take_along_axis", f"the extents of dimension {d} of table and indices", size, count)
         shape.append(count if d == along or size == 1 else size)
 
-    def within(tensor: Tensor, i: tuple[Any, ...]) -> list[Any]:
-        return [0 if size == 1 else at for size, at in zip(tensor.shape, i, strict=True)]
-
-    def element(*i: Any) -> Any:
-        at = within(x, i)
-        at[along] = indices[tuple(within(indices, i))]
+    def element(*i: Index) -> TableRead:
+        at: list[IndexLike | Read] = [*_within(x, i)]
+        at[along] = indices[tuple(_within(indices, i))]
         return x.at(*at)
 
-    return te_gather(shape, element, name, axes=dims(x.rank), otherwise=otherwise)
+    return te_gather(shape, element, name, otherwise=otherwise)
+
+
+def _within(tensor: Tensor, i: Place) -> list[IndexLike]:
+    """An index, with 0 where the tensor has extent 1."""
+    return [0 if size == 1 else at for size, at in zip(tensor.shape, i, strict=True)]
 
 
 def embedding(indices: Tensor, weight: Tensor, otherwise: float = 0, name: str = "embedding") -> Tensor:
@@ -73,6 +74,4 @@ def embedding(indices: Tensor, weight: Tensor, otherwise: float = 0, name: str =
     _check_indices("embedding", indices)
     check_rank("embedding", weight, 2, "a row for each index")
     shape = (*indices.shape, weight.shape[1])
-    return te_gather(
-        shape, lambda *i: weight.at(indices[i[:-1]], i[-1]), name, axes=dims(len(shape)), otherwise=otherwise
-    )
+    return te_gather(shape, lambda *i: weight.at(indices[i[:-1]], i[-1]), name, otherwise=otherwise)

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeVar
 
 from compiler.elements import INDICES, is_float
 from compiler.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.compute import compute
+from compiler.te.expr import Expr
 from compiler.te.gather import gather
-from compiler.te.nn.common import accumulator, check_float, check_tensor, dims, rounded
+from compiler.te.index import Index
+from compiler.te.nn.common import accumulator, check_float, check_tensor, rounded
 from compiler.te.nn.normalisation import logsumexp_as
+from compiler.te.nn.reduction import reduced
 from compiler.te.tensor import Tensor, reduce_axis
+
+T = TypeVar("T")
 
 REDUCTIONS = ("mean", "sum", "none")
 IGNORED = -100
 
 
-def _check(operator: str, x: Any, reduction: str) -> Tensor:
+def _check(operator: str, x: object, reduction: str) -> Tensor:
     found = check_float(operator, x)
     if not isinstance(reduction, str) or reduction not in REDUCTIONS:
         raise TeError(f"{operator}: unknown reduction {reduction!r} (there are {', '.join(REDUCTIONS)})")
@@ -25,11 +30,9 @@ def _check(operator: str, x: Any, reduction: str) -> Tensor:
 
 
 def _total(x: Tensor, name: str) -> Tensor:
-    axes = [reduce_axis(n, f"k{d}") for d, n in enumerate(x.shape)]
-    if not axes:
+    if not x.rank:
         return x
-    found: Tensor = compute((), lambda: e.sum(x[tuple(axes)], axis=axes), name)
-    return found
+    return reduced(x.shape, range(x.rank), False, lambda at, axes: e.sum(x[at], axes), name)
 
 
 def _reduced(loss: Tensor, count: Tensor | float, reduction: str, dtype: str, name: str) -> Tensor:
@@ -38,14 +41,12 @@ def _reduced(loss: Tensor, count: Tensor | float, reduction: str, dtype: str, na
         return rounded(loss, dtype, name)
     total = _total(loss, f"{name}.sum")
 
-    def value() -> Any:
-        found: Any = total[()]
+    def value() -> Expr:
         if reduction == "mean":
-            found = found / (count[()] if isinstance(count, Tensor) else count)
-        return e.cast(found, dtype)
+            return e.cast(total[()] / (count[()] if isinstance(count, Tensor) else count), dtype)
+        return e.cast(total[()], dtype)
 
-    result: Tensor = compute((), value, name)
-    return result
+    return compute((), value, name)
 
 
 def mse_loss(x: Tensor, target: Tensor, reduction: str = "mean", name: str = "mse_loss") -> Tensor:
@@ -59,11 +60,11 @@ def mse_loss(x: Tensor, target: Tensor, reduction: str = "mean", name: str = "ms
     for n in x.shape:
         count *= n
 
-    def element(*i: Any) -> Any:
+    def element(*i: Index) -> Expr:
         gap = e.cast(x[i], wide) - e.cast(target[i], wide)
         return gap * gap
 
-    loss: Tensor = compute(x.shape, element, f"{name}.each", axes=dims(x.rank))
+    loss = compute(x.shape, element, f"{name}.each")
     return _reduced(loss, count, reduction, x.dtype, name)
 
 
@@ -95,28 +96,26 @@ def cross_entropy(
     return _of_classes(logits, target, along, reduction, ignore_index, name)
 
 
-def _at(i: tuple[Any, ...], along: int, index: Any) -> tuple[Any, ...]:
+def _at(i: tuple[Index, ...], along: int, index: T) -> tuple[Index | T, ...]:
     return (*i[:along], index, *i[along:])
 
 
 def _of_classes(x: Tensor, target: Tensor, along: int, reduction: str, ignore_index: int, name: str) -> Tensor:
-    wide, axes = accumulator(x.dtype), dims(target.rank)
+    wide = accumulator(x.dtype)
     lse = logsumexp_as(wide, x, [along], False, f"{name}.logsumexp")
-    picked = gather(target.shape, lambda *i: x.at(*_at(i, along, target[i])), f"{name}.picked", axes=axes)
+    picked = gather(target.shape, lambda *i: x.at(*_at(i, along, target[i])), f"{name}.picked")
 
-    def counts(i: tuple[Any, ...]) -> Any:
+    def counts(i: tuple[Index, ...]) -> Expr:
         value = e.cast(target[i], "i64")
         return (value >= 0) & (value < x.shape[along]) & e.not_equal(value, ignore_index)
 
-    def element(*i: Any) -> Any:
+    def element(*i: Index) -> Expr:
         return e.select(counts(i), lse[i] - e.cast(picked[i], wide), 0.0)
 
-    loss: Tensor = compute(target.shape, element, f"{name}.each", axes=axes)
+    loss = compute(target.shape, element, f"{name}.each")
     if reduction != "mean":
         return _reduced(loss, 1.0, reduction, x.dtype, name)
-    ones: Tensor = compute(
-        target.shape, lambda *i: e.select(counts(i), e.const(1.0, wide), 0.0), f"{name}.counted", axes=axes
-    )
+    ones = compute(target.shape, lambda *i: e.select(counts(i), e.const(1.0, wide), 0.0), f"{name}.counted")
     return _reduced(loss, _total(ones, f"{name}.count"), reduction, x.dtype, name)
 
 
@@ -131,9 +130,9 @@ def _of_probabilities(
     lse = logsumexp_as(wide, x, [along], False, f"{name}.logsumexp")
     c = reduce_axis(x.shape[along], "p")
 
-    def element(*i: Any) -> Any:
+    def element(*i: Index) -> Expr:
         at = _at(i, along, c)
         return e.sum(e.cast(target[at], wide) * (lse[i] - e.cast(x[at], wide)), axis=c)
 
-    loss: Tensor = compute(rest, element, f"{name}.each", axes=dims(len(rest)))
+    loss = compute(rest, element, f"{name}.each")
     return _reduced(loss, count, reduction, x.dtype, name)

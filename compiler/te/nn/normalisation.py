@@ -3,47 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from compiler.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
-from compiler.te.nn.common import accumulator, check_axis, check_equal, check_flag, check_float, check_rank, dims
-from compiler.te.nn.reduction import Axes, axes_of
-from compiler.te.tensor import Tensor, reduce_axis
+from compiler.te.index import Index
+from compiler.te.nn.common import Place, accumulator, check_axis, check_equal, check_flag, check_float, check_rank
+from compiler.te.nn.reduction import Axes, axes_of, reduced
+from compiler.te.tensor import Tensor
 
-Indices = tuple[Any, ...]
+Value: TypeAlias = Callable[[Place], Expr]
+"""An element as a function of its index."""
 
 
-def _wide(x: Tensor) -> Any:
+def _wide(x: Tensor) -> Value:
     """Reads of a tensor in the dtype of its sums."""
     return lambda at: e.cast(x[at], accumulator(x.dtype))
 
 
-def _over(x: Tensor, along: Sequence[int], combine: Any, scalar: Any, name: str, keep: bool = True) -> Tensor:
-    """A reduction of scalar(index) over some dimensions of a tensor's shape, kept with extent 1 or dropped."""
-    reduced = {d: reduce_axis(x.shape[d], f"k{d}") for d in along}
-    shown = [d for d in range(x.rank) if keep or d not in reduced]
-
-    def element(*i: Any) -> Any:
-        at = dict(zip(shown, i, strict=True)) | reduced
-        return combine(scalar(tuple(at[d] for d in range(x.rank))), axis=tuple(reduced.values()))
-
-    shape = [1 if d in reduced else x.shape[d] for d in shown]
-    result: Tensor = compute(shape, element, name, axes=[f"i{d}" for d in shown])
-    return result
+def _over(x: Tensor, along: Sequence[int], combine: e.Reduction, value: Value, name: str) -> Tensor:
+    """A reduction of values over some dimensions of a tensor's shape, kept with extent 1."""
+    return reduced(x.shape, along, True, lambda at, axes: combine(value(at), axes), name)
 
 
-def _less(i: Indices, along: Sequence[int]) -> Indices:
+def _less(i: Place, along: Sequence[int]) -> Place:
     return tuple(0 if d in along else index for d, index in enumerate(i))
 
 
-def _map(x: Tensor, scalar: Any, name: str) -> Tensor:
+def _map(x: Tensor, value: Value, name: str) -> Tensor:
     """A tensor of x's shape, element by element."""
-    result: Tensor = compute(x.shape, lambda *i: scalar(i), name, axes=dims(x.rank))
-    return result
+    return compute(x.shape, lambda *i: value(i), name)
 
 
 def softmax(x: Tensor, axis: int = -1, name: str = "softmax") -> Tensor:
@@ -63,7 +55,7 @@ def log_softmax(x: Tensor, axis: int = -1, name: str = "log_softmax") -> Tensor:
     top = _over(x, along, e.max, value, f"{name}.max")
     total = _over(x, along, e.sum, lambda at: e.exp(value(at) - top[_less(at, along)]), f"{name}.sum")
 
-    def element(i: Indices) -> Expr:
+    def element(i: Place) -> Expr:
         less = _less(i, along)
         return e.cast(value(i) - top[less] - e.log(total[less]), x.dtype)
 
@@ -85,20 +77,19 @@ def logsumexp_as(dtype: str, x: Tensor, along: Sequence[int], keepdims: bool, na
     value = _wide(x)
     top = _over(x, along, e.max, value, f"{name}.max")
 
-    def level(less: Indices) -> Expr:
+    def level(less: Place) -> Expr:
         return e.select(e.abs(top[less]) < math.inf, top[less], 0.0)
 
     total = _over(x, along, e.sum, lambda at: e.exp(value(at) - level(_less(at, along))), f"{name}.sum")
     shown = [d for d in range(x.rank) if keepdims or d not in along]
 
-    def element(*i: Any) -> Expr:
+    def element(*i: Index) -> Expr:
         at = dict(zip(shown, i, strict=True))
         less = tuple(0 if d in along else at[d] for d in range(x.rank))
         return e.cast(level(less) + e.log(total[less]), dtype)
 
     shape = [1 if d in along else x.shape[d] for d in shown]
-    result: Tensor = compute(shape, element, name, axes=[f"i{d}" for d in shown])
-    return result
+    return compute(shape, element, name, axes=[f"i{d}" for d in shown])
 
 
 def layer_norm(
@@ -111,7 +102,7 @@ def layer_norm(
     along = check_axis("layer_norm", check_float("layer_norm", x), axis)
     _check_scales("layer_norm", x, along, (gamma, beta))
     scaled = _standardised(x, [along], eps, name)
-    return _map(x, lambda i: e.cast(scaled(i) * _wide(gamma)(i[along]) + _wide(beta)(i[along]), x.dtype), name)
+    return _map(x, lambda i: e.cast(scaled(i) * _wide(gamma)((i[along],)) + _wide(beta)((i[along],)), x.dtype), name)
 
 
 def _check_scales(operator: str, x: Tensor, along: int, scales: Sequence[Tensor]) -> None:
@@ -122,11 +113,11 @@ def _check_scales(operator: str, x: Tensor, along: int, scales: Sequence[Tensor]
             raise TeError(f"{operator}: '{x.name}' is of {x.dtype}, '{scale.name}' of {scale.dtype}")
 
 
-def _standardised(x: Tensor, along: Sequence[int], eps: float, name: str) -> Any:
+def _standardised(x: Tensor, along: Sequence[int], eps: float, name: str) -> Value:
     """(X - mean) / sqrt(variance + eps) over some dimensions, as a function of the index."""
     value, share = _wide(x), 1.0 / math.prod(x.shape[d] for d in along)
 
-    def mean(of: Any, label: str) -> Tensor:
+    def mean(of: Value, label: str) -> Tensor:
         total = _over(x, along, e.sum, of, f"{label}.sum")
         return _map(total, lambda i: total[i] * share, label)
 
@@ -147,7 +138,7 @@ def instance_norm(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5, nam
         raise TeError(f"instance_norm: '{x.name}' has shape {x.shape}, expected [N, C, ...]")
     _check_scales("instance_norm", x, 1, (gamma, beta))
     scaled = _standardised(x, range(2, x.rank), eps, name)
-    return _map(x, lambda i: e.cast(scaled(i) * _wide(gamma)(i[1]) + _wide(beta)(i[1]), x.dtype), name)
+    return _map(x, lambda i: e.cast(scaled(i) * _wide(gamma)((i[1],)) + _wide(beta)((i[1],)), x.dtype), name)
 
 
 def rms_norm(x: Tensor, gamma: Tensor, eps: float = 1e-6, axis: int = -1, name: str = "rms_norm") -> Tensor:
@@ -160,9 +151,9 @@ def rms_norm(x: Tensor, gamma: Tensor, eps: float = 1e-6, axis: int = -1, name: 
     value, share = _wide(x), 1.0 / x.shape[along]
     total = _over(x, [along], e.sum, lambda at: value(at) * value(at), f"{name}.sum")
 
-    def element(i: Indices) -> Expr:
+    def element(i: Place) -> Expr:
         scale = e.rsqrt(total[_less(i, [along])] * share + eps)
-        return e.cast(value(i) * scale * _wide(gamma)(i[along]), x.dtype)
+        return e.cast(value(i) * scale * _wide(gamma)((i[along],)), x.dtype)
 
     return _map(x, element, name)
 
@@ -185,10 +176,10 @@ def batch_norm(
     along = check_axis("batch_norm", check_float("batch_norm", x), axis)
     _check_scales("batch_norm", x, along, [t for t in (mean, variance, gamma, beta) if t is not None])
 
-    def element(i: Indices) -> Expr:
+    def element(i: Place) -> Expr:
         c = i[along]
-        found = (_wide(x)(i) - _wide(mean)(c)) * e.rsqrt(_wide(variance)(c) + eps)
-        found = found if gamma is None else found * _wide(gamma)(c)
-        return e.cast(found if beta is None else found + _wide(beta)(c), x.dtype)
+        found = (_wide(x)(i) - _wide(mean)((c,))) * e.rsqrt(_wide(variance)((c,)) + eps)
+        found = found if gamma is None else found * _wide(gamma)((c,))
+        return e.cast(found if beta is None else found + _wide(beta)((c,)), x.dtype)
 
     return _map(x, element, name)

@@ -3,126 +3,118 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Protocol
 
 from compiler.elements import is_float, limits
 from compiler.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.compute import compute
-from compiler.te.expr import as_expr
-from compiler.te.nn.common import (
-    accumulator,
-    borders_of,
-    check_flag,
-    check_float,
-    check_rank,
-    check_tensor,
-    several,
-    window_size,
-)
+from compiler.te.expr import Expr, Number, Reduce, as_expr
+from compiler.te.index import Index
+from compiler.te.nn.common import Sizes, accumulator, check_flag, check_float, check_rank, check_tensor, named, several
 from compiler.te.nn.reduction import mean
-from compiler.te.tensor import Tensor, reduce_axis
-
-_SPATIAL = {1: ("w",), 2: ("h", "w"), 3: ("d", "h", "w")}
-_TAPS = {1: ("s",), 2: ("r", "s"), 3: ("q", "r", "s")}
+from compiler.te.nn.window import SPATIAL, Window, listed, window
+from compiler.te.tensor import Tensor
 
 
-class _Windows:
-    """The windows of a pooling: where they lie, and reads of a tensor in them."""
+class MaxPool(Protocol):
+    """The maxima over the windows of an image."""
 
-    def __init__(self, operator: str, x: Tensor, kernel: Any, stride: Any, padding: Any, rank: int) -> None:
-        self.x = check_rank(operator, x, rank + 2, f"N, C, and {rank} of the image")
-        self.kernel = several(operator, "kernel", kernel, 1, rank)
-        self.strides = several(operator, "stride", kernel if stride is None else stride, 1, rank)
-        self.before, self.after = borders_of(operator, padding, rank)
-        self.taps = [reduce_axis(size, label) for size, label in zip(self.kernel, _TAPS[rank], strict=True)]
-        self.image = x.shape[2:]
-        self.shape = tuple(
-            window_size(operator, n, self.kernel[d], self.strides[d], 1, self.before[d] + self.after[d])
-            for d, n in enumerate(self.image)
-        )
-        self.labels = _SPATIAL[rank]
-
-    @property
-    def is_padded(self) -> bool:
-        """Whether windows reach beyond the image."""
-        return any((*self.before, *self.after))
-
-    def places(self, at: Sequence[Any]) -> list[Any]:
-        """The index of each tap in the image."""
-        return [i * s + t - b for i, s, t, b in zip(at, self.strides, self.taps, self.before, strict=True)]
-
-    def pooled(self, combine: Any, outside: float, dtype: str, name: str) -> Tensor:
-        """The values of each window combined, in a dtype."""
-        source: Any = self.x.padded(outside) if self.is_padded else self.x
-
-        def element(n: Any, c: Any, *at: Any) -> Any:
-            return combine(e.cast(source[(n, c, *self.places(at))], dtype), axis=tuple(self.taps))
-
-        result: Tensor = compute((*self.x.shape[:2], *self.shape), element, name, axes=("n", "c", *self.labels))
-        return result
-
-    def counted(self, dtype: str, name: str) -> Tensor:
-        """How many elements of each window lie inside the image."""
-
-        def element(*at: Any) -> Any:
-            holds = [h for p, n in zip(self.places(at), self.image, strict=True) for h in (p >= 0, p < n)]
-            return e.sum(e.cast(as_expr(e.all_of(*holds)), dtype), axis=tuple(self.taps))
-
-        result: Tensor = compute(self.shape, element, name, axes=self.labels)
-        return result
+    def __call__(
+        self, x: Tensor, kernel: Sizes, stride: Sizes | None = None, padding: Sizes = 0, name: str = ...
+    ) -> Tensor: ...
 
 
-def _max_pool(rank: int) -> Callable[..., Tensor]:
+class AvgPool(Protocol):
+    """The means over the windows of an image."""
+
+    def __call__(
+        self,
+        x: Tensor,
+        kernel: Sizes,
+        stride: Sizes | None = None,
+        padding: Sizes = 0,
+        count_include_pad: bool = True,
+        name: str = ...,
+    ) -> Tensor: ...
+
+
+def _window(operator: str, x: Tensor, kernel: Sizes, stride: Sizes | None, padding: Sizes, rank: int) -> Window:
+    check_rank(operator, x, rank + 2, f"N, C, and {rank} of the image")
+    sizes = several(operator, "kernel", kernel, 1, rank)
+    return window(operator, sizes, kernel if stride is None else stride, padding)
+
+
+def _pooled(x: Tensor, over: Window, combine: e.Reduction, outside: Number, dtype: str, name: str) -> Tensor:
+    """The values of each window combined, in a dtype."""
+    shape, source = (*x.shape[:2], *over.positions(x.shape[2:])), over.source(x, outside)
+
+    def element(n: Index, c: Index, *at: Index) -> Reduce:
+        return combine(e.cast(source[(n, c, *over.places(at))], dtype), axis=over.taps)
+
+    return compute(shape, element, name, axes=("n", "c", *SPATIAL[x.rank - 2]))
+
+
+def _counted(x: Tensor, over: Window, dtype: str, name: str) -> Tensor:
+    """How many elements of each window lie inside the image."""
+    image = x.shape[2:]
+
+    def element(*at: Index) -> Reduce:
+        holds = [h for p, n in zip(over.places(at), image, strict=True) for h in (p >= 0, p < n)]
+        return e.sum(e.cast(as_expr(e.all_of(*holds)), dtype), axis=over.taps)
+
+    return compute(over.positions(image), element, name, axes=SPATIAL[len(image)])
+
+
+def _max_pool(rank: int) -> MaxPool:
     operator = f"max_pool{rank}d"
 
-    def build(x: Tensor, kernel: Any, stride: Any = None, padding: Any = 0, name: str = operator) -> Tensor:
-        windows = _Windows(operator, x, kernel, stride, padding, rank)
-        least = -math.inf if is_float(x.dtype) else limits(x.dtype)[0]
-        return windows.pooled(e.max, least, x.dtype, name)
-
-    build.__name__ = operator
-    build.__doc__ = (
+    @named(
+        operator,
         "Y[n, c, at] = max over the window of X[n, c, at*stride + tap - before]; what is outside X never counts.\n\n"
-        f"x is [N, C, {', '.join(label.upper() for label in _SPATIAL[rank])}]; kernel, stride (the kernel where it is\n"
-        "not given) and padding are integers or one for each dimension, padding also before and after. Raises TeError."
+        f"x is [N, C, {listed(SPATIAL[rank])}]; kernel, stride (the kernel where it is\n"
+        "not given) and padding are integers or one for each dimension, padding also before and after. Raises TeError.",
     )
+    def build(
+        x: Tensor, kernel: Sizes, stride: Sizes | None = None, padding: Sizes = 0, name: str = operator
+    ) -> Tensor:
+        over = _window(operator, x, kernel, stride, padding, rank)
+        least = -math.inf if is_float(x.dtype) else limits(x.dtype)[0]
+        return _pooled(x, over, e.max, least, x.dtype, name)
+
     return build
 
 
-def _avg_pool(rank: int) -> Callable[..., Tensor]:
+def _avg_pool(rank: int) -> AvgPool:
     operator = f"avg_pool{rank}d"
 
+    @named(
+        operator,
+        "Y[n, c, at] = the mean over the window of X[n, c, at*stride + tap - before]; outside X is 0 or uncounted.\n\n"
+        f"x is [N, C, {listed(SPATIAL[rank])}], of a float dtype; the rest as\n"
+        f"max_pool{rank}d. Sums are formed in f32 of narrower floats. Raises TeError.",
+    )
     def build(
         x: Tensor,
-        kernel: Any,
-        stride: Any = None,
-        padding: Any = 0,
+        kernel: Sizes,
+        stride: Sizes | None = None,
+        padding: Sizes = 0,
         count_include_pad: bool = True,
         name: str = operator,
     ) -> Tensor:
         check_float(operator, x)
         check_flag(operator, "count_include_pad", count_include_pad)
-        windows = _Windows(operator, x, kernel, stride, padding, rank)
-        wide = accumulator(x.dtype)
-        total = windows.pooled(e.sum, 0, wide, f"{name}.sum")
-        share = 1.0 / math.prod(windows.kernel)
-        everywhere = count_include_pad or not windows.is_padded
-        ones = None if everywhere else windows.counted(wide, f"{name}.count")
+        over, wide = _window(operator, x, kernel, stride, padding, rank), accumulator(x.dtype)
+        total = _pooled(x, over, e.sum, 0, wide, f"{name}.sum")
+        share = 1.0 / math.prod(over.sizes)
+        everywhere = count_include_pad or not over.is_padded
+        ones = None if everywhere else _counted(x, over, wide, f"{name}.count")
 
-        def element(*i: Any) -> Any:
+        def element(*i: Index) -> Expr:
             return e.cast(total[i] * share if ones is None else total[i] / ones[i[2:]], x.dtype)
 
-        result: Tensor = compute(total.shape, element, name, axes=("n", "c", *windows.labels))
-        return result
+        return compute(total.shape, element, name, axes=("n", "c", *SPATIAL[rank]))
 
-    build.__name__ = operator
-    build.__doc__ = (
-        "Y[n, c, at] = the mean over the window of X[n, c, at*stride + tap - before]; outside X is 0 or uncounted.\n\n"
-        f"x is [N, C, {', '.join(label.upper() for label in _SPATIAL[rank])}], of a float dtype; the rest as\n"
-        f"max_pool{rank}d. Sums are formed in f32 of narrower floats. Raises TeError."
-    )
     return build
 
 

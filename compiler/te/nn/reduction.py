@@ -4,24 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod as product
-from typing import Any
+from typing import Protocol, TypeAlias
 
 from compiler.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.compute import compute
+from compiler.te.expr import Reduce
+from compiler.te.index import Axis, Index
 from compiler.te.nn.common import (
+    Place,
     accumulator,
     check_axes,
     check_flag,
     check_float,
     check_tensor,
-    dims,
+    named,
     result_dtype,
     rounded,
 )
 from compiler.te.tensor import Tensor, reduce_axis
 
-Axes = int | Sequence[int] | None
+Axes: TypeAlias = int | Sequence[int] | None
+"""One dimension, several, or all of them."""
+
+
+class Reduction(Protocol):
+    """A reduction of a tensor over the given axes, which are dropped or kept with extent 1."""
+
+    def __call__(self, x: Tensor, axis: Axes = None, keepdims: bool = False, name: str = ...) -> Tensor: ...
 
 
 def axes_of(operator: str, x: Tensor, axis: Axes) -> list[int]:
@@ -32,29 +42,47 @@ def axes_of(operator: str, x: Tensor, axis: Axes) -> list[int]:
     return found
 
 
-def _reduce(operator: str, combine: Any, sums: bool) -> Callable[..., Tensor]:
+def reduced(
+    shape: Sequence[int],
+    along: Sequence[int],
+    keep: bool,
+    element: Callable[[Place, tuple[Axis, ...]], Reduce],
+    name: str,
+) -> Tensor:
+    """A tensor of a shape without the dimensions `along`, or with extent 1 there.
+
+    `element` takes an index of the whole shape, in which reduce axes stand for those dimensions, and these axes.
+    """
+    axes = {d: reduce_axis(shape[d], f"k{d}") for d in along}
+    shown = [d for d in range(len(shape)) if keep or d not in axes]
+
+    def reduction(*i: Index) -> Reduce:
+        place = dict(zip(shown, i, strict=True)) | axes
+        return element(tuple(place[d] for d in range(len(shape))), tuple(axes.values()))
+
+    return compute([1 if d in axes else shape[d] for d in shown], reduction, name, axes=[f"i{d}" for d in shown])
+
+
+def _reduce(operator: str, combine: e.Reduction, sums: bool) -> Reduction:
+    @named(
+        operator,
+        f"The {operator} of a tensor over the given axes (all of them by default), kept with extent 1 or dropped."
+        + (
+            " Formed in f32 of narrower floats and rounded once; an i32 of narrower integers, a u32 of u16."
+            if sums
+            else ""
+        ),
+    )
     def build(x: Tensor, axis: Axes = None, keepdims: bool = False, name: str = operator) -> Tensor:
         check_tensor(operator, x)
         check_flag(operator, "keepdims", keepdims)
         wide = accumulator(x.dtype) if sums else x.dtype
-        reduced = {d: reduce_axis(x.shape[d], f"k{d}") for d in axes_of(operator, x, axis)}
-        shown = [d for d in range(x.rank) if keepdims or d not in reduced]
-
-        def element(*i: Any) -> Any:
-            at = dict(zip(shown, i, strict=True)) | reduced
-            return combine(e.cast(x[tuple(at[d] for d in range(x.rank))], wide), axis=tuple(reduced.values()))
-
-        shape = [1 if d in reduced else x.shape[d] for d in shown]
+        along = axes_of(operator, x, axis)
         wanted = result_dtype(operator, x.dtype, None) if sums else x.dtype
         label = name if wanted == wide else f"{name}.wide"
-        result: Tensor = compute(shape, element, label, axes=[f"i{d}" for d in shown])
+        result = reduced(x.shape, along, keepdims, lambda at, axes: combine(e.cast(x[at], wide), axes), label)
         return rounded(result, wanted, name)
 
-    build.__name__ = operator
-    build.__doc__ = (
-        f"The {operator} of a tensor over the given axes (all of them by default), kept with extent 1 or dropped."
-        + (" Formed in f32 of narrower floats and rounded once; an i32 of narrower integers." if sums else "")
-    )
     return build
 
 
@@ -66,17 +94,8 @@ min = _reduce("min", e.min, sums=False)
 
 def mean(x: Tensor, axis: Axes = None, keepdims: bool = False, name: str = "mean") -> Tensor:
     """The mean over the given axes: their sum, divided by the number of elements; in f32 of narrower floats."""
-    over = axes_of("mean", check_float("mean", x), axis)
+    along, wide = axes_of("mean", check_float("mean", x), axis), accumulator(x.dtype)
     check_flag("mean", "keepdims", keepdims)
-    reduced = {d: reduce_axis(x.shape[d], f"k{d}") for d in over}
-    shown = [d for d in range(x.rank) if keepdims or d not in reduced]
-
-    def element(*i: Any) -> Any:
-        at = dict(zip(shown, i, strict=True)) | reduced
-        return e.sum(e.cast(x[tuple(at[d] for d in range(x.rank))], accumulator(x.dtype)), axis=tuple(reduced.values()))
-
-    shape = [1 if d in reduced else x.shape[d] for d in shown]
-    total: Tensor = compute(shape, element, f"{name}.sum", axes=[f"i{d}" for d in shown])
-    share = 1.0 / product(x.shape[d] for d in over)
-    result: Tensor = compute(shape, lambda *i: e.cast(total[i] * share, x.dtype), name, axes=dims(total.rank))
-    return result
+    total = reduced(x.shape, along, keepdims, lambda at, axes: e.sum(e.cast(x[at], wide), axes), f"{name}.sum")
+    share = 1.0 / product(x.shape[d] for d in along)
+    return compute(total.shape, lambda *i: e.cast(total[i] * share, x.dtype), name)

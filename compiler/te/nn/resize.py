@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from compiler.elements import is_float
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
-from compiler.te.nn.common import accumulator, check_flag, check_float, check_rank, pair, rounded
+from compiler.te.index import Index, IndexLike
+from compiler.te.nn.common import Pair, accumulator, check_flag, check_float, check_rank, pair, rounded
 from compiler.te.tensor import Tensor
 
 
-def resize_nearest(x: Tensor, size: Any, name: str = "resize_nearest") -> Tensor:
+def resize_nearest(x: Tensor, size: int | Pair, name: str = "resize_nearest") -> Tensor:
     """Y[n, c, h, w] = X[n, c, h * H // OH, w * W // OW], for a size of (OH, OW).
 
     x is [N, C, H, W] of any dtype, the result [N, C, OH, OW]. Raises TeError. Elsewhere: torch interpolate, nearest.
@@ -21,14 +20,13 @@ def resize_nearest(x: Tensor, size: Any, name: str = "resize_nearest") -> Tensor
     oh, ow = pair("resize_nearest", "size", size, 1)
     batch, channels, height, width = x.shape
 
-    def element(n: Any, c: Any, h: Any, w: Any) -> Expr:
+    def element(n: Index, c: Index, h: Index, w: Index) -> Expr:
         return x[n, c, h * height // oh, w * width // ow]
 
-    result: Tensor = compute((batch, channels, oh, ow), element, name)
-    return result
+    return compute((batch, channels, oh, ow), element, name)
 
 
-def resize_bilinear(x: Tensor, size: Any, align_corners: bool = False, name: str = "resize_bilinear") -> Tensor:
+def resize_bilinear(x: Tensor, size: int | Pair, align_corners: bool = False, name: str = "resize_bilinear") -> Tensor:
     """Y[.., h, w] = X at row (h + 1/2) * H / OH - 1/2 and the like column, interpolated linearly between neighbours.
 
     Beyond the centres of the outermost pixels these are repeated. With align_corners the row is h * (H - 1) / (OH - 1).
@@ -48,31 +46,30 @@ def _linear(x: Tensor, dim: int, size: int, align_corners: bool, name: str) -> T
     """One dimension of an image interpolated at `size` places, in the accumulator's dtype."""
     extent, dtype = x.shape[dim], accumulator(x.dtype)
 
-    def element(*i: Any) -> Expr:
+    def element(*i: Index) -> Expr:
         scaled, step = _place(i[dim], extent, size, align_corners)  # the place is scaled / step
         low = scaled // step
         share = e.cast(scaled % step, dtype) * (1.0 / step)
 
-        def at(index: Any) -> Expr:
+        def at(index: Index) -> Expr:
             return e.cast(_clamped(x, i, dim, index), dtype)
 
         return at(low) * (1.0 - share) + at(low + 1) * share
 
     shape = [size if d == dim else n for d, n in enumerate(x.shape)]
-    result: Tensor = compute(shape, element, name, axes=("n", "c", "h", "w"))
-    return result
+    return compute(shape, element, name, axes=("n", "c", "h", "w"))
 
 
-def _place(index: Any, extent: int, size: int, align_corners: bool) -> tuple[Any, int]:
+def _place(index: Index, extent: int, size: int, align_corners: bool) -> tuple[Index, int]:
     if not align_corners:
         return (index * 2 + 1) * extent - size, 2 * size
     return (index * (extent - 1), size - 1) if size > 1 else (index * 0, 1)
 
 
-def _clamped(x: Tensor, i: tuple[Any, ...], dim: int, index: Any) -> Expr:
+def _clamped(x: Tensor, i: tuple[Index, ...], dim: int, index: Index) -> Expr:
     """The element at an index along one dimension, or the first or last one where it is outside."""
 
-    def at(place: Any) -> Any:
+    def at(place: IndexLike) -> Expr:
         return x[(*i[:dim], place, *i[dim + 1 :])]
 
     last = x.shape[dim] - 1

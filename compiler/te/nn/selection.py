@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Protocol
 
 from compiler.elements import is_float, limits
 from compiler.te import scalar as e
-from compiler.te.combiner import combiner, reduce
+from compiler.te.combiner import Combine, combiner, reduce
 from compiler.te.compute import compute
-from compiler.te.nn.common import check_axis, check_flag, check_tensor
+from compiler.te.expr import Expr, Reduce
+from compiler.te.index import Index
+from compiler.te.nn.common import check_axis, check_flag, check_tensor, named
 from compiler.te.tensor import Tensor, reduce_axis
+
+
+class Selection(Protocol):
+    """Where the greatest or the least element along an axis is."""
+
+    def __call__(self, x: Tensor, axis: int = -1, keepdims: bool = False, name: str = ...) -> Tensor: ...
+
 
 _LAST = 2**63 - 1
 
 
-def _select(operator: str, better: Callable[[Any, Any], Any], formula: str) -> Callable[..., Tensor]:
+def _select(operator: str, better: Callable[[Expr, Expr], Expr], formula: str) -> Selection:
+    @named(
+        operator,
+        f"Y[i...] = the least k, an i64, at which X[i..., k, ...] is {formula} along one axis; NaN counts as such.\n\n"
+        "The axis is dropped, or kept with extent 1. Ties go to the first. Raises TeError.",
+    )
     def build(x: Tensor, axis: int = -1, keepdims: bool = False, name: str = operator) -> Tensor:
         along = check_axis(operator, check_tensor(operator, x), axis)
         check_flag(operator, "keepdims", keepdims)
@@ -25,27 +39,21 @@ def _select(operator: str, better: Callable[[Any, Any], Any], formula: str) -> C
         worst = _worst(x.dtype, least=operator == "argmax")
         pick = combiner(_first(better, x.dtype), (worst, _LAST))
 
-        def element(*i: Any) -> Any:
+        def element(*i: Index) -> tuple[Reduce, ...]:
             at = dict(zip(shown, i, strict=True)) | {along: k}
             return reduce(pick, (x[tuple(at[d] for d in range(x.rank))], e.cast(k, "i64")), axis=k)
 
         shape = [1 if d == along else x.shape[d] for d in shown]
         _, place = compute(shape, element, name, axes=[f"i{d}" for d in shown])
-        found: Tensor = place
-        return found
+        return place
 
-    build.__name__ = operator
-    build.__doc__ = (
-        f"Y[i...] = the least k, an i64, at which X[i..., k, ...] is {formula} along one axis; NaN counts as such.\n\n"
-        "The axis is dropped, or kept with extent 1. Ties go to the first. Raises TeError."
-    )
     return build
 
 
-def _first(better: Callable[[Any, Any], Any], dtype: str) -> Callable[[Any, Any], Any]:
+def _first(better: Callable[[Expr, Expr], Expr], dtype: str) -> Combine:
     """The better of two values with its place; NaN is best, and of equals the first."""
 
-    def combine(held: Any, added: Any) -> Any:
+    def combine(held: tuple[Expr, ...], added: tuple[Expr, ...]) -> tuple[Expr, Expr]:
         (v, i), (w, j) = held, added
         wins, ties = better(w, v), e.equal(v, w)
         if is_float(dtype):

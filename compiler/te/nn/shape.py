@@ -5,13 +5,14 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Sequence
-from typing import Any
+from itertools import accumulate
 
 from compiler.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
-from compiler.te.nn.common import check_axes, check_axis, check_tensor, dims, is_count
+from compiler.te.index import Index
+from compiler.te.nn.common import check_axes, check_axis, check_tensor, is_count
 from compiler.te.tensor import Tensor
 
 
@@ -22,11 +23,10 @@ def transpose(x: Tensor, perm: Sequence[int] | None = None, name: str = "transpo
     if not all(is_count(d) for d in order) or sorted(order) != list(range(x.rank)):
         raise TeError(f"transpose: {perm!r} is not a permutation of the {x.rank} dimensions of '{x.name}'")
 
-    def element(*i: Any) -> Expr:
+    def element(*i: Index) -> Expr:
         return x[tuple(i[order.index(d)] for d in range(x.rank))]
 
-    result: Tensor = compute([x.shape[d] for d in order], element, name, axes=dims(x.rank))
-    return result
+    return compute([x.shape[d] for d in order], element, name)
 
 
 def pad(x: Tensor, widths: Sequence[tuple[int, int]], value: float = 0, name: str = "pad") -> Tensor:
@@ -40,11 +40,10 @@ def pad(x: Tensor, widths: Sequence[tuple[int, int]], value: float = 0, name: st
     source = x.padded(value)
     shape = [size + before + after for size, (before, after) in zip(x.shape, pairs, strict=True)]
 
-    def element(*i: Any) -> Expr:
+    def element(*i: Index) -> Expr:
         return source[tuple(index - before for index, (before, _) in zip(i, pairs, strict=True))]
 
-    result: Tensor = compute(shape, element, name, axes=dims(x.rank))
-    return result
+    return compute(shape, element, name)
 
 
 def reshape(x: Tensor, shape: Sequence[int], name: str = "reshape") -> Tensor:
@@ -52,10 +51,10 @@ def reshape(x: Tensor, shape: Sequence[int], name: str = "reshape") -> Tensor:
     check_tensor("reshape", x)
     wanted = _inferred(x, shape)
 
-    def element(*i: Any) -> Any:
+    def element(*i: Index) -> Expr:
         if x.shape == wanted:
             return x[i]
-        flat: Any = 0
+        flat: Index | int = 0
         for index, size in zip(i, wanted, strict=True):
             flat = flat * size + index
         at = []
@@ -64,11 +63,10 @@ def reshape(x: Tensor, shape: Sequence[int], name: str = "reshape") -> Tensor:
             flat = flat // size
         return x[tuple(reversed(at))]
 
-    result: Tensor = compute(wanted, element, name, axes=dims(len(wanted)))
-    return result
+    return compute(wanted, element, name)
 
 
-def _inferred(x: Tensor, shape: Any) -> tuple[int, ...]:
+def _inferred(x: Tensor, shape: object) -> tuple[int, ...]:
     given = tuple(shape) if isinstance(shape, tuple | list) else ()
     fits = isinstance(shape, tuple | list) and all(
         isinstance(n, int) and not isinstance(n, bool) and (n > 0 or n == -1) for n in given
@@ -113,17 +111,16 @@ def broadcast_to(x: Tensor, shape: Sequence[int], name: str = "broadcast_to") ->
     if not fits or any(m not in (1, n) for m, n in zip(x.shape, own, strict=True)):
         raise TeError(f"broadcast_to: '{x.name}' of shape {x.shape} does not broadcast to {shape!r}")
 
-    def element(*i: Any) -> Any:
+    def element(*i: Index) -> Expr:
         last = i[len(i) - x.rank :]
         return x[tuple(0 if size == 1 else index for size, index in zip(x.shape, last, strict=True))]
 
-    result: Tensor = compute(wanted, element, name, axes=dims(len(wanted)))
-    return result
+    return compute(wanted, element, name)
 
 
 def concat(tensors: Sequence[Tensor], axis: int = 0, name: str = "concat") -> Tensor:
     """Y = the tensors one behind the other along one axis; otherwise their shapes and dtypes agree. Raises TeError."""
-    parts = list(tensors) if isinstance(tensors, tuple | list) else []
+    parts: list[Tensor] = list(tensors) if isinstance(tensors, tuple | list) else []
     if not parts:
         raise TeError("concat: it takes a sequence of at least one tensor")
     along = check_axis("concat", check_tensor("concat", parts[0]), axis)
@@ -137,27 +134,28 @@ def concat(tensors: Sequence[Tensor], axis: int = 0, name: str = "concat") -> Te
                 f"{part.shape}: they differ beyond axis {along}"
             )
 
-    def element(*i: Any) -> Any:
-        ends = [sum(p.shape[along] for p in parts[: n + 1]) for n in range(len(parts))]
-        value: Any = None
-        for part, end in reversed(list(zip(parts, ends, strict=True))):
-            start = end - part.shape[along]
-            place = (*i[:along], i[along] - start, *i[along + 1 :])
-            if len(parts) == 1:
-                return part[place]
-            inside = e.all_of(i[along] >= start, i[along] < end)
-            read = e.select(inside, part[place], 0)
-            value = read if value is None else e.select(i[along] < end, read, value)
+    ends = list(accumulate(part.shape[along] for part in parts))
+
+    def read(i: tuple[Index, ...], part: Tensor, end: int) -> Expr:
+        start = end - part.shape[along]
+        inside = e.all_of(i[along] >= start, i[along] < end)
+        return e.select(inside, part[(*i[:along], i[along] - start, *i[along + 1 :])], 0)
+
+    def element(*i: Index) -> Expr:
+        if len(parts) == 1:
+            return parts[0][i]
+        value = read(i, parts[-1], ends[-1])
+        for part, end in reversed(list(zip(parts[:-1], ends, strict=False))):
+            value = e.select(i[along] < end, read(i, part, end), value)
         return value
 
-    shape = [sum(p.shape[along] for p in parts) if d == along else n for d, n in enumerate(first.shape)]
-    result: Tensor = compute(shape, element, name, axes=dims(first.rank))
-    return result
+    shape = (*first.shape[:along], ends[-1], *first.shape[along + 1 :])
+    return compute(shape, element, name)
 
 
 def stack(tensors: Sequence[Tensor], axis: int = 0, name: str = "stack") -> Tensor:
     """Y = the tensors of one shape side by side along a new axis. Raises TeError."""
-    parts = list(tensors) if isinstance(tensors, tuple | list) else []
+    parts: list[Tensor] = list(tensors) if isinstance(tensors, tuple | list) else []
     if not parts:
         raise TeError("stack: it takes a sequence of at least one tensor")
     rank = check_tensor("stack", parts[0]).rank + 1
@@ -192,22 +190,20 @@ def slice(
         if not ranges[-1]:
             raise TeError(f"slice: {start}:{stop}:{step} has no elements in dimension {d} of '{x.name}' {x.shape}")
 
-    def element(*i: Any) -> Any:
+    def element(*i: Index) -> Expr:
         return x[tuple(r.start + index * r.step for r, index in zip(ranges, i, strict=True))]
 
-    result: Tensor = compute([len(r) for r in ranges], element, name, axes=dims(x.rank))
-    return result
+    return compute([len(r) for r in ranges], element, name)
 
 
 def flip(x: Tensor, axis: int | Sequence[int] | None = None, name: str = "flip") -> Tensor:
     """Y = X with the given axes, or all of them, in reverse order. Raises TeError."""
     turned = check_axes("flip", check_tensor("flip", x), axis)
 
-    def element(*i: Any) -> Any:
+    def element(*i: Index) -> Expr:
         return x[tuple(x.shape[d] - 1 - index if d in turned else index for d, index in enumerate(i))]
 
-    result: Tensor = compute(x.shape, element, name, axes=dims(x.rank))
-    return result
+    return compute(x.shape, element, name)
 
 
 def tile(x: Tensor, repeats: Sequence[int], name: str = "tile") -> Tensor:
@@ -218,8 +214,7 @@ def tile(x: Tensor, repeats: Sequence[int], name: str = "tile") -> Tensor:
     if not isinstance(repeats, tuple | list) or len(given) != x.rank or not counts:
         raise TeError(f"tile: {repeats!r} is not a count of at least 1 for each dimension of '{x.name}'")
 
-    def element(*i: Any) -> Any:
+    def element(*i: Index) -> Expr:
         return x[tuple(index % size if size > 1 else 0 for index, size in zip(i, x.shape, strict=True))]
 
-    result: Tensor = compute([n * r for n, r in zip(x.shape, given, strict=True)], element, name, axes=dims(x.rank))
-    return result
+    return compute([n * r for n, r in zip(x.shape, given, strict=True)], element, name)

@@ -1,0 +1,87 @@
+"""Windows over images of one to three dimensions, as convolutions and pooling move them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from compiler.errors import TeError
+from compiler.te.expr import Number
+from compiler.te.index import Axis, Index
+from compiler.te.nn.common import Sizes, several
+from compiler.te.tensor import Padded, Tensor, reduce_axis
+
+SPATIAL = {1: ("w",), 2: ("h", "w"), 3: ("d", "h", "w")}
+"""The axes of an image."""
+TAPS = {1: ("s",), 2: ("r", "s"), 3: ("q", "r", "s")}
+"""The axes of a window."""
+
+
+def listed(labels: Sequence[str]) -> str:
+    """Axes as the extents of a layout: `H, W`."""
+    return ", ".join(label.upper() for label in labels)
+
+
+@dataclass(frozen=True)
+class Window:
+    """The sizes of a window, its strides and dilations, and the padding before and after the image, one a dimension."""
+
+    operator: str
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+    @cached_property
+    def taps(self) -> tuple[Axis, ...]:
+        """The reduce axes over the window."""
+        return tuple(reduce_axis(size, label) for size, label in zip(self.sizes, TAPS[len(self.sizes)], strict=True))
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether windows reach beyond the image."""
+        return any((*self.before, *self.after))
+
+    def spans(self) -> list[int]:
+        """What a window covers of each dimension."""
+        return [dilation * (size - 1) + 1 for dilation, size in zip(self.dilations, self.sizes, strict=True)]
+
+    def positions(self, image: Sequence[int]) -> tuple[int, ...]:
+        """The number of positions along each dimension of an image. Raises TeError where a window does not fit once."""
+        found = []
+        for d, (size, span) in enumerate(zip(image, self.spans(), strict=True)):
+            padding = self.before[d] + self.after[d]
+            if span > size + padding:
+                raise TeError(
+                    f"{self.operator}: a window of {self.sizes[d]} does not fit an extent of {size} padded by {padding}"
+                )
+            found.append((size + padding - span) // self.strides[d] + 1)
+        return tuple(found)
+
+    def places(self, at: Sequence[Index]) -> list[Index]:
+        """The index of each tap in the image, of the window at a position."""
+        steps = zip(at, self.strides, self.taps, self.dilations, self.before, strict=True)
+        return [i * stride + (tap if step == 1 else tap * step) - before for i, stride, tap, step, before in steps]
+
+    def source(self, x: Tensor, outside: Number) -> Tensor | Padded:
+        """The image, with a value outside of it."""
+        return x.padded(outside) if self.is_padded else x
+
+
+def window(operator: str, sizes: Sequence[int], stride: Sizes, padding: Sizes, dilation: Sizes = 1) -> Window:
+    """A window, from an integer or one for each dimension; padding also for both sides of each. Raises TeError."""
+    rank = len(sizes)
+    strides = several(operator, "stride", stride, 1, rank)
+    dilations = several(operator, "dilation", dilation, 1, rank)
+    return Window(operator, tuple(sizes), strides, dilations, *borders(operator, padding, rank))
+
+
+def borders(operator: str, padding: Sizes, rank: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Padding before and after each dimension, from an integer, one for each dimension, or all of both."""
+    if isinstance(padding, tuple | list) and len(padding) == 2 * rank:
+        both = several(operator, "padding", padding, 0, 2 * rank)
+        return both[:rank], both[rank:]
+    each = several(operator, "padding", padding, 0, rank)
+    return each, each
