@@ -116,6 +116,20 @@ def split_refused(s: Schedule) -> None:
 
 
 @on(scale)
+def reverse(s: Schedule) -> None:
+    (i,) = s.get_loops(s.get_block("D"))
+    s.reverse(i)
+
+
+@on(blur)
+def reverse_refused(s: Schedule) -> None:
+    (i,) = s.get_loops(s.get_block("T"))
+    (j,) = s.get_loops(s.get_block("S"))
+    both = s.merge(i, j, shift=2)
+    s.reverse(both)
+
+
+@on(scale)
 def partition(s: Schedule) -> None:
     (i,) = s.get_loops(s.get_block("D"))
     s.partition(i, 8)

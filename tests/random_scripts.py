@@ -17,6 +17,9 @@ from compiler.program.tree import Alloc, Loop, blocks_in
 from compiler.schedule import Handle, Schedule
 
 SCOPES = ("local", "shared", "global")
+INTRINSICS = ("dot.i32.u8i8x4", "mma.f32.f16", "no such")
+LOOKING = ("sched.get_", "sched.sample_", "sched.multiple", "sched.product")
+"""How the names of ops begin that change no program."""
 THREADS = ("block_x", "block_y", "thread_x", "thread_y", "vthread")
 
 
@@ -55,7 +58,11 @@ class Walker:
     def _script(self) -> list[Operation]:
         """The ops of the script but those that only look for blocks and loops, or decide."""
         ops = [op for op in self.s.script.walk() if op.name.startswith("sched.")]
-        return [op for op in ops if not op.name.startswith(("sched.get_", "sched.sample_"))]
+        return [
+            op
+            for op in ops
+            if not op.name.startswith(("sched.get_", "sched.sample_", "sched.multiple", "sched.product"))
+        ]
 
     def _handles(self) -> tuple[Handle, list[Handle]] | None:
         block = self.s.get_block(self.rng.choice(list(self.s.program.blocks)))
@@ -204,7 +211,20 @@ def _sampled_factor(w: Walker, block: Handle, loops: list[Handle]) -> None:
     w.s.split(w.rng.choice(loops), [w.s.sample_categorical([3, 5]), w.s.sample_categorical([2, 3], [0.25, 0.75])])
 
 
+def _computed_factor(w: Walker, block: Handle, loops: list[Handle]) -> None:
+    small = w.s.sample_categorical([1, 2], [0.5, 0.5])
+    w.s.split(w.rng.choice(loops), [None, w.s.multiple(w.s.product(small, w.s.sample_categorical([1, 3])), 2)])
+
+
 _ONCE: dict[str, Make] = {
+    "get_block": lambda w, b, ls: w.s.get_block(w.rng.choice([*w.s.program.blocks, "nowhere"])),
+    "get_loops": lambda w, b, ls: w.s.get_loops(w.rng.choice([b, ls[0]])),
+    "get_producers": lambda w, b, ls: w.s.get_producers(b),
+    "get_consumers": lambda w, b, ls: w.s.get_consumers(b),
+    "auto": lambda w, b, ls: w.s.auto(b),
+    "reverse": lambda w, b, ls: w.s.reverse(w.rng.choice(ls)),
+    "multiple": _computed_factor,
+    "product": _computed_factor,
     "partition": lambda w, b, ls: w.s.partition(w.rng.choice(ls), w.rng.randint(1, 4)),
     "fuse": _fuse,
     "distribute": lambda w, b, ls: w.s.distribute(w.rng.choice(ls), b),
@@ -212,6 +232,7 @@ _ONCE: dict[str, Make] = {
     "vectorize": lambda w, b, ls: w.s.vectorize(w.rng.choice(ls)),
     "parallel": lambda w, b, ls: w.s.parallel(w.rng.choice(ls)),
     "bind": lambda w, b, ls: w.s.bind(w.rng.choice(ls), w.rng.choice(THREADS)),
+    "tensorize": lambda w, b, ls: w.s.tensorize(w.rng.choice(ls), w.rng.choice(INTRINSICS)),
     "annotate": lambda w, b, ls: w.s.annotate(w.rng.choice(ls), "hint", w.rng.randint(1, 9)),
     "inline": lambda w, b, ls: w.s.inline(b),
     "reverse_inline": lambda w, b, ls: w.s.reverse_inline(b),

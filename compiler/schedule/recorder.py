@@ -27,6 +27,7 @@ from compiler.schedule.parameters import FunctionParameter, Handle, Size
 from compiler.schedule.primitive import Primitive, primitive_of
 from compiler.schedule.primitives import PRIMITIVES
 from compiler.schedule.state import State, empty_script
+from compiler.stated import LARGEST, integer
 
 
 class Recorder:
@@ -160,6 +161,8 @@ class Recorder:
 
         Raises ScheduleError.
         """
+        if not isinstance(primitive, Primitive):
+            raise ScheduleError(f"it takes a declared primitive, not a {type(primitive).__name__}", "call")
         bound = primitive.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         op = self._op(primitive, bound.arguments)
@@ -231,7 +234,9 @@ class Recorder:
 
     def multiple(self, size: Size, factor: int) -> Size:
         """A multiple of a parameter, or of a constant."""
-        return size * factor if isinstance(size, int) else self.call(PRIMITIVES["multiple"], size, factor)[0]
+        if isinstance(size, int):
+            return size * integer("factor", factor, -LARGEST, LARGEST, ScheduleError)
+        return self.call(PRIMITIVES["multiple"], size, factor)[0]
 
     def product(self, *sizes: Size) -> Size:
         """The product of parameters and constants."""

@@ -80,6 +80,9 @@ class Schedule(Recorder):
     def reorder(self, *loops: Handle) -> None:
         """Permute loops of one nest into the order given, outermost first; loops between them stay where they are."""
 
+    def reverse(self, loop: Handle) -> Handle:
+        """Run a loop backwards."""
+
     def reverse_compute_at(self, block: Handle, loop: Handle) -> None:
         """Move a consumer into a loop of its producer: there it consumes what one iteration has finished."""
 

@@ -13,15 +13,13 @@ emit.py       from expressions to te.compute
 nn/           named operators, built of the above
 """
 
-from compiler.te import nn as nn
-from compiler.te.combiner import Combiner as Combiner
-from compiler.te.combiner import combiner as combiner
-from compiler.te.combiner import reduce as reduce
-from compiler.te.compute import compute as compute
-from compiler.te.function import Function as Function
-from compiler.te.function import function as function
-from compiler.te.gather import gather as gather
+from compiler.te import nn, scalar
+from compiler.te.combiner import Combiner, combiner, reduce
+from compiler.te.compute import compute
+from compiler.te.function import Function, function
+from compiler.te.gather import gather
 from compiler.te.scalar import *
-from compiler.te.tensor import Tensor as Tensor
-from compiler.te.tensor import placeholder as placeholder
-from compiler.te.tensor import reduce_axis as reduce_axis
+from compiler.te.tensor import Tensor, placeholder, reduce_axis
+
+__all__ = ["Combiner", "Function", "Tensor", "combiner", "compute", "function", "gather", "nn", "placeholder"]
+__all__ += ["reduce", "reduce_axis", *scalar.__all__]

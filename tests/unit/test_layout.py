@@ -10,8 +10,11 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from xdsl.transforms import get_all_passes
 
 from compiler import pipeline, universe
+from compiler.schedule.primitives import PRIMITIVES
+from tests import random_scripts
 
 ROOT = Path(__file__).parents[2] / "compiler"
 ORDER = [
@@ -234,6 +237,28 @@ def test_passes_load(name: str) -> None:
 @pytest.mark.parametrize("name", pipeline.PIPELINES)
 def test_pipelines_parse(name: str) -> None:
     assert [p.name for p in pipeline.parse_passes(name)] == pipeline.PIPELINES[name].split(",")
+
+
+def lacking(name: str) -> list[str]:
+    """What a primitive needs beside its declaration, and has not."""
+    folder = Path(__file__).parents[1] / "filecheck" / "schedule"
+    files = [f"{name}.mlir", f"{name}_reject.mlir"]
+    steps = {step for step, _ in random_scripts.STEPS}
+    return [file for file in files if not (folder / file).exists()] + ["a random step"] * (name not in steps)
+
+
+@pytest.mark.parametrize("name", PRIMITIVES)
+def test_a_primitive_is_tested(name: str) -> None:
+    assert lacking(name) == []
+    assert [path.stem for path in (ROOT / "schedule" / "primitives").glob("[!_]*.py")].count(name) == 1
+
+
+def test_a_primitive_without_tests_is_seen() -> None:
+    assert lacking("skew") == ["skew.mlir", "skew_reject.mlir", "a random step"]
+
+
+def test_no_pass_hides_one_of_xdsl() -> None:
+    assert not set(universe.our_passes()) & set(get_all_passes())
 
 
 def test_the_stock_tool_finds_us() -> None:

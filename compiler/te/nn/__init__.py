@@ -68,3 +68,5 @@ from compiler.te.nn.shape import squeeze as squeeze
 from compiler.te.nn.shape import stack as stack
 from compiler.te.nn.shape import tile as tile
 from compiler.te.nn.shape import transpose as transpose
+
+__all__ = sorted(name for name, value in globals().items() if callable(value))

@@ -1,0 +1,11 @@
+// RUN: strata-opt %s | filecheck %s
+
+// A template prints as it is written: the search derives the choices.
+// CHECK-LABEL: transform.named_sequence @schedule(
+// CHECK-NEXT:  [[D:%\S+]] = sched.get_block [[F:%\S+]] "D"
+// CHECK-NEXT:  sched.auto [[D]]
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  sched.auto %d
+  transform.yield
+}

@@ -1,0 +1,46 @@
+// RUN: strata-opt %s -p 'apply-schedule{verify=true}' --split-input-file | filecheck %s
+
+// Iteration i does what iteration 11 - i did.
+// CHECK-LABEL: func.func @backwards(
+// CHECK-NEXT: loop.for "i" [[I:%\S+]] = 12 {
+// CHECK-NEXT:   loop.block "D" [i = 12 at -[[I]] + 11]
+func.func @backwards(%A: memref<12xf32>, %D: memref<12xf32>) attributes {outputs = 1 : i64} {
+  loop.for "i" %i = 12 {
+    loop.block "D" [i = 12 at %i]
+        (%x = %A[i] : memref<12xf32>) -> (%D[i] : memref<12xf32>) origin "D"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %d = sched.get_block %f "D"
+  %i = sched.get_loops %d : !sched.loop
+  %back = sched.reverse %i
+  transform.yield
+}
+
+// -----
+
+// A reduction may run backwards.
+// CHECK-LABEL: func.func @sum(
+// CHECK-NEXT: loop.for "k" [[K:%\S+]] = 12 {
+// CHECK-NEXT:   loop.block "S" [reduce k = 12 at -[[K]] + 11] combine [add]
+func.func @sum(%A: memref<12xf32>, %S: memref<1xf32>) attributes {outputs = 1 : i64} {
+  loop.for "k" %k = 12 {
+    loop.block "S" [reduce k = 12 at %k] combine [add]
+        (%x = %A[k] : memref<12xf32>) -> (%S[0] : memref<1xf32>) origin "S"[k] {
+      loop.yield %x : f32
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %s = sched.get_block %f "S"
+  %k = sched.get_loops %s : !sched.loop
+  %back = sched.reverse %k
+  transform.yield
+}
