@@ -15,6 +15,8 @@ from xdsl.dialects import memref, scf, vector
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import Rewriter
 
 from compiler.analysis.accesses import Access, access, touched
 from compiler.analysis.index_forms import Forms, Ranges
@@ -39,15 +41,11 @@ class PromoteBuffersPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         require(op, "low", self.name)
-        for loop in _innermost_first(op):
+        for loop in [inner for inner in op.walk() if isinstance(inner, scf.ForOp)][::-1]:
             _promote_all(loop)
         for block in [b for o in op.walk() for r in o.regions for b in r.blocks]:
             _forward(block)
         _drop_unread(op)
-
-
-def _innermost_first(op: Operation) -> list[scf.ForOp]:
-    return [o for o in op.walk(reverse=False) if isinstance(o, scf.ForOp)][::-1]
 
 
 def _promote_all(loop: scf.ForOp) -> None:
@@ -100,7 +98,7 @@ def _groups(loop: scf.ForOp) -> list[list[Access]]:
 def _promotable(body: _Body, group: list[Access]) -> bool:
     first = group[0]
     fixed = (*first.indices, first.buffer, *(() if first.mask is None else (first.mask,)))
-    if any(_inside(body.loop, value) for value in fixed) or not all(map(_only_kept_lanes, group)):
+    if any(body.loop.is_ancestor(value.owner) for value in fixed) or not all(map(_only_kept_lanes, group)):
         return False
     return body.only(group) and (Ranges().surely_runs(body.loop) or first.place in body.before)
 
@@ -141,16 +139,6 @@ def _stores_masked(user: Operation, operand: int, mask: SSAValue) -> bool:
     return store is not None and store.is_store and store.mask is mask and operand == len(user.operands) - 1
 
 
-def _inside(loop: scf.ForOp, value: SSAValue) -> bool:
-    owner = value.owner
-    op = owner if isinstance(owner, Operation) else owner.parent_op()
-    return op is not None and (loop.is_ancestor(op) if isinstance(owner, Operation) else _within(loop, op))
-
-
-def _within(loop: scf.ForOp, op: Operation) -> bool:
-    return op is loop or loop.is_ancestor(op)
-
-
 def _before(op: Operation) -> Iterator[Access]:
     """The accesses that surely ran before an op: earlier in its block or in a surrounding one.
 
@@ -169,35 +157,24 @@ def _before(op: Operation) -> Iterator[Access]:
 
 def _rebuild(loop: scf.ForOp, groups: list[list[Access]]) -> None:
     """The loop with one loop-carried value more for each group: loaded before it, stored after it."""
-    block = loop.parent_block()
-    assert block is not None
+    rewriter, body = PatternRewriter(loop), loop.body.block
     initial, carried = [], []
     for group in groups:
-        load = next(a.op for a in group if not a.is_store).clone()
-        block.insert_op_before(load, loop)
+        load = rewriter.insert(next(a.op for a in group if not a.is_store).clone())
         load.results[0].name_hint = None
         initial.append(load.results[0])
-        body = loop.body.block
-        argument = body.insert_arg(group[0].type, len(body.args))
-        carried.append(_carry(group, argument))
-    terminator = loop.body.block.last_op
+        carried.append(_carry(group, body.insert_arg(group[0].type, len(body.args))))
+    terminator = body.last_op
     assert isinstance(terminator, scf.YieldOp)
-    loop.body.block.insert_op_before(scf.YieldOp(*terminator.operands, *carried), terminator)
-    loop.body.block.erase_op(terminator)
-    iter_args = [*loop.iter_args, *initial]
-    new = scf.ForOp(loop.lb, loop.ub, loop.step, iter_args, loop.detach_region(loop.body))
-    block.insert_op_before(new, loop)
-    kept = len(loop.results)
-    for old, result in zip(loop.results, new.results, strict=False):
-        old.replace_all_uses_with(result)
-    for group, result in zip(groups, new.results[kept:], strict=True):
-        store = next(a for a in group if a.is_store)
-        block.insert_op_before(store.with_stored(result), loop)
-    block.erase_op(loop)
-    for group in groups:
-        for a in group:
-            if a.is_store:
-                _erase(a.op)
+    rewriter.replace(terminator, scf.YieldOp(*terminator.operands, *carried))
+    new = scf.ForOp(loop.lb, loop.ub, loop.step, [*loop.iter_args, *initial], loop.detach_region(loop.body))
+    results = rewriter.insert(new).results
+    for group, result in zip(groups, results[len(loop.results) :], strict=True):
+        stores = [a for a in group if a.is_store]
+        rewriter.insert(stores[0].with_stored(result))
+        for store in stores:
+            Rewriter.erase_op(store.op)
+    rewriter.replace(loop, [], results[: len(loop.results)])
 
 
 def _carry(group: list[Access], value: SSAValue) -> SSAValue:
@@ -207,13 +184,8 @@ def _carry(group: list[Access], value: SSAValue) -> SSAValue:
             value = a.stored
         else:
             a.op.results[0].replace_all_uses_with(value)
-            _erase(a.op)
+            Rewriter.erase_op(a.op)
     return value
-
-
-def _erase(op: Operation) -> None:
-    op.detach()
-    op.erase()
 
 
 def _forward(block: Block) -> None:
@@ -256,7 +228,7 @@ class _Live:
             self._overlaps.remove(other)
             del self.at[other.place]
         if dead and old is not None:
-            _erase(old.op)
+            Rewriter.erase_op(old.op)
         self._overlaps.add(store)
         self.at[store.place] = store
         self.latest = store.op
@@ -268,8 +240,8 @@ def _drop_unread(module: ModuleOp) -> None:
             users = [use.operation for use in op.memref.uses]
             if all(isinstance(user, PrefetchOp) or _only_stores(user, op.memref) for user in users):
                 for user in users:
-                    _erase(user)
-                _erase(op)
+                    Rewriter.erase_op(user)
+                Rewriter.erase_op(op)
 
 
 def _only_stores(user: Operation, buffer: SSAValue) -> bool:
