@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, get_type_hints
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -17,7 +17,7 @@ from compiler.universe import find_pass, pass_names
 
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
-    from xdsl.utils.arg_spec import ArgSpec
+    from xdsl.utils.arg_spec import ArgSpec, ParameterListType
 
 _LOW_TO_CPU = "transpose-scatters,extend-floats,expand-math,plan-buffers"
 
@@ -130,7 +130,7 @@ def _spec(name: str, options: str, kind: type[ModulePass]) -> ArgSpec:
     return ArgSpec(name, {key: _value(kind, key, value) for key, value in given.items()})
 
 
-def _value(kind: type[ModulePass], key: str, value: tuple[Any, ...]) -> tuple[Any, ...]:
+def _value(kind: type[ModulePass], key: str, value: ParameterListType) -> ParameterListType:
     """The value of an option; a bare flag is true."""
     from xdsl.utils.hints import isa, type_repr
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xdsl.context import Context
 
@@ -57,16 +57,18 @@ PASSES = {
 }
 """Our passes that apply no schedule primitive, and where each is."""
 
+Loaded: TypeAlias = Any  # a dialect, a pass or a function: whatever stands at a path
+
 _STRING = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 
 
-def load(path: str) -> Any:
+def load(path: str) -> Loaded:
     """The object at `module:name`."""
     module, _, name = path.partition(":")
     return getattr(import_module(module), name)
 
 
-def _loader(path: str) -> Callable[[], Any]:
+def _loader(path: str) -> Callable[[], Loaded]:
     return lambda: load(path)
 
 
@@ -177,7 +179,7 @@ def _plugins() -> Universe:
         raise InputError(f"the installed xDSL plugins cannot be used together: {error}") from error
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Universe:
     """`UNIVERSE`, what the stock xdsl-opt discovers; built on demand, since xDSL's tables take a while."""
     if name != "UNIVERSE":
         raise AttributeError(name)

@@ -6,14 +6,15 @@ import multiprocessing
 import signal
 from collections.abc import Callable
 from multiprocessing.connection import Connection
-from typing import Any, TypeVar
+from typing import TypeVar, TypeVarTuple
 
 from compiler.errors import StrataError, TargetError
 
 Result = TypeVar("Result")
+Arguments = TypeVarTuple("Arguments")
 
 
-def in_own_process(what: str, function: Callable[..., Result], *arguments: Any) -> Result:
+def in_own_process(what: str, function: Callable[[*Arguments], Result], *arguments: *Arguments) -> Result:
     """What a function gives in a process of its own; function, arguments and result must pickle.
 
     Raises the StrataError or MemoryError of the function, and TargetError, which names `what` ran, where the process
@@ -35,7 +36,7 @@ def in_own_process(what: str, function: Callable[..., Result], *arguments: Any) 
     return result  # type: ignore[no-any-return]
 
 
-def _send(sender: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+def _send(sender: Connection, function: Callable[[*Arguments], object], arguments: tuple[*Arguments]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the process that waits for this one says that it was interrupted
     try:
         result = function(*arguments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from secrets import randbits
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 from compiler.cli.build import compiled, parsed, program_arguments
 from compiler.cli.own_process import in_own_process
@@ -15,14 +15,13 @@ from compiler.errors import TargetError
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import NDArray
 
+    from compiler.interpret.numbers import DType
     from compiler.targets.cpu import Kernel
+    from compiler.targets.cpu.arguments import Array
     from compiler.targets.cpu.artefact import Artefact
     from compiler.targets.cpu.kernel import Timing
     from compiler.targets.cpu.load import Interface
-
-    Array: TypeAlias = NDArray[Any]
 
 HELP = "build an MLIR file, run it on random inputs, compare and time it"
 TOLERANCE = {"bfloat16": 1e-1, "float16": 1e-1, "float32": 1e-3, "float64": 1e-9}
@@ -89,7 +88,7 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def draw(shape: tuple[int, ...], dtype: Any, random: np.random.Generator) -> Array:
+def draw(shape: tuple[int, ...], dtype: DType, random: np.random.Generator) -> Array:
     """Random elements: floats in [-1, 1), truth values, integers up to 8 that are not 0, since they may divide."""
     import numpy as np
 

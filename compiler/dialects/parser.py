@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import struct
-from typing import Any
 
 from xdsl import parser as upstream
-from xdsl.dialects.builtin import BFloat16Type, Float32Type, ModuleOp
+from xdsl.dialects.builtin import AnyFloat, BFloat16Type, ComplexType, Float32Type, IndexType, IntegerType, ModuleOp
 from xdsl.ir import Attribute
 from xdsl.parser.attribute_parser import AttrParser
 from xdsl.utils.exceptions import ParseError
@@ -21,14 +20,10 @@ _CODES = {16: ("<H", "<e"), 32: ("<I", "<f"), 64: ("<Q", "<d")}
 class _Element(AttrParser._TensorLiteralElement):
     """One element of a dense attribute."""
 
-    def to_type(self, parser: AttrParser, type: Any) -> Any:
-        if (
-            type.__class__ not in FLOATS
-            or not isinstance(self.value, int)
-            or not self.span.text.lower().startswith("0x")
-        ):
+    def to_type(self, parser: AttrParser, type: AnyFloat | IntegerType | IndexType | ComplexType) -> object:
+        """The element as a number of a type."""
+        if not isinstance(type, FLOATS) or not isinstance(self.value, int) or self.span.text[:2].lower() != "0x":
             return super().to_type(parser, type)
-        assert isinstance(self.value, int)
         if self.value >= 1 << element_bits(type):
             parser.raise_error(f"{self.span.text} has more bits than {type}", at_position=self.span)
         return float_of(self.value, type)

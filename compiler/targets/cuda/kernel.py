@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -17,7 +16,7 @@ from compiler.targets.cpu.arguments import Argument, check_plain
 from compiler.targets.cuda import nvrtc
 from compiler.targets.cuda.emit import Launch, Source, emit
 from compiler.targets.cuda.nvrtc import Cubin, Resources
-from compiler.targets.cuda.runtime import ALIGNMENT, Loaded, OnDevice, cupy
+from compiler.targets.cuda.runtime import ALIGNMENT, Cupy, Loaded, OnDevice, cupy
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class CudaKernel:
         """It with arrays of its own on the device, to be timed. Raises TargetError without CuPy or a GPU."""
         return OnDevice(self._loaded, self.arguments, self.outputs)
 
-    def __call__(self, *inputs: Any, out: Any = None) -> Any:
+    def __call__(self, *inputs: Cupy, out: Cupy = None) -> Cupy:
         """Run on the current device and stream. Raises TargetError without CuPy or a GPU, and for arrays that do not
         fit."""
         library = cupy()
@@ -94,7 +93,7 @@ class CudaKernel:
         self._loaded.launch([*given, *made, *self._loaded.temporaries()])
         return made[0] if self.outputs == 1 else tuple(made)
 
-    def _taken(self, library: Any, array: Any, expected: Argument) -> Any:
+    def _taken(self, library: Cupy, array: Cupy, expected: Argument) -> Cupy:
         """An input on the device, contiguous, at an address that vectors may have."""
         if hasattr(array, "__dlpack__") and not hasattr(array, "__cuda_array_interface__") and not _is_host(array):
             array = library.from_dlpack(array)
@@ -103,7 +102,7 @@ class CudaKernel:
         self._check(found, expected)
         return found.copy() if found.data.ptr % ALIGNMENT else found
 
-    def _check(self, array: Any, expected: Argument) -> None:
+    def _check(self, array: Cupy, expected: Argument) -> None:
         if array.shape != expected.shape or array.dtype != expected.dtype:
             raise TargetError(
                 f"{self.name}: '{expected.name}' is {array.dtype}{list(array.shape)}, expected "
@@ -121,7 +120,7 @@ def made(
     return CudaKernel(host.sym_name.data, tuple(arguments), outputs(host), source, policy, arch)
 
 
-def _is_host(array: Any) -> bool:
+def _is_host(array: Cupy) -> bool:
     import numpy as np
 
     return isinstance(array, np.ndarray)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,8 +13,10 @@ from compiler.interpret.numbers import dtype_of
 from compiler.targets.cpu.arguments import Argument, Array
 from compiler.targets.cuda.emit import Source
 
+Cupy: TypeAlias = Any  # CuPy ships no types: the package, its arrays and functions
 
-def cupy() -> Any:
+
+def cupy() -> Cupy:
     """CuPy. Raises TargetError where it is not installed, or there is no GPU."""
     try:
         import cupy as found
@@ -50,7 +52,7 @@ class Loaded:
         self.source, self._contract = source, contract
 
     @cached_property
-    def _functions(self) -> dict[str, Any]:
+    def _functions(self) -> dict[str, Cupy]:
         library, found = cupy(), {}
         _, arch = at_hand() or ("", "")
         self.source.check(arch)
@@ -67,11 +69,11 @@ class Loaded:
             raise TargetError(f"the kernels cannot be loaded on {arch}: {first}") from error
         return found
 
-    def temporaries(self) -> list[Any]:
+    def temporaries(self) -> list[Cupy]:
         """Arrays for what kernels hand on."""
         return [cupy().empty(shape, dtype_of(element)) for element, shape in self.source.temporaries]
 
-    def launch(self, arrays: Sequence[Any]) -> None:
+    def launch(self, arrays: Sequence[Cupy]) -> None:
         """Start the kernels in order on inputs, outputs and temporaries. Raises TargetError for what cannot be."""
         for one in self.source.launches:
             arguments = tuple(arrays[number] for number in one.arguments)

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,7 @@ from compiler.dialects.functions import find_function, outputs
 from compiler.errors import InputError
 from compiler.interpret.numbers import dtype_of
 from compiler.targets.launches import Call, launches
-from compiler.targets.simt.access import Fault, Report
+from compiler.targets.simt.access import Fault, Report, Values
 from compiler.targets.simt.buffers import Memory
 from compiler.targets.simt.lanes import Lanes, Sample
 from compiler.targets.simt.writers import NOBODY, Undecided, Writers
@@ -41,9 +40,9 @@ class Checked:
     written, and what a block's accesses to each buffer of a kernel cost, by kernel and buffer. `undecided` are the
     kernels of which a sample ran and whose writes depend on more than indices: what the other blocks write is open."""
 
-    outputs: tuple[np.ndarray[Any, Any], ...]
+    outputs: tuple[Values, ...]
     faults: list[Fault] = field(default_factory=list)
-    written: tuple[np.ndarray[Any, Any], ...] = ()
+    written: tuple[Values, ...] = ()
     counts: dict[tuple[str, str], Mapping[str, int]] = field(default_factory=dict)
     undecided: list[str] = field(default_factory=list)
 
@@ -55,10 +54,10 @@ class Checked:
 
 def run(
     module: ModuleOp,
-    inputs: Sequence[np.ndarray[Any, Any]],
+    inputs: Sequence[Values],
     name: str | None = None,
     sample: Sample | None = None,
-    temporaries: Mapping[str, np.ndarray[Any, Any]] | None = None,
+    temporaries: Mapping[str, Values] | None = None,
     counts: bool = True,
     required: Mapping[str, NDArray[np.bool_]] | None = None,
 ) -> Checked:

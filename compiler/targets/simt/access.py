@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-Values = NDArray[Any]
+Values = NDArray[Any]  # of whatever dtype a buffer has
 
 
 @dataclass(slots=True)

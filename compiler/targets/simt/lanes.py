@@ -116,7 +116,7 @@ class Lanes(Threads):
         else:
             self.values[op.result] = np.asarray(constant(value))
 
-    def position(self, op: Any, active: Bools) -> None:
+    def position(self, op: gpu.ThreadIdOp | gpu.BlockIdOp | gpu.BlockDimOp | gpu.GridDimOp, active: Bools) -> None:
         """A hardware index or extent."""
         side = SIDES.index(op.dimension.data.value)
         if isinstance(op, gpu.ThreadIdOp):
@@ -327,7 +327,9 @@ def _mask(active: Bools, value: SSAValue) -> Bools:
     return active[:, None] if isinstance(value.type, VectorType) else active
 
 
-_OPS: Mapping[type[Operation], Callable[[Lanes, Any, Bools], None]] = {
+Handler = Callable[[Lanes, Any, Bools], None]  # each takes the ops of its own class
+
+_OPS: Mapping[type[Operation], Handler] = {
     arith.ConstantOp: Lanes.constant,
     gpu.ThreadIdOp: Lanes.position,
     gpu.BlockIdOp: Lanes.position,

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from compiler.targets.simt.access import Access, Bools, Ints
+from compiler.targets.simt.access import Access, Bools, Ints, Values
 
 NOBODY = -1
 Say = Callable[[str, Bools, Ints, Access, "Ints | None", "Ints | None"], None]
@@ -94,7 +92,7 @@ class Races:
         self._say(kind, active & (others != NOBODY) & (others != access.block), flat, access, None, others)
 
 
-def _nobody(size: int) -> NDArray[Any]:
+def _nobody(size: int) -> Values:
     return np.full(size, NOBODY, np.int32)
 
 

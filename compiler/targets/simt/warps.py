@@ -6,8 +6,6 @@ PTX ISA, "Matrix fragments for mma.m16n8k16" and "mma.m16n8k8".
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from xdsl.dialects.builtin import Float32Type, VectorType
 from xdsl.ir import Operation, SSAValue
@@ -93,7 +91,7 @@ def _matrix(held: Values, at: tuple[Ints, Ints], shape: tuple[int, int]) -> Valu
     return made
 
 
-def _places(registers: Any, pair: Any) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
+def _places(registers: tuple[Ints, int], pair: Ints) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
     """Rows and columns of the elements of operands, (32, registers, elements of one)."""
     first, second = registers
     a = (ROW + 8 * (first % 2), pair + second * (first // 2))
