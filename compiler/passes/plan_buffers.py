@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import prod
 
+from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import memref, scf
 from xdsl.dialects.arith import ConstantOp
@@ -24,7 +25,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from compiler.dialects.functions import SLOT_ALIGNMENT, functions
 from compiler.dialects.levels import require
@@ -95,8 +96,9 @@ def _home(op: Operation) -> Block:
 
 
 def _plan_home(top: Block, allocs: list[memref.AllocOp]) -> None:
-    for alloc in allocs:
-        _drop_deallocs(alloc.memref)
+    for user in [user for alloc in allocs for user in _users(alloc.memref)]:
+        if isinstance(user, memref.DeallocOp):
+            Rewriter.erase_op(user)
     order = {op: position for position, op in enumerate(top.ops)}
     found = [_buffer(alloc, top, order) for alloc in allocs]
     _build(top, _assign([buffer for buffer in found if buffer is not None]))
@@ -115,9 +117,9 @@ def _buffer(alloc: memref.AllocOp, top: Block, order: dict[Operation, int]) -> _
     """The buffer with its lifetime; None if nothing uses it."""
     size = _bytes(alloc)
     users = list(_users(alloc.memref))
-    if not users:
+    places = [order[at_top] for user in users if (at_top := top.find_ancestor_op_in_block(user)) is not None]
+    if not places:
         return None
-    places = [order[_at_top(user, top)] for user in users]
     last = len(order) if any(map(_lets_escape, users)) else max(places)
     return _Buffer(alloc, size, min(places), last)
 
@@ -138,14 +140,6 @@ def _users(buffer: SSAValue) -> Iterator[Operation]:
         yield use.operation
         if _is_view(use.operation):
             yield from _users(use.operation.results[0])
-
-
-def _at_top(op: Operation, top: Block) -> Operation:
-    while op.parent is not top:
-        parent = op.parent_op()
-        assert parent is not None
-        op = parent
-    return op
 
 
 def _bytes(alloc: memref.AllocOp) -> int:
@@ -174,25 +168,16 @@ def _assign(buffers: list[_Buffer]) -> list[_Slot]:
 
 
 def _build(top: Block, slots: list[_Slot]) -> None:
-    start = ConstantOp(IntegerAttr(0, IndexType()))
-    planned: list[Operation] = [start]
+    """Put the slots at the start of a block, and views of them in the place of the buffers."""
+    if not slots:
+        return
+    insert = Builder(InsertPoint.at_start(top)).insert
+    start = insert(ConstantOp(IntegerAttr(0, IndexType())))
     for slot in slots:
-        whole = memref.AllocOp([], [], MemRefType(i8, [slot.size]), IntegerAttr(SLOT_ALIGNMENT, i64))
+        whole = insert(memref.AllocOp([], [], MemRefType(i8, [slot.size]), IntegerAttr(SLOT_ALIGNMENT, i64)))
         whole.memref.name_hint = "slot"
-        planned.append(whole)
         for buffer in slot.buffers:
             old = buffer.alloc.memref
-            view = memref.ViewOp(whole, start, [], old.type)
+            view = insert(memref.ViewOp(whole, start, [], old.type))
             view.result.name_hint = old.name_hint
-            planned.append(view)
             old.replace_all_uses_with(view.result)
-    first = top.first_op
-    assert first is not None
-    if slots:
-        top.insert_ops_before(planned, first)
-
-
-def _drop_deallocs(buffer: SSAValue) -> None:
-    for user in list(_users(buffer)):
-        if isinstance(user, memref.DeallocOp):
-            Rewriter.erase_op(user)

@@ -46,7 +46,7 @@ class Writer:
         """The whole kernel."""
         body = self.op.body.block
         self.wide = wide_indices(self.op, self.grid, self.block)
-        stored = {op.operands[position] for op in self.op.walk() for position in _stored(op)}
+        stored = {op.operands[1] for op in self.op.walk() if isinstance(op, memref.StoreOp | vector.StoreOp)}
         parameters = []
         for argument in body.args:
             type_ = argument.type
@@ -74,22 +74,20 @@ class Writer:
         if total > STATIC:
             self.dynamic = total
             self._line("extern __shared__ __align__(16) unsigned char pool[];")
-        for op in filter(is_shared, allocs):
-            name, (element, extents) = self._name(op.memref), _array(op)
-            if self.dynamic:
-                rest = "".join(f"[{n}]" for n in extents[1:])
-                pointer = f"{element} (*{name}){rest}" if rest else f"{element}* {name}"
-                type_ = f"{element} (*){rest}" if rest else f"{element}*"
-                self._line(f"{pointer} = reinterpret_cast<{type_}>(pool + {at});")
-            else:
-                self._line(f"__shared__ __align__(16) {element} {name}{''.join(f'[{n}]' for n in extents)};")
-            self.texts[op.memref] = Text(name)
-            at += allocated_bytes(op)
-        for op in allocs:
+        for op in sorted(allocs, key=is_shared, reverse=True):
+            name, element = self._name(op.memref), spelled(op.memref.type.element_type)
+            first, *others = [f"[{extent}]" for extent in op.memref.type.get_shape() or (1,)]
+            row = "".join(others)
             if not is_shared(op):
-                name, (element, extents) = self._name(op.memref), _array(op)
-                self._line(f"{element} {name}{''.join(f'[{n}]' for n in extents)};")
-                self.texts[op.memref] = Text(name)
+                self._line(f"{element} {name}{first}{row};")
+            elif not self.dynamic:
+                self._line(f"__shared__ __align__(16) {element} {name}{first}{row};")
+            else:
+                pointer = f"{element} (*{name}){row}" if row else f"{element}* {name}"
+                type_ = f"{element} (*){row}" if row else f"{element}*"
+                self._line(f"{pointer} = reinterpret_cast<{type_}>(pool + {at});")
+                at += allocated_bytes(op)
+            self.texts[op.memref] = Text(name)
 
     def _type(self, value: SSAValue) -> str:
         """The type of a variable that holds a value."""
@@ -439,14 +437,3 @@ _CHANGES = (
     scf.IfOp,
 )
 """What changes memory, or has in it what may."""
-
-
-def _stored(op: Operation) -> tuple[int, ...]:
-    """The operands that an op writes."""
-    return (1,) if isinstance(op, memref.StoreOp | vector.StoreOp) else ()
-
-
-def _array(op: memref.AllocaOp) -> tuple[str, tuple[int, ...]]:
-    type_ = op.memref.type
-    assert isinstance(type_, MemRefType)
-    return spelled(type_.element_type), type_.get_shape() or (1,)
