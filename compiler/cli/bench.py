@@ -20,4 +20,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    return benchmarks().run(options)
+    status: int = benchmarks().run(options)
+    return status

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
-from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from types import ModuleType
+from typing import TYPE_CHECKING, Protocol
 
 from compiler.errors import InputError
 
 if TYPE_CHECKING:
-    from compiler.schedule import Schedule
     from compiler.targets.cpu.arguments import Array
     from compiler.te import Function
 
@@ -34,28 +32,10 @@ class Workload(Protocol):
         """Random inputs."""
 
 
-class Benchmarks(Protocol):
-    """The benchmarks of a checkout: the command, and workloads with their hand-written schedules."""
-
-    HELP: str
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """State the command's arguments."""
-
-    def run(self, options: argparse.Namespace) -> int:
-        """Run the command."""
-
-    def workload(self, name: str, scale: Fraction) -> Workload:
-        """The workload of a name, its extents scaled. Raises InputError for an unknown one."""
-
-    def scheduled(self, workload: Workload) -> Schedule | None:
-        """The workload under its hand-written schedule; None where it has none."""
-
-
-def benchmarks() -> Benchmarks:
-    """The benchmarks. Raises InputError where there is no checkout around the package."""
+def benchmarks() -> ModuleType:
+    """The module that has the command, `workload` and `scheduled`. Raises InputError where there is no checkout."""
     if not (ROOT / "benchmarks" / "command.py").is_file():
         raise InputError("the benchmarks are not installed with the compiler: run this from a checkout of Strata")
     if str(ROOT) not in sys.path:
         sys.path.insert(0, str(ROOT))
-    return cast(Benchmarks, import_module("benchmarks.command"))
+    return import_module("benchmarks.command")

@@ -33,7 +33,8 @@ def workload(name: str, scaled: Fraction) -> Workload | None:
         if scaled != 1:
             raise InputError(f"{name} is a file: --scale is for the workloads of strata bench")
         return None
-    return benchmarks().workload(name, scaled)
+    found: Workload = benchmarks().workload(name, scaled)
+    return found
 
 
 def module(name: str) -> ModuleOp:

@@ -85,19 +85,15 @@ def run(
             found.faults.append(fault)
 
     host = launches(module, function)
-    memories: dict[SSAValue, Memory] = {}
-    for number, value in enumerate(args):
-        memories[value] = _global(value, f"arg{number}", report)
-    for position, (value, array) in enumerate(zip(args, inputs, strict=False)):
+    buffers: list[SSAValue] = [*args, *host.temporaries]
+    names = [f"arg{number}" for number in range(len(args))] + ["temporary"] * len(host.temporaries)
+    memories = {value: _global(value, name, report) for value, name in zip(buffers, names, strict=True)}
+    for position, (value, array) in enumerate(zip(buffers, inputs, strict=False)):
         if array.shape != memories[value].shape:
             raise InputError(f"input {position} has the shape {array.shape}, expected {memories[value].shape}")
         memories[value].fill(array)
-    for temporary in host.temporaries:
-        memory = memories[temporary] = _global(temporary, "temporary", report)
-        if temporaries is not None and memory.name in temporaries:
-            memory.fill(temporaries[memory.name])
-    for position, value in enumerate(args):
-        if temporaries is not None and position >= len(inputs) and memories[value].name in temporaries:
+    for value in buffers[len(inputs) :]:
+        if temporaries is not None and memories[value].name in temporaries:
             memories[value].fill(temporaries[memories[value].name])
     covered = {value: np.zeros(prod(memory.shape), np.bool_) for value, memory in memories.items()}
     for call in host.calls:
