@@ -19,7 +19,7 @@ from compiler.passes.decompose_reductions import DecomposeReductionsPass
 from compiler.pipeline import run
 from compiler.program.read import read
 from compiler.program.tree import Program
-from compiler.targets.cpu import Kernel, load
+from compiler.targets.cpu import Kernel, Library, load
 from compiler.targets.machine import host
 
 
@@ -43,6 +43,13 @@ class Builds:
     def marked(self) -> Kernel:
         """The same machine code, with the loop of each instruction in its assembly."""
         return self.timed(())
+
+    @property
+    def assembly(self) -> str:
+        """The assembly of `marked`, with LLVM's comments on loops."""
+        library = self.marked.library
+        assert isinstance(library, Library)
+        return library.commented
 
     def timed(self, loops: Collection[int]) -> Kernel:
         """A build that measures the loops of these numbers."""

@@ -60,7 +60,7 @@ def machine_code(b: Builds, found: Sequence[Nest]) -> MachineCode:
     Raises TargetError where the machine's assembly is not that of x86.
     """
     machine = host()
-    assembly = b.marked.text("asm")
+    assembly = b.assembly
     if not is_x86(assembly):
         raise TargetError(f"the assembly of {machine.cpu} is not that of x86, which is all that can be explained")
     around, own = paths(found), symbol(b.kernel.name)
@@ -70,10 +70,9 @@ def machine_code(b: Builds, found: Sequence[Nest]) -> MachineCode:
         if function.name != own and not function.name.startswith(f"{own}."):
             continue
         for loop in function.innermost:
-            path = around.get(function.owner(loop), ())
+            path = around.get(loop.owner, ())
             made.append(_code(len(made) + 1, function, loop, path, machine))
-        inside = {position for loop in function.innermost for position in loop.blocks}
-        outside.update(i.loop for n, block in enumerate(function.blocks) if n not in inside for i in block.instructions)
+        outside.update(i.loop for i in function.outside)
     rest = [Outside(around[n][-1] if n in around else None, count) for n, count in outside.most_common()]
     return MachineCode(tuple(made), tuple(rest))
 
@@ -95,19 +94,18 @@ def alike(found: Sequence[Code]) -> list[list[Code]]:
 
 
 def _code(number: int, function: AssemblyFunction, loop: MachineLoop, path: tuple[Nest, ...], machine: Machine) -> Code:
-    instructions, counted = function.instructions(loop), function.census(loop)
-    found = estimate(instructions)
+    counted, estimated = function.census(loop), estimate(loop.instructions)
     inside = {n.number: n for n in every(path[-1].inner)} if path else {}
-    present = {i.loop for i in instructions}
+    present = {i.loop for i in loop.instructions}
     return Code(
         number=number,
         function=function.name,
-        label=function.blocks[loop.header].label,
-        depth=function.depth(loop),
+        label=loop.label,
+        depth=loop.depth,
         path=path,
         unrolled=tuple(nest for other, nest in inside.items() if other in present),
         census=counted,
-        estimate=found,
-        percent=found.percent_of_peak(counted.flops, counted.float_bits, machine),
-        text=function.text(loop),
+        estimate=estimated,
+        percent=estimated.percent_of_peak(counted.flops, counted.float_bits, machine),
+        text=loop.text,
     )

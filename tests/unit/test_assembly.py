@@ -1,4 +1,4 @@
-"""Assembly: instruction classes, blocks, loops by back edges, and what is counted; on stored text only."""
+"""Assembly: instruction classes, blocks, loops as comments tell them, and what is counted; on stored text only."""
 
 from __future__ import annotations
 
@@ -28,13 +28,17 @@ matmul.body:
 	.cfi_startproc
 	pushq	%rbx
 	xorl	%r8d, %r8d
-.LBB1_1:                                # outer
+.LBB1_1:                                # %outer
+                                        # =>This Loop Header: Depth=1
+                                        #     Child Loop BB1_2 Depth 2
 .Ltmp0:
 	.loc	1 2 0 prologue_end
 	vmovups	(%r11,%rdi), %zmm7
 	xorl	%ebp, %ebp
 	.p2align	4
-.LBB1_2:
+.LBB1_2:                                # %inner
+                                        #   Parent Loop BB1_1 Depth=1
+                                        # =>  This Inner Loop Header: Depth=2
 .Ltmp1:
 	.loc	1 3 0 is_stmt 0
 	vmovaps	(%r10,%rbp,4), %zmm16
@@ -50,11 +54,14 @@ matmul.body:
 	cmpq	$8192, %rbp
 	jne	.LBB1_2
 .Ltmp2:
+# %bb.3:                                # %latch
+                                        #   in Loop: Header=BB1_1 Depth=1
 	.loc	1 2 0
 	vmovups	%zmm7, (%r11,%rdi)
 	incq	%r8
 	cmpq	$8, %r8
 	jne	.LBB1_1
+# %bb.4:                                # %done
 	popq	%rbx
 	retq
 .Lfunc_end1:
@@ -68,23 +75,26 @@ CALLS = """
 	pushq	%rbp
 	movq	%rsp, %rbp
 	movabsq	$expf, %rbx
-.LBB0_1:
+.LBB0_1:                                # =>This Inner Loop Header: Depth=1
 	vmovss	(%r14,%r13,4), %xmm0
 	vmovaps	%xmm1, -32(%rbp)                # 16-byte Spill
 	testb	%al, %al
 	je	.LBB0_3
+# %bb.2:                                #   in Loop: Header=BB0_1 Depth=1
 	callq	*%rbx
 	vdivss	%xmm1, %xmm0, %xmm0
 	callq	logf@PLT
-.LBB0_3:
+.LBB0_3:                                #   in Loop: Header=BB0_1 Depth=1
 	addq	$1, 16(%rsp)
 	vmovaps	-32(%rbp), %xmm1                # 16-byte Reload
 	vmovss	%xmm0, (%r15,%r13,4)
 	incq	%r13
 	jmp	.LBB0_5
-.LBB0_5:
+.LBB0_5:                                #   in Loop: Header=BB0_1 Depth=1
 	cmpq	$64, %r13
 	jb	.LBB0_1
+	jmp	.LBB0_6
+.LBB0_6:
 	retq
 .Lfunc_end0:
 """
@@ -97,25 +107,29 @@ def body(text: str) -> AssemblyFunction:
 def test_functions_blocks_and_loops() -> None:
     entry, function = parse_assembly(GEBP)
     assert (entry.name, function.name) == ("matmul", "matmul.body")
-    assert entry.loops == ()
-    assert [block.label for block in function.blocks] == ["", ".LBB1_1", ".LBB1_2", "", ""]
-    assert [(loop.header, loop.blocks, loop.latches) for loop in function.loops] == [
-        (1, (1, 2, 3), (3,)),
-        (2, (2,), (2,)),
+    assert entry.innermost == ()
+    assert [(block.name, block.header) for block in function.blocks] == [
+        ("", ""),
+        ("BB1_1", "BB1_1"),
+        ("BB1_2", "BB1_2"),
+        ("", "BB1_1"),
+        ("", ""),
     ]
     (inner,) = function.innermost
-    assert function.depth(inner) == 2 and function.depth(function.loops[0]) == 1
+    assert (inner.label, inner.depth, len(inner.blocks)) == (".LBB1_2", 2, 1)
+    assert len(function.outside) + len(inner.instructions) == sum(len(block.instructions) for block in function.blocks)
+    assert parse_assembly("") == []
 
 
 def test_a_loop_is_what_its_jump_back_says() -> None:
-    function = body(GEBP)
-    assert [function.owner(loop) for loop in function.loops] == [2, 3]
-    unrolled = body(GEBP.replace("1 3 0 is_stmt 0", "1 9 0"))  # the body of a loop inside, but the jump is of this one
-    assert unrolled.owner(unrolled.innermost[0]) == 3
-    (inner,) = body(GEBP.replace("\t.loc\t1 3 0\n\taddq", "\t.loc\t1 0 0\n\taddq")).innermost
-    assert function.owner(inner) == 3
-    (bare,) = body("\n".join(line for line in GEBP.splitlines() if ".loc" not in line)).innermost
-    assert body(CALLS).owner(bare) == 0
+    def owner(text: str) -> int:
+        return body(text).innermost[0].owner
+
+    assert owner(GEBP) == 3
+    unrolled = GEBP.replace("1 3 0 is_stmt 0", "1 9 0")  # the body of a loop inside, but the jump is of this one
+    assert owner(unrolled) == 3
+    assert owner(GEBP.replace("\t.loc\t1 3 0\n\taddq", "\t.loc\t1 0 0\n\taddq")) == 3
+    assert owner("\n".join(line for line in GEBP.splitlines() if ".loc" not in line)) == 0
 
 
 def test_what_is_counted_in_a_register_tile() -> None:
@@ -124,13 +138,13 @@ def test_what_is_counted_in_a_register_tile() -> None:
     assert (found.instructions, found.fma, found.flops, found.width, found.float_bits) == (10, 4, 128, "zmm", 32)
     assert (found.loads, found.stores, found.broadcasts, found.branches) == (4, 0, 2, 0)
     assert (found.loads_per_fma, found.stores_per_fma) == (1.0, 0.0)
-    assert function.text(function.innermost[0]).splitlines()[:2] == [".LBB1_2:", "    vmovaps (%r10,%rbp,4), %zmm16"]
+    assert function.innermost[0].text.splitlines()[:2] == [".LBB1_2:", "    vmovaps (%r10,%rbp,4), %zmm16"]
 
 
 def test_calls_spills_divisions_and_branches() -> None:
     function = body(CALLS)
     assert function.name == "exp of.body"
-    (loop,) = function.loops
+    (loop,) = function.innermost
     found = function.census(loop)
     assert found.calls == ("expf", "logf")
     assert (found.stack_loads, found.stack_stores) == (2, 2)
@@ -144,7 +158,8 @@ def test_a_name_in_quotes() -> None:
 
 def test_a_register_that_held_no_address_names_nobody() -> None:
     text = CALLS.replace("movabsq	$expf, %rbx", "movq	8(%rdi), %rbx")
-    assert body(text).census(body(text).loops[0]).calls[0] == "an address in a register"
+    function = body(text)
+    assert function.census(function.innermost[0]).calls[0] == "an address in a register"
 
 
 @pytest.mark.parametrize(
@@ -217,28 +232,3 @@ def test_operands_and_the_stack() -> None:
     assert found == Instruction("vmovaps", ("64(%r10,%rbp,4)", "%zmm17"))
     assert not on_stack(found, ("%rsp", "%rbp"))
     assert on_stack(parse_instruction("vmovaps %zmm1, 64(%rsp,%rax)"), ("%rsp",))
-
-
-def test_what_no_way_leads_to_and_two_latches() -> None:
-    text = """
-	.type	f,@function
-f:
-	jmp	.L2
-	nop
-.L2:
-	decq	%rax
-	je	.L2
-	decq	%rbx
-	jne	.L2
-	jmpq	*%rcx
-.Lfunc_end0:
-"""
-    (function,) = parse_assembly(text)
-    (loop,) = function.loops
-    assert len(loop.latches) == 2 and function.innermost == (loop,)
-    assert function.census(loop).branches == 1
-
-
-def test_an_outer_loop_is_not_innermost() -> None:
-    assert len(body(GEBP).loops) == 2 and len(body(GEBP).innermost) == 1
-    assert parse_assembly("") == []

@@ -8,7 +8,7 @@ load.py        a low-level module to a kernel
 artefact.py    a low-level module to data that another process makes a kernel of
 presence.py    whether a thread had its processor while it was timed; samples that are repeated until it had
 ceilings.py    what the machine can do at that moment
-assembly.py    assembly text to functions, basic blocks and loops
+assembly.py    assembly text to functions, basic blocks and innermost loops
 instructions.py what an instruction is and does; the count of many
 throughput.py  cycles of a loop's iteration
 """

@@ -65,7 +65,16 @@ class Library(Loaded):
 
     @cached_property
     def _assembly(self) -> str:
+        return self._emitted(comments=False)
+
+    @property
+    def commented(self) -> str:
+        """The assembly with LLVM's comments, which name the loop that each block is in."""
+        return self._emitted(comments=True)
+
+    def _emitted(self, comments: bool) -> str:
         native = _native(self._machine, self._opt_level)
+        native.set_asm_verbosity(comments)
         text: str = native.emit_assembly(llvm.parse_assembly(self.llvm, self._context))
         return text
 
