@@ -6,7 +6,7 @@ import argparse
 import json
 from fractions import Fraction
 from secrets import randbits
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xdsl.utils.exceptions import VerifyException
 
@@ -93,24 +93,21 @@ def _built(options: argparse.Namespace, workload: Workload | None) -> Builds:
         raise InputError(f"{options.program}: {sentence(error)}") from error
 
 
-def _program(options: argparse.Namespace, workload: Workload | None) -> Any:
+def _program(options: argparse.Namespace, workload: Workload | None) -> object:
     """The program as it is to be built: under its own script, under one that is given, or as it comes."""
     if workload is None:
         if options.scheduled:
             raise InputError(f"{options.program} is a file: --scheduled is for the workloads of strata bench")
         return _scripted(program.module(options.program), options)
-    return _by_its_script(workload) if options.scheduled else _scripted(workload.function(), options)
-
-
-def _by_its_script(workload: Workload) -> Any:
-    """The workload under its hand-written schedule."""
+    if not options.scheduled:
+        return _scripted(workload.function(), options)
     schedule = benchmarks().scheduled(workload)
     if schedule is None:
         raise InputError(f"benchmarks/schedules has no script for {workload.name}")
     return schedule
 
 
-def _scripted(x: Any, options: argparse.Namespace) -> Any:
+def _scripted(x: object, options: argparse.Namespace) -> object:
     """The program after the script, where there is one."""
     if options.script is None:
         return x

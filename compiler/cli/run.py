@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from compiler.targets.cpu import Kernel
     from compiler.targets.cpu.arguments import Array
     from compiler.targets.cpu.artefact import Artefact
-    from compiler.targets.cpu.kernel import Timing
-    from compiler.targets.cpu.load import Interface
+    from compiler.targets.cpu.kernel import Interface, Timing
 
 HELP = "build an MLIR file, run it on random inputs, compare and time it"
 TOLERANCE = {"bfloat16": 1e-1, "float16": 1e-1, "float32": 1e-3, "float64": 1e-9}

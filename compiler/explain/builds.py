@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -56,7 +55,7 @@ class Builds:
         return load(self.module, host(), self.kernel.name, emission=lambda m, machine: emit_marked(m, machine, loops))
 
 
-def builds(x: Any, policy: str = "contract", name: str | None = None) -> Builds:
+def builds(x: object, policy: str = "contract", name: str | None = None) -> Builds:
     """Build what `compiler.build` takes. Raises what that does."""
     kernel = build(x, policy=policy, name=name)
     module = parse(kernel.text("low"), "low")

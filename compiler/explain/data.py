@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from compiler.explain.code import Code
 from compiler.explain.explanation import Explanation
@@ -11,8 +11,10 @@ from compiler.explain.nests import Nest
 from compiler.explain.profile import Profile
 from compiler.targets.machine import host
 
+Json: TypeAlias = dict[str, Any]  # texts, numbers, lists and objects by their names
 
-def as_data(e: Explanation) -> dict[str, Any]:
+
+def as_data(e: Explanation) -> Json:
     """Everything that is known: `loops` are the machine's, `nests` the program's, `outside` by their numbers."""
     machine = host()
     return {
@@ -29,7 +31,7 @@ def as_data(e: Explanation) -> dict[str, Any]:
     }
 
 
-def loop_data(one: Code) -> dict[str, Any]:
+def loop_data(one: Code) -> Json:
     """A machine loop; `path` leads through the loops of the program to the one that it repeats."""
     bare = asdict(replace(one, path=(), unrolled=()))
     return {
@@ -42,11 +44,11 @@ def loop_data(one: Code) -> dict[str, Any]:
     }
 
 
-def _time(profile: Profile) -> dict[str, Any]:
+def _time(profile: Profile) -> Json:
     return {"plain": profile.plain, "profiled": profile.profiled, "peak_flops": profile.peak}
 
 
-def _nest(nest: Nest, profile: Profile | None) -> dict[str, Any]:
+def _nest(nest: Nest, profile: Profile | None) -> Json:
     """A loop and those in it; `seconds` and `runs` are of one call, where the loop was measured."""
     spent = None if profile is None else profile.loops.get(nest.number)
     times = {} if spent is None else {"seconds": spent.seconds, "runs": spent.runs}

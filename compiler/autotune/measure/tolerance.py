@@ -68,7 +68,7 @@ def _close(found: Array, expected: Expected) -> Array:
     np.abs(wide, out=wide)
     close = np.asarray(wide <= tolerance) & np.isfinite(exact)
     if close.all():
-        return close
+        return np.asarray(close)
     special = ~(np.isfinite(exact) & np.isfinite(own))
     same = (found == own) | (found == exact) | (np.isnan(found) & (np.isnan(own) | np.isnan(exact)))
     return np.asarray(close | (special & same))

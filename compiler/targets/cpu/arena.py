@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import mmap
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compiler.dialects.functions import SLOT_ALIGNMENT
 
@@ -13,7 +13,7 @@ LARGE_PAGE = 2 << 20
 """The size of a large page, in bytes; smaller workspaces stay on small ones."""
 
 
-def arena(size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+def arena(size: int) -> NDArray[np.uint8]:
     """At least `size` bytes of memory, uint8, aligned to 64 bytes."""
     if size < LARGE_PAGE // 4 or not hasattr(mmap, "MADV_HUGEPAGE"):
         return _aligned(np.empty(size + SLOT_ALIGNMENT, np.uint8), SLOT_ALIGNMENT)
@@ -24,5 +24,5 @@ def arena(size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
     return _aligned(np.frombuffer(memory, np.uint8), LARGE_PAGE)[:whole]
 
 
-def _aligned(memory: np.ndarray[Any, np.dtype[np.uint8]], to: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+def _aligned(memory: NDArray[np.uint8], to: int) -> NDArray[np.uint8]:
     return memory[-memory.ctypes.data % to :]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from operator import add, le
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from xdsl.ir import Attribute
@@ -17,10 +17,12 @@ from compiler.errors import TargetError
 from compiler.interpret.numbers import dtype_of
 from compiler.targets.cpu.arena import arena
 
-Array = np.ndarray[Any, Any]
+Array: TypeAlias = np.ndarray
+Passed: TypeAlias = int | float
+"""What native code is passed: the address of an array, or a scalar."""
 
 
-def argument_dtype(element: Attribute, unsigned: bool) -> np.dtype[Any]:
+def argument_dtype(element: Attribute, unsigned: bool) -> np.dtype:
     """The dtype of a buffer's elements; index is int64. Raises InputError for bf16 without its package."""
     found = dtype_of(element)
     return np.dtype(f"u{found.itemsize}") if unsigned else found
@@ -35,7 +37,7 @@ class Argument:
 
     name: str
     shape: tuple[int, ...]
-    dtype: np.dtype[Any]
+    dtype: np.dtype
     by_value: bool = False
     alignment: int = 1
 
@@ -60,12 +62,12 @@ def address(array: Array) -> int:
 _first_byte = ctypes.c_char.from_buffer
 
 
-def plain(expected: Sequence[Argument], given: Sequence[object]) -> list[int] | None:
+def plain(expected: Sequence[Argument], given: Sequence[object]) -> list[Passed] | None:
     """The addresses of arrays that native code can read and write as they are; None where any of them is unusual.
 
     What is refused here may be right: `check_input` and `check_target` decide, and take their time.
     """
-    found = []
+    found = list[Passed]()
     for argument, array in zip(expected, given, strict=True):
         if type(array) is not np.ndarray or array.shape != argument.shape or array.dtype != argument.dtype:
             return None
@@ -78,7 +80,7 @@ def plain(expected: Sequence[Argument], given: Sequence[object]) -> list[int] | 
     return found
 
 
-def are_apart(starts: Sequence[int], sizes: Iterable[int]) -> bool:
+def are_apart(starts: Sequence[Passed], sizes: Iterable[int]) -> bool:
     """Whether no two of several stretches of memory overlap: at each start all those before it have ended."""
     ends = sorted(map(add, starts, sizes))
     return all(map(le, ends, sorted(starts)[1:]))

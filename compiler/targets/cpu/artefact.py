@@ -8,8 +8,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from compiler.lowering.low_to_llvm import emit
 from compiler.targets.cpu.compile import ObjectCode, load_object, object_code
-from compiler.targets.cpu.kernel import Kernel
-from compiler.targets.cpu.load import Interface, interface
+from compiler.targets.cpu.kernel import Interface, Kernel
+from compiler.targets.cpu.load import interface
 from compiler.targets.cpu.tiles import permit_tiles, uses_tiles
 from compiler.targets.machine import Machine, lacking
 
@@ -58,14 +58,4 @@ def load_artefact(artefact: Artefact, machine: Machine) -> Kernel:
     """
     if artefact.tiles and not lacking(machine):
         permit_tiles()
-    found = artefact.interface
-    library = load_object(artefact.code, machine)
-    return Kernel(
-        found.name,
-        found.arguments,
-        found.outputs,
-        found.workspace,
-        library,
-        policy=artefact.policy,
-        threads=found.threads,
-    )
+    return Kernel(artefact.interface, load_object(artefact.code, machine), artefact.policy)

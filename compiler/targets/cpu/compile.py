@@ -6,7 +6,6 @@ import ctypes
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
 from weakref import finalize
 
 import llvmlite.binding as llvm
@@ -20,7 +19,7 @@ from compiler.targets.machine import Machine, lacking
 class Loaded:
     """Machine code that is loaded; it must stay alive while an address of it is used."""
 
-    def __init__(self, engine: Any, machine: Machine, context: Any = None) -> None:
+    def __init__(self, engine: llvm.ExecutionEngine, machine: Machine, context: llvm.ContextRef | None = None) -> None:
         self._engine = engine
         self._context = context
         finalize(self, _free, engine, context).atexit = False
@@ -120,9 +119,9 @@ def load_object(found: ObjectCode, machine: Machine) -> Loaded:
 class _Compiled:
     """An optimised module, whose functions are all found, the target machine for its code, and its LLVM context."""
 
-    module: Any
-    native: Any
-    context: Any
+    module: llvm.ModuleRef
+    native: llvm.TargetMachine
+    context: llvm.ContextRef
 
 
 def _compiled(text: str, machine: Machine, opt_level: int) -> _Compiled:
@@ -141,7 +140,7 @@ def _compiled(text: str, machine: Machine, opt_level: int) -> _Compiled:
     return _Compiled(_repaired(module, context), native, context)
 
 
-def _new_context() -> Any:
+def _new_context() -> llvm.ContextRef:
     """An LLVM context of a module's own: the global one keeps the types and constants of all modules for ever.
 
     It is freed by `_dispose` only: the garbage collector would not know that its module goes first.
@@ -151,30 +150,30 @@ def _new_context() -> Any:
     return context
 
 
-def _dispose(context: Any) -> None:
+def _dispose(context: llvm.ContextRef) -> None:
     context._owned = False
     context.close()
 
 
-def _free(engine: Any, context: Any) -> None:
+def _free(engine: llvm.ExecutionEngine, context: llvm.ContextRef | None) -> None:
     engine.close()
     if context is not None:
         _dispose(context)
 
 
-def _declared(module: Any) -> set[str]:
+def _declared(module: llvm.ModuleRef) -> set[str]:
     """The functions that a module calls and that are not LLVM's own."""
     names = {function.name for function in module.functions if function.is_declaration}
     return {name for name in names if not name.startswith("llvm.")}
 
 
-def _native(machine: Machine, opt_level: int) -> Any:
+def _native(machine: Machine, opt_level: int) -> llvm.TargetMachine:
     return llvm.Target.from_default_triple().create_target_machine(
         cpu=machine.cpu, features=machine.features, opt=opt_level, reloc="default", codemodel="jitdefault"
     )
 
 
-def _optimise(module: Any, native: Any, opt_level: int) -> None:
+def _optimise(module: llvm.ModuleRef, native: llvm.TargetMachine, opt_level: int) -> None:
     options = llvm.create_pipeline_tuning_options(speed_level=opt_level)
     options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = opt_level > 1
     builder = llvm.create_pass_builder(native, options)
@@ -183,13 +182,13 @@ def _optimise(module: Any, native: Any, opt_level: int) -> None:
     _release(passes)
 
 
-def _release(passes: Any) -> None:
+def _release(passes: llvm.NewPassManager) -> None:
     """Free a pass manager: llvmlite's own `close` finds the base class's, which does nothing, and 120 KiB stay."""
     llvm.ffi.lib.LLVMPY_DisposeNewModulePassManger(passes)
     passes.detach()
 
 
-def _repaired(module: Any, context: Any) -> Any:
+def _repaired(module: llvm.ModuleRef, context: llvm.ContextRef) -> llvm.ModuleRef:
     """The module without what LLVM's backend gets wrong."""
     if not any(function.name.startswith("llvm.masked.store") for function in module.functions):
         return module

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from compiler.targets.cpu.arena import arena
 from compiler.targets.cpu.arguments import (
     Argument,
     Array,
+    Passed,
     address,
     are_apart,
     check_apart,
@@ -33,6 +34,8 @@ from compiler.targets.cpu.presence import QUIET, Disturbance, Taken, timed, undi
 
 Text = str | Callable[[], str]
 Out = Array | Sequence[Array] | None
+CType: TypeAlias = type[ctypes.c_void_p] | type[ctypes.c_int32]
+Results: TypeAlias = Any  # an array, a tuple of several or None: the function's outputs tell, which types do not know
 
 
 @dataclass(frozen=True)
@@ -50,9 +53,20 @@ class Timing:
 class _Call(NamedTuple):
     """What native code is passed, the memory that this points into, and the arrays that are results."""
 
-    passed: list[Any]
-    held: list[Array | None]
+    passed: list[Passed]
+    held: list[object]
     results: list[Array]
+
+
+@dataclass(frozen=True)
+class Interface:
+    """What a caller of a native function knows; `threads` is None where it has no parallel loops."""
+
+    name: str
+    arguments: tuple[Argument, ...]
+    outputs: int
+    workspace: Workspace
+    threads: int | None
 
 
 @dataclass(frozen=True)
@@ -79,32 +93,28 @@ class Kernel:
 
     def __init__(
         self,
-        name: str,
-        arguments: Sequence[Argument],
-        outputs: int,
-        workspace: Workspace,
+        interface: Interface,
         library: Loaded,
-        texts: Mapping[str, Text] | None = None,
         policy: str = "contract",
-        threads: int | None = None,
+        texts: Mapping[str, Text] | None = None,
         fixed: Fixed = NOTHING,
     ) -> None:
-        self.name = name
-        self.arguments = tuple(a for n, a in enumerate(arguments) if n not in fixed.arrays)
-        self.outputs = outputs
+        self.name = interface.name
+        self.arguments = tuple(a for n, a in enumerate(interface.arguments) if n not in fixed.arrays)
+        self.outputs = interface.outputs
         self.policy = policy
-        self.threads = threads
+        self.threads = interface.threads
         self.fixed = fixed
+        self.library = library
         self._fixed = [(position, array.ctypes.data) for position, array in sorted(fixed.arrays.items())]
-        self._inputs = len(self.arguments) - outputs
+        self._inputs = len(self.arguments) - self.outputs
         self._sizes = [argument.size for argument in self.arguments]
         self._has_values = any(argument.by_value for argument in self.arguments)
-        self._workspace = workspace
-        self.library = library
+        self._workspace = interface.workspace
         self._texts = dict(texts or {})
         self._local = threading.local()
-        self._types = [_ctype(argument) for argument in arguments]
-        self._types += [ctypes.c_void_p, *([] if threads is None else [ctypes.c_int32])]
+        count: list[CType] = [] if self.threads is None else [ctypes.c_int32]
+        self._types = [*map(_ctype, interface.arguments), ctypes.c_void_p, *count]
 
     def __repr__(self) -> str:
         count = f"{self.outputs} output{'' if self.outputs == 1 else 's'}"
@@ -115,7 +125,7 @@ class Kernel:
         """The native function. Raises TargetError where this processor cannot run it."""
         return ctypes.CFUNCTYPE(None, *self._types)(self.library.address(symbol(self.name)))
 
-    def __call__(self, *arrays: Any, out: Out = None, threads: int | None = None) -> Any:
+    def __call__(self, *arrays: object, out: Out = None, threads: int | None = None) -> Results:
         """Run on arrays of the expected shapes and dtypes; the result, or a tuple of several.
 
         Inputs may have any strides, alignment and byte order: what native code cannot read is copied. `out`
@@ -130,7 +140,7 @@ class Kernel:
         results = call.results
         return None if not results else results[0] if len(results) == 1 else tuple(results)
 
-    def bound(self, *arrays: Any, out: Out = None, threads: int | None = None) -> Callable[[], None]:
+    def bound(self, *arrays: object, out: Out = None, threads: int | None = None) -> Callable[[], None]:
         """The native call on arrays that are checked here, once: what is left is the kernel's own time.
 
         Takes and raises what a call does; results are in `out` each time.
@@ -145,7 +155,7 @@ class Kernel:
         text = self._texts[level]
         return text if isinstance(text, str) else text()
 
-    def time(self, *arrays: Any, repeats: int = 9, min_seconds: float = 0.0, threads: int | None = None) -> Timing:
+    def time(self, *arrays: object, repeats: int = 9, min_seconds: float = 0.0, threads: int | None = None) -> Timing:
         """Time native calls, after a first one that does not count, with results in arrays of their own.
 
         Each repeat makes as many calls as it takes to last `min_seconds`, at least one; figures are per call. One whose
@@ -166,7 +176,7 @@ class Kernel:
         disturbance = sum((one.disturbance for one in found), QUIET)
         return Timing(statistics.median(seconds), min(seconds), max(seconds), repeats, disturbance)
 
-    def _bind(self, arrays: Sequence[Any], out: Out, threads: int | None) -> _Call:
+    def _bind(self, arrays: Sequence[object], out: Out, threads: int | None) -> _Call:
         team = self._team(threads)
         if len(arrays) != self._inputs:
             raise TargetError(f"{self.name}: takes {_arrays(self._inputs)}, got {len(arrays)}")
@@ -180,9 +190,9 @@ class Kernel:
             call.passed.append(team)
         return call
 
-    def _plain(self, arrays: Sequence[Any], out: Out) -> _Call | None:
+    def _plain(self, arrays: Sequence[object], out: Out) -> _Call | None:
         """A call of the usual kind, whose arrays are passed as they are; None for any other, right or wrong."""
-        targets: list[Any] = [] if out is None else list(out) if isinstance(out, tuple | list) else [out]
+        targets = _listed(out)
         given = [*arrays, *targets]
         expected = self.arguments[: self._inputs] if out is None else self.arguments
         if self._has_values or len(given) != len(expected):
@@ -197,7 +207,7 @@ class Kernel:
             return None
         return _Call(passed, [*arrays, *targets], targets)
 
-    def _checked(self, arrays: Sequence[Any], out: Out) -> _Call:
+    def _checked(self, arrays: Sequence[object], out: Out) -> _Call:
         """Any call: each array is checked, and copied where that helps. Raises TargetError."""
         check = check_input if self.outputs else _check_in_place
         pairs = zip(self.arguments, arrays, strict=False)
@@ -219,7 +229,7 @@ class Kernel:
         expected = self.arguments[self._inputs :]
         if out is None:
             return [room(argument) for argument in expected]
-        given = list(out) if isinstance(out, tuple | list) else [out]
+        given = _listed(out)
         if len(given) != len(expected):
             raise TargetError(f"{self.name}: has {len(expected)} outputs, out= has {len(given)} arrays")
         for array in given:
@@ -245,14 +255,19 @@ def _arrays(count: int) -> str:
     return f"{count} array{'' if count == 1 else 's'}"
 
 
+def _listed(out: Out) -> list[Array]:
+    """The arrays that a caller gives for results."""
+    return [] if out is None else list(out) if isinstance(out, tuple | list) else [out]  # type: ignore[list-item]
+
+
 def _check_in_place(kernel: str, expected: Argument, given: object) -> Array:
     check = check_input if expected.by_value else check_target
     return check(kernel, expected, given)
 
 
-def _ctype(argument: Argument) -> Any:
+def _ctype(argument: Argument) -> CType:
     return np.ctypeslib.as_ctypes_type(argument.dtype) if argument.by_value else ctypes.c_void_p
 
 
-def _passed(argument: Argument, array: Array) -> Any:
+def _passed(argument: Argument, array: Array) -> Passed:
     return array.item() if argument.by_value else address(array)

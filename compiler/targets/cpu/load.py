@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -12,10 +11,10 @@ from xdsl.ir import BlockArgument
 from compiler.dialects.functions import SLOT_ALIGNMENT, find_function, outputs, positions
 from compiler.errors import TargetError
 from compiler.lowering.low_to_llvm import emit
-from compiler.lowering.low_to_llvm.signature import Workspace, is_written, parallel_loops, workspace
+from compiler.lowering.low_to_llvm.signature import is_written, parallel_loops, workspace
 from compiler.targets.cpu.arguments import Argument, argument_dtype
 from compiler.targets.cpu.compile import compile_llvm
-from compiler.targets.cpu.kernel import NOTHING, Fixed, Kernel, Text
+from compiler.targets.cpu.kernel import NOTHING, Fixed, Interface, Kernel, Text
 from compiler.targets.cpu.openmp import thread_count
 from compiler.targets.cpu.tiles import permit_tiles, uses_tiles
 from compiler.targets.machine import Machine, lacking
@@ -43,29 +42,7 @@ def load(
     if uses_tiles(module) and not lacking(machine):
         permit_tiles()
     library = compile_llvm(llvm, machine)
-    levels: dict[str, Text] = {**(texts or {}), "llvm": llvm, "asm": library.asm}
-    return Kernel(
-        found.name,
-        found.arguments,
-        found.outputs,
-        found.workspace,
-        library,
-        levels,
-        policy,
-        found.threads,
-        fixed,
-    )
-
-
-@dataclass(frozen=True)
-class Interface:
-    """What a caller of a native function knows: see `Kernel`, which takes the same."""
-
-    name: str
-    arguments: tuple[Argument, ...]
-    outputs: int
-    workspace: Workspace
-    threads: int | None
+    return Kernel(found, library, policy, {**(texts or {}), "llvm": llvm, "asm": library.asm}, fixed)
 
 
 def interface(module: ModuleOp, name: str | None, threads: int | None) -> Interface:

@@ -18,7 +18,6 @@ from functools import cache
 from importlib.util import find_spec
 from operator import index
 from pathlib import Path
-from typing import Any
 
 import llvmlite.binding as llvm
 
@@ -106,7 +105,7 @@ def define_symbols() -> None:
 
 
 @cache
-def runtime() -> Any:
+def runtime() -> ctypes.CDLL | None:
     """The runtime's library, or None; it stays loaded."""
     for path in [*loaded(), *_of_scikit_learn(), "libgomp.so.1"]:
         try:
