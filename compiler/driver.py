@@ -15,7 +15,7 @@ from xdsl.passes import ModulePass
 from compiler import files, stated, universe
 from compiler.dialects import loop
 from compiler.dialects.dominance import verify_module
-from compiler.dialects.functions import SLOT_ALIGNMENT, find_function, outputs
+from compiler.dialects.functions import SLOT_ALIGNMENT, alone, find_function, outputs
 from compiler.dialects.parser import Parser
 from compiler.errors import InputError, TargetError
 from compiler.interpret.numbers import dtype_of
@@ -180,11 +180,11 @@ def _check_words(target: object, policy: object, name: object, arch: object) -> 
 
 
 def _verified(x: Any, policy: str, name: str | None) -> ModuleOp:
-    """A copy of the module to build, whose function and policy are known."""
+    """A copy of the module to build: the function that is meant and what it calls. The policy is known."""
     _check_words("cpu", policy, name, "")
     if policy not in POLICIES:
         raise TargetError(f"unknown policy '{policy}' (there are {', '.join(POLICIES)})")
-    module = _only(_module(x).clone(), name)
+    module = alone(_module(x), name)
     verify_module(module)
     return module
 
@@ -321,11 +321,6 @@ def _under(policy: str, item: ModulePass) -> ModulePass:
     """A pass under a floating-point policy, if it has that option."""
     stated = any(field.name == "policy" for field in fields(item))
     return replace(item, policy=policy) if stated else item  # type: ignore[call-arg]
-
-
-def _only(module: ModuleOp, name: str | None) -> ModuleOp:
-    find_function(module, name)
-    return module
 
 
 def _module(x: Any) -> ModuleOp:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import CallOp, FuncOp
 
 from compiler.errors import InputError
 
@@ -17,17 +17,43 @@ def functions(module: ModuleOp) -> list[FuncOp]:
 
 
 def find_function(module: ModuleOp, name: str | None = None) -> FuncOp:
-    """The function of that name, or the only one.
+    """The function of that name; without one, the only function, or the only one that is not private.
 
-    Raises InputError if there is none or, without a name, more than one.
+    Private functions are groups: what another function of the module calls. Raises InputError if there is no such
+    function or, without a name, more than one.
     """
     named = [f for f in functions(module) if name is None or f.sym_name.data == name]
+    if name is None and len(named) > 1:
+        named = [f for f in named if not is_private(f)] or named
     if len(named) == 1:
         return named[0]
     names = ", ".join(f.sym_name.data for f in functions(module)) or "none"
     if not named:
         raise InputError(f"the module has no function {f'@{name}' if name else 'at all'} (it has {names})")
     raise InputError(f"the module has several functions ({names}); name the one to use")
+
+
+def is_private(function: FuncOp) -> bool:
+    """Whether only functions of its module can call a function."""
+    return function.sym_visibility is not None and function.sym_visibility.data == "private"
+
+
+def alone(module: ModuleOp, name: str | None = None) -> ModuleOp:
+    """A copy of a module with one function, found as by `find_function`, and the functions that it calls; what is no
+    function stays. Raises InputError."""
+    copy = module.clone()
+    by_name = {f.sym_name.data: f for f in functions(copy)}
+    wanted, open_names = set[str](), [find_function(copy, name).sym_name.data]
+    while open_names:
+        called = open_names.pop()
+        if called in by_name and called not in wanted:
+            wanted.add(called)
+            calls = [op for op in by_name[called].walk() if isinstance(op, CallOp)]
+            open_names += [op.callee.string_value() for op in calls]
+    for function in by_name.values():
+        if function.sym_name.data not in wanted:
+            function.detach()
+    return copy
 
 
 def outputs(function: FuncOp) -> int:
