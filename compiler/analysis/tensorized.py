@@ -7,11 +7,11 @@ elements of a temporary that the program itself never writes, whose values it ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import islpy as isl
-from xdsl.dialects.builtin import AnyFloat, StringAttr
+from xdsl.dialects.builtin import AnyFloat
 
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
@@ -20,18 +20,10 @@ from compiler.analysis.sets import Undecided, limited, union_set
 from compiler.analysis.verify.content import Unknown
 from compiler.analysis.verify.flow import Flow
 from compiler.dialects.combiner import identity
-from compiler.intrinsics import Fit, Intrinsic, Misfit, Nest, Reference, fit
+from compiler.errors import LoweringError, ScheduleError
+from compiler.intrinsics import Intrinsic, Misfit, Nest, Reference, find, fit
 from compiler.intrinsics.fit import NestLoop
 from compiler.program.tree import Access, Block, Loop, Program
-
-ATTRIBUTE = "intrinsic"
-"""The attribute of the outermost loop of a tensorized nest that names its intrinsic."""
-
-
-def intrinsic_name(loop: Loop) -> str:
-    """The name of the intrinsic of the outermost loop of a tensorized nest, or nothing."""
-    value = dict(loop.attributes).get(ATTRIBUTE)
-    return value.data if isinstance(value, StringAttr) and loop.kind == "tensorized" else ""
 
 
 def loops_under(program: Program, loop: int) -> tuple[list[Loop], Block]:
@@ -58,12 +50,12 @@ def matched(program: Program, loop: int, intrinsic: Intrinsic) -> Program:
     for around in program.enclosing(loop):
         if around.kind == "vectorized":
             raise Misfit(f"it stands inside the vectorized loop '{around.label}'")
-    fitted(program, loops, block, intrinsic)
+    fit(intrinsic, nest_of(program, loops, block))
     return _whole(program, loops, block, intrinsic)
 
 
-def fitted(program: Program, loops: list[Loop], block: Block, intrinsic: Intrinsic) -> Fit:
-    """How the nest is the intrinsic's, guards aside. Raises Misfit."""
+def nest_of(program: Program, loops: Sequence[Loop], block: Block) -> Nest:
+    """A perfect nest as intrinsics are declared, its guard aside."""
 
     def reference(access: Access) -> Reference:
         buffer = program.buffers[access.buffer]
@@ -72,15 +64,15 @@ def fitted(program: Program, loops: list[Loop], block: Block, intrinsic: Intrins
         open = [c for c in access.where if not c.substitute(values, program.ranges).always(program.ranges)]
         return Reference(access.buffer, buffer.element, buffer.shape, index, bool(open), buffer.scope == "fragment")
 
-    nest = Nest(
+    return Nest(
         tuple(NestLoop(n.number, n.label, n.extent) for n in loops),
         block.label,
         tuple(map(reference, block.reads)),
         tuple(map(reference, block.writes)),
         block.body,
         tuple(block.combiners),
+        block.accumulate,
     )
-    return fit(intrinsic, nest)
 
 
 # --- guards ---------------------------------------------------------------------------------------------------------
@@ -187,17 +179,17 @@ def _dead(flow: Flow, before: Program, label: str, instances: isl.UnionSet) -> b
     return True
 
 
-def absorbed(program: Program, intrinsics: Callable[[str], Intrinsic]) -> Program:
+def absorbed(program: Program) -> Program:
     """The program with every tensorized nest matched again, and its guard weakened as `matched` says.
 
     Each is judged beside the others as they were: what one writes where the program does not is no value of another.
-    `intrinsics` finds an intrinsic by its name. Raises Misfit, in front of which it names the loop.
+    Raises Misfit, in front of which it names the loop, and ScheduleError for an intrinsic that there is not.
     """
     result = program
     for loop in _tensorized(program):
-        name = intrinsic_name(loop)
+        name = loop.intrinsic
         try:
-            whole = matched(program, loop.number, intrinsics(name))
+            whole = matched(program, loop.number, find(name))
         except Misfit as misfit:
             raise Misfit(f"loop '{loop.label}' is tensorized by '{name}', but {misfit}") from misfit
         if whole is not program:
@@ -211,3 +203,26 @@ def _tensorized(program: Program) -> Iterator[Loop]:
     for loop in program.loops.values():
         if loop.kind == "tensorized" and not any(n.kind == "tensorized" for n in program.enclosing(loop.number)):
             yield loop
+
+
+def run_whole(program: Program) -> Program:
+    """Let the blocks of tensorized nests run where any part of their nest does, which is proved to be harmless.
+
+    Raises LoweringError for a tensorized nest that is not its intrinsic's, and for a fragment that others touch.
+    """
+    _check_fragments(program)
+    if not any(loop.kind == "tensorized" for loop in program.loops.values()):
+        return program
+    try:
+        return absorbed(program)
+    except (Misfit, ScheduleError) as error:
+        raise LoweringError(f"@{program.name}: {error}") from error
+
+
+def _check_fragments(program: Program) -> None:
+    """Fragments are touched by intrinsics only."""
+    for buffer in program.buffers.values():
+        for block in (*program.readers[buffer.name], *program.writers[buffer.name]):
+            around = program.enclosing(block.label)
+            if buffer.scope == "fragment" and (not around or around[-1].kind != "tensorized"):
+                raise LoweringError(f"block '{block.label}' touches a fragment, which only a tensorized nest does")

@@ -12,6 +12,7 @@ from xdsl.ir import Attribute
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
+from compiler.elements import scalar_type
 from compiler.intrinsics.model import Intrinsic, Operand
 from compiler.program import body
 
@@ -30,6 +31,11 @@ class Reference:
     index: tuple[Linear, ...]
     conditional: bool = False
     fragment: bool = False
+
+    @property
+    def scalar(self) -> Attribute:
+        """The type of its elements' values."""
+        return scalar_type(self.element)
 
     @property
     def flat(self) -> Linear:
@@ -51,7 +57,7 @@ class NestLoop:
 
 @dataclass(frozen=True)
 class Nest:
-    """Perfectly nested loops, outermost first, around one block."""
+    """Perfectly nested loops, outermost first, around one block, and whether it adds to what its target holds."""
 
     loops: tuple[NestLoop, ...]
     label: str
@@ -59,6 +65,7 @@ class Nest:
     targets: tuple[Reference, ...]
     values: tuple[body.Scalar, ...]
     combiners: tuple[object, ...]
+    accumulates: bool = False
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,8 @@ from compiler.program.combiner import Combiner
 CONCURRENT = frozenset(
     ("parallel", "vectorized", "block_x", "block_y", "block_z", "thread_x", "thread_y", "thread_z", "vthread")
 )
+INTRINSIC = "intrinsic"
+"""The attribute of the outermost loop of a tensorized nest that names its intrinsic."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ class Loop:
     @property
     def intrinsic(self) -> str:
         """The name of the intrinsic that replaces the nest that begins here, or nothing."""
-        value = dict(self.attributes).get("intrinsic")
+        value = dict(self.attributes).get(INTRINSIC)
         return value.data if self.kind == "tensorized" and isinstance(value, StringAttr) else ""
 
 

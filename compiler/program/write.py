@@ -27,7 +27,7 @@ def write(program: Program) -> FuncOp:
     block = IrBlock(arg_types=types)
     values: dict[str, SSAValue] = {}
     for buffer, argument in zip(program.arguments, block.args, strict=True):
-        argument.name_hint = buffer.name if SSAValue.is_valid_name(buffer.name) else None
+        argument.name_hint = hint(buffer.name)
         values[buffer.name] = argument
     _fill(block, program.body, values, {})
     block.add_op(ReturnOp())
@@ -37,6 +37,11 @@ def write(program: Program) -> FuncOp:
         names = [buffer.name for buffer in program.arguments]
         function.attributes["constants"] = DenseArrayBase.from_list(i64, [names.index(n) for n in program.constants])
     return function
+
+
+def hint(name: str) -> str | None:
+    """A name as a value's in the text, where it can be one."""
+    return name if SSAValue.is_valid_name(name) else None
 
 
 def update(function: FuncOp, program: Program) -> None:
@@ -61,7 +66,7 @@ def _fill(block: IrBlock, nodes: Sequence[Node], buffers: dict[str, SSAValue], l
                 block.add_op(alloc)
             case Loop():
                 inner = IrBlock(arg_types=[IndexType()])
-                inner.args[0].name_hint = node.label
+                inner.args[0].name_hint = hint(node.label)
                 loops[node.number] = inner.args[0]
                 _fill(inner, node.body, buffers, loops)
                 op: Operation = loop.ForOp(node.label, node.extent, Region(inner), node.kind)
@@ -78,8 +83,7 @@ def _block(node: Block, buffers: dict[str, SSAValue], loops: dict[int, SSAValue]
     axes = {n: AffineExpr.dimension(n) for n in range(len(node.axes))}
     inner = body.to_block(node.body, node.read_types, node.axes)
     for argument, access in zip(inner.args, node.reads, strict=True):
-        hint = access.buffer.lower()
-        argument.name_hint = hint if SSAValue.is_valid_name(hint) else None
+        argument.name_hint = hint(access.buffer.lower())
     op = loop.BlockOp(
         node.label,
         node.axes,

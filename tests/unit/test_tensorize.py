@@ -277,7 +277,7 @@ def test_the_guard_goes_in_the_lowering_only() -> None:
     s = ragged()
     tensorize(s)
     assert s.program.blocks["C"].guard
-    assert not tensorized.absorbed(s.program, INTRINSICS.__getitem__).blocks["C"].guard
+    assert not tensorized.absorbed(s.program).blocks["C"].guard
 
 
 def test_beyond_a_guard_no_other_thread_is_disturbed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,6 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type
 
 from compiler.affine.linear import Linear, Quotient
 from compiler.analysis.barriers import ASYNC
-from compiler.analysis.tensorized import intrinsic_name
 from compiler.autotune.space.candidates import LATER
 from compiler.autotune.space.cpu_features import Descending, Seen, Statement, Touch, View, added, product
 from compiler.autotune.space.trace import Number, greatest, holds, least
@@ -231,7 +230,7 @@ def _repeated(s: Statement) -> list[Loop]:
 
 def _is_product(s: Statement) -> bool:
     """Whether it runs on tensor cores."""
-    names = [intrinsic_name(loop) for loop in s.loops]
+    names = [loop.intrinsic for loop in s.loops]
     return bool(s.block.combiners) and any(name and find(name).form == "matrix" for name in names)
 
 

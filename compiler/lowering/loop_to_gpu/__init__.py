@@ -16,7 +16,6 @@ from compiler.dialects.functions import functions
 from compiler.dialects.levels import require
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_gpu.kernels import lower_function
-from compiler.passes.decompose_reductions import DecomposeReductionsPass
 from compiler.policies import POLICIES
 
 
@@ -38,7 +37,6 @@ class LoopToGpuPass(ModulePass):
         if self.policy not in POLICIES:
             raise LoweringError(f"unknown policy '{self.policy}' (there are {', '.join(POLICIES)})")
         require(op, "loop", self.name)
-        DecomposeReductionsPass().apply(ctx, op)
         for function in functions(op):
             kernels = lower_function(function, POLICIES[self.policy])
             op.body.block.insert_op_after(kernels, function)

@@ -6,10 +6,8 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import memref
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import (
-    FunctionType,
     IntegerAttr,
     StringAttr,
     SymbolRefAttr,
@@ -28,19 +26,16 @@ from xdsl.dialects.gpu import ModuleOp as KernelsOp
 from xdsl.dialects.gpu import ReturnOp as KernelReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from compiler.analysis.barriers import BLOCKS, THREADS, barriers, unordered
-from compiler.dialects import loop
+from compiler.analysis.barriers import ASYNC, BLOCKS, THREADS, barriers, unordered
 from compiler.errors import LoweringError
 from compiler.intrinsics.warp import LANES
 from compiler.lowering.loop_to_gpu.private import parts
 from compiler.lowering.loop_to_low.context import Context, Threads
-from compiler.lowering.loop_to_low.nests import buffer_names, emit, signless
+from compiler.lowering.loop_to_low.function import allocated, arguments, entry, low_type, prepared, replace_body
+from compiler.lowering.loop_to_low.nests import emit
 from compiler.lowering.loop_to_low.scopes import INDEX, Scope, Scopes
-from compiler.lowering.loop_to_low.tensor import run_whole
-from compiler.lowering.loop_to_low.threads import BARRIER, has_copies
 from compiler.policies import Policy
-from compiler.program.read import read
-from compiler.program.tree import Alloc, Loop, Node, Program, walk
+from compiler.program.tree import Alloc, Buffer, Loop, Node, Program, blocks_in, loops_in, walk
 from compiler.program.tree import Block as Computed
 
 Extents = tuple[int, int, int]
@@ -56,10 +51,10 @@ class Shape:
 
 def lower_function(function: FuncOp, policy: Policy) -> KernelsOp:
     """Replace the body of a loop function by launches, and give the kernels that they launch."""
-    run_whole(function)
-    program = read(function)
-    lowering = _Lowering(function, program, policy)
-    return lowering.run()
+    lowering = _Lowering(prepared(function), policy)
+    kernels = lowering.run()
+    replace_body(function, lowering.host)
+    return kernels
 
 
 def shape_of(kernel: Node) -> Shape:
@@ -145,115 +140,85 @@ def _spread(nodes: Sequence[Node], around: tuple[str, ...]) -> Iterator[tuple[Co
 class _Lowering:
     """The state of lowering one function."""
 
-    def __init__(self, function: FuncOp, program: Program, policy: Policy) -> None:
-        self.function, self.program, self.policy = function, program, policy
+    def __init__(self, program: Program, policy: Policy) -> None:
+        self.program, self.policy = program, policy
         self.parts = parts(program)
-        self.names = buffer_names(function.body.block)
-        self.loops = [op for op in function.walk() if isinstance(op, loop.ForOp)]
-        self.kernels: list[Operation] = []
-        self.module = f"{function.sym_name.data}_kernels"
+        self.host = entry(program.arguments)
+        self.buffers = arguments(program.arguments, self.host)
+        self.kernels: dict[str, Operation] = {}
+        self.module = f"{program.name}_kernels"
 
     def run(self) -> KernelsOp:
         """Lower every nest, and make the host function launch the kernels in their order."""
-        old = self.function.body.block
-        host = Block(arg_types=[signless(argument.type) for argument in old.args])
-        buffers: dict[SSAValue, SSAValue] = {}
-        for before, after in zip(old.args, host.args, strict=True):
-            after.name_hint = before.name_hint
-            buffers[before] = after
-        for op, node in zip([o for o in old.ops if not isinstance(o, ReturnOp)], self.program.body, strict=True):
-            if isinstance(op, loop.AllocOp):
-                alloc = memref.AllocOp([], [], signless(op.buffer.type))
-                alloc.memref.name_hint = op.buffer.name_hint
-                buffers[op.buffer] = alloc.memref
-                host.add_op(alloc)
+        for node in self.program.body:
+            if isinstance(node, Alloc):
+                alloc = allocated(node.buffer, low_type(node.buffer))
+                self.buffers[node.buffer.name] = alloc.memref
+                self.host.add_op(alloc)
             else:
-                host.add_ops(self._launch(op, node, buffers))
-        host.add_op(ReturnOp())
-        self.function.detach_region(self.function.body)
-        self.function.add_region(Region(host))
-        self.function.properties["function_type"] = FunctionType.from_lists([a.type for a in host.args], [])
-        return KernelsOp(StringAttr(self.module), Region(Block(self.kernels)))  # type: ignore[arg-type]
+                self.host.add_ops(self._launch(node))
+        self.host.add_op(ReturnOp())
+        return KernelsOp(StringAttr(self.module), Region(Block(self.kernels.values())))  # type: ignore[arg-type]
 
-    def _launch(self, op: Operation, node: Node, buffers: dict[SSAValue, SSAValue]) -> list[Operation]:
-        shape = shape_of(node)
-        used = list(dict.fromkeys(value for value in _operands(op) if value in buffers))
-        taken = {kernel.sym_name.data for kernel in self.kernels}  # type: ignore[attr-defined]
-        name = _distinct(f"{_word(self.function.sym_name.data)}_{_title(op)}", taken)
-        self.kernels.append(self._kernel(name, op, node, shape, used))
+    def _launch(self, node: Loop | Computed) -> list[Operation]:
+        shape, inside = shape_of(node), blocks_in(node)
+        touched = (buffer for block in inside for buffer in _touched(block))
+        used = list(dict.fromkeys(buffer for buffer in touched if buffer in self.buffers))
+        title = _word(inside[-1].label if inside else "nothing")
+        name = _distinct(f"{_word(self.program.name)}_{title}", self.kernels)
+        self.kernels[name] = self._kernel(name, node, shape, [self.program.buffers[buffer] for buffer in used])
         sizes = [ConstantOp(IntegerAttr(n, INDEX)) for n in (*shape.grid, *shape.block)]
         symbol = SymbolRefAttr(self.module, [name])
-        launch = LaunchFuncOp(
-            symbol, sizes[:3], sizes[3:], kernelOperands=[buffers[v] for v in used], asyncDependencies=[]
-        )
+        operands = [self.buffers[buffer] for buffer in used]
+        launch = LaunchFuncOp(symbol, sizes[:3], sizes[3:], kernelOperands=operands, asyncDependencies=[])
         return [*sizes, launch]
 
-    def _kernel(self, name: str, op: Operation, node: Node, shape: Shape, used: Sequence[SSAValue]) -> KernelOp:
+    def _kernel(self, name: str, node: Loop | Computed, shape: Shape, used: Sequence[Buffer]) -> KernelOp:
         """A nest as a kernel on the buffers that it uses."""
-        body = Block(arg_types=[signless(value.type) for value in used])
-        context = Context(Scopes([Scope(body)]), self.policy, names=self.names)
-        for before, after in zip(used, body.args, strict=True):
-            after.name_hint = before.name_hint
-            context.buffers[before] = after
-        for number, each in enumerate(self.loops):
-            context.variables[each.iv] = number
-            context.scopes.ranges[number] = (0, each.size - 1)
+        body = entry(used)
+        scopes = Scopes([Scope(body)], ranges=dict(self.program.ranges))
+        context = Context(self.program, scopes, self.policy, arguments(used, body))
         context.threads = self._threads(context, node, shape)
-        context.threads.copies_wait = has_copies(op)
-        if isinstance(node, Loop):
-            torn = unordered(self.program, node)
-            if torn is not None:
-                both = f"'{torn.first.block.label}' and '{torn.second.block.label}'"
-                raise LoweringError(f"blocks {both} stand inside the same thread loops, where nobody waits: {torn}")
-            for key in barriers(self.program, node):
-                self._marked(key, op)
-        emit(context, op)
+        emit(context, node)
         body.add_op(KernelReturnOp([]))
         types = [value.type for value in body.args]
         made = KernelOp(name, (types, []), Region(body), True, shape.block, shape.grid)
         made.attributes["gpu.kernel"] = UnitAttr()  # where upstream looks for it
         return made
 
-    def _threads(self, context: Context, node: Node, shape: Shape) -> Threads:
+    def _threads(self, context: Context, node: Loop | Computed, shape: Shape) -> Threads:
         """The hardware indices along which a kernel has more than one, and those that its loops are bound to."""
-        bound = {inner.kind for inner in walk((node,)) if isinstance(inner, Loop)}
+        inside = loops_in(node)
+        bound = {loop.kind for loop in inside}
         extents = dict(zip((*BLOCKS, *THREADS), (*shape.grid, *shape.block), strict=True))
         ids: dict[str, SSAValue] = {}
         variables: dict[str, int] = {}
-        for position, (kind, extent) in enumerate(extents.items()):
+        for number, (kind, extent) in enumerate(extents.items(), self.program.fresh_number()):
             if kind not in bound:
                 continue
             dimension = DimensionAttr(DimensionEnum(kind[-1]))
             value = context.scopes.add(BlockIdOp(dimension) if kind in BLOCKS else ThreadIdOp(dimension))
             value.name_hint = f"{'b' if kind in BLOCKS else 't'}{kind[-1]}"
-            number = len(self.loops) + position
             ids[kind], variables[kind] = value, number
             context.scopes.bound[number], context.scopes.home[number] = value, 0
             context.scopes.ranges[number] = (0, extent - 1)
-        named = {name: value for value, name in self.names.items()}
-        numbers = {n for n, each in enumerate(self.loops) if each.loop_kind in THREADS}
-        own = {named[name]: part for name, part in self.parts.items()}
-        return Threads(ids, extents, variables, own, numbers)
+        numbers = {number for number, loop in self.program.loops.items() if loop.kind in THREADS}
+        waits = self._barriers(node) if isinstance(node, Loop) else ()
+        copies_wait = any(ASYNC in dict(loop.attributes) for loop in inside)
+        return Threads(ids, extents, variables, self.parts, numbers, waits, copies_wait=copies_wait)
 
-    def _marked(self, key: int | str | tuple[str], op: Operation) -> None:
-        """Say at a node of a kernel that threads wait before it."""
-        if isinstance(key, int):
-            self.loops[key].attributes[BARRIER] = UnitAttr()
-            return
-        labels = {block.label.data: block for block in op.walk() if isinstance(block, loop.Placed)}
-        labels[str(key)].attributes[BARRIER] = UnitAttr()
-
-
-def _operands(op: Operation) -> Iterator[SSAValue]:
-    for inner in op.walk():
-        if isinstance(inner, loop.Placed):
-            yield from inner.operands
+    def _barriers(self, kernel: Loop) -> Collection[object]:
+        """The nodes before which the threads of a block wait for each other."""
+        torn = unordered(self.program, kernel)
+        if torn is not None:
+            both = f"'{torn.first.block.label}' and '{torn.second.block.label}'"
+            raise LoweringError(f"blocks {both} stand inside the same thread loops, where nobody waits: {torn}")
+        return barriers(self.program, kernel)
 
 
-def _title(op: Operation) -> str:
-    """What a kernel is called after: its last block."""
-    blocks = [inner for inner in op.walk() if isinstance(inner, loop.Placed)]
-    return _word(blocks[-1].label.data if blocks else "nothing")
+def _touched(block: Computed) -> list[str]:
+    """The buffers that a block reads, its table last, and writes."""
+    return [*block.sources, *(access.buffer for access in block.writes)]
 
 
 def _distinct(name: str, taken: Collection[str]) -> str:

@@ -1,12 +1,23 @@
 """loop -> low: loops become scf.for, blocks become loads, arithmetic and stores.
 
-scopes.py    where operations go: index arithmetic, simplified, shared, and hoisted to the loop that it depends on
-nests.py     loops and their kinds, guards
-cuts.py      where a loop of vectors is cut into whole iterations and a masked end
-blocks.py    one block: reads, body, combination, writes; lanes where a loop is vectorized
-streams.py   which buffers a loop writes past the caches
-tensor.py    tensorized nests: one op of an intrinsic each
-scalars.py   the body's operations on scalars or vectors, with the floating-point policy's flags
+The function is read once, to its program; ops are emitted from that.
+
+function.py    how a loop function is read, and what replaces it
+context.py     what is known while a function is lowered
+scopes.py      where ops go: index arithmetic, simplified, shared, and hoisted to the loop that it depends on
+nests.py       loops and their kinds, guards
+bounds.py      the bounds of a loop, narrowed by guards
+cuts.py        where a loop of vectors is cut into whole iterations and a masked end
+accesses.py    the reads and writes of a block: plain, masked, lane by lane
+blocks.py      one block: reads, body, combination, writes; lanes where a loop is vectorized
+gathers.py     one gather: index values, the element or the value outside, the write
+scalars.py     the body's operations on scalars or vectors, with the floating-point policy's flags
+prefetches.py  the cache lines that a later iteration touches
+streams.py     which buffers a loop writes past the caches
+operands.py    where the operands of a tensorized nest begin
+tensor.py      tensorized nests: one op of an intrinsic each
+threads.py     inside a kernel: hardware indices, buffers on the chip, stages
+warp.py        tensorized nests that the threads of a warp run together
 """
 
 from __future__ import annotations
@@ -21,8 +32,6 @@ from compiler.dialects.functions import functions
 from compiler.dialects.levels import require
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low.nests import lower_function
-from compiler.lowering.loop_to_low.tensor import run_whole
-from compiler.passes.decompose_reductions import DecomposeReductionsPass
 from compiler.policies import POLICIES
 
 
@@ -41,8 +50,5 @@ class LoopToLowPass(ModulePass):
         if self.policy not in POLICIES:
             raise LoweringError(f"unknown policy '{self.policy}' (there are {', '.join(POLICIES)})")
         require(op, "loop", self.name)
-        DecomposeReductionsPass().apply(ctx, op)
-        for function in functions(op):
-            run_whole(function)
         for function in functions(op):
             lower_function(function, POLICIES[self.policy])

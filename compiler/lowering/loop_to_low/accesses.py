@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 from xdsl.dialects import memref, scf, vector
 from xdsl.dialects.arith import AddiOp, AndIOp
@@ -24,15 +23,15 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
-from compiler.dialects import loop
-from compiler.dialects.access import AccessAttr
 from compiler.dialects.combiner import identity
 from compiler.dialects.upstream.arith import CmpiOp
 from compiler.dialects.upstream.vector import GatherOp, ScatterOp
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low import scalars
 from compiler.lowering.loop_to_low.context import Context
-from compiler.lowering.loop_to_low.scopes import INDEX, Scope
+from compiler.lowering.loop_to_low.scopes import INDEX
+from compiler.program.tree import Access, Buffer
+from compiler.program.tree import Block as Computed
 
 
 def under(context: Context, tests: Sequence[Condition], emit: Callable[[], None]) -> None:
@@ -41,10 +40,8 @@ def under(context: Context, tests: Sequence[Condition], emit: Callable[[], None]
         emit()
         return
     truth = context.all_of(tests)
-    body = Block()
-    context.scopes.stack.append(Scope(body))
-    emit()
-    context.scopes.stack.pop()
+    with context.scopes.region() as body:
+        emit()
     body.add_op(scf.YieldOp())
     context.scopes.run(scf.IfOp(truth, [], Region(body)))
 
@@ -61,12 +58,10 @@ class _Strided:
 class Accessor:
     """The accesses of one block: the forms of its axes, its mask, its buffers."""
 
-    block: Any  # a loop.BlockOp; in gathers.py, a loop.GatherOp
-
     def __init__(
         self,
         context: Context,
-        block: loop.Placed,
+        block: Computed,
         guard: Sequence[Condition],
         free: Sequence[Condition] = (),
         blended: bool = False,
@@ -74,8 +69,7 @@ class Accessor:
         self.context = context
         self.scopes = context.scopes
         self.block = block
-        self.dims = [context.form_of(value) for value in block.loops]
-        self.axes = [lin.linear(e, self.dims, self.scopes.ranges) for e in block.bindings.data.results]
+        self.axes = context.axes(block)
         self.guard = list(guard)
         self.free = list(free)
         self.blended = blended
@@ -85,20 +79,20 @@ class Accessor:
         else:
             self.kept = self._mask([*self.guard, *self.free]) if free else self.mask
 
-    def _forms(self, buffer: SSAValue, access: AccessAttr) -> list[Linear]:
+    def _forms(self, access: Access) -> list[Linear]:
         """Where a buffer is accessed; one that lives inside a vectorized loop has the lane as its last dimension."""
-        forms = [lin.linear(e, self.axes, self.scopes.ranges) for e in access.affine_map.results]
+        forms = self.context.over(self.axes, access.index)
         threads = self.context.threads
-        if threads is not None and buffer in threads.parts:
-            forms = threads.parts[buffer].at(forms, threads.numbers)
-        if buffer in self.context.private:
+        if threads is not None and access.buffer in threads.parts:
+            forms = threads.parts[access.buffer].at(forms, threads.numbers)
+        if access.buffer in self.context.private:
             assert self.context.lane is not None
             forms.append(lin.variable(self.context.lane))
         return forms
 
-    def written(self) -> list[list[Linear]]:
-        """The index of each result, a form a dimension."""
-        return [self._forms(v, access) for v, access in zip(self.block.targets, self.block.writes, strict=True)]
+    def _buffer(self, access: Access) -> Buffer:
+        """The buffer of an access as the program has it, whose element type says the sign."""
+        return self.context.program.buffers[access.buffer]
 
     def _varies(self, forms: Sequence[Linear]) -> bool:
         return any(self.context.has_lanes(form) for form in forms)
@@ -132,12 +126,16 @@ class Accessor:
         if stride is None or buffer.type.element_type == i1:
             return None
         count = self.context.lanes
-        places = [self.scopes.index(self.context.at_lane(form, 0)) for form in forms]
+        places = self._first(forms)
         steps = self.scopes.constant(scalars.dense([stride * n for n in range(count)], INDEX))
         mask = self._mask(tests)
         if mask is None:
             mask = self.scopes.constant(scalars.dense([1] * count, i1))
         return _Strided(places, steps, mask)
+
+    def _first(self, forms: Sequence[Linear]) -> list[SSAValue]:
+        """The indices of the first lane."""
+        return self.scopes.indices(self.context.at_lane(form, 0) for form in forms)
 
     def _index(self, form: Linear) -> SSAValue:
         """The value of an axis, one a lane where it differs."""
@@ -159,7 +157,7 @@ class Accessor:
 
     def _count_lanes(self) -> None:
         """Count what is done lane by lane as unrolled code."""
-        self.context.add_copies(self.context.lanes, f"block '{self.block.label.data}'")
+        self.context.add_copies(self.context.lanes, f"block '{self.block.label}'")
 
     def _gathered(self, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
         type = VectorType(element, [len(values)])
@@ -205,33 +203,30 @@ class Accessor:
         zero = self.scopes.constant(scalars.dense([0] * count, INDEX))
         return self.scopes.add(CmpiOp(values, zero, "eq" if test.equal else "sge"))
 
-    def _read(self, buffer: SSAValue, access: AccessAttr) -> SSAValue:
+    def _read(self, access: Access) -> SSAValue:
         """The value read, a vector where it differs from lane to lane."""
-        forms = self._forms(buffer, access)
-        buffer = self.context.buffers[buffer]
-        tests: list[Condition] = []
-        if access.condition is not None:
-            tests = self.context.conditions(access.condition, self.axes)
-        if any(test.never(self.scopes.ranges) for test in tests):
-            return self.scopes.constant(access.otherwise)
+        forms, otherwise = self._forms(access), access.otherwise
+        buffer = self.context.buffers[access.buffer]
+        tests = self.context.conditions(access.where, self.axes)
+        if otherwise is not None and any(test.never(self.scopes.ranges) for test in tests):
+            return self.scopes.constant(otherwise)
         tests = [test for test in tests if not test.always(self.scopes.ranges)]
         uniform = [test for test in tests if not self.context.has_lanes(test.form)]
         lanes = [test for test in tests if self.context.has_lanes(test.form)]
-        otherwise = access.otherwise
         own = self._masking(buffer, forms, tests)
         if not uniform:
             return self._load(buffer, forms, own, lanes, otherwise)
         wide = bool(lanes) or self._varies(forms)
         return self._either(uniform, wide, lambda: self._load(buffer, forms, own, lanes, otherwise), otherwise)
 
-    def _held(self, target: SSAValue, access: AccessAttr) -> SSAValue:
+    def _held(self, access: Access) -> SSAValue:
         """What a target holds before this block combines: of the lanes that the block will write."""
-        forms = self._forms(target, access)
-        buffer = self.context.buffers[target]
+        forms = self._forms(access)
+        buffer = self.context.buffers[access.buffer]
         if not self.contiguous(buffer, forms) or (self.kept is None and not self.blended):
-            return self._read(target, access)
+            return self._read(access)
         assert isinstance(buffer.type, MemRefType)
-        places = [self.scopes.index(self.context.at_lane(form, 0)) for form in forms]
+        places = self._first(forms)
         if self.kept is None:
             return self.scopes.add(
                 vector.LoadOp(buffer, places, VectorType(buffer.type.element_type, [self.context.lanes]))
@@ -248,11 +243,9 @@ class Accessor:
     ) -> SSAValue:
         """scf.if over tests without lanes, with the value read where they fail."""
         truth = self.context.all_of(tests)
-        body = Block()
-        self.scopes.stack.append(Scope(body))
-        value = load()
+        with self.scopes.region() as body:
+            value = load()
         body.add_op(scf.YieldOp(value))
-        self.scopes.stack.pop()
         default = self.scopes.constant(self._literal(otherwise, wide))
         other = Block([scf.YieldOp(default)])
         return self.scopes.add(scf.IfOp(truth, [value.type], Region(body), Region(other)))
@@ -284,7 +277,7 @@ class Accessor:
             return self.scopes.add(
                 GatherOp(buffer, found.places, found.steps, found.mask, self.scopes.constant(through))
             )
-        places = [self.scopes.index(self.context.at_lane(form, 0)) for form in forms]
+        places = self._first(forms)
         mask = self._mask(tests)
         if mask is None:
             return self.scopes.add(vector.LoadOp(buffer, places, type))
@@ -301,7 +294,8 @@ class Accessor:
         if not self.free or self._inside(buffer, forms):
             return self.guard
         ranges = self.scopes.ranges
-        every = [c for c in self.context.conditions(self.block.guard, self.dims) if not c.always(ranges)]
+        guard = self.context.conditions(self.block.guard, self.context.values)
+        every = [c for c in guard if not c.always(ranges)]
         found = list(self.guard)
         for condition in self.free:
             others = [*forms, *(c.form for c in (*tests, *every) if c != condition)]
@@ -316,17 +310,17 @@ class Accessor:
         spans = [lin.bounds(form, self.scopes.ranges) for form in forms]
         return all(low >= 0 and high < size for (low, high), size in zip(spans, buffer.type.get_shape(), strict=True))
 
-    def is_whole(self, target: SSAValue, access: AccessAttr) -> bool:
+    def is_whole(self, access: Access) -> bool:
         """Whether a target's lanes, all inside its buffer, are neighbours in a vector, or all the same element."""
-        if target in self.context.private:
+        if access.buffer in self.context.private:
             return False
-        forms, buffer = self._forms(target, access), self.context.buffers[target]
+        forms, buffer = self._forms(access), self.context.buffers[access.buffer]
         return (not self._varies(forms) or self.contiguous(buffer, forms)) and self._inside(buffer, forms)
 
     def _places(self, buffer: SSAValue, forms: Sequence[Linear]) -> list[SSAValue]:
         """The indices of one element; where no test stands before a guard, inside the buffer whatever it says."""
         if not self.free and not self.blended:
-            return [self.scopes.index(form) for form in forms]
+            return self.scopes.indices(forms)
         assert isinstance(buffer.type, MemRefType)
         return [self.scopes.clamped(form, size) for form, size in zip(forms, buffer.type.get_shape(), strict=True)]
 
@@ -348,7 +342,7 @@ class Accessor:
             return self.scopes.constant(rest)
 
         def load() -> SSAValue:
-            return self.scopes.add(memref.LoadOp.get(buffer, [self.scopes.index(f) for f in forms]))
+            return self.scopes.add(memref.LoadOp.get(buffer, self.scopes.indices(forms)))
 
         open = [test for test in tests if not test.always(self.scopes.ranges)]
         return self._either(open, False, load, rest) if open else load()
@@ -356,16 +350,15 @@ class Accessor:
     def _at(self, lane: int, tests: Sequence[Condition]) -> list[Condition]:
         return [Condition(self.context.at_lane(test.form, lane), test.equal) for test in tests]
 
-    def _write(self, target: SSAValue, access: AccessAttr, value: SSAValue) -> None:
-        buffer = self.context.buffers[target]
-        forms = self._forms(target, access)
+    def _write(self, access: Access, value: SSAValue) -> None:
+        buffer = self.context.buffers[access.buffer]
+        forms = self._forms(access)
         if not self._varies(forms):
             if scalars.lanes_of(value) is not None:
                 raise LoweringError(
-                    f"block '{self.block.label.data}' writes different values to one element in a vectorized loop"
+                    f"block '{self.block.label}' writes different values to one element in a vectorized loop"
                 )
-            places = [self.scopes.index(form) for form in forms]
-            self.scopes.run(memref.StoreOp.get(value, buffer, places))
+            self.scopes.run(memref.StoreOp.get(value, buffer, self.scopes.indices(forms)))
             return
         value = scalars.widen(self.scopes, value, self.context.lanes)
         if not self.contiguous(buffer, forms):
@@ -375,9 +368,9 @@ class Accessor:
             else:
                 self.scopes.run(ScatterOp(buffer, found.places, found.steps, found.mask, value))
             return
-        places = [self.scopes.index(self.context.at_lane(form, 0)) for form in forms]
+        places = self._first(forms)
         if self.kept is None:
-            streamed = self.context.names.get(target) in self.context.streamed
+            streamed = access.buffer in self.context.streamed
             self.scopes.run(vector.StoreOp(value, buffer, places, BoolAttr.from_bool(True) if streamed else None))
         else:
             self.scopes.run(vector.MaskedStoreOp(buffer, places, self.kept, value))
@@ -395,7 +388,7 @@ class Accessor:
 
             def store(lane: int = lane, at: Sequence[Linear] = at) -> None:
                 one = self.scopes.add(vector.ExtractOp(value, [lane], element))
-                self.scopes.run(memref.StoreOp.get(one, buffer, [self.scopes.index(f) for f in at]))
+                self.scopes.run(memref.StoreOp.get(one, buffer, self.scopes.indices(at)))
 
             under(self.context, tests, store)
 

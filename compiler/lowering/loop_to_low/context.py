@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from xdsl.dialects.arith import AndIOp
 from xdsl.ir import SSAValue
-from xdsl.ir.affine import AffineSet
 
 from compiler.affine import linear as lin
-from compiler.affine.condition import Condition, conditions
+from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low.scopes import Scopes
 from compiler.policies import Policy
+from compiler.program.tree import Block, Loop, Node, Program, blocks_in
 
 MOST_COPIES = 4096
 """How many statements the unrolled code of one nest may have, those done lane by lane included: LLVM takes seconds."""
@@ -38,14 +38,15 @@ class Part(Protocol):
 @dataclass
 class Threads:
     """The hardware indices of a kernel: by the kind of a loop the value and the extent, and the variable that stands
-    for it in conditions; the parts of local buffers that each thread keeps; whether a stage is being emitted; whether
-    the kernel has copies that barriers wait for."""
+    for it in conditions; the parts of local buffers that each thread keeps; the thread loops; the nodes before which
+    threads wait; whether a stage is being emitted; whether the kernel has copies that barriers wait for."""
 
     ids: dict[str, SSAValue]
     extents: dict[str, int]
     variables: dict[str, int]
-    parts: Mapping[SSAValue, Part] = field(default_factory=dict)
-    numbers: set[int] = field(default_factory=set)
+    parts: Mapping[str, Part] = field(default_factory=dict)
+    numbers: Collection[int] = ()
+    barriers: Collection[object] = ()
     in_stage: bool = False
     copies_wait: bool = False
 
@@ -54,21 +55,21 @@ class Threads:
 class Context:
     """The state of lowering one function.
 
-    `facts` hold in the whole iterations of a loop that is cut, `ending` is true while its end is emitted. `threads` are
-    those of a kernel, None on a processor. `copies` counts the statements of a nest's unrolled code.
+    `buffers` are by their names in the program; `values` are those of unrolled loops. `facts` hold in the whole
+    iterations of a loop that is cut, `ending` is true while its end is emitted. `threads` are those of a kernel, None
+    on a processor. `copies` counts the statements of a nest's unrolled code.
     """
 
+    program: Program
     scopes: Scopes
     policy: Policy
-    buffers: dict[SSAValue, SSAValue] = field(default_factory=dict)
-    names: dict[SSAValue, str] = field(default_factory=dict)
-    variables: dict[SSAValue, int] = field(default_factory=dict)
+    buffers: dict[str, SSAValue] = field(default_factory=dict)
     values: dict[int, Linear] = field(default_factory=dict)
     settled: list[set[Condition]] = field(default_factory=list)
     facts: list[Sequence[Condition]] = field(default_factory=list)
     ending: bool = False
     streamed: set[str] = field(default_factory=set)
-    private: set[SSAValue] = field(default_factory=set)
+    private: set[str] = field(default_factory=set)
     lane: int | None = None
     lanes: int = 0
     threads: Threads | None = None
@@ -82,10 +83,18 @@ class Context:
             said = f"the unrolled code of its nest has {self.copies} statements, of {MOST_COPIES} at most"
             raise LoweringError(f"{where}: {said}")
 
-    def form_of(self, iv: SSAValue) -> Linear:
+    def form_of(self, loop: Loop) -> Linear:
         """A loop variable as a form: itself, or its value while its loop is unrolled."""
-        variable = self.variables[iv]
-        return self.values.get(variable, lin.variable(variable))
+        return self.values.get(loop.number, lin.variable(loop.number))
+
+    def axes(self, block: Block, values: Mapping[int, Linear] | None = None) -> dict[int, Linear]:
+        """The axes of a block as forms over loops, those with a value replaced: by default those that are unrolled."""
+        known = self.values if values is None else values
+        return {n: lin.substitute(form, known, self.scopes.ranges) for n, form in enumerate(block.bindings)}
+
+    def over(self, axes: Mapping[int, Linear], index: Iterable[Linear]) -> list[Linear]:
+        """An index over axes as one over loops."""
+        return [lin.substitute(form, axes, self.scopes.ranges) for form in index]
 
     def is_known(self, form: Linear) -> bool:
         """Whether all variables of a form are bound here, the lane included."""
@@ -95,11 +104,21 @@ class Context:
         """Whether a form differs from lane to lane."""
         return self.lane is not None and self.lane in form.variables()
 
-    def conditions(self, guard: AffineSet, dims: Sequence[Linear]) -> list[Condition]:
-        """The constraints of a set over some forms; those of a GPU's lanes without what cannot decide them, since it
-        has no masks. A CPU's loops are cut where a guard fails, lanes and all."""
-        found = conditions(guard, dims, self.scopes.ranges)
+    def conditions(self, given: Iterable[Condition], values: Mapping[int, Linear]) -> list[Condition]:
+        """Conditions with variables replaced; those of a GPU's lanes without what cannot decide them, since it has no
+        masks. A CPU's loops are cut where a guard fails, lanes and all."""
+        found = [c.substitute(values, self.scopes.ranges) for c in given]
         return found if self.threads is None else [c.tightened(self.scopes.ranges) for c in found]
+
+    def open(self, block: Block) -> list[Condition]:
+        """The conditions of a block's guard that no surrounding test has settled and no fact implies."""
+        found = self.conditions(block.guard, self.values)
+        return [c for c in found if not any(c in settled for settled in self.settled) and not self.is_implied(c)]
+
+    def shared(self, node: Node) -> list[Condition]:
+        """The open conditions that every block at or inside a node has in its guard, in the first block's order."""
+        each = [self.open(block) for block in blocks_in(node)]
+        return [c for c in each[0] if all(c in open for open in each[1:])] if each else []
 
     def is_implied(self, condition: Condition) -> bool:
         """Whether a fact about the surrounding iterations implies a condition: f >= 0 where f - fact is never less."""

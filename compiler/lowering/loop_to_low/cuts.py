@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
-from compiler.dialects import loop
 from compiler.lowering.loop_to_low.context import Context
+from compiler.program.tree import Loop, loops_in
 
 SHORT = 8
 """A loop of fewer iterations is cut only where its end is one iteration with a known number: an end that is a loop
@@ -53,19 +53,19 @@ class _Half:
         return Condition(form + Linear(((self.variable, -self.step),)))
 
 
-def find_cut(context: Context, op: loop.ForOp, guards: Sequence[Sequence[Condition]]) -> Cut | None:
+def find_cut(context: Context, loop: Loop, guards: Sequence[Sequence[Condition]]) -> Cut | None:
     """The cut of a loop whose blocks have these open conditions; None where no iteration would gain by it.
 
         v = 7 { 16 lanes: D if 16*v + lane < 100 }  ->  whole (6), where 84 - 16*v >= 0, ends (7)
 
     Only a loop that holds vectors and no other loop is cut, so that code does not double for each level of a nest.
     """
-    if context.lane is not None or not _holds_vectors_only(op):
+    if context.lane is not None or not _holds_vectors_only(loop):
         return None
-    ranges, variable = context.scopes.ranges, context.variables[op.iv]
-    halves = [[h for c in guard if (h := _half(context, c, variable)) is not None] for guard in guards]
+    ranges = context.scopes.ranges
+    halves = [[h for c in guard if (h := _half(context, c, loop.number)) is not None] for guard in guards]
     every = list(dict.fromkeys(h for each in halves for h in each))
-    if not every or (op.size < SHORT and not all(h.least.is_constant for h in every)):
+    if not every or (loop.extent < SHORT and not all(h.least.is_constant for h in every)):
         return None
     whole = tuple(dict.fromkeys(h.bound(h.least, ranges) for h in every))
     shared = [h for h in every if all(h in each for each in halves)]
@@ -73,8 +73,8 @@ def find_cut(context: Context, op: loop.ForOp, guards: Sequence[Sequence[Conditi
     return Cut(whole, tuple(h.holds(h.least) for h in every), ends, tuple(h.holds(h.most) for h in shared))
 
 
-def _holds_vectors_only(op: loop.ForOp) -> bool:
-    kinds = {inner.loop_kind for inner in op.body.walk() if isinstance(inner, loop.ForOp)}
+def _holds_vectors_only(loop: Loop) -> bool:
+    kinds = {inner.kind for inner in loops_in(*loop.body)}
     return "vectorized" in kinds and kinds <= {"vectorized", "unrolled"}
 
 

@@ -19,13 +19,12 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Atom, Linear
-from compiler.dialects import loop
-from compiler.dialects.access import AccessAttr
 from compiler.dialects.upstream.memref import PrefetchOp
 from compiler.elements import element_bytes
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low.context import Context
-from compiler.lowering.loop_to_low.scopes import Scope
+from compiler.program.tree import Access, Loop, blocks_in, loops_in
+from compiler.program.tree import Block as Computed
 
 LINE = 64
 """The bytes of a cache line."""
@@ -35,27 +34,28 @@ STRAIGHT_SHARE = 8
 """The same for a share, which starts anywhere."""
 
 
-def emit_prefetches(context: Context, op: loop.ForOp) -> None:
+def emit_prefetches(context: Context, loop: Loop) -> None:
     """Emit what a loop's attribute asks for, at the start of its body."""
-    asked = op.attributes.get("prefetch")
+    asked = dict(loop.attributes).get("prefetch")
     if not isinstance(asked, DictionaryAttr):
         return
     for name, wish in asked.data.items():
-        _emit(context, op, name, *_wish(op, wish))
+        _emit(context, loop, name, *_wish(context, loop, wish))
 
 
-def _wish(op: loop.ForOp, wish: Attribute) -> tuple[loop.ForOp, int]:
+def _wish(context: Context, loop: Loop, wish: Attribute) -> tuple[Loop, int]:
     """The loop whose later iteration is meant, and how much later."""
     match wish:
         case IntegerAttr():
-            return op, wish.value.data
-        case ArrayAttr(data=(IntegerAttr() as ahead, StringAttr() as label)):
-            outer = next((o for o in loop.enclosing_loops(op) if o.label == label), None)
-            wrong = "is not around it" if outer is None else "runs at once" if outer.loop_kind == "vectorized" else ""
+            return loop, wish.value.data
+        case ArrayAttr(data=(IntegerAttr() as ahead, StringAttr(data=label))):
+            around = context.program.enclosing(loop.number)
+            outer = next((each for each in around if each.label == label), None)
+            wrong = "is not around it" if outer is None else "runs at once" if outer.kind == "vectorized" else ""
             if outer is None or wrong:
-                raise LoweringError(f"loop '{op.label.data}' prefetches for loop '{label.data}', which {wrong}")
+                raise LoweringError(f"loop '{loop.label}' prefetches for loop '{label}', which {wrong}")
             return outer, ahead.value.data
-    raise LoweringError(f"the attribute prefetch of loop '{op.label.data}' is not a distance or [distance, loop]")
+    raise LoweringError(f"the attribute prefetch of loop '{loop.label}' is not a distance or [distance, loop]")
 
 
 @dataclass(frozen=True)
@@ -93,16 +93,16 @@ class _Window:
         return tuple(sizes)
 
 
-def _emit(context: Context, op: loop.ForOp, name: str, outer: loop.ForOp, ahead: int) -> None:
+def _emit(context: Context, loop: Loop, name: str, outer: Loop, ahead: int) -> None:
     for window in _windows(context, outer, name, ahead):
         sizes = window.merged
         step = max(1, LINE // window.element_bytes)
         lines = -(-sizes[-1] // step) + (not _aligned(window, step) and sizes[-1] % step != 1)
         counts = [*sizes[:-1], lines]
-        if outer is op:
+        if outer is loop:
             _all(context, window, counts, step)
         else:
-            _share(context, replace(window, locality=2), counts, step, _turn(context, outer, op))
+            _share(context, replace(window, locality=2), counts, step, _turn(context, outer, loop))
 
 
 def _aligned(window: _Window, step: int) -> bool:
@@ -138,15 +138,15 @@ class _Turn:
     count: int
 
 
-def _turn(context: Context, outer: loop.ForOp, op: loop.ForOp) -> _Turn:
+def _turn(context: Context, outer: Loop, loop: Loop) -> _Turn:
     """Lanes of a vectorized loop between run at once: they count as one iteration."""
     number, count = lin.constant(0), 1
-    for inner in (op, *reversed(loop.enclosing_loops(op))):
+    for inner in (loop, *reversed(context.program.enclosing(loop.number))):
         if inner is outer:
             break
-        if inner.loop_kind != "vectorized":
-            number = number + context.form_of(inner.iv).scaled(count)
-            count *= inner.size
+        if inner.kind != "vectorized":
+            number = number + context.form_of(inner).scaled(count)
+            count *= inner.extent
     return _Turn(number, count)
 
 
@@ -165,11 +165,10 @@ def _share(context: Context, window: _Window, counts: Sequence[int], step: int, 
 
 def _loop(context: Context, low: SSAValue, high: SSAValue, window: _Window, counts: Sequence[int], step: int) -> None:
     scopes = context.scopes
-    body = Block(arg_types=[IndexType()])
-    scopes.stack.append(Scope(body))
-    _one(context, window, _places(context, body.args[0], counts), step)
+    with scopes.region() as body:
+        line = body.insert_arg(IndexType(), 0)
+        _one(context, window, _places(context, line, counts), step)
     body.add_op(scf.YieldOp())
-    scopes.stack.pop()
     scopes.run(scf.ForOp(low, high, scopes.index_constant(1), [], Region(body)))
 
 
@@ -209,60 +208,45 @@ def _split(number: int, counts: Sequence[int]) -> list[int]:
     return [number, *places]
 
 
-def _windows(context: Context, outer: loop.ForOp, name: str, ahead: int) -> list[_Window]:
-    """What a later iteration of a loop touches of a buffer: one box a block, equal ones once."""
+def _windows(context: Context, outer: Loop, name: str, ahead: int) -> list[_Window]:
+    """What a later iteration of a loop touches of a buffer that outlives it: one box a block, equal ones once."""
     found: dict[tuple[Linear, ...], _Window] = {}
-    for block in outer.walk():
-        if not isinstance(block, loop.BlockOp):
-            continue
-        accesses = [(v, a, False) for v, a in zip(block.inputs, block.reads, strict=True)]
-        accesses += [(v, a, True) for v, a in zip(block.targets, block.writes, strict=True)]
-        for value, access, written in accesses:
-            if context.names.get(value) != name or not _outlives(value, outer):
-                continue
-            window = _window(context, outer, block, access, value, ahead, written)
+    if (name,) in context.program.places and outer in context.program.enclosing((name,)):
+        return []
+    for block in blocks_in(outer):
+        accesses = [] if block.table is not None else [*block.reads, *block.writes]
+        for position, access in enumerate(accesses):
+            written = position >= len(block.reads)
+            window = _window(context, outer, block, access, ahead, written) if access.buffer == name else None
             if window is not None and (window.starts not in found or written):
                 found[window.starts] = window
     return list(found.values())
 
 
-def _outlives(buffer: SSAValue, outer: loop.ForOp) -> bool:
-    """Whether a later iteration of a loop has the same buffer."""
-    return isinstance(buffer.owner, Block) or not outer.is_ancestor(buffer.owner)
-
-
 def _window(
-    context: Context,
-    outer: loop.ForOp,
-    block: loop.BlockOp,
-    access: AccessAttr,
-    value: SSAValue,
-    ahead: int,
-    written: bool,
+    context: Context, outer: Loop, block: Computed, access: Access, ahead: int, written: bool
 ) -> _Window | None:
     """The box of one access, where each index is a sum of loops; None where it is not.
 
     Loops inside the outer one run through the box, and so do the lanes of a vectorized loop around it.
     """
-    ranges, turn = context.scopes.ranges, context.variables[outer.iv]
-    dims = [lin.variable(turn) if v is outer.iv else context.form_of(v) for v in block.loops]
-    axes = [lin.linear(e, dims, ranges) for e in block.bindings.data.results]
-    forms = [lin.linear(e, axes, ranges) for e in access.affine_map.results]
-    inner = {context.variables[o.iv] for o in outer.walk() if isinstance(o, loop.ForOp)} - {turn}
+    ranges, turn = context.scopes.ranges, outer.number
+    axes = context.axes(block, {number: form for number, form in context.values.items() if number != turn})
+    inner = {loop.number for loop in loops_in(*outer.body)}
     if context.lane is not None:
         inner.add(context.lane)
-    later = {turn: context.form_of(outer.iv) + lin.constant(ahead)}
+    later = {turn: context.form_of(outer) + lin.constant(ahead)}
     starts, sizes = [], []
-    for form in forms:
+    for form in context.over(axes, access.index):
         span = _span(form, inner, later, ranges)
         if span is None:
             return None
         starts.append(span[0])
         sizes.append(span[1])
-    if value in context.private:  # each lane has its own, side by side
+    if access.buffer in context.private:  # each lane has its own, side by side
         starts.append(lin.constant(0))
         sizes.append(context.lanes)
-    return _Window(context.buffers[value], tuple(starts), tuple(sizes), written)
+    return _Window(context.buffers[access.buffer], tuple(starts), tuple(sizes), written)
 
 
 def _span(form: Linear, inner: set[int], later: Mapping[int, Linear], ranges: lin.Ranges) -> tuple[Linear, int] | None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
 
 from xdsl.dialects import arith
 from xdsl.dialects.arith import FastMathFlagsAttr
@@ -19,10 +18,10 @@ from xdsl.dialects.vector import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from compiler.dialects.upstream.arith import CmpfOp, CmpiOp, SelectOp, kind_of
 from compiler.elements import is_unsigned
-from compiler.lowering.loop_to_low.scopes import Scopes
+from compiler.lowering.loop_to_low.scopes import Constant, Scopes
 from compiler.policies import Policy
+from compiler.program.body import Apply, Index, Read, Scalar
 
 _SUMS = ("arith.addf", "arith.subf", "arith.mulf")
 
@@ -48,50 +47,55 @@ def lane(scopes: Scopes, value: SSAValue, number: int) -> SSAValue:
     return scopes.add(ExtractOp(value, [number], value.type.element_type))
 
 
-def splat(value: FloatAttr | IntegerAttr, lanes: int) -> Any:
+def splat(value: FloatAttr | IntegerAttr, lanes: int) -> Constant:
     """A dense vector constant with the same value in each lane."""
     return dense([value.value.data] * lanes, value.type)
 
 
-def zeros(type: Any) -> Any:
+def zeros(type: Constant) -> Constant:
     """A vector constant of zeros."""
     return DenseIntOrFPElementsAttr.from_list(type, [0])
 
 
-def dense(values: Sequence[int | float], element: Any) -> Any:
+def dense(values: Sequence[int | float], element: Constant) -> Constant:
     """A dense vector constant."""
-    type = VectorType(element, [len(values)])
-    return DenseIntOrFPElementsAttr.from_list(type, list(values))
+    return DenseIntOrFPElementsAttr.from_list(VectorType(element, [len(values)]), list(values))
 
 
-def apply(scopes: Scopes, op: Operation, operands: Sequence[SSAValue], policy: Policy) -> SSAValue:
+def evaluate(
+    scopes: Scopes, roots: Sequence[Scalar], leaf: Callable[[Read | Index], SSAValue], policy: Policy
+) -> list[SSAValue]:
+    """Emit the ops of scalar expressions, each once, whose reads and axes `leaf` gives."""
+    values: dict[int, SSAValue] = {}
+    emitted: dict[object, SSAValue] = {}
+
+    def value(node: Scalar) -> SSAValue:
+        if id(node) not in values:
+            values[id(node)] = operation(node) if isinstance(node, Apply) else leaf(node)
+        return values[id(node)]
+
+    def operation(node: Apply) -> SSAValue:
+        operands = [value(operand) for operand in node.operands]
+        key = (node.kind, tuple(operands), node.properties)
+        if key not in emitted:
+            emitted[key] = _apply(scopes, node, operands, policy)
+        return emitted[key]
+
+    return [value(root) for root in roots]
+
+
+def _apply(scopes: Scopes, node: Apply, operands: Sequence[SSAValue], policy: Policy) -> SSAValue:
     """Emit one scalar op of a body on given operands, as a vector op where one of them is a vector."""
-    if isinstance(op, arith.ConstantOp):
-        return scopes.constant(op.value)
+    properties = dict(node.properties)
+    if node.kind is arith.ConstantOp:
+        return scopes.constant(properties["value"])
     lanes = next((n for v in operands if (n := lanes_of(v)) is not None), None)
     if lanes is not None:
         operands = [widen(scopes, v, lanes) for v in operands]
-    return scopes.add(_rebuilt(op, operands, lanes, policy))
-
-
-def _rebuilt(op: Operation, operands: Sequence[SSAValue], lanes: int | None, policy: Policy) -> Operation:
-    match op.name:
-        case "arith.cmpi":
-            return CmpiOp(operands[0], operands[1], op.properties["predicate"].value.data)  # type: ignore[attr-defined]
-        case "arith.cmpf":
-            return CmpfOp(operands[0], operands[1], op.properties["predicate"].value.data)  # type: ignore[attr-defined]
-        case "arith.select":
-            return SelectOp(*operands)
-    scalar = op.results[0].type
-    new = kind_of(op).create(
-        operands=operands,
-        result_types=[scalar if lanes is None else VectorType(scalar, [lanes])],
-        properties=dict(op.properties),
-        attributes=dict(op.attributes),
-    )
-    if policy.body and op.name in _SUMS:
-        new.properties["fastmath"] = _flags(policy.body)
-    return new
+    if policy.body and node.kind.name in _SUMS:
+        properties["fastmath"] = _flags(policy.body)
+    type = node.types[0] if lanes is None else VectorType(node.types[0], [lanes])
+    return scopes.add(node.kind.create(operands=operands, result_types=[type], properties=properties))
 
 
 def _combination(combiner: str, policy: Policy) -> FastMathFlagsAttr:

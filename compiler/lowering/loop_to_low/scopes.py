@@ -6,9 +6,10 @@ that owns an inner region is appended only when the region is complete, appendin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from xdsl.dialects import arith
 from xdsl.dialects.arith import ConstantOp
@@ -20,6 +21,8 @@ from compiler.affine.linear import Atom, Linear
 from compiler.dialects.upstream.arith import CmpiOp
 
 INDEX = IndexType()
+
+Constant: TypeAlias = Any  # an attribute of arith.constant: xDSL's are generic in an element type that is not static
 
 
 @dataclass
@@ -49,12 +52,20 @@ class Scopes:
         """Append an op without results to the innermost scope."""
         self.stack[-1].block.add_op(op)
 
+    @contextmanager
+    def region(self) -> Iterator[Block]:
+        """A region under construction, in which ops are added meanwhile; what owns it is added afterwards."""
+        body = Block()
+        self.stack.append(Scope(body))
+        yield body
+        self.stack.pop()
+
     def bind(self, variable: int, value: SSAValue) -> None:
         """The innermost scope binds a variable to an SSA value."""
         self.bound[variable] = value
         self.home[variable] = len(self.stack) - 1
 
-    def constant(self, value: Any) -> SSAValue:
+    def constant(self, value: Constant) -> SSAValue:
         """A constant, once, at the function's top."""
         if value not in self.constants:
             op, top = ConstantOp(value), self.stack[0].block
@@ -85,6 +96,10 @@ class Scopes:
         value = self._sum(form)
         self.stack[level].values[form] = value
         return value
+
+    def indices(self, forms: Iterable[Linear]) -> list[SSAValue]:
+        """The values of several forms."""
+        return [self.index(form) for form in forms]
 
     def at_least_zero(self, form: Linear) -> SSAValue:
         """The truth of form >= 0, compared as sums of what stands on each side."""
@@ -158,8 +173,3 @@ class Scopes:
 
     def _find(self, level: int, key: object) -> SSAValue | None:
         return self.stack[level].values.get(key)
-
-
-def indices(scopes: Scopes, forms: Sequence[Linear]) -> list[SSAValue]:
-    """The values of several forms."""
-    return [scopes.index(form) for form in forms]

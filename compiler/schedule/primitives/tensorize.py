@@ -7,9 +7,9 @@ from dataclasses import replace
 from xdsl.dialects.builtin import StringAttr
 
 from compiler.analysis.legal import Step
-from compiler.analysis.tensorized import ATTRIBUTE, loops_under, matched
+from compiler.analysis.tensorized import loops_under, matched
 from compiler.intrinsics import Misfit, find
-from compiler.program.tree import Node, Program
+from compiler.program.tree import INTRINSIC, Node, Program
 from compiler.schedule.parameters import LOOP, TEXT
 from compiler.schedule.plan import Plan, loop_place, refuse, require_serial
 from compiler.schedule.primitive import primitive
@@ -49,7 +49,7 @@ def tensorize(program: Program, loop: int, intrinsic: str) -> Plan:
         matched(program, loop, declared)
     except Misfit as misfit:
         refuse("tensorize", place, misfit)
-    named = tuple(sorted({**dict(loops[0].attributes), ATTRIBUTE: StringAttr(intrinsic)}.items()))
+    named = tuple(sorted({**dict(loops[0].attributes), INTRINSIC: StringAttr(intrinsic)}.items()))
     nest: Node = block
     for node in reversed([replace(loops[0], attributes=named), *loops[1:]]):
         nest = replace(node, kind="tensorized", body=(nest,))
