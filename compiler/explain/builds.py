@@ -14,7 +14,7 @@ from compiler.dialects.functions import find_function
 from compiler.driver import build, parse, passes_from
 from compiler.errors import TargetError
 from compiler.lowering.low_to_llvm.marks import emit_marked
-from compiler.passes.decompose_reductions import DecomposeReductionsPass
+from compiler.passes.decompose_reductions import decomposed
 from compiler.pipeline import run
 from compiler.program.read import read
 from compiler.program.tree import Program
@@ -68,5 +68,4 @@ def _program(kernel: Kernel) -> Program | None:
         module = parse(kernel.text("loop"), "loop")
     except TargetError:
         return None
-    DecomposeReductionsPass().apply(universe.context(), module)
-    return read(find_function(module, kernel.name))
+    return decomposed(read(find_function(module, kernel.name)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -15,8 +15,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from compiler.analysis.cost import footprint, total_flops
+from compiler.dialects.low_loops import loop_numbers
 from compiler.lowering.low_to_llvm.marks import LoopOp, loops_of
-from compiler.program.tree import Loop, Node, Program, blocks_in
+from compiler.program.tree import Program, blocks_in
 
 
 @dataclass(frozen=True)
@@ -41,21 +42,30 @@ class Nest:
 
 def nests(module: ModuleOp, function: FuncOp, program: Program | None) -> tuple[Nest, ...]:
     """The outermost loops of a low-level function of a module; `program` is the loop program that it came from."""
-    numbers = {op: number for number, op in enumerate(loops_of(module), start=1)}
-    found: dict[LoopOp, Loop] = {}
-    top = list(function.body.block.ops)
-    if program is not None:
-        _match(top, program.body, found)
-    copies = Counter(loop.number for loop in found.values())
+    places = {op: place for place, op in enumerate(loops_of(module), start=1)}
+    inside = [op for op in places if function.is_ancestor(op)]
+    runs: Counter[tuple[int, ...]] = Counter()
+    for op in inside:
+        runs[loop_numbers(op)] += _trips(op) or 1
 
     def nest(op: LoopOp) -> Nest:
         inner = tuple(map(nest, _loops(op.body.block.ops)))
         trips = _trips(op)
-        made = Nest(numbers[op], _name(op), _written(op), trips, trips is not None, None, None, inner)
-        loop = found.get(op)
-        return made if loop is None or program is None else _known(made, loop, copies[loop.number], program)
+        made = Nest(places[op], _name(op), _written(op), trips, trips is not None, None, None, inner)
+        loops = [] if program is None else [program.loops[number] for number in loop_numbers(op)]
+        if program is None or not loops:
+            return made
+        flops = total_flops(program, loops[:1]) * (trips or 1) // runs[loop_numbers(op)]
+        return replace(
+            made,
+            name=loops[0].label,
+            blocks=tuple(block.label for block in blocks_in(loops[0])),
+            trips=prod(loop.extent for loop in loops) if trips is None else trips,
+            flops=flops,
+            bytes=sum(footprint(program, loops[:1]).values()),
+        )
 
-    return tuple(map(nest, _loops(top)))
+    return tuple(map(nest, _loops(function.body.block.ops)))
 
 
 def every(nests: Iterable[Nest]) -> Iterator[Nest]:
@@ -74,48 +84,6 @@ def paths(nests: Iterable[Nest], around: tuple[Nest, ...] = ()) -> dict[int, tup
     return found
 
 
-def _known(nest: Nest, loop: Loop, copies: int, program: Program) -> Nest:
-    """The nest with what its loop in the program tells; an unrolled loop around it makes several of one."""
-    return replace(
-        nest,
-        name=loop.label,
-        blocks=tuple(block.label for block in blocks_in(loop)),
-        trips=loop.extent if nest.trips is None else nest.trips,
-        flops=total_flops(program, [loop]) // copies,
-        bytes=sum(footprint(program, [loop]).values()),
-    )
-
-
-def _match(ops: Iterable[Operation], nodes: Sequence[Node], found: dict[LoopOp, Loop]) -> None:
-    """Pair loops of the low level with those of the program: by name, in order."""
-    expected, at = list(_expected(nodes)), 0
-    for op in _loops(ops):
-        name = _name(op)
-        position = next((n for n in range(at, len(expected)) if _plain(expected[n].label) == name), None)
-        if position is not None:
-            found[op] = expected[position]
-            at = position + 1
-            _match(op.body.block.ops, _inside(op, expected[position]), found)
-
-
-def _inside(op: LoopOp, loop: Loop) -> Sequence[Node]:
-    """What is in the loop's body, or in that of the innermost of a nest that one op holds."""
-    nodes: Sequence[Node] = loop.body
-    for _ in range(len(_variables(op)) - 1):
-        nodes = nodes[0].body if len(nodes) == 1 and isinstance(nodes[0], Loop) else nodes
-    return nodes
-
-
-def _expected(nodes: Sequence[Node]) -> Iterator[Loop]:
-    """The loops that stay loops; what is in an unrolled one comes once for each of its iterations."""
-    for node in nodes:
-        if isinstance(node, Loop) and node.kind in ("unrolled", "vectorized"):
-            for _ in range(node.extent if node.kind == "unrolled" else 1):
-                yield from _expected(node.body)
-        elif isinstance(node, Loop):
-            yield node
-
-
 def _loops(ops: Iterable[Operation]) -> Iterator[LoopOp]:
     """The loops among some ops, and in branches among them."""
     for op in ops:
@@ -127,18 +95,9 @@ def _loops(ops: Iterable[Operation]) -> Iterator[LoopOp]:
                     yield from _loops(block.ops)
 
 
-def _variables(op: LoopOp) -> Sequence[SSAValue]:
-    return op.body.block.args[:1] if isinstance(op, scf.ForOp) else op.body.block.args
-
-
 def _name(op: LoopOp) -> str:
-    """The name of its variable, of the outermost where it holds a nest."""
-    return _plain(_variables(op)[0].name_hint or "loop")
-
-
-def _plain(name: str) -> str:
-    """A name without the number by which the text tells values apart."""
-    return re.sub(r"(_\d+)+$", "", name)
+    """The name of its variable, of the outermost where it holds a nest, without the number that tells values apart."""
+    return re.sub(r"(_\d+)+$", "", op.body.block.args[0].name_hint or "loop")
 
 
 def _trips(op: LoopOp) -> int | None:

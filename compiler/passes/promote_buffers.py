@@ -168,6 +168,7 @@ def _rebuild(loop: scf.ForOp, groups: list[list[Access]]) -> None:
     assert isinstance(terminator, scf.YieldOp)
     rewriter.replace(terminator, scf.YieldOp(*terminator.operands, *carried))
     new = scf.ForOp(loop.lb, loop.ub, loop.step, [*loop.iter_args, *initial], loop.detach_region(loop.body))
+    new.attributes |= loop.attributes
     results = rewriter.insert(new).results
     for group, result in zip(groups, results[len(loop.results) :], strict=True):
         stores = [a for a in group if a.is_store]

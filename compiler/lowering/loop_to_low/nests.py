@@ -14,6 +14,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
+from compiler.dialects.low_loops import number_loops
 from compiler.elements import is_unsigned
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low.blocks import emit_block, free_of
@@ -176,6 +177,7 @@ def _rolled(context: Context, loop: Loop, lower: SSAValue, upper: SSAValue) -> N
     made = scf.ForOp(lower, upper, step, [], Region(_ended(body)))
     if loop.kind in ("unrolled", "vthread"):
         made.attributes["unroll"] = UnitAttr()
+    number_loops(made, [loop.number])
     scopes.run(made)
     del scopes.bound[loop.number]
 
@@ -240,7 +242,9 @@ def _parallel(context: Context, loop: Loop) -> None:
         _inside(context, nest[-1])
         context.settled.pop()
     body.add_op(scf.ReduceOp())
-    scopes.run(scf.ParallelOp(lower, upper, [scopes.index_constant(1)] * len(nest), Region(body)))
+    made = scf.ParallelOp(lower, upper, [scopes.index_constant(1)] * len(nest), Region(body))
+    number_loops(made, [each.number for each in nest])
+    scopes.run(made)
     for each in nest:
         del scopes.bound[each.number]
 

@@ -1,0 +1,27 @@
+"""Loops of the low level that were lowered from a loop program carry the numbers that they have in its tree.
+
+    scf.for %k = %c0 to %c64 step %c1 { ... } {loops = array<i64: 3>}
+
+A parallel nest is one op with a number for each of its loops, outermost first. A loop that is cut or inside an unrolled
+one becomes several ops with the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from xdsl.dialects.builtin import DenseArrayBase, i64
+from xdsl.ir import Operation
+
+ATTRIBUTE = "loops"
+
+
+def number_loops(op: Operation, numbers: Iterable[int]) -> None:
+    """Attach the numbers of the loops that an op is."""
+    op.attributes[ATTRIBUTE] = DenseArrayBase.from_list(i64, list(numbers))
+
+
+def loop_numbers(op: Operation) -> tuple[int, ...]:
+    """The numbers of the loops that an op is, outermost first; none where it was not lowered from a program."""
+    found = op.attributes.get(ATTRIBUTE)
+    return tuple(int(number) for number in found.get_values()) if isinstance(found, DenseArrayBase) else ()
