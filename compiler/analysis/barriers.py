@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, product
 
 from compiler.affine import linear as lin
-from compiler.analysis.sets import Undecided, sample
+from compiler.analysis.sets import Undecided, points, sample
 from compiler.analysis.statements import Key, Statement, Use, statements
 from compiler.intrinsics.warp import LANES
 from compiler.program.tree import Block, Loop, Node, Program, blocks_in, key_of, walk
@@ -167,7 +167,7 @@ class _Walker:
         """Iterations of two threads that touch one element, if there are any. Raises Undecided."""
         first = done.statement
         names = [{n: f"{v}{n}" for n in s.loops} for v, s in (("p", first), ("q", second))]
-        text = [*_domain(first, one, names[0]), *_domain(second, two, names[1])]
+        text = [*first.domain(names[0], one), *second.domain(names[1], two)]
         for f, g in zip(one.index, two.index, strict=True):
             if f is not None and g is not None:
                 text.append(f"{lin.to_isl(f, names[0])} = {lin.to_isl(g, names[1])}")
@@ -184,7 +184,7 @@ class _Walker:
             if self._is_warps(statement):
                 variables.append(f"{name}x")
                 text.append(f"0 <= {name}x < {LANES}")
-        found = sample(f"{{ [{', '.join(variables)}] : {' and '.join(text)} }}")
+        found = sample(points(variables, text))
         if found is None:
             return None
         values = dict(zip(variables, found, strict=True))
@@ -219,8 +219,3 @@ class _Walker:
 
 def _keys(block: Block) -> list[Key]:
     return [*([(block.label, True)] if block.has_init else []), (block.label, False)]
-
-
-def _domain(statement: Statement, use: Use, names: Mapping[int, str]) -> list[str]:
-    ranges = [f"{low} <= {names[n]} <= {high}" for n in statement.loops for low, high in [statement.ranges[n]]]
-    return [*ranges, *(c.isl(names) for c in (*statement.guard, *use.where))]

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from compiler.affine import linear as lin
-from compiler.analysis.sets import Undecided, context, limited
+from compiler.analysis.sets import Undecided, context, limited, points
 from compiler.analysis.shared_element import SharedElement, orders
 from compiler.analysis.statements import Statement, Use, statements
 from compiler.program.tree import Program
@@ -41,10 +41,10 @@ def _set_before(program: Program, depth: int, need: Instance, resets: Sequence[I
     s, use = need
     x, y = ({n: f"{v}{n}" for n in program.loops} for v in "xy")
     any_element = [f"e{d}" for d, form in enumerate(use.index) if form is None]
-    point = f"[{', '.join([*(x[n] for n in s.loops), *any_element])}]"
+    point = [*(x[n] for n in s.loops), *any_element]
     sizes = program.buffers[use.buffer].shape
     free = [f"0 <= e{d} < {sizes[d]}" for d, form in enumerate(use.index) if form is None]
-    domain = [*_domain(program, s, use, x), *free]
+    domain = [*s.domain(x, use), *free]
     ways = []
     for t, reset in resets:
         if s.common(t) < depth:
@@ -52,18 +52,11 @@ def _set_before(program: Program, depth: int, need: Instance, resets: Sequence[I
         same = [f"{x[n]} = {y[n]}" for n in s.loops[:depth]]
         for d, (mine, other) in enumerate(zip(use.index, reset.forms, strict=True)):
             same.append(f"{f'e{d}' if mine is None else lin.to_isl(mine, x)} = {lin.to_isl(other, y)}")
-        exists = f"exists {', '.join(y[n] for n in t.loops)} : " if t.loops else ""
         for order in orders(t, s, y, x):
-            parts = [*domain, *_domain(program, t, reset, y), *same, *order]
-            ways.append(f"{point} : {exists}({' and '.join(parts) or 'true'})")
-    asked = isl.Set(f"{{ {point} : {' and '.join(domain) or 'true'} }}", context())
+            parts = [*domain, *t.domain(y, reset), *same, *order]
+            ways.append(points(point, parts, [y[n] for n in t.loops]))
+    asked = isl.Set(f"{{ {points(point, domain)} }}", context())
     return asked.is_subset(isl.Set(f"{{ {'; '.join(ways)} }}", context())) if ways else asked.is_empty()
-
-
-def _domain(program: Program, s: Statement, use: Use, names: dict[int, str]) -> list[str]:
-    """Where a use happens, in isl's syntax."""
-    found = [f"0 <= {names[n]} < {program.loops[n].extent}" for n in s.loops]
-    return found + [c.isl(names) for c in (*s.guard, *use.where)]
 
 
 def overrun(program: Program, loop: int, extent: int, buffer: str) -> str | None:
@@ -109,23 +102,20 @@ def _to_axes(program: Program, label: str) -> isl.Map:
     """From the instances of a block to the values of its axes."""
     import islpy as isl
 
-    block, loops = program.blocks[label], program.enclosing(label)
-    names = {loop.number: f"l{loop.number}" for loop in loops}
-    domain = [f"0 <= {names[loop.number]} < {loop.extent}" for loop in loops] + [c.isl(names) for c in block.guard]
-    index = ", ".join(lin.to_isl(form, names) for form in block.bindings)
-    return isl.Map(f"{{ [{', '.join(names.values())}] -> [{index}] : {' and '.join(domain) or 'true'} }}", context())
+    statement = statements(program)[label, False]
+    names = {n: f"l{n}" for n in statement.loops}
+    index = ", ".join(lin.to_isl(form, names) for form in statement.block.bindings)
+    domain = " and ".join(statement.domain(names)) or "true"
+    return isl.Map(f"{{ [{', '.join(names.values())}] -> [{index}] : {domain} }}", context())
 
 
 def _axes(program: Program, label: str, common: Sequence[int]) -> isl.Set:
     """The values of a block's axes in each iteration of some loops, one tuple an instance."""
     import islpy as isl
 
-    block = program.blocks[label]
-    names = {loop.number: f"l{loop.number}" for loop in program.enclosing(label)}
-    domain = [f"0 <= {names[loop.number]} < {loop.extent}" for loop in program.enclosing(label)]
-    domain += [c.isl(names) for c in block.guard]
-    domain += [f"a{n} = {lin.to_isl(form, names)}" for n, form in enumerate(block.bindings)]
-    heads = ", ".join([*(names[n] for n in common), *(f"a{n}" for n in range(len(block.bindings)))])
-    inner = [name for n, name in names.items() if n not in common]
-    exists = f"exists {', '.join(inner)} : " if inner else ""
-    return isl.Set(f"{{ [{heads}] : {exists}({' and '.join(domain) or 'true'}) }}", context())
+    statement = statements(program)[label, False]
+    names = {n: f"l{n}" for n in statement.loops}
+    axes = {f"a{n}": lin.to_isl(form, names) for n, form in enumerate(statement.block.bindings)}
+    domain = [*statement.domain(names), *(f"{axis} = {form}" for axis, form in axes.items())]
+    heads = [*(names[n] for n in common), *axes]
+    return isl.Set(f"{{ {points(heads, domain, [v for n, v in names.items() if n not in common])} }}", context())

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
-from compiler.analysis.sets import Undecided, sample
+from compiler.analysis.sets import Undecided, points, sample
 from compiler.analysis.shared_element import orders
 from compiler.analysis.statements import Statement, Use, statements
 from compiler.program.tree import Program
@@ -19,9 +19,8 @@ def is_injective(forms: Sequence[Linear], shape: Sequence[int]) -> bool:
     inside = [f"0 <= {names[d]} < {n}" for names in (one, two) for d, n in enumerate(shape)]
     same = [f"{lin.to_isl(f, one)} = {lin.to_isl(f, two)}" for f in forms]
     differ = " or ".join(f"{one[d]} != {two[d]}" for d in one) or "false"
-    text = f"{{ [{', '.join([*one.values(), *two.values()])}] : {' and '.join([*inside, *same])} and ({differ}) }}"
     try:
-        return sample(text) is None
+        return sample(points([*one.values(), *two.values()], [*inside, *same, f"({differ})"])) is None
     except Undecided:
         return False
 
@@ -50,8 +49,7 @@ def _clash(
     around = [loop.number for loop in program.enclosing((buffer,))]
     fixed = [f"{names[0][n]} = {other[n]}" for other in names[1:] for n in around]
     for (s, u), own in zip((first, between, last), names, strict=True):
-        fixed += [f"0 <= {own[n]} < {program.loops[n].extent}" for n in s.loops]
-        fixed += [c.isl(own) for c in (*s.guard, *u.where)]
+        fixed += s.domain(own, u)
     index = [[lin.to_isl(f, own) for f in u.forms] for (_, u), own in zip((first, between, last), names, strict=True)]
     fixed += [f"{a} = {b}" for a, b in zip(index[0], index[2], strict=True)]
     differ = " or ".join(f"{a} != {b}" for a, b in zip(index[0], index[1], strict=True)) or "false"
@@ -65,9 +63,8 @@ def _clash(
     variables = [v for own in names for v in own.values()]
     for one in orders(first[0], between[0], names[0], names[1]):
         for two in orders(between[0], last[0], names[1], names[2]):
-            text = f"{{ [{', '.join(variables)}] : {' and '.join([*fixed, *one, *two])} }}"
             try:
-                point = sample(text)
+                point = sample(points(variables, [*fixed, *one, *two]))
             except Undecided:
                 return f"whether elements of '{buffer}' that share a place live at once was not decided in the budget"
             if point is not None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
-from compiler.analysis.sets import Undecided, is_subset
+from compiler.analysis.sets import Undecided, is_subset, points
 from compiler.analysis.shared_element import Points, SharedElement, before, private_loops
 from compiler.analysis.statements import Key, Statement, Use, statements
 from compiler.program.tree import CONCURRENT, Program
@@ -193,11 +193,9 @@ def _set_of(program: Program, found: Sequence[Statement]) -> str:
     for s in found:
         names = {n: f"l{n}" for n in s.loops}
         heads = [f"e{d}" for d in range(len(s.uses[0].forms))]
-        domain = [f"0 <= {names[n]} < {program.loops[n].extent}" for n in s.loops] + [c.isl(names) for c in s.guard]
-        domain += [f"{e} = {lin.to_isl(f, names)}" for e, f in zip(heads, s.uses[0].forms, strict=True)]
-        exists = f"exists {', '.join(names.values())} : " if names else ""
-        parts.append(f"[{', '.join(heads)}] : {exists}({' and '.join(domain) or 'true'})")
-    return f"{{ {'; '.join(parts)} }}"
+        element = [f"{e} = {lin.to_isl(f, names)}" for e, f in zip(heads, s.uses[0].forms, strict=True)]
+        parts.append(points(heads, [*s.domain(names), *element], names.values()))
+    return "; ".join(parts)
 
 
 def _gained_init(
@@ -217,13 +215,8 @@ def _gained_init(
             continue
         names = {n: f"x{n}" for n in now.loops}
         ran = _former(names, former, now, step, before, "a")
-        known = [f"0 <= {ran.values[n]} < {before.loops[n].extent}" for n in former.loops]
-        known += [*ran.constraints, *(c.isl(ran.values) for c in former.guard)]
-        exists = f"exists {', '.join(ran.variables)} : " if ran.variables else ""
-        runs = [f"0 <= {names[n]} < {after.loops[n].extent}" for n in now.loops] + [c.isl(names) for c in now.guard]
-        point = f"[{', '.join(names.values())}]"
-        here = f"{{ {point} : {' and '.join(runs) or 'true'} }}"
-        there = f"{{ {point} : {exists}({' and '.join(known) or 'true'}) }}"
+        here = points(names.values(), now.domain(names))
+        there = points(names.values(), [*former.domain(ran.values), *ran.constraints], ran.variables)
         try:
             gained = not is_subset(here, there)
         except Undecided:

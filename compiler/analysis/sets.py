@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
@@ -26,6 +26,12 @@ def context() -> isl.Context:
     made = isl.Context()
     made.set_max_operations(MAX_OPERATIONS)
     return made
+
+
+def points(variables: Iterable[str], constraints: Iterable[str], exists: Iterable[str] = ()) -> str:
+    """The points at which constraints hold for some values of further variables, in isl's syntax."""
+    holds, some = " and ".join(constraints) or "true", ", ".join(exists)
+    return f"[{', '.join(variables)}] : {f'exists {some} : ({holds})' if some else holds}"
 
 
 def union_set(text: str = "{ }") -> isl.UnionSet:
@@ -68,14 +74,14 @@ def _exhausted() -> bool:
 
 @lru_cache(maxsize=8192)
 def sample(text: str) -> tuple[int, ...] | None:
-    """The least point of a set in isl's syntax, or None if it is empty. Raises Undecided."""
+    """The least of some points in isl's syntax, or None if there are none. Raises Undecided."""
     return limited(lambda: _sample(text))
 
 
 def _sample(text: str) -> tuple[int, ...] | None:
     import islpy as isl
 
-    found = isl.Set(text, context())
+    found = isl.Set(f"{{ {text} }}", context())
     if found.is_empty():
         return None
     least = found.detect_equalities().lexmin()
@@ -86,7 +92,7 @@ def _sample(text: str) -> tuple[int, ...] | None:
 
 @lru_cache(maxsize=8192)
 def is_subset(one: str, two: str) -> bool:
-    """Whether a set is within another, both in isl's syntax. Raises Undecided."""
+    """Whether some points are among others, both in isl's syntax. Raises Undecided."""
     import islpy as isl
 
-    return bool(limited(lambda: isl.Set(one, context()).is_subset(isl.Set(two, context()))))
+    return limited(lambda: isl.Set(f"{{ {one} }}", context()).is_subset(isl.Set(f"{{ {two} }}", context())))

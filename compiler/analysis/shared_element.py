@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
-from compiler.analysis.sets import Undecided, sample
+from compiler.analysis.sets import Undecided, points, sample
 from compiler.analysis.statements import Statement, Use
 from compiler.program.tree import Program
 
@@ -62,14 +62,7 @@ class SharedElement:
 
     def constraints(self) -> list[str]:
         """Domains, guards, conditions of the reads, and that the element is the same."""
-        found: dict[str, None] = {}
-        for loops, names in ((self.s.loops, self.left), (self.t.loops, self.right)):
-            for n in loops:
-                found[f"0 <= {names[n]} < {self.program.loops[n].extent}"] = None
-        sides = ((self.s.guard, self.one.where, self.left), (self.t.guard, self.two.where, self.right))
-        for guard, where, names in sides:
-            for condition in (*guard, *where):
-                found[condition.isl(names)] = None
+        found = dict.fromkeys([*self.s.domain(self.left, self.one), *self.t.domain(self.right, self.two)])
         for f, g in zip(self.one.index, self.two.index, strict=True):
             if f is None or g is None:
                 continue
@@ -87,9 +80,8 @@ class SharedElement:
 
     def solve(self, more: Sequence[str], variables: Sequence[str] = ()) -> tuple[int, ...] | None:
         """A point with further constraints, on further variables; an empty point where isl gives up."""
-        conditions = " and ".join([*self.constraints(), *more]) or "true"
         try:
-            return sample(f"{{ [{', '.join([*self.variables, *variables])}] : {conditions} }}")
+            return sample(points([*self.variables, *variables], [*self.constraints(), *more]))
         except Undecided:
             return ()
 

@@ -7,14 +7,14 @@ position, loop ... position from the outside in, compared lexicographically.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
-from compiler.analysis.sets import Undecided, sample
+from compiler.analysis.sets import Undecided, points, sample
 from compiler.program.combiner import Combiner, Joint
 from compiler.program.init import init_depth, init_guard
 from compiler.program.tree import Access, Block, Place, Program, Table
@@ -95,6 +95,11 @@ class Statement:
         where = tuple(c.substitute(values, self.ranges) for c in access.where)
         return Use(access.buffer, index, where, how, partners)
 
+    def domain(self, names: Mapping[int, str], use: Use | None = None) -> list[str]:
+        """The constraints of its instances, of those where a use happens, in isl's syntax."""
+        ranges = [f"{self.ranges[n][0]} <= {names[n]} <= {self.ranges[n][1]}" for n in self.loops]
+        return [*ranges, *(c.isl(names) for c in (*self.guard, *(use.where if use is not None else ())))]
+
     def common(self, other: Statement) -> int:
         """How many loops two statements share, counted from the outside."""
         depth = 0
@@ -125,9 +130,8 @@ def _paired(block: Block) -> bool:
         return " and ".join(f"{lin.to_isl(f, mine)} = {lin.to_isl(f, other)}" for f in access.index) or "true"
 
     one, two = (" or ".join(f"{part} ({meets(a)})" for a in block.writes) for part in ("", "not"))
-    text = f"{{ [{', '.join([*mine.values(), *other.values()])}] : {' and '.join(['true', *domain])}"
     try:
-        return sample(f"{text} and ({one}) and ({two}) }}") is None
+        return sample(points([*mine.values(), *other.values()], [*domain, f"({one})", f"({two})"])) is None
     except Undecided:
         return False
 

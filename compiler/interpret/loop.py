@@ -29,8 +29,10 @@ from compiler.interpret.maps import condition_function, index_function
 from compiler.interpret.numbers import DType, Value, constant, dtype_of, is_float, loaded, stored
 from compiler.interpret.scalar import Body, combiner
 
-Array: TypeAlias = NDArray[Any]
+Array: TypeAlias = NDArray[Any]  # of the dtype that the buffer has
 Statement: TypeAlias = Callable[[], None]
+Execution: TypeAlias = Callable[[Sequence[int]], None]
+"""What an instance does at the values of its iterators."""
 
 
 class InterpretError(StrataError):
@@ -134,9 +136,7 @@ def _statements(ops: Iterable[Operation], scope: _Scope) -> list[Statement]:
             statements.append(_loop(op, scope))
         elif isinstance(op, AllocOp):
             statements.append(_alloc(op, scope))
-        elif isinstance(op, GatherOp):
-            statements.append(_gather(op, scope))
-        elif isinstance(op, BlockOp):
+        elif isinstance(op, Placed):
             statements.append(_instance(op, scope))
         elif not isinstance(op, ReturnOp):
             raise InputError(f"'{op.name}' is not an op of the loop level")
@@ -225,32 +225,52 @@ class _Access:
         self.buffer.array[self.index(axes)] = stored(value, self.buffer.array.dtype)
 
 
-def _instance(block: BlockOp, scope: _Scope) -> Statement:
-    """One execution of a block, in the current iteration of the loops around it."""
+def _instance(block: Placed, scope: _Scope) -> Statement:
+    """One execution of a block or gather, in the current iteration of the loops around it."""
     place = _Place(block, list(scope.loops.values()))
     loops = [_visible_loop(value, block, scope) for value in block.loops]
-    holds = condition_function(block.guard, len(loops))
-    bindings = index_function(block.bindings.data)
-    reads = [_read(place, *read, scope) for read in zip(block.inputs, block.reads, strict=True)]
-    body = Body(block.body.block, names_of(block.axes.data))
-    write = _write(place, scope)
+    execute = _gather(place, block, scope) if isinstance(block, GatherOp) else _compute(place, scope)
+    return _guarded(place, loops, block.guard, block.bindings.data, execute)
+
+
+def _guarded(
+    place: _Place, loops: Sequence[_Loop], guard: AffineSet | None, bindings: AffineMap, execute: Execution
+) -> Statement:
+    """What happens at the values of the iterators, where the guard holds for the current values of loops."""
+    holds, at = condition_function(guard, len(loops)), index_function(bindings)
 
     def instance() -> None:
-        at = [loop.value for loop in loops]
-        if holds(*at):
-            axes = bindings(*at)
+        values = [loop.value for loop in loops]
+        if holds(*values):
+            axes = at(*values)
             place.check(axes)
-            write(axes, body([read(axes) for read in reads], axes))
+            execute(axes)
 
     return instance
 
 
-def _gather(block: GatherOp, scope: _Scope) -> Statement:
-    """One execution of a gather: the table's element, or the value outside, into the target."""
-    place = _Place(block, list(scope.loops.values()))
-    loops = [_visible_loop(value, block, scope) for value in block.loops]
-    holds = condition_function(block.guard, len(loops))
-    bindings = index_function(block.bindings.data)
+def _compute(place: _Place, scope: _Scope) -> Execution:
+    """A block's body, and what is done with its values: they are stored, or combined into what is there."""
+    block = place.block
+    assert isinstance(block, BlockOp)
+    reads = [_read(place, *read, scope) for read in zip(block.inputs, block.reads, strict=True)]
+    body = Body(block.body.block, names_of(block.axes.data))
+    targets = zip(block.targets, block.writes, strict=True)
+    accesses = [_Access(place, "writes", scope.buffer(v, block), access) for v, access in targets]
+    combine = _combined(block, accesses)
+
+    def execute(axes: Sequence[int]) -> None:
+        values = body([read(axes) for read in reads], axes)
+        if combine is not None:
+            values = combine([access.load(axes) for access in accesses], values)
+        for access, value in zip(accesses, values, strict=True):
+            access.store(axes, value)
+
+    return execute
+
+
+def _gather(place: _Place, block: GatherOp, scope: _Scope) -> Execution:
+    """The table's element, or the value outside, into the target."""
     reads = [_read(place, *read, scope) for read in zip(block.indices, block.reads, strict=True)]
     dtypes = [scope.buffer(v, block).array.dtype for v in block.indices]
     dims = block.table_map.data.results
@@ -259,19 +279,15 @@ def _gather(block: GatherOp, scope: _Scope) -> Statement:
     target = _Access(place, "writes", scope.buffer(block.targets[0], block), block.writes.data[0])
     outside = constant(block.outside)
 
-    def instance() -> None:
-        at = [loop.value for loop in loops]
-        if holds(*at):
-            axes = bindings(*at)
-            place.check(axes)
-            values = [int(stored(read(axes), dtype)) for read, dtype in zip(reads, dtypes, strict=True)]
-            index = list(table.index(axes))
-            for dim, expr in enumerate(dims):
-                index[dim] = values[expr.position] if isinstance(expr, AffineSymExpr) else index[dim]
-            inside = all(0 <= i < n for i, n in zip(index, table.buffer.array.shape, strict=True))
-            target.store(axes, table.buffer.array[tuple(index)] if inside else outside)
+    def execute(axes: Sequence[int]) -> None:
+        values = [int(stored(read(axes), dtype)) for read, dtype in zip(reads, dtypes, strict=True)]
+        index = list(table.index(axes))
+        for dim, expr in enumerate(dims):
+            index[dim] = values[expr.position] if isinstance(expr, AffineSymExpr) else index[dim]
+        inside = all(0 <= i < n for i, n in zip(index, table.buffer.array.shape, strict=True))
+        target.store(axes, table.buffer.array[tuple(index)] if inside else outside)
 
-    return instance
+    return execute
 
 
 def _visible_loop(value: SSAValue, block: Placed, scope: _Scope) -> _Loop:
@@ -287,23 +303,6 @@ def _read(place: _Place, value: SSAValue, read: AccessAttr, scope: _Scope) -> Ca
     holds = condition_function(read.condition, len(place.block.axes))
     otherwise = constant(read.otherwise)
     return lambda axes: access.load(axes) if holds(*axes) else otherwise
-
-
-def _write(place: _Place, scope: _Scope) -> Callable[[Sequence[int], list[Value]], None]:
-    """What an instance does with the values of its body: store them, or combine them into what is there."""
-    block = place.block
-    targets = zip(block.targets, block.writes, strict=True)
-    accesses = [_Access(place, "writes", scope.buffer(v, block), access) for v, access in targets]
-    assert isinstance(block, BlockOp)
-    combine = _combined(block, accesses)
-
-    def write(axes: Sequence[int], values: list[Value]) -> None:
-        if combine is not None:
-            values = combine([access.load(axes) for access in accesses], values)
-        for access, value in zip(accesses, values, strict=True):
-            access.store(axes, value)
-
-    return write
 
 
 def _combined(
@@ -336,20 +335,19 @@ def _init(block: BlockOp, scope: _Scope) -> Statement:
     place = _Place(block, [*scope.loops.values(), *own.values()])
     visible = scope.loops | own
     loops = [visible.get(value) or _Loop("") for value in block.loops]  # reduce-only loops occur nowhere here
-    holds = condition_function(guard, len(loops))
-    bindings = index_function(_padded(bound, len(loops), len(block.axes)))
     stores = _init_stores(place, scope, spatial)
+
+    def execute(axes: Sequence[int]) -> None:
+        for access, identity in stores:
+            access.store(axes, identity)
+
+    instance = _guarded(place, loops, guard, _padded(bound, len(loops), len(block.axes)), execute)
 
     def init() -> None:
         for values in product(*(range(op.size) for op in fresh)):
             for loop, value in zip(own.values(), values, strict=True):
                 loop.value = value
-            at = [loop.value for loop in loops]
-            if holds(*at):
-                axes = bindings(*at)
-                place.check(axes)
-                for access, neutral in stores:
-                    access.store(axes, neutral)
+            instance()
 
     return init
 

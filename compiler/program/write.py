@@ -73,60 +73,37 @@ def _fill(block: IrBlock, nodes: Sequence[Node], buffers: dict[str, SSAValue], l
                 op.attributes |= dict(node.attributes)
                 block.add_op(op)
             case Block():
-                make = _block if node.table is None else _gather
-                block.add_op(make(node, buffers, loops))
+                block.add_op(_placed(node, buffers, loops))
 
 
-def _block(node: Block, buffers: dict[str, SSAValue], loops: dict[int, SSAValue]) -> loop.BlockOp:
+def _placed(node: Block, buffers: dict[str, SSAValue], loops: dict[int, SSAValue]) -> Operation:
+    """A block or gather at its place."""
     used = [number for number in loops if number in node.loops]
     dims = {number: AffineExpr.dimension(n) for n, number in enumerate(used)}
     axes = {n: AffineExpr.dimension(n) for n in range(len(node.axes))}
-    inner = body.to_block(node.body, node.read_types, node.axes)
-    for argument, access in zip(inner.args, node.reads, strict=True):
-        argument.name_hint = hint(access.buffer.lower())
-    op = loop.BlockOp(
+    place = loop.Place(
         node.label,
         node.axes,
         [loops[number] for number in used],
         AffineMap(len(used), 0, tuple(lin.to_affine(form, dims) for form in node.bindings)),
-        [buffers[a.buffer] for a in node.reads],
-        [_access(a, axes) for a in node.reads],
-        [buffers[a.buffer] for a in node.writes],
-        [_access(a, axes) for a in node.writes],
-        Region(inner),
-        to_combination(node.combiners),
         to_set(node.guard, dims, len(used)),
-        node.accumulate,
+        [buffers[access.buffer] for access in node.writes],
+        [_access(access, axes) for access in node.writes],
         (node.origin[0], _map(node.origin[1], axes)) if node.origin else None,
     )
-    op.attributes |= dict(node.attributes)
-    return op
-
-
-def _gather(node: Block, buffers: dict[str, SSAValue], loops: dict[int, SSAValue]) -> loop.GatherOp:
-    assert node.table is not None
-    used = [number for number in loops if number in node.loops]
-    dims = {number: AffineExpr.dimension(n) for n, number in enumerate(used)}
-    axes = {n: AffineExpr.dimension(n) for n in range(len(node.axes))}
-    index = [AffineExpr.symbol(d) if isinstance(d, int) else lin.to_affine(d, axes) for d in node.table.index]
-    gathered = Gathered(
-        AffineMap(len(axes), len(node.reads), tuple(index)),
-        node.table.otherwise,
-        buffers[node.table.buffer],
-        [buffers[a.buffer] for a in node.reads],
-        [_access(a, axes) for a in node.reads],
-    )
-    op = loop.GatherOp(
-        node.label,
-        node.axes,
-        [loops[number] for number in used],
-        AffineMap(len(used), 0, tuple(lin.to_affine(form, dims) for form in node.bindings)),
-        gathered,
-        buffers[node.writes[0].buffer],
-        _access(node.writes[0], axes),
-        to_set(node.guard, dims, len(used)),
-        (node.origin[0], _map(node.origin[1], axes)) if node.origin else None,
-    )
+    inputs = [buffers[access.buffer] for access in node.reads]
+    reads = [_access(access, axes) for access in node.reads]
+    op: Operation
+    if node.table is None:
+        inner = body.to_block(node.body, node.read_types, node.axes)
+        for argument, access in zip(inner.args, node.reads, strict=True):
+            argument.name_hint = hint(access.buffer.lower())
+        combination = to_combination(node.combiners)
+        op = loop.BlockOp(place, inputs, reads, Region(inner), combination, node.accumulate)
+    else:
+        index = [AffineExpr.symbol(d) if isinstance(d, int) else lin.to_affine(d, axes) for d in node.table.index]
+        map = AffineMap(len(axes), len(reads), tuple(index))
+        op = loop.GatherOp(place, Gathered(map, node.table.otherwise, buffers[node.table.buffer], inputs, reads))
     op.attributes |= dict(node.attributes)
     return op
 

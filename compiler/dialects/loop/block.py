@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import (
-    AffineMapAttr,
-    AffineSetAttr,
     ArrayAttr,
     IndexType,
     StringAttr,
     UnitAttr,
 )
 from xdsl.ir import Region, SSAValue
-from xdsl.ir.affine import AffineMap, AffineSet
 from xdsl.irdl import (
-    AttrSizedOperandSegments,
     IRDLOperation,
     irdl_op_definition,
     opt_prop_def,
@@ -32,7 +28,6 @@ from xdsl.utils.exceptions import VerifyException
 
 from compiler.dialects.access import (
     AccessAttr,
-    AxisAttr,
     names_of,
 )
 from compiler.dialects.checks import (
@@ -43,7 +38,8 @@ from compiler.dialects.checks import (
     shape_of,
 )
 from compiler.dialects.combination import Combination, Combining, parse_combination, print_combination
-from compiler.dialects.loop.placed import Placed, parse_head, parse_tail
+from compiler.dialects.loop.loops import parse_attributes
+from compiler.dialects.loop.placed import Place, Placed, parse_head, parse_tail
 from compiler.dialects.te import parse_reads, print_reads
 from compiler.elements import scalar_type
 
@@ -78,43 +74,25 @@ class BlockOp(Placed, Combining):
     accumulate = opt_prop_def(UnitAttr)
     body = region_def("single_block")
 
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(IsolatedFromAbove())
 
     def __init__(
         self,
-        label: str,
-        axes: Sequence[AxisAttr],
-        loops: Sequence[SSAValue],
-        bindings: AffineMap,
+        place: Place,
         inputs: Sequence[SSAValue],
         reads: Sequence[AccessAttr],
-        targets: Sequence[SSAValue],
-        writes: Sequence[AccessAttr],
         body: Region,
         combination: Combination | None = None,
-        guard: AffineSet | None = None,
         accumulate: bool = False,
-        origin: tuple[str, AffineMap] | None = None,
     ) -> None:
         how = combination or Combination()
-        super().__init__(
-            operands=[loops, inputs, targets],
-            properties={
-                "label": StringAttr(label),
-                "axes": ArrayAttr(axes),
-                "bindings": AffineMapAttr(bindings),
-                "where": AffineSetAttr(guard) if guard is not None and guard.constraints else None,
-                "reads": ArrayAttr(reads),
-                "writes": ArrayAttr(writes),
-                "combiners": ArrayAttr([StringAttr(c) for c in how.names]),
-                "identities": ArrayAttr(how.identities) if how.identities else None,
-                "accumulate": UnitAttr() if accumulate else None,
-                "origin_label": StringAttr(origin[0]) if origin else None,
-                "origin_map": AffineMapAttr(origin[1]) if origin else None,
-            },
-            regions=[body, how.region],
-        )
+        properties = {
+            "reads": ArrayAttr(reads),
+            "combiners": ArrayAttr([StringAttr(c) for c in how.names]),
+            "identities": ArrayAttr(how.identities) if how.identities else None,
+            "accumulate": UnitAttr() if accumulate else None,
+        }
+        super().__init__(place, inputs, properties, [body, how.region])
 
     def verify_(self) -> None:
         axes = self.axes.data
@@ -147,32 +125,13 @@ class BlockOp(Placed, Combining):
 
     @classmethod
     def parse(cls, parser: Parser) -> BlockOp:
-        head = parse_head(parser)
+        place = parse_head(parser)
         combination = parse_combination(parser)
         accumulate = parser.parse_optional_keyword("accumulate") is not None
-        names = names_of(head.axes)
-        reads = parse_reads(parser, names)
-        tail = parse_tail(parser, names)
+        reads = parse_reads(parser, names_of(place.axes))
+        place = parse_tail(parser, place)
         body = parser.parse_region(reads.arguments)
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        op = cls(
-            head.label,
-            head.axes,
-            head.loops,
-            head.bindings,
-            reads.inputs,
-            reads.accesses,
-            tail.targets,
-            tail.writes,
-            body,
-            combination,
-            head.guard,
-            accumulate,
-            tail.origin,
-        )
-        if attributes is not None:
-            op.attributes |= attributes.data
-        return op
+        return parse_attributes(parser, cls(place, reads.inputs, reads.accesses, body, combination, accumulate))
 
 
 @irdl_op_definition

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from xdsl.dialects.builtin import (
     AffineMapAttr,
-    AffineSetAttr,
     ArrayAttr,
-    StringAttr,
 )
-from xdsl.ir import SSAValue
-from xdsl.ir.affine import AffineMap, AffineSet
 from xdsl.irdl import (
-    AttrSizedOperandSegments,
     irdl_op_definition,
 )
 from xdsl.parser import Parser
@@ -21,8 +14,6 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.dialects.access import (
-    AccessAttr,
-    AxisAttr,
     names_of,
 )
 from compiler.dialects.checks import (
@@ -30,7 +21,8 @@ from compiler.dialects.checks import (
     element_type,
 )
 from compiler.dialects.gather import Gathered, Gathering, parse_gather
-from compiler.dialects.loop.placed import Placed, parse_head, parse_tail
+from compiler.dialects.loop.loops import parse_attributes
+from compiler.dialects.loop.placed import Place, Placed, parse_head, parse_tail
 
 
 @irdl_op_definition
@@ -55,35 +47,13 @@ class GatherOp(Placed, Gathering):
 
     name = "loop.gather"
 
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
-
-    def __init__(
-        self,
-        label: str,
-        axes: Sequence[AxisAttr],
-        loops: Sequence[SSAValue],
-        bindings: AffineMap,
-        gathered: Gathered,
-        target: SSAValue,
-        write: AccessAttr,
-        guard: AffineSet | None = None,
-        origin: tuple[str, AffineMap] | None = None,
-    ) -> None:
-        super().__init__(
-            operands=[loops, [*gathered.indices, gathered.table], [target]],
-            properties={
-                "label": StringAttr(label),
-                "axes": ArrayAttr(axes),
-                "bindings": AffineMapAttr(bindings),
-                "where": AffineSetAttr(guard) if guard is not None and guard.constraints else None,
-                "reads": ArrayAttr(gathered.reads),
-                "table_map": AffineMapAttr(gathered.map),
-                "otherwise": gathered.otherwise,
-                "writes": ArrayAttr([write]),
-                "origin_label": StringAttr(origin[0]) if origin else None,
-                "origin_map": AffineMapAttr(origin[1]) if origin else None,
-            },
-        )
+    def __init__(self, place: Place, gathered: Gathered) -> None:
+        properties = {
+            "reads": ArrayAttr(gathered.reads),
+            "table_map": AffineMapAttr(gathered.map),
+            "otherwise": gathered.otherwise,
+        }
+        super().__init__(place, [*gathered.indices, gathered.table], properties)
 
     def verify_(self) -> None:
         check_axes(self.axes.data)
@@ -103,25 +73,10 @@ class GatherOp(Placed, Gathering):
 
     @classmethod
     def parse(cls, parser: Parser) -> GatherOp:
-        head = parse_head(parser)
-        names = names_of(head.axes)
-        gathered = parse_gather(parser, names)
-        place = parser.pos
-        tail = parse_tail(parser, names)
-        if len(tail.targets) != 1:
-            parser.raise_error("a gather writes one target", place)
-        op = cls(
-            head.label,
-            head.axes,
-            head.loops,
-            head.bindings,
-            gathered,
-            tail.targets[0],
-            tail.writes[0],
-            head.guard,
-            tail.origin,
-        )
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        if attributes is not None:
-            op.attributes |= attributes.data
-        return op
+        place = parse_head(parser)
+        gathered = parse_gather(parser, names_of(place.axes))
+        position = parser.pos
+        place = parse_tail(parser, place)
+        if len(place.targets) != 1:
+            parser.raise_error("a gather writes one target", position)
+        return parse_attributes(parser, cls(place, gathered))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from xdsl.dialects.builtin import (
     IndexType,
     IntAttr,
@@ -143,10 +145,7 @@ class ForOp(IRDLOperation):
         op = cls(label, extent, body, kind)
         if intrinsic is not None:
             op.attributes["intrinsic"] = StringAttr(intrinsic)
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        if attributes is not None:
-            op.attributes |= attributes.data
-        return op
+        return parse_attributes(parser, op)
 
 
 @irdl_op_definition
@@ -196,10 +195,18 @@ class AllocOp(IRDLOperation):
         if not isinstance(type, MemRefType):
             parser.raise_error(f"expected a memref type, got {type}", place)
         op = cls(label, type, scope)
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        if attributes is not None:
-            op.attributes |= attributes.data
-        return op
+        return parse_attributes(parser, op)
+
+
+_Op = TypeVar("_Op", bound=Operation)
+
+
+def parse_attributes(parser: Parser, op: _Op) -> _Op:
+    """Parse an optional `attributes {...}` of an op; the op with them."""
+    attributes = parser.parse_optional_attr_dict_with_keyword()
+    if attributes is not None:
+        op.attributes |= attributes.data
+    return op
 
 
 def enclosing_loops(op: Operation) -> list[ForOp]:

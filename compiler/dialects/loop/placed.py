@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import (
     AffineMapAttr,
@@ -13,9 +13,10 @@ from xdsl.dialects.builtin import (
     MemRefType,
     StringAttr,
 )
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet
 from xdsl.irdl import (
+    AttrSizedOperandSegments,
     IRDLOperation,
     opt_prop_def,
     prop_def,
@@ -49,6 +50,20 @@ from compiler.dialects.loop.loops import ForOp, enclosing_loops, loop_of
 from compiler.dialects.te import parse_axis_head, parse_shaped_type
 
 
+@dataclass(frozen=True)
+class Place:
+    """Axes bound to loops, a guard, targets, an origin."""
+
+    label: str
+    axes: Sequence[AxisAttr]
+    loops: Sequence[SSAValue]
+    bindings: AffineMap
+    guard: AffineSet
+    targets: Sequence[SSAValue] = ()
+    writes: Sequence[AccessAttr] = ()
+    origin: tuple[str, AffineMap] | None = None
+
+
 class Placed(IRDLOperation):
     """What loop.block and loop.gather share: axes bound to the surrounding loops, a guard, targets, the origin."""
 
@@ -62,6 +77,27 @@ class Placed(IRDLOperation):
     loops = var_operand_def(IndexType)
     inputs = var_operand_def(MemRefType)
     targets = var_operand_def(MemRefType)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def __init__(
+        self,
+        place: Place,
+        inputs: Sequence[SSAValue],
+        properties: Mapping[str, Attribute | None],
+        regions: Sequence[Region | None] = (),
+    ) -> None:
+        placed = {
+            "label": StringAttr(place.label),
+            "axes": ArrayAttr(place.axes),
+            "bindings": AffineMapAttr(place.bindings),
+            "where": AffineSetAttr(place.guard) if place.guard.constraints else None,
+            "writes": ArrayAttr(place.writes),
+            "origin_label": StringAttr(place.origin[0]) if place.origin else None,
+            "origin_map": AffineMapAttr(place.origin[1]) if place.origin else None,
+        }
+        operands = [place.loops, inputs, place.targets]
+        super().__init__(operands=operands, properties={**placed, **properties}, regions=regions)
 
     @property
     def guard(self) -> AffineSet | None:
@@ -138,18 +174,7 @@ class Placed(IRDLOperation):
             print_indices(printer, self.origin_map.data, names)
 
 
-@dataclass(frozen=True)
-class Head:
-    """What begins a block as parsed: its label, axes, and how they are bound."""
-
-    label: str
-    axes: list[AxisAttr]
-    loops: Sequence[SSAValue]
-    bindings: AffineMap
-    guard: AffineSet
-
-
-def parse_head(parser: Parser) -> Head:
+def parse_head(parser: Parser) -> Place:
     """Parse `"S" [k = 10 at %k.0 * 4 + %k.1] where (...)`."""
     label = parser.parse_str_literal()
     affine = NamedAffineParser(parser, None)
@@ -167,28 +192,19 @@ def parse_head(parser: Parser) -> Head:
     if parser.parse_optional_keyword("where"):
         constraints = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, affine.constraint)
     loops = [parser.resolve_operand(UnresolvedOperand(s, 0), IndexType()) for s in affine.spans]
-
-    bindings = AffineMap(len(loops), 0, tuple(bound))
-    return Head(label, axes, loops, bindings, AffineSet(len(loops), 0, tuple(constraints)))
-
-
-@dataclass(frozen=True)
-class Tail:
-    """What ends a block as parsed: its targets and origin."""
-
-    targets: list[SSAValue]
-    writes: list[AccessAttr]
-    origin: tuple[str, AffineMap] | None
+    guard = AffineSet(len(loops), 0, tuple(constraints))
+    return Place(label, axes, loops, AffineMap(len(loops), 0, tuple(bound)), guard)
 
 
-def parse_tail(parser: Parser, names: Sequence[str]) -> Tail:
+def parse_tail(parser: Parser, place: Place) -> Place:
     """Parse `-> (%S[] : memref<f32>) origin "S"[k]`."""
+    names = names_of(place.axes)
     parser.parse_punctuation("->")
     writes = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, lambda: _parse_write(parser, names))
     origin = None
     if parser.parse_optional_keyword("origin"):
         origin = (parser.parse_str_literal(), parse_indices(parser, names))
-    return Tail([target for target, _ in writes], [access for _, access in writes], origin)
+    return replace(place, targets=[v for v, _ in writes], writes=[access for _, access in writes], origin=origin)
 
 
 def _loop_names(printer: Printer, block: Placed) -> list[str]:

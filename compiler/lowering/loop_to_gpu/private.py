@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear, Quotient
 from compiler.analysis.barriers import THREADS
-from compiler.analysis.sets import Undecided, sample
+from compiler.analysis.sets import Undecided, points, sample
 from compiler.analysis.statements import statements
 from compiler.errors import LoweringError
 from compiler.program.tree import Alloc, Block, Loop, Program, walk
@@ -182,7 +182,7 @@ def _check_apart(program: Program, name: str, owns: Sequence[Linear], sides: Seq
         text.append(" = ".join(places))
     text.append(f"({' or '.join(f'a{n} != b{n}' for n in extents) or '1 = 0'})")
     try:
-        shared = sample(f"{{ [{', '.join(variables)}] : {' and '.join(text)} }}")
+        shared = sample(points(variables, text))
     except Undecided:
         raise LoweringError(f"whether threads share the local buffer '{name}' could not be decided") from None
     if shared is not None:

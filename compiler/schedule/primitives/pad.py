@@ -8,7 +8,7 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.analysis.legal import Step
-from compiler.analysis.sets import Undecided, sample
+from compiler.analysis.sets import Undecided, points, sample
 from compiler.program.tree import Access, Alloc, Block, Buffer, Program
 from compiler.schedule.copies import before_reads, copy_nest
 from compiler.schedule.parameters import BLOCK, TEXT
@@ -82,9 +82,8 @@ def _require_edge(reader: Block, access: Access, source: Buffer) -> None:
     domain = [f"0 <= {names[n]} < {axis.size}" for n, axis in enumerate(reader.axes)]
     met = " and ".join(c.isl(names) for c in access.where) or "true"
     within = [f"0 <= {lin.to_isl(f, names)} < {size}" for f, size in zip(access.index, source.shape, strict=True)]
-    text = f"{{ [{', '.join(names.values())}] : {' and '.join([*domain, *within])} and not ({met}) }}"
     try:
-        point = sample(text)
+        point = sample(points(names.values(), [*domain, *within, f"not ({met})"]))
     except Undecided:
         refuse("pad", block_place(reader.label), f"whether it leaves '{source.name}' only at its edge is undecided")
     if point is not None:
