@@ -22,7 +22,6 @@ from compiler.analysis.verify.flow import Flow
 from compiler.dialects.combiner import identity
 from compiler.errors import LoweringError, ScheduleError
 from compiler.intrinsics import Intrinsic, Misfit, Nest, Reference, find, fit
-from compiler.intrinsics.fit import NestLoop
 from compiler.program.tree import Access, Block, Loop, Program
 
 
@@ -65,7 +64,7 @@ def nest_of(program: Program, loops: Sequence[Loop], block: Block) -> Nest:
         return Reference(access.buffer, buffer.element, buffer.shape, index, bool(open), buffer.scope == "fragment")
 
     return Nest(
-        tuple(NestLoop(n.number, n.label, n.extent) for n in loops),
+        tuple(loops),
         block.label,
         tuple(map(reference, block.reads)),
         tuple(map(reference, block.writes)),

@@ -15,6 +15,7 @@ from compiler.affine.linear import Linear
 from compiler.elements import scalar_type
 from compiler.intrinsics.model import Intrinsic, Operand
 from compiler.program import body
+from compiler.program.tree import Loop
 
 
 class Misfit(Exception):
@@ -47,19 +48,10 @@ class Reference:
 
 
 @dataclass(frozen=True)
-class NestLoop:
-    """A loop by its variable in forms."""
-
-    variable: int
-    label: str
-    extent: int
-
-
-@dataclass(frozen=True)
 class Nest:
     """Perfectly nested loops, outermost first, around one block, and whether it adds to what its target holds."""
 
-    loops: tuple[NestLoop, ...]
+    loops: tuple[Loop, ...]
     label: str
     reads: tuple[Reference, ...]
     targets: tuple[Reference, ...]
@@ -103,7 +95,7 @@ def _check_block(intrinsic: Intrinsic, nest: Nest) -> None:
         raise Misfit(f"block '{nest.label}' reads '{nest.targets[0].buffer}', which it writes")
 
 
-def _orders(intrinsic: Intrinsic, nest: Nest) -> list[dict[str, NestLoop]]:
+def _orders(intrinsic: Intrinsic, nest: Nest) -> list[dict[str, Loop]]:
     """The assignments of loops to axes of the same extents, the nest's own order first."""
     if len(nest.loops) != len(intrinsic.axes):
         raise Misfit(f"{len(nest.loops)} nested loops are not the {len(intrinsic.axes)} of '{intrinsic.name}'")
@@ -164,7 +156,7 @@ def _spelled(element: Attribute) -> str:
     return str(element).removeprefix("!")
 
 
-def _placed(intrinsic: Intrinsic, nest: Nest, loops: dict[str, NestLoop], reads: tuple[int, ...]) -> Fit:
+def _placed(intrinsic: Intrinsic, nest: Nest, loops: dict[str, Loop], reads: tuple[int, ...]) -> Fit:
     """The fit under one assignment, every type and step checked."""
     open_steps: dict[tuple[int, str], int] = {}
     for number, (operand, reference) in enumerate(_pairs(intrinsic, nest, reads)):
@@ -182,7 +174,7 @@ def _placed(intrinsic: Intrinsic, nest: Nest, loops: dict[str, NestLoop], reads:
                 wanted = "a row" if wanted_step is None else str(wanted_step)
                 found = f"'{reference.buffer}' steps by {step} along loop '{loop.label}'"
                 raise Misfit(f"{found}, where '{intrinsic.name}' steps by {wanted}")
-    return Fit({axis: loop.variable for axis, loop in loops.items()}, reads, open_steps)
+    return Fit({axis: loop.number for axis, loop in loops.items()}, reads, open_steps)
 
 
 def _pairs(intrinsic: Intrinsic, nest: Nest, reads: Sequence[int]) -> Iterator[tuple[Operand, Reference]]:
@@ -190,8 +182,8 @@ def _pairs(intrinsic: Intrinsic, nest: Nest, reads: Sequence[int]) -> Iterator[t
     yield intrinsic.target, nest.targets[0]
 
 
-def _step(reference: Reference, loop: NestLoop) -> int:
-    factor = reference.flat.coefficient(loop.variable)
+def _step(reference: Reference, loop: Loop) -> int:
+    factor = reference.flat.coefficient(loop.number)
     if factor is None:
         raise Misfit(f"'{reference.buffer}' does not move in equal steps along loop '{loop.label}'")
     return factor

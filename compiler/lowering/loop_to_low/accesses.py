@@ -47,6 +47,35 @@ def under(context: Context, tests: Sequence[Condition], emit: Callable[[], None]
 
 
 @dataclass(frozen=True)
+class Element:
+    """An element of a buffer, or one a lane: the index as forms over loops."""
+
+    buffer: SSAValue
+    index: Sequence[Linear]
+
+    @property
+    def shape(self) -> Sequence[int]:
+        """The buffer's extents."""
+        assert isinstance(self.buffer.type, MemRefType)
+        return self.buffer.type.get_shape()
+
+    @property
+    def type(self) -> Attribute:
+        """The type of its value."""
+        assert isinstance(self.buffer.type, MemRefType)
+        type: Attribute = self.buffer.type.element_type
+        return type
+
+    @property
+    def offset(self) -> Linear:
+        """Its place among the buffer's elements in row-major order."""
+        offset = lin.constant(0)
+        for d, form in enumerate(self.index):
+            offset = offset + form.scaled(prod(self.shape[d + 1 :]))
+        return lin.joined(offset)
+
+
+@dataclass(frozen=True)
 class _Strided:
     """An access with a stride: where the first lane is, how far behind it the others are, which of them take part."""
 
@@ -79,8 +108,8 @@ class Accessor:
         else:
             self.kept = self._mask([*self.guard, *self.free]) if free else self.mask
 
-    def _forms(self, access: Access) -> list[Linear]:
-        """Where a buffer is accessed; one that lives inside a vectorized loop has the lane as its last dimension."""
+    def _element(self, access: Access) -> Element:
+        """What an access touches; a buffer that lives inside a vectorized loop has the lane as its last dimension."""
         forms = self.context.over(self.axes, access.index)
         threads = self.context.threads
         if threads is not None and access.buffer in threads.parts:
@@ -88,7 +117,7 @@ class Accessor:
         if access.buffer in self.context.private:
             assert self.context.lane is not None
             forms.append(lin.variable(self.context.lane))
-        return forms
+        return Element(self.context.buffers[access.buffer], forms)
 
     def _buffer(self, access: Access) -> Buffer:
         """The buffer of an access as the program has it, whose element type says the sign."""
@@ -97,45 +126,37 @@ class Accessor:
     def _varies(self, forms: Sequence[Linear]) -> bool:
         return any(self.context.has_lanes(form) for form in forms)
 
-    def contiguous(self, buffer: SSAValue, forms: Sequence[Linear]) -> bool:
+    def contiguous(self, element: Element) -> bool:
         """Whether an access steps by one element a lane; on a GPU also from a multiple of the lanes, as it must."""
-        if self.context.lane is None or self._stride(buffer, forms) != 1:
+        lane, offset = self.context.lane, element.offset
+        if lane is None or offset.coefficient(lane) != 1:
             return False
         if self.context.threads is None:
             return True
-        first = self.context.at_lane(self._offset(buffer, forms), 0)
+        first = self.context.at_lane(offset, 0)
         return all(number % self.context.lanes == 0 for number in (first.constant, *(f for _, f in first.terms)))
 
-    def _stride(self, buffer: SSAValue, forms: Sequence[Linear]) -> int | None:
-        """By how many elements of a buffer in row-major order an access steps a lane; None if that differs."""
-        assert self.context.lane is not None
-        return self._offset(buffer, forms).coefficient(self.context.lane)
-
-    def _offset(self, buffer: SSAValue, forms: Sequence[Linear]) -> Linear:
-        """The place of an access among a buffer's elements in row-major order."""
-        assert isinstance(buffer.type, MemRefType)
-        shape, offset = buffer.type.get_shape(), lin.constant(0)
-        for d, form in enumerate(forms):
-            offset = offset + form.scaled(prod(shape[d + 1 :]))
-        return lin.joined(offset)
-
-    def _strided(self, buffer: SSAValue, forms: Sequence[Linear], tests: Sequence[Condition]) -> _Strided | None:
+    def _strided(self, element: Element, tests: Sequence[Condition]) -> _Strided | None:
         """The places and the mask of an access that steps by the same number of elements from lane to lane."""
-        stride = self._stride(buffer, forms)
-        assert isinstance(buffer.type, MemRefType)
-        if stride is None or buffer.type.element_type == i1:
+        assert self.context.lane is not None
+        stride = element.offset.coefficient(self.context.lane)
+        if stride is None or element.type == i1:
             return None
         count = self.context.lanes
-        places = self._first(forms)
+        places = self._first(element)
         steps = self.scopes.constant(scalars.dense([stride * n for n in range(count)], INDEX))
         mask = self._mask(tests)
         if mask is None:
             mask = self.scopes.constant(scalars.dense([1] * count, i1))
         return _Strided(places, steps, mask)
 
-    def _first(self, forms: Sequence[Linear]) -> list[SSAValue]:
+    def _first(self, element: Element) -> list[SSAValue]:
         """The indices of the first lane."""
-        return self.scopes.indices(self.context.at_lane(form, 0) for form in forms)
+        return self.scopes.indices(self._in_lane(element, 0).index)
+
+    def _in_lane(self, element: Element, lane: int) -> Element:
+        """What one lane touches."""
+        return Element(element.buffer, [self.context.at_lane(form, lane) for form in element.index])
 
     def _index(self, form: Linear) -> SSAValue:
         """The value of an axis, one a lane where it differs."""
@@ -205,34 +226,30 @@ class Accessor:
 
     def _read(self, access: Access) -> SSAValue:
         """The value read, a vector where it differs from lane to lane."""
-        forms, otherwise = self._forms(access), access.otherwise
-        buffer = self.context.buffers[access.buffer]
+        element, otherwise = self._element(access), access.otherwise
         tests = self.context.conditions(access.where, self.axes)
         if otherwise is not None and any(test.never(self.scopes.ranges) for test in tests):
             return self.scopes.constant(otherwise)
         tests = [test for test in tests if not test.always(self.scopes.ranges)]
         uniform = [test for test in tests if not self.context.has_lanes(test.form)]
         lanes = [test for test in tests if self.context.has_lanes(test.form)]
-        own = self._masking(buffer, forms, tests)
+        own = self._masking(element, tests)
         if not uniform:
-            return self._load(buffer, forms, own, lanes, otherwise)
-        wide = bool(lanes) or self._varies(forms)
-        return self._either(uniform, wide, lambda: self._load(buffer, forms, own, lanes, otherwise), otherwise)
+            return self._load(element, own, lanes, otherwise)
+        wide = bool(lanes) or self._varies(element.index)
+        return self._either(uniform, wide, lambda: self._load(element, own, lanes, otherwise), otherwise)
 
     def _held(self, access: Access) -> SSAValue:
         """What a target holds before this block combines: of the lanes that the block will write."""
-        forms = self._forms(access)
-        buffer = self.context.buffers[access.buffer]
-        if not self.contiguous(buffer, forms) or (self.kept is None and not self.blended):
+        element = self._element(access)
+        if not self.contiguous(element) or (self.kept is None and not self.blended):
             return self._read(access)
-        assert isinstance(buffer.type, MemRefType)
-        places = self._first(forms)
+        places = self._first(element)
         if self.kept is None:
-            return self.scopes.add(
-                vector.LoadOp(buffer, places, VectorType(buffer.type.element_type, [self.context.lanes]))
-            )
-        through = self.scopes.constant(self._literal(_zero(buffer.type.element_type), True))
-        return self.scopes.add(vector.MaskedLoadOp(buffer, places, self.kept, through))
+            type = VectorType(element.type, [self.context.lanes])
+            return self.scopes.add(vector.LoadOp(element.buffer, places, type))
+        through = self.scopes.constant(self._literal(_zero(element.type), True))
+        return self.scopes.add(vector.MaskedLoadOp(element.buffer, places, self.kept, through))
 
     def _either(
         self,
@@ -255,35 +272,28 @@ class Accessor:
         return scalars.splat(value, self.context.lanes) if wide else value  # type: ignore[arg-type]
 
     def _load(
-        self,
-        buffer: SSAValue,
-        forms: Sequence[Linear],
-        own: Sequence[Condition],
-        tests: Sequence[Condition],
-        otherwise: Attribute | None,
+        self, element: Element, own: Sequence[Condition], tests: Sequence[Condition], otherwise: Attribute | None
     ) -> SSAValue:
         """Load under tests that differ between lanes and under those of the block's own conditions that mask reads."""
-        if not self._varies(forms) and not tests:
-            return self.scopes.add(memref.LoadOp.get(buffer, self._places(buffer, forms)))
-        assert isinstance(buffer.type, MemRefType)
-        type = VectorType(buffer.type.element_type, [self.context.lanes])
+        buffer = element.buffer
+        if not self._varies(element.index) and not tests:
+            return self.scopes.add(memref.LoadOp.get(buffer, self._places(element)))
         tests = [*own, *tests]
-        rest = otherwise if otherwise is not None else _zero(buffer.type.element_type)
+        rest = otherwise if otherwise is not None else _zero(element.type)
         through = self._literal(rest, True)
-        if not self.contiguous(buffer, forms):
-            found = self._strided(buffer, forms, tests)
+        if not self.contiguous(element):
+            found = self._strided(element, tests)
             if found is None:
-                return self._load_lanes(buffer, forms, tests, rest)
-            return self.scopes.add(
-                GatherOp(buffer, found.places, found.steps, found.mask, self.scopes.constant(through))
-            )
-        places = self._first(forms)
+                return self._load_lanes(element, tests, rest)
+            default = self.scopes.constant(through)
+            return self.scopes.add(GatherOp(buffer, found.places, found.steps, found.mask, default))
+        places = self._first(element)
         mask = self._mask(tests)
         if mask is None:
-            return self.scopes.add(vector.LoadOp(buffer, places, type))
+            return self.scopes.add(vector.LoadOp(buffer, places, VectorType(element.type, [self.context.lanes])))
         return self.scopes.add(vector.MaskedLoadOp(buffer, places, mask, self.scopes.constant(through)))
 
-    def _masking(self, buffer: SSAValue, forms: Sequence[Linear], tests: Sequence[Condition]) -> list[Condition]:
+    def _masking(self, element: Element, tests: Sequence[Condition]) -> list[Condition]:
         """The block's conditions that mask a read under its own tests: of the free ones those that may keep it inside
         its buffer.
 
@@ -291,58 +301,50 @@ class Accessor:
         wherever the place is, and there it is inside. So rows that may be missing read the same vectors as those that
         are there.
         """
-        if not self.free or self._inside(buffer, forms):
+        if not self.free or self._inside(element):
             return self.guard
         ranges = self.scopes.ranges
         guard = self.context.conditions(self.block.guard, self.context.values)
         every = [c for c in guard if not c.always(ranges)]
         found = list(self.guard)
         for condition in self.free:
-            others = [*forms, *(c.form for c in (*tests, *every) if c != condition)]
+            others = [*element.index, *(c.form for c in (*tests, *every) if c != condition)]
             apart = condition.form.variables().isdisjoint(set().union(*(form.variables() for form in others)))
             if condition.equal or not apart:
                 found.append(condition)
         return found
 
-    def _inside(self, buffer: SSAValue, forms: Sequence[Linear]) -> bool:
+    def _inside(self, element: Element) -> bool:
         """Whether an access stays inside its buffer whatever the guards say."""
-        assert isinstance(buffer.type, MemRefType)
-        spans = [lin.bounds(form, self.scopes.ranges) for form in forms]
-        return all(low >= 0 and high < size for (low, high), size in zip(spans, buffer.type.get_shape(), strict=True))
+        spans = [lin.bounds(form, self.scopes.ranges) for form in element.index]
+        return all(low >= 0 and high < size for (low, high), size in zip(spans, element.shape, strict=True))
 
     def is_whole(self, access: Access) -> bool:
         """Whether a target's lanes, all inside its buffer, are neighbours in a vector, or all the same element."""
         if access.buffer in self.context.private:
             return False
-        forms, buffer = self._forms(access), self.context.buffers[access.buffer]
-        return (not self._varies(forms) or self.contiguous(buffer, forms)) and self._inside(buffer, forms)
+        element = self._element(access)
+        return (not self._varies(element.index) or self.contiguous(element)) and self._inside(element)
 
-    def _places(self, buffer: SSAValue, forms: Sequence[Linear]) -> list[SSAValue]:
+    def _places(self, element: Element) -> list[SSAValue]:
         """The indices of one element; where no test stands before a guard, inside the buffer whatever it says."""
         if not self.free and not self.blended:
-            return self.scopes.indices(forms)
-        assert isinstance(buffer.type, MemRefType)
-        return [self.scopes.clamped(form, size) for form, size in zip(forms, buffer.type.get_shape(), strict=True)]
+            return self.scopes.indices(element.index)
+        return [self.scopes.clamped(form, size) for form, size in zip(element.index, element.shape, strict=True)]
 
-    def _load_lanes(
-        self, buffer: SSAValue, forms: Sequence[Linear], tests: Sequence[Condition], rest: Attribute
-    ) -> SSAValue:
-        assert isinstance(buffer.type, MemRefType)
+    def _load_lanes(self, element: Element, tests: Sequence[Condition], rest: Attribute) -> SSAValue:
         self._count_lanes()
         values = []
         for lane in range(self.context.lanes):
-            at = [self.context.at_lane(form, lane) for form in forms]
-            values.append(self._load_lane(buffer, at, self._at(lane, tests), rest))
-        return self._gathered(values, buffer.type.element_type)
+            values.append(self._load_lane(self._in_lane(element, lane), self._at(lane, tests), rest))
+        return self._gathered(values, element.type)
 
-    def _load_lane(
-        self, buffer: SSAValue, forms: Sequence[Linear], tests: Sequence[Condition], rest: Attribute
-    ) -> SSAValue:
+    def _load_lane(self, element: Element, tests: Sequence[Condition], rest: Attribute) -> SSAValue:
         if any(test.never(self.scopes.ranges) for test in tests):
             return self.scopes.constant(rest)
 
         def load() -> SSAValue:
-            return self.scopes.add(memref.LoadOp.get(buffer, self.scopes.indices(forms)))
+            return self.scopes.add(memref.LoadOp.get(element.buffer, self.scopes.indices(element.index)))
 
         open = [test for test in tests if not test.always(self.scopes.ranges)]
         return self._either(open, False, load, rest) if open else load()
@@ -351,46 +353,41 @@ class Accessor:
         return [Condition(self.context.at_lane(test.form, lane), test.equal) for test in tests]
 
     def _write(self, access: Access, value: SSAValue) -> None:
-        buffer = self.context.buffers[access.buffer]
-        forms = self._forms(access)
-        if not self._varies(forms):
+        element = self._element(access)
+        if not self._varies(element.index):
             if scalars.lanes_of(value) is not None:
                 raise LoweringError(
                     f"block '{self.block.label}' writes different values to one element in a vectorized loop"
                 )
-            self.scopes.run(memref.StoreOp.get(value, buffer, self.scopes.indices(forms)))
+            self.scopes.run(memref.StoreOp.get(value, element.buffer, self.scopes.indices(element.index)))
             return
         value = scalars.widen(self.scopes, value, self.context.lanes)
-        if not self.contiguous(buffer, forms):
-            found = self._strided(buffer, forms, self.guard)
+        if not self.contiguous(element):
+            found = self._strided(element, self.guard)
             if found is None:
-                self._write_lanes(buffer, forms, value)
+                self._write_lanes(element, value)
             else:
-                self.scopes.run(ScatterOp(buffer, found.places, found.steps, found.mask, value))
+                self.scopes.run(ScatterOp(element.buffer, found.places, found.steps, found.mask, value))
             return
-        places = self._first(forms)
+        places = self._first(element)
         if self.kept is None:
-            streamed = access.buffer in self.context.streamed
-            self.scopes.run(vector.StoreOp(value, buffer, places, BoolAttr.from_bool(True) if streamed else None))
+            streamed = BoolAttr.from_bool(True) if access.buffer in self.context.streamed else None
+            self.scopes.run(vector.StoreOp(value, element.buffer, places, streamed))
         else:
-            self.scopes.run(vector.MaskedStoreOp(buffer, places, self.kept, value))
+            self.scopes.run(vector.MaskedStoreOp(element.buffer, places, self.kept, value))
 
-    def _write_lanes(self, buffer: SSAValue, forms: Sequence[Linear], value: SSAValue) -> None:
-        assert isinstance(value.type, VectorType)
-        element = value.type.element_type
+    def _write_lanes(self, element: Element, value: SSAValue) -> None:
         self._count_lanes()
         for lane in range(self.context.lanes):
-            at = [self.context.at_lane(form, lane) for form in forms]
-            tests = self._at(lane, self.guard)
+            own, tests = self._in_lane(element, lane), self._at(lane, self.guard)
             if any(test.never(self.scopes.ranges) for test in tests):
                 continue
-            tests = [test for test in tests if not test.always(self.scopes.ranges)]
 
-            def store(lane: int = lane, at: Sequence[Linear] = at) -> None:
-                one = self.scopes.add(vector.ExtractOp(value, [lane], element))
-                self.scopes.run(memref.StoreOp.get(one, buffer, self.scopes.indices(at)))
+            def store(lane: int = lane, own: Element = own) -> None:
+                one = scalars.lane(self.scopes, value, lane)
+                self.scopes.run(memref.StoreOp.get(one, own.buffer, self.scopes.indices(own.index)))
 
-            under(self.context, tests, store)
+            under(self.context, [test for test in tests if not test.always(self.scopes.ranges)], store)
 
 
 def _zero(element: Attribute) -> Attribute:

@@ -169,7 +169,7 @@ class Emitter(Accessor):
         if space_of(source) is not None or space_of(target) != SCOPES["shared"]:
             return False
         lanes = 1 if self.context.lane is None else self.context.lanes
-        whole = lanes == 1 or all(self.contiguous(self.context.buffers[a.buffer], self._forms(a)) for a in accesses)
+        whole = lanes == 1 or all(self.contiguous(self._element(access)) for access in accesses)
         row = row_of(source.element_type)
         return whole and row is not None and row.kind != "b" and lanes * row.bits // 8 in (4, 8, 16)
 
@@ -183,9 +183,9 @@ class Emitter(Accessor):
     def _begin_copy(self) -> None:
         places = []
         for access in (self.block.writes[0], self.block.reads[0]):
-            forms = self._forms(access)
-            indices = self.scopes.indices(forms) if self.context.lane is None else self._first(forms)
-            places.append((self.context.buffers[access.buffer], indices))
+            element = self._element(access)
+            indices = self.scopes.indices(element.index) if self.context.lane is None else self._first(element)
+            places.append((element.buffer, indices))
         (target, to), (source, at) = places
         self.scopes.run(CopyOp(target, to, source, at, 1 if self.context.lane is None else self.context.lanes))
 
@@ -197,7 +197,7 @@ class Emitter(Accessor):
     def _jointly(self, joint: Joint, yielded: Sequence[SSAValue]) -> list[SSAValue]:
         """The values to store: all targets combined with all values by the block's region."""
         held = [self._read(access) for access in self.block.writes]
-        if self.context.lane is None or any(self._varies(self._forms(access)) for access in self.block.writes):
+        if self.context.lane is None or any(self._varies(self._element(access).index) for access in self.block.writes):
             return self._joined(joint, held, yielded)
         self._count_lanes()
         added = [yielded] * self.context.lanes
@@ -234,7 +234,7 @@ class Emitter(Accessor):
 
     def _combined(self, combiner: str, access: Access, value: SSAValue) -> SSAValue:
         element = self._buffer(access).element
-        if self.context.lane is not None and not self._varies(self._forms(access)):
+        if self.context.lane is not None and not self._varies(self._element(access).index):
             value = self._horizontal(combiner, element, value)
         old = self._held(access)
         lanes = scalars.lanes_of(old)

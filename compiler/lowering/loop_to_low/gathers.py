@@ -22,7 +22,7 @@ from compiler.dialects.upstream.arith import CmpiOp, SelectOp
 from compiler.elements import is_unsigned
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low import scalars
-from compiler.lowering.loop_to_low.accesses import Accessor
+from compiler.lowering.loop_to_low.accesses import Accessor, Element
 from compiler.lowering.loop_to_low.blocks import under_guard
 from compiler.lowering.loop_to_low.context import Context
 from compiler.lowering.loop_to_low.scopes import INDEX
@@ -68,7 +68,7 @@ class _Gather(Accessor):
         wide = any(scalars.lanes_of(value) is not None for value in dims.values())
         if not wide and not self._varies(forms):
             return self._chosen(self._clamped(dims), forms)
-        if wide or not self.contiguous(self.table, forms) or len(forms) - 1 in dims:
+        if wide or not self.contiguous(Element(self.table, forms)) or len(forms) - 1 in dims:
             return self._lanes(dims, forms)
         place = self._clamped(dims)
         lanes = self.context.lanes

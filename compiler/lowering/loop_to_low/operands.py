@@ -47,7 +47,7 @@ class Operands:
 
     def at(self, reference: Reference, moved: Mapping[int, Linear] | None = None) -> list[Linear]:
         """Where an operand is at some iteration of the nest's loops, at the first of those that are not named."""
-        values = {loop.variable: lin.constant(0) for loop in self.nest.loops} | dict(moved or {})
+        values = {loop.number: lin.constant(0) for loop in self.nest.loops} | dict(moved or {})
         return self.context.over(self.context.values | values, reference.index)
 
     def places(self, reference: Reference) -> list[SSAValue]:

@@ -68,7 +68,7 @@ def _load(nest: Operands, reference: Reference, operand: Operand) -> SSAValue:
 
 def _in_one_row(nest: Operands, reference: Reference) -> bool:
     """Whether the nest moves along the last dimension only."""
-    inside = {loop.variable for loop in nest.nest.loops}
+    inside = {loop.number for loop in nest.nest.loops}
     return not any(form.variables() & inside for form in reference.index[:-1])
 
 
