@@ -108,9 +108,9 @@ func.func @f(%A: memref<4x6xf32>) {
   ^bb0(%i: index, %j: index):
     scf.for %k = %c0 to %n step %c1 {
       memref.store %z, %A[%i, %j] : memref<4x6xf32>
-    }
+    } {loops = array<i64: 2>}
     scf.reduce
-  }) : (index, index, index, index, index, index) -> ()
+  }) {loops = array<i64: 0, 1>} : (index, index, index, index, index, index) -> ()
   func.return
 }""")
     x, k = te.placeholder((4, 6), name="X"), te.reduce_axis(6, "k")
