@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from compiler.affine import linear as lin
 from compiler.analysis.sets import Undecided, context, limited, points
 from compiler.analysis.shared_element import SharedElement, orders
-from compiler.analysis.statements import Statement, Use, statements
+from compiler.analysis.statements import Statement, Use, statements, uses_of
 from compiler.program.tree import Program
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def covered(program: Program, buffer: str, depth: int, reader: str | None = None
     The outer loops are the first `depth` around all that touches the buffer, or around one block that reads it and
     what writes it. False as well where isl does not decide within its budget.
     """
-    uses = [(s, u) for s in statements(program).values() for u in s.uses if u.buffer == buffer]
+    uses = uses_of(program, buffer)
     needs = [(s, u) for s, u in uses if u.how != "write" and reader in (None, s.block.label)]
     resets = [(s, u) for s, u in uses if u.how == "write"]
     try:
@@ -62,7 +62,7 @@ def _set_before(program: Program, depth: int, need: Instance, resets: Sequence[I
 def overrun(program: Program, loop: int, extent: int, buffer: str) -> str | None:
     """A sentence about an element that iterations of a loop from `extent` on write although an instance before them,
     or outside the loop, uses it; None if there is none."""
-    uses = [(s, u) for s in statements(program).values() for u in s.uses if u.buffer == buffer]
+    uses = uses_of(program, buffer)
     beyond = [(s, u) for s, u in uses if loop in s.loops and u.how != "read"]
     for s, write in beyond:
         for t, use in uses:

@@ -8,7 +8,7 @@ from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
 from compiler.analysis.sets import Undecided, points, sample
 from compiler.analysis.shared_element import orders
-from compiler.analysis.statements import Statement, Use, statements
+from compiler.analysis.statements import Statement, Use, uses_of
 from compiler.program.tree import Program
 
 
@@ -27,7 +27,7 @@ def is_injective(forms: Sequence[Linear], shape: Sequence[int]) -> bool:
 
 def clash(program: Program, buffer: str, forms: Sequence[Linear]) -> str | None:
     """A sentence about an element that would be overwritten between a write and a later use, or None."""
-    uses = [(s, u) for s in statements(program).values() for u in s.uses if u.buffer == buffer]
+    uses = uses_of(program, buffer)
     writes = [(s, u) for s, u in uses if u.how != "read"]
     later = [(s, u) for s, u in uses if u.how != "write"]
     for first in writes:

@@ -143,43 +143,46 @@ def statements(program: Program) -> dict[Key, Statement]:
         place = program.places[block.label]
         if block.has_init:
             found[block.label, True] = _init(program, block, place, order)
-        found[block.label, False] = _statement(
-            block, False, tuple(loop.number for loop in place.loops), _mains(place.positions), program.ranges
-        )
+        numbers = [loop.number for loop in place.loops]
+        found[block.label, False] = _statement(program, block, False, numbers, _mains(place.positions))
     return found
 
 
-@lru_cache(maxsize=1024)
-def _cached(key: tuple[int, bool, tuple[int, ...], tuple[tuple[int, int], ...]], ranges: _Ranges) -> Statement:
-    return Statement(ranges.block, key[1], key[2], key[3], ranges.ranges)
+def uses_of(program: Program, buffer: str) -> list[tuple[Statement, Use]]:
+    """The uses of a buffer, each with the statement that it is of."""
+    return [(s, use) for s in statements(program).values() for use in s.uses if use.buffer == buffer]
 
 
-@dataclass(frozen=True)
-class _Ranges:
+@dataclass(frozen=True, eq=False)
+class _Same:
+    """A block that equals only itself, which is cheaper to tell than whether two are alike."""
+
     block: Block
-    of: tuple[tuple[int, lin.Range], ...]
-
-    @property
-    def ranges(self) -> lin.Ranges:
-        return dict(self.of)
 
     def __hash__(self) -> int:
-        return hash(self.block.label)
+        return id(self.block)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Ranges) and self.block is other.block and self.of == other.of
+        return isinstance(other, _Same) and self.block is other.block
 
 
-def _statement(
-    block: Block,
+@lru_cache(maxsize=1024)
+def _cached(
+    same: _Same,
     is_init: bool,
     loops: tuple[int, ...],
     positions: tuple[tuple[int, int], ...],
-    ranges: lin.Ranges,
+    ranges: tuple[tuple[int, lin.Range], ...],
+) -> Statement:
+    return Statement(same.block, is_init, loops, positions, dict(ranges))
+
+
+def _statement(
+    program: Program, block: Block, is_init: bool, loops: Sequence[int], positions: Sequence[tuple[int, int]]
 ) -> Statement:
     """A statement; the same object for the same block at the same place, so that its uses are computed once."""
-    used = tuple((n, ranges[n]) for n in loops) + tuple((n, ranges[n]) for n in sorted(block.loops - set(loops)))
-    return _cached((id(block), is_init, loops, positions), _Ranges(block, used))
+    used = tuple((n, program.ranges[n]) for n in (*loops, *sorted(block.loops.difference(loops))))
+    return _cached(_Same(block), is_init, tuple(loops), tuple(positions), used)
 
 
 def forget() -> None:
@@ -192,12 +195,11 @@ def _mains(positions: Sequence[int]) -> tuple[tuple[int, int], ...]:
 
 
 def _init(program: Program, block: Block, place: Place, order: int) -> Statement:
+    """The init, before the loops of the reduction: of these it has copies of those that it needs."""
     depth = init_depth(block, place.loops)
-    draft = Statement(block, True, (), (), program.ranges)
-    used = set().union(*(f.variables() for f in block.bindings[: block.spatial]))
-    used = used.union(*(c.form.variables() for c in draft.guard))
-    inner = [loop.number for loop in place.loops[depth:] if loop.number in used]
-    loops = (*(loop.number for loop in place.loops[:depth]), *inner)
-    outside = _mains(place.positions[:depth])
-    positions = (*outside, (place.positions[depth], order), *[(0, 0)] * len(inner))
-    return _statement(block, True, loops, positions, program.ranges)
+    forms = [*block.bindings[: block.spatial], *(c.form for c in init_guard(block))]
+    used = set().union(*(form.variables() for form in forms))
+    numbers = [loop.number for loop in place.loops]
+    inner = [number for number in numbers[depth:] if number in used]
+    positions = (*_mains(place.positions[:depth]), (place.positions[depth], order), *[(0, 0)] * len(inner))
+    return _statement(program, block, True, [*numbers[:depth], *inner], positions)

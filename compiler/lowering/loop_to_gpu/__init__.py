@@ -1,7 +1,8 @@
 """loop -> gpu: nests of bound loops become kernels, which a host function launches.
 
 kernels.py   which nests are kernels, their grids and blocks, what they are given
-private.py   local buffers of which each thread keeps a part
+
+What is inside a kernel is emitted as loop_to_low does.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.arith import ConstantOp
@@ -29,13 +29,13 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from compiler.analysis.barriers import ASYNC, BLOCKS, THREADS, barriers, unordered
 from compiler.errors import LoweringError
 from compiler.intrinsics.warp import LANES
-from compiler.lowering.loop_to_gpu.private import parts
 from compiler.lowering.loop_to_low.context import Context, Threads
 from compiler.lowering.loop_to_low.function import allocated, arguments, entry, low_type, prepared, replace_body
 from compiler.lowering.loop_to_low.nests import emit
+from compiler.lowering.loop_to_low.private import parts
 from compiler.lowering.loop_to_low.scopes import INDEX, Scope, Scopes
 from compiler.policies import Policy
-from compiler.program.tree import Alloc, Buffer, Loop, Node, Program, blocks_in, loops_in, walk
+from compiler.program.tree import Alloc, Buffer, Loop, Program, blocks_in, loops_in, walk
 from compiler.program.tree import Block as Computed
 
 Extents = tuple[int, int, int]
@@ -57,84 +57,69 @@ def lower_function(function: FuncOp, policy: Policy) -> KernelsOp:
     return kernels
 
 
-def shape_of(kernel: Node) -> Shape:
+def shape_of(program: Program, kernel: Loop | Computed) -> Shape:
     """The shape of a kernel: along each dimension the most that one of its loops has.
 
     Raises LoweringError where block loops stand inside other loops, blocks side by side are spread over different
     threads, or there are loops for other targets.
     """
     extents = dict.fromkeys((*BLOCKS, *THREADS), 1)
-    for node in walk((kernel,)):
-        if isinstance(node, Loop) and node.kind in extents:
-            extents[node.kind] = max(extents[node.kind], node.extent)
-        elif isinstance(node, Loop) and node.kind == "parallel":
-            raise LoweringError(f"loop '{node.label}' is {node.kind}, which a kernel does not have")
-    _check_nesting((kernel,), ())
-    _check_warps(kernel, extents["thread_x"])
-    _check_stages((kernel,))
+    loops = loops_in(kernel)
+    for loop in loops:
+        if loop.kind in extents:
+            extents[loop.kind] = max(extents[loop.kind], loop.extent)
+        elif loop.kind == "parallel":
+            raise LoweringError(f"loop '{loop.label}' is {loop.kind}, which a kernel does not have")
+    for loop in loops:
+        around = program.enclosing(loop.number)
+        if loop.kind in BLOCKS:
+            _check_blocks(loop, around)
+        elif loop.kind == "tensorized":
+            _check_warp(loop, around, extents["thread_x"])
+        elif loop.kind in THREADS and not any(outer.kind in THREADS for outer in around):
+            _check_stage(program, loop)
     x, y, z, tx, ty, tz = extents.values()
     return Shape((x, y, z), (tx, ty, tz))
 
 
-def _check_nesting(nodes: Sequence[Node], around: tuple[Loop, ...]) -> None:
-    for node in nodes:
-        if not isinstance(node, Loop):
-            continue
-        outer = next((loop for loop in around if loop.kind not in BLOCKS), None)
-        if node.kind in BLOCKS and outer is not None:
-            raise LoweringError(
-                f"loop '{node.label}' is bound to {node.kind} inside the loop '{outer.label}', which each block runs"
-            )
-        _check_nesting(node.body, (*around, node))
+def _check_blocks(loop: Loop, around: Sequence[Loop]) -> None:
+    outer = next((each for each in around if each.kind not in BLOCKS), None)
+    if outer is not None:
+        said = f"is bound to {loop.kind} inside the loop '{outer.label}', which each block runs"
+        raise LoweringError(f"loop '{loop.label}' {said}")
 
 
-def _check_warps(kernel: Node, threads: int) -> None:
+def _check_warp(loop: Loop, around: Sequence[Loop], threads: int) -> None:
     """A warp that runs a nest together is what threads there are along x: none of them is named by a loop."""
-    for node in walk((kernel,)):
-        if not isinstance(node, Loop):
-            continue
-        inside = [loop for loop in walk(node.body) if isinstance(loop, Loop) and loop.kind == "tensorized"]
-        if inside and node.kind == "thread_x":
-            raise LoweringError(
-                f"loop '{inside[0].label}' is run by a warp, inside the loop '{node.label}' over threads"
-            )
-        if node.kind == "tensorized" and threads != LANES:
-            raise LoweringError(f"loop '{node.label}' is run by a warp, and there are {threads} threads along x")
+    outer = next((each for each in around if each.kind == "thread_x"), None)
+    if outer is not None:
+        raise LoweringError(f"loop '{loop.label}' is run by a warp, inside the loop '{outer.label}' over threads")
+    if threads != LANES:
+        raise LoweringError(f"loop '{loop.label}' is run by a warp, and there are {threads} threads along x")
 
 
-def _check_stages(nodes: Sequence[Node]) -> None:
+def _check_stage(program: Program, loop: Loop) -> None:
     """What runs inside thread loops together is spread over the same threads: nobody would wait in between."""
-    for node in nodes:
-        if not isinstance(node, Loop):
-            continue
-        if node.kind not in THREADS:
-            _check_stages(node.body)
-            continue
-        shared = [n.buffer.name for n in walk((node,)) if isinstance(n, Alloc) and n.buffer.scope == "shared"]
-        if shared:
-            raise LoweringError(
-                f"the shared buffer '{shared[0]}' lives in one iteration of loop '{node.label}': it is one thread's"
-            )
-        kinds = {block.label: around for block, around in _spread((node,), ())}
-        if not kinds:
-            raise LoweringError(f"loop '{node.label}' is bound to {node.kind}, and no block stands in it")
-        first, *others = kinds
-        other = next((label for label in others if kinds[label] != kinds[first]), None)
-        if other is not None:
-            raise LoweringError(
-                f"loop '{node.label}' has blocks '{first}' and '{other}' in it, and they are not on the same threads"
-            )
+    shared = [n.buffer.name for n in walk((loop,)) if isinstance(n, Alloc) and n.buffer.scope == "shared"]
+    if shared:
+        raise LoweringError(
+            f"the shared buffer '{shared[0]}' lives in one iteration of loop '{loop.label}': it is one thread's"
+        )
+    kinds = {block.label: _threads_of(program, block) for block in blocks_in(loop)}
+    if not kinds:
+        raise LoweringError(f"loop '{loop.label}' is bound to {loop.kind}, and no block stands in it")
+    first, *others = kinds
+    different = next((label for label in others if kinds[label] != kinds[first]), None)
+    if different is not None:
+        raise LoweringError(
+            f"loop '{loop.label}' has blocks '{first}' and '{different}' in it, and they are not on the same threads"
+        )
 
 
-def _spread(nodes: Sequence[Node], around: tuple[str, ...]) -> Iterator[tuple[Computed, tuple[str, ...]]]:
-    """The blocks inside nodes, each with the thread dimensions that it is spread over."""
-    for node in nodes:
-        if isinstance(node, Loop):
-            kind = "thread_x" if node.kind == "tensorized" else node.kind
-            inside = tuple({*around, kind}) if kind in THREADS else around
-            yield from _spread(node.body, tuple(sorted(inside)))
-        elif isinstance(node, Computed):
-            yield node, around
+def _threads_of(program: Program, block: Computed) -> set[str]:
+    """The thread dimensions that a block is spread over."""
+    kinds = {loop.kind for loop in program.enclosing(block.label)}
+    return kinds & set(THREADS) | ({THREADS[0]} if "tensorized" in kinds else set())
 
 
 class _Lowering:
@@ -161,7 +146,7 @@ class _Lowering:
         return KernelsOp(StringAttr(self.module), Region(Block(self.kernels.values())))  # type: ignore[arg-type]
 
     def _launch(self, node: Loop | Computed) -> list[Operation]:
-        shape, inside = shape_of(node), blocks_in(node)
+        shape, inside = shape_of(self.program, node), blocks_in(node)
         touched = (buffer for block in inside for buffer in _touched(block))
         used = list(dict.fromkeys(buffer for buffer in touched if buffer in self.buffers))
         title = _word(inside[-1].label if inside else "nothing")

@@ -16,6 +16,7 @@ prefetches.py  the cache lines that a later iteration touches
 streams.py     which buffers a loop writes past the caches
 operands.py    where the operands of a tensorized nest begin
 tensor.py      tensorized nests: one op of an intrinsic each
+private.py     local buffers of which each thread of a kernel keeps a part
 threads.py     inside a kernel: hardware indices, buffers on the chip, stages
 warp.py        tensorized nests that the threads of a warp run together
 """

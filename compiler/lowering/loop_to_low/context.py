@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from xdsl.dialects.arith import AndIOp
 from xdsl.ir import SSAValue
@@ -13,6 +12,7 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.errors import LoweringError
+from compiler.lowering.loop_to_low.private import Part
 from compiler.lowering.loop_to_low.scopes import Scopes
 from compiler.policies import Policy
 from compiler.program.tree import Block, Loop, Node, Program, blocks_in
@@ -22,17 +22,6 @@ MOST_COPIES = 4096
 
 MOST_LANES = 128
 """How many lanes a vectorized loop may have: two registers of bytes, the smallest elements."""
-
-
-class Part(Protocol):
-    """What each thread keeps of a local buffer that all threads' stages use."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Its extents."""
-
-    def at(self, index: Sequence[Linear], threads: Collection[int]) -> list[Linear]:
-        """The place in it of an index over loops, those in `threads` being thread loops."""
 
 
 @dataclass

@@ -112,10 +112,7 @@ def combine(
     scopes: Scopes, combiner: str, lhs: SSAValue, rhs: SSAValue, element: Attribute, policy: Policy
 ) -> SSAValue:
     """lhs combined with rhs, as a target of an element type combines."""
-    kinds = _FLOAT_COMBINERS if isinstance(element, AnyFloat) else _INT_COMBINERS
-    if is_unsigned(element):
-        kinds = _UNSIGNED_COMBINERS
-    op = kinds[combiner].create(operands=[lhs, rhs], result_types=[lhs.type])
+    op = _COMBINERS[combiner][_column(element)].create(operands=[lhs, rhs], result_types=[lhs.type])
     if isinstance(element, AnyFloat):
         op.properties["fastmath"] = _combination(combiner, policy)
     return scopes.add(op)
@@ -124,30 +121,22 @@ def combine(
 def reduction(combiner: str, value: SSAValue, element: Attribute, policy: Policy) -> ReductionOp:
     """The lanes of a vector combined into a scalar, as a target of an element type combines."""
     assert isinstance(value.type, VectorType)
-    floats = isinstance(element, AnyFloat)
-    column = 0 if floats else 2 if is_unsigned(element) else 1
-    kind = CombiningKindAttr(CombiningKindFlag(_REDUCTIONS[combiner][column]))
-    flags = _combination(combiner, policy) if floats else _flags(())
-    properties: dict[str, Attribute] = {"kind": kind, "fastmath": flags}
+    word = combiner if combiner in _SAME else _COMBINERS[combiner][_column(element)].name.removeprefix("arith.")
+    flags = _combination(combiner, policy) if isinstance(element, AnyFloat) else _flags(())
+    properties: dict[str, Attribute] = {"kind": CombiningKindAttr(CombiningKindFlag(word)), "fastmath": flags}
     return ReductionOp.create(operands=[value], result_types=[value.type.element_type], properties=properties)
 
 
-_REDUCTIONS = {
-    "add": ("add", "add", "add"),
-    "mul": ("mul", "mul", "mul"),
-    "max": ("maximumf", "maxsi", "maxui"),
-    "min": ("minimumf", "minsi", "minui"),
+def _column(element: Attribute) -> int:
+    """Of `_COMBINERS`: floats, integers, unsigned integers."""
+    return 0 if isinstance(element, AnyFloat) else 2 if is_unsigned(element) else 1
+
+
+_COMBINERS: dict[str, tuple[type[Operation], type[Operation], type[Operation]]] = {
+    "add": (arith.AddfOp, arith.AddiOp, arith.AddiOp),
+    "mul": (arith.MulfOp, arith.MuliOp, arith.MuliOp),
+    "max": (arith.MaximumfOp, arith.MaxSIOp, arith.MaxUIOp),
+    "min": (arith.MinimumfOp, arith.MinSIOp, arith.MinUIOp),
 }
-_FLOAT_COMBINERS: dict[str, type[Operation]] = {
-    "add": arith.AddfOp,
-    "mul": arith.MulfOp,
-    "max": arith.MaximumfOp,
-    "min": arith.MinimumfOp,
-}
-_INT_COMBINERS: dict[str, type[Operation]] = {
-    "add": arith.AddiOp,
-    "mul": arith.MuliOp,
-    "max": arith.MaxSIOp,
-    "min": arith.MinSIOp,
-}
-_UNSIGNED_COMBINERS = _INT_COMBINERS | {"max": arith.MaxUIOp, "min": arith.MinUIOp}
+_SAME = ("add", "mul")
+"""The combiners that a vector.reduction calls the same for all element types; others are called as the op is."""

@@ -16,7 +16,7 @@ from compiler.affine import linear as lin
 from compiler.affine.linear import Linear, Quotient
 from compiler.analysis.barriers import THREADS
 from compiler.analysis.sets import Undecided, points, sample
-from compiler.analysis.statements import statements
+from compiler.analysis.statements import uses_of
 from compiler.errors import LoweringError
 from compiler.program.tree import Alloc, Block, Loop, Program, walk
 
@@ -84,12 +84,9 @@ def _is_around_threads(program: Program, alloc: Alloc) -> bool:
 
 
 def _part_of(program: Program, name: str) -> Part:
-    uses = [
-        (statement, use) for statement in statements(program).values() for use in statement.uses if use.buffer == name
-    ]
     owns: list[tuple[Linear, ...]] = []
     rests: list[list[Linear]] = []
-    for statement, use in uses:
+    for statement, use in uses_of(program, name):
         kinds = _threads(program, statement.block)
         pairs = [_divided(form, kinds, name) for form in use.forms]
         owns.append(tuple(own for own, _ in pairs))
