@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -12,8 +13,8 @@ from compiler.analysis.order import contiguous_order
 from compiler.dialects.functions import functions
 from compiler.dialects.loop import ForOp
 from compiler.program.read import read
-from compiler.program.tree import Loop, blocks_in, nested
-from compiler.program.write import update
+from compiler.program.tree import Loop, Node, Program, blocks_in, nested
+from compiler.program.write import update_nests
 
 
 @dataclass(frozen=True)
@@ -33,11 +34,14 @@ class ReorderContiguousPass(ModulePass):
             if not any(isinstance(inner, ForOp) for inner in function.walk()):
                 continue
             program = read(function)
-            body = list(program.body)
-            for position, node in enumerate(body):
-                blocks = blocks_in(node)
-                if isinstance(node, Loop) and len(blocks) == 1 and blocks[0].table is None:
-                    order = contiguous_order(blocks[0], program.enclosing(blocks[0].label))
-                    body[position] = nested(order, blocks[0]) if order else node
-            if body != list(program.body):
-                update(function, replace(program, body=tuple(body)))
+            update_nests(function, program, dict(_reordered(program)))
+
+
+def _reordered(program: Program) -> Iterator[tuple[int, Node]]:
+    """The nests that are better run in another order, by their positions."""
+    for position, node in enumerate(program.body):
+        blocks = blocks_in(node)
+        if isinstance(node, Loop) and len(blocks) == 1 and blocks[0].table is None:
+            order = contiguous_order(blocks[0], program.enclosing(blocks[0].label))
+            if order:
+                yield position, nested(order, blocks[0])

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
-from xdsl.dialects.builtin import DenseArrayBase, FunctionType, IndexType, IntegerAttr, MemRefType, i64
+from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, FunctionType, IntegerAttr, MemRefType, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.ir import Block as IrBlock
-from xdsl.ir import Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from compiler.affine import linear as lin
-from compiler.affine.condition import to_set
+from compiler.affine.condition import Condition, to_set
 from compiler.affine.linear import Linear
 from compiler.dialects import loop
 from compiler.dialects.access import AccessAttr
 from compiler.dialects.gather import Gathered
 from compiler.program import body
 from compiler.program.combiner import to_combination
-from compiler.program.tree import Access, Alloc, Block, Buffer, Loop, Node, Program
+from compiler.program.tree import Alloc, Block, Loop, Node, Program
 
 
 def write(program: Program) -> FuncOp:
     """A new loop function; equal programs give equal text."""
-    types = [_memref(buffer) for buffer in program.arguments]
+    types = [memref_type(buffer.element, buffer.shape) for buffer in program.arguments]
     block = IrBlock(arg_types=types)
     values: dict[str, SSAValue] = {}
     for buffer, argument in zip(program.arguments, block.args, strict=True):
@@ -53,19 +54,36 @@ def update(function: FuncOp, program: Program) -> None:
     function.attributes |= new.attributes
 
 
-def _memref(buffer: Buffer) -> MemRefType:
-    return MemRefType(buffer.element, buffer.shape)
+def update_nests(function: FuncOp, program: Program, nests: Mapping[int, Node]) -> None:
+    """Replace nests of a loop function, by their positions in its program's body; all else stays as it is."""
+    block = function.body.block
+    ops = list(block.ops)
+    buffers: dict[str, SSAValue] = {b.name: value for b, value in zip(program.arguments, block.args, strict=True)}
+    for op, node in zip(ops, program.body, strict=False):
+        if isinstance(node, Alloc):
+            buffers[node.buffer.name] = op.results[0]
+    for position, nest in nests.items():
+        made = IrBlock()
+        _fill(made, [nest], buffers, {})
+        block.insert_ops_before([made.detach_op(op) for op in list(made.ops)], ops[position])
+        block.erase_op(ops[position])
+
+
+@lru_cache(maxsize=1024)
+def memref_type(element: Attribute, shape: tuple[int, ...]) -> MemRefType:
+    """The type of a buffer; xDSL takes long over a new one."""
+    return MemRefType(element, shape)
 
 
 def _fill(block: IrBlock, nodes: Sequence[Node], buffers: dict[str, SSAValue], loops: dict[int, SSAValue]) -> None:
     for node in nodes:
         match node:
             case Alloc(buffer):
-                alloc = loop.AllocOp(buffer.name, _memref(buffer), buffer.scope)
+                alloc = loop.AllocOp(buffer.name, memref_type(buffer.element, buffer.shape), buffer.scope)
                 buffers[buffer.name] = alloc.buffer
                 block.add_op(alloc)
             case Loop():
-                inner = IrBlock(arg_types=[IndexType()])
+                inner = IrBlock(arg_types=[body.INDEX])
                 inner.args[0].name_hint = hint(node.label)
                 loops[node.number] = inner.args[0]
                 _fill(inner, node.body, buffers, loops)
@@ -88,11 +106,11 @@ def _placed(node: Block, buffers: dict[str, SSAValue], loops: dict[int, SSAValue
         AffineMap(len(used), 0, tuple(lin.to_affine(form, dims) for form in node.bindings)),
         to_set(node.guard, dims, len(used)),
         [buffers[access.buffer] for access in node.writes],
-        [_access(access, axes) for access in node.writes],
+        [_access(len(axes), a.index, a.where, a.otherwise) for a in node.writes],
         (node.origin[0], _map(node.origin[1], axes)) if node.origin else None,
     )
     inputs = [buffers[access.buffer] for access in node.reads]
-    reads = [_access(access, axes) for access in node.reads]
+    reads = [_access(len(axes), a.index, a.where, a.otherwise) for a in node.reads]
     op: Operation
     if node.table is None:
         inner = body.to_block(node.body, node.read_types, node.axes)
@@ -112,8 +130,11 @@ def _map(forms: Sequence[Linear], axes: dict[int, AffineExpr]) -> AffineMap:
     return AffineMap(len(axes), 0, tuple(lin.to_affine(form, axes) for form in forms))
 
 
-def _access(access: Access, axes: dict[int, AffineExpr]) -> AccessAttr:
-    map = _map(access.index, axes)
-    if not access.where or access.otherwise is None:
-        return AccessAttr(map)
-    return AccessAttr(map, to_set(access.where, axes, len(axes)), access.otherwise)
+@lru_cache(maxsize=4096)
+def _access(
+    count: int, index: tuple[Linear, ...], where: tuple[Condition, ...], otherwise: FloatAttr | IntegerAttr | None
+) -> AccessAttr:
+    axes = {n: AffineExpr.dimension(n) for n in range(count)}
+    if not where or otherwise is None:
+        return AccessAttr(_map(index, axes))
+    return AccessAttr(_map(index, axes), to_set(where, axes, count), otherwise)

@@ -13,7 +13,7 @@ from compiler.analysis.tensorized import run_whole
 from compiler.passes.decompose_reductions import decomposed
 from compiler.program.read import read
 from compiler.program.tree import Buffer, Program
-from compiler.program.write import hint
+from compiler.program.write import hint, memref_type
 
 
 def prepared(function: FuncOp) -> Program:
@@ -43,7 +43,7 @@ def replace_body(function: FuncOp, block: Block) -> None:
 
 def low_type(buffer: Buffer) -> MemRefType:
     """A buffer's type at the low level, where the ops say the sign."""
-    return MemRefType(buffer.scalar, buffer.shape)
+    return memref_type(buffer.scalar, buffer.shape)
 
 
 def allocated(buffer: Buffer, type: MemRefType) -> memref.AllocOp:
