@@ -30,10 +30,9 @@ composite names in its result stay addressable. All raise ScheduleError where on
 what came before that one stays applied. Tile sizes above a loop's extent are cut to it.
 """
 
-from compiler.schedule.library.attention import Attention, AttentionTiles, attention, attention_tiles
+from compiler.schedule.library.attention import AttentionTiles, attention, attention_tiles
 from compiler.schedule.library.convolution import ConvolutionTiles, ImplicitGemm, implicit_gemm, tiled_convolution
 from compiler.schedule.library.gpu import (
-    OnThreads,
     ThreadTiles,
     cooperative_fetch,
     rows_on_threads,
@@ -62,11 +61,10 @@ from compiler.schedule.library.matmul import (
 )
 from compiler.schedule.library.packing import copy_in_vectors, even, pack_panels
 from compiler.schedule.library.rows import by_rows, elementwise, is_costly, row_reduction
-from compiler.schedule.library.tensor import QuantisedGebp, TileGebp, quantised_gebp, tile_gebp
-from compiler.schedule.library.warp import OnWarps, WarpTiles, tile_on_warps
+from compiler.schedule.library.tensor import quantised_gebp, tile_gebp
+from compiler.schedule.library.warp import WarpTiles, tile_on_warps
 
 __all__ = [
-    "Attention",
     "AttentionTiles",
     "ConvolutionTiles",
     "Gebp",
@@ -74,11 +72,7 @@ __all__ = [
     "Gradient",
     "GradientTiles",
     "ImplicitGemm",
-    "OnThreads",
-    "OnWarps",
-    "QuantisedGebp",
     "ThreadTiles",
-    "TileGebp",
     "Tiles",
     "WarpTiles",
     "apply_to_tiles",
