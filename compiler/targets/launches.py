@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects import arith, func, gpu, memref
+from xdsl.dialects import arith, func, gpu, memref, vector
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp
 from xdsl.ir import SSAValue
 
@@ -16,6 +16,7 @@ from compiler.scopes import SCOPES, space_of
 from compiler.targets.machine import Gpu
 
 Extents = tuple[int, int, int]
+SIDES = ("x", "y", "z")
 ALIGNMENT = 16
 """The bytes of the widest vector: buffers begin at multiples of it."""
 
@@ -78,6 +79,11 @@ def launches(module: ModuleOp, host: func.FuncOp) -> Host:
         elif not isinstance(op, func.ReturnOp):
             raise InputError(f"'{op.name}' is not an op of a host function")
     return Host(tuple(host.body.block.args), tuple(temporaries), tuple(calls))
+
+
+def stored_buffers(kernel: gpu.FuncOp) -> set[SSAValue]:
+    """The buffers of a kernel that its stores write."""
+    return {op.operands[1] for op in kernel.walk() if isinstance(op, memref.StoreOp | vector.StoreOp)}
 
 
 def is_shared(op: memref.AllocaOp) -> bool:

@@ -59,7 +59,7 @@ def emit(module: ModuleOp, host: FuncOp) -> Source:
     made = []
     for call in found.calls:
         name = call.kernel.sym_name.data
-        writer = Writer(call.kernel, call.grid, call.block, helpers)
+        writer = Writer(call, helpers)
         written[name] = writer.text()
         arguments = tuple(places[v] for v in call.operands)
         declared = shared_bytes(call.kernel) - writer.dynamic

@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import SSAValue
 
 from compiler.analysis.index_forms import Ranges
+from compiler.targets.launches import SIDES, Call
 
 INT = (-(1 << 31), (1 << 31) - 1)
 """The range of an `int`."""
-SIDES = ("x", "y", "z")
 
 
 def needs_64_bits(type_: MemRefType) -> bool:
@@ -20,12 +20,12 @@ def needs_64_bits(type_: MemRefType) -> bool:
     return prod(type_.get_shape()) - 1 > INT[1]
 
 
-def wide_indices(kernel: gpu.FuncOp, grid: tuple[int, int, int], block: tuple[int, int, int]) -> set[SSAValue]:
+def wide_indices(call: Call) -> set[SSAValue]:
     """The indices of a kernel whose ranges need 64 bits, given its extents."""
     ranges = Ranges()
-    extents = {gpu.BlockIdOp: grid, gpu.ThreadIdOp: block}
+    extents = {gpu.BlockIdOp: call.grid, gpu.ThreadIdOp: call.block}
     indices: list[SSAValue] = []
-    for op in kernel.walk():
+    for op in call.kernel.walk():
         indices += op.results
         if isinstance(op, gpu.BlockIdOp | gpu.ThreadIdOp):
             ranges.state(op.results[0], (0, extents[type(op)][SIDES.index(op.dimension.data.value)] - 1))

@@ -20,7 +20,7 @@ from compiler.targets.cuda.indices import needs_64_bits, wide_indices
 from compiler.targets.cuda.names import RESERVED
 from compiler.targets.cuda.operations import expression, rounded
 from compiler.targets.cuda.types import COMPONENTS, is_moved_whole, lanes_of, literal, spelled
-from compiler.targets.launches import allocated_bytes, is_shared, shared_bytes
+from compiler.targets.launches import Call, allocated_bytes, is_shared, shared_bytes, stored_buffers
 
 STATIC = 48 << 10
 """The bytes of shared memory that a kernel may declare; more has to be asked for at the launch."""
@@ -31,9 +31,7 @@ class Writer:
     """A kernel under construction; `helpers` gains what its text needs, `wide` are the indices of 64 bits, `dynamic` is
     its shared memory in bytes, where that has to be asked for at the launch."""
 
-    op: gpu.FuncOp
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
+    call: Call
     helpers: set[str]
     wide: set[SSAValue] = field(default_factory=set)
     lines: list[str] = field(default_factory=list)
@@ -44,9 +42,9 @@ class Writer:
 
     def text(self) -> str:
         """The whole kernel."""
-        body = self.op.body.block
-        self.wide = wide_indices(self.op, self.grid, self.block)
-        stored = {op.operands[1] for op in self.op.walk() if isinstance(op, memref.StoreOp | vector.StoreOp)}
+        body = self.call.kernel.body.block
+        self.wide = wide_indices(self.call)
+        stored = stored_buffers(self.call.kernel)
         parameters = []
         for argument in body.args:
             type_ = argument.type
@@ -57,11 +55,11 @@ class Writer:
             self.texts[argument] = Text(name)
         self._declare()
         self._ops(body)
-        threads = prod(self.block)
+        threads = prod(self.call.block)
         head = [
-            f"// grid {self.grid}, block {self.block}",
+            f"// grid {self.call.grid}, block {self.call.block}",
             f'extern "C" __global__ void __launch_bounds__({threads})',
-            f"{self.op.sym_name.data}({', '.join(parameters)}) {{",
+            f"{self.call.kernel.sym_name.data}({', '.join(parameters)}) {{",
         ]
         return "\n".join([*head, *self.lines, "}"])
 
@@ -69,8 +67,8 @@ class Writer:
 
     def _declare(self) -> None:
         """Buffers on the chip, at the top: those that the block shares, then each thread's own."""
-        allocs = [op for op in self.op.walk() if isinstance(op, memref.AllocaOp)]
-        total, at = shared_bytes(self.op), 0
+        allocs = [op for op in self.call.kernel.walk() if isinstance(op, memref.AllocaOp)]
+        total, at = shared_bytes(self.call.kernel), 0
         if total > STATIC:
             self.dynamic = total
             self._line("extern __shared__ __align__(16) unsigned char pool[];")

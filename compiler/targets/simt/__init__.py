@@ -17,14 +17,13 @@ from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects import memref, vector
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import SSAValue
 
 from compiler.dialects.functions import find_function, outputs
 from compiler.errors import InputError
 from compiler.interpret.numbers import dtype_of
-from compiler.targets.launches import Call, launches
+from compiler.targets.launches import Call, launches, stored_buffers
 from compiler.targets.simt.access import Fault, Report, Values
 from compiler.targets.simt.buffers import Memory
 from compiler.targets.simt.lanes import Lanes, Sample
@@ -97,7 +96,7 @@ def run(
             memories[value].fill(temporaries[memories[value].name])
     covered = {value: np.zeros(prod(memory.shape), np.bool_) for value, memory in memories.items()}
     for call in host.calls:
-        _launch(call, memories, found, Lanes(call.kernel.sym_name.data, call.grid, call.block, report, counts), sample)
+        _launch(Lanes(call, report, counts), memories, found, sample)
         if sample is not None:
             _note_writers(call, memories, covered, found, report)
     for buffer, memory in memories.items():
@@ -145,18 +144,17 @@ def _global(value: SSAValue, name: str, report: Report) -> Memory:
     return Memory(value.name_hint or name, type_.get_shape(), dtype_of(type_.element_type), "global", 1, report)
 
 
-def _launch(
-    call: Call, memories: Mapping[SSAValue, Memory], found: Checked, lanes: Lanes, sample: Sample | None
-) -> None:
+def _launch(lanes: Lanes, memories: Mapping[SSAValue, Memory], found: Checked, sample: Sample | None) -> None:
+    call = lanes.call
     body = call.kernel.body.block
-    written = {op.operands[1] for op in body.walk() if isinstance(op, memref.StoreOp | vector.StoreOp)}
+    stored = stored_buffers(call.kernel)
     for argument, value in zip(body.args, call.operands, strict=True):
-        memories[value].begin(argument in written)
+        memories[value].begin(argument in stored)
         lanes.memories[argument] = memories[value]
     lanes.run(body, sample)
     for memory in (*(memories[value] for value in call.operands), *lanes.on_chip.values()):
         if memory.counts:
-            found.counts[lanes.kernel, memory.name] = dict(memory.counts)
+            found.counts[call.kernel.sym_name.data, memory.name] = dict(memory.counts)
 
 
 __all__ = ["Checked", "Fault", "Sample", "run"]

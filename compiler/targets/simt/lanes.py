@@ -17,14 +17,14 @@ from compiler.dialects.upstream.gpu import ShuffleOp
 from compiler.interpret.numbers import constant, dtype_of
 from compiler.interpret.scalar import combiner, function
 from compiler.scopes import SCOPES, space_of
+from compiler.targets.launches import SIDES
 from compiler.targets.simt import warps
 from compiler.targets.simt.access import Bools, Fault, Ints, Values
 from compiler.targets.simt.buffers import Memory
-from compiler.targets.simt.threads import Threads
+from compiler.targets.simt.threads import Threads, sides_of
 
 SPACES = {SCOPES[scope]: scope for scope in ("global", "shared", "local")}
 """The spaces of memory by their numbers."""
-SIDES = ("x", "y", "z")
 
 
 @dataclass(frozen=True)
@@ -71,12 +71,11 @@ class Lanes(Threads):
             self._run(body, given, sample)
 
     def _run(self, body: Block, given: dict[SSAValue, Memory], sample: Sample | None) -> None:
-        across, down = self.grid[0], self.grid[1]
-        first = corners(self.grid)
-        for number in _chosen(self.grid, sample):
+        first = corners(self.call.grid)
+        for number in _chosen(self.call.grid, sample):
             if sample is not None and self._steps > sample.steps and number not in first:
                 return
-            self.at = (number % across, number // across % down, number // (across * down))
+            self.at = sides_of(number, self.call.grid)
             self.values, self.memories, self._under_way = {}, dict(given), []
             self.moment += 1
             self.everyone = np.ones(self.count, np.bool_)
@@ -120,13 +119,11 @@ class Lanes(Threads):
         """A hardware index or extent."""
         side = SIDES.index(op.dimension.data.value)
         if isinstance(op, gpu.ThreadIdOp):
-            x, y, _ = self.block
-            number = np.arange(self.count)
-            found = (number % x, number // x % y, number // (x * y))[side]
+            found = sides_of(np.arange(self.count), self.call.block)[side]
         elif isinstance(op, gpu.BlockIdOp):
             found = np.asarray(np.int64(self.at[side]))
         else:
-            extents = self.block if isinstance(op, gpu.BlockDimOp) else self.grid
+            extents = self.call.block if isinstance(op, gpu.BlockDimOp) else self.call.grid
             found = np.asarray(np.int64(extents[side]))
         self.values[op.results[0]] = found
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
+from typing import TypeVar
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
+from compiler.targets.launches import Call, Extents
 from compiler.targets.simt.access import Access, Bools, Fault, Ints, Report, Values
 from compiler.targets.simt.buffers import Memory
+
+Number = TypeVar("Number", int, Values)
 
 
 @dataclass
@@ -18,9 +22,7 @@ class Threads:
     """The threads of one block: a value is (n,), or (n, lanes) for vectors, or lacks the first dimension where it is
     the same for all."""
 
-    kernel: str
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
+    call: Call
     report: Report
     counts: bool = True
     at: tuple[int, int, int] = (0, 0, 0)
@@ -33,13 +35,13 @@ class Threads:
     @property
     def count(self) -> int:
         """Threads of a block."""
-        return prod(self.block)
+        return prod(self.call.block)
 
     @property
     def number(self) -> int:
         """The number of the block that runs."""
         x, y, z = self.at
-        return x + self.grid[0] * (y + self.grid[1] * z)
+        return x + self.call.grid[0] * (y + self.call.grid[1] * z)
 
     def words(self, op: Operation) -> str:
         """An op as a report names it."""
@@ -73,6 +75,12 @@ class Threads:
             index.insert(0, within % size)
             within = within // size
         return [within, *index]
+
+
+def sides_of(numbers: Number, extents: Extents) -> tuple[Number, Number, Number]:
+    """The places of blocks or threads by their numbers, along x, y and z."""
+    x, y, _ = extents
+    return numbers % x, numbers // x % y, numbers // (x * y)
 
 
 def words_of(op: Operation) -> str:

@@ -18,14 +18,13 @@ from xdsl.ir import Block, Operation, SSAValue
 from compiler.errors import InputError
 from compiler.interpret.numbers import constant
 from compiler.interpret.scalar import function
-from compiler.targets.launches import Call
+from compiler.targets.launches import SIDES, Call
 from compiler.targets.simt.access import Fault, Report, Values
-from compiler.targets.simt.threads import words_of
+from compiler.targets.simt.threads import sides_of, words_of
 
 LANES = 1 << 20
 """Threads whose indices are computed at once."""
 NOBODY = -1
-SIDES = ("x", "y", "z")
 Store = memref.StoreOp | vector.StoreOp
 
 
@@ -57,8 +56,8 @@ class Writers:
                 self._numbers = np.arange(first, min(first + at_once, blocks))[:, None, None]
                 self._values = {}
                 self._positions = {
-                    gpu.BlockIdOp: _places(self._numbers, self._call.grid),
-                    gpu.ThreadIdOp: _places(np.arange(threads)[None, :, None], self._call.block),
+                    gpu.BlockIdOp: sides_of(self._numbers, self._call.grid),
+                    gpu.ThreadIdOp: sides_of(np.arange(threads)[None, :, None], self._call.block),
                 }
                 self._block(self._call.kernel.body.block, np.ones((1, 1, 1), np.bool_))
 
@@ -191,12 +190,6 @@ def _made_of(value: SSAValue) -> Iterator[SSAValue]:
     if owner.regions or isinstance(owner, memref.LoadOp | vector.LoadOp):
         raise Undecided
     yield from owner.operands
-
-
-def _places(numbers: Values, extents: tuple[int, int, int]) -> tuple[Values, Values, Values]:
-    """The places of blocks or threads by their numbers, along x, y and z."""
-    x, y, _ = extents
-    return numbers % x, numbers // x % y, numbers // (x * y)
 
 
 def _size(buffer: SSAValue) -> int:
