@@ -62,7 +62,7 @@ def task(options: argparse.Namespace, policy: str = "contract") -> SearchTask:
     """The program that the arguments pick, to be tuned. Raises InputError or TargetError for what cannot be."""
     from compiler.autotune.task import SearchTask
 
-    found = workload(options.program, options.scale)
+    benchmark = workload(options.program, options.scale)
     constants = [name.strip() for name in options.constants.split(",")] if options.constants is not None else []
     make = partial(
         SearchTask,
@@ -73,8 +73,8 @@ def task(options: argparse.Namespace, policy: str = "contract") -> SearchTask:
         arch=options.arch,
     )
     try:
-        if found is not None:
-            return make(found.function(), name=found.name)
+        if benchmark is not None:
+            return make(benchmark.function(), name=benchmark.name)
         return make(_only(module(options.program), options.function))
     except VerifyException as error:
         raise InputError(f"{options.program}: {sentence(error)}") from error

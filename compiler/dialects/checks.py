@@ -63,18 +63,18 @@ def check_access(
     check_condition(what, access.condition, extents)
     for dim, (expr, size) in enumerate(zip(results, shape, strict=True)):
         refuse(bad_index(f"the index of {what} in dimension {dim}", expr, extents))
-        found = escape(expr, size, extents, access.condition)
-        if found is None:
+        outside = escape(expr, size, extents, access.condition)
+        if outside is None:
             continue
-        point = found.point
+        point = outside.point
         if domain is not None:
             inside = _escape_in(expr, size, access.condition, domain)
             if inside is None:
                 continue
-            found, point = inside, tuple(e.eval(inside.point, ()) for e in domain[0].results)
+            outside, point = inside, tuple(e.eval(inside.point, ()) for e in domain[0].results)
         raise VerifyException(
             f"{what} is out of bounds in dimension {dim}: "
-            f"index {to_text(expr, names_of(axes))} is {found.value} at {_point(point, axes)}, "
+            f"index {to_text(expr, names_of(axes))} is {outside.value} at {_point(point, axes)}, "
             f"the size is {size}"
         )
 

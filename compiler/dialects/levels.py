@@ -55,13 +55,13 @@ def _require_upper(function: FuncOp, level: str, by: str) -> None:
     body = function.body.block
     for number, type in enumerate(function.function_type.inputs):
         if not isinstance(type, kind):
-            said = f"argument {number} of @{name} is of type {type}, expected a {word}"
-            raise LoweringError(f"{by} takes the {level} level: {said}").at(function)
+            reason = f"argument {number} of @{name} is of type {type}, expected a {word}"
+            raise LoweringError(f"{by} takes the {level} level: {reason}").at(function)
     for type in function.function_type.outputs:
         if level == "loop" or not isinstance(type, kind):
             expected = "none: its results are its last arguments" if level == "loop" else f"a {word}"
-            said = f"a result of @{name} is of type {type}, expected {expected}"
-            raise LoweringError(f"{by} takes the {level} level: {said}").at(function)
+            reason = f"a result of @{name} is of type {type}, expected {expected}"
+            raise LoweringError(f"{by} takes the {level} level: {reason}").at(function)
     if not isinstance(body.last_op, ReturnOp):
         raise LoweringError(f"@{name} does not end with func.return").at(function)
     for op in _own(body):

@@ -49,26 +49,26 @@ class _Checker:
     def check(self, op: Operation) -> None:
         """Check what surely runs when an op does."""
         for inner in (inner for region in op.regions for block in list(region.blocks)[:1] for inner in block.ops):
-            found = access(inner)
-            if found is not None and found.mask is None:
-                self._check_access(found)
+            accessed = access(inner)
+            if accessed is not None and accessed.mask is None:
+                self._check_access(accessed)
             elif isinstance(inner, memref.SubviewOp):
                 _check_view(inner)
             elif isinstance(inner, scf.ForOp | scf.ParallelOp) and self.ranges.surely_runs(inner):
                 self.check(inner)
 
-    def _check_access(self, found: Access) -> None:
-        type = found.buffer.type
+    def _check_access(self, access: Access) -> None:
+        type = access.buffer.type
         assert isinstance(type, MemRefType)
         shape = type.get_shape()
-        for dim, (index, size) in enumerate(zip(found.indices, shape, strict=False)):
+        for dim, (index, size) in enumerate(zip(access.indices, shape, strict=False)):
             worst = None if size == DYNAMIC_INDEX else self._outside(index, size)
             if worst is not None:
-                raise _refusal(found.op, found.buffer, f"index {dim} is {worst}")
+                raise _refusal(access.op, access.buffer, f"index {dim} is {worst}")
         if len(shape) == 1 and isinstance(type.layout, NoneAttr) and shape[0] != DYNAMIC_INDEX:
-            attained = self._attained(found.indices[0])
-            if attained is not None and attained[1] + found.lanes > shape[0]:
-                raise _refusal(found.op, found.buffer, f"its last lane is at {attained[1] + found.lanes - 1}")
+            attained = self._attained(access.indices[0])
+            if attained is not None and attained[1] + access.lanes > shape[0]:
+                raise _refusal(access.op, access.buffer, f"its last lane is at {attained[1] + access.lanes - 1}")
 
     def _outside(self, index: SSAValue, size: int) -> float | None:
         """A value outside a dimension that an index surely has."""

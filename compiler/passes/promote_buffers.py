@@ -103,11 +103,11 @@ def _promotable(body: _Body, group: list[Access]) -> bool:
     return body.only(group) and (Ranges().surely_runs(body.loop) or first.place in body.before)
 
 
-def _only_kept_lanes(found: Access) -> bool:
+def _only_kept_lanes(load: Access) -> bool:
     """Whether what a masked load gives in the lanes outside its mask is never seen: only stores drop those lanes."""
-    if found.mask is None or found.is_store:
+    if load.mask is None or load.is_store:
         return True
-    pending: list[SSAValue] = [found.op.results[0]]
+    pending: list[SSAValue] = [load.op.results[0]]
     seen: set[SSAValue] = set()
     while pending:
         value = pending.pop()
@@ -115,7 +115,7 @@ def _only_kept_lanes(found: Access) -> bool:
             continue
         seen.add(value)
         for use in value.uses:
-            if not _stores_masked(use.operation, use.index, found.mask):
+            if not _stores_masked(use.operation, use.index, load.mask):
                 onwards = _lane_by_lane(use.operation, use.index)
                 if onwards is None:
                     return False
@@ -194,19 +194,19 @@ def _forward(block: Block) -> None:
     forms = Forms()
     live: dict[SSAValue, _Live] = {}
     for op in list(block.ops):
-        found = access(op)
-        if found is None:
+        accessed = access(op)
+        if accessed is None:
             for buffer in touched(op) & live.keys():
                 del live[buffer]
             continue
-        stores = live.get(found.buffer)
-        if found.is_store:
+        stores = live.get(accessed.buffer)
+        if accessed.is_store:
             if stores is None:
-                stores = live[found.buffer] = _Live(forms)
-            stores.overwrite(found)
+                stores = live[accessed.buffer] = _Live(forms)
+            stores.overwrite(accessed)
         elif stores is not None:
-            source = stores.at.get(found.place)
-            if source is not None and _only_kept_lanes(found):
+            source = stores.at.get(accessed.place)
+            if source is not None and _only_kept_lanes(accessed):
                 op.results[0].replace_all_uses_with(source.stored)
                 block.erase_op(op)
             else:

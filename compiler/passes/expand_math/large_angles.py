@@ -52,13 +52,13 @@ def _window(start: Bits) -> list[Bits]:
     """The 96 bits of 2 / pi from the one numbered `start` on, at most 159, in three words."""
     word, bit = start >> 5, start & 31
     at = [word.equals(number) for number in range(1, 5)]
-    found = []
+    words = []
     for first in range(4):
         value = start.site.bits(_signed(_TWO_OVER_PI[first]))
         for number, here in enumerate(at, 1):
             value = select_bits(here, _signed(_TWO_OVER_PI[first + number]), value)
-        found.append(value)
-    return [(left << bit) + ((right >> 1) >> (31 - bit)) for left, right in pairwise(found)]
+        words.append(value)
+    return [(left << bit) + ((right >> 1) >> (31 - bit)) for left, right in pairwise(words)]
 
 
 def _signed(word: int) -> int:

@@ -52,21 +52,21 @@ class Source:
 
 def emit(module: ModuleOp, host: FuncOp) -> Source:
     """The CUDA C++ of the kernels that a host function launches. Raises LoweringError for what has no spelling."""
-    found = launches(module, host)
-    places = {value: number for number, value in enumerate((*found.arguments, *found.temporaries))}
+    program = launches(module, host)
+    places = {value: number for number, value in enumerate((*program.arguments, *program.temporaries))}
     written: dict[str, str] = {}
     helpers: set[str] = set()
-    made = []
-    for call in found.calls:
+    emitted = []
+    for call in program.calls:
         name = call.kernel.sym_name.data
         writer = Writer(call, helpers)
         written[name] = writer.text()
         arguments = tuple(places[v] for v in call.operands)
         declared = shared_bytes(call.kernel) - writer.dynamic
-        made.append(Launch(name, call.grid, call.block, writer.dynamic, arguments, declared))
-    shapes = tuple((type_.element_type, type_.get_shape()) for type_ in map(found.type_of, found.temporaries))
+        emitted.append(Launch(name, call.grid, call.block, writer.dynamic, arguments, declared))
+    shapes = tuple((type_.element_type, type_.get_shape()) for type_ in map(program.type_of, program.temporaries))
     needs = {what: first for name, (what, first) in NEEDS.items() if name in helpers}
-    return Source(_file(list(written.values()), helpers), tuple(made), shapes, needs)
+    return Source(_file(list(written.values()), helpers), tuple(emitted), shapes, needs)
 
 
 def _file(texts: Sequence[str], helpers: set[str]) -> str:

@@ -78,20 +78,20 @@ class CudaKernel:
         count = len(self.arguments) - self.outputs
         if len(inputs) != count:
             raise TargetError(f"{self.name}: takes {count} arrays, got {len(inputs)}")
-        given = [self._taken(library, array, a) for array, a in zip(inputs, self.arguments, strict=False)]
-        made = list(out) if isinstance(out, tuple | list) else [out] if out is not None else []
-        if made and len(made) != self.outputs:
-            raise TargetError(f"{self.name}: gives {self.outputs} arrays, got {len(made)} for them")
-        for array, expected in zip(made, self.arguments[count:], strict=False):
+        arguments = [self._taken(library, array, a) for array, a in zip(inputs, self.arguments, strict=False)]
+        results = list(out) if isinstance(out, tuple | list) else [out] if out is not None else []
+        if results and len(results) != self.outputs:
+            raise TargetError(f"{self.name}: gives {self.outputs} arrays, got {len(results)} for them")
+        for array, expected in zip(results, self.arguments[count:], strict=False):
             self._check(array, expected)
             if not hasattr(array.data, "ptr"):
                 raise TargetError(f"{self.name}: '{expected.name}' is not on the device")
             if array.data.ptr % ALIGNMENT:
                 raise TargetError(f"{self.name}: '{expected.name}' does not begin at a multiple of {ALIGNMENT} bytes")
-        if not made:
-            made = [library.empty(a.shape, a.dtype) for a in self.arguments[count:]]
-        self._loaded.launch([*given, *made, *self._loaded.temporaries()])
-        return made[0] if self.outputs == 1 else tuple(made)
+        if not results:
+            results = [library.empty(a.shape, a.dtype) for a in self.arguments[count:]]
+        self._loaded.launch([*arguments, *results, *self._loaded.temporaries()])
+        return results[0] if self.outputs == 1 else tuple(results)
 
     def _taken(self, library: Cupy, array: Cupy, expected: Argument) -> Cupy:
         """An input on the device, contiguous, at an address that vectors may have."""

@@ -90,7 +90,7 @@ def _bytes(program: ctypes.c_void_p, what: str) -> bytes:
 
 def _resources(log: str) -> dict[str, Resources]:
     """What the assembler says of each kernel."""
-    found = {}
+    resources = {}
     for part in log.split("Compiling entry function ")[1:]:
         name = re.match(r"'(\w+)'", part)
         stack = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", part)
@@ -98,8 +98,8 @@ def _resources(log: str) -> dict[str, Resources]:
         if name is not None and registers is not None:
             spilled = int(stack[2]) + int(stack[3]) if stack else 0
             held = int(shared[1]) if shared else 0
-            found[name[1]] = Resources(int(registers[1]), int(stack[1]) if stack else 0, spilled, held)
-    return found
+            resources[name[1]] = Resources(int(registers[1]), int(stack[1]) if stack else 0, spilled, held)
+    return resources
 
 
 @cache

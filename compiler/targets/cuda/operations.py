@@ -121,14 +121,14 @@ def expression(op: Operation, texts: Texts, helpers: set[str], wide: Sequence[bo
     if long:
         texts = [_longer(text) if is_short else text for text, is_short in zip(texts, _short(op, wide), strict=True)]
     if op.name == "arith.select":
-        found = chosen(*texts)
+        result = chosen(*texts)
     elif source == i1:
         return _on_truth(op, texts)
     else:
         at = integer(source, long)
         assert at is not None
-        found = _on_integers(op, texts, at, is_index, helpers)
-    return cast("int", found) if long and not is_wide and isinstance(target, IndexType) else found
+        result = _on_integers(op, texts, at, is_index, helpers)
+    return cast("int", result) if long and not is_wide and isinstance(target, IndexType) else result
 
 
 def _short(op: Operation, wide: Sequence[bool]) -> list[bool]:

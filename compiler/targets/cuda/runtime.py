@@ -53,7 +53,7 @@ class Loaded:
 
     @cached_property
     def _functions(self) -> dict[str, Cupy]:
-        library, found = cupy(), {}
+        library, functions = cupy(), {}
         _, arch = at_hand() or ("", "")
         self.source.check(arch)
         options = (f"--fmad={'true' if self._contract else 'false'}",)
@@ -63,11 +63,11 @@ class Loaded:
                 function = module.get_function(launch.name)
                 if launch.shared_bytes:
                     function.max_dynamic_shared_size_bytes = launch.shared_bytes
-                found[launch.name] = function
+                functions[launch.name] = function
         except (library.cuda.compiler.CompileException, library.cuda.driver.CUDADriverError) as error:
             first = next((line for line in str(error).splitlines() if "error" in line), str(error))
             raise TargetError(f"the kernels cannot be loaded on {arch}: {first}") from error
-        return found
+        return functions
 
     def temporaries(self) -> list[Cupy]:
         """Arrays for what kernels hand on."""
@@ -75,13 +75,13 @@ class Loaded:
 
     def launch(self, arrays: Sequence[Cupy]) -> None:
         """Start the kernels in order on inputs, outputs and temporaries. Raises TargetError for what cannot be."""
-        for one in self.source.launches:
-            arguments = tuple(arrays[number] for number in one.arguments)
-            start = self._functions[one.name]
+        for launched in self.source.launches:
+            arguments = tuple(arrays[number] for number in launched.arguments)
+            start = self._functions[launched.name]
             try:
-                start(one.grid, one.block, arguments, shared_mem=one.shared_bytes)
+                start(launched.grid, launched.block, arguments, shared_mem=launched.shared_bytes)
             except cupy().cuda.driver.CUDADriverError as error:
-                raise TargetError(f"kernel {one.name} cannot be started: {error}") from error
+                raise TargetError(f"kernel {launched.name} cannot be started: {error}") from error
 
 
 class OnDevice:

@@ -187,7 +187,7 @@ class Writer:
         owner = op.value.owner
         if not isinstance(owner, arith.AddfOp) or self._is_named(op.value):
             return None
-        for old, other in ((owner.lhs, owner.rhs), (owner.rhs, owner.lhs)):
+        for old, addend in ((owner.lhs, owner.rhs), (owner.rhs, owner.lhs)):
             load = old.owner
             if (
                 isinstance(load, memref.LoadOp)
@@ -196,7 +196,7 @@ class Writer:
                 and not self._is_named(old)
                 and rounded(owner, (Text(""), Text(""))) is None
             ):
-                return self._text(other)
+                return self._text(addend)
         return None
 
     def _is_named(self, value: SSAValue) -> bool:

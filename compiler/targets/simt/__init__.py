@@ -74,14 +74,14 @@ def run(
     count = outputs(function)
     if len(inputs) != len(args) - count:
         raise InputError(f"@{function.sym_name.data} takes {len(args) - count} arrays, got {len(inputs)}")
-    found = Checked(())
+    checked = Checked(())
     seen: set[tuple[str, str, str]] = set()
 
     def report(fault: Fault) -> None:
         key = (fault.kind, fault.op, fault.memory)
-        if key not in seen and len(found.faults) < MOST:
+        if key not in seen and len(checked.faults) < MOST:
             seen.add(key)
-            found.faults.append(fault)
+            checked.faults.append(fault)
 
     host = launches(module, function)
     buffers: list[SSAValue] = [*args, *host.temporaries]
@@ -96,16 +96,16 @@ def run(
             memories[value].fill(temporaries[memories[value].name])
     covered = {value: np.zeros(prod(memory.shape), np.bool_) for value, memory in memories.items()}
     for call in host.calls:
-        _launch(Lanes(call, report, counts), memories, found, sample)
+        _launch(Lanes(call, report, counts), memories, checked, sample)
         if sample is not None:
-            _note_writers(call, memories, covered, found, report)
+            _note_writers(call, memories, covered, checked, report)
     for buffer, memory in memories.items():
         whole = covered[buffer] if sample is not None else memory.written
         _check_written(memory, whole, (required or {}).get(memory.name), report)
     outs = [memories[value] for value in args[len(inputs) :]]
-    found.written = tuple(memory.written.reshape(memory.shape) for memory in outs)
-    found.outputs = tuple(memory.data.reshape(memory.shape) for memory in outs)
-    return found
+    checked.written = tuple(memory.written.reshape(memory.shape) for memory in outs)
+    checked.outputs = tuple(memory.data.reshape(memory.shape) for memory in outs)
+    return checked
 
 
 def _note_writers(

@@ -119,13 +119,13 @@ class Lanes(Threads):
         """A hardware index or extent."""
         side = SIDES.index(op.dimension.data.value)
         if isinstance(op, gpu.ThreadIdOp):
-            found = sides_of(np.arange(self.count), self.call.block)[side]
+            places = sides_of(np.arange(self.count), self.call.block)[side]
         elif isinstance(op, gpu.BlockIdOp):
-            found = np.asarray(np.int64(self.at[side]))
+            places = np.asarray(np.int64(self.at[side]))
         else:
             extents = self.call.block if isinstance(op, gpu.BlockDimOp) else self.call.grid
-            found = np.asarray(np.int64(extents[side]))
-        self.values[op.results[0]] = found
+            places = np.asarray(np.int64(extents[side]))
+        self.values[op.results[0]] = places
 
     def broadcast(self, op: vector.BroadcastOp, active: Bools) -> None:
         """A number in all lanes."""
