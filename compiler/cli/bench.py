@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     try:
         benchmarks().add_arguments(parser)
     except InputError:
-        parser.add_argument("names", nargs="*", metavar="NAME", help="a workload")
+        parser.add_argument("names", nargs=argparse.REMAINDER, metavar="NAME", help="a workload")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -21,7 +21,7 @@ from xdsl.dialects import math
 from xdsl.dialects.builtin import ModuleOp, VectorType
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
-from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import Rewriter
 
 from compiler.dialects.functions import functions
 from compiler.dialects.intr import LIBRARY
@@ -86,20 +86,20 @@ class ExpandMathPass(ModulePass):
                 _check_level(inner)
             pools = [Pool(block) for block in list(function.body.blocks)[:1]]
             for inner in expanded:
-                _expand(PatternRewriter(inner), inner, pools[0])
+                _expand(inner, pools[0])
 
 
-def _expand(rewriter: PatternRewriter, op: Operation, pool: Pool) -> None:
+def _expand(op: Operation, pool: Pool) -> None:
     """Put the polynomial of an op in its place, its constants into the function's pool."""
-    format, type_ = _format(op), op.results[0].type
-    assert format is not None
+    format, type_, block = _format(op), op.results[0].type, op.parent
+    assert format is not None and block is not None
     lanes = type_.get_shape()[0] if isinstance(type_, VectorType) else None
-    x = Real(Site(pool, format, lanes, rewriter), op.operands[0])
+    x = Real(Site(pool, format, lanes, lambda new: block.insert_op_before(new, op)), op.operands[0])
     if type(op) in EXPANSIONS:
         result = EXPANSIONS[type(op)](x)
     else:
         result = WITH_LIBRARY[type(op)](x, lambda inside: library(op, inside))
-    rewriter.replace(op, [], [result.ssa])
+    Rewriter.replace_op(op, [], [result.ssa])
 
 
 def _format(op: Operation) -> Format | None:

@@ -110,16 +110,16 @@ class Pool:
 
 @dataclass(frozen=True)
 class Site:
-    """Where the ops of an expansion go, in a format, in one lane or several."""
+    """Where the ops of an expansion go, which `insert` puts there; in a format, in one lane or several."""
 
     pool: Pool
     format: Format
     lanes: int | None
-    builder: Builder
+    insert: Callable[[Operation], object]
 
     def add(self, op: Operation) -> SSAValue:
         """Put an op there; its result."""
-        self.builder.insert(op)
+        self.insert(op)
         return op.results[0]
 
     def shaped(self, scalar: Attribute) -> Attribute:
@@ -296,7 +296,7 @@ def where_any(condition: Truth, fast: Sequence[Bits], slow: Callable[[Site], Seq
     """`fast`, or in the lanes where the condition holds what `slow` builds, which runs only if there are such lanes."""
     site = condition.site
     then, otherwise = Block(), Block()
-    inside = replace(site, builder=Builder(InsertPoint.at_end(then)))
+    inside = replace(site, insert=then.add_op)
     chosen = [SelectOp(condition.ssa, a.ssa, b.ssa) for a, b in zip(slow(inside), fast, strict=True)]
     then.add_ops([*chosen, scf.YieldOp(*chosen)])
     otherwise.add_op(scf.YieldOp(*(value.ssa for value in fast)))
