@@ -8,7 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from compiler.analysis.verify import verify_schedule
+from compiler.analysis.verify.prove import verify_schedule
 from compiler.dialects import loop
 from compiler.dialects.functions import find_function, functions
 from compiler.errors import InputError, ScheduleError

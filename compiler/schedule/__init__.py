@@ -1,17 +1,34 @@
 """Schedules: a loop function and the script that is applied to it.
 
-schedule.py    Schedule: the Python face, one method an op; replay
+schedule.py    Schedule: the Python face, one method a primitive; replay
+recorder.py    the loop function and its script so far: what Schedule is beside its primitives
+primitive.py   `@primitive`: the declaration from which op, method, pass and page come
+parameters.py  the kinds of parameters
+primitives/    one file a primitive
+dialect.py     the ops of scripts
 state.py       the program under a script: plan, judge, apply, record
-calls.py       which primitive an op calls
 plan.py        what primitives share: plans and refusals
 region.py      which box of a buffer an iteration touches
-sample.py      the open choices
+copies.py, placement.py, inlining.py, layouts.py   what several primitives do
+python.py      a script as Python
 show.py        a program as an indented tree
 library/       composite schedules made of the primitives
-primitives/    one function a primitive, with what it requires
 """
 
-from compiler.schedule.schedule import Handle, Schedule, replay
-from compiler.schedule.show import outline
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from compiler.schedule.schedule import Handle, Schedule, replay
+    from compiler.schedule.show import outline
 
 __all__ = ["Handle", "Schedule", "outline", "replay"]
+
+
+def __getattr__(name: str) -> object:
+    """What users of schedules call, loaded when asked for: scripts are parsed without the proofs."""
+    if name in __all__:
+        return getattr(import_module(f"{__name__}.{'show' if name == 'outline' else 'schedule'}"), name)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -13,7 +13,7 @@ from xdsl.dialects.transform import NamedSequenceOp, YieldOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
-from compiler.analysis.verify import Verdict, verify_schedule
+from compiler.analysis.verify.prove import Verdict, verify_schedule
 from compiler.dialects import loop as loop_dialect
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import find_function

@@ -22,7 +22,7 @@ from xdsl.utils.exceptions import VerifyException
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear, Quotient
-from compiler.analysis.verify import verify_schedule
+from compiler.analysis.verify.prove import verify_schedule
 from compiler.dialects.dominance import verify_module
 from compiler.interpret import te as evaluator
 from compiler.program import body

@@ -15,7 +15,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 import compiler
-from compiler.analysis.verify import Verdict, verify_schedule
+from compiler.analysis.verify.prove import Verdict, verify_schedule
 from compiler.dialects.dominance import verify_module
 from compiler.driver import parse
 from compiler.errors import LoweringError

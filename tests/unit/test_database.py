@@ -965,7 +965,7 @@ def test_replay_prints_the_loops(file: str, capsys: pytest.CaptureFixture[str]) 
 def test_replay_says_what_is_not_proved(
     file: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from compiler.analysis.verify import Verdict
+    from compiler.analysis.verify.prove import Verdict
 
     monkeypatch.setattr(Schedule, "verify", lambda self: Verdict("refuted", "a planted fault"))
     error = said(capsys, "replay", file, "--record", "4", "--verify", status=1)

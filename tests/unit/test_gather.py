@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 import compiler
 from compiler import te
 from compiler.affine import linear as lin
-from compiler.analysis.verify import verify_schedule
+from compiler.analysis.verify.prove import verify_schedule
 from compiler.driver import parse
 from compiler.errors import ScheduleError, TeError
 from compiler.interpret import loop as interpreter

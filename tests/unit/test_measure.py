@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import FloatAttr, f32, f64
 
 import compiler
 from compiler import lower, te
-from compiler.analysis.verify import Verdict
+from compiler.analysis.verify.prove import Verdict
 from compiler.autotune.measure import Built, Sampling, Subject, timing
 from compiler.autotune.measure.builder import built
 from compiler.autotune.measure.local import Processes

@@ -9,7 +9,7 @@ import pytest
 
 from compiler import te
 from compiler.affine import linear as lin
-from compiler.analysis.verify import verify_schedule
+from compiler.analysis.verify.prove import verify_schedule
 from compiler.analysis.verify.unflatten import unflattened, unfused
 from compiler.dialects.functions import find_function
 from compiler.driver import lower, parse

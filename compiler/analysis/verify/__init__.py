@@ -10,7 +10,3 @@ joint.py       whether the targets of a joint reduction stay in step
 values.py      whether a body computes what the original's equation says
 prove.py       `verify_schedule`: proved, refuted (with an instance), or undecided within the budget
 """
-
-from compiler.analysis.verify.prove import Verdict, verify_schedule
-
-__all__ = ["Verdict", "verify_schedule"]
