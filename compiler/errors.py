@@ -1,5 +1,7 @@
 """The exceptions a user can cause, one for each boundary; each is built with one sentence."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Self
 
 
@@ -36,6 +38,17 @@ class ScheduleError(StrataError):
 
     def __str__(self) -> str:
         return ": ".join(str(part) for part in (self.primitive, self.place, self.reason) if part)
+
+
+@contextmanager
+def refused_by(primitive: str) -> Iterator[None]:
+    """Say of each ScheduleError within which primitive is refused, where it does not say so."""
+    try:
+        yield
+    except ScheduleError as error:
+        error.primitive = error.primitive or primitive
+        error.args = (error.reason, error.primitive, error.place)
+        raise
 
 
 class LoweringError(StrataError):

@@ -12,7 +12,7 @@ from compiler.schedule.plan import (
 )
 
 
-def inverse(primitive: str, block: Block, target: int = 0) -> dict[int, int]:
+def inverse(block: Block, target: int = 0) -> dict[int, int]:
     """For each spatial axis, the dimension of a target that it indexes alone; others have one value."""
     found: dict[int, int] = {}
     for dim, form in enumerate(block.writes[target].index):
@@ -20,11 +20,11 @@ def inverse(primitive: str, block: Block, target: int = 0) -> dict[int, int]:
             continue
         atom, factor = form.terms[0]
         if len(form.terms) > 1 or factor != 1 or form.constant or not isinstance(atom, int) or atom in found:
-            refuse(primitive, block_place(block.label), "it does not write one element for each of its axes")
+            refuse(block_place(block.label), "it does not write one element for each of its axes")
         found[atom] = dim
     for number, axis in enumerate(block.axes):
         if number not in found and axis.size > 1:
-            refuse(primitive, block_place(block.label), f"its axis '{axis.label}' indexes no element")
+            refuse(block_place(block.label), f"its axis '{axis.label}' indexes no element")
     return found
 
 

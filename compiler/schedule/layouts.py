@@ -17,11 +17,11 @@ def no_temporary(program: Program, buffer: str) -> str:
     return "it is an argument, not a temporary" if buffer in program.buffers else "there is no such buffer"
 
 
-def temporary(primitive: str, program: Program, block: str, name: str | None = None) -> Buffer:
+def temporary(program: Program, block: str, name: str | None = None) -> Buffer:
     """The temporary of a name, or the one that a block writes. Raises ScheduleError."""
-    name = name if name is not None else only_target(primitive, program.blocks[block])
+    name = name if name is not None else only_target(program.blocks[block])
     if name not in program.allocs:
-        refuse(primitive, f"buffer '{name}'", no_temporary(program, name))
+        refuse(f"buffer '{name}'", no_temporary(program, name))
     return program.buffers[name]
 
 
@@ -42,16 +42,14 @@ def in_blocks(index: Sequence[Linear], tiles: Sequence[int], order: Sequence[int
     return [every[d] for d in order]
 
 
-def dimension_order(
-    primitive: str, block: str, buffer: str, source: Buffer, tiles: Sequence[int], order: Sequence[int]
-) -> list[int]:
+def dimension_order(block: str, buffer: str, source: Buffer, tiles: Sequence[int], order: Sequence[int]) -> list[int]:
     """The order of the dimensions of a blocked buffer. Raises ScheduleError where it, or the tiles, do not fit."""
     if len(tiles) != len(source.shape):
         reason = f"{len(tiles)} tiles do not fit the {len(source.shape)} dimensions of '{buffer}'"
-        refuse(primitive, block_place(block), reason)
+        refuse(block_place(block), reason)
     rank = len(tiles) + len(tiled_dimensions(tiles))
     if order and sorted(order) != list(range(rank)):
-        refuse(primitive, block_place(block), f"the order {list(order)} is no permutation of {rank} dimensions")
+        refuse(block_place(block), f"the order {list(order)} is no permutation of {rank} dimensions")
     return list(order) or list(range(rank))
 
 

@@ -117,12 +117,8 @@ class HandleParameter(Parameter):
 
     def _one(self, op: SchedOp, value: SSAValue, state: State) -> int | str:
         if isinstance(self.handles, LoopType):
-            return state.loop(op.primitive, value, self.location)
-        return (
-            state.block(op.primitive, value)
-            if isinstance(self.handles, BlockType)
-            else state.param(op.primitive, value)
-        )
+            return state.loop(value, self.location)
+        return state.block(value) if isinstance(self.handles, BlockType) else state.param(value)
 
     def text(self, op: SchedOp, name: str, names: Mapping[SSAValue, str]) -> str | None:
         value = getattr(op, name)
@@ -218,7 +214,7 @@ class SizesParameter(Parameter):
 
     def decoded(self, op: SchedOp, name: str, state: State) -> Value:
         sizes = self.sizes(op, name)
-        return [None if size == -1 and self.inferred else state.size(op.primitive, size) for size in sizes]
+        return [None if size == -1 and self.inferred else state.size(size) for size in sizes]
 
     def text(self, op: SchedOp, name: str, names: Mapping[SSAValue, str]) -> str | None:
         sizes = [names[size] if isinstance(size, SSAValue) else str(size) for size in self.sizes(op, name)]

@@ -18,13 +18,13 @@ from compiler.schedule.plan import (
 from compiler.schedule.region import Span, inside
 
 
-def require_visible(primitive: str, program: Program, block: Block, outer: set[int]) -> None:
+def require_visible(program: Program, block: Block, outer: set[int]) -> None:
     """Every buffer of the block lives at its new place."""
     for name in dict.fromkeys((*block.sources, *(a.buffer for a in block.writes))):
         around = program.enclosing((name,)) if name in program.allocs else ()
         for loop in around:
             if loop.number not in outer:
-                refuse(primitive, block_place(block.label), f"buffer '{name}' lives in loop '{loop.label}' only")
+                refuse(block_place(block.label), f"buffer '{name}' lives in loop '{loop.label}' only")
 
 
 def moved_nest(
@@ -42,7 +42,7 @@ def moved_nest(
         if span is None and not axis.is_reduce:
             if bound.variables():
                 reason = f"its axis '{axis.label}' indexes no element and is tied to the place where it stands"
-                refuse("compute_at", block_place(block.label), reason)
+                refuse(block_place(block.label), reason)
             bindings.append(bound)
             continue
         span = span or Span(lin.constant(0), axis.size)
@@ -61,7 +61,7 @@ def moved_nest(
     return nest
 
 
-def require_box(primitive: str, program: Program, block: Block) -> None:
+def require_box(program: Program, block: Block) -> None:
     """The axes vary independently of each other: no loop binds two of them."""
     seen: dict[int, str] = {}
     for axis, form in zip(block.axes, block.bindings, strict=True):
@@ -69,5 +69,5 @@ def require_box(primitive: str, program: Program, block: Block) -> None:
             if number in seen:
                 label = program.loops[number].label
                 reason = f"its axes '{seen[number]}' and '{axis.label}' are tied to each other by loop '{label}'"
-                refuse(primitive, block_place(block.label), reason)
+                refuse(block_place(block.label), reason)
             seen[number] = axis.label

@@ -43,9 +43,9 @@ def neighbours(program: Program, label: str, producers: bool) -> tuple[str, ...]
     return tuple(name for name in program.blocks if name in labels)
 
 
-def refuse(primitive: str, place: str, reason: object) -> NoReturn:
-    """Raise the one error of a refused primitive."""
-    raise ScheduleError(reason, primitive, place)
+def refuse(place: str, reason: object) -> NoReturn:
+    """Raise the one error of a refused primitive; whoever applies it says its name."""
+    raise ScheduleError(reason, place=place)
 
 
 def loop_place(program: Program, loop: int) -> str:
@@ -77,20 +77,20 @@ def new_label(label: str, taken: set[str]) -> str:
     return found
 
 
-def require_serial(primitive: str, program: Program, loops: Sequence[int]) -> None:
+def require_serial(program: Program, loops: Sequence[int]) -> None:
     """The loops have no kind yet."""
     for number in loops:
         if program.loops[number].kind != "serial":
-            refuse(primitive, loop_place(program, number), f"it is {program.loops[number].kind} already, not serial")
+            refuse(loop_place(program, number), f"it is {program.loops[number].kind} already, not serial")
 
 
-def sole_writer(primitive: str, program: Program, buffer: str, label: str) -> None:
+def sole_writer(program: Program, buffer: str, label: str) -> None:
     """The buffer is a temporary that only this block writes."""
     if buffer not in program.allocs:
-        refuse(primitive, block_place(label), f"'{buffer}' is an argument of the function, not a temporary")
+        refuse(block_place(label), f"'{buffer}' is an argument of the function, not a temporary")
     others = [w.label for w in program.writers[buffer] if w.label != label]
     if others:
-        refuse(primitive, block_place(label), f"'{buffer}' is written by block '{others[0]}' as well")
+        refuse(block_place(label), f"'{buffer}' is written by block '{others[0]}' as well")
 
 
 def target_names(block: Block) -> list[str]:
@@ -98,39 +98,39 @@ def target_names(block: Block) -> list[str]:
     return list(dict.fromkeys(access.buffer for access in block.writes))
 
 
-def no_table(primitive: str, place: str, blocks: Iterable[Block], *buffers: str) -> None:
+def no_table(place: str, blocks: Iterable[Block], *buffers: str) -> None:
     """No gather among some blocks reads one of the buffers as its table: at an index that depends on data."""
     for block in blocks:
         if block.table is not None and block.table.buffer in buffers:
             gathers = f"block '{block.label}' gathers from '{block.table.buffer}'"
-            refuse(primitive, place, f"{gathers}: which elements it reads depends on data")
+            refuse(place, f"{gathers}: which elements it reads depends on data")
 
 
-def no_gather(primitive: str, place: str, block: Block) -> None:
+def no_gather(place: str, block: Block) -> None:
     """The block is no gather."""
     if block.table is not None:
-        refuse(primitive, place, f"block '{block.label}' is a gather, which stays a statement of its own")
+        refuse(place, f"block '{block.label}' is a gather, which stays a statement of its own")
 
 
-def only_target(primitive: str, block: Block) -> str:
+def only_target(block: Block) -> str:
     """The name of a block's one target."""
     if len(block.writes) != 1:
-        refuse(primitive, block_place(block.label), f"it writes {len(target_names(block))} buffers, not one")
+        refuse(block_place(block.label), f"it writes {len(target_names(block))} buffers, not one")
     return block.writes[0].buffer
 
 
-def without_kind_around(primitive: str, program: Program, loop: int, kind: str, what: str) -> None:
+def without_kind_around(program: Program, loop: int, kind: str, what: str) -> None:
     """No loop around or inside a loop has a kind, `what` in words."""
     nested = [*program.enclosing(loop), *(n for n in walk(program.loops[loop].body) if isinstance(n, Loop))]
     for node in nested:
         if node.kind == kind:
-            refuse(primitive, loop_place(program, loop), f"loop '{node.label}' in the same nest is {what} already")
+            refuse(loop_place(program, loop), f"loop '{node.label}' in the same nest is {what} already")
 
 
-def with_kind(primitive: str, program: Program, loop: int, kind: str) -> Plan:
+def with_kind(program: Program, loop: int, kind: str) -> Plan:
     """The plan that gives a serial loop a kind."""
     node = program.loops[loop]
     if node.kind != "serial":
-        refuse(primitive, loop_place(program, loop), f"it is {node.kind} already")
+        refuse(loop_place(program, loop), f"it is {node.kind} already")
     after = program.replaced(loop, lambda _: [replace(node, kind=kind)])
     return Plan(Step(after, keeps_order=True))

@@ -16,6 +16,7 @@ from xdsl.irdl import irdl_op_definition, result_def, var_result_def
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.dialects.sched import BlockType, LoopType, ParamType, SchedOp
+from compiler.errors import refused_by
 from compiler.schedule.parameters import (
     AttributeParameter,
     HandleParameter,
@@ -119,12 +120,13 @@ class Primitive:
 
     def planned(self, state: State, op: SchedOp) -> Plan:
         """What an op would do. Raises ScheduleError where it is refused."""
-        values = {n: p.decoded(op, n, state) for n, p in self.parameters.items() if p.planned}
-        plan = self.plan(state.program, **values)
-        given = len(plan.loops) + len(plan.blocks) + len(plan.params)
-        if given != len(op.results):
-            what = next(iter(self.gives))
-            refuse(self.name, block_place(values["block"]), f"it has {given} {what}, not {len(op.results)}")
+        with refused_by(self.name):
+            values = {n: p.decoded(op, n, state) for n, p in self.parameters.items() if p.planned}
+            plan = self.plan(state.program, **values)
+            given = len(plan.loops) + len(plan.blocks) + len(plan.params)
+            if given != len(op.results):
+                what = next(iter(self.gives))
+                refuse(block_place(values["block"]), f"it has {given} {what}, not {len(op.results)}")
         return plan
 
     def results(self, state: State, arguments: Mapping[str, Value]) -> list[Attribute]:
@@ -141,7 +143,7 @@ class Primitive:
                 return int(arguments[name])
             if isinstance(parameter, SizesParameter):
                 return len(list(arguments[name]))
-        plan = self.plan(state.program, **{name: state.block(self.name, value) for name, value in arguments.items()})
+        plan = self.plan(state.program, **{name: state.block(value) for name, value in arguments.items()})
         return len(plan.loops) + len(plan.blocks)
 
     @cached_property

@@ -18,7 +18,7 @@ from compiler.dialects import loop as loop_dialect
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import find_function
 from compiler.dialects.sched import BlockType, LoopType, ParamType, SchedOp
-from compiler.errors import ScheduleError, StrataError
+from compiler.errors import ScheduleError, StrataError, refused_by
 from compiler.interpret.combination import check_combiners
 from compiler.program.read import read
 from compiler.program.tree import Program
@@ -177,16 +177,13 @@ class Recorder:
         """The op of a call. Raises ScheduleError for arguments that it cannot have."""
         operands: list[SSAValue] = []
         properties: dict[str, Attribute] = {}
-        try:
+        with refused_by(primitive.name):
             for name, parameter in primitive.parameters.items():
                 hidden = isinstance(parameter, FunctionParameter)
                 fields = parameter.encoded(name, self.root if hidden else arguments[name])
                 operands += fields.operands
                 properties |= fields.properties
             results = primitive.results(self._state, arguments)
-        except ScheduleError as error:
-            error.primitive = error.primitive or primitive.name
-            raise
         return primitive.op.create(operands=operands, properties=properties, result_types=results)
 
     # --- what Python adds to primitives ---------------------------------------------------------------------------

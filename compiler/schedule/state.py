@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 from compiler.analysis.legal import legal
 from compiler.dialects.dominance import last_sentence
 from compiler.dialects.sched import BlockType, LoopType, ParamType, SchedOp
-from compiler.errors import ScheduleError
+from compiler.errors import ScheduleError, refused_by
 from compiler.program.limits import bad_sizes
 from compiler.program.tree import Program
 from compiler.schedule.plan import Plan
@@ -55,20 +55,17 @@ class State:
 
         Raises ScheduleError, after which nothing has changed.
         """
-        primitive = op.primitive
-        try:
-            op.verify_()
-        except VerifyException as error:
-            raise ScheduleError(last_sentence(str(error)), primitive) from error
-        plan = call(self, op)
-        step = plan.step
-        if step.program is not self.program:
-            fault = bad_sizes(step.program, self.program)
-            if fault:
-                raise ScheduleError(fault, primitive)
-            violation = legal(step.program, self.program, step)
-            if violation is not None:
-                raise ScheduleError(violation, primitive)
+        with refused_by(op.primitive):
+            try:
+                op.verify_()
+            except VerifyException as error:
+                raise ScheduleError(last_sentence(str(error))) from error
+            plan = call(self, op)
+            step = plan.step
+            if step.program is not self.program:
+                fault = bad_sizes(step.program, self.program) or legal(step.program, self.program, step)
+                if fault:
+                    raise ScheduleError(fault)
         self.take(op, plan)
 
     def take(self, op: SchedOp, plan: Plan) -> None:
@@ -104,41 +101,41 @@ class State:
             name = result.name_hint or "param" if isinstance(result.type, ParamType) else "at"
         return name if SSAValue.is_valid_name(name) else "".join(c if c.isalnum() else "_" for c in f"x{name}")
 
-    def loop(self, primitive: str, value: SSAValue, special: bool = False) -> int:
+    def loop(self, value: SSAValue, special: bool = False) -> int:
         """The loop of a handle; with `special` also ROOT and INLINE. Raises ScheduleError for a dead handle."""
-        number = self._live(primitive, value, "loop")
+        number = self._live(value, "loop")
         assert isinstance(number, int)
         if number < 0 and not special:
-            raise ScheduleError("the location is no loop: the block stays, or is inlined", primitive)
+            raise ScheduleError("the location is no loop: the block stays, or is inlined")
         return number
 
-    def block(self, primitive: str, value: SSAValue) -> str:
+    def block(self, value: SSAValue) -> str:
         """The block of a handle. Raises ScheduleError for a dead handle."""
-        label = self._live(primitive, value, "block")
+        label = self._live(value, "block")
         if not isinstance(label, str):
-            raise ScheduleError("it takes the handle of a block, not of a loop", primitive)
+            raise ScheduleError("it takes the handle of a block, not of a loop")
         return label
 
-    def _live(self, primitive: str, value: SSAValue, what: str) -> int | str:
+    def _live(self, value: SSAValue, what: str) -> int | str:
         if value not in self.values:
-            raise ScheduleError(f"the {what} handle belongs to another schedule", primitive)
+            raise ScheduleError(f"the {what} handle belongs to another schedule")
         found = self.values[value]
         place = f"{what} '{self.names.get(value, '?')}'"
         if found is None or found == "":
-            raise ScheduleError(f"there is no such {what}: nothing had to be copied", primitive)
+            raise ScheduleError(f"there is no such {what}: nothing had to be copied")
         by = self.consumed.get(value)
         if by is not None:
-            raise ScheduleError(f"it has been consumed by '{by}'", primitive, place)
+            raise ScheduleError(f"it has been consumed by '{by}'", place=place)
         return found
 
-    def size(self, primitive: str, value: int | SSAValue) -> int:
+    def size(self, value: int | SSAValue) -> int:
         """A constant, or the integer of a parameter."""
-        return value if isinstance(value, int) else self.param(primitive, value)
+        return value if isinstance(value, int) else self.param(value)
 
-    def param(self, primitive: str, value: SSAValue) -> int:
+    def param(self, value: SSAValue) -> int:
         """The integer of a parameter."""
         if value not in self.values:
-            raise ScheduleError("the parameter belongs to another schedule", primitive)
+            raise ScheduleError("the parameter belongs to another schedule")
         found = self.values[value]
         assert found is not None and not isinstance(found, str)
         return found

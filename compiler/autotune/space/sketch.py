@@ -184,6 +184,6 @@ def _options_of(state: State, op: SchedOp) -> tuple[tuple[int, ...], ...]:
     if over is None:
         return tuple((candidate,) for candidate in stated["candidates"])
     if applies(op, "sample_perfect_tile"):
-        extent = state.program.loops[state.loop(op.primitive, over)].extent
+        extent = state.program.loops[state.loop(over)].extent
         return tuple(perfect_tiles(extent, len(op.results), stated["innermost"]))
-    return tuple((n,) for n in range(ROOT, len(locations(state.program, state.block(op.primitive, over)))))
+    return tuple((n,) for n in range(ROOT, len(locations(state.program, state.block(over)))))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from compiler.errors import ScheduleError
 from compiler.program.tree import Program
 from compiler.schedule.parameters import BLOCK
-from compiler.schedule.plan import Plan, block_place
+from compiler.schedule.plan import Plan, block_place, refuse
 from compiler.schedule.primitive import primitive
 
 
@@ -16,4 +15,4 @@ def auto(program: Program, block: str) -> Plan:
     Requires the search, which takes a script as a template. Elsewhere: TVM MetaSchedule's space generators.
     """
     reason = "it stands for choices that a search derives; tune the script as a template"
-    raise ScheduleError(reason, "auto", block_place(block))
+    refuse(block_place(block), reason)

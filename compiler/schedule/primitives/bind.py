@@ -28,5 +28,5 @@ def bind(program: Program, loop: int, thread: str) -> Plan:
     on each other. Elsewhere: TVM bind, Halide gpu_blocks and gpu_threads, MLIR map_forall_to_blocks.
     """
     if thread != "vthread":
-        without_kind_around("bind", program, loop, thread, f"bound to {thread}")
-    return with_kind("bind", program, loop, thread)
+        without_kind_around(program, loop, thread, f"bound to {thread}")
+    return with_kind(program, loop, thread)

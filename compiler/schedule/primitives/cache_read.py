@@ -40,9 +40,9 @@ def cache_read(program: Program, block: str, buffer: str, scope: str = "local") 
     """
     reader = program.blocks[block]
     if buffer not in reader.sources:
-        refuse("cache_read", block_place(block), f"it does not read '{buffer}'")
+        refuse(block_place(block), f"it does not read '{buffer}'")
     if any(access.buffer == buffer for access in reader.writes):
-        refuse("cache_read", block_place(block), f"it writes '{buffer}' as well")
+        refuse(block_place(block), f"it writes '{buffer}' as well")
     place = before_reads(program, block, buffer)
     source = program.buffers[buffer]
     copy = Buffer(program.fresh_buffer(f"{buffer}.{scope}"), source.shape, source.element, scope)

@@ -46,7 +46,7 @@ def cache_write(program: Program, block: str, scope: str = "local") -> Plan:
     targets = [program.buffers[name] for name in target_names(writer)]
     shape = targets[0].shape
     if any(target.shape != shape for target in targets):
-        refuse("cache_write", block_place(block), "its targets have different shapes")
+        refuse(block_place(block), "its targets have different shapes")
     path: list[Node] = [*program.enclosing(block), writer]
     alive = max(len(program.enclosing((t.name,))) if t.name in program.allocs else 0 for t in targets)
     top = path[alive]
@@ -71,4 +71,4 @@ def _require_untouched(program: Program, buffer: str, block: str, top: Node) -> 
     for other in program.readers[buffer] + program.writers[buffer]:
         before = program.places[other.label].positions < program.places[block].positions
         if other.label != block and before and other.label not in inside_top:
-            refuse("cache_write", block_place(block), f"block '{other.label}' uses '{buffer}' before it")
+            refuse(block_place(block), f"block '{other.label}' uses '{buffer}' before it")

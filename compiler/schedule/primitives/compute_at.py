@@ -55,25 +55,25 @@ def compute_at(program: Program, block: str, loop: int) -> Plan:
     moved = program.blocks[block]
     targets = target_names(moved)
     for buffer in targets:
-        sole_writer("compute_at", program, buffer, block)
-    no_table("compute_at", block_place(block), program.blocks.values(), *targets)
+        sole_writer(program, buffer, block)
+    no_table(block_place(block), program.blocks.values(), *targets)
     node = program.loops[loop]
-    dims = {access.buffer: _written_axes("compute_at", moved, access) for access in moved.writes}
-    require_box("compute_at", program, moved)
+    dims = {access.buffer: _written_axes(moved, access) for access in moved.writes}
+    require_box(program, moved)
     consumers = blocks_in(node)
     inner = {b.label for b in consumers}
     if block in inner and loop in {n.number for n in program.enclosing(block)}:
-        refuse("compute_at", block_place(block), f"it is inside {loop_place(program, loop)} already")
+        refuse(block_place(block), f"it is inside {loop_place(program, loop)} already")
     readers = [b for b in program.blocks.values() if any(a.buffer in targets for a in b.reads)]
     if moved in readers or not readers:
         named = " or ".join(f"'{name}'" for name in targets)
-        refuse("compute_at", block_place(block), f"it has no consumer of {named} but itself")
+        refuse(block_place(block), f"it has no consumer of {named} but itself")
     for reader in readers:
         if reader.label not in inner:
             reason = f"its consumer '{reader.label}' is not inside {loop_place(program, loop)}"
-            refuse("compute_at", block_place(block), reason)
+            refuse(block_place(block), reason)
     outer = {n.number for n in (*program.enclosing(loop), node)}
-    require_visible("compute_at", program, moved, outer)
+    require_visible(program, moved, outer)
     spans = _spans_by_axis(program, moved, dims, outer)
     removed = program.replaced(block, lambda _: [])
     position = next(i for i, child in enumerate(node.body) if any(b in readers for b in blocks_in(child)))
@@ -87,7 +87,7 @@ def compute_at(program: Program, block: str, loop: int) -> Plan:
     after = after.with_body(after.body)
     if not runs_for_all(after, program, block):
         reason = f"{loop_place(program, loop)} needs elements that are computed in other iterations of the loops around"
-        refuse("compute_at", block_place(block), reason)
+        refuse(block_place(block), reason)
     for buffer in targets:
         after = folded(moved_alloc(after, buffer, loop), buffer, [spans[axis] for axis in dims[buffer]])
     return Plan(Step(after, moved=frozenset((block,))))
@@ -106,7 +106,7 @@ def _spans_by_axis(program: Program, block: Block, dims: dict[str, list[int]], o
     return found
 
 
-def _written_axes(primitive: str, block: Block, access: Access) -> list[int]:
+def _written_axes(block: Block, access: Access) -> list[int]:
     """The axis that indexes each dimension of a target of the block, -1 for none; each spatial axis indexes one."""
     found: list[int] = []
     for form in access.index:
@@ -115,6 +115,6 @@ def _written_axes(primitive: str, block: Block, access: Access) -> list[int]:
             found.append(-1)
             continue
         if form.constant or len(form.terms) != 1 or not atoms or atoms[0] >= block.spatial or atoms[0] in found:
-            refuse(primitive, block_place(block.label), "it does not write one element for each of its spatial axes")
+            refuse(block_place(block.label), "it does not write one element for each of its spatial axes")
         found.append(atoms[0])
     return found

@@ -41,16 +41,16 @@ def decompose_reduction(program: Program, block: str, loop: int) -> Plan:
     reduction = program.blocks[block]
     place = block_place(block)
     if not reduction.has_init:
-        refuse("decompose_reduction", place, "it has no implicit init")
+        refuse(place, "it has no implicit init")
     around = program.enclosing(block)
     numbers = [n.number for n in around]
     if loop not in numbers:
-        refuse("decompose_reduction", loop_place(program, loop), f"it is not around {place}")
+        refuse(loop_place(program, loop), f"it is not around {place}")
     depth = numbers.index(loop)
     first = _first_rounds(program, reduction, around[init_depth(reduction, around) : depth])
     for access in reduction.writes:
         if (access.buffer,) in program.places and len(program.enclosing((access.buffer,))) > depth:
-            refuse("decompose_reduction", place, f"'{access.buffer}' does not live there; lift_alloc first")
+            refuse(place, f"'{access.buffer}' does not live there; lift_alloc first")
     former = statements(program)[block, True]
     label = program.fresh_block(f"{block}.init")
     init = init_block(program, reduction, label)
@@ -70,5 +70,5 @@ def _first_rounds(program: Program, block: Block, loops: Sequence[Loop]) -> list
         if node.extent > 1 and (node.number in reduced) == (node.number in spatial):
             both = "spatial and reduce axes alike" if node.number in reduced else "no axis"
             reason = f"it binds {both} of {block_place(block.label)}, whose init would run again"
-            refuse("decompose_reduction", loop_place(program, node.number), reason)
+            refuse(loop_place(program, node.number), reason)
     return [Condition(lin.variable(n.number), equal=True) for n in loops if n.number in reduced]

@@ -38,20 +38,20 @@ def distribute(program: Program, loop: int, block: str) -> Plan:
     in one iteration and is used by both parts (lift_alloc first). Refused where a dependence would be reversed.
     Elsewhere: Exo fission, MLIR affine loop distribution.
     """
-    require_serial("distribute", program, [loop])
+    require_serial(program, [loop])
     node = program.loops[loop]
     if loop not in {around.number for around in program.enclosing(block)}:
-        refuse("distribute", loop_place(program, loop), f"it is not around {block_place(block)}")
+        refuse(loop_place(program, loop), f"it is not around {block_place(block)}")
     cut = program.places[block].positions[len(program.enclosing(loop)) + 1] + 1
     first, second = node.body[:cut], node.body[cut:]
     if not blocks_in(*second):
-        refuse("distribute", loop_place(program, loop), f"nothing stands after {block_place(block)}")
+        refuse(loop_place(program, loop), f"nothing stands after {block_place(block)}")
     local = {n.buffer.name for n in first if isinstance(n, Alloc)}
     reads, writes = touched(second)
     crossing = sorted(local & (reads | writes))
     if crossing:
         reason = f"buffer '{crossing[0]}' lives in one iteration and is used by both parts; lift_alloc first"
-        refuse("distribute", loop_place(program, loop), reason)
+        refuse(loop_place(program, loop), reason)
     unused = tuple(n for n in second if isinstance(n, Alloc) and n.buffer.name in local)
     number = program.fresh_number()
     ranges = dict(program.ranges) | {number: program.ranges[loop]}

@@ -41,14 +41,14 @@ def double_buffer(program: Program, block: str) -> Plan:
     Requires a temporary that lives in one iteration of a loop. Elsewhere: TVM double_buffer annotation, MLIR
     multi-buffering.
     """
-    buffer = only_target("double_buffer", program.blocks[block])
+    buffer = only_target(program.blocks[block])
     if buffer not in program.allocs:
-        refuse("double_buffer", block_place(block), f"'{buffer}' is an argument, not a temporary")
+        refuse(block_place(block), f"'{buffer}' is an argument, not a temporary")
     around = program.enclosing((buffer,))
     if not around:
-        refuse("double_buffer", block_place(block), f"'{buffer}' lives outside all loops, not in one iteration")
+        refuse(block_place(block), f"'{buffer}' lives outside all loops, not in one iteration")
     loop = around[-1]
-    no_table("double_buffer", block_place(block), program.blocks.values(), buffer)
+    no_table(block_place(block), program.blocks.values(), buffer)
     half = lin.mod(lin.variable(loop.number), 2, program.ranges)
 
     def change(node: Block) -> Block:

@@ -33,12 +33,11 @@ def fuse(program: Program, loops: Sequence[int]) -> Plan:
     Requires serial loops, each the only content of the one before. Elsewhere: TVM fuse, Halide fuse, Exo mult_loops,
     MLIR loop.coalesce.
     """
-    require_serial("fuse", program, loops)
+    require_serial(program, loops)
     nodes = [program.loops[n] for n in loops]
     for outer, inner in pairwise(nodes):
         if outer.body != (inner,):
             refuse(
-                "fuse",
                 loop_place(program, inner.number),
                 f"it is not the only content of loop '{outer.label}', so they are not perfectly nested",
             )

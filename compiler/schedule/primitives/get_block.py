@@ -21,5 +21,5 @@ def get_block(program: Program, label: str) -> Plan:
     Requires that there is one. Elsewhere: TVM get_block, MLIR transform.structured.match.
     """
     if label not in program.blocks:
-        refuse("get_block", block_place(label), f"there is none (there are {', '.join(program.blocks)})")
+        refuse(block_place(label), f"there is none (there are {', '.join(program.blocks)})")
     return unchanged(program, blocks=(label,))

@@ -49,25 +49,25 @@ def inline(program: Program, block: str) -> Plan:
     dropped = program.blocks[block]
     place = block_place(block)
     if dropped.combiners:
-        refuse("inline", place, "it is a reduction, whose value takes a loop")
-    no_gather("inline", place, dropped)
+        refuse(place, "it is a reduction, whose value takes a loop")
+    no_gather(place, dropped)
     targets = target_names(dropped)
-    no_table("inline", place, program.blocks.values(), *targets)
+    no_table(place, program.blocks.values(), *targets)
     for reader in program.blocks.values():
         if any(access.buffer in targets for access in reader.reads):
-            no_gather("inline", place, reader)
+            no_gather(place, reader)
     for buffer in targets:
-        sole_writer("inline", program, buffer, block)
-    inverses = {a.buffer: (n, inverse("inline", dropped, n)) for n, a in enumerate(dropped.writes)}
+        sole_writer(program, buffer, block)
+    inverses = {a.buffer: (n, inverse(dropped, n)) for n, a in enumerate(dropped.writes)}
     readers = [b for b in program.blocks.values() if any(a.buffer in targets for a in b.reads)]
     if not readers:
-        refuse("inline", place, f"nothing reads '{targets[0]}'")
+        refuse(place, f"nothing reads '{targets[0]}'")
     for buffer in targets:
         for reader in program.readers[buffer]:
             shared = {n.number for n in program.enclosing(block)} & {n.number for n in program.enclosing(reader.label)}
             if not covered(program, buffer, len(shared), reader.label):
                 reason = f"block '{reader.label}' reads elements of '{buffer}' that it has not written in the iteration"
-                refuse("inline", place, reason)
+                refuse(place, reason)
     _require_stable(program, dropped, readers)
 
     consuming = {reader.label for reader in readers}
@@ -93,13 +93,13 @@ def _require_stable(program: Program, block: Block, readers: list[Block]) -> Non
                 program, writer, access.buffer, block, readers
             ):
                 reason = f"block '{writer.label}' writes its input '{access.buffer}' before the last consumer has read"
-                refuse("inline", block_place(block.label), reason)
+                refuse(block_place(block.label), reason)
         if access.buffer in program.allocs:
             outer = {n.number for n in program.enclosing((access.buffer,))}
             for reader in readers:
                 if not outer <= {n.number for n in program.enclosing(reader.label)}:
                     reason = f"its input '{access.buffer}' does not live where block '{reader.label}' reads"
-                    refuse("inline", block_place(block.label), reason)
+                    refuse(block_place(block.label), reason)
 
 
 def _before_both(program: Program, writer: Block, buffer: str, block: Block, readers: list[Block]) -> bool:

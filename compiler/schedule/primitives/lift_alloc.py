@@ -31,10 +31,10 @@ def lift_alloc(program: Program, buffer: str, loop: int | None = None) -> Plan:
     it. Elsewhere: Exo lift_alloc, Halide store_at, MLIR buffer-hoisting.
     """
     if buffer not in program.allocs:
-        refuse("lift_alloc", f"buffer '{buffer}'", no_temporary(program, buffer))
+        refuse(f"buffer '{buffer}'", no_temporary(program, buffer))
     around = [n.number for n in program.enclosing((buffer,))]
     if loop is not None and loop not in around:
-        refuse("lift_alloc", f"buffer '{buffer}'", f"it does not live inside {loop_place(program, loop)}")
+        refuse(f"buffer '{buffer}'", f"it does not live inside {loop_place(program, loop)}")
     if (around[-1] if around else None) == loop:
-        refuse("lift_alloc", f"buffer '{buffer}'", "it lives there already")
+        refuse(f"buffer '{buffer}'", "it lives there already")
     return Plan(Step(moved_alloc(program, buffer, loop), keeps_order=True))

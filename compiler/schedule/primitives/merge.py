@@ -46,10 +46,10 @@ def merge(program: Program, first: int, second: int, shift: int = 0) -> Plan:
     dependence would be reversed. Elsewhere: Exo fuse, Halide compute_with, MLIR affine-loop-fusion; TVM
     merge takes equal extents and no shift.
     """
-    require_serial("merge", program, [first, second])
+    require_serial(program, [first, second])
     one, two = program.loops[first], program.loops[second]
     if shift < 0:
-        refuse("merge", loop_place(program, second), f"the shift {shift} is negative")
+        refuse(loop_place(program, second), f"the shift {shift} is negative")
     siblings, start, end = _adjacent(program, one, two)
     extent = max(one.extent, two.extent + shift)
     number = program.fresh_number()
@@ -84,15 +84,15 @@ def merge(program: Program, first: int, second: int, shift: int = 0) -> Plan:
 def _adjacent(program: Program, one: Loop, two: Loop) -> tuple[tuple[Node, ...], int, int]:
     here, there = program.places[one.number], program.places[two.number]
     if [n.number for n in here.loops] != [n.number for n in there.loops]:
-        refuse("merge", loop_place(program, two.number), f"it does not stand beside loop '{one.label}'")
+        refuse(loop_place(program, two.number), f"it does not stand beside loop '{one.label}'")
     siblings = here.loops[-1].body if here.loops else program.body
     start, end = here.positions[-1], there.positions[-1]
     if start >= end:
-        refuse("merge", loop_place(program, two.number), f"it does not come after loop '{one.label}'")
+        refuse(loop_place(program, two.number), f"it does not come after loop '{one.label}'")
     for node in siblings[start + 1 : end]:
         if not isinstance(node, Alloc):
             what = f"loop '{node.label}'" if isinstance(node, Loop) else block_place(node.label)
-            refuse("merge", loop_place(program, two.number), f"{what} stands between it and loop '{one.label}'")
+            refuse(loop_place(program, two.number), f"{what} stands between it and loop '{one.label}'")
     return siblings, start, end
 
 

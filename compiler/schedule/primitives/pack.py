@@ -41,13 +41,13 @@ def pack(program: Program, block: str, buffer: str, tiles: Sequence[int], order:
     BLIS packing, TVM cache_read with transform_layout.
     """
     reader = program.blocks[block]
-    no_table("pack", block_place(block), [reader], buffer)
+    no_table(block_place(block), [reader], buffer)
     if all(access.buffer != buffer for access in reader.reads):
-        refuse("pack", block_place(block), f"it does not read '{buffer}'")
+        refuse(block_place(block), f"it does not read '{buffer}'")
     if any(access.buffer == buffer for access in reader.writes):
-        refuse("pack", block_place(block), f"it writes '{buffer}' as well")
+        refuse(block_place(block), f"it writes '{buffer}' as well")
     source = program.buffers[buffer]
-    order = dimension_order("pack", block, buffer, source, tiles, order)
+    order = dimension_order(block, buffer, source, tiles, order)
     shape, tiled = blocked_shape(source, tiles), tiled_dimensions(tiles)
     name = program.fresh_buffer(f"{buffer}.pack")
     inner = {d: len(source.shape) + n for n, d in enumerate(tiled)}

@@ -36,17 +36,17 @@ def pad(program: Program, block: str, buffer: str) -> Plan:
     Elsewhere: MLIR tensor.pad and structured.pad, TVM decompose_padding, Halide boundary conditions.
     """
     reader, place = program.blocks[block], block_place(block)
-    no_table("pad", place, [reader], buffer)
+    no_table(place, [reader], buffer)
     reads = [access for access in reader.reads if access.buffer == buffer]
     if not reads:
-        refuse("pad", place, f"it does not read '{buffer}'")
+        refuse(place, f"it does not read '{buffer}'")
     if any(access.buffer == buffer for access in reader.writes):
-        refuse("pad", place, f"it writes '{buffer}' as well")
+        refuse(place, f"it writes '{buffer}' as well")
     if not any(access.where for access in reads):
-        refuse("pad", place, f"it reads '{buffer}' under no condition")
+        refuse(place, f"it reads '{buffer}' under no condition")
     others = {access.otherwise for access in reads if access.where}
     if len(others) > 1:
-        refuse("pad", place, f"it reads different values beyond the edge of '{buffer}'")
+        refuse(place, f"it reads different values beyond the edge of '{buffer}'")
     source, ranges = program.buffers[buffer], reader.axis_ranges
     for access in reads:
         _require_edge(reader, access, source)
@@ -85,8 +85,8 @@ def _require_edge(reader: Block, access: Access, source: Buffer) -> None:
     try:
         point = sample(points(names.values(), [*domain, *within, f"not ({met})"]))
     except Undecided:
-        refuse("pad", block_place(reader.label), f"whether it leaves '{source.name}' only at its edge is undecided")
+        refuse(block_place(reader.label), f"whether it leaves '{source.name}' only at its edge is undecided")
     if point is not None:
         where = ", ".join(f"{axis.label}={value}" for axis, value in zip(reader.axes, point, strict=True))
         reason = f"at {where} it reads no element of '{source.name}' though its index is inside"
-        refuse("pad", block_place(reader.label), reason)
+        refuse(block_place(reader.label), reason)

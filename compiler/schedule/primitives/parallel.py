@@ -26,4 +26,4 @@ def parallel(program: Program, loop: int) -> Plan:
     loop. Refused where its iterations depend on each other. Elsewhere: TVM parallel, Halide parallel, Exo
     parallelize_loop, MLIR scf.forall.
     """
-    return with_kind("parallel", program, loop, "parallel")
+    return with_kind(program, loop, "parallel")

@@ -53,18 +53,18 @@ def partition(program: Program, loop: int, position: int) -> Plan:
     Requires a serial loop and a position inside its extent. Elsewhere: Exo cut_loop, TVM loop partition, Halide
     TailStrategy, MLIR loop.peel.
     """
-    require_serial("partition", program, [loop])
+    require_serial(program, [loop])
     node = program.loops[loop]
     if not 0 < position < node.extent:
-        refuse("partition", loop_place(program, loop), f"position {position} is not inside its extent {node.extent}")
+        refuse(loop_place(program, loop), f"position {position} is not inside its extent {node.extent}")
     for block in blocks_in(node):
         guarded = any(loop in c.form.variables() for c in block.guard)
         if block.has_init and loop in block.loops_of(True) and guarded:
             reason = f"it is in the guard of block '{block.label}', whose init would see it; decompose_reduction first"
-            refuse("partition", loop_place(program, loop), reason)
+            refuse(loop_place(program, loop), reason)
         if block.has_init and loop in block.loops_of(True) & block.loops_of(False):
             reason = f"it binds spatial and reduce axes of block '{block.label}' alike; decompose_reduction first"
-            refuse("partition", loop_place(program, loop), reason)
+            refuse(loop_place(program, loop), reason)
     number = program.fresh_number()
     taken = labels_around(program, loop)
     head_label, rest_label = new_label(f"{node.label}.head", taken), new_label(f"{node.label}.rest", taken)

@@ -47,13 +47,13 @@ def prefetch(program: Program, loop: int, buffer: str, ahead: int, over: int | N
     place = loop_place(program, loop)
     reads, writes = touched([node])
     if buffer not in reads | writes:
-        refuse("prefetch", place, f"its body does not touch '{buffer}'")
+        refuse(place, f"its body does not touch '{buffer}'")
     if (buffer,) in program.places and _is_inside(program, (buffer,), loop):
-        refuse("prefetch", place, f"'{buffer}' lives in one iteration of it; lift_alloc first")
+        refuse(place, f"'{buffer}' lives in one iteration of it; lift_alloc first")
     if over is not None and not _is_inside(program, over, loop):
-        refuse("prefetch", loop_place(program, over), f"it is not inside loop '{node.label}'")
+        refuse(loop_place(program, over), f"it is not inside loop '{node.label}'")
     if over is not None and node.kind == "vectorized":
-        refuse("prefetch", place, "it is vectorized: no iteration is later")
+        refuse(place, "it is vectorized: no iteration is later")
     asking = node if over is None else program.loops[over]
     distance = IntegerAttr(ahead, i64)
     known = dict(asking.attributes).get("prefetch")

@@ -30,19 +30,18 @@ def reorder(program: Program, loops: Sequence[int]) -> Plan:
     dependence would be reversed. Elsewhere: TVM reorder, Halide reorder, Exo reorder_loops, MLIR interchange.
     """
     if len(set(loops)) != len(loops):
-        refuse("reorder", loop_place(program, loops[0]), "a loop is named twice")
+        refuse(loop_place(program, loops[0]), "a loop is named twice")
     deepest = max(loops, key=lambda n: len(program.enclosing(n)))
     chain = [*program.enclosing(deepest), program.loops[deepest]]
     numbers = [node.number for node in chain]
     for n in loops:
         if n not in numbers:
-            refuse("reorder", loop_place(program, n), f"it is not in one nest with {loop_place(program, deepest)}")
+            refuse(loop_place(program, n), f"it is not in one nest with {loop_place(program, deepest)}")
     first = min(numbers.index(n) for n in loops)
     chain = chain[first:]
     for outer, inner in pairwise(chain):
         if outer.body != (inner,):
             refuse(
-                "reorder",
                 loop_place(program, inner.number),
                 f"it is not the only content of loop '{outer.label}', so they are not perfectly nested",
             )

@@ -30,7 +30,7 @@ def reverse(program: Program, loop: int) -> Plan:
     Requires a serial loop. Refused where a dependence would be reversed; the contributions of a reduction may be.
     Elsewhere: isl and Pluto schedules with a negative coefficient.
     """
-    require_serial("reverse", program, [loop])
+    require_serial(program, [loop])
     node = program.loops[loop]
     number = program.fresh_number()
     ranges = {**program.ranges, number: (0, node.extent - 1)}

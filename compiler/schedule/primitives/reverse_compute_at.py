@@ -57,17 +57,17 @@ def reverse_compute_at(program: Program, block: str, loop: int) -> Plan:
     moved = program.blocks[block]
     node = program.loops[loop]
     if loop in {n.number for n in program.enclosing(block)}:
-        refuse("reverse_compute_at", block_place(block), f"it is inside {loop_place(program, loop)} already")
+        refuse(block_place(block), f"it is inside {loop_place(program, loop)} already")
     written = {a.buffer: b for b in blocks_in(node) for a in b.writes}
-    no_table("reverse_compute_at", block_place(block), [moved], *written)
+    no_table(block_place(block), [moved], *written)
     sources = [a for a in moved.reads if a.buffer in written]
     if not sources:
-        refuse("reverse_compute_at", block_place(block), f"it reads nothing that {loop_place(program, loop)} writes")
+        refuse(block_place(block), f"it reads nothing that {loop_place(program, loop)} writes")
     if any(axis.is_reduce for axis in moved.axes):
-        refuse("reverse_compute_at", block_place(block), "it is a reduction, which is spread over several iterations")
+        refuse(block_place(block), "it is a reduction, which is spread over several iterations")
     buffer = sources[0].buffer
-    require_box("reverse_compute_at", program, moved)
-    require_visible("reverse_compute_at", program, moved, {n.number for n in (*program.enclosing(loop), node)})
+    require_box(program, moved)
+    require_visible(program, moved, {n.number for n in (*program.enclosing(loop), node)})
     outer = {n.number for n in (*program.enclosing(loop), node)}
     producers = [b for b in blocks_in(node) if any(a.buffer == buffer for a in b.writes)]
     spans = region(program, buffer, producers, outer, writes=True)
@@ -85,10 +85,10 @@ def reverse_compute_at(program: Program, block: str, loop: int) -> Plan:
     after = after.with_body(after.body)
     if not runs_for_all(program, after, block):
         reason = f"{loop_place(program, loop)} does not produce all of '{buffer}' that it reads"
-        refuse("reverse_compute_at", block_place(block), reason)
+        refuse(block_place(block), reason)
     if not runs_for_all(after, program, block):
         reason = f"{loop_place(program, loop)} produces elements of '{buffer}' that it does not read"
-        refuse("reverse_compute_at", block_place(block), reason)
+        refuse(block_place(block), reason)
     for access in moved.writes:
         after = alloc_first(after, access.buffer)
     after = _shrunk(after, buffer, spans, outer, loop)
@@ -105,7 +105,7 @@ def _consumed_axes(
             continue
         atom, factor = form.terms[0]
         if len(form.terms) > 1 or factor != 1 or not isinstance(atom, int) or atom in found:
-            refuse("reverse_compute_at", block_place(block.label), "it does not read one element at its own axes")
+            refuse(block_place(block.label), "it does not read one element at its own axes")
         found[atom] = Span(span.low - lin.constant(form.constant), span.extent)
     for number, (axis, bound) in enumerate(zip(block.axes, block.bindings, strict=True)):
         if number not in found and not bound.variables() <= outer:
@@ -129,13 +129,13 @@ def _last_rounds(
     for span in spans.values():
         terms = [(a, f) for a, f in span.low.terms if not isinstance(a, int) or a not in common]
         if any(not isinstance(atom, int) for atom, _ in terms):
-            refuse("reverse_compute_at", block_place(block), "the region of one iteration is not a box that moves")
+            refuse(block_place(block), "the region of one iteration is not a box that moves")
         reach = span.extent
         for atom, factor in sorted(terms, key=lambda t: abs(t[1])):
             assert isinstance(atom, int)
             if abs(factor) < reach:
                 label = program.loops[atom].label
-                refuse("reverse_compute_at", block_place(block), f"the regions of iterations of loop '{label}' overlap")
+                refuse(block_place(block), f"the regions of iterations of loop '{label}' overlap")
             reach += abs(factor) * (program.loops[atom].extent - 1)
             used.add(atom)
     rounds, reductions = [], [p for p in producers if p.combiners]
@@ -144,7 +144,7 @@ def _last_rounds(
             continue
         if not reductions or any(loop.number not in p.loops_of(True) - p.loops_of(False) for p in reductions):
             reason = f"iterations of loop '{loop.label}' have the same region: it would run more than once"
-            refuse("reverse_compute_at", block_place(block), reason)
+            refuse(block_place(block), reason)
         rounds.append(Condition(lin.variable(loop.number) - lin.constant(loop.extent - 1), equal=True))
     return rounds
 

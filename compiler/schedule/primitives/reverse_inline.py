@@ -46,8 +46,8 @@ def reverse_inline(program: Program, block: str) -> Plan:
     consumer = program.blocks[block]
     place = block_place(block)
     if consumer.combiners:
-        refuse("reverse_inline", place, "it is a reduction")
-    no_gather("reverse_inline", place, consumer)
+        refuse(place, "it is a reduction")
+    no_gather(place, consumer)
     found = None
     for access in consumer.reads:
         writers = program.writers[access.buffer]
@@ -55,37 +55,37 @@ def reverse_inline(program: Program, block: str) -> Plan:
             found = access
             break
     if found is None:
-        refuse("reverse_inline", place, "it reads no temporary of a single block without reduction")
+        refuse(place, "it reads no temporary of a single block without reduction")
     buffer = found.buffer
     producer = program.writers[buffer][0]
-    no_gather("reverse_inline", place, producer)
+    no_gather(place, producer)
     if len(producer.writes) != 1:
-        refuse("reverse_inline", place, f"block '{producer.label}' writes several buffers")
+        refuse(place, f"block '{producer.label}' writes several buffers")
     if [r.label for r in program.readers[buffer]] != [block]:
-        refuse("reverse_inline", place, f"it is not the only reader of '{buffer}'")
+        refuse(place, f"it is not the only reader of '{buffer}'")
     if sum(access.buffer == buffer for access in consumer.reads) > 1:
-        refuse("reverse_inline", place, f"it reads '{buffer}' more than once")
+        refuse(place, f"it reads '{buffer}' more than once")
     if found.where:
-        refuse("reverse_inline", place, f"it reads '{buffer}' under a condition")
-    target = program.buffers[only_target("reverse_inline", consumer)]
+        refuse(place, f"it reads '{buffer}' under a condition")
+    target = program.buffers[only_target(consumer)]
     if sum(w is not consumer for w in program.writers[target.name]):
-        refuse("reverse_inline", place, f"'{target.name}' is written by another block as well")
-    inverse("reverse_inline", consumer)
+        refuse(place, f"'{target.name}' is written by another block as well")
+    inverse(consumer)
     by_dim: dict[int, int] = {}
     for dim, form in enumerate(found.index):
         if form.is_constant and form.constant == 0 and program.buffers[buffer].shape[dim] == 1:
             continue
         atom, factor = form.terms[0] if form.terms else (None, 0)
         if len(form.terms) != 1 or factor != 1 or form.constant or not isinstance(atom, int) or atom in by_dim.values():
-            refuse("reverse_inline", place, f"it does not read one element of '{buffer}' at its own axes")
+            refuse(place, f"it does not read one element of '{buffer}' at its own axes")
         if consumer.axes[atom].size != program.buffers[buffer].shape[dim]:
-            refuse("reverse_inline", place, f"it does not read all of '{buffer}'")
+            refuse(place, f"it does not read all of '{buffer}'")
         by_dim[dim] = atom
     if any(n not in by_dim.values() and axis.size > 1 for n, axis in enumerate(consumer.axes)):
-        refuse("reverse_inline", place, f"it reads an element of '{buffer}' more than once")
-    inverse("reverse_inline", producer)
+        refuse(place, f"it reads an element of '{buffer}' more than once")
+    inverse(producer)
     if not runs_once(program, producer.label):
-        refuse("reverse_inline", place, f"block '{producer.label}' writes elements of '{buffer}' more than once")
+        refuse(place, f"block '{producer.label}' writes elements of '{buffer}' more than once")
     _require_readable(program, producer, consumer)
     axes = {atom: producer.writes[0].index[dim] for dim, atom in by_dim.items()}
     axes |= {n: lin.constant(0) for n in range(len(consumer.axes)) if n not in axes}
@@ -105,7 +105,7 @@ def _require_readable(program: Program, producer: Block, consumer: Block) -> Non
         for around in program.enclosing((access.buffer,)) if access.buffer in program.allocs else ():
             if around.number not in outer:
                 reason = f"'{access.buffer}' does not live where block '{producer.label}' runs"
-                refuse("reverse_inline", block_place(consumer.label), reason)
+                refuse(block_place(consumer.label), reason)
     start = program.places[producer.label].positions[0]
     for access in consumer.reads:
         for writer in program.writers[access.buffer]:
@@ -113,12 +113,12 @@ def _require_readable(program: Program, producer: Block, consumer: Block) -> Non
                 reason = (
                     f"block '{writer.label}' writes '{access.buffer}', which it reads, after its producer has begun"
                 )
-                refuse("reverse_inline", block_place(consumer.label), reason)
+                refuse(block_place(consumer.label), reason)
     target = consumer.writes[0].buffer
     here = program.places[consumer.label].positions
     users = [u for u in program.readers[target] if program.places[u.label].positions < here]
     if users or target in {a.buffer for a in producer.reads}:
-        refuse("reverse_inline", block_place(consumer.label), f"'{target}' is read before it")
+        refuse(block_place(consumer.label), f"'{target}' is read before it")
 
 
 def _applied(producer: Block, consumer: Block, buffer: str, axes: dict[int, Linear]) -> Block:

@@ -42,13 +42,13 @@ def rfactor(program: Program, block: str, loop: int) -> Plan:
     reduction = program.blocks[block]
     place = block_place(block)
     if not reduction.has_init:
-        refuse("rfactor", place, "it is not a reduction with an implicit init")
+        refuse(place, "it is not a reduction with an implicit init")
     around = program.enclosing(block)
     numbers = [n.number for n in around]
     if loop not in numbers:
-        refuse("rfactor", loop_place(program, loop), f"it is not around {place}")
+        refuse(loop_place(program, loop), f"it is not around {place}")
     if loop not in reduction.loops_of(True) or loop in reduction.loops_of(False):
-        refuse("rfactor", loop_place(program, loop), f"it does not bind reduce axes, and only those, of {place}")
+        refuse(loop_place(program, loop), f"it does not bind reduce axes, and only those, of {place}")
     node = program.loops[loop]
     targets = [program.buffers[access.buffer] for access in reduction.writes]
     partials = [

@@ -34,7 +34,7 @@ def sample_location(program: Program, random: Random, block: str, decision: int 
     loops = locations(program, block)
     position = random.randrange(ROOT, len(loops)) if decision is None else decision
     if position >= len(loops):
-        refuse("sample_location", block_place(block), f"the decision {position} is none of its {len(loops)} locations")
+        refuse(block_place(block), f"the decision {position} is none of its {len(loops)} locations")
     return unchanged(program, loops=(loops[position] if position >= 0 else position,), decision=position)
 
 

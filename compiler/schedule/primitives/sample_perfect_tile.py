@@ -46,15 +46,15 @@ def sample_perfect_tile(
     its product is the extent. Elsewhere: TVM sample_perfect_tile.
     """
     if not parts:
-        refuse("sample_perfect_tile", loop_place(program, loop), "it needs at least one factor")
+        refuse(loop_place(program, loop), "it needs at least one factor")
     extent = program.loops[loop].extent
     ways = [tuple(decision)] if decision is not None else perfect_tiles(extent, parts, innermost)
     if not ways:
         reason = f"its extent {extent} has no perfect tile with an innermost factor up to {innermost}"
-        refuse("sample_perfect_tile", loop_place(program, loop), reason)
+        refuse(loop_place(program, loop), reason)
     if prod(ways[0]) != extent:
         reason = f"the decision {list(ways[0])} is no perfect tile of its extent {extent}"
-        refuse("sample_perfect_tile", loop_place(program, loop), reason)
+        refuse(loop_place(program, loop), reason)
     factors = ways[0] if decision is not None else random.choice(ways)
     return unchanged(program, params=factors, decision=factors)
 

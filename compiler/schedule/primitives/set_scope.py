@@ -30,5 +30,5 @@ def set_scope(program: Program, block: str, scope: str) -> Plan:
 
     Requires a temporary. Elsewhere: TVM set_scope, Exo set_memory, MLIR memory spaces.
     """
-    buffer = temporary("set_scope", program, block)
+    buffer = temporary(program, block)
     return Plan(Step(with_buffer(program, buffer.name, replace(buffer, scope=scope)), keeps_order=True))

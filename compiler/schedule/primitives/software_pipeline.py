@@ -52,14 +52,14 @@ def software_pipeline(program: Program, loop: int, stages: Sequence[int]) -> Pla
     and is used in several stages (double_buffer first). Refused where a dependence would be reversed. Elsewhere: TVM
     software_pipeline annotations, MLIR scf pipelining, Triton num_stages.
     """
-    require_serial("software_pipeline", program, [loop])
+    require_serial(program, [loop])
     node = program.loops[loop]
     parts = [child for child in node.body if not isinstance(child, Alloc)]
     place = loop_place(program, loop)
     if len(stages) != len(parts):
-        refuse("software_pipeline", place, f"{len(stages)} stages do not fit the {len(parts)} parts of its body")
+        refuse(place, f"{len(stages)} stages do not fit the {len(parts)} parts of its body")
     if min(stages) < 0:
-        refuse("software_pipeline", place, f"the stages {list(stages)} are not all at least 0")
+        refuse(place, f"the stages {list(stages)} are not all at least 0")
     _require_lifted(node, parts, stages, place)
     number = program.fresh_number()
     extent = node.extent + max(stages)
@@ -89,4 +89,4 @@ def _require_lifted(node: Loop, parts: Sequence[Node], stages: Sequence[int], pl
             found = {s for part, s in zip(parts, stages, strict=True) if name in set.union(*touched([part]))}
             if len(found) > 1:
                 reason = f"buffer '{name}' lives in one iteration and is used in several stages; double_buffer first"
-                refuse("software_pipeline", place, reason)
+                refuse(place, reason)

@@ -73,7 +73,7 @@ def split(program: Program, loop: int, factors: Sequence[int | None], tail: str 
     where a layout wraps. Elsewhere: TVM split, Halide split, Exo divide_loop, MLIR
     tile_using_for.
     """
-    require_serial("split", program, [loop])
+    require_serial(program, [loop])
     node = program.loops[loop]
     sizes = _inferred(program, node, factors)
     if tail == "partition" and prod(sizes) != node.extent:
@@ -115,11 +115,11 @@ def _inferred(program: Program, node: Loop, factors: Sequence[int | None]) -> li
     place = loop_place(program, node.number)
     known = [f for f in factors if f is not None]
     if not factors or any(f < 1 for f in known) or len(known) < len(factors) - 1:
-        refuse("split", place, f"the factors {list(factors)} are not positive with at most one left open")
+        refuse(place, f"the factors {list(factors)} are not positive with at most one left open")
     missing = -(-node.extent // prod(known))
     sizes = [missing if f is None else f for f in factors]
     if prod(sizes) < node.extent:
-        refuse("split", place, f"the factors {' x '.join(map(str, sizes))} do not cover its extent {node.extent}")
+        refuse(place, f"the factors {' x '.join(map(str, sizes))} do not cover its extent {node.extent}")
     return sizes
 
 
@@ -172,10 +172,10 @@ def _padded(program: Program, node: Loop, extent: int) -> Program:
     longer: dict[str, Block] = {}
     for block in blocks_in(node):
         if block.guard:
-            refuse("split", place, f"block '{block.label}' is guarded already and cannot be padded")
-        no_gather("split", place, block)
+            refuse(place, f"block '{block.label}' is guarded already and cannot be padded")
+        no_gather(place, block)
         longer[block.label] = _longer(program, block, node.number, grown, place)
-        no_table("split", place, program.blocks.values(), *(access.buffer for access in block.writes))
+        no_table(place, program.blocks.values(), *(access.buffer for access in block.writes))
         for access in block.writes:
             _pad_target(program, access, longer[block.label], buffers, place)
     padded = program.replaced(node.number, lambda _: [replace(node, extent=extent)])
@@ -195,7 +195,7 @@ def _padded(program: Program, node: Loop, extent: int) -> Program:
     for name in buffers:
         clash = overrun(padded, node.number, node.extent, name)
         if clash is not None:
-            refuse("split", place, f"padded, {clash}")
+            refuse(place, f"padded, {clash}")
     return padded
 
 
@@ -207,11 +207,11 @@ def _longer(program: Program, block: Block, loop: int, ranges: lin.Ranges, place
         if loop not in form.variables() or high < axis.size:
             continue
         if axis.is_reduce:
-            refuse("split", place, f"it binds the reduction '{axis.label}' of block '{block.label}'; guard it instead")
+            refuse(place, f"it binds the reduction '{axis.label}' of block '{block.label}'; guard it instead")
         conditions.append(Condition(lin.constant(axis.size - 1) - lin.variable(number)))
         axes[number] = AxisAttr(axis.label, high + 1)
     if not conditions:
-        refuse("split", place, f"block '{block.label}' would run more often, not on more elements")
+        refuse(place, f"block '{block.label}' would run more often, not on more elements")
     reads = []
     for access, type in zip(block.reads, block.read_types, strict=True):
         needed = tuple(c for c in conditions if any(c.form.variables() & f.variables() for f in access.index))
@@ -231,7 +231,7 @@ def _conditional(access: Access, needed: tuple[Condition, ...], type: object) ->
 def _pad_target(program: Program, access: Access, block: Block, buffers: dict[str, Buffer], place: str) -> None:
     buffer = buffers.get(access.buffer) or program.buffers[access.buffer]
     if access.buffer not in program.allocs:
-        refuse("split", place, f"'{access.buffer}' is an argument of the function and cannot be padded")
+        refuse(place, f"'{access.buffer}' is an argument of the function and cannot be padded")
     highs = [lin.bounds(form, block.axis_ranges)[1] + 1 for form in access.index]
     shape = tuple(max(size, high) for size, high in zip(buffer.shape, highs, strict=True))
     buffers[access.buffer] = replace(buffer, shape=shape)

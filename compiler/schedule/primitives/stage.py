@@ -60,17 +60,17 @@ def stage(program: Program, loop: int, buffer: str, scope: str = "local") -> Pla
     inner = blocks_in(node)
     reads, writes = touched([node])
     if buffer not in reads | writes:
-        refuse("stage", loop_place(program, loop), f"its body does not touch '{buffer}'")
-    no_table("stage", loop_place(program, loop), inner, buffer)
+        refuse(loop_place(program, loop), f"its body does not touch '{buffer}'")
+    no_table(loop_place(program, loop), inner, buffer)
     outer = {n.number for n in (*program.enclosing(loop), node)}
     if buffer in program.allocs and loop in {n.number for n in program.enclosing((buffer,))}:
-        refuse("stage", loop_place(program, loop), f"'{buffer}' lives inside it already")
+        refuse(loop_place(program, loop), f"'{buffer}' lives inside it already")
     depth = len(program.enclosing(loop)) + 1
     for writer in inner:
         writes_it = any(access.buffer == buffer for access in writer.writes)
         if writes_it and writer.has_init and init_depth(writer, program.enclosing(writer.label)) < depth:
             reason = f"the init of block '{writer.label}' stands outside; decompose_reduction first"
-            refuse("stage", loop_place(program, loop), reason)
+            refuse(loop_place(program, loop), reason)
     spans = region(program, buffer, inner, outer, writes=None)
     source = program.buffers[buffer]
     copy = Buffer(program.fresh_buffer(f"{buffer}.{scope}"), tuple(s.extent for s in spans), source.element, scope)

@@ -33,16 +33,14 @@ def storage_align(program: Program, block: str, dim: int, factor: int, offset: i
     Requires a temporary and a dimension whose stride can be had by making the next one longer. Elsewhere: TVM
     storage_align.
     """
-    buffer = temporary("storage_align", program, block)
-    no_table("storage_align", f"buffer '{buffer.name}'", program.blocks.values(), buffer.name)
+    buffer = temporary(program, block)
+    no_table(f"buffer '{buffer.name}'", program.blocks.values(), buffer.name)
     if not 0 <= dim < len(buffer.shape) - 1:
-        refuse(
-            "storage_align", f"buffer '{buffer.name}'", f"dimension {dim} has no dimension inside it that could grow"
-        )
+        refuse(f"buffer '{buffer.name}'", f"dimension {dim} has no dimension inside it that could grow")
     inner, length = prod(buffer.shape[dim + 2 :]), buffer.shape[dim + 1]
     common = gcd(inner, factor)
     if offset % common:
-        refuse("storage_align", f"buffer '{buffer.name}'", f"no length of dimension {dim + 1} gives that stride")
+        refuse(f"buffer '{buffer.name}'", f"no length of dimension {dim + 1} gives that stride")
     period = factor // common  # length * inner = offset modulo factor holds for one length in each period
     wanted = offset // common * pow(inner // common, -1, period)
     shape = (*buffer.shape[: dim + 1], length + (wanted - length) % period, *buffer.shape[dim + 2 :])

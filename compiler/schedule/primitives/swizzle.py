@@ -28,11 +28,11 @@ def swizzle(program: Program, block: str, width: int) -> Plan:
     Requires a temporary of at least two dimensions whose last is a multiple of the width. Elsewhere: CUTLASS
     Swizzle (an exclusive or), Triton's swizzled shared layouts.
     """
-    buffer = temporary("swizzle", program, block)
-    no_table("swizzle", f"buffer '{buffer.name}'", program.blocks.values(), buffer.name)
+    buffer = temporary(program, block)
+    no_table(f"buffer '{buffer.name}'", program.blocks.values(), buffer.name)
     rank = len(buffer.shape)
     if rank < 2 or buffer.shape[-1] % width:
-        refuse("swizzle", f"buffer '{buffer.name}'", f"its last dimension is no multiple of the width {width}")
+        refuse(f"buffer '{buffer.name}'", f"its last dimension is no multiple of the width {width}")
     ranges = {d: (0, n - 1) for d, n in enumerate(buffer.shape)}
     row, column = lin.variable(rank - 2), lin.variable(rank - 1)
     turned = lin.floordiv(column, width, ranges).scaled(width) + lin.mod(column + row, width, ranges)

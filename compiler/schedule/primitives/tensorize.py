@@ -45,10 +45,10 @@ def tensorize(program: Program, loop: int, intrinsic: str) -> Plan:
     declared = find(intrinsic)
     try:
         loops, block = loops_under(program, loop)
-        require_serial("tensorize", program, [n.number for n in loops])
+        require_serial(program, [n.number for n in loops])
         matched(program, loop, declared)
     except Misfit as misfit:
-        refuse("tensorize", place, misfit)
+        refuse(place, misfit)
     named = tuple(sorted({**dict(loops[0].attributes), INTRINSIC: StringAttr(intrinsic)}.items()))
     nest: Node = block
     for node in reversed([replace(loops[0], attributes=named), *loops[1:]]):

@@ -67,29 +67,29 @@ def transform_layout(
     place = f"buffer '{buffer}'"
     if by.num_dims != len(old.shape):
         reason = f"the layout is of {by.num_dims} dimensions, the buffer has {len(old.shape)}"
-        refuse("transform_layout", place, reason)
+        refuse(place, reason)
     if by.num_symbols or not by.results:
-        refuse("transform_layout", place, "the layout has symbols, or no results")
+        refuse(place, "the layout has symbols, or no results")
     if any(_divides_badly(e) for result in by.results for e in result.dfs()):
-        refuse("transform_layout", place, "the layout divides by what is not a positive integer")
+        refuse(place, "the layout divides by what is not a positive integer")
     ranges = {d: (0, n - 1) for d, n in enumerate(old.shape)}
     dims = [lin.variable(d) for d in range(len(old.shape))]
     forms = [lin.linear(e, dims, ranges) for e in by.results]
     spans = [lin.bounds(form, ranges) for form in forms]
     if any(low < 0 for low, _ in spans):
-        refuse("transform_layout", place, "the layout has negative places")
+        refuse(place, "the layout has negative places")
     after = relaid(program, old, _shaped(old, spans), forms)
     if not is_injective(forms, old.shape):
         found = clash(program, buffer, forms)
         if found is not None:
-            refuse("transform_layout", place, found)
+            refuse(place, found)
     return Plan(Step(after, keeps_order=True))
 
 
 def _in_block_layout(program: Program, block: str, old: Buffer, tiles: Sequence[int], order: Sequence[int]) -> Plan:
     """A layout in blocks: no two elements share a place."""
     ranges = {d: (0, n - 1) for d, n in enumerate(old.shape)}
-    order = dimension_order("transform_layout", block, old.name, old, tiles, order)
+    order = dimension_order(block, old.name, old, tiles, order)
     forms = in_blocks([lin.variable(d) for d in range(len(old.shape))], tiles, order, ranges)
     shape = blocked_shape(old, tiles)
     new = replace(old, shape=tuple(shape[d] for d in order))
@@ -98,11 +98,11 @@ def _in_block_layout(program: Program, block: str, old: Buffer, tiles: Sequence[
 
 def _laid(program: Program, block: str, buffer: str) -> Buffer:
     """The temporary that a block touches and that is laid out anew."""
-    old = temporary("transform_layout", program, block, buffer)
+    old = temporary(program, block, buffer)
     node = program.blocks[block]
-    no_table("transform_layout", f"buffer '{buffer}'", program.blocks.values(), buffer)
+    no_table(f"buffer '{buffer}'", program.blocks.values(), buffer)
     if all(a.buffer != buffer for a in (*node.reads, *node.writes)):
-        refuse("transform_layout", f"buffer '{buffer}'", f"{block_place(block)} does not touch it")
+        refuse(f"buffer '{buffer}'", f"{block_place(block)} does not touch it")
     return old
 
 

@@ -23,4 +23,4 @@ def unroll(program: Program, loop: int) -> Plan:
 
     Requires a serial loop. Elsewhere: TVM unroll, Halide unroll, Exo unroll_loop, MLIR loop.unroll.
     """
-    return with_kind("unroll", program, loop, "unrolled")
+    return with_kind(program, loop, "unrolled")

@@ -26,5 +26,5 @@ def vectorize(program: Program, loop: int) -> Plan:
     Requires a serial loop with no vectorized loop around or inside it. Refused where its iterations depend on each
     other, reductions included: rfactor first. Elsewhere: TVM vectorize, Halide vectorize, MLIR vectorize.
     """
-    without_kind_around("vectorize", program, loop, "vectorized", "vectorized")
-    return with_kind("vectorize", program, loop, "vectorized")
+    without_kind_around(program, loop, "vectorized", "vectorized")
+    return with_kind(program, loop, "vectorized")
