@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import add, mul, sub
 
 ATOM, NEGATIVE, PRODUCT, SUM, COMPARED = 100, 14, 13, 12, 9
 """Precedences: of what never needs parentheses, of casts and numbers with a sign, of products, sums, comparisons."""
@@ -55,37 +56,36 @@ def chosen(condition: Text, yes: Text, no: Text) -> Text:
 
 def arithmetic(sign: str, left: Text, right: Text, precedence: int) -> Text:
     """An expression of indices, constants folded, in the order that the operands have."""
-    found = folded(sign, left.words, right.words)
-    if found is not None:
-        return found if isinstance(found, Text) else (left, right)[found]
+    if (constant := folded(sign, left, right)) is not None:
+        return constant
     if sign == "+" and re.fullmatch(r"-\d+", right.words):
         return Text(f"{left.within(precedence)} - {right.words[1:]}", precedence)
     return infix(sign, left, right, precedence)
 
 
-def folded(sign: str, left: str, right: str) -> Text | int | None:
-    """A sum or product with constants: its value, or which of both sides it is."""
-    numbers = [int(text) if re.fullmatch(r"-?\d+", text) else None for text in (left, right)]
-    a, b = numbers
-    if a is not None and b is not None and sign in "+-*":
-        value = a + b if sign == "+" else a - b if sign == "-" else a * b
+_FOLDS: Mapping[str, Callable[[int, int], int]] = {"+": add, "-": sub, "*": mul}
+
+
+def folded(sign: str, left: Text, right: Text) -> Text | None:
+    """A sum, difference or product with constants: their value, or the side that the other leaves as it is."""
+    if sign not in _FOLDS:
+        return None
+    a, b = (int(text.words) if is_number(text) else None for text in (left, right))
+    if a is not None and b is not None:
+        value = _FOLDS[sign](a, b)
         return Text(str(value), ATOM if value >= 0 else NEGATIVE)
-    if sign == "+" and 0 in numbers:
-        return 1 if a == 0 else 0
-    if sign == "-" and b == 0:
-        return 0
-    if sign == "*" and 0 in numbers:
+    if sign == "*" and 0 in (a, b):
         return Text("0")
-    if sign == "*" and 1 in numbers:
-        return 1 if a == 1 else 0
-    return None
+    neutral = 1 if sign == "*" else 0
+    if a == neutral and sign != "-":
+        return right
+    return left if b == neutral else None
 
 
 def plain(sign: str, left: Text, right: Text, precedence: int) -> Text:
     """A sum, difference or product of two expressions."""
-    found = folded(sign, left.words, right.words)
-    if found is not None:
-        return found if isinstance(found, Text) else (left, right)[found]
+    if (constant := folded(sign, left, right)) is not None:
+        return constant
     return Text(f"{left.within(precedence)} {sign} {right.within(precedence + (sign != '+'))}", precedence)
 
 
