@@ -26,8 +26,8 @@ from compiler.pipeline import parse_passes, run
 from compiler.policies import POLICIES
 from compiler.program.read import read
 from compiler.program.tree import Buffer, Program
+from compiler.targets.arguments import Array, check_input, copied
 from compiler.targets.cpu import Argument, Kernel, load, thread_count
-from compiler.targets.cpu.arguments import Array, check_input, copied
 from compiler.targets.cpu.artefact import Artefact, Preparation, compile_artefact
 from compiler.targets.cpu.kernel import NOTHING, Fixed, Text
 from compiler.targets.gpus import kernel_maker

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from compiler.errors import InputError
 
 if TYPE_CHECKING:
-    from compiler.targets.cpu.arguments import Array
+    from compiler.targets.arguments import Array
     from compiler.te import Function
 
 ROOT = Path(__file__).resolve().parents[2]

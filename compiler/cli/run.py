@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from compiler.interpret.numbers import DType
+    from compiler.targets.arguments import Array
     from compiler.targets.cpu import Kernel
-    from compiler.targets.cpu.arguments import Array
     from compiler.targets.cpu.artefact import Artefact
     from compiler.targets.cpu.kernel import Interface, Timing
 

@@ -11,8 +11,8 @@ from compiler.explain.code import Code, Outside, machine_code
 from compiler.explain.nests import Nest, nests
 from compiler.explain.profile import Probe, Profile, profile
 from compiler.explain.temporaries import Temporaries, temporaries
+from compiler.targets.arguments import Array
 from compiler.targets.cpu import Kernel
-from compiler.targets.cpu.arguments import Array
 
 Draw = Callable[[Kernel], Sequence[Array]]
 """Gives the inputs on which a kernel is run."""

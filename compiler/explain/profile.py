@@ -13,8 +13,8 @@ import numpy as np
 from compiler.explain.builds import Builds
 from compiler.explain.nests import Nest
 from compiler.lowering.low_to_llvm.marks import CLOCK, PROFILE, loops_of
+from compiler.targets.arguments import Array
 from compiler.targets.cpu import Kernel
-from compiler.targets.cpu.arguments import Array
 
 OVERHEAD = 0.02
 """The part of a call that reading the clock may take."""

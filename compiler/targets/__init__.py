@@ -1,1 +1,8 @@
-"""Targets: machine facts, emission, loading, running."""
+"""Targets: machine facts, emission, loading, running.
+
+machine.py     the facts of processors and GPUs; processors.py how many processors this process may use
+arguments.py   what a kernel expects of its arrays, and the sentences for what does not fit; arena.py their memory
+gpus.py        the GPU targets by name
+launches.py    the kernels that a host function launches
+cpu, cuda, simt   native code, CUDA C++, kernels run on numpy: none imports another
+"""

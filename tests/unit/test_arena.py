@@ -11,7 +11,7 @@ import pytest
 import compiler
 from compiler import te
 from compiler.dialects.functions import SLOT_ALIGNMENT
-from compiler.targets.cpu.arena import LARGE_PAGE, arena
+from compiler.targets.arena import LARGE_PAGE, arena
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,9 @@ import compiler
 from compiler import te, universe
 from compiler.errors import InputError, TargetError
 from compiler.passes.plan_buffers import PlanBuffersPass
+from compiler.targets.arena import arena
+from compiler.targets.arguments import Argument, address, are_apart, check_input, plain
 from compiler.targets.cpu import Kernel, load
-from compiler.targets.cpu.arena import arena
-from compiler.targets.cpu.arguments import Argument, address, are_apart, check_input, plain
 from compiler.targets.cpu.presence import Disturbance, Taken
 from compiler.targets.machine import _cpu, host
 

@@ -66,6 +66,7 @@ EDGES: dict[str, set[str]] = {
     },
 }
 """What targets import from lowerings: the edge to LLVM, and what it says of the code that it has emitted."""
+TARGETS = {"cpu", "cuda", "simt"}
 CIRCLES: set[frozenset[str]] = {
     frozenset({"te.expr", "te.gather", "te.tensor"}),
     frozenset({"autotune.task", "autotune.tuner"}),
@@ -145,6 +146,9 @@ def test_imports_go_down(path: Path) -> None:
     if room != "__init__":
         assert upward(room, text) == []
     if room == "targets":
+        own = path.relative_to(ROOT).parts[1]
+        targets = {name.split(".")[1] for name in imports_of(text) if name.startswith("targets.")} & TARGETS
+        assert own not in TARGETS or targets <= {own}, "targets do not import each other"
         edges = {name for name in imports_of(text) if name.startswith("lowering.")}
         assert edges <= EDGES.get(str(path.relative_to(ROOT)), set())
 

@@ -34,7 +34,7 @@ from compiler.program.tree import Alloc, Program
 from compiler.program.write import write
 from compiler.schedule import Schedule
 from compiler.targets import simt
-from compiler.targets.cpu.arguments import Array
+from compiler.targets.arguments import Array
 from compiler.targets.cpu.openmp import cores
 from compiler.targets.gpus import gpu_of
 

@@ -24,8 +24,8 @@ from compiler.errors import InputError, ScheduleError
 from compiler.interpret.numbers import is_float
 from compiler.pipeline import parse_passes, run
 from compiler.schedule import Schedule
+from compiler.targets.arguments import Array
 from compiler.targets.cpu import Argument, Kernel
-from compiler.targets.cpu.arguments import Array
 from compiler.targets.machine import host
 
 Arrays = tuple[Array, ...]

@@ -22,8 +22,8 @@ from compiler.autotune.measure.tolerance import fault, poison
 from compiler.autotune.outcome import MEASURED, Outcome
 from compiler.dialects.functions import SLOT_ALIGNMENT
 from compiler.errors import TargetError
+from compiler.targets.arguments import Argument, Array, room
 from compiler.targets.cpu import Kernel
-from compiler.targets.cpu.arguments import Argument, Array, room
 from compiler.targets.cpu.artefact import Artefact, load_artefact
 from compiler.targets.cpu.ceilings import Arithmetic, Bandwidth, credible
 from compiler.targets.cpu.presence import timed

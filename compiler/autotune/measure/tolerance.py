@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from compiler.interpret.numbers import BF16, DType, is_float
-from compiler.targets.cpu.arguments import Array
+from compiler.targets.arguments import Array
 
 FACTOR = 16.0
 """How many times the error of the strict program a result may have: other orders of a sum, fused operations and

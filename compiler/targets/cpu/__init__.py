@@ -1,7 +1,6 @@
 """The CPU through llvmlite.
 
 compile.py     LLVM IR text to machine code in this process
-arguments.py   what a kernel expects of its arrays, and the sentences for what does not fit
 openmp.py      the runtime of parallel loops, and how many threads they get
 kernel.py      a compiled function as a Python callable
 load.py        a low-level module to a kernel
@@ -13,7 +12,7 @@ instructions.py what an instruction is and does; the count of many
 throughput.py  cycles of a loop's iteration
 """
 
-from compiler.targets.cpu.arguments import Argument
+from compiler.targets.arguments import Argument
 from compiler.targets.cpu.compile import Library, compile_llvm
 from compiler.targets.cpu.kernel import Kernel, Timing
 from compiler.targets.cpu.load import load

@@ -15,8 +15,8 @@ import numpy as np
 from compiler import stated
 from compiler.errors import TargetError
 from compiler.lowering.low_to_llvm.signature import Workspace, symbol
-from compiler.targets.cpu.arena import arena
-from compiler.targets.cpu.arguments import (
+from compiler.targets.arena import arena
+from compiler.targets.arguments import (
     Argument,
     Array,
     Passed,

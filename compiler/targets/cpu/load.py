@@ -12,7 +12,7 @@ from compiler.dialects.functions import SLOT_ALIGNMENT, find_function, outputs, 
 from compiler.errors import TargetError
 from compiler.lowering.low_to_llvm import emit
 from compiler.lowering.low_to_llvm.signature import is_written, parallel_loops, workspace
-from compiler.targets.cpu.arguments import Argument, argument_dtype
+from compiler.targets.arguments import Argument, argument_dtype
 from compiler.targets.cpu.compile import compile_llvm
 from compiler.targets.cpu.kernel import NOTHING, Fixed, Interface, Kernel, Text
 from compiler.targets.cpu.openmp import thread_count

@@ -12,7 +12,7 @@ from xdsl.dialects.func import FuncOp
 from compiler.dialects.functions import outputs
 from compiler.errors import TargetError
 from compiler.policies import POLICIES
-from compiler.targets.cpu.arguments import Argument, check_plain
+from compiler.targets.arguments import Argument, check_plain
 from compiler.targets.cuda import nvrtc
 from compiler.targets.cuda.emit import Launch, Source, emit
 from compiler.targets.cuda.nvrtc import Cubin, Resources

@@ -10,7 +10,7 @@ import numpy as np
 
 from compiler.errors import TargetError
 from compiler.interpret.numbers import dtype_of
-from compiler.targets.cpu.arguments import Argument, Array
+from compiler.targets.arguments import Argument, Array
 from compiler.targets.cuda.emit import Source
 
 Cupy: TypeAlias = Any  # CuPy ships no types: the package, its arrays and functions

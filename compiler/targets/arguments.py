@@ -15,7 +15,7 @@ from xdsl.ir import Attribute
 
 from compiler.errors import TargetError
 from compiler.interpret.numbers import dtype_of
-from compiler.targets.cpu.arena import arena
+from compiler.targets.arena import arena
 
 Array: TypeAlias = np.ndarray
 Passed: TypeAlias = int | float
