@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from compiler.elements import DTYPES
 from tests.operators.catalogue import numpy_dtype
 
 Array = np.ndarray[Any, Any]
@@ -33,7 +34,6 @@ LIBRARIES = ("runner_utils", "c_runner_utils", "float16_utils")
 SECONDS = 120
 """The longest that one process may take."""
 
-WIDTHS = {"i1": 1, "i8": 8, "u8": 8, "i16": 16, "f16": 16, "bf16": 16, "i32": 32, "f32": 32, "i64": 64, "f64": 64}
 POISON = 0x7FFB_5B5B_7FFB_5B5B
 """What outputs hold before a call: its low bits are a NaN of f64 and f32, and an odd number of every integer."""
 POISON_HALF = 0x7FFB
@@ -169,7 +169,7 @@ def _caller(case: Case, number: int) -> list[str]:
 
 def _show(dtype: str) -> str:
     """A function that prints the bits of each element, as a number of 64 bits on a line."""
-    width, type = WIDTHS[dtype], element(dtype)
+    width, type = DTYPES[dtype].bits, element(dtype)
     bits = f"%v = arith.bitcast %e : {type} to i{width}" if "f" in dtype else ""
     value = "%v" if bits else "%e"
     wide = f"%w = arith.extui {value} : i{width} to i64" if width < 64 else ""
@@ -186,7 +186,7 @@ def _show(dtype: str) -> str:
 
 def _poison(dtype: str) -> str:
     """A function that overwrites each element with a pattern that no function computes."""
-    width, type = WIDTHS[dtype], element(dtype)
+    width, type = DTYPES[dtype].bits, element(dtype)
     pattern = (POISON_HALF if dtype in ("f16", "bf16") else POISON) % 2**width
     constant = f"%b = arith.constant {'true' if width == 1 else f'{pattern} : i{width}'}"
     value = f"%p = arith.bitcast %b : i{width} to {type}" if "f" in dtype else ""
@@ -217,7 +217,7 @@ def _memref(shape: tuple[int, ...], element: str) -> str:
 
 def element(dtype: str) -> str:
     """The element type of a dtype's memrefs, which have no sign upstream."""
-    return "i8" if dtype == "u8" else dtype
+    return str(DTYPES[dtype].scalar)
 
 
 def _stored(array: Array) -> str:
@@ -255,5 +255,5 @@ def _parsed(printed: str, cases: Sequence[Case]) -> list[list[Array]]:
 
 
 def _array(words: Array, dtype: str) -> Array:
-    narrow = words.astype(f"u{max(1, WIDTHS[dtype] // 8)}")
+    narrow = words.astype(f"u{max(1, DTYPES[dtype].bits // 8)}")
     return narrow.astype(bool) if dtype == "i1" else narrow.view(numpy_dtype(dtype))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from xdsl.dialects.builtin import (
     AffineMapAttr,
@@ -18,15 +18,13 @@ from xdsl.dialects.builtin import (
     StringAttr,
 )
 from xdsl.ir import Attribute, ParametrizedAttribute
-from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet
+from xdsl.ir.affine import AffineMap, AffineSet
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 
 from compiler.affine.text import NamedAffineParser, constraint_text, to_text
 from compiler.elements import is_unsigned
-
-_T = TypeVar("_T")
 
 
 @irdl_attr_definition
@@ -130,11 +128,6 @@ class AccessAttr(ParametrizedAttribute):
         return None if isinstance(self.default, NoneAttr) else self.default
 
 
-def print_list(printer: Printer, items: Sequence[_T], print_item: Callable[[_T], None]) -> None:
-    """Print items separated by commas."""
-    printer.print_list(items, print_item)
-
-
 def print_indices(printer: Printer, map: AffineMap, names: Sequence[str]) -> None:
     """Print `[m, k + 1]`."""
     printer.print_string(f"[{', '.join(to_text(e, names) for e in map.results)}]")
@@ -222,9 +215,3 @@ def parse_literal(parser: Parser) -> int | float:
 def names_of(axes: Sequence[AxisAttr]) -> list[str]:
     """The axes' names, in order."""
     return [axis.label for axis in axes]
-
-
-def project(map: AffineMap, dims: Sequence[AffineExpr], new_dims: int) -> AffineMap:
-    """The map with dimension i replaced by dims[i]."""
-    results = tuple(e.replace_dims_and_symbols(dims, ()) for e in map.results)
-    return AffineMap(new_dims, 0, results)

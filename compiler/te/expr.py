@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
 
 from compiler.elements import DTYPES, check_dtype, is_float, limits
 from compiler.errors import TeError
 from compiler.te.index import Axis, Condition, Index
+
+Operator: TypeAlias = "Callable[[Expr, Scalar], Expr]"
+
+
+def _operator(name: str) -> Operator:
+    if name in ("and", "or"):
+        return lambda self, other: logical(name, self, other)
+    return lambda self, other: (compare if name in _RELATIONS else binary)(name, self, other)
+
+
+def _reflected(name: str) -> Operator:
+    """The operator's method of an expression on its right."""
+    return lambda self, other: binary(name, other, self)
+
+
+_RELATIONS = ("lt", "le", "gt", "ge")
 
 
 class Expr:
@@ -21,56 +37,17 @@ class Expr:
         """The expressions that this one is computed from."""
         return ()
 
-    def __add__(self, other: Scalar) -> Expr:
-        return binary("add", self, other)
-
-    def __radd__(self, other: Scalar) -> Expr:
-        return binary("add", other, self)
-
-    def __sub__(self, other: Scalar) -> Expr:
-        return binary("sub", self, other)
-
-    def __rsub__(self, other: Scalar) -> Expr:
-        return binary("sub", other, self)
-
-    def __mul__(self, other: Scalar) -> Expr:
-        return binary("mul", self, other)
-
-    def __rmul__(self, other: Scalar) -> Expr:
-        return binary("mul", other, self)
-
-    def __truediv__(self, other: Scalar) -> Expr:
-        return binary("div", self, other)
-
-    def __rtruediv__(self, other: Scalar) -> Expr:
-        return binary("div", other, self)
-
-    def __floordiv__(self, other: Scalar) -> Expr:
-        return binary("floordiv", self, other)
-
-    def __mod__(self, other: Scalar) -> Expr:
-        return binary("mod", self, other)
+    __add__, __radd__ = _operator("add"), _reflected("add")
+    __sub__, __rsub__ = _operator("sub"), _reflected("sub")
+    __mul__, __rmul__ = _operator("mul"), _reflected("mul")
+    __truediv__, __rtruediv__ = _operator("div"), _reflected("div")
+    __floordiv__, __rfloordiv__ = _operator("floordiv"), _reflected("floordiv")
+    __mod__, __rmod__ = _operator("mod"), _reflected("mod")
+    __lt__, __le__, __gt__, __ge__ = map(_operator, _RELATIONS)
+    __and__, __or__ = _operator("and"), _operator("or")
 
     def __neg__(self) -> Expr:
         return unary("neg", self)
-
-    def __lt__(self, other: Scalar) -> Expr:
-        return compare("lt", self, other)
-
-    def __le__(self, other: Scalar) -> Expr:
-        return compare("le", self, other)
-
-    def __gt__(self, other: Scalar) -> Expr:
-        return compare("gt", self, other)
-
-    def __ge__(self, other: Scalar) -> Expr:
-        return compare("ge", self, other)
-
-    def __and__(self, other: Scalar) -> Expr:
-        return logical("and", self, other)
-
-    def __or__(self, other: Scalar) -> Expr:
-        return logical("or", self, other)
 
     def __invert__(self) -> Expr:
         return logical("xor", self, Const(True, "i1"))

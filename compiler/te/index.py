@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from operator import index as as_integer
 from typing import NoReturn, SupportsIndex, TypeAlias
@@ -44,6 +45,19 @@ def whole(value: object) -> int | None:
         return None
 
 
+def _operator(operator: str) -> Callable[[Index, IndexLike], Index]:
+    return lambda self, other: _arithmetic(operator, self, other)
+
+
+def _reflected(operator: str) -> Callable[[Index, IndexLike], Index]:
+    """The operator's method of an index expression on its right."""
+    return lambda self, other: _arithmetic(operator, other, self)
+
+
+def _comparison(relation: str) -> Callable[[Index, IndexLike], Condition]:
+    return lambda self, other: compared(self, relation, other)
+
+
 class Index:
     """A quasi-affine expression of axes: axes and integers under +, -, * by a constant, // and % by one."""
 
@@ -55,47 +69,19 @@ class Index:
         """The expression with each axis as a dimension. Raises TeError for an axis that is not in `order`."""
         raise NotImplementedError
 
-    def __add__(self, other: IndexLike) -> Index:
-        return _arithmetic("+", self, other)
-
-    def __radd__(self, other: IndexLike) -> Index:
-        return _arithmetic("+", other, self)
-
-    def __sub__(self, other: IndexLike) -> Index:
-        return _arithmetic("-", self, other)
-
-    def __rsub__(self, other: IndexLike) -> Index:
-        return _arithmetic("-", other, self)
-
-    def __mul__(self, other: IndexLike) -> Index:
-        return _arithmetic("*", self, other)
-
-    def __rmul__(self, other: IndexLike) -> Index:
-        return _arithmetic("*", other, self)
-
-    def __floordiv__(self, other: IndexLike) -> Index:
-        return _arithmetic("//", self, other)
-
-    def __mod__(self, other: IndexLike) -> Index:
-        return _arithmetic("%", self, other)
+    __add__, __radd__ = _operator("+"), _reflected("+")
+    __sub__, __rsub__ = _operator("-"), _reflected("-")
+    __mul__, __rmul__ = _operator("*"), _reflected("*")
+    __floordiv__, __rfloordiv__ = _operator("//"), _reflected("//")
+    __mod__, __rmod__ = _operator("%"), _reflected("%")
+    __ge__, __le__ = _comparison(">="), _comparison("<=")
+    __gt__, __lt__ = _comparison(">"), _comparison("<")
 
     def __neg__(self) -> Index:
         return Binary("*", self, Fixed(-1))
 
     def __truediv__(self, other: object) -> NoReturn:
         raise TeError(f"{self} / {other} is not an integer: use // on axes, or te.cast the axis to a float")
-
-    def __ge__(self, other: IndexLike) -> Condition:
-        return compared(self, ">=", other)
-
-    def __le__(self, other: IndexLike) -> Condition:
-        return compared(self, "<=", other)
-
-    def __gt__(self, other: IndexLike) -> Condition:
-        return compared(self, ">", other)
-
-    def __lt__(self, other: IndexLike) -> Condition:
-        return compared(self, "<", other)
 
     def __bool__(self) -> NoReturn:
         raise TeError(f"'{self}' has no value while the expression is built; use te.select instead of if")

@@ -287,7 +287,7 @@ def test_a_function_in_place() -> None:
         compiler.build(text, constants={"X": x})
 
 
-@pytest.mark.parametrize("dtype", ["f16", "bf16", "f64", "i8", "u8", "i64", "i1"])
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f64", "i8", "u8", "i64", "u16", "u32", "u64", "i1"])
 def test_dtypes(dtype: str) -> None:
     x, w = te.placeholder((4, 6), dtype, name="X"), te.placeholder((6, 4), dtype, name="W")
     turned = te.compute((4, 6), lambda i, j: w[j, i], name="turned")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fuzz.programs import check
-from tests.random_programs import DTYPES
+from tests.fuzz.programs import DTYPES, check
 from tests.sample import some
 
 FOUND: list[int] = []

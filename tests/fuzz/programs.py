@@ -13,10 +13,14 @@ import numpy as np
 
 import compiler
 from compiler.interpret import te as evaluator
+from tests import random_programs
 from tests.fuzz.alarm import alarm, asked
 from tests.fuzz.scripts import interpreted
-from tests.random_programs import DTYPES, arrays_for, program
+from tests.random_programs import arrays_for, program
 from tests.schedules import lowered
+
+DTYPES = (*random_programs.DTYPES, "u16", "u32", "u64")
+
 
 POLICIES = ("strict", "contract", "fast")
 SECONDS = 60

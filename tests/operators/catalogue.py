@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from compiler import te
+from compiler.elements import DTYPES
 
 Array = np.ndarray[Any, Any]
 Parameters = dict[str, Any]
 
 FLOATS = ("f16", "bf16", "f32", "f64")
-INTEGERS = ("i8", "u8", "i16", "i32", "i64")
+INTEGERS = ("i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64")
 NUMBERS = (*FLOATS, *INTEGERS)
 EVERY = (*NUMBERS, "i1")
 
@@ -38,12 +39,9 @@ def _random(tensor: te.Tensor, rng: np.random.Generator) -> Array:
 
 def numpy_dtype(dtype: str) -> np.dtype[Any]:
     """numpy's dtype of an element type; that of bf16 is of ml_dtypes."""
-    if dtype == "bf16":
-        import ml_dtypes
+    import ml_dtypes  # noqa: F401  # it gives numpy the name bfloat16
 
-        return np.dtype(ml_dtypes.bfloat16)
-    kinds = {"i1": "bool", "u8": "uint8"}
-    return np.dtype(kinds.get(dtype) or {"f": "float", "i": "int"}[dtype[0]] + dtype[1:])
+    return np.dtype(DTYPES[dtype].numpy)
 
 
 @dataclass(frozen=True)

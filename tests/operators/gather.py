@@ -8,11 +8,21 @@ from typing import Any
 import numpy as np
 
 from compiler import te
-from tests.operators.catalogue import Array, Operator, Parameters, extent, numpy_dtype, random_inputs, shape
+from tests.operators.catalogue import (
+    INTEGERS,
+    NUMBERS,
+    Array,
+    Operator,
+    Parameters,
+    extent,
+    numpy_dtype,
+    random_inputs,
+    shape,
+)
 
 P = te.placeholder
-DTYPES = ("f16", "bf16", "f32", "f64", "i8", "u8", "i16", "i32", "i64")
-INDICES = ("i8", "u8", "i16", "i32", "i64")
+DTYPES = NUMBERS
+INDICES = INTEGERS
 
 
 def indexed_inputs(function: te.Function, seed: int) -> list[Array]:

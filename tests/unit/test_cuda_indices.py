@@ -14,6 +14,7 @@ import compiler
 from compiler import te
 from compiler.dialects.functions import find_function
 from compiler.driver import parse
+from compiler.elements import DTYPES, INDICES
 from compiler.schedule import Schedule, library
 from compiler.targets.cpu import Argument
 from compiler.targets.cuda import CudaKernel, nvrtc
@@ -104,14 +105,14 @@ def test_values_of_indices_have_64_bits(tmp_path: Path) -> None:
 
 
 @needs_gxx
-@pytest.mark.parametrize("dtype", ["i8", "i16", "i32", "i64", "u8"])
+@pytest.mark.parametrize("dtype", INDICES)
 def test_indices_from_memory_that_are_outside(dtype: str, tmp_path: Path) -> None:
     """Also those whose low 32 bits, or whose bits without a sign, are inside."""
     x, i = te.placeholder((50, 3), name="X"), te.placeholder((40,), dtype, name="I")
     kernel = spread(te.function("f", [x, i], te.nn.gather(x, i, 0, -1.0)))
-    held = np.iinfo(dtype.replace("i", "int").replace("u", "uint"))
-    wanted = (0, 1, 49, 50, -1, -7, 255, 1 << 31, 1 << 32, (1 << 32) + 3, int(held.min), int(held.max))
-    numbers = np.resize([n for n in wanted if held.min <= n <= held.max], 40).astype(held.dtype)
+    held = np.iinfo(DTYPES[dtype].numpy)
+    wanted = (0, 1, 49, 50, -1, -7, 255, 1 << 31, 1 << 32, (1 << 32) + 3, 1 << 63, int(held.min), int(held.max))
+    numbers = np.resize(np.array([n for n in wanted if held.min <= n <= held.max], held.dtype), 40)
     table = np.arange(150, dtype=np.float32).reshape(50, 3)
     inside = (numbers.astype(object) >= 0) & (numbers.astype(object) < 50)
     want = np.where(inside[:, None], table[np.where(inside, numbers, 0).astype(int)], -1)
