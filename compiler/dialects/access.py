@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from xdsl.dialects.builtin import (
     AffineMapAttr,
@@ -208,8 +207,8 @@ def parse_literal(parser: Parser) -> int | float:
     for word in ("inf", "nan"):
         if parser.parse_optional_keyword(word):
             return sign * float(word)
-    number: Any = parser.parse_number(allow_boolean=False)
-    return sign * (float(number) if isinstance(number, float) else int(number))
+    number = parser.parse_number(allow_boolean=False)
+    return sign * (number if isinstance(number, float) else int(number))
 
 
 def names_of(axes: Sequence[AxisAttr]) -> list[str]:

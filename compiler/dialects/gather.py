@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import (
     AffineMapAttr,
@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap, AffineSymExpr
-from xdsl.irdl import IRDLOperation, opt_prop_def, prop_def
+from xdsl.irdl import IRDLOperation, VarOperand, opt_prop_def, prop_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
@@ -33,6 +33,7 @@ from xdsl.utils.exceptions import VerifyException
 from compiler.affine.text import NamedAffineParser, to_text
 from compiler.dialects.access import (
     AccessAttr,
+    AxisAttr,
     literal_of,
     literal_text,
     names_of,
@@ -68,14 +69,13 @@ class Gathering(IRDLOperation):
     reads = prop_def(ArrayAttr[AccessAttr])
 
     if TYPE_CHECKING:  # fields of the ops themselves
-        axes: Any
-        inputs: Any
+        axes: ArrayAttr[AxisAttr]
+        inputs: VarOperand
 
     @property
     def table(self) -> SSAValue:
         """The tensor or buffer that is read at a data-dependent index."""
-        table: SSAValue = self.inputs[-1]
-        return table
+        return self.inputs[-1]
 
     @property
     def indices(self) -> Sequence[SSAValue]:

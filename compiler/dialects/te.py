@@ -8,9 +8,8 @@ at a data-dependent index.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, IndexType, StringAttr, TensorType
+from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, IndexType, MemRefType, StringAttr, TensorType
 from xdsl.ir import Attribute, Dialect, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -207,10 +206,8 @@ def parse_reads(parser: Parser, names: Sequence[str]) -> Reads:
     return reads
 
 
-def parse_shaped_type(parser: Parser) -> Any:
+def parse_shaped_type(parser: Parser) -> TensorType | MemRefType:
     """Parse a tensor or memref type."""
-    from xdsl.dialects.builtin import MemRefType
-
     place = parser.pos
     type = parser.parse_type()
     if not isinstance(type, TensorType | MemRefType):

@@ -14,9 +14,10 @@ from compiler.dialects.combination import Combining
 from compiler.dialects.dominance import Refusal
 from compiler.dialects.loop import BlockOp
 from compiler.dialects.te import ComputeOp
+from compiler.elementary import Value
 from compiler.elements import scalar_type
 from compiler.errors import StrataError
-from compiler.interpret.numbers import DType, Value, constant, dtype_of, is_float, stored
+from compiler.interpret.numbers import DType, constant, dtype_of, is_float, stored
 from compiler.interpret.scalar import Body, identity
 
 Values = Sequence[Value]

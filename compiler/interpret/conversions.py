@@ -19,7 +19,8 @@ from compiler.dialects.upstream.arith import (
     TruncIOp,
     UIToFPOp,
 )
-from compiler.interpret.numbers import BF16, DType, Value, as_signed, as_unsigned, to_int
+from compiler.elementary import Value
+from compiler.interpret.numbers import BF16, DType, as_signed, as_unsigned, to_int
 
 Function: TypeAlias = Callable[..., Value]
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
@@ -23,13 +22,13 @@ from compiler.dialects.checks import element_type, shape_of
 from compiler.dialects.functions import find_function
 from compiler.dialects.gather import affine_part
 from compiler.dialects.loop import AllocOp, BlockOp, ForOp, GatherOp, Placed, enclosing_loops
+from compiler.elementary import Value
 from compiler.errors import InputError, StrataError
 from compiler.interpret.combination import joint, neutral
 from compiler.interpret.maps import condition_function, index_function
-from compiler.interpret.numbers import DType, Value, constant, dtype_of, is_float, loaded, stored
+from compiler.interpret.numbers import Array, DType, constant, dtype_of, is_float, loaded, stored
 from compiler.interpret.scalar import Body, combiner
 
-Array: TypeAlias = NDArray[Any]  # of the dtype that the buffer has
 Statement: TypeAlias = Callable[[], None]
 Execution: TypeAlias = Callable[[Sequence[int]], None]
 """What an instance does at the values of its iterators."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
 
 from xdsl.ir.affine import (
     AffineBinaryOpExpr,
@@ -16,7 +15,7 @@ from xdsl.ir.affine import (
     AffineSet,
 )
 
-from compiler.interpret.numbers import Value
+from compiler.elementary import Value
 
 
 def index_function(map: AffineMap) -> Callable[..., tuple[Value, ...]]:
@@ -32,9 +31,9 @@ def condition_function(condition: AffineSet | None, dims: int) -> Callable[..., 
 
 
 @lru_cache(maxsize=4096)
-def _compiled(dims: int, text: str) -> Callable[..., Any]:
-    found: Callable[..., Any] = eval(f"lambda {', '.join(f'd{i}' for i in range(dims))}: {text}", {})
-    return found
+def _compiled(dims: int, text: str) -> Callable[..., Value]:
+    compiled: Callable[..., Value] = eval(f"lambda {', '.join(f'd{i}' for i in range(dims))}: {text}", {})
+    return compiled
 
 
 _PYTHON = {

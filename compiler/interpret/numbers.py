@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr
 from xdsl.ir import Attribute
 
+from compiler.elementary import Value
 from compiler.elements import DTYPES, row_of
 from compiler.errors import InputError
 
-Value: TypeAlias = Any  # a numpy scalar or array
-DType: TypeAlias = np.dtype[Any]
+DType: TypeAlias = np.dtype[Any]  # of elements that the program says
+Array: TypeAlias = NDArray[Any]  # of such elements
 
 BF16 = DTYPES["bf16"].numpy
 """The name of numpy's dtype for bf16, which the package ml_dtypes brings."""

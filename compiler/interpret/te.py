@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 from xdsl.dialects.arith import MulfOp
 from xdsl.dialects.builtin import ModuleOp, TensorType, bf16
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -19,13 +19,13 @@ from compiler.dialects.checks import element_type, shape_of
 from compiler.dialects.functions import find_function
 from compiler.dialects.gather import affine_part
 from compiler.dialects.te import ComputeOp, GatherOp
+from compiler.elementary import Value
 from compiler.errors import InputError, TeError
 from compiler.interpret.combination import fold, joint, neutral
 from compiler.interpret.maps import condition_function, index_function
-from compiler.interpret.numbers import DType, Value, constant, dtype_of, is_float, loaded, stored
+from compiler.interpret.numbers import Array, DType, constant, dtype_of, is_float, loaded, stored
 from compiler.interpret.scalar import Body, combiner
 
-Array: TypeAlias = NDArray[Any]
 Tensors: TypeAlias = dict[SSAValue, Array]
 Box: TypeAlias = tuple[slice, ...]
 
@@ -156,7 +156,7 @@ def gather(op: GatherOp, tensors: Tensors, floats: DType | None) -> Array:
     reads = zip(op.indices, op.reads, strict=True)
     values = [_index_values(_read(op, tensors[v], access, axes, floats), tensors[v].dtype) for v, access in reads]
     known = index_function(AffineMap(len(axes), 0, tuple(map(affine_part, op.table_map.data.results))))(*axes)
-    inside: Any = np.True_
+    inside: Value = np.True_
     index = []
     for dim, (expr, form, size) in enumerate(zip(op.table_map.data.results, known, table.shape, strict=True)):
         at = values[expr.position] if isinstance(expr, AffineSymExpr) else form
@@ -231,7 +231,7 @@ def _axes_read(read: AccessAttr) -> list[int]:
 
 
 def _contract(op: ComputeOp, tensors: Tensors) -> Array:
-    operands: list[Any] = []
+    operands: list[Array | list[int]] = []
     for value, read in zip(op.inputs, op.reads, strict=True):
         operands += [tensors[value], _axes_read(read)]
     found = np.einsum(*operands, list(range(len(op.spatial_axes))), optimize=True)

@@ -68,7 +68,6 @@ EDGES: dict[str, set[str]] = {
 """What targets import from lowerings: the edge to LLVM, and what it says of the code that it has emitted."""
 TARGETS = {"cpu", "cuda", "simt"}
 CIRCLES: set[frozenset[str]] = {
-    frozenset({"te.expr", "te.gather", "te.tensor"}),
     frozenset({"autotune.task", "autotune.tuner"}),
 }
 """Circles of files that are still there."""

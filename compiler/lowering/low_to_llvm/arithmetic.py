@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -12,26 +14,10 @@ from compiler.lowering.low_to_llvm.literals import fast_flags, number, wrap_flag
 from compiler.lowering.low_to_llvm.types import llvm_type, shaped, suffix, width
 
 
-def _float_binary(instruction: str) -> Emit:
+def _binary(instruction: str, flags: Callable[[Operation], str] = lambda op: "") -> Emit:
     def emit(f: FunctionEmitter, op: Operation) -> None:
         lhs, rhs = op.operands
-        f.set(op.results[0], f"{instruction} {fast_flags(op)}{f.typed(lhs)}, {f.use(rhs)}")
-
-    return emit
-
-
-def _wrapping(instruction: str) -> Emit:
-    def emit(f: FunctionEmitter, op: Operation) -> None:
-        lhs, rhs = op.operands
-        f.set(op.results[0], f"{instruction} {wrap_flags(op)}{f.typed(lhs)}, {f.use(rhs)}")
-
-    return emit
-
-
-def _bitwise(instruction: str) -> Emit:
-    def emit(f: FunctionEmitter, op: Operation) -> None:
-        lhs, rhs = op.operands
-        f.set(op.results[0], f"{instruction} {f.typed(lhs)}, {f.use(rhs)}")
+        f.set(op.results[0], f"{instruction} {flags(op)}{f.typed(lhs)}, {f.use(rhs)}")
 
     return emit
 
@@ -149,14 +135,14 @@ def _harmless(divisor: SSAValue) -> bool:
 
 
 ARITHMETIC: Handlers = {
-    arith.AddfOp: _float_binary("fadd"),
-    arith.SubfOp: _float_binary("fsub"),
-    arith.MulfOp: _float_binary("fmul"),
-    arith.DivfOp: _float_binary("fdiv"),
+    arith.AddfOp: _binary("fadd", fast_flags),
+    arith.SubfOp: _binary("fsub", fast_flags),
+    arith.MulfOp: _binary("fmul", fast_flags),
+    arith.DivfOp: _binary("fdiv", fast_flags),
     arith.NegfOp: _negate,
-    arith.AddiOp: _wrapping("add"),
-    arith.SubiOp: _wrapping("sub"),
-    arith.MuliOp: _wrapping("mul"),
+    arith.AddiOp: _binary("add", wrap_flags),
+    arith.SubiOp: _binary("sub", wrap_flags),
+    arith.MuliOp: _binary("mul", wrap_flags),
     arith.DivSIOp: _division("sdiv"),
     arith.DivUIOp: _division("udiv"),
     arith.RemSIOp: _division("srem"),
@@ -164,12 +150,12 @@ ARITHMETIC: Handlers = {
     arith.FloorDivSIOp: _rounded("sdiv", up=False),
     arith.CeilDivSIOp: _rounded("sdiv", up=True),
     arith.CeilDivUIOp: _rounded("udiv", up=True),
-    arith.AndIOp: _bitwise("and"),
-    arith.OrIOp: _bitwise("or"),
-    arith.XOrIOp: _bitwise("xor"),
-    arith.ShLIOp: _bitwise("shl"),
-    arith.ShRSIOp: _bitwise("ashr"),
-    arith.ShRUIOp: _bitwise("lshr"),
+    arith.AndIOp: _binary("and"),
+    arith.OrIOp: _binary("or"),
+    arith.XOrIOp: _binary("xor"),
+    arith.ShLIOp: _binary("shl"),
+    arith.ShRSIOp: _binary("ashr"),
+    arith.ShRUIOp: _binary("lshr"),
     arith.MaxSIOp: intrinsic("smax"),
     arith.MinSIOp: intrinsic("smin"),
     arith.MaxUIOp: intrinsic("umax"),

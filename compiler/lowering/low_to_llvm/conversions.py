@@ -9,8 +9,9 @@ from __future__ import annotations
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float64Type
 
 from compiler.dialects.upstream import arith as vector_arith
+from compiler.dialects.upstream.arith import element_of
 from compiler.lowering.low_to_llvm.function import Emit, FunctionEmitter, Handlers
-from compiler.lowering.low_to_llvm.types import element, is_truth, llvm_type, shaped, width
+from compiler.lowering.low_to_llvm.types import is_truth, llvm_type, shaped, width
 
 
 def _cast(f: FunctionEmitter, op: vector_arith.CastOp, instruction: str) -> None:
@@ -18,11 +19,11 @@ def _cast(f: FunctionEmitter, op: vector_arith.CastOp, instruction: str) -> None
 
 
 def _extend(f: FunctionEmitter, op: vector_arith.ExtFOp) -> None:
-    if not isinstance(element(op.input.type), BFloat16Type):
+    if not isinstance(element_of(op.input.type), BFloat16Type):
         _cast(f, op, "fpext")
         return
     value = _to_float(f, op)
-    if isinstance(element(op.result.type), Float64Type):
+    if isinstance(element_of(op.result.type), Float64Type):
         value = f.temporary(f"fpext {shaped(op.input.type, 'float')} {value} to {llvm_type(op.result.type)}")
     f.names[op.result] = value
 
@@ -37,7 +38,7 @@ def _to_float(f: FunctionEmitter, op: vector_arith.CastOp) -> str:
 
 def _to_integer(instruction: str) -> Emit:
     def emit(f: FunctionEmitter, op: vector_arith.CastOp) -> None:
-        if not isinstance(element(op.input.type), BFloat16Type):
+        if not isinstance(element_of(op.input.type), BFloat16Type):
             _cast(f, op, instruction)
             return
         value = _to_float(f, op)
@@ -47,7 +48,7 @@ def _to_integer(instruction: str) -> Emit:
 
 
 def _truncate(f: FunctionEmitter, op: vector_arith.TruncFOp) -> None:
-    source, target = element(op.input.type), element(op.result.type)
+    source, target = element_of(op.input.type), element_of(op.result.type)
     narrow = isinstance(target, Float16Type | BFloat16Type)
     value = f.use(op.input)
     if narrow and isinstance(source, Float64Type):
@@ -105,7 +106,7 @@ def _from_integer(signed: bool) -> Emit:
     instruction = "sitofp" if signed else "uitofp"
 
     def emit(f: FunctionEmitter, op: vector_arith.SIToFPOp | vector_arith.UIToFPOp) -> None:
-        if not isinstance(element(op.result.type), BFloat16Type):
+        if not isinstance(element_of(op.result.type), BFloat16Type):
             _cast(f, op, instruction)
             return
         bits = width(op.input.type)

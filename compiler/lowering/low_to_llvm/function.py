@@ -14,7 +14,7 @@ from compiler.dialects.upstream.arith import kind_of
 from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.types import llvm_type
 
-Emit = Callable[["FunctionEmitter", Any], None]
+Emit = Callable[["FunctionEmitter", Any], None]  # each takes ops of one class of its own
 Handlers = Mapping[type[Operation], Emit]
 """How each op is emitted; a handler takes the emitter and an op of its class."""
 

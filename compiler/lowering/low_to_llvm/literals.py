@@ -18,8 +18,9 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation
 
+from compiler.dialects.upstream.arith import element_of
 from compiler.errors import LoweringError
-from compiler.lowering.low_to_llvm.types import element, is_float, lanes, llvm_type
+from compiler.lowering.low_to_llvm.types import is_float, lanes, llvm_type
 
 
 def literal(attribute: Attribute) -> str:
@@ -38,7 +39,7 @@ def literal(attribute: Attribute) -> str:
 
 def number(value: float, type: Attribute) -> str:
     """A number as an operand of a scalar type, or the same in each lane of a vector type."""
-    inner = element(type)
+    inner = element_of(type)
     text = _literal(value, inner)
     if isinstance(type, VectorType):
         lanes(type)
@@ -81,6 +82,6 @@ def wrap_flags(op: Operation) -> str:
     """What is known of an integer op's overflow: index arithmetic never wraps, others as they say."""
     flags = op.properties.get("overflowFlags")
     names = {flag.value for flag in flags.data} if isinstance(flags, IntegerOverflowAttr) else set()
-    if isinstance(element(op.results[0].type), IndexType):
+    if isinstance(element_of(op.results[0].type), IndexType):
         names.add("nsw")
     return "".join(f"{name} " for name in sorted(names))

@@ -9,12 +9,13 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Operation, SSAValue
 
 from compiler.dialects.intr import LIBRARY
+from compiler.dialects.upstream.arith import element_of
 from compiler.elementary import ELEMENTARY, Elementary
 from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.arithmetic import intrinsic
 from compiler.lowering.low_to_llvm.function import PURE, Emit, FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.literals import fast_flags, number
-from compiler.lowering.low_to_llvm.types import element, is_truth, lanes, llvm_type, shaped, suffix
+from compiler.lowering.low_to_llvm.types import is_truth, lanes, llvm_type, shaped, suffix
 
 _HALF = "half"
 
@@ -37,7 +38,7 @@ def _library(name: str, attributes: str = "") -> Emit:
     """A call of the C library's function for double, or of its `f` variant for what is narrower."""
 
     def emit(f: FunctionEmitter, op: Operation) -> None:
-        own = llvm_type(element(op.results[0].type))
+        own = llvm_type(element_of(op.results[0].type))
         type = "float" if own == _HALF else own
         full = name + ("f" if type == "float" else "")
         f.declare(type, full, [type] * len(op.operands), PURE)
@@ -89,7 +90,7 @@ def _widened(f: FunctionEmitter, value: SSAValue, wide: str) -> str:
 
 def _integer_power(f: FunctionEmitter, op: math.IPowIOp) -> None:
     """By repeated squaring, in a function beside; a negative exponent gives 1/x as an integer."""
-    inner = llvm_type(element(op.result.type))
+    inner = llvm_type(element_of(op.result.type))
     if is_truth(op.result.type):
         raise LoweringError("'math.ipowi' has no form in LLVM IR for truth values")
     f.externals.add(_POWER.replace("TYPE", inner))

@@ -8,6 +8,7 @@ from math import prod
 from xdsl.dialects.builtin import BFloat16Type, IndexType, IntegerType, MemRefType, NoneAttr, VectorType
 from xdsl.ir import Attribute
 
+from compiler.dialects.upstream.arith import element_of
 from compiler.elements import element_bytes, row_of
 from compiler.errors import LoweringError
 
@@ -35,14 +36,9 @@ def lanes(type: Attribute) -> int:
     return type.get_shape()[0]
 
 
-def element(type: Attribute) -> Attribute:
-    """The type of a vector's lanes, or a scalar's own."""
-    return type.element_type if isinstance(type, VectorType) else type
-
-
 def is_float(type: Attribute) -> bool:
     """Whether a type is one of LLVM's floats, or a vector of it; a bf16 is its bits."""
-    row = row_of(element(type))
+    row = row_of(element_of(type))
     return row is not None and row.kind == "f" and not isinstance(row.type, BFloat16Type)
 
 
@@ -53,7 +49,7 @@ def is_truth(type: Attribute) -> bool:
 
 def width(type: Attribute) -> int:
     """The bits of an integer, of index, or of a vector's lanes; 0 for floats."""
-    inner = element(type)
+    inner = element_of(type)
     if isinstance(inner, IntegerType):
         return int(inner.width.data)
     return 64 if isinstance(inner, IndexType) else 0

@@ -23,8 +23,9 @@ def matmul(
     """C[m, n] = sum over k of A[m, k] * B[k, n].
 
     a is [M, K], or [K, M] with transpose_a; b is [K, N], or [N, K] with transpose_b; the result is [M, N]. Sums are
-    formed in f32 of narrower floats and in i32 of narrower integers, which may be of two dtypes, as u8 and i8; `dtype`
-    is that of the result: a's of floats, that of the sums of integers. Raises TeError where the extents of k differ.
+    formed in f32 of narrower floats and in i32 of narrower integers (u32 of u16), which may be of two dtypes, as u8
+    and i8; `dtype` is that of the result: a's of floats, that of the sums of integers. Raises TeError where the extents
+    of k differ.
     """
     check_rank("matmul", a, 2, "rows, columns")
     check_rank("matmul", b, 2, "rows, columns")
