@@ -6,6 +6,7 @@ checkout.py what a checkout has beside the package: the benchmarks
 check.py    kernels without a GPU: races, barriers, bounds, results, memory traffic
 db.py       tuning records: list, best, export, import, replay, report, prune
 explain.py  what was generated for a program, and what it costs
+own_process.py  calls in a process of their own, whose death is a sentence
 program.py  FILE|NAME: a file, or a workload of bench
 replay.py   a search again from its log, without hardware
 run.py      build a program and try it on random inputs

@@ -242,6 +242,29 @@ def test_pipelines_parse(name: str) -> None:
     assert [p.name for p in pipeline.parse_passes(name)] == pipeline.PIPELINES[name].split(",")
 
 
+def unlisted(room: Path) -> set[str]:
+    """The files of a room that its map, the docstring of its __init__.py, does not name; a room may have no map."""
+    text = ast.get_docstring(ast.parse((room / "__init__.py").read_text())) or ""
+    if not re.search(r"^\w+\.py\b", text, re.MULTILINE):
+        return set()
+    return {path.name for path in room.glob("[!_]*.py")} - set(re.findall(r"\w+\.py\b", text))
+
+
+@pytest.mark.parametrize("room", sorted(ROOT.rglob("__init__.py")), ids=lambda p: str(p.parent.relative_to(ROOT)))
+def test_the_map_of_a_room_names_its_files(room: Path) -> None:
+    assert unlisted(room.parent) == set()
+    text = ast.get_docstring(ast.parse(room.read_text())) or ""
+    assert all((room.parent / name).exists() for name in re.findall(r"^(\w+\.py)\b", text, re.MULTILINE))
+
+
+def test_a_file_that_no_map_names_is_seen(tmp_path: Path) -> None:
+    (tmp_path / "__init__.py").write_text('"""A room.\n\none.py  the first\n"""\n')
+    (tmp_path / "one.py").write_text("")
+    assert unlisted(tmp_path) == set()
+    (tmp_path / "two.py").write_text("")
+    assert unlisted(tmp_path) == {"two.py"}
+
+
 def lacking(name: str) -> list[str]:
     """What a primitive needs beside its declaration, and has not."""
     folder = Path(__file__).parents[1] / "filecheck" / "schedule"

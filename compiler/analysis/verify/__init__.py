@@ -8,5 +8,6 @@ flow.py        what each read of the scheduled program finds: finished values, c
 tables.py      whether the elements that a gather may choose are finished
 joint.py       whether the targets of a joint reduction stay in step
 values.py      whether a body computes what the original's equation says
+unflatten.py   programs with easier sets for the same instances in the same order
 prove.py       `verify_schedule`: proved, refuted (with an instance), or undecided within the budget
 """

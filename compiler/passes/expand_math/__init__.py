@@ -3,7 +3,7 @@
 values.py          formulas on floats and bits, as ops
 exponential.py     exp, exp2, expm1        logarithm.py      log, log2, log10, log1p
 hyperbolic.py      tanh                    error_function.py erf
-trigonometric.py   sin, cos
+trigonometric.py   sin, cos                large_angles.py   f32 angles of any size
 
 Bounds are in docs/math.md; the coefficients come from tools/minimax.sollya.
 

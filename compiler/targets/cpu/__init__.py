@@ -5,6 +5,8 @@ openmp.py      the runtime of parallel loops, and how many threads they get
 kernel.py      a compiled function as a Python callable
 load.py        a low-level module to a kernel
 artefact.py    a low-level module to data that another process makes a kernel of
+tiles.py       permission to use the tile registers of AMX
+single_lanes.py masked stores of one lane as scalar stores
 presence.py    whether a thread had its processor while it was timed; samples that are repeated until it had
 ceilings.py    what the machine can do at that moment
 assembly.py    assembly text to functions, basic blocks and innermost loops

@@ -13,6 +13,8 @@ reduction.py       sums, products, extremes, means
 resize.py          images at another size
 selection.py       argmax, argmin
 shape.py           operators that move elements
+window.py          windows over images, as convolutions and pooling move them
+common.py          what the operators share: checks that end in a sentence
 """
 
 from compiler.te.nn.attention import attention as attention
