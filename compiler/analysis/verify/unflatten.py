@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,27 +85,16 @@ def _quotients(form: Linear) -> Iterator[Quotient]:
 
 def unflattened(program: Program) -> Program:
     """The program with plain loops in the place of such nests."""
-    number = program.fresh_number()
-    made: list[Node] = []
-    for node in program.body:
-        found, number = _node(node, number)
-        made.append(found)
-    return replace(program, body=tuple(made))
+    numbers = count(program.fresh_number())
+    return replace(program, body=tuple(_node(node, numbers) for node in program.body))
 
 
-def _node(node: Node, number: int) -> tuple[Node, int]:
-    if not isinstance(node, Loop):
-        return node, number
-    nest = _nest(node)
-    if nest is not None:
-        found = _plain(*nest, number)
-        if found is not None:
-            return found, number + len(nest[1].axes)
-    body = []
-    for inner in node.body:
-        changed, number = _node(inner, number)
-        body.append(changed)
-    return replace(node, body=tuple(body)), number
+def _node(node: Node, numbers: Iterator[int]) -> Node:
+    nest = _nest(node) if isinstance(node, Loop) else None
+    plain = None if nest is None else _plain(*nest, numbers)
+    if plain is not None or not isinstance(node, Loop):
+        return plain or node
+    return replace(node, body=tuple(_node(inner, numbers) for inner in node.body))
 
 
 def _nest(node: Loop) -> tuple[list[Loop], Block] | None:
@@ -121,7 +110,7 @@ def _nest(node: Loop) -> tuple[list[Loop], Block] | None:
     return None
 
 
-def _plain(loops: Sequence[Loop], block: Block, number: int) -> Node | None:
+def _plain(loops: Sequence[Loop], block: Block, numbers: Iterator[int]) -> Node | None:
     """The same instances in the same order with a loop for each axis; None where that is not so, or no easier."""
     own = {loop.number for loop in loops}
     extents = [loop.extent for loop in loops]
@@ -129,9 +118,9 @@ def _plain(loops: Sequence[Loop], block: Block, number: int) -> Node | None:
         return None
     if prod(extents) > MOST or not any(_is_hard(form, own) for form in block.bindings):
         return None
-    parts = [_parted(form, own) for form in block.bindings]
+    parts = [part for form in block.bindings if (part := _parted(form, own)) is not None]
     inside = [condition for condition in block.guard if condition.form.variables() & own]
-    if any(part is None for part in parts) or any(c.equal or c.form.variables() - own for c in inside):
+    if len(parts) < len(block.bindings) or any(c.equal or c.form.variables() - own for c in inside):
         return None
     points = np.unravel_index(np.arange(prod(extents)), extents)
     columns: dict[int, Ints] = dict(zip((loop.number for loop in loops), points, strict=True))
@@ -140,7 +129,7 @@ def _plain(loops: Sequence[Loop], block: Block, number: int) -> Node | None:
         runs &= _values(condition.form, columns) >= 0
     if not runs.any():
         return None
-    moving = [np.broadcast_to(_values(inner, columns), runs.shape)[runs] for _, inner in parts]  # type: ignore[misc]
+    moving = [np.broadcast_to(_values(inner, columns), runs.shape)[runs] for _, inner in parts]
     least = [int(values.min()) for values in moving]
     sizes = [int(values.max()) - low + 1 for values, low in zip(moving, least, strict=True)]
     if prod(sizes) != int(runs.sum()):
@@ -149,18 +138,18 @@ def _plain(loops: Sequence[Loop], block: Block, number: int) -> Node | None:
     if any((values - low != place).any() for values, low, place in zip(moving, least, order, strict=True)):
         return None
     bindings, nest = [], []
-    for position, (part, low, size) in enumerate(zip(parts, least, sizes, strict=True)):
-        assert part is not None
-        form = part[0] + Linear((), low)
+    for axis, (outer, _), low, size in zip(block.axes, parts, least, sizes, strict=True):
+        form = outer + Linear((), low)
         if size > 1:
-            form = form + variable_of(number + position)
-            nest.append((number + position, f"{block.axes[position].label}.{number + position}", size))
+            number = next(numbers)
+            form = form + variable_of(number)
+            nest.append((number, f"{axis.label}.{number}", size))
         bindings.append(form)
     guard = tuple(condition for condition in block.guard if condition not in inside)
-    found: Node = replace(block, bindings=tuple(bindings), guard=guard)
-    for own_number, label, size in reversed(nest):
-        found = Loop(own_number, label, size, (found,))
-    return found
+    node: Node = replace(block, bindings=tuple(bindings), guard=guard)
+    for number, label, size in reversed(nest):
+        node = Loop(number, label, size, (node,))
+    return node
 
 
 def _is_hard(form: Linear, own: set[int]) -> bool:
@@ -182,9 +171,9 @@ def _parted(form: Linear, own: set[int]) -> tuple[Linear, Linear] | None:
     return Linear(tuple(outer), form.constant), Linear(tuple(inner), 0)
 
 
-def _values(form: Linear, columns: Mapping[int, Ints]) -> Any:
-    """A form at many points."""
-    total: Any = form.constant
+def _values(form: Linear, columns: Mapping[int, Ints]) -> Ints:
+    """A form at many points; of a constant, one value."""
+    total = np.asarray(form.constant)
     for atom, factor in form.terms:
         if isinstance(atom, Quotient):
             inner = _values(atom.form, columns)

@@ -1,9 +1,6 @@
 """Composite schedules: short functions of `Schedule`'s primitives, in the manner of Exo's standard library.
 
-loops.py        block_tile           every loop of a block split, tiles outside
-                vectorize_inner      the innermost loop split and vectorized
-                parallelize_outer    the outermost loops fused and run on threads
-                contiguous           the loop along which operands are contiguous innermost
+loops.py        contiguous           the loop along which operands are contiguous innermost
 packing.py      pack_panels          an operand packed in panels, by vectors
                 copy_in_vectors      the nest of a copy, by vectors, transposed in registers where it must be
 matmul.py       gebp                 a matmul packed and register-tiled as in BLIS
@@ -41,15 +38,11 @@ from compiler.schedule.library.gpu import (
 )
 from compiler.schedule.library.gradient import Gradient, GradientTiles, conv_grad_weight
 from compiler.schedule.library.loops import (
-    Tiles,
-    block_tile,
     contiguous,
     matmul_nest,
     nest,
     operands,
     panels,
-    parallelize_outer,
-    vectorize_inner,
 )
 from compiler.schedule.library.matmul import (
     Gebp,
@@ -73,12 +66,10 @@ __all__ = [
     "GradientTiles",
     "ImplicitGemm",
     "ThreadTiles",
-    "Tiles",
     "WarpTiles",
     "apply_to_tiles",
     "attention",
     "attention_tiles",
-    "block_tile",
     "by_rows",
     "contiguous",
     "conv_grad_weight",
@@ -94,7 +85,6 @@ __all__ = [
     "operands",
     "pack_panels",
     "panels",
-    "parallelize_outer",
     "quantised_gebp",
     "row_reduction",
     "rows_on_threads",
@@ -105,5 +95,4 @@ __all__ = [
     "tile_on_warps",
     "tiled_convolution",
     "tiled_gebp",
-    "vectorize_inner",
 ]

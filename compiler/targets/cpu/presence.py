@@ -134,55 +134,36 @@ def undisturbed(
 
 def timed(call: Callable[[], object], calls: int = 1, threads: int = 1) -> Taken:
     """Time some calls, which work on that many threads: where it is one, on the calling one."""
-    watch = _Alone() if threads == 1 else _Team()
+    alone = threads == 1
+    who = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF) if alone else resource.RUSAGE_SELF
+    switches, waited = resource.getrusage(who).ru_nivcsw, _alone() if alone else _team()
     start = time.perf_counter()
     for _ in range(calls):
         call()
     seconds = time.perf_counter() - start
-    waited = min(max(watch.waited(seconds), 0.0), seconds)
-    return Taken(seconds, waited, watch.switches(), _STEAL.share() * seconds, calls)
+    away = min(max(waited(seconds), 0.0), seconds)
+    return Taken(seconds, away, resource.getrusage(who).ru_nivcsw - switches, _STEAL.share() * seconds, calls)
 
 
-class _Switches:
-    """Involuntary context switches since it was made, of the calling thread or of the process."""
-
-    def __init__(self, who: int) -> None:
-        self._who = who
-        self._before = resource.getrusage(who).ru_nivcsw
-
-    def switches(self) -> int:
-        """How many there were."""
-        return resource.getrusage(self._who).ru_nivcsw - self._before
+Waited = Callable[[float], float]
+"""Of the seconds that have passed since it was made, those without a core."""
 
 
-class _Alone(_Switches):
-    """The calling thread: what its CPU time lacks of the wall time."""
-
-    def __init__(self) -> None:
-        super().__init__(getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF))
-        self._start = time.thread_time()
-
-    def waited(self, seconds: float) -> float:
-        """The seconds off its processor, of those that have passed; none where the clock's steps are too coarse."""
-        present = time.thread_time() - self._start
-        return seconds - present if _has_fine_clock() else 0.0
+def _alone() -> Waited:
+    """What the CPU time of the calling thread lacks of the wall time; none where the clock's steps are too coarse."""
+    start = time.thread_time()
+    return lambda seconds: seconds - (time.thread_time() - start) if _has_fine_clock() else 0.0
 
 
-class _Team(_Switches):
-    """All threads of the process: what that thread waited for a processor which waited longest.
+def _team() -> Waited:
+    """What that thread of the process waited for a core which waited longest.
 
     A thread that sleeps does not wait, so that uneven work is no disturbance. The CPU time of the process would not do:
     serial work leaves threads without any, and idle threads that spin hide what others lack. Where the system does not
     say how long threads wait, their involuntary switches alone tell.
     """
-
-    def __init__(self) -> None:
-        super().__init__(resource.RUSAGE_SELF)
-        self._waits = _waits()
-
-    def waited(self, seconds: float) -> float:
-        """The seconds without a processor, of those that have passed."""
-        return max((wait - self._waits.get(task, 0.0) for task, wait in _waits().items()), default=0.0)
+    before = _waits()
+    return lambda seconds: max((wait - before.get(task, 0.0) for task, wait in _waits().items()), default=0.0)
 
 
 def _waits() -> dict[str, float]:
