@@ -27,6 +27,7 @@ from compiler.lowering.low_to_llvm import parallel
 from compiler.passes.expand_math import ExpandMathPass
 from compiler.passes.transpose_scatters import TransposeScattersPass
 from compiler.schedule import Schedule, library
+from compiler.schedule.schedule import Handle
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.ceilings import Arithmetic
 from compiler.targets.cpu.presence import timed
@@ -65,10 +66,21 @@ def _no_prefetch() -> AbstractContextManager[object]:
     return patch.object(Schedule, "prefetch", lambda self, *arguments, **options: None)
 
 
+def _no_stream() -> AbstractContextManager[object]:
+    annotate = Schedule.annotate
+
+    def others(s: Schedule, loop: Handle, name: str, value: str) -> None:
+        if name != "nontemporal":
+            annotate(s, loop, name, value)
+
+    return patch.object(Schedule, "annotate", others)
+
+
 PARTS: dict[str, Without] = {
     "maths": _no_pass(ExpandMathPass),
     "transposes": _no_pass(TransposeScattersPass),
     "prefetches": _no_prefetch,
+    "streams": _no_stream,
     "team": _no_team,
 }
 
@@ -118,6 +130,8 @@ def cases() -> Iterator[Case]:
     for part in ("transposes", "prefetches"):
         for name in packed:
             yield Case(part, name, partial(_workload, name))
+    for name in ("softmax", "layernorm", "swish"):
+        yield Case("streams", name, partial(_workload, name))
     for name in ("matmul_1024", "matmul_512", "matmul:128x128x128", "softmax"):
         for what, pause, busy in (("in a row", 0.0, False), ("pauses", PAUSE, False), ("pauses, a hog", PAUSE, True)):
             yield Case("team", f"{name}, 2 threads, {what}", partial(_workload, name, 2), 2, pause, busy)
