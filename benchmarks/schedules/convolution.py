@@ -18,7 +18,7 @@ def conv(s: Schedule, machine: Machine, threads: int) -> None:
 
 
 def sizes(s: Schedule, machine: Machine) -> tuple[int, int, int]:
-    """Pixels and filters of a register tile, and channels whose weights take two fifths of the first cache."""
+    """Pixels and filters of a register tile, and channels whose weights take two fifths of L1."""
     label = next(iter(s.program.blocks))
     _, o, _, w, c, r, q = (s.extent(loop) for loop in s.get_loops(s.get_block(label)))
     width = lanes(machine)

@@ -51,7 +51,7 @@ def _gebp(
 ) -> library.Gebp:
     """Pack and tile a matmul; on several threads, panels of columns are packed and rows are computed side by side.
 
-    Operands that take less than half of the second cache together are not packed, unless `pack` says which are.
+    Operands that take less than half of L2 together are not packed, unless `pack` says which are.
     """
     m, n, k = (s.extent(loop) for loop in s.get_loops(block)[-3:])
     if pack is None:

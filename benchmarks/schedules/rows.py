@@ -28,7 +28,7 @@ def swish(s: Schedule, machine: Machine, threads: int) -> None:
 
 
 def _is_large(s: Schedule, machine: Machine) -> bool:
-    """Whether the result is larger than the second cache."""
+    """Whether the result is larger than L2."""
     result = s.program.arguments[-1]
     elements = 1
     for extent in result.shape:

@@ -65,10 +65,7 @@ class Spaces:
 
     def domain_text(self, key: Key, use: Use | None = None) -> str:
         """The constraints of a statement's domain, and of a use's condition."""
-        statement = self.statements[key]
-        parts = [f"0 <= l{n} < {self.program.loops[n].extent}" for n in statement.loops]
-        parts += [c.isl(self.names) for c in (*statement.guard, *(use.where if use is not None else ()))]
-        return " and ".join(parts) or "true"
+        return " and ".join(self.statements[key].domain(self.names, use)) or "true"
 
     def instances(self, key: Key, *constraints: str) -> isl.UnionSet:
         """The instances of a statement under constraints in isl's syntax."""

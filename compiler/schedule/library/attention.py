@@ -43,7 +43,7 @@ def attention_tiles(length: int, depth: int, lanes: int = 16) -> AttentionTiles:
 
     6 x 4 vectors, or 5 x 5, or 4 x 6, whichever divides the depth in the fewest panels: mr * n accumulators, n vectors
     of the second operand and one element of the first, which is 10 loads in 24 multiply-adds. Row panels are grouped
-    where the keys and values of a head do not fit into half of a second-level cache of 2 MiB.
+    where the keys and values of a head do not fit into half of an L2 of 2 MiB.
     """
     vectors = -(-depth // lanes)
     columns = max(4, even(depth, 6 * lanes, lanes)) if vectors > 4 else 4

@@ -127,7 +127,7 @@ def tiled_convolution(
 LINE = 16
 """The elements of a cache line, in f32."""
 AT_ONCE = 4
-"""The most lines to ask for at a time: a core has some 16 requests of its first cache under way, and a tile's loads are
+"""The most lines to ask for at a time: a core has some 16 requests of L1 under way, and a tile's loads are
 among them."""
 
 

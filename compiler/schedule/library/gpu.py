@@ -198,7 +198,7 @@ def spread(s: Schedule, block: Handle, threads: Size = 256, vector: int = 1) -> 
 
 def rows_on_threads(s: Schedule, block: Handle, warps: Size = 8, needed: Sequence[str] | None = None) -> Handle:
     """Compute all that a block needs of one row just before that row, a row for each block of a GPU, its elements on
-    the block's threads; sums over a row in parts, one a thread, which the threads of a warp add up by exchanges, and
+    the block's threads; sums over a row in parts, one a thread, which the threads of a warp add up by shuffles, and
     one thread then for all warps.
 
         i { max }  i { exp }  i { sum }  i { j { D } }

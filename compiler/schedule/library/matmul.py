@@ -106,7 +106,7 @@ def tiled_gebp(
 
 
 AHEAD = 8
-"""How many iterations ahead the micro-kernel asks for B: what the second-level cache takes to answer, and some."""
+"""How many iterations ahead the micro-kernel asks for B: the latency of L2, and some."""
 
 
 def store_packed(s: Schedule, consumer: Handle, product: Gebp, rows: Size, lanes: int = 16) -> None:

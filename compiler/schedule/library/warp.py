@@ -1,4 +1,4 @@
-"""Composites for the tensor cores of GPUs: a matmul whose warps multiply small matrices."""
+"""Composites for the tensor cores of GPUs: a matmul whose warps multiply MMA tiles."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ ROW_BITS = 128
 
 @dataclass(frozen=True)
 class WarpTiles:
-    """Tiles of a matmul on tensor cores: the warps of a block and the small matrices of a warp, along m and n; how many
-    small matrices along k are fetched at once; how many elements a thread fetches at once.
+    """Tiles of a matmul on tensor cores: the warps of a block and the MMA tiles of a warp, along m and n; how many MMA
+    tiles along k are fetched at once; how many elements a thread fetches at once.
 
     twice: operands have two buffers, and the next are fetched while these are used.
     """
@@ -133,7 +133,7 @@ def _check_even(s: Schedule, block: Handle, loops: Sequence[Handle], tiles: Warp
 
 
 def _load(s: Schedule, block: Handle, position: int, at: Handle, size: int, intrinsic: str, along_k: bool) -> None:
-    """Load what an iteration needs of an operand to registers, by small matrices; `along_k`, of rows along k."""
+    """Load what an iteration needs of an operand to fragments, by MMA tiles; `along_k`, of rows along k."""
     load = s.cache_read(block, operands(s, block)[position], "fragment")
     s.compute_at(load, at)
     s.transform_layout(block, operands(s, block)[position], _LAYOUTS[position, along_k])
@@ -149,7 +149,7 @@ _LAYOUTS: dict[tuple[int, bool], Callable[..., tuple[AffineExpr, ...]]] = {
     (1, True): lambda *b: (*b[:-2], b[-1] // COLUMNS, b[-2], b[-1] % COLUMNS),
     (1, False): lambda *b: (*b[:-2], b[-2] // COLUMNS, b[-1], b[-2] % COLUMNS),
 }
-"""The layout of each operand's small matrices, by its position and whether its rows lie along k."""
+"""The layout of each operand's MMA tiles, by its position and whether its rows lie along k."""
 
 
 def _alike(s: Schedule, block: Handle, loops: Sequence[Handle]) -> list[Handle]:
@@ -159,7 +159,7 @@ def _alike(s: Schedule, block: Handle, loops: Sequence[Handle]) -> list[Handle]:
 
 
 def _on_warps(s: Schedule, warps: Sequence[Handle], matrices: Sequence[Handle], matrix: Handle, intrinsic: str) -> None:
-    """Let warps run a nest, several small matrices each."""
+    """Let warps run a nest, several MMA tiles each."""
     if warps:
         s.bind(fused(s, warps), "thread_y")
     for loop in matrices:
