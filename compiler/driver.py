@@ -29,7 +29,7 @@ from compiler.program.tree import Buffer, Program
 from compiler.targets.arguments import Array, check_input, copied
 from compiler.targets.cpu import Argument, Kernel, load, thread_count
 from compiler.targets.cpu.artefact import Artefact, Preparation, compile_artefact
-from compiler.targets.cpu.kernel import NOTHING, Fixed, Text
+from compiler.targets.cpu.kernel import NOTHING, FixedArguments, Text
 from compiler.targets.gpus import kernel_maker
 from compiler.targets.machine import host
 
@@ -198,7 +198,7 @@ class _Settings:
 
 
 def _compiled(
-    module: ModuleOp, name: str | None, settings: _Settings, te: Text | None = None, fixed: Fixed = NOTHING
+    module: ModuleOp, name: str | None, settings: _Settings, te: Text | None = None, fixed: FixedArguments = NOTHING
 ) -> Kernel:
     """The kernel of a verified module, which is lowered in place; `te` is what it was made of, if of something else."""
     level = level_of(module)
@@ -230,7 +230,7 @@ def _with_constants(
     preparation = _compiled(before[0], None, settings) if before else None
     prepared = _prepared(parts, preparation, arrays)
     te = partial(str, source) if level == "te" else None
-    return _compiled(main, None, settings, te, Fixed(_fixed(parts.main, arrays, prepared), preparation))
+    return _compiled(main, None, settings, te, FixedArguments(_fixed(parts.main, arrays, prepared), preparation))
 
 
 def _prepared(parts: Parts, preparation: Kernel | None, constants: Mapping[str, Array]) -> dict[str, Array]:

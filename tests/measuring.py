@@ -15,7 +15,7 @@ from typing import Any
 
 from compiler import lower, te
 from compiler.autotune.measure import Built, Limits, Measurer, Sampling, Subject
-from compiler.autotune.measure.local import Processes
+from compiler.autotune.measure.local import LocalExecutor
 from compiler.autotune.outcome import Outcome
 from compiler.driver import build_artefact
 from compiler.lowering.low_to_llvm.signature import Workspace
@@ -106,7 +106,7 @@ class Slow:
 class Faulty:
     """An executor that plants faults in candidates, by position."""
 
-    inner: Processes
+    inner: LocalExecutor
     faults: Mapping[int, Fault]
 
     def build(self, texts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
@@ -137,7 +137,7 @@ class Faulty:
 def main() -> None:
     """Print the numbers of the workers, and measure a candidate that never ends."""
     function = matmul()
-    inner = Processes(subject(function), QUICK, 1)
+    inner = LocalExecutor(subject(function), QUICK, 1)
     with Measurer(subject(function), executor=Faulty(inner, {0: HANG})) as measurer:
         print(*inner.builders.pids, *inner.runner.pids, flush=True)
         for _, outcome in measurer.measure(scripts(function, none)):

@@ -12,7 +12,7 @@ from compiler.dialects.upstream.memref import PrefetchOp
 
 
 @dataclass(frozen=True)
-class Access:
+class LowAccess:
     """One load or store of an element, or of neighbouring lanes, of a buffer."""
 
     op: Operation
@@ -44,27 +44,27 @@ class Access:
         return self.type.get_shape()[0] if isinstance(self.type, VectorType) else 1
 
 
-def access(op: Operation) -> Access | None:
+def access(op: Operation) -> LowAccess | None:
     """The access that an op is, if it is a load or store of an element or of neighbouring lanes."""
     found = _access(op)
     flat = found is not None and not (isinstance(found.type, VectorType) and found.type.get_num_dims() != 1)
     return found if flat else None
 
 
-def _access(op: Operation) -> Access | None:
+def _access(op: Operation) -> LowAccess | None:
     match op:
         case memref.LoadOp():
-            return Access(op, op.memref, tuple(op.indices), op.res.type, False)
+            return LowAccess(op, op.memref, tuple(op.indices), op.res.type, False)
         case vector.LoadOp():
-            return Access(op, op.base, tuple(op.indices), op.result.type, False)
+            return LowAccess(op, op.base, tuple(op.indices), op.result.type, False)
         case memref.StoreOp():
-            return Access(op, op.memref, tuple(op.indices), op.value.type, True)
+            return LowAccess(op, op.memref, tuple(op.indices), op.value.type, True)
         case vector.StoreOp():
-            return Access(op, op.base, tuple(op.indices), op.vector.type, True)
+            return LowAccess(op, op.base, tuple(op.indices), op.vector.type, True)
         case vector.MaskedLoadOp():
-            return Access(op, op.base, tuple(op.indices), op.result.type, False, op.mask)
+            return LowAccess(op, op.base, tuple(op.indices), op.result.type, False, op.mask)
         case vector.MaskedStoreOp():
-            return Access(op, op.base, tuple(op.indices), op.value_to_store.type, True, op.mask)
+            return LowAccess(op, op.base, tuple(op.indices), op.value_to_store.type, True, op.mask)
     return None
 
 

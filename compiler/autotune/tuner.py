@@ -19,7 +19,7 @@ from compiler.autotune.outcome import Outcome, together
 from compiler.autotune.search import Proposal, Search
 from compiler.autotune.search.log import LogFile
 from compiler.autotune.search.trials import Trials
-from compiler.autotune.search.warm_start import SECONDS, earlier
+from compiler.autotune.search.warm_start import SECONDS, warm_starts
 from compiler.autotune.space.candidates import Candidate, belongs, total
 from compiler.autotune.space.space import SketchSpace
 from compiler.autotune.task import SearchTask
@@ -106,8 +106,8 @@ class _Run:
         self.seen, self.descending = 0, not self.options.search.descent
         self.say("learning from earlier tasks")
         seconds = SECONDS if self.options.seconds is None else min(SECONDS, self.options.seconds / 20)
-        past = earlier(self.database, task.key, task.program, task.machine, seconds)
-        self.search = Search(self.space, self.options.seed, self.options.search, past)
+        known = warm_starts(self.database, task.key, task.program, task.machine, seconds)
+        self.search = Search(self.space, self.options.seed, self.options.search, known)
         self.absorb()
         self.progress.earlier = len(self.trials)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from compiler.autotune.options import TuningOptions
     from compiler.autotune.task import SearchTask
     from compiler.autotune.tell.conclusion import Conclusion
-    from compiler.autotune.tell.live import View
+    from compiler.autotune.tell.live import RunView
 
 HELP = "search for the fastest schedule of a program; ended at any moment, it keeps what it has"
 INTERRUPTED = 130
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     return int(record is None)
 
 
-def _tuning(options: argparse.Namespace, view: View) -> TuningOptions:
+def _tuning(options: argparse.Namespace, view: RunView) -> TuningOptions:
     from compiler.autotune.options import TuningOptions
 
     trials = TRIALS if options.trials is None and options.seconds is None else options.trials
@@ -82,7 +82,7 @@ def _database(options: argparse.Namespace) -> str | None:
     return None if options.no_database else options.database or DATABASE
 
 
-def _view(task: SearchTask, options: argparse.Namespace) -> View:
+def _view(task: SearchTask, options: argparse.Namespace) -> RunView:
     from compiler.autotune.tell.live import Silent, view
 
     return Silent(task) if options.quiet or options.json else view(task, sys.stdout)

@@ -9,7 +9,7 @@ from itertools import groupby
 
 from compiler.errors import TargetError
 from compiler.explain.builds import Builds
-from compiler.explain.nests import Nest, every, paths
+from compiler.explain.nests import LoopNest, every, paths
 from compiler.lowering.low_to_llvm.signature import symbol
 from compiler.targets.cpu.assembly import AssemblyFunction, MachineLoop, parse_assembly
 from compiler.targets.cpu.instructions import Census
@@ -30,8 +30,8 @@ class Code:
     function: str
     label: str
     depth: int
-    path: tuple[Nest, ...]
-    unrolled: tuple[Nest, ...]
+    path: tuple[LoopNest, ...]
+    unrolled: tuple[LoopNest, ...]
     census: Census
     estimate: Estimate
     percent: float | None
@@ -42,7 +42,7 @@ class Code:
 class Outside:
     """Instructions outside the innermost machine loops that are of one loop of the program, or of none."""
 
-    nest: Nest | None
+    nest: LoopNest | None
     instructions: int
 
 
@@ -54,7 +54,7 @@ class MachineCode:
     outside: tuple[Outside, ...]
 
 
-def machine_code(b: Builds, found: Sequence[Nest]) -> MachineCode:
+def machine_code(b: Builds, found: Sequence[LoopNest]) -> MachineCode:
     """Take the machine code of the explained function apart.
 
     Raises TargetError where the machine's assembly is not that of x86.
@@ -93,7 +93,9 @@ def alike(found: Sequence[Code]) -> list[list[Code]]:
     return [list(group) for _, group in groupby(found, key)]
 
 
-def _code(number: int, function: AssemblyFunction, loop: MachineLoop, path: tuple[Nest, ...], machine: Machine) -> Code:
+def _code(
+    number: int, function: AssemblyFunction, loop: MachineLoop, path: tuple[LoopNest, ...], machine: Machine
+) -> Code:
     counted, estimated = function.census(loop), estimate(loop.instructions)
     inside = {n.number: n for n in every(path[-1].inner)} if path else {}
     present = {i.loop for i in loop.instructions}

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from compiler.explain.code import Code
 from compiler.explain.explanation import Explanation
-from compiler.explain.nests import Nest
+from compiler.explain.nests import LoopNest
 from compiler.explain.profile import Profile
 from compiler.targets.machine import host
 
@@ -48,7 +48,7 @@ def _time(profile: Profile) -> Json:
     return {"plain": profile.plain, "profiled": profile.profiled, "peak_flops": profile.peak}
 
 
-def _nest(nest: Nest, profile: Profile | None) -> Json:
+def _nest(nest: LoopNest, profile: Profile | None) -> Json:
     """A loop and those in it; `seconds` and `runs` are of one call, where the loop was measured."""
     spent = None if profile is None else profile.loops.get(nest.number)
     times = {} if spent is None else {"seconds": spent.seconds, "runs": spent.runs}

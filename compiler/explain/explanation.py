@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from compiler.errors import InputError
 from compiler.explain.builds import Builds
 from compiler.explain.code import Code, Outside, machine_code
-from compiler.explain.nests import Nest, nests
+from compiler.explain.nests import LoopNest, nests
 from compiler.explain.profile import Probe, Profile, profile
 from compiler.explain.temporaries import Temporaries, temporaries
 from compiler.targets.arguments import Array
@@ -23,7 +23,7 @@ class Explanation:
     """What there is to say about a program; `profile` is None where it was not run."""
 
     kernel: Kernel
-    nests: tuple[Nest, ...]
+    nests: tuple[LoopNest, ...]
     codes: tuple[Code, ...]
     outside: tuple[Outside, ...]
     profile: Profile | None

@@ -21,7 +21,7 @@ from compiler.program.tree import Program, blocks_in
 
 
 @dataclass(frozen=True)
-class Nest:
+class LoopNest:
     """A loop and those in it.
 
     number: as marks count the loops of a module, from 1. name: of its variable.
@@ -37,10 +37,10 @@ class Nest:
     exact: bool
     flops: int | None
     bytes: int | None
-    inner: tuple[Nest, ...]
+    inner: tuple[LoopNest, ...]
 
 
-def nests(module: ModuleOp, function: FuncOp, program: Program | None) -> tuple[Nest, ...]:
+def nests(module: ModuleOp, function: FuncOp, program: Program | None) -> tuple[LoopNest, ...]:
     """The outermost loops of a low-level function of a module; `program` is the loop program that it came from."""
     places = {op: place for place, op in enumerate(loops_of(module), start=1)}
     inside = [op for op in places if function.is_ancestor(op)]
@@ -48,10 +48,10 @@ def nests(module: ModuleOp, function: FuncOp, program: Program | None) -> tuple[
     for op in inside:
         runs[loop_numbers(op)] += _trips(op) or 1
 
-    def nest(op: LoopOp) -> Nest:
+    def nest(op: LoopOp) -> LoopNest:
         inner = tuple(map(nest, _loops(op.body.block.ops)))
         trips = _trips(op)
-        made = Nest(places[op], _name(op), _written(op), trips, trips is not None, None, None, inner)
+        made = LoopNest(places[op], _name(op), _written(op), trips, trips is not None, None, None, inner)
         loops = [] if program is None else [program.loops[number] for number in loop_numbers(op)]
         if program is None or not loops:
             return made
@@ -68,16 +68,16 @@ def nests(module: ModuleOp, function: FuncOp, program: Program | None) -> tuple[
     return tuple(map(nest, _loops(function.body.block.ops)))
 
 
-def every(nests: Iterable[Nest]) -> Iterator[Nest]:
+def every(nests: Iterable[LoopNest]) -> Iterator[LoopNest]:
     """Loops and those in them, each before what it contains."""
     for nest in nests:
         yield nest
         yield from every(nest.inner)
 
 
-def paths(nests: Iterable[Nest], around: tuple[Nest, ...] = ()) -> dict[int, tuple[Nest, ...]]:
+def paths(nests: Iterable[LoopNest], around: tuple[LoopNest, ...] = ()) -> dict[int, tuple[LoopNest, ...]]:
     """For each loop, by its number, the loops around it and itself, outermost first."""
-    found: dict[int, tuple[Nest, ...]] = {}
+    found: dict[int, tuple[LoopNest, ...]] = {}
     for nest in nests:
         found[nest.number] = (*around, nest)
         found |= paths(nest.inner, (*around, nest))

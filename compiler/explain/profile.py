@@ -11,7 +11,7 @@ from statistics import median
 import numpy as np
 
 from compiler.explain.builds import Builds
-from compiler.explain.nests import Nest
+from compiler.explain.nests import LoopNest
 from compiler.lowering.low_to_llvm.marks import CLOCK, PROFILE, loops_of
 from compiler.targets.arguments import Array
 from compiler.targets.cpu import Kernel
@@ -50,7 +50,7 @@ class Profile:
 
 
 def profile(
-    b: Builds, found: Sequence[Nest], inputs: Sequence[Array], calls: int, probe: Probe | None = None
+    b: Builds, found: Sequence[LoopNest], inputs: Sequence[Array], calls: int, probe: Probe | None = None
 ) -> Profile:
     """Measure the loops that run seldom enough, in the call of the median duration; probe the machine beside each.
 
@@ -86,7 +86,7 @@ def _seconds(call: Callable[[], None]) -> float:
     return time.perf_counter() - start
 
 
-def choose(found: Sequence[Nest], budget: int) -> set[int]:
+def choose(found: Sequence[LoopNest], budget: int) -> set[int]:
     """The loops to measure: level by level, as long as their runs add up to no more than the budget."""
     chosen: set[int] = set()
     level = [(nest, 1) for nest in found]
@@ -101,9 +101,9 @@ def choose(found: Sequence[Nest], budget: int) -> set[int]:
     return chosen
 
 
-def _affordable(level: Sequence[tuple[Nest, int]], budget: int) -> list[tuple[Nest, int]]:
+def _affordable(level: Sequence[tuple[LoopNest, int]], budget: int) -> list[tuple[LoopNest, int]]:
     """The loops of a level that run least, as many as the budget allows."""
-    kept, left = list[tuple[Nest, int]](), budget
+    kept, left = list[tuple[LoopNest, int]](), budget
     for nest, count in sorted(level, key=lambda pair: pair[1]):
         if count <= left:
             kept.append((nest, count))

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from compiler.explain.code import Code, alike
 from compiler.explain.explanation import Explanation
-from compiler.explain.nests import Nest
+from compiler.explain.nests import LoopNest
 from compiler.explain.profile import Profile, Spent
 from compiler.explain.temporaries import Temporaries
 from compiler.targets.cpu.instructions import Census
@@ -85,7 +85,7 @@ def _where(one: Code) -> str:
     return _of(one.path[-1]) + (f" with {inside} unrolled" if inside else "")
 
 
-def _of(nest: Nest) -> str:
+def _of(nest: LoopNest) -> str:
     return f"{', '.join(nest.blocks)}: {nest.name}"
 
 
@@ -114,7 +114,7 @@ def time_table(e: Explanation, profile: Profile) -> Table:
     whole = sum(profile.loops[nest.number].seconds for nest in e.nests)
     machine = _machine_loops(e.codes)
 
-    def add(nests: Sequence[Nest], indent: str) -> None:
+    def add(nests: Sequence[LoopNest], indent: str) -> None:
         for nest in nests:
             spent, numbers = profile.loops.get(nest.number), machine.get(nest.number, "")
             figures = _times(nest, spent, whole, profile.peak) if spent is not None else [""] * 6
@@ -125,11 +125,11 @@ def time_table(e: Explanation, profile: Profile) -> Table:
     return table
 
 
-def _trips(nest: Nest) -> str:
+def _trips(nest: LoopNest) -> str:
     return nest.name if nest.trips is None else f"{nest.name} {'=' if nest.exact else '<='} {nest.trips}"
 
 
-def _times(nest: Nest, spent: Spent, whole: float, peak: float | None) -> Iterator[str]:
+def _times(nest: LoopNest, spent: Spent, whole: float, peak: float | None) -> Iterator[str]:
     seconds = spent.seconds
     yield str(spent.runs)
     yield _duration_of(seconds)

@@ -14,7 +14,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from compiler.affine import linear as lin
-from compiler.analysis.accesses import Access, access
+from compiler.analysis.accesses import LowAccess, access
 from compiler.analysis.index_forms import Forms, Ranges, bounds
 from compiler.dialects.functions import functions
 from compiler.dialects.levels import require
@@ -57,7 +57,7 @@ class _Checker:
             elif isinstance(inner, scf.ForOp | scf.ParallelOp) and self.ranges.surely_runs(inner):
                 self.check(inner)
 
-    def _check_access(self, access: Access) -> None:
+    def _check_access(self, access: LowAccess) -> None:
         type = access.buffer.type
         assert isinstance(type, MemRefType)
         shape = type.get_shape()

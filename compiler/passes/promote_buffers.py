@@ -18,7 +18,7 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import Rewriter
 
-from compiler.analysis.accesses import Access, access, touched
+from compiler.analysis.accesses import LowAccess, access, touched
 from compiler.analysis.index_forms import Forms, Ranges
 from compiler.analysis.overlap import Overlaps
 from compiler.dialects.levels import require
@@ -72,7 +72,7 @@ class _Body:
             elif found.buffer in buffers:
                 self._inside[found.buffer].add(found)
 
-    def only(self, group: list[Access]) -> bool:
+    def only(self, group: list[LowAccess]) -> bool:
         """Whether nothing else in the loop may touch the place of a group."""
         first, members = group[0], {a.op for a in group}
         if first.buffer in self._otherwise:
@@ -85,9 +85,9 @@ class _Body:
         return {found.place for found in _before(self.loop)}
 
 
-def _groups(loop: scf.ForOp) -> list[list[Access]]:
+def _groups(loop: scf.ForOp) -> list[list[LowAccess]]:
     """The accesses directly in the loop's body, those of one place together, where there are loads and stores."""
-    places: dict[object, list[Access]] = {}
+    places: dict[object, list[LowAccess]] = {}
     for op in loop.body.block.ops:
         found = access(op)
         if found is not None:
@@ -95,7 +95,7 @@ def _groups(loop: scf.ForOp) -> list[list[Access]]:
     return [g for g in places.values() if len({a.is_store for a in g}) == 2]
 
 
-def _promotable(body: _Body, group: list[Access]) -> bool:
+def _promotable(body: _Body, group: list[LowAccess]) -> bool:
     first = group[0]
     fixed = (*first.indices, first.buffer, *(() if first.mask is None else (first.mask,)))
     if any(body.loop.is_ancestor(value.owner) for value in fixed) or not all(map(_only_kept_lanes, group)):
@@ -103,7 +103,7 @@ def _promotable(body: _Body, group: list[Access]) -> bool:
     return body.only(group) and (Ranges().surely_runs(body.loop) or first.place in body.before)
 
 
-def _only_kept_lanes(load: Access) -> bool:
+def _only_kept_lanes(load: LowAccess) -> bool:
     """Whether what a masked load gives in the lanes outside its mask is never seen: only stores drop those lanes."""
     if load.mask is None or load.is_store:
         return True
@@ -139,7 +139,7 @@ def _stores_masked(user: Operation, operand: int, mask: SSAValue) -> bool:
     return store is not None and store.is_store and store.mask is mask and operand == len(user.operands) - 1
 
 
-def _before(op: Operation) -> Iterator[Access]:
+def _before(op: Operation) -> Iterator[LowAccess]:
     """The accesses that surely ran before an op: earlier in its block or in a surrounding one.
 
     Not before a parallel loop around it: what other iterations may write meanwhile is not loaded and stored back.
@@ -155,7 +155,7 @@ def _before(op: Operation) -> Iterator[Access]:
         place = place.parent_op()
 
 
-def _rebuild(loop: scf.ForOp, groups: list[list[Access]]) -> None:
+def _rebuild(loop: scf.ForOp, groups: list[list[LowAccess]]) -> None:
     """The loop with one loop-carried value more for each group: loaded before it, stored after it."""
     rewriter, body = PatternRewriter(loop), loop.body.block
     initial, carried = [], []
@@ -178,7 +178,7 @@ def _rebuild(loop: scf.ForOp, groups: list[list[Access]]) -> None:
     rewriter.replace(loop, [], results[: len(loop.results)])
 
 
-def _carry(group: list[Access], value: SSAValue) -> SSAValue:
+def _carry(group: list[LowAccess], value: SSAValue) -> SSAValue:
     """Replace the group's loads by the value that flows through the body; the value at its end."""
     for a in group:
         if a.is_store:
@@ -217,11 +217,11 @@ class _Live:
     """The stores to one buffer that hold what is there, by their places, and the latest op that touched it."""
 
     def __init__(self, forms: Forms) -> None:
-        self.at: dict[object, Access] = {}
+        self.at: dict[object, LowAccess] = {}
         self.latest: Operation | None = None
         self._overlaps = Overlaps(forms)
 
-    def overwrite(self, store: Access) -> None:
+    def overwrite(self, store: LowAccess) -> None:
         """Take in a store; one to the same place that nothing has followed is erased."""
         old = self.at.get(store.place)
         dead = old is not None and self.latest is old.op

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from compiler.autotune.measure import Limits, Measurer, Sampling, Subject, worker_pool, worker_process
-from compiler.autotune.measure.local import Processes
-from compiler.autotune.measure.worker_pool import STOPS, Pool
+from compiler.autotune.measure.local import LocalExecutor
+from compiler.autotune.measure.worker_pool import STOPS, WorkerPool
 from compiler.autotune.measure.worker_process import Worker
 from compiler.autotune.outcome import Outcome
 from compiler.errors import InputError, TargetError
@@ -50,14 +50,16 @@ HUNG = 12.0
 
 
 @pytest.fixture(scope="module")
-def processes() -> Iterator[Processes]:
+def processes() -> Iterator[LocalExecutor]:
     """Workers that all tests share: none should notice what happened to another."""
-    found = Processes(subject(FUNCTION), replace(QUICK, run_seconds=HUNG, build_seconds=PATIENCE), 1)
+    found = LocalExecutor(subject(FUNCTION), replace(QUICK, run_seconds=HUNG, build_seconds=PATIENCE), 1)
     yield found
     found.close()
 
 
-def measured(processes: Processes, texts: Sequence[str], faults: Mapping[int, Fault] | None = None) -> list[Outcome]:
+def measured(
+    processes: LocalExecutor, texts: Sequence[str], faults: Mapping[int, Fault] | None = None
+) -> list[Outcome]:
     """The outcomes of scripts, in their order."""
     executor = Faulty(processes, faults or {})
     found = dict(Measurer(subject(FUNCTION), executor=executor).measure(texts))
@@ -65,7 +67,7 @@ def measured(processes: Processes, texts: Sequence[str], faults: Mapping[int, Fa
     return [found[position] for position in range(len(texts))]
 
 
-def test_candidates_are_measured(processes: Processes) -> None:
+def test_candidates_are_measured(processes: LocalExecutor) -> None:
     for outcome in measured(processes, [NONE, SPLIT, NONE]):
         assert outcome.ok and not outcome.reason
         assert 1 <= len(outcome.seconds) == len(outcome.rates) <= 2
@@ -87,7 +89,7 @@ def test_candidates_are_measured(processes: Processes) -> None:
     ids=["segfault", "abort", "exit", "hang", "memory", "limit", "nothing", "term"],
 )
 def test_a_fault_is_an_outcome_and_the_next_is_measured(
-    processes: Processes, fault: Fault, kind: str, reason: str
+    processes: LocalExecutor, fault: Fault, kind: str, reason: str
 ) -> None:
     before, wrong, after = measured(processes, [NONE, NONE, SPLIT], {1: fault})
     assert wrong.kind == kind and reason in wrong.reason
@@ -95,7 +97,7 @@ def test_a_fault_is_an_outcome_and_the_next_is_measured(
     assert before.ok and after.ok
 
 
-def test_scripts_that_cannot_be_built(processes: Processes) -> None:
+def test_scripts_that_cannot_be_built(processes: LocalExecutor) -> None:
     refused = SPLIT.replace("[-1, 4]", "[2, 4]")
     assert refused != SPLIT
     unread, step, right = measured(processes, ["nonsense", refused, SPLIT])
@@ -106,7 +108,7 @@ def test_scripts_that_cannot_be_built(processes: Processes) -> None:
 
 
 @contextmanager
-def met(pool: Pool, act: Callable[[int], None], times: int = 1) -> Iterator[None]:
+def met(pool: WorkerPool, act: Callable[[int], None], times: int = 1) -> Iterator[None]:
     """Do something to each of the first processes that get a job, before it can have begun."""
     send, seen = Worker.send, set[int]()
 
@@ -127,21 +129,21 @@ def kill(pid: int) -> None:
     os.kill(pid, signal.SIGKILL)
 
 
-def test_a_runner_that_is_killed_once_costs_nothing(processes: Processes) -> None:
+def test_a_runner_that_is_killed_once_costs_nothing(processes: LocalExecutor) -> None:
     (pid,) = processes.runner.pids
     with met(processes.runner, kill):
         assert all(outcome.ok for outcome in measured(processes, [NONE, SPLIT]))
     assert processes.runner.pids != [pid]
 
 
-def test_a_runner_that_is_killed_twice_is_a_crash(processes: Processes) -> None:
+def test_a_runner_that_is_killed_twice_is_a_crash(processes: LocalExecutor) -> None:
     with met(processes.runner, kill, 2):
         hung, after = measured(processes, [NONE, SPLIT], {0: HANG})
     assert hung.kind == "crash" and hung.reason == "its process ended with SIGKILL"
     assert after.ok
 
 
-def test_a_builder_that_is_killed_costs_nothing(processes: Processes) -> None:
+def test_a_builder_that_is_killed_costs_nothing(processes: LocalExecutor) -> None:
     (pid,) = processes.builders.pids
     with met(processes.builders, kill):
         assert all(outcome.ok for outcome in measured(processes, [NONE, SPLIT]))
@@ -162,16 +164,16 @@ def stop(pid: int) -> None:
 
 @pytest.mark.parametrize("role", ["builders", "runner"])
 @pytest.mark.parametrize("times", [1, 3])
-def test_a_worker_that_is_stopped_costs_nothing(processes: Processes, role: str, times: int) -> None:
+def test_a_worker_that_is_stopped_costs_nothing(processes: LocalExecutor, role: str, times: int) -> None:
     """It is no timeout, whatever the limit: somebody else did that."""
-    workers: Pool = getattr(processes, role)
+    workers: WorkerPool = getattr(processes, role)
     before = workers.pids
     with met(workers, stop, times):
         assert all(outcome.ok for outcome in measured(processes, [NONE, SPLIT]))
     assert workers.pids != before
 
 
-def test_workers_that_are_stopped_each_time_are_said(processes: Processes) -> None:
+def test_workers_that_are_stopped_each_time_are_said(processes: LocalExecutor) -> None:
     with (
         met(processes.runner, stop, STOPS + 1),
         pytest.raises(TargetError, match="the processes that measure cannot work: a signal has stopped them"),
@@ -180,7 +182,9 @@ def test_workers_that_are_stopped_each_time_are_said(processes: Processes) -> No
     assert all(outcome.ok for outcome in measured(processes, [NONE]))
 
 
-def test_a_parent_that_was_stopped_excuses_its_workers(processes: Processes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_parent_that_was_stopped_excuses_its_workers(
+    processes: LocalExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its clock says that the limit has passed, and it was not there to see the reply."""
     ahead, clock, wait = [0.0], time.monotonic, worker_pool.wait
 
@@ -254,7 +258,7 @@ def test_a_full_temporary_folder_is_said_with_its_reason(size: int, tmp_path: Pa
     assert "strata: error: the processes that measure cannot" in done.stderr and "File too large" in done.stderr
 
 
-def test_leaders_take_turns(processes: Processes) -> None:
+def test_leaders_take_turns(processes: LocalExecutor) -> None:
     executor = Faulty(processes, {1: SEGFAULT, 2: NOTHING})
     measurer = Measurer(subject(FUNCTION), executor=executor)
     first, crash, wrong, refused, last = measurer.compare([NONE, NONE, NONE, "nonsense", SPLIT], 3)
@@ -264,7 +268,7 @@ def test_leaders_take_turns(processes: Processes) -> None:
 
 
 def test_nothing_starts_while_something_is_timed(tmp_path: Path) -> None:
-    pool = Pool(Slow(str(tmp_path)), 3, {}, PATIENCE, PATIENCE)
+    pool = WorkerPool(Slow(str(tmp_path)), 3, {}, PATIENCE, PATIENCE)
     try:
         assert list(pool.map([1])) == [(0, 1)], "one worker does the job"
         pool.settle()
@@ -295,7 +299,7 @@ def test_a_program_that_cannot_be_measured_is_refused_in_words(text: str, said: 
         list(measurer.measure([NONE]))
 
 
-def test_workers_that_are_left_in_the_middle_are_replaced(processes: Processes) -> None:
+def test_workers_that_are_left_in_the_middle_are_replaced(processes: LocalExecutor) -> None:
     measurer = Measurer(subject(FUNCTION), executor=Faulty(processes, {1: HANG}))
     for _ in measurer.measure([NONE, NONE]):
         break

@@ -29,7 +29,7 @@ import pytest
 from compiler.autotune import tuner
 from compiler.autotune.database import Database
 from compiler.autotune.measure import Built, Measurer, Subject
-from compiler.autotune.measure.local import Processes
+from compiler.autotune.measure.local import LocalExecutor
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.outcome import Outcome
 from compiler.autotune.search import replay
@@ -257,7 +257,7 @@ def main(kills: int, seed: int) -> None:
 class Planted:
     """An executor that plants faults in what certain scripts become."""
 
-    inner: Processes
+    inner: LocalExecutor
     faults: Mapping[str, Fault]
 
     def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
@@ -280,7 +280,7 @@ def test_candidates_that_misbehave_are_named_and_never_best(tmp_path: Path, monk
     seen: list[Progress] = []
 
     def faulty(subject: Subject, builders: int | None = None) -> Measurer:
-        return Measurer(subject, executor=Planted(Processes(subject, limits, builders), planted))
+        return Measurer(subject, executor=Planted(LocalExecutor(subject, limits, builders), planted))
 
     monkeypatch.setattr(tuner, "Measurer", faulty)
     path = tmp_path / "tuning.db"

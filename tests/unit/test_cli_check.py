@@ -9,7 +9,7 @@ import pytest
 from compiler import te
 from compiler.__main__ import main
 from compiler.autotune.measure.builder import Built
-from compiler.autotune.measure.gpu_builder import Checker
+from compiler.autotune.measure.gpu_builder import GpuBuilder
 from compiler.autotune.measure.subject import Subject
 from tests.gpu_schedules import product, spread_all, tiled
 
@@ -59,7 +59,7 @@ def test_integers_without_a_sign(tmp_path: Path) -> None:
     path.write_text(str(s.module))
     assert main(["check", str(path)]) == 0
     subject = Subject(str(s.original), None, "contract", 1, 0, "cuda", "sm_80")
-    assert isinstance(Checker(subject)(str(s.script)), Built)
+    assert isinstance(GpuBuilder(subject)(str(s.script)), Built)
 
 
 def test_elements_that_nobody_writes_are_said(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

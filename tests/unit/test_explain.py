@@ -21,7 +21,7 @@ from compiler.explain.builds import Builds, builds
 from compiler.explain.code import alike, is_x86, machine_code
 from compiler.explain.data import as_data
 from compiler.explain.explanation import Explanation, explain
-from compiler.explain.nests import Nest, every, nests, paths
+from compiler.explain.nests import LoopNest, every, nests, paths
 from compiler.explain.profile import choose
 from compiler.explain.temporaries import temporaries
 from compiler.schedule import Schedule, library
@@ -47,7 +47,7 @@ def gebp(n: int = 64) -> Builds:
     return builds(s)
 
 
-def found(b: Builds) -> tuple[Nest, ...]:
+def found(b: Builds) -> tuple[LoopNest, ...]:
     return nests(b.module, b.function, b.program)
 
 
@@ -127,8 +127,8 @@ def test_a_loop_that_is_named_with_a_number() -> None:
     assert [nest.name for nest in every(found(builds(te.function("f", [x], doubled))))] == ["i_1", "j_1"]
 
 
-def loop(number: int, trips: int | None, *inner: Nest) -> Nest:
-    return Nest(number, f"l{number}", (), trips, True, None, None, inner)
+def loop(number: int, trips: int | None, *inner: LoopNest) -> LoopNest:
+    return LoopNest(number, f"l{number}", (), trips, True, None, None, inner)
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,12 @@ from xdsl.dialects.builtin import ModuleOp
 from compiler import te
 from compiler.autotune.database import Database
 from compiler.autotune.measure import gpu_builder
-from compiler.autotune.measure.gpu_builder import Checker
+from compiler.autotune.measure.gpu_builder import GpuBuilder
 from compiler.autotune.measure.subject import Subject
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.outcome import ESTIMATED, Outcome
 from compiler.autotune.space import gpu_features
-from compiler.autotune.space.gpu_features import REASONS, estimate, seen
+from compiler.autotune.space.gpu_features import REASONS, estimate, extract
 from compiler.autotune.space.rules import GPU_RULES
 from compiler.autotune.space.rules.derive import derive
 from compiler.autotune.space.space import SketchSpace, work
@@ -54,7 +54,7 @@ def test_candidates_are_what_their_features_say_and_are_right(name: str) -> None
     apply, are those of the program that is applied."""
     schedule, space = _space(PROGRAMS[name])
     draws, useful = random.Random(7), work(schedule.program)
-    check = Checker(Subject(str(schedule.original), None, "contract", 1, 0, "cuda", "sm_80"))
+    check = GpuBuilder(Subject(str(schedule.original), None, "contract", 1, 0, "cuda", "sm_80"))
     ahead = [n for n, sketch in enumerate(space.sketches) if "a round ahead" in sketch.name]
     for number in (0, *ahead[:1]):
         sketch = space.sketches[number]
@@ -67,7 +67,7 @@ def test_candidates_are_what_their_features_say_and_are_right(name: str) -> None
             except ScheduleError:
                 assert positions == drawn, "a default applies"
                 continue
-            concrete = seen(applied.program, useful, A100)
+            concrete = extract(applied.program, useful, A100)
             assert np.allclose(np.array(concrete.features, np.float32), values, rtol=1e-5)
             bad = [REASONS[n] for n, holds in enumerate(concrete.infeasible, 1) if holds]
             assert (bad[0] if bad else "") == REASONS[reason]
@@ -114,7 +114,7 @@ def test_estimates_tell_good_tiles_from_bad() -> None:
     ahead = Schedule(lower(product(1024, 1024, 1024)))
     library.tile_on_threads(ahead, ahead.get_block("C"), None, tiles)
     assert estimate(ahead.program, A100) < times[0], "fewer barriers, and fetches behind the arithmetic"
-    waiting = [seen(one.program, 1.0, A100).features[4 + 12] for one in (good, ahead)]
+    waiting = [extract(one.program, 1.0, A100).features[4 + 12] for one in (good, ahead)]
     assert 0 < waiting[1] < 0.6 * waiting[0], "one barrier a round instead of two"
     perfect = gpu_features.ideal(good.program, work(_original(good)), A100)
     assert perfect < times[0] < 5 * perfect
@@ -130,7 +130,7 @@ def test_estimates_tell_good_tiles_from_bad() -> None:
 )
 def test_what_the_hardware_does_not_have(spatial: list[tuple[int, int, int]], panel: int, reason: str) -> None:
     s = _tiles(1024, 1024, 1024, spatial, panel)
-    found = seen(s.program, work(_original(s)), A100).infeasible
+    found = extract(s.program, work(_original(s)), A100).infeasible
     assert [REASONS[n] for n, holds in enumerate(found, 1) if holds] == [reason]
 
 
@@ -178,7 +178,7 @@ def _checked(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> Outcome:
         return wrong, find_function(wrong, None), arguments
 
     monkeypatch.setattr(gpu_builder, "lower_to_kernels", spoilt)
-    found = Checker(Subject(str(schedule.original), None, "contract", 1, 0, "cuda", "sm_80"))(
+    found = GpuBuilder(Subject(str(schedule.original), None, "contract", 1, 0, "cuda", "sm_80"))(
         space.script(space.defaults[0])
     )
     assert isinstance(found, Outcome)
@@ -192,7 +192,7 @@ def test_a_later_kernel_may_read_an_output() -> None:
     k = te.reduce_axis(64, "k")
     e = te.compute((128,), lambda i: te.sum(d[i, k] * x[i, k], k), name="E")
     schedule, space = _space(te.function("both", [x], [d, e]))
-    check = Checker(Subject(str(schedule.original), None, "contract", 1, 0, "cuda", "sm_80"))
+    check = GpuBuilder(Subject(str(schedule.original), None, "contract", 1, 0, "cuda", "sm_80"))
     found = check(space.script(space.defaults[0]))
     assert not isinstance(found, Outcome), str(found)
 
@@ -210,7 +210,7 @@ def test_wrong_results_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.skipif(not nvrtc.is_available(), reason="NVRTC is not installed")
 def test_a_kernel_that_spills_is_told() -> None:
     s = _tiles(512, 512, 64, [(1, 2, 32), (1, 2, 32)], 2)
-    check = Checker(Subject(str(s.original), None, "contract", 1, 0, "cuda", "sm_80"))
+    check = GpuBuilder(Subject(str(s.original), None, "contract", 1, 0, "cuda", "sm_80"))
     found = check(str(s.script))
     assert isinstance(found, Outcome) and found.kind == "spills" and "on sm_80" in found.reason
 
@@ -231,7 +231,7 @@ def _layers(dtype: str = "f16", m: int = 64, sizes: tuple[int, int, int] = (64, 
 def test_narrow_products_run_on_tensor_cores(dtype: str) -> None:
     schedule, space = _space(_layers(dtype))
     useful = work(schedule.program)
-    check = Checker(Subject(str(schedule.original), None, "contract", 1, 0, "cuda", "sm_80"))
+    check = GpuBuilder(Subject(str(schedule.original), None, "contract", 1, 0, "cuda", "sm_80"))
     draws = random.Random(3)
     assert space.sketches[0].name.count("on tensor cores, a round ahead") == 2
     sketch = space.sketches[0]
@@ -240,7 +240,7 @@ def test_narrow_products_run_on_tensor_cores(dtype: str) -> None:
     for positions, values in zip((sketch.recorded, drawn), found.values, strict=True):
         script = space.script((0, positions))
         applied = replay(parse(script), schedule.original)
-        concrete = seen(applied.program, useful, A100)
+        concrete = extract(applied.program, useful, A100)
         assert np.allclose(np.array(concrete.features, np.float32), values, rtol=1e-5)
     built = check(space.script((0, sketch.recorded)))
     assert not isinstance(built, Outcome), str(built)

@@ -11,7 +11,7 @@ import pytest
 import compiler
 from compiler import te
 from compiler.__main__ import main
-from compiler.autotune.measure.gpu_builder import Checker
+from compiler.autotune.measure.gpu_builder import GpuBuilder
 from compiler.autotune.measure.subject import Subject
 from compiler.errors import TargetError
 from compiler.schedule import Schedule
@@ -100,7 +100,7 @@ def test_a_kernel_for_one_architecture_is_refused_on_a_smaller_one() -> None:
 def test_a_candidate_beyond_the_limits_is_an_outcome() -> None:
     s = bound({"block_y": 100_000})
     subject = Subject(str(s.original), None, "contract", 1, 0, "cuda", "sm_80")
-    outcome = Checker(subject)(str(s.script))
+    outcome = GpuBuilder(subject)(str(s.script))
     assert outcome.kind == "build" and "100000 blocks along y, more than 65535 on sm_80" in outcome.reason
 
 

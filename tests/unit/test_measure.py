@@ -19,12 +19,12 @@ from compiler import lower, te
 from compiler.analysis.verify.prove import Verdict
 from compiler.autotune.measure import Built, Sampling, Subject, timing
 from compiler.autotune.measure.builder import built
-from compiler.autotune.measure.local import Processes
-from compiler.autotune.measure.reference import Oracle, Reference, draw, reference, scaled, special, strict
+from compiler.autotune.measure.local import LocalExecutor
+from compiler.autotune.measure.reference import Oracle, ReferenceCases, draw, reference, scaled, special, strict
 from compiler.autotune.measure.retype import floats_of, retyped
-from compiler.autotune.measure.runner import Measure, Place, Runner, Sample, Yard
+from compiler.autotune.measure.runner import Affinity, MeasureJob, Runner, SampleJob, Yardstick
 from compiler.autotune.measure.subject import ceiling
-from compiler.autotune.measure.timing import Clock, Yardstick, chosen, standard_error
+from compiler.autotune.measure.timing import Clock, YardstickProbe, chosen, standard_error
 from compiler.autotune.measure.tolerance import Expected, fault, poison
 from compiler.autotune.outcome import MEASURED, Outcome
 from compiler.driver import build_artefact, parse
@@ -333,23 +333,23 @@ FEW = Sampling(min_seconds=0.0, least=2, most=4, spread=1e9, seconds=1e9)
 
 
 @pytest.fixture(scope="module")
-def cases() -> Reference:
+def cases() -> ReferenceCases:
     return reference(subject(matmul()))
 
 
 @pytest.mark.usefixtures("quiet")
-def test_a_runner_checks_and_measures(cases: Reference) -> None:
+def test_a_runner_checks_and_measures(cases: ReferenceCases) -> None:
     ceiling = Steady()
     runner = Runner(replace(cases, work=None), Clock(ceiling, FEW), random.Random(0))
     artefact = build_artefact(matmul())
-    outcome = runner(Measure(artefact))
+    outcome = runner(MeasureJob(artefact))
     assert outcome.ok and len(outcome.seconds) == 2 and outcome.rates == (1.0, 1.0)
     assert len(ceiling.probed) == 2 and outcome.disturbance is not None and outcome.disturbance.repeated == 0
-    assert len(runner(Sample(artefact)).seconds) == 1
-    assert runner(Measure(short_of_a_term(artefact))).kind == "wrong"
-    assert runner(Sample(NOTHING(artefact))).kind == "wrong"
+    assert len(runner(SampleJob(artefact)).seconds) == 1
+    assert runner(MeasureJob(short_of_a_term(artefact))).kind == "wrong"
+    assert runner(SampleJob(NOTHING(artefact))).kind == "wrong"
     missing = replace(artefact, code=replace(artefact.code, declared=("no_such_function",)))
-    assert runner(Measure(missing)).kind == "build"
+    assert runner(MeasureJob(missing)).kind == "build"
 
 
 @pytest.mark.parametrize(("spread", "count"), [(1e9, 2), (-1.0, 4)])
@@ -404,8 +404,8 @@ class Noted:
         return iter([(0, Outcome(MEASURED, (1.0,), (next(self.rates),)))])
 
 
-def executor(notes: list[str], *rates: float) -> Processes:
-    found = Processes.__new__(Processes)
+def executor(notes: list[str], *rates: float) -> LocalExecutor:
+    found = LocalExecutor.__new__(LocalExecutor)
     found._yard = None
     found.__dict__["runner"] = Noted(notes, *rates)
     found.builders = Noted(notes)  # type: ignore[assignment]
@@ -464,7 +464,7 @@ def test_clean_samples_count_where_there_are_enough() -> None:
     assert [one.seconds for one in busy.kept] == [1.2, 1.1, 1.0] and busy.disturbance.used == 2
 
 
-def test_a_candidate_above_the_ceiling_is_timed_again(cases: Reference, quiet: None) -> None:
+def test_a_candidate_above_the_ceiling_is_timed_again(cases: ReferenceCases, quiet: None) -> None:
     """A probe that reads too little is no ceiling."""
     rates = iter([1e-3] * 2 + [1e12] * 9)
 
@@ -474,7 +474,7 @@ def test_a_candidate_above_the_ceiling_is_timed_again(cases: Reference, quiet: N
 
     assert cases.limit == "bytes" and cases.work == 4 * (9 * 1000 + 1000 * 7 + 9 * 7)
     runner = Runner(cases, Clock(Broken(), FEW), random.Random(0))
-    assert runner(Measure(build_artefact(matmul()))).rates == (1e12, 1e12)
+    assert runner(MeasureJob(build_artefact(matmul()))).rates == (1e12, 1e12)
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system keeps no process to processors")
@@ -483,11 +483,11 @@ def test_a_runner_moves_on_to_processors_that_are_free(monkeypatch: pytest.Monke
     monkeypatch.setattr(os, "sched_getaffinity", lambda task: {0, 1, 2, 5})
     monkeypatch.setattr(os, "sched_setaffinity", lambda task, where: stays.append(sorted(where)))
     monkeypatch.setattr("compiler.autotune.measure.runner._tasks", lambda: [0])
-    place = Place(2)
+    place = Affinity(2)
     place.move()
     place.move()
     assert stays == [[2, 5], [0, 1], [2, 5]]
-    alone = Place(4)
+    alone = Affinity(4)
     alone.move()
     assert stays[3:] == [[0, 1, 2, 5]], "there are no others"
 
@@ -515,17 +515,17 @@ def test_a_yardstick_says_what_the_machine_can_do(monkeypatch: pytest.MonkeyPatc
         now[0] += pace[0]
         called[0] += 1
 
-    yardstick = Yardstick(call, cost=8.0)
+    yardstick = YardstickProbe(call, cost=8.0)
     assert yardstick.probe(5e-3).rate == pytest.approx(8e3) and called[0] == 1 + 5
     pace[0] = 2e-3
     assert yardstick.probe(2e-3).rate == pytest.approx(4e3) and called[0] == 6 + 2
     assert not yardstick.is_long
     pace[0] = 0.05
-    assert Yardstick(call, cost=8.0).is_long
+    assert YardstickProbe(call, cost=8.0).is_long
 
 
-def test_candidates_are_timed_beside_the_first_that_is_right_and_a_faster_one(cases: Reference) -> None:
-    chosen = Processes.__new__(Processes)
+def test_candidates_are_timed_beside_the_first_that_is_right_and_a_faster_one(cases: ReferenceCases) -> None:
+    chosen = LocalExecutor.__new__(LocalExecutor)
     chosen._yard = None
     several = [Built(replace(build_artefact(matmul()), policy=str(n)), 0.0) for n in range(5)]
     for one, outcome in zip(
@@ -534,12 +534,12 @@ def test_candidates_are_timed_beside_the_first_that_is_right_and_a_faster_one(ca
         strict=True,
     ):
         chosen._consider(one, outcome)
-    assert chosen._yard == Yard(1, several[3].artefact, 6.0)
+    assert chosen._yard == Yardstick(1, several[3].artefact, 6.0)
     runner = Runner(cases, Clock(Steady(), FEW), random.Random(0))
-    outcome = runner(Measure(several[0].artefact, Yard(0, several[1].artefact, 6.0)))
+    outcome = runner(MeasureJob(several[0].artefact, Yardstick(0, several[1].artefact, 6.0)))
     assert outcome.ok and all(rate > 6.0 for rate in outcome.rates), (
         "its rates are a candidate's of cost 6, not the probe's"
     )
-    assert runner(Sample(several[0].artefact, Yard(1, NOTHING(several[1].artefact), 6.0))).ok
+    assert runner(SampleJob(several[0].artefact, Yardstick(1, NOTHING(several[1].artefact), 6.0))).ok
     missing = replace(several[2].artefact, code=replace(several[2].artefact.code, declared=("no_such_function",)))
-    assert runner(Measure(several[0].artefact, Yard(2, missing, 6.0))).rates == (1.0, 1.0)
+    assert runner(MeasureJob(several[0].artefact, Yardstick(2, missing, 6.0))).rates == (1.0, 1.0)

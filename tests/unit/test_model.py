@@ -13,13 +13,13 @@ from compiler.autotune.search.model import (
     Chance,
     CostModel,
     Forest,
-    Past,
     Prediction,
+    WarmStart,
     expected_improvement,
     flattened,
     representative,
 )
-from compiler.autotune.search.ranking import APART, Pairs, Quality, pairs
+from compiler.autotune.search.ranking import APART, Pairs, RankingQuality, pairs
 from compiler.errors import InputError
 from tests.synthetic_spaces import Tiled
 
@@ -109,16 +109,16 @@ def test_rows_of_another_width_are_refused() -> None:
 
 def test_an_earlier_task_ranks_before_there_are_trials() -> None:
     assert not CostModel(seed=0).ready
-    told = CostModel(seed=0, past=[Past(*rows(200, seed=1, scale=1e6))])
+    told = CostModel(seed=0, warm_starts=[WarmStart(*rows(200, seed=1, scale=1e6))])
     assert told.ready
     values, costs = rows(300, seed=2)
     assert accuracy(told.predict(values), costs) > 0.85
 
 
 def test_an_earlier_task_helps_while_there_are_few_trials() -> None:
-    past = Past(*rows(200, seed=1, scale=1e6))
+    past = WarmStart(*rows(200, seed=1, scale=1e6))
     few, costs = rows(12, seed=3)
-    alone, told = CostModel(seed=0), CostModel(seed=0, past=[past])
+    alone, told = CostModel(seed=0), CostModel(seed=0, warm_starts=[past])
     for one in (alone, told):
         one.fit(few, costs)
     values, truth = rows(300, seed=2)
@@ -127,14 +127,14 @@ def test_an_earlier_task_helps_while_there_are_few_trials() -> None:
 
 def test_an_earlier_task_that_misleads_is_dropped() -> None:
     values, costs = rows(200, seed=1)
-    wrong, right = Past(values, 1 / costs), Past(values, costs)
-    told = CostModel(seed=0, past=[wrong, right])
+    wrong, right = WarmStart(values, 1 / costs), WarmStart(values, costs)
+    told = CostModel(seed=0, warm_starts=[wrong, right])
     trials, measured = rows(model.JUDGED, seed=3)
     told.fit(trials[:-1], measured[:-1])
     assert told.heard == 2, "too few trials to judge by"
     told.fit(trials, measured)
     assert told.heard == 1
-    only = CostModel(seed=0, past=[wrong])
+    only = CostModel(seed=0, warm_starts=[wrong])
     alone = CostModel(seed=0)
     for one in (only, alone):
         one.fit(trials, measured)
@@ -145,9 +145,9 @@ def test_an_earlier_task_that_misleads_is_dropped() -> None:
 def test_earlier_tasks_of_other_sizes_are_comparable() -> None:
     """Tasks that differ by a factor say the same; and a task with one trial says nothing."""
     values, costs = rows(100, seed=1)
-    small, large = CostModel(0, [Past(values, costs)]), CostModel(0, [Past(values, 1e12 * costs)])
+    small, large = CostModel(0, [WarmStart(values, costs)]), CostModel(0, [WarmStart(values, 1e12 * costs)])
     assert np.abs(small.predict(values).mean - large.predict(values).mean).mean() < 0.02  # last bits decide ties
-    assert not CostModel(0, [Past(values[:1], costs[:1])]).ready
+    assert not CostModel(0, [WarmStart(values[:1], costs[:1])]).ready
 
 
 def test_the_improvement_is_that_of_a_gaussian() -> None:
@@ -193,14 +193,14 @@ def test_pairs_by_hand_and_one_by_one() -> None:
     assert Pairs().accuracy is None
     rng = np.random.default_rng(0)
     predicted, costs = rng.integers(0, 20, 80).astype(float), rng.uniform(1, 2, 80)
-    grown = Quality()
+    grown = RankingQuality()
     for p, c in zip(predicted.tolist(), costs.tolist(), strict=True):
         grown.add(p, c)
     assert grown.pairs == pairs(predicted, costs) == naive(predicted.tolist(), costs.tolist())
 
 
 def test_recall_and_the_line() -> None:
-    seen = Quality()
+    seen = RankingQuality()
     assert seen.line() == "ranking: nothing predicted and measured yet"
     for number in range(10):
         seen.add(math.log(1 + number), 10.0 - number if number < 2 else 1.0 + number)

@@ -19,8 +19,8 @@ import pytest
 from compiler.autotune.outcome import FAILURES, MEASURED, PASSING, Outcome, combine
 from compiler.autotune.search import Options, Proposal, Search, replay
 from compiler.autotune.search.batch import pick, spread_out
-from compiler.autotune.search.log import past_data, past_of
-from compiler.autotune.search.model import Past
+from compiler.autotune.search.log import warm_start_data, warm_start_of
+from compiler.autotune.search.model import WarmStart
 from compiler.autotune.search.supply import Supply, draw, mutate
 from compiler.autotune.search.trials import Trials
 from compiler.autotune.space.candidates import (
@@ -95,13 +95,13 @@ def test_earlier_tasks_find_it_sooner() -> None:
     rng = np.random.default_rng(0)
     some = [list(TRUTH)[i] for i in rng.choice(len(TRUTH), 150, replace=False)]
     pool = sift(SPACE, some).feasible
-    past = Past(pool.values, np.array([1e9 * TRUTH[c] for c in pool.candidates]))
+    past = WarmStart(pool.values, np.array([1e9 * TRUTH[c] for c in pool.candidates]))
     told = [
         first_good(p.candidate for p in drive(Search(SPACE, s, None, [past]), Bench(SPACE.cost), 32)) for s in SEEDS
     ]
     alone = [first_good(p.candidate for p in drive(Search(SPACE, s), Bench(SPACE.cost), 32)) for s in SEEDS]
     assert median(told) < median(alone) / 2, (told, alone)
-    misled = Past(pool.values, 1 / past.costs)
+    misled = WarmStart(pool.values, 1 / past.costs)
     search = Search(SPACE, 0, None, [misled, past])
     drive(search, Bench(SPACE.cost), 24)
     assert search.heard == 1
@@ -387,8 +387,8 @@ def test_a_replay_in_another_process_is_the_same_byte_for_byte() -> None:
 
 def test_a_log_has_what_earlier_tasks_measured() -> None:
     rows = np.random.default_rng(3).integers(0, np.array(SPACE.sizes[0]), (64, len(SPACE.sizes[0])))
-    past = Past(SPACE.features(0, rows).values, SPACE.costs(0, rows))
-    search = Search(SPACE, 5, SMALL, [past, past_of(past_data(past))])
+    past = WarmStart(SPACE.features(0, rows).values, SPACE.costs(0, rows))
+    search = Search(SPACE, 5, SMALL, [past, warm_start_of(warm_start_data(past))])
     assert any(p.predicted is not None for p in search.propose(8)), "what they say is asked before the first trial"
     again = replay(SPACE, search.log())
     assert again.log() == search.log() and again.heard == 2
@@ -409,7 +409,7 @@ def test_outcomes_decide_what_is_proposed() -> None:
     assert logs[0] != logs[1]
 
 
-PAST = past_data(Past(np.ones((1, 3), np.float32), np.ones(1)))
+PAST = warm_start_data(WarmStart(np.ones((1, 3), np.float32), np.ones(1)))
 
 
 @pytest.mark.parametrize(

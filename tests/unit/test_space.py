@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from compiler import lower, te
-from compiler.autotune.space.cpu_features import REASONS, WIDTH, seen
+from compiler.autotune.space.cpu_features import REASONS, WIDTH, extract
 from compiler.autotune.space.rules import RULES, Alternative, Draft
 from compiler.autotune.space.rules.derive import derive
 from compiler.autotune.space.rules.template import from_template
@@ -105,7 +105,7 @@ def test_candidates_are_what_their_features_say_and_are_proved(name: str, thread
                 assert positions == drawn, "a default applies"
                 continue
             assert applied.verify().answer == "proved"
-            concrete = seen(applied.program, useful, MACHINE)
+            concrete = extract(applied.program, useful, MACHINE)
             assert np.allclose(np.array(concrete.features, np.float32), values, rtol=1e-5)
             bad = [REASONS[n] for n, holds in enumerate(concrete.infeasible, 1) if holds]
             assert (bad[0] if bad else "") == REASONS[reason]

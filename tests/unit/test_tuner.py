@@ -21,7 +21,7 @@ from compiler.autotune.measure import Subject
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.outcome import ESTIMATED, MEASURED, Outcome
 from compiler.autotune.search import replay
-from compiler.autotune.search.warm_start import earlier
+from compiler.autotune.search.warm_start import warm_starts
 from compiler.autotune.space.space import SketchSpace
 from compiler.autotune.task import SearchTask
 from compiler.autotune.tell.conclusion import gained
@@ -456,16 +456,16 @@ def test_earlier_tasks_are_those_of_the_same_machine_threads_and_policy(
     first, second = task(), task(80, 64, 64)
     tuned(first, trials=24, database=path)
     with Database(path) as database:
-        (past,) = earlier(database, second.key, second.program, second.machine, inf)
+        (past,) = warm_starts(database, second.key, second.program, second.machine, inf)
         assert past.values.shape[0] == len(past.costs) == len(scripts(path)) and past.values[:, 0].std() >= 0
         assert (
             past.values.tolist()
-            == earlier(database, second.key, second.program, second.machine, inf)[0].values.tolist()
+            == warm_starts(database, second.key, second.program, second.machine, inf)[0].values.tolist()
         )
-        assert not earlier(database, first.key, first.program, first.machine), "a task is no earlier one of itself"
+        assert not warm_starts(database, first.key, first.program, first.machine), "a task is no earlier one of itself"
         for change in ({"threads": 2}, {"policy": "fast"}, {"machine": "moon"}):
-            assert not earlier(database, replace(second.key, **change), second.program, second.machine)
-        assert not earlier(database, second.key, second.program, second.machine, seconds=-1.0)
+            assert not warm_starts(database, replace(second.key, **change), second.program, second.machine)
+        assert not warm_starts(database, second.key, second.program, second.machine, seconds=-1.0)
 
 
 def test_the_most_similar_of_the_earlier_tasks_comes_last(workers: Callable[..., Pretend], path: Path) -> None:
@@ -476,7 +476,7 @@ def test_the_most_similar_of_the_earlier_tasks_comes_last(workers: Callable[...,
     tuned(unlike, trials=20, database=path)
     with Database(path) as database:
         new = task(80, 64, 64)
-        costs = [past.costs.min() for past in earlier(database, new.key, new.program, new.machine, inf)]
+        costs = [past.costs.min() for past in warm_starts(database, new.key, new.program, new.machine, inf)]
         assert len(costs) == 2 and costs[1] == min(r.outcome.cost for r in database.records(task().key))
 
 
@@ -488,7 +488,7 @@ def test_scripts_that_no_longer_apply_say_nothing(workers: Callable[..., Pretend
         for number in range(9):
             outcome = Outcome(MEASURED, (0.1 + number,), (1.0,))
             database.add(Record(what.key, "old", what.program, f"nonsense {number}", outcome, (0, (number,))))
-        (past,) = earlier(database, task(80, 64, 64).key, what.program, what.machine)
+        (past,) = warm_starts(database, task(80, 64, 64).key, what.program, what.machine)
         assert len(past.costs) == 9
 
 

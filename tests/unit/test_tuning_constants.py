@@ -13,10 +13,10 @@ from compiler.autotune.database import Database
 from compiler.autotune.database.replay import planned
 from compiler.autotune.measure.limits import Limits, Sampling
 from compiler.autotune.measure.reference import reference
-from compiler.autotune.measure.runner import Measure, RunnerSetup
+from compiler.autotune.measure.runner import MeasureJob, RunnerSetup
 from compiler.autotune.measure.subject import Subject
 from compiler.autotune.options import TuningOptions
-from compiler.autotune.space.cpu_features import seen
+from compiler.autotune.space.cpu_features import extract
 from compiler.autotune.space.space import work
 from compiler.autotune.task import SearchTask
 from compiler.driver import build_artefact, lower, with_constants
@@ -54,7 +54,7 @@ def test_what_is_prepared_is_no_part_of_what_is_called() -> None:
     assert [block for block in called(whole).blocks if block.startswith("W.pack")] == []
     assert set(called(each).blocks) == set(each.blocks)
     machine = SearchTask(layer(), threads=1).machine
-    copies = [seen(called(p), work(p), machine).features[1] for p in (whole, each)]
+    copies = [extract(called(p), work(p), machine).features[1] for p in (whole, each)]
     assert 0 < copies[0] < copies[1]
     parts = split(packed("b").function, ["W"])
     assert all("constants" not in f.attributes for f in parts.functions)
@@ -79,8 +79,8 @@ def test_a_runner_prepares_for_each_set_of_inputs(tmp_path: Path) -> None:
     assert artefact.preparation is not None and artefact.preparation.passes == (0, 3, 2)
     assert artefact.preparation.takes == (1,)
     for _ in range(3):
-        assert runner(Measure(artefact)).ok
-    assert runner(Measure(build_artefact(packed("")))).ok
+        assert runner(MeasureJob(artefact)).ok
+    assert runner(MeasureJob(build_artefact(packed("")))).ok
 
 
 def test_a_task_with_constants_is_tuned_and_built(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from xdsl.ir import Operation, SSAValue
 import compiler
 from compiler import te
 from compiler.autotune.measure import gpu_builder
-from compiler.autotune.measure.gpu_builder import Checker
+from compiler.autotune.measure.gpu_builder import GpuBuilder
 from compiler.autotune.measure.subject import Subject
 from compiler.driver import lower_to_kernels, parse
 from compiler.schedule import Schedule, library
@@ -172,7 +172,7 @@ def test_what_is_between_the_sampled_blocks_is_found(name: str) -> None:
 def test_the_tuner_drops_such_candidates(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     schedule, plant, _ = FAULTS[name]
     s = SCHEDULES[schedule]()
-    checker = Checker(Subject(str(s.original), None, "contract", 1, 0, "cuda", "sm_80"))
+    checker = GpuBuilder(Subject(str(s.original), None, "contract", 1, 0, "cuda", "sm_80"))
     assert not hasattr(checker(str(s.script)), "reason"), "it is right as it stands"
 
     def wrong(module: ModuleOp, *args: str) -> object:

@@ -25,7 +25,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Standing:
+class ScriptTrials:
     """What the trials of one script say together: one that was lucky once does not win.
 
     `ids` are the numbers of its records; `id` that of the first that was measured, of the first if none was.
@@ -71,7 +71,7 @@ class Removal:
     best: bool
 
 
-def standings(trials: Iterable[Trial]) -> list[Standing]:
+def standings(trials: Iterable[Trial]) -> list[ScriptTrials]:
     """The scripts of one key, in the order in which they were first tried."""
     found: dict[str, list[Trial]] = {}
     for trial in trials:
@@ -79,12 +79,12 @@ def standings(trials: Iterable[Trial]) -> list[Standing]:
     return [_standing(own) for own in found.values()]
 
 
-def _standing(trials: Sequence[Trial]) -> Standing:
+def _standing(trials: Sequence[Trial]) -> ScriptTrials:
     first = next((trial for trial in trials if trial.outcome.ok), trials[0])
-    return Standing(first.id, tuple(t.id for t in trials), combine([t.outcome for t in trials]))
+    return ScriptTrials(first.id, tuple(t.id for t in trials), combine([t.outcome for t in trials]))
 
 
-def ranked(scripts: Iterable[Standing]) -> list[Standing]:
+def ranked(scripts: Iterable[ScriptTrials]) -> list[ScriptTrials]:
     """The scripts that were measured, the best first."""
     return sorted((script for script in scripts if script.outcome.ranks), key=lambda s: s.rank)
 

@@ -20,7 +20,7 @@ from compiler.autotune.measure.limits import Limits
 from compiler.autotune.measure.reference import Case, reference, strict
 from compiler.autotune.measure.subject import Subject
 from compiler.autotune.measure.tolerance import fault
-from compiler.autotune.measure.worker_pool import Pool, caps
+from compiler.autotune.measure.worker_pool import WorkerPool, caps
 from compiler.autotune.measure.worker_process import Death
 from compiler.autotune.outcome import ESTIMATED, Outcome
 from compiler.autotune.space.gpu_features import estimate
@@ -55,7 +55,7 @@ class Emitted:
 
 
 @dataclass(frozen=True)
-class CheckerSetup:
+class GpuBuilderSetup:
     """What makes a worker check candidates: its jobs are the texts of scripts, its replies are Built with
     Emitted, or an Outcome."""
 
@@ -65,10 +65,10 @@ class CheckerSetup:
     def start(self) -> Callable[[str], Built | Outcome]:
         """Parse the program, once."""
         Schedule(self.subject.module, self.subject.name)
-        return Checker(self.subject)
+        return GpuBuilder(self.subject)
 
 
-class Checker:
+class GpuBuilder:
     """Checks candidates of a subject; the references of some smaller programs are held."""
 
     def __init__(self, subject: Subject) -> None:
@@ -186,12 +186,14 @@ def _exposed(program: Program, kept: Sequence[Alloc]) -> Program:
     )
 
 
-class Checkers:
+class EstimatingExecutor:
     """The executor where the machine is not at hand: workers that check; see `Executor`."""
 
     def __init__(self, subject: Subject, limits: Limits, builders: int | None = None) -> None:
-        setup = CheckerSetup(subject, limits.memory_bytes)
-        self._pool = Pool(setup, builders or cores(), caps(1), PATIENCE * limits.build_seconds, limits.start_seconds)
+        setup = GpuBuilderSetup(subject, limits.memory_bytes)
+        self._pool = WorkerPool(
+            setup, builders or cores(), caps(1), PATIENCE * limits.build_seconds, limits.start_seconds
+        )
 
     def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
         """Check each."""

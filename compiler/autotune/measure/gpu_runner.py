@@ -12,8 +12,8 @@ from statistics import median, pstdev
 from typing import Any
 
 from compiler.autotune.measure.limits import Limits, Sampling
-from compiler.autotune.measure.reference import Reference
-from compiler.autotune.measure.runner import CHECKED, Measure, Sample
+from compiler.autotune.measure.reference import ReferenceCases
+from compiler.autotune.measure.runner import CHECKED, MeasureJob, SampleJob
 from compiler.autotune.measure.subject import Subject
 from compiler.autotune.measure.tolerance import fault, poison
 from compiler.autotune.outcome import MEASURED, Outcome
@@ -21,7 +21,7 @@ from compiler.errors import TargetError
 
 
 @dataclass(frozen=True)
-class DeviceSetup:
+class GpuRunnerSetup:
     """What makes a worker the runner of a GPU: its jobs are Measure and Sample of Emitted, its replies an Outcome.
 
     An access outside of the device's memory, or a kernel that never ends, costs the process, which is replaced.
@@ -32,25 +32,25 @@ class DeviceSetup:
     path: str
     memory_bytes: int = 1 << 46
 
-    def start(self) -> Callable[[Measure | Sample], Outcome]:
+    def start(self) -> Callable[[MeasureJob | SampleJob], Outcome]:
         """Read the reference."""
-        reference: Reference = pickle.loads(Path(self.path).read_bytes())
-        return DeviceRunner(reference, self.limits.sampling, Random(self.subject.seed))
+        reference: ReferenceCases = pickle.loads(Path(self.path).read_bytes())
+        return GpuRunner(reference, self.limits.sampling, Random(self.subject.seed))
 
 
-class DeviceRunner:
+class GpuRunner:
     """Runs candidates on the GPU, each on arrays of its own. What is beside the samples is 1: costs are seconds."""
 
-    def __init__(self, reference: Reference, sampling: Sampling, random: Random) -> None:
+    def __init__(self, reference: ReferenceCases, sampling: Sampling, random: Random) -> None:
         self._reference, self._sampling, self._random = reference, sampling, random
         self._held: dict[str, Any] = {}
 
-    def __call__(self, job: Measure | Sample) -> Outcome:
+    def __call__(self, job: MeasureJob | SampleJob) -> Outcome:
         """Do a job."""
         artefact: Any = job.artefact
         kernel = artefact.kernel
         try:
-            held = self._held.get(kernel.text) if isinstance(job, Sample) else None
+            held = self._held.get(kernel.text) if isinstance(job, SampleJob) else None
             if held is None:
                 held = kernel.on_device()
                 wrong = self._wrong(held)
@@ -58,7 +58,7 @@ class DeviceRunner:
                     return Outcome("wrong", reason=wrong)
         except TargetError as error:
             return Outcome("build", reason=str(error))
-        if isinstance(job, Measure):
+        if isinstance(job, MeasureJob):
             self._held.clear()
             samples = self._samples(held)
             return Outcome(MEASURED, tuple(samples), (1.0,) * len(samples))

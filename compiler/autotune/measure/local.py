@@ -1,4 +1,4 @@
-"""`Processes`: the executor of this machine. Builders work side by side; then one runner, alone.
+"""`LocalExecutor`: the executor of this machine. Builders work side by side; then one runner, alone.
 
 While something is timed nothing is built, no worker starts and no reference is computed: with one processor they would
 take it from what is timed, with several they would take its caches and its memory.
@@ -15,14 +15,14 @@ from typing import Any
 
 from compiler.autotune.measure.builder import BuilderSetup, Built
 from compiler.autotune.measure.folder import Folder
-from compiler.autotune.measure.gpu_builder import PATIENCE, CheckerSetup
-from compiler.autotune.measure.gpu_runner import DeviceSetup
+from compiler.autotune.measure.gpu_builder import PATIENCE, GpuBuilderSetup
+from compiler.autotune.measure.gpu_runner import GpuRunnerSetup
 from compiler.autotune.measure.limits import Limits
 from compiler.autotune.measure.reference import ReferenceSetup
-from compiler.autotune.measure.runner import Measure, RunnerSetup, Sample, Yard
+from compiler.autotune.measure.runner import MeasureJob, RunnerSetup, SampleJob, Yardstick
 from compiler.autotune.measure.subject import Subject
 from compiler.autotune.measure.worker import Setup
-from compiler.autotune.measure.worker_pool import Pool, caps
+from compiler.autotune.measure.worker_pool import WorkerPool, caps
 from compiler.autotune.measure.worker_process import Death
 from compiler.autotune.outcome import MEASURED, Outcome, together
 from compiler.targets.cpu.openmp import cores
@@ -42,10 +42,10 @@ class Roles:
 
 
 CPU = Roles(BuilderSetup, RunnerSetup)
-GPU = Roles(CheckerSetup, DeviceSetup, PATIENCE)
+GPU = Roles(GpuBuilderSetup, GpuRunnerSetup, PATIENCE)
 
 
-class Processes:
+class LocalExecutor:
     """Worker processes of this machine.
 
     The first candidate is timed beside the machine's ceiling, the others beside that candidate where a call of it is
@@ -58,8 +58,8 @@ class Processes:
 
     def __init__(self, subject: Subject, limits: Limits, builders: int | None = None) -> None:
         self._folder = Folder()
-        self._pools: list[Pool] = []
-        self._yard: Yard | None = None
+        self._pools: list[WorkerPool] = []
+        self._yard: Yardstick | None = None
         self._aside = ThreadPoolExecutor(1)
         try:
             path = str(self._folder.path / "reference")
@@ -67,23 +67,23 @@ class Processes:
             roles = CPU if subject.target == "cpu" else GPU
             built = roles.builder(subject, limits.memory_bytes)
             start = limits.start_seconds
-            self.builders = self._pool(Pool(built, count, caps(1), roles.patience * limits.build_seconds, start))
-            reference = self._pool(Pool(ReferenceSetup(subject, path), 1, caps(cores()), start, start))
+            self.builders = self._pool(WorkerPool(built, count, caps(1), roles.patience * limits.build_seconds, start))
+            reference = self._pool(WorkerPool(ReferenceSetup(subject, path), 1, caps(cores()), start, start))
             self._reference = self._aside.submit(_computed, reference)
             self._runner = partial(
-                Pool, roles.runner(subject, limits, path), 1, caps(subject.threads), limits.run_seconds, start
+                WorkerPool, roles.runner(subject, limits, path), 1, caps(subject.threads), limits.run_seconds, start
             )
         except BaseException:
             self.close()
             raise
 
     @cached_property
-    def runner(self) -> Pool:
+    def runner(self) -> WorkerPool:
         """The runner, once there is a reference."""
         self._reference.result()
         return self._pool(self._runner())
 
-    def _pool(self, pool: Pool) -> Pool:
+    def _pool(self, pool: WorkerPool) -> WorkerPool:
         self._pools.append(pool)
         return pool
 
@@ -95,7 +95,7 @@ class Processes:
     def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
         """See `Executor`."""
         self.builders.settle()
-        jobs = _Jobs(len(candidates), lambda number: Measure(candidates[number].artefact, self._yard))
+        jobs = _Jobs(len(candidates), lambda number: MeasureJob(candidates[number].artefact, self._yard))
         for number, reply in self.runner.map(jobs):
             outcome = _of(reply, candidates[number])
             self._consider(candidates[number], outcome)
@@ -103,13 +103,13 @@ class Processes:
 
     def calibrate(self, built: Built, cost: float) -> None:
         """See `Executor`."""
-        self._yard = Yard(0, built.artefact, cost)
+        self._yard = Yardstick(0, built.artefact, cost)
 
     def _consider(self, built: Built, outcome: Outcome) -> None:
         """Time what follows beside a candidate: the first that is right, and one that is much faster."""
         if outcome.ranks and (self._yard is None or outcome.cost < SHORTER * self._yard.cost):
             number = 0 if self._yard is None else self._yard.number + 1
-            self._yard = Yard(number, built.artefact, outcome.cost)
+            self._yard = Yardstick(number, built.artefact, outcome.cost)
 
     def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
         """See `Executor`; one that fails takes no further turns. What the machine can do is the same for all samples of
@@ -120,7 +120,7 @@ class Processes:
             turns: dict[int, Outcome] = {}
             for number, built in enumerate(candidates):
                 if found[number].ok:
-                    ((_, reply),) = self.runner.map([Sample(built.artefact, self._yard)])
+                    ((_, reply),) = self.runner.map([SampleJob(built.artefact, self._yard)])
                     turns[number] = _of(reply, built)
             rates = [rate for one in turns.values() if one.ok for rate in one.rates]
             for number, one in turns.items():
@@ -148,7 +148,7 @@ class _Jobs(Sequence[object]):
         return self._make(number)
 
 
-def _computed(reference: Pool) -> None:
+def _computed(reference: WorkerPool) -> None:
     """The reference is computed, and the process that did it ends."""
     list(reference.map([None]))
     reference.close()

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any, Protocol
 
-from compiler.autotune.measure.gpu_builder import Checkers
+from compiler.autotune.measure.gpu_builder import EstimatingExecutor
 from compiler.autotune.measure.limits import Limits
-from compiler.autotune.measure.local import Processes
+from compiler.autotune.measure.local import LocalExecutor
 from compiler.autotune.measure.subject import Subject
 from compiler.autotune.outcome import Outcome
 from compiler.targets.gpus import at_hand
@@ -55,7 +55,7 @@ class Measurer:
         builders: int | None = None,
         executor: Executor | None = None,
     ) -> None:
-        kind = Processes if _is_at_hand(subject) else Checkers
+        kind = LocalExecutor if _is_at_hand(subject) else EstimatingExecutor
         self._executor: Executor = executor or kind(subject, limits or Limits(), builders)
 
     def __enter__(self) -> Measurer:

@@ -49,7 +49,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Reference:
+class ReferenceCases:
     """The cases of a task; `limit` is the ceiling that candidates are timed beside: flops or bytes. `work` is how many
     of these a perfect candidate takes, None where the ceiling counts others."""
 
@@ -72,7 +72,7 @@ class ReferenceSetup:
         return lambda job: True
 
 
-def reference(subject: Subject) -> Reference:
+def reference(subject: Subject) -> ReferenceCases:
     """The cases of a subject: deterministic for its seed."""
     oracle = Oracle(subject.module, subject.name)
     random = np.random.default_rng(subject.seed)
@@ -81,7 +81,7 @@ def reference(subject: Subject) -> Reference:
     results = [first, *(oracle(scaled(inputs, scale)) for inputs in drawn[1:])]
     worst = [max(errors) for errors in zip(*(found.errors for found in results), strict=True)]
     cases = [Case(tuple(scaled(inputs, scale)), _expected(r, worst)) for inputs, r in zip(drawn, results, strict=True)]
-    return Reference(tuple(cases), ceiling(subject.program, host()), work(subject.program, host()))
+    return ReferenceCases(tuple(cases), ceiling(subject.program, host()), work(subject.program, host()))
 
 
 def _expected(found: Results, worst: Sequence[float]) -> tuple[Expected, ...]:

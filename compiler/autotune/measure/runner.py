@@ -15,9 +15,9 @@ from statistics import median
 import numpy as np
 
 from compiler.autotune.measure.limits import Limits
-from compiler.autotune.measure.reference import Case, Reference
+from compiler.autotune.measure.reference import Case, ReferenceCases
 from compiler.autotune.measure.subject import Subject
-from compiler.autotune.measure.timing import Call, Clock, Samples, Yardstick, chosen
+from compiler.autotune.measure.timing import Call, Clock, Samples, YardstickProbe, chosen
 from compiler.autotune.measure.tolerance import fault, poison
 from compiler.autotune.outcome import MEASURED, Outcome
 from compiler.dialects.functions import SLOT_ALIGNMENT
@@ -38,7 +38,7 @@ HELD = 32
 
 
 @dataclass(frozen=True)
-class Yard:
+class Yardstick:
     """A candidate of a known cost, beside which others are timed; `number` tells it from other such."""
 
     number: int
@@ -47,19 +47,19 @@ class Yard:
 
 
 @dataclass(frozen=True)
-class Measure:
+class MeasureJob:
     """The job to check an artefact and time it, beside the ceiling or another candidate."""
 
     artefact: Artefact
-    yard: Yard | None = None
+    yard: Yardstick | None = None
 
 
 @dataclass(frozen=True)
-class Sample:
+class SampleJob:
     """The job to take one sample of an artefact, which is loaded and checked where it is not held."""
 
     artefact: Artefact
-    yard: Yard | None = None
+    yard: Yardstick | None = None
 
 
 @dataclass(frozen=True)
@@ -78,15 +78,15 @@ class RunnerSetup:
     def start(self) -> Runner:
         """Keep to as many cores as there are threads, and read the reference."""
         threads = self.subject.threads
-        place = Place(threads)
-        reference: Reference = pickle.loads(Path(self.path).read_bytes())
+        place = Affinity(threads)
+        reference: ReferenceCases = pickle.loads(Path(self.path).read_bytes())
         kind = Arithmetic if reference.limit == "flops" else Bandwidth
         clock = Clock(kind(threads), self.limits.sampling, threads, place.move)
         clock.ceiling.probe(0.0)
         return Runner(reference, clock, Random(self.subject.seed))
 
 
-class Place:
+class Affinity:
     """The processors that this process keeps to, as many as there are threads: at first the last that it may use, since
     the first serves interrupts."""
 
@@ -136,7 +136,7 @@ class _Calls:
 class Runner:
     """Runs candidates on the same buffers, which it fills for each."""
 
-    def __init__(self, reference: Reference, clock: Clock, random: Random) -> None:
+    def __init__(self, reference: ReferenceCases, clock: Clock, random: Random) -> None:
         self._reference = reference
         self._clock = clock
         self._random = random
@@ -146,10 +146,10 @@ class Runner:
         self._held: dict[Artefact, _Checked] = {}
         self._yards: dict[int, Clock] = {}
 
-    def __call__(self, job: Measure | Sample) -> Outcome:
+    def __call__(self, job: MeasureJob | SampleJob) -> Outcome:
         """Do a job."""
         try:
-            return self._measured(job) if isinstance(job, Measure) else self._sampled(job)
+            return self._measured(job) if isinstance(job, MeasureJob) else self._sampled(job)
         except TargetError as error:
             return Outcome("build", reason=str(error))
         except MemoryError:
@@ -159,7 +159,7 @@ class Runner:
                 raise
             return _MEMORY
 
-    def _measured(self, job: Measure) -> Outcome:
+    def _measured(self, job: MeasureJob) -> Outcome:
         self._held.clear()
         checked = self._check(job.artefact)
         if isinstance(checked, Outcome):
@@ -177,7 +177,7 @@ class Runner:
         least, cost = self._reference.work, median(one.cost for one in samples.kept)
         return least is None or cost <= 0 or credible(least / cost) is not None
 
-    def _sampled(self, job: Sample) -> Outcome:
+    def _sampled(self, job: SampleJob) -> Outcome:
         held = self._held.get(job.artefact)
         if held is None:
             checked = self._check(job.artefact)
@@ -188,7 +188,7 @@ class Runner:
             held = self._held[job.artefact] = replace(checked, calls=self._clock.calls(checked.call, checked.seconds))
         return _known(chosen([self._beside(job.yard).sample(held.call, held.calls)], 1))
 
-    def _beside(self, yard: Yard | None) -> Clock:
+    def _beside(self, yard: Yardstick | None) -> Clock:
         """The clock beside a candidate, which is loaded once."""
         if yard is None:
             return self._clock
@@ -199,7 +199,7 @@ class Runner:
                 return self._clock
             if calls.prepare is not None:
                 calls.prepare()
-            yardstick = Yardstick(calls.call, yard.cost, self._clock.threads)
+            yardstick = YardstickProbe(calls.call, yard.cost, self._clock.threads)
             own = self._clock if yardstick.is_long else replace(self._clock, ceiling=yardstick)
             self._yards = {yard.number: own}
         return self._yards[yard.number]

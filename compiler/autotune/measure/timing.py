@@ -34,7 +34,7 @@ class Probe(Protocol):
         """Operations (or bytes) per second, measured over about that many seconds."""
 
 
-class Yardstick:
+class YardstickProbe:
     """A candidate of a known cost as a probe: what it takes now says what the machine can do for such programs.
 
     Whatever slows the machine, the cores, the caches or the memory, slows two candidates of one program more alike than
@@ -60,7 +60,7 @@ class Yardstick:
 
 
 @dataclass(frozen=True)
-class Sample:
+class TimedSample:
     """Seconds of a call, the probe's rate beside it, and how both were disturbed, repeats included."""
 
     seconds: float
@@ -77,7 +77,7 @@ class Sample:
 class Samples:
     """The samples that count, and how all that were taken were disturbed."""
 
-    kept: tuple[Sample, ...]
+    kept: tuple[TimedSample, ...]
     disturbance: Disturbance
 
 
@@ -95,7 +95,7 @@ class Clock:
         """Samples of a call whose first took those seconds."""
         start = time.perf_counter()
         calls = self.calls(call, seconds)
-        found: list[Sample] = []
+        found: list[TimedSample] = []
         while len(found) < self.sampling.most:
             found.append(self.sample(call, calls))
             spent = time.perf_counter() - start
@@ -108,7 +108,7 @@ class Clock:
         once = seconds if seconds >= self.sampling.min_seconds else max(timed(call).present, 1e-7)
         return max(1, ceil(self.sampling.min_seconds / once))
 
-    def sample(self, call: Call, calls: int) -> Sample:
+    def sample(self, call: Call, calls: int) -> TimedSample:
         """A sample of so many calls, fewer where it is repeated: a short one finds a quiet moment sooner. The probe
         takes as long a time, or LONGEST."""
 
@@ -119,16 +119,16 @@ class Clock:
 
         found = undisturbed(take, between=self.between)
         beside = self.ceiling.probe(min(found.taken.seconds, LONGEST))
-        return Sample(found.taken.present, beside.rate, found.disturbance + beside.disturbance)
+        return TimedSample(found.taken.present, beside.rate, found.disturbance + beside.disturbance)
 
-    def _is_known(self, found: list[Sample]) -> bool:
+    def _is_known(self, found: list[TimedSample]) -> bool:
         """Whether there are enough samples, and their spread says so; a few of a busy machine may agree by chance."""
         disturbed = any(one.disturbance.matters for one in found)
         enough = len(found) >= self.sampling.least * (2 if disturbed else 1)
         return enough and standard_error([one.cost for one in found]) <= self.sampling.spread
 
 
-def chosen(found: Sequence[Sample], least: int) -> Samples:
+def chosen(found: Sequence[TimedSample], least: int) -> Samples:
     """The clean samples, if there are enough; else the less disturbed half of all, but enough. What is left out counts
     as repeated."""
     clean = [one for one in found if not one.disturbance.used]

@@ -1,4 +1,4 @@
-"""`Pool`: jobs to worker processes; a worker that dies, or works for too long, costs its job and is replaced."""
+"""`WorkerPool`: jobs to worker processes; a worker that dies, or works for too long, costs its job and is replaced."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Seat:
     job: int | None = None
 
 
-class Pool:
+class WorkerPool:
     """That many workers of one setup. They start at once; one that has died is replaced when it is missed.
 
     A job is given `seconds`. One whose worker was killed from outside is tried again, once; one whose worker was

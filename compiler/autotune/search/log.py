@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from compiler.autotune.outcome import Outcome
-from compiler.autotune.search.model import Past
+from compiler.autotune.search.model import WarmStart
 from compiler.autotune.search.options import Options
 from compiler.autotune.space.candidates import Candidate
 from compiler.files import named, writing
@@ -23,9 +23,16 @@ class Log:
     """The calls of a search in their order; the first line says what it was made with, earlier tasks included: a log
     replays from itself and the space alone."""
 
-    def __init__(self, sizes: Sequence[tuple[int, ...]], seed: int, options: Options, past: Sequence[Past]) -> None:
+    def __init__(
+        self, sizes: Sequence[tuple[int, ...]], seed: int, options: Options, warm_starts: Sequence[WarmStart]
+    ) -> None:
         self.lines: list[str] = []
-        made = {"seed": seed, "options": options.as_data(), "sizes": sizes, "past": [past_data(one) for one in past]}
+        made = {
+            "seed": seed,
+            "options": options.as_data(),
+            "sizes": sizes,
+            "past": [warm_start_data(one) for one in warm_starts],
+        }
         self._write(search=made)
 
     def __str__(self) -> str:
@@ -81,18 +88,18 @@ class LogFile:
                 left = left[self._file.write(left) :]
 
 
-def past_data(past: Past) -> dict[str, Any]:
+def warm_start_data(warm_start: WarmStart) -> dict[str, Any]:
     """What an earlier task measured, as JSON data; features as the bytes of little-endian f32 in base 64."""
-    values = past.values.astype("<f4", copy=False)
+    values = warm_start.values.astype("<f4", copy=False)
     text = b64encode(np.ascontiguousarray(values).tobytes()).decode()
-    return {"shape": values.shape, "values": text, "costs": past.costs.tolist()}
+    return {"shape": values.shape, "values": text, "costs": warm_start.costs.tolist()}
 
 
-def past_of(data: Mapping[str, Any]) -> Past:
-    """The inverse of `past_data`. Raises ValueError, KeyError or TypeError for what is none."""
+def warm_start_of(data: Mapping[str, Any]) -> WarmStart:
+    """The inverse of `warm_start_data`. Raises ValueError, KeyError or TypeError for what is none."""
     rows, width = map(int, data["shape"])
     values = np.frombuffer(b64decode(data["values"], validate=True), dtype="<f4").reshape(rows, width)
     costs = np.array([float(cost) for cost in data["costs"]])
     if len(costs) != rows or not np.isfinite(values).all() or not (np.isfinite(costs) & (costs > 0)).all():
         raise ValueError("earlier tasks have a positive cost for each row of finite features")
-    return Past(values.astype(np.float32), costs)
+    return WarmStart(values.astype(np.float32), costs)

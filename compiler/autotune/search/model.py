@@ -44,7 +44,7 @@ class Prediction:
 
 
 @dataclass(frozen=True)
-class Past:
+class WarmStart:
     """What an earlier task measured: `values` (n, features) f32 with the columns of this task, `costs` (n,) positive,
     in whatever unit: only their ratios count."""
 
@@ -97,9 +97,9 @@ class CostModel:
     task learns what the prior, scaled by how far it explains the trials, leaves over. Without trials the prior is all.
     """
 
-    def __init__(self, seed: int, past: Sequence[Past] = ()) -> None:
+    def __init__(self, seed: int, warm_starts: Sequence[WarmStart] = ()) -> None:
         self._seed = seed
-        told = [one for one in past if len(one.costs) > 1][-MEMBERS:]
+        told = [one for one in warm_starts if len(one.costs) > 1][-MEMBERS:]
         trees = TREES // max(len(told), 1)
         self._members = [Forest(p.values, _centred(p.costs), seed + 1 + i, trees) for i, p in enumerate(told)]
         self._heard = list(self._members)

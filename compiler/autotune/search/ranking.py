@@ -43,7 +43,7 @@ def pairs(predicted: ArrayLike, costs: ArrayLike) -> Pairs:
 
 
 @dataclass
-class Quality:
+class RankingQuality:
     """The ranking quality of predictions made before their candidates were measured, kept as trials come in.
 
     Each candidate enters once, with the cost that its first measurement found; what was picked at random enters like

@@ -8,7 +8,7 @@ from typing import Any
 
 from compiler.autotune.database.record import outcome_complaints
 from compiler.autotune.outcome import Outcome
-from compiler.autotune.search.log import past_of
+from compiler.autotune.search.log import warm_start_of
 from compiler.autotune.search.options import MOST, Options
 from compiler.autotune.search.search import Search
 from compiler.autotune.space.candidates import Space
@@ -29,11 +29,11 @@ def replay(space: Space, log: str) -> Search:
     try:
         made, *calls = map(json.loads, lines)
         seed, options = integer("its seed", made["search"]["seed"], 0), Options(**made["search"]["options"])
-        past = [past_of(one) for one in made["search"]["past"]]
+        warm_starts = [warm_start_of(one) for one in made["search"]["past"]]
         todo = [_call(call) for call in calls]
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise InputError(f"this is not the log of a search: {error}") from error
-    search = Search(space, seed, options, past)
+    search = Search(space, seed, options, warm_starts)
     if search.log() != lines[0] + "\n":
         raise InputError("the log is of a search in another space")
     for number, call in enumerate(todo, 1):

@@ -1,4 +1,4 @@
-"""`Guide`: what the models say of the candidates of a space, learned from the trials."""
+"""`Scorer`: what the models say of the candidates of a space, learned from the trials."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.autotune.search.model import Chance, CostModel, Past, Prediction, expected_improvement
+from compiler.autotune.search.model import Chance, CostModel, Prediction, WarmStart, expected_improvement
 from compiler.autotune.search.trials import Trials
 from compiler.autotune.space.candidates import Candidate, Pool, Space, sift_all
 
@@ -45,14 +45,14 @@ class Scored:
         return np.asarray(self.chance * expected_improvement(self.prediction, float(np.log(best))))
 
 
-class Guide:
+class Scorer:
     """Keeps the features of what was tried, fits the models to them, and scores candidates; by the costs that a space
     knows itself, where it does (see `SketchSpace.costs`)."""
 
-    def __init__(self, space: Space, seed: int, past: Sequence[Past]) -> None:
+    def __init__(self, space: Space, seed: int, warm_starts: Sequence[WarmStart]) -> None:
         self._space = space
         self._seed = seed
-        self._model = CostModel(seed, past)
+        self._model = CostModel(seed, warm_starts)
         self._chance = Chance(np.zeros((0, 0), np.float32), np.zeros(0, np.bool_), seed)
         self._values: dict[Candidate, NDArray[np.float32]] = {}
         self._learned = 0

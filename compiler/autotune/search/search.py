@@ -11,10 +11,10 @@ import numpy as np
 from compiler.autotune.outcome import Outcome
 from compiler.autotune.search.batch import best_first, pick, spread_out
 from compiler.autotune.search.log import Log
-from compiler.autotune.search.model import Past
+from compiler.autotune.search.model import WarmStart
 from compiler.autotune.search.options import Options
-from compiler.autotune.search.ranking import Quality
-from compiler.autotune.search.scorer import Guide, Scored
+from compiler.autotune.search.ranking import RankingQuality
+from compiler.autotune.search.scorer import Scored, Scorer
 from compiler.autotune.search.supply import Supply
 from compiler.autotune.search.trials import Trials
 from compiler.autotune.space.candidates import Candidate, Space, belongs, defaults_of, neighbours, sift, sift_all
@@ -45,31 +45,34 @@ class Search:
     """Chooses what to measure next in a space; the same seed and the same calls give the same proposals.
 
     Its phases: the space's defaults and a random start, spread over the sketches; rounds in which the model scores
-    thousands of candidates, drawn and changed from good ones; at the end of the budget, or after `descend()`, the
+    thousands of candidates, drawn and mutated from good ones; at the end of the budget, or after `descend()`, the
     neighbours of the best until none of them is better. What was proposed or has an outcome is not proposed again; to
-    measure leaders again, ask `leaders`. What is infeasible is counted, never proposed. `past` are trials of earlier
-    tasks: they rank candidates before there are trials of this one, and as long as they rank better than a coin.
+    measure leaders again, ask `leaders`. What is infeasible is counted, never proposed. `warm_starts` are trials of
+    earlier tasks: they rank candidates before there are trials of this one, and as long as they rank better than a
+    coin.
 
     The design follows Ansor (Zheng et al., 2020): a learned model ranks, evolution proposes, a share stays random.
-    Raises InputError for options out of range, a candidate that is not of the space, and past trials whose features
+    Raises InputError for options out of range, a candidate that is not of the space, and warm starts whose features
     are not this space's.
     """
 
-    def __init__(self, space: Space, seed: int, options: Options | None = None, past: Sequence[Past] = ()) -> None:
+    def __init__(
+        self, space: Space, seed: int, options: Options | None = None, warm_starts: Sequence[WarmStart] = ()
+    ) -> None:
         self.options = options or Options()
-        self.quality = Quality()
+        self.quality = RankingQuality()
         self._space = space
         self._sizes = tuple(space.sizes)
         self._rng = np.random.default_rng(seed)
         self._supply = Supply(space, self.options, self._rng)
-        self._guide = Guide(space, seed, past)
+        self._scorer = Scorer(space, seed, warm_starts)
         self._trials: Trials[Candidate] = Trials()
         self._pending: dict[Candidate, Proposal] = {}
         self._chosen = 0
         self._descending = False
         self._exhausted = False
         self._start = self._plan_start()
-        self._log = Log(self._sizes, seed, self.options, past)
+        self._log = Log(self._sizes, seed, self.options, warm_starts)
 
     @property
     def best(self) -> Candidate | None:
@@ -94,7 +97,7 @@ class Search:
     @property
     def heard(self) -> int:
         """The number of earlier tasks whose ranking helps so far."""
-        return self._guide.heard
+        return self._scorer.heard
 
     @property
     def done(self) -> bool:
@@ -113,12 +116,12 @@ class Search:
 
     def propose(self, count: int) -> list[Proposal]:
         """The next candidates to measure, at most `count`, and none twice; fewer or none when few are left."""
-        self._guide.learn(self._trials)
+        self._scorer.learn(self._trials)
         proposals: list[Proposal] = []
         for phase in (self._from_start, self._from_neighbours, self._from_model):
             if len(proposals) < count:
                 for chosen in phase(count - len(proposals)):
-                    proposal = replace(chosen, relative=not self._guide.fitted)
+                    proposal = replace(chosen, relative=not self._scorer.fitted)
                     proposals.append(proposal)
                     self._pending[proposal.candidate] = proposal
         self._log.proposed(count, [(p.candidate, p.predicted, p.why) for p in proposals])
@@ -178,18 +181,18 @@ class Search:
 
     def _told(self, count: int, named: Collection[Candidate]) -> list[Candidate]:
         """What earlier tasks rank best; nothing without any."""
-        if not self._guide.ready:
+        if not self._scorer.ready:
             return []
-        scored = self._guide.score(self._supply.drawn(self.options.pool, named))
+        scored = self._scorer.score(self._supply.drawn(self.options.pool, named))
         return [scored.pool.candidates[i] for i in pick(scored.pool, best_first(scored.promise), count)]
 
     def _from_start(self, count: int) -> list[Proposal]:
         """What is left of the first round, predicted if there is a model by now."""
         left = [p for p in self._start if p.candidate not in self]
         now, self._start = left[:count], left[count:]
-        if not self._guide.ready:
+        if not self._scorer.ready:
             return now
-        scored = self._guide.score(sift(self._space, (p.candidate for p in now)).feasible)
+        scored = self._scorer.score(sift(self._space, (p.candidate for p in now)).feasible)
         means = dict(zip(scored.pool.candidates, scored.prediction.mean.tolist(), strict=True))
         return [replace(p, predicted=means[p.candidate]) for p in now]
 
@@ -198,20 +201,20 @@ class Search:
         final = self.options.final
         if not (self._descending or (final is not None and len(self._trials) >= final)):
             return []
-        if self.best is None or not self._guide.ready:
+        if self.best is None or not self._scorer.ready:
             return []
         near = (c for c in neighbours(self._sizes, self.best) if c not in self)
-        scored = self._guide.score(sift_all(self._space, near).feasible)
+        scored = self._scorer.score(sift_all(self._space, near).feasible)
         return [_proposal(scored, i, "neighbour") for i in best_first(scored.promise)[:count]]
 
     def _from_model(self, count: int) -> list[Proposal]:
         """A round: a pool, scored, and of it a batch by improvement, by mean, and at random."""
         drawn = self._supply.drawn(self.options.pool, self)
-        if not self._guide.ready:
+        if not self._scorer.ready:
             order = self._rng.permutation(len(drawn))
             found = [Proposal(c, None, "random") for c in spread_out([drawn.candidates[i] for i in order], count)]
         else:
-            found = self._batch(self._evolve(self._guide.score(drawn)), len(drawn), count)
+            found = self._batch(self._evolve(self._scorer.score(drawn)), len(drawn), count)
         self._exhausted = not found and not self._pending
         return found
 
@@ -223,7 +226,7 @@ class Search:
         for _ in range(self.options.generations):
             known = set(scored.pool.candidates)
             made = self._supply.mutants(parents, self)
-            scored += self._guide.score(made.subset([i for i, c in enumerate(made.candidates) if c not in known]))
+            scored += self._scorer.score(made.subset([i for i, c in enumerate(made.candidates) if c not in known]))
             order = best_first(scored.improvement(self._best_cost))[: self.options.parents]
             parents = [scored.pool.candidates[i] for i in order]
         return scored

@@ -1,4 +1,4 @@
-"""What earlier tasks of a database say before the first trial of a new one: features of their records, and costs."""
+"""Warm starts: what earlier tasks of a database measured, as features and costs, before a new one's first trial."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from compiler.autotune.database import Database, Key, Record
 from compiler.autotune.database.replay import planned
 from compiler.autotune.outcome import combine
-from compiler.autotune.search.model import MEMBERS, Past
-from compiler.autotune.space.extractor import sight
+from compiler.autotune.search.model import MEMBERS, WarmStart
+from compiler.autotune.space.extractor import extractor_for
 from compiler.autotune.space.space import work
 from compiler.errors import ScheduleError
 from compiler.passes.split_constants import called
@@ -26,7 +26,9 @@ SECONDS = 4.0
 """After this no further record is looked at; where there is time for all, what is found does not depend on it."""
 
 
-def earlier(database: Database, key: Key, program: str, machine: Machine | Gpu, seconds: float = SECONDS) -> list[Past]:
+def warm_starts(
+    database: Database, key: Key, program: str, machine: Machine | Gpu, seconds: float = SECONDS
+) -> list[WarmStart]:
     """What was measured of other programs under the rest of a key: of at most MEMBERS, the most similar last.
 
     The features are those of the stored programs under the stored scripts, so that it does not matter which rules the
@@ -40,7 +42,7 @@ def earlier(database: Database, key: Key, program: str, machine: Machine | Gpu, 
         rows = list(_rows(_chosen(database.records(task), ROWS // len(tasks)), machine, until))
         if len(rows) >= LEAST:
             values, costs = zip(*rows, strict=True)
-            found.append(Past(np.array(values, np.float32), np.array(costs)))
+            found.append(WarmStart(np.array(values, np.float32), np.array(costs)))
     return found[::-1]
 
 
@@ -83,4 +85,7 @@ def _rows(
             original, scheduled = planned(record)
         except ScheduleError:
             continue
-        yield tuple(float(value) for value in sight(machine).of(called(scheduled), work(original)).features), cost
+        yield (
+            tuple(float(value) for value in extractor_for(machine).of(called(scheduled), work(original)).features),
+            cost,
+        )

@@ -79,7 +79,7 @@ class Touch:
 
 
 @dataclass(frozen=True)
-class Statement:
+class BlockView:
     """A block, the loops around it outermost first, and its accesses."""
 
     block: Block
@@ -134,18 +134,18 @@ def product(numbers: Iterable[Number]) -> Number:
     return total
 
 
-class View:
+class ProgramView:
     """A program as features see it: its statements, and what each loop touches, each worked out once."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self.statements = {
-            label: Statement(block, program.enclosing(label), tuple(_touches(program, block)))
+            label: BlockView(block, program.enclosing(label), tuple(_touches(program, block)))
             for label, block in program.blocks.items()
         }
         self._touched: dict[int, dict[str, Number]] = {}
 
-    def inside(self, loop: Loop) -> list[Statement]:
+    def inside(self, loop: Loop) -> list[BlockView]:
         """The statements that a loop runs."""
         return [self.statements[block.label] for block in blocks_in(loop)]
 
@@ -171,22 +171,22 @@ def _touches(program: Program, block: Block) -> Iterator[Touch]:
 
 
 @dataclass(frozen=True)
-class Seen:
+class Extracted:
     """What a candidate's program shows: its features, and for each of REASONS after the first, 1 where it holds."""
 
     features: list[Number]
     infeasible: list[Number]
 
 
-def seen(program: Program, useful: float, machine: Machine) -> Seen:
+def extract(program: Program, useful: float, machine: Machine) -> Extracted:
     """The features of a program that does `useful` operations when nothing is padded, and why not to build it."""
-    view = View(program)
+    view = ProgramView(program)
     every = list(view.statements.values())
     heavy = sorted((s for s in every if s.work), key=lambda s: Descending(s.count * s.work))[:BLOCKS]
     found = _of_program(program, every, useful, machine)
     for s in heavy:
         found += _of_block(view, s, useful, machine)
-    return Seen(found + [0] * (WIDTH - len(found)), _infeasible(program, every, useful, machine))
+    return Extracted(found + [0] * (WIDTH - len(found)), _infeasible(program, every, useful, machine))
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ PROGRAM = 10
 """How many features a program has as a whole."""
 
 
-def _of_program(program: Program, every: Sequence[Statement], useful: float, machine: Machine) -> list[Number]:
+def _of_program(program: Program, every: Sequence[BlockView], useful: float, machine: Machine) -> list[Number]:
     padded = added(s.count * s.work for s in every)
     lanes = machine.vector_bits // 32
     copies = added(s.count for s in every if not s.work)
@@ -234,7 +234,7 @@ def added(numbers: Iterable[Number]) -> Number:
     return total
 
 
-def _strided(s: Statement) -> int:
+def _strided(s: BlockView) -> int:
     """How many accesses of a vectorized block are gathers or scatters."""
     vector = s.vector
     return sum(t.stride(vector.number) == 2 for t in s.touches) if vector is not None else 0
@@ -250,7 +250,7 @@ def _allocated(program: Program) -> tuple[Number, Number]:
     return found[0], found[1]
 
 
-def _of_block(view: View, s: Statement, useful: float, machine: Machine) -> list[Number]:
+def _of_block(view: ProgramView, s: BlockView, useful: float, machine: Machine) -> list[Number]:
     tile = product(loop.extent for loop in s.tile)
     loads = added(_vectors(t, s) for t in s.touches if not t.is_write)
     lanes: Number = s.vector.extent if s.vector is not None else 1
@@ -273,7 +273,7 @@ def _caches(machine: Machine) -> tuple[int, ...]:
     return machine.l1_bytes, machine.l2_bytes, machine.l3_bytes
 
 
-def _vectors(touch: Touch, s: Statement) -> Number:
+def _vectors(touch: Touch, s: BlockView) -> Number:
     """The loads of a register tile that an access takes: one for all lanes, or, where it does not step along them, one
     that is broadcast."""
     vector = s.vector
@@ -283,7 +283,7 @@ def _vectors(touch: Touch, s: Statement) -> Number:
     return product(moving)
 
 
-def registers(s: Statement) -> Number:
+def registers(s: BlockView) -> Number:
     """The vector registers of a block's tile: its accumulators, the vectors of an operand that several rows share, and
     one for what is broadcast or read once."""
     written = [_vectors(t, s) for t in s.touches if t.is_write]
@@ -296,7 +296,7 @@ def registers(s: Statement) -> Number:
     return most + (least(*shared) if shared else 0) + 1
 
 
-def _around(view: View, s: Statement, machine: Machine) -> list[Number]:
+def _around(view: ProgramView, s: BlockView, machine: Machine) -> list[Number]:
     """Of the loops outside the register tile, innermost first: the extent, whether it reduces, and the footprint of
     what it runs in units of the first and the second cache."""
     reducing = s.block.loops_of(True)
@@ -313,7 +313,7 @@ WIDTH = PROGRAM + BLOCKS * BLOCK
 """How many features a program has in all."""
 
 
-def _traffic(view: View, s: Statement, size: int) -> Number:
+def _traffic(view: ProgramView, s: BlockView, size: int) -> Number:
     """The bytes that a block's loops fetch from beyond a cache of some size.
 
     The outermost loop whose footprint fits keeps what it touches; when the loop around it steps, the buffers that this
@@ -333,7 +333,7 @@ def _traffic(view: View, s: Statement, size: int) -> Number:
     return total
 
 
-def _fetched(view: View, loop: Loop, held: dict[str, Number], outer: Sequence[Loop]) -> Number:
+def _fetched(view: ProgramView, loop: Loop, held: dict[str, Number], outer: Sequence[Loop]) -> Number:
     if not outer:
         return added(held.values())
     around = product(l.extent for l in outer[:-1])
@@ -342,7 +342,7 @@ def _fetched(view: View, loop: Loop, held: dict[str, Number], outer: Sequence[Lo
     return around * added(size * (step.extent if name in moved else 1) for name, size in held.items())
 
 
-def _infeasible(program: Program, every: Sequence[Statement], useful: float, machine: Machine) -> list[Number]:
+def _infeasible(program: Program, every: Sequence[BlockView], useful: float, machine: Machine) -> list[Number]:
     needed = [registers(s) for s in every if s.block.combiners and s.vector is not None]
     unrolled = [product(l.extent for l in s.tile if l.kind == "unrolled") for s in every]
     inner, _ = _allocated(program)

@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type
 from compiler.affine.linear import Linear, Quotient
 from compiler.analysis.barriers import ASYNC
 from compiler.autotune.space.candidates import LATER
-from compiler.autotune.space.cpu_features import Descending, Seen, Statement, Touch, View, added, product
+from compiler.autotune.space.cpu_features import BlockView, Descending, Extracted, ProgramView, Touch, added, product
 from compiler.autotune.space.trace import Number, greatest, holds, least
 from compiler.elements import element_bytes
 from compiler.intrinsics import find
@@ -67,7 +67,7 @@ AHEAD = 0.05
 
 
 @dataclass(frozen=True)
-class Kernel:
+class KernelCost:
     """A nest at the top of a program, as features see it: sums over its statements, each a number."""
 
     blocks: Number
@@ -153,9 +153,9 @@ class Kernel:
         return LAUNCH + longest + beside * (added(parts) - longest) + self.waiting
 
 
-def seen(program: Program, useful: float, gpu: Gpu) -> Seen:
+def extract(program: Program, useful: float, gpu: Gpu) -> Extracted:
     """The features of a program that does `useful` operations when nothing is padded, and why not to build it."""
-    view = View(program)
+    view = ProgramView(program)
     found = [_kernel(view, node, gpu) for node in program.body if not isinstance(node, Alloc)]
     best = ideal(program, useful, gpu)
     total = added(kernel.seconds for kernel in found)
@@ -163,12 +163,12 @@ def seen(program: Program, useful: float, gpu: Gpu) -> Seen:
     values: list[Number] = [total / best, len(found), operations / useful, added(k.moved for k in found) / useful]
     for kernel in sorted(found, key=lambda k: Descending(k.seconds))[:KERNELS]:
         values += _of_kernel(kernel, useful, best)
-    return Seen(values + [0] * (WIDTH - len(values)), _infeasible(view, found, useful, gpu))
+    return Extracted(values + [0] * (WIDTH - len(values)), _infeasible(view, found, useful, gpu))
 
 
 def estimate(program: Program, gpu: Gpu) -> float:
     """About how many seconds a scheduled program takes; to rank candidates where nothing can be measured."""
-    view = View(program)
+    view = ProgramView(program)
     return float(added(_kernel(view, node, gpu).seconds for node in program.body if not isinstance(node, Alloc)))
 
 
@@ -180,7 +180,7 @@ def ideal(program: Program, useful: float, gpu: Gpu) -> float:
     return max(useful / peak, moved / gpu.bandwidth) + LAUNCH
 
 
-def _kernel(view: View, node: Node, gpu: Gpu) -> Kernel:
+def _kernel(view: ProgramView, node: Node, gpu: Gpu) -> KernelCost:
     program = view.program
     loops = [loop for loop in walk((node,)) if isinstance(loop, Loop)]
     inside = [view.statements[block.label] for block in blocks_in(node)]
@@ -197,7 +197,7 @@ def _kernel(view: View, node: Node, gpu: Gpu) -> Kernel:
                 rounds = rounds + _loads(touch, s) * touch.weight / SHARED_BYTES
             elif scope == "global":
                 moved = moved + _loads(touch, s) * _bytes(touch, s)
-    return Kernel(
+    return KernelCost(
         blocks=blocks,
         threads=threads,
         registers=greatest(0, *(_registers(s, program) for s in inside)) + ADDRESSES,
@@ -223,23 +223,23 @@ def _extents(loops: Iterable[Loop], kind: str) -> Number:
     return found
 
 
-def _repeated(s: Statement) -> list[Loop]:
+def _repeated(s: BlockView) -> list[Loop]:
     """The loops that are written out in each thread: what they do not move is loaded once."""
     return [loop for loop in s.loops if loop.kind in ("unrolled", "vthread", "vectorized")]
 
 
-def _is_product(s: Statement) -> bool:
+def _is_product(s: BlockView) -> bool:
     """Whether it runs on tensor cores."""
     names = [loop.intrinsic for loop in s.loops]
     return bool(s.block.combiners) and any(name and find(name).form == "matrix" for name in names)
 
 
-def _tile(s: Statement) -> Number:
+def _tile(s: BlockView) -> Number:
     """The results of a thread that do not wait for each other."""
     return product(loop.extent for loop in _repeated(s)) if s.block.combiners else 1
 
 
-def _loads(touch: Touch, s: Statement) -> Number:
+def _loads(touch: Touch, s: BlockView) -> Number:
     """How often an access is made, by all threads: once for all written out loops that do not move it, and for a
     reduction's results once in all."""
     still = [loop for loop in _repeated(s) if loop.number not in touch.loops]
@@ -248,7 +248,7 @@ def _loads(touch: Touch, s: Statement) -> Number:
     return s.count / product(loop.extent for loop in still)
 
 
-def _bytes(touch: Touch, s: Statement) -> Number:
+def _bytes(touch: Touch, s: BlockView) -> Number:
     """The bytes that are moved for one element of an access to global memory: neighbours in a warp share sectors."""
     thread = next((loop for loop in s.loops if loop.kind == "thread_x"), None)
     if thread is None:
@@ -283,7 +283,7 @@ def _moduli(form: Linear, variable: int) -> list[Number]:
     ]
 
 
-def _registers(s: Statement, program: Program) -> Number:
+def _registers(s: BlockView, program: Program) -> Number:
     """The registers of a thread for a statement's tile: results, and operands that several of them share; of what a
     warp holds together its part."""
     loops, parts = _repeated(s), 1.0
@@ -300,7 +300,7 @@ def _registers(s: Statement, program: Program) -> Number:
     return greatest(*writes) + added(reads)
 
 
-def _barriers(program: Program, inside: Sequence[Statement]) -> Number:
+def _barriers(program: Program, inside: Sequence[BlockView]) -> Number:
     """How often threads wait: twice for each time that something is put into shared memory; once if that is a round
     ahead. That is in each round of the loops that run it together with what reads it."""
     found: Number = 0.0
@@ -314,12 +314,12 @@ def _barriers(program: Program, inside: Sequence[Statement]) -> Number:
     return found
 
 
-def _is_ahead(s: Statement) -> bool:
+def _is_ahead(s: BlockView) -> bool:
     """Whether it is a copy that nobody waits for."""
     return any(ASYNC in dict(loop.attributes) for loop in s.loops)
 
 
-def _of_kernel(kernel: Kernel, useful: float, best: float) -> list[Number]:
+def _of_kernel(kernel: KernelCost, useful: float, best: float) -> list[Number]:
     gpu = kernel.gpu
     return [
         kernel.seconds / best,
@@ -346,7 +346,7 @@ WIDTH = 4 + KERNELS * 17
 """How many features a program has in all."""
 
 
-def _infeasible(view: View, kernels: Sequence[Kernel], useful: float, gpu: Gpu) -> list[Number]:
+def _infeasible(view: ProgramView, kernels: Sequence[KernelCost], useful: float, gpu: Gpu) -> list[Number]:
     tiles = [product(loop.extent for loop in _repeated(s)) for s in view.statements.values()]
     return [
         holds("lt", gpu.block_threads, greatest(0, *(k.threads for k in kernels))),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from compiler.analysis.cost import flops, instances
 from compiler.autotune.space.candidates import LATER, Candidate, Features
-from compiler.autotune.space.extractor import sight
+from compiler.autotune.space.extractor import extractor_for
 from compiler.autotune.space.gpu_features import ESTIMATE, ideal
 from compiler.autotune.space.sketch import Sketch
 from compiler.autotune.space.structures import Runs, Structure
@@ -53,7 +53,7 @@ class SketchSpace:
         self.sketches = tuple(sketches)
         self.machine = machine
         self.estimated = estimated
-        self._sight = sight(machine)
+        self._extractor = extractor_for(machine)
         self._traced = [_Traced(sketch) for sketch in sketches]
         self._asked = 0
         self._useful = work(sketches[0].program) if sketches else 1.0
@@ -91,13 +91,13 @@ class SketchSpace:
         """The features of candidates of one sketch, their positions (n, choices)."""
         traced = self._traced[sketch]
         self._asked += len(positions)
-        values = np.zeros((len(positions), self._sight.width), np.float32)
+        values = np.zeros((len(positions), self._extractor.width), np.float32)
         reasons = np.zeros(len(positions), np.int16)
         columns = traced.sketch.columns(positions)
         for start in range(0, len(positions), CHUNK):
             part = slice(start, start + CHUNK)
             self._fill(traced, positions[part], columns[part], values[part], reasons[part])
-        return Features(values, reasons, self._sight.reasons)
+        return Features(values, reasons, self._extractor.reasons)
 
     def _fill(
         self,
@@ -120,7 +120,7 @@ class SketchSpace:
             if not len(rows):
                 return
             if len(positions) > FEW and not self._may_trace(traced):
-                reasons[rows] = self._sight.reasons.index(LATER)
+                reasons[rows] = self._extractor.reasons.index(LATER)
                 return
             structure = self._structure(traced, tuple(int(p) for p in positions[rows[0]]))
             traced.structures.append(structure)
@@ -139,7 +139,7 @@ class SketchSpace:
         except ScheduleError:
             pass
         else:
-            found = self._sight.of(called(program), self._useful)
+            found = self._extractor.of(called(program), self._useful)
             nodes = tuple(graph.number_of(value) for value in (*found.features, *found.infeasible))
         return Structure(tuple(graph.guards), nodes)
 
@@ -154,9 +154,9 @@ class SketchSpace:
         reasons: NDArray[np.int16],
     ) -> None:
         if structure.nodes is None:
-            reasons[rows] = self._sight.reasons.index("script")
+            reasons[rows] = self._extractor.reasons.index("script")
             return
-        width = self._sight.width
+        width = self._extractor.width
         found = [array[rows] if array.ndim else array for array in graph.evaluate(structure.nodes, columns, known)]
         block = np.empty((len(rows), width), np.float32)
         for column, array in enumerate(found[:width]):

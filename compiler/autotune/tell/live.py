@@ -24,7 +24,7 @@ ENOUGH = 3
 """How many trials of a run tell how long the others will take."""
 
 
-class View(Protocol):
+class RunView(Protocol):
     """A callback of `TuningOptions` that shows; a context manager around the run. `last` is what it was told last."""
 
     last: Progress | None
@@ -168,7 +168,7 @@ class Screen(_Last):
         self._live.stop()
 
 
-def view(task: SearchTask, stream: TextIO) -> View:
+def view(task: SearchTask, stream: TextIO) -> RunView:
     """The table where a stream is a terminal, lines where it is not."""
     if stream.isatty():
         return Screen(task, Console(file=stream, highlight=False, markup=False))

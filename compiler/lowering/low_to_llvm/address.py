@@ -18,14 +18,14 @@ from compiler.lowering.low_to_llvm.types import buffer_type, byte_size, strides
 
 
 @dataclass(frozen=True)
-class Place:
+class Address:
     """An address, and how many bytes it is surely a multiple of."""
 
     pointer: str
     alignment: int
 
 
-def place(f: FunctionEmitter, op: Operation, buffer: SSAValue, indices: Sequence[SSAValue]) -> Place:
+def place(f: FunctionEmitter, op: Operation, buffer: SSAValue, indices: Sequence[SSAValue]) -> Address:
     """Where an op accesses a buffer; its `alignment` attribute, if any, is taken at its word."""
     type = buffer_type(buffer.type)
     size = byte_size(type.element_type)
@@ -34,7 +34,7 @@ def place(f: FunctionEmitter, op: Operation, buffer: SSAValue, indices: Sequence
         form = form + f.forms.of(index).scaled(stride)
     pointer = _address(f, buffer, form, prod(type.get_shape()), size)
     factors = [factor * size for factor in divisors(f, form)]
-    return Place(pointer, max(_stated(op), gcd(_base(f, buffer), form.constant * size, *factors)))
+    return Address(pointer, max(_stated(op), gcd(_base(f, buffer), form.constant * size, *factors)))
 
 
 def _stated(op: Operation) -> int:

@@ -31,7 +31,7 @@ from compiler.errors import LoweringError
 from compiler.passes.expand_math import exponential, logarithm, trigonometric
 from compiler.passes.expand_math.error_function import erf
 from compiler.passes.expand_math.hyperbolic import tanh
-from compiler.passes.expand_math.values import FORMATS, Format, Pool, Real, Site, library
+from compiler.passes.expand_math.values import FORMATS, Constants, Format, Real, Site, library
 from compiler.policies import POLICIES
 
 _LEVEL = ("func", "scf")
@@ -84,12 +84,12 @@ class ExpandMathPass(ModulePass):
             expanded = [inner for inner in function.walk() if _format(inner) is not None]
             for inner in expanded:
                 _check_level(inner)
-            pools = [Pool(block) for block in list(function.body.blocks)[:1]]
+            pools = [Constants(block) for block in list(function.body.blocks)[:1]]
             for inner in expanded:
                 _expand(inner, pools[0])
 
 
-def _expand(op: Operation, pool: Pool) -> None:
+def _expand(op: Operation, pool: Constants) -> None:
     """Put the polynomial of an op in its place, its constants into the function's pool."""
     format, type_, block = _format(op), op.results[0].type, op.parent
     assert format is not None and block is not None

@@ -80,7 +80,7 @@ F64 = Format("f64", "d", f64, i64, 52, 1023)
 FORMATS: dict[Attribute, Format] = {f32: F32, f64: F64}
 
 
-class Pool:
+class Constants:
     """The constants of a function, each once, at the start of its first block."""
 
     def __init__(self, block: Block) -> None:
@@ -112,7 +112,7 @@ class Pool:
 class Site:
     """Where the ops of an expansion go, which `insert` puts there; in a format, in one lane or several."""
 
-    pool: Pool
+    pool: Constants
     format: Format
     lanes: int | None
     insert: Callable[[Operation], object]

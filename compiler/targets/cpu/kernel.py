@@ -70,7 +70,7 @@ class Interface:
 
 
 @dataclass(frozen=True)
-class Fixed:
+class FixedArguments:
     """The arrays that a kernel passes in each call, by the positions of their arguments in the native function.
 
     `preparation` is the kernel that made those which depend on constants alone.
@@ -80,7 +80,7 @@ class Fixed:
     preparation: Kernel | None = None
 
 
-NOTHING = Fixed({})
+NOTHING = FixedArguments({})
 """No array is fixed."""
 
 
@@ -97,7 +97,7 @@ class Kernel:
         library: Loaded,
         policy: str = "contract",
         texts: Mapping[str, Text] | None = None,
-        fixed: Fixed = NOTHING,
+        fixed: FixedArguments = NOTHING,
     ) -> None:
         self.name = interface.name
         self.arguments = tuple(a for n, a in enumerate(interface.arguments) if n not in fixed.arrays)

@@ -14,7 +14,7 @@ from compiler.lowering.low_to_llvm import emit
 from compiler.lowering.low_to_llvm.signature import is_written, parallel_loops, workspace
 from compiler.targets.arguments import Argument, argument_dtype
 from compiler.targets.cpu.compile import compile_llvm
-from compiler.targets.cpu.kernel import NOTHING, Fixed, Interface, Kernel, Text
+from compiler.targets.cpu.kernel import NOTHING, FixedArguments, Interface, Kernel, Text
 from compiler.targets.cpu.openmp import thread_count
 from compiler.targets.cpu.tiles import permit_tiles, uses_tiles
 from compiler.targets.machine import Machine, lacking
@@ -28,7 +28,7 @@ def load(
     policy: str = "contract",
     threads: int | None = None,
     emission: Callable[[ModuleOp, Machine], str] = emit,
-    fixed: Fixed = NOTHING,
+    fixed: FixedArguments = NOTHING,
 ) -> Kernel:
     """Compile a low-level module, and make its function (or the named one) callable.
 

@@ -16,7 +16,7 @@ from compiler.targets.arguments import Argument, check_plain
 from compiler.targets.cuda import nvrtc
 from compiler.targets.cuda.emit import Launch, Source, emit
 from compiler.targets.cuda.nvrtc import Cubin, Resources
-from compiler.targets.cuda.runtime import ALIGNMENT, Cupy, Loaded, OnDevice, cupy
+from compiler.targets.cuda.runtime import ALIGNMENT, Cupy, LoadedKernels, OnDevice, cupy
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ class CudaKernel:
         }
 
     @cached_property
-    def _loaded(self) -> Loaded:
-        return Loaded(self.source, POLICIES[self.policy].fused)
+    def _loaded(self) -> LoadedKernels:
+        return LoadedKernels(self.source, POLICIES[self.policy].fused)
 
     def on_device(self) -> OnDevice:
         """It with arrays of its own on the device, to be timed. Raises TargetError without CuPy or a GPU."""

@@ -45,7 +45,7 @@ ALIGNMENT = 16
 """The bytes of the widest vector: arrays begin at multiples of it."""
 
 
-class Loaded:
+class LoadedKernels:
     """The kernels of a text, loaded on the current device."""
 
     def __init__(self, source: Source, contract: bool) -> None:
@@ -87,7 +87,7 @@ class Loaded:
 class OnDevice:
     """Kernels with their arrays on the device: filled, run, timed and read as often as is wanted."""
 
-    def __init__(self, loaded: Loaded, arguments: Sequence[Argument], outputs: int) -> None:
+    def __init__(self, loaded: LoadedKernels, arguments: Sequence[Argument], outputs: int) -> None:
         self._cupy, self._loaded = cupy(), loaded
         self._outputs = outputs
         self._own = [self._cupy.empty(a.shape, a.dtype) for a in arguments]

@@ -27,7 +27,7 @@ from compiler.targets.launches import Call, launches, stored_buffers
 from compiler.targets.simt.access import Fault, Report, Values
 from compiler.targets.simt.buffers import Memory
 from compiler.targets.simt.lanes import Lanes, Sample
-from compiler.targets.simt.writers import NOBODY, Undecided, Writers
+from compiler.targets.simt.writers import NOBODY, DependsOnValues, Writers
 
 MOST = 20
 """How many faults are kept."""
@@ -119,7 +119,7 @@ def _note_writers(
     try:
         writers = Writers(call, {value: memory.name for value, memory in memories.items()}, report)
         writers.run()
-    except Undecided:
+    except DependsOnValues:
         found.undecided.append(call.kernel.sym_name.data)
         for value in call.operands:
             covered[value][...] = True

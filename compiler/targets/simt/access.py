@@ -1,4 +1,4 @@
-"""`Access`: who touches memory at a moment; `Fault`: what is wrong with that."""
+"""`LaneAccess`: who touches memory at a moment; `Fault`: what is wrong with that."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Values = NDArray[Any]  # of whatever dtype a buffer has
 
 
 @dataclass(slots=True)
-class Access:
+class LaneAccess:
     """Who touches memory at a moment: the op's words, the block's number, the threads (n,) that are active, and the
     moment, a number that each barrier of each block makes larger. `counted` says whether transactions count, `whole`
     that all threads are active."""

@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from compiler.interpret.numbers import DType
-from compiler.targets.simt.access import Access, Bools, Fault, Ints, Report, Values
+from compiler.targets.simt.access import Bools, Fault, Ints, LaneAccess, Report, Values
 from compiler.targets.simt.races import Races
 
 WARP = 32
@@ -51,7 +51,7 @@ class Memory:
         self.known[...] = self._all_known = False
         self._coming[...] = False
 
-    def begin_copy(self, index: Sequence[Ints], values: Values, access: Access) -> tuple[Ints, Bools]:
+    def begin_copy(self, index: Sequence[Ints], values: Values, access: LaneAccess) -> tuple[Ints, Bools]:
         """Elements of a shared buffer are being changed: nothing is known of them until the copy has arrived. Gives
         their offsets, and who copies."""
         flat, active = self._place(index, access, "write")
@@ -60,14 +60,14 @@ class Memory:
         self._coming[flat[active]] = True
         return flat, active
 
-    def arrive(self, flat: Ints, active: Bools, access: Access) -> None:
+    def arrive(self, flat: Ints, active: Bools, access: LaneAccess) -> None:
         """What was copied is there, as if it were written now."""
         if self._races is not None:
             self._races.write(flat, active, access)
         self.known[flat[active]] = True
         self._coming[flat[active]] = False
 
-    def read(self, index: Sequence[Ints], access: Access) -> Values:
+    def read(self, index: Sequence[Ints], access: LaneAccess) -> Values:
         """The elements at an index, each part (), (n,) or (n, lanes); zero where a thread is not active."""
         column = self._column(index)
         if column is not None and (self._all_known or self.known[:, column][access.active].all()):
@@ -83,7 +83,7 @@ class Memory:
         values = self.data[mine]
         return values if access.whole and active.all() else np.where(active, values, np.zeros((), self.dtype))
 
-    def write(self, index: Sequence[Ints], values: Values, access: Access) -> None:
+    def write(self, index: Sequence[Ints], values: Values, access: LaneAccess) -> None:
         """Set the elements at an index."""
         column = self._column(index)
         if column is not None:
@@ -121,7 +121,7 @@ class Memory:
         rows = self._threads.reshape((-1,) + (1,) * (flat.ndim - 1))
         return np.broadcast_to(rows, flat.shape), flat
 
-    def _place(self, index: Sequence[Ints], access: Access, what: str) -> tuple[Ints, Bools]:
+    def _place(self, index: Sequence[Ints], access: LaneAccess, what: str) -> tuple[Ints, Bools]:
         """Offsets, and which threads access them: those inside the shape."""
         lanes = max((part.shape[1] for part in index if part.ndim == 2), default=0)
         full = (len(access.active), lanes) if lanes else (len(access.active),)
@@ -135,7 +135,9 @@ class Memory:
             flat = flat * size + part
         return flat if flat.shape == full else np.broadcast_to(flat, full), active
 
-    def _inside(self, part: Ints, size: int, index: Sequence[Ints], active: Bools, access: Access, what: str) -> Bools:
+    def _inside(
+        self, part: Ints, size: int, index: Sequence[Ints], active: Bools, access: LaneAccess, what: str
+    ) -> Bools:
         """The threads whose index is within a dimension; the first that is not is reported."""
         outside = active & ((part < 0) | (part >= size))
         if outside.any():
@@ -145,7 +147,7 @@ class Memory:
             self._report(fault)
         return active & ~outside
 
-    def _count(self, flat: Ints, active: Bools, access: Access) -> None:
+    def _count(self, flat: Ints, active: Bools, access: LaneAccess) -> None:
         """Count what the hardware does for an access: global memory in sectors, shared memory in rounds of its banks.
 
         A vector counts as one access; of shared memory each quarter or half of a warp that moves 128 bytes does.
@@ -175,7 +177,7 @@ class Memory:
         kind: str,
         wrong: Bools,
         flat: Ints,
-        access: Access,
+        access: LaneAccess,
         others: Ints | None = None,
         blocks: Ints | None = None,
     ) -> None:

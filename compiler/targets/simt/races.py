@@ -7,10 +7,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from compiler.targets.simt.access import Access, Bools, Ints, Values
+from compiler.targets.simt.access import Bools, Ints, LaneAccess, Values
 
 NOBODY = -1
-Say = Callable[[str, Bools, Ints, Access, "Ints | None", "Ints | None"], None]
+Say = Callable[[str, Bools, Ints, LaneAccess, "Ints | None", "Ints | None"], None]
 """Reports what is wrong, where, at which offsets, by whom; and which other threads, or other blocks, were there."""
 
 
@@ -40,7 +40,7 @@ class Races:
             )
             self._other_block = _nobody(self._size)
 
-    def read(self, flat: Ints, active: Bools, access: Access) -> None:
+    def read(self, flat: Ints, active: Bools, access: LaneAccess) -> None:
         """Threads read elements at a moment."""
         kind = "race of a read with a write"
         if self._last_write == access.moment:
@@ -58,7 +58,7 @@ class Races:
             self._kept, self._kept_at = [], access.moment
         self._kept.append((flat, active))
 
-    def write(self, flat: Ints, active: Bools, access: Access) -> None:
+    def write(self, flat: Ints, active: Bools, access: LaneAccess) -> None:
         """Threads write elements at a moment."""
         if self._kept_at == access.moment:
             for earlier, reading in self._kept:
@@ -87,7 +87,7 @@ class Races:
         self._read[at], self._reader[at] = moment, who
         self._readers[at[self._reader[at] != who]] = True  # several threads of one op
 
-    def _against_blocks(self, kind: str, seen: Ints, flat: Ints, active: Bools, access: Access) -> None:
+    def _against_blocks(self, kind: str, seen: Ints, flat: Ints, active: Bools, access: LaneAccess) -> None:
         others = seen[flat]
         self._say(kind, active & (others != NOBODY) & (others != access.block), flat, access, None, others)
 

@@ -11,7 +11,7 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from compiler.targets.launches import Call, Extents
-from compiler.targets.simt.access import Access, Bools, Fault, Ints, Report, Values
+from compiler.targets.simt.access import Bools, Fault, Ints, LaneAccess, Report, Values
 from compiler.targets.simt.buffers import Memory
 
 Number = TypeVar("Number", int, Values)
@@ -50,10 +50,10 @@ class Threads:
             words = self._said[op] = words_of(op)
         return words
 
-    def access(self, op: Operation, active: Bools) -> Access:
+    def access(self, op: Operation, active: Bools) -> LaneAccess:
         """An op that touches memory now."""
         is_counted, is_whole = self.counts and self.number == 0, active is self.everyone or bool(active.all())
-        return Access(self.words(op), self.number, active, self.moment, is_counted, is_whole)
+        return LaneAccess(self.words(op), self.number, active, self.moment, is_counted, is_whole)
 
     def side_by_side(
         self, op: Operation, memory: Memory, indices: Sequence[SSAValue], lanes: int, active: Bools

@@ -28,7 +28,7 @@ NOBODY = -1
 Store = memref.StoreOp | vector.StoreOp
 
 
-class Undecided(Exception):
+class DependsOnValues(Exception):
     """What a kernel writes depends on more than its indices."""
 
 
@@ -78,12 +78,12 @@ class Writers:
             return self._positions[type(op)][SIDES.index(op.dimension.data.value)]
         if isinstance(op, arith.ConstantOp):
             if isinstance(op.value, DenseIntOrFPElementsAttr):
-                raise Undecided
+                raise DependsOnValues
             return np.asarray(constant(op.value))
         try:
             return np.asarray(function(op)(*(self._values[value] for value in op.operands)))
         except InputError:
-            raise Undecided from None
+            raise DependsOnValues from None
 
     def _loop(self, op: scf.ForOp, active: Values) -> None:
         """The iterations; of a loop whose variable no store depends on one stands for all."""
@@ -91,7 +91,7 @@ class Writers:
         variable = op.body.block.args[0]
         least, most = int(low.min()), int(high.max())
         if int(step.min()) != int(step.max()) or (low != least).any():
-            raise Undecided
+            raise DependsOnValues
         for at in range(least, most, int(step.min())):
             self._values[variable] = np.asarray(at)
             self._block(op.body.block, active & (at < high))
@@ -185,10 +185,10 @@ def _made_of(value: SSAValue) -> Iterator[SSAValue]:
     if isinstance(owner, Block):
         loop = owner.parent_op()
         if not isinstance(loop, scf.ForOp) or value is not owner.args[0]:
-            raise Undecided
+            raise DependsOnValues
         return
     if owner.regions or isinstance(owner, memref.LoadOp | vector.LoadOp):
-        raise Undecided
+        raise DependsOnValues
     yield from owner.operands
 
 
