@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, Protocol
 
 from compiler.errors import TargetError
+from compiler.targets.cpu.arguments import Array
 from compiler.targets.machine import Gpu
 
 TARGETS = {"cuda": "compiler.targets.cuda.gpus"}
@@ -16,6 +17,40 @@ that takes, a floating-point policy and an architecture; `machine` says what is 
 
 DEFAULT_TARGET, DEFAULT_ARCH = next(iter(TARGETS)), "sm_80"
 """What kernels are for where nobody says it."""
+
+
+class KernelResources(Protocol):
+    """What a compiled kernel takes of a GPU."""
+
+    @property
+    def spill_bytes(self) -> int: ...
+
+
+class KernelArrays(Protocol):
+    """Kernels with arrays of their own on a GPU: filled, run, read and timed as often as is wanted."""
+
+    def fill(self, arrays: Sequence[Array]) -> None: ...
+
+    def run(self) -> None: ...
+
+    def results(self) -> list[Array]: ...
+
+    def seconds(self, calls: int) -> float:
+        """The seconds of one call, of so many in a row."""
+
+
+class GpuKernel(Protocol):
+    """The kernels of a program, and what the autotuner asks of them. `on_device` raises TargetError."""
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def can_compile(self) -> bool: ...
+
+    def resources(self) -> Mapping[str, KernelResources]: ...
+
+    def on_device(self) -> KernelArrays: ...
 
 
 def kernel_maker(name: str) -> Callable[..., Any]:

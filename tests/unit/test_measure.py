@@ -18,7 +18,7 @@ import compiler
 from compiler import lower, te
 from compiler.analysis.verify.prove import Verdict
 from compiler.autotune.measure import Built, Sampling, Subject, timing
-from compiler.autotune.measure.builder import built
+from compiler.autotune.measure.builder import BuilderSetup
 from compiler.autotune.measure.local import LocalExecutor
 from compiler.autotune.measure.reference import Oracle, ReferenceCases, draw, reference, scaled, special, strict
 from compiler.autotune.measure.retype import floats_of, retyped
@@ -116,14 +116,14 @@ def test_the_ceiling_is_what_bounds_a_perfect_implementation(function: te.Functi
 
 def test_a_script_is_built() -> None:
     for level in (str(matmul().module), str(lower(matmul()))):
-        found = built(Subject(level), scripts(matmul(), split)[0])
+        found = BuilderSetup(Subject(level), 0).start()(scripts(matmul(), split)[0])
         assert isinstance(found, Built) and found.seconds > 0
         assert found.artefact.interface.name == "product"
 
 
 def test_an_unproved_schedule_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Schedule, "verify", lambda self: Verdict("undecided", "the budget is exhausted"))
-    found = built(subject(matmul()), scripts(matmul(), split)[0])
+    found = BuilderSetup(subject(matmul()), 0).start()(scripts(matmul(), split)[0])
     assert isinstance(found, Outcome) and found.kind == "unproved"
     assert found.reason == "undecided: the budget is exhausted" and found.build_seconds > 0
 
@@ -145,7 +145,7 @@ def bound(s: Schedule) -> None:
     ],
 )
 def test_a_script_that_is_not_built_says_why(change: Callable[[str], str], kind: str, reason: str) -> None:
-    found = built(subject(matmul()), change(scripts(matmul(), split)[0]))
+    found = BuilderSetup(subject(matmul()), 0).start()(change(scripts(matmul(), split)[0]))
     assert isinstance(found, Outcome) and found.kind == kind
     assert reason in found.reason and "\n" not in found.reason
 
@@ -406,7 +406,7 @@ class Noted:
 
 def executor(notes: list[str], *rates: float) -> LocalExecutor:
     found = LocalExecutor.__new__(LocalExecutor)
-    found._yard = None
+    found._yardstick = None
     found.__dict__["runner"] = Noted(notes, *rates)
     found.builders = Noted(notes)  # type: ignore[assignment]
     return found
@@ -526,7 +526,7 @@ def test_a_yardstick_says_what_the_machine_can_do(monkeypatch: pytest.MonkeyPatc
 
 def test_candidates_are_timed_beside_the_first_that_is_right_and_a_faster_one(cases: ReferenceCases) -> None:
     chosen = LocalExecutor.__new__(LocalExecutor)
-    chosen._yard = None
+    chosen._yardstick = None
     several = [Built(replace(build_artefact(matmul()), policy=str(n)), 0.0) for n in range(5)]
     for one, outcome in zip(
         several,
@@ -534,7 +534,7 @@ def test_candidates_are_timed_beside_the_first_that_is_right_and_a_faster_one(ca
         strict=True,
     ):
         chosen._consider(one, outcome)
-    assert chosen._yard == Yardstick(1, several[3].artefact, 6.0)
+    assert chosen._yardstick == Yardstick(1, several[3].artefact, 6.0)
     runner = Runner(cases, Clock(Steady(), FEW), random.Random(0))
     outcome = runner(MeasureJob(several[0].artefact, Yardstick(0, several[1].artefact, 6.0)))
     assert outcome.ok and all(rate > 6.0 for rate in outcome.rates), (

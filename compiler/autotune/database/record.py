@@ -106,9 +106,20 @@ def moment(text: str) -> datetime:
 
 def _complaints(record: Record) -> Iterator[str]:
     """What is wrong with a record, one sentence a fault; later ones are asked for only where there are no earlier."""
-    for name in ("program", "run", "uuid"):
+    key = record.key
+    for name in ("program", "run", "uuid", "script", "created"):
         yield from _text(name, getattr(record, name))
-    yield from trial_complaints(record.key, record.name, record.script, record.created, record.outcome)
+    yield from _text("the key's program", key.program)
+    for what, line in (("name", record.name), ("machine", key.machine), ("policy", key.policy)):
+        yield from _text(what, line)
+        if not line.strip() or not line.isprintable():
+            yield f"{what} {short(line)} is not a line of text"
+    yield from _integer("threads", key.threads, 1)
+    try:
+        moment(record.created)
+    except ValueError:
+        yield f"created {short(record.created)} is not a moment in UTC, such as {now()}"
+    yield from outcome_complaints(record.outcome)
     yield from _integer("seed", record.seed, 0)
     yield from _identity(record)
     if record.predicted is not None:
@@ -129,22 +140,6 @@ def _identity(record: Record) -> Iterator[str]:
         canonical = False
     if not canonical:
         yield f"uuid {short(record.uuid)} is not a UUID"
-
-
-def trial_complaints(key: Key, name: str, script: str, created: str, outcome: Outcome) -> Iterator[str]:
-    """What is wrong with the part of a record that summaries need."""
-    for what, text in (("script", script), ("created", created), ("the key's program", key.program)):
-        yield from _text(what, text)
-    for what, line in (("name", name), ("machine", key.machine), ("policy", key.policy)):
-        yield from _text(what, line)
-        if not line.strip() or not line.isprintable():
-            yield f"{what} {short(line)} is not a line of text"
-    yield from _integer("threads", key.threads, 1)
-    try:
-        moment(created)
-    except ValueError:
-        yield f"created {short(created)} is not a moment in UTC, such as {now()}"
-    yield from outcome_complaints(outcome)
 
 
 def outcome_complaints(outcome: Outcome) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""A record as a row of the table `records`, whole or as much as summaries need."""
+"""A record as a row of the table `records`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import astuple
 from reprlib import repr as short
 from typing import Any, TypeAlias
 
-from compiler.autotune.database.record import Key, Record, moment, trial_complaints
-from compiler.autotune.database.summary import Trial
+from compiler.autotune.database.record import Key, Record
 from compiler.autotune.outcome import Outcome
 from compiler.errors import InputError
 from compiler.targets.cpu.presence import Disturbance
@@ -18,9 +17,8 @@ COLUMNS = (
     "uuid, name, program, machine, threads, policy, script, kind, seconds, rates, reason, build_seconds, "
     "sketch, positions, predicted, seed, run, created, versions, disturbance"
 )
-TRIAL = "id, program, machine, threads, policy, name, script, kind, seconds, rates, disturbance, created"
-SCRIPT = TRIAL.split(", ").index("script")
-"""Where the script stands in TRIAL."""
+SCRIPT = COLUMNS.split(", ").index("script")
+"""Where the script stands in a row."""
 KEY = "program = ? AND machine = ? AND threads = ? AND policy = ?"
 
 
@@ -65,7 +63,7 @@ def from_row(id: int, row: Row, text: str) -> Record:
             name=name,
             program=text,
             script=script,
-            outcome=_outcome(kind, seconds, rates, disturbance, reason, built),
+            outcome=Outcome(kind, _numbers(seconds), _numbers(rates), reason, built, _disturbance(disturbance)),
             candidate=None if sketch is None else (sketch, _numbers(positions)),
             predicted=predicted,
             seed=seed,
@@ -79,28 +77,9 @@ def from_row(id: int, row: Row, text: str) -> Record:
         raise InputError(f"record {id} is damaged: {error}") from error
 
 
-def trial_of(row: Row) -> Trial:
-    """The trial of the values of TRIAL. Raises InputError for a row that is none."""
-    id, program, machine, threads, policy, name, script, kind, seconds, rates, disturbance, created = row
-    key = Key(program, machine, threads, policy)
-    try:
-        outcome = _outcome(kind, seconds, rates, disturbance)
-        wrong = next(trial_complaints(key, name, script, created, outcome), None)
-        if wrong is not None:
-            raise ValueError(wrong)
-        return Trial(id, key, name, script, outcome, moment(created))
-    except ValueError as error:
-        raise InputError(f"record {id} is damaged: {error}") from error
-
-
-def _outcome(
-    kind: str, seconds: str, rates: str, disturbance: str | None, reason: str = "", build_seconds: float = 0.0
-) -> Outcome:
-    found = None if disturbance is None else _disturbance(disturbance)
-    return Outcome(kind, _numbers(seconds), _numbers(rates), reason, build_seconds, found)
-
-
-def _disturbance(text: object) -> Disturbance:
+def _disturbance(text: object) -> Disturbance | None:
+    if text is None:
+        return None
     try:
         return Disturbance(*_numbers(text))
     except TypeError as error:

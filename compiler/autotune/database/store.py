@@ -5,22 +5,21 @@ from __future__ import annotations
 import os
 import sqlite3
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import RLock
-from typing import Self, TypeVar
+from typing import Self
 
 from compiler.autotune.database.lines import from_lines, to_line
 from compiler.autotune.database.record import LARGEST, Key, Record, is_program
-from compiler.autotune.database.rows import COLUMNS, KEY, SCRIPT, TRIAL, Row, from_row, key_values, to_row, trial_of
+from compiler.autotune.database.rows import COLUMNS, KEY, SCRIPT, Row, from_row, key_values, to_row
 from compiler.autotune.database.schema import connect, said, transaction
-from compiler.autotune.database.summary import Removal, Summary, Trial, ranked, removals, standings, summaries
+from compiler.autotune.database.summary import Removal, Summary, by_script, ranked, removals, summaries
 from compiler.errors import InputError
 from compiler.files import named, read, write, writing
 
-Made = TypeVar("Made")
 _MARKS = ", ".join("?" * len(COLUMNS.split(",")))
 _INSERT = f"INSERT INTO records ({COLUMNS}) VALUES ({_MARKS}) ON CONFLICT (uuid) DO NOTHING"
 _INSERT_PROGRAM = "INSERT INTO programs (hash, text) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING"
@@ -96,19 +95,15 @@ class Database:
         The best has the lowest median cost over the samples of all its records, of equals it is the earliest; a script
         with a failure that stands is never the best. None where none was measured.
         """
-        with self._lock, said(self.path), transaction(self._connection, "DEFERRED"):  # one state of the file for both
-            for found in ranked(standings(self._trials(KEY, key_values(key)))):
-                for record in self._records("id = ?", (found.id,)):
-                    every = found.outcome
-                    both = replace(
-                        record.outcome, seconds=every.seconds, rates=every.rates, disturbance=every.disturbance
-                    )
-                    return replace(record, outcome=both)
+        for script in ranked(by_script(self._sound(KEY, key_values(key))))[:1]:
+            first, every = script.first, script.outcome
+            both = replace(first.outcome, seconds=every.seconds, rates=every.rates, disturbance=every.disturbance)
+            return replace(first, outcome=both)
         return None
 
     def keys(self) -> list[Summary]:
         """What there is for each key, in the order in which the keys came into the file."""
-        return summaries(self._trials())
+        return summaries(self._sound())
 
     @property
     def programs(self) -> dict[str, str]:
@@ -129,9 +124,9 @@ class Database:
         Programs without records go as well, and the file shrinks. Says what is removed; with `dry_run` what would be.
         """
         if dry_run:
-            return removals(self._trials(), keep, failed, before)
+            return removals(self._sound(), keep, failed, before)
         with self._writing() as connection:
-            found = removals(self._trials(), keep, failed, before)
+            found = removals(self._sound(), keep, failed, before)
             connection.executemany("DELETE FROM records WHERE id = ?", [(n,) for r in found for n in r.ids])
             connection.execute(_ORPHANS)
         if found:
@@ -173,38 +168,26 @@ class Database:
         with self._lock, said(self.path), transaction(self._connection):
             yield self._connection
 
-    def _records(self, condition: str, values: Row) -> list[Record]:
-        source = f"records LEFT JOIN programs ON program = hash WHERE {condition} ORDER BY id"
+    def _records(self, condition: str = "1", values: Row = (), doubtful: set[object] | None = None) -> list[Record]:
+        """The records that fit; a row that is damaged is left out, and `doubtful` gains its script."""
+        query = f"SELECT id, {COLUMNS}, text FROM records LEFT JOIN programs ON program = hash"
         texts: dict[str, str] = {}  # each text once, however many records have it
-
-        def made(row: Row) -> Record:
-            return from_row(row[0], row[1:-1], texts.setdefault(row[-1], row[-1]))
-
-        return self._made(f"SELECT id, {COLUMNS}, text FROM {source}", values, made)
-
-    def _trials(self, condition: str = "1", values: Row = ()) -> list[Trial]:
-        doubtful: set[object] = set()
-
-        def made(row: Row) -> Trial:
-            try:
-                return trial_of(row)
-            except InputError:
-                doubtful.add(row[SCRIPT])
-                raise
-
-        found = self._made(f"SELECT {TRIAL} FROM records WHERE {condition} ORDER BY id", values, made)
-        return [trial for trial in found if trial.script not in doubtful]
-
-    def _made(self, query: str, values: Row, make: Callable[[Row], Made]) -> list[Made]:
-        """What is made of the rows of a query; a row of which nothing can be made is damaged, and left out."""
-        found = []
+        records = []
         with self._lock, said(self.path):
-            for row in self._connection.execute(query, values):
+            for id, *row, text in self._connection.execute(f"{query} WHERE {condition} ORDER BY id", values):
                 try:
-                    found.append(make(row))
+                    records.append(from_row(id, tuple(row), texts.setdefault(text, text)))
                 except InputError as error:
-                    self._warn(row[0], f"{self.path}: {error}")
-        return found
+                    self._warn(id, f"{self.path}: {error}")
+                    if doubtful is not None:
+                        doubtful.add(row[SCRIPT])
+        return records
+
+    def _sound(self, condition: str = "1", values: Row = ()) -> list[Record]:
+        """The records of scripts of which none is damaged: that one may have said that its script is wrong."""
+        doubtful: set[object] = set()
+        records = self._records(condition, values, doubtful)
+        return [record for record in records if record.script not in doubtful]
 
     def _warn(self, id: int, reason: str) -> None:
         """Say once that a record is damaged."""

@@ -1,4 +1,4 @@
-"""What a file has for each task, and what pruning would remove."""
+"""What a file has for each script and each task, and what pruning would remove."""
 
 from __future__ import annotations
 
@@ -8,37 +8,49 @@ from dataclasses import dataclass
 from datetime import datetime
 from statistics import median
 
-from compiler.autotune.database.record import Key
+from compiler.autotune.database.record import Key, Record, moment
 from compiler.autotune.outcome import Outcome, combine
 
 
 @dataclass(frozen=True)
-class Trial:
-    """What summaries need of a record; the `reason` of its outcome and what it took to build are left out."""
-
-    id: int
-    key: Key
-    name: str
-    script: str
-    outcome: Outcome
-    created: datetime
-
-
-@dataclass(frozen=True)
 class ScriptTrials:
-    """What the trials of one script say together: one that was lucky once does not win.
+    """The records of one script of a key, in their order, and what they say together: one that was lucky once does not
+    win. `number` counts the scripts of the key from 1, in the order in which they were first tried."""
 
-    `ids` are the numbers of its records; `id` that of the first that was measured, of the first if none was.
-    """
-
-    id: int
-    ids: tuple[int, ...]
+    number: int
+    records: tuple[Record, ...]
     outcome: Outcome
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The numbers of its records."""
+        return tuple(record.id for record in self.records)
+
+    @property
+    def first(self) -> Record:
+        """The first record that was measured, the first if none was."""
+        return next((record for record in self.records if record.outcome.ok), self.records[0])
 
     @property
     def rank(self) -> tuple[float, int]:
         """What orders the scripts of one key, the best first; of equally good ones the earlier."""
-        return self.outcome.cost if self.outcome.ranks else float("inf"), self.id
+        return self.outcome.cost if self.outcome.ranks else float("inf"), self.first.id
+
+
+def by_script(records: Iterable[Record]) -> list[ScriptTrials]:
+    """The scripts of one key, in the order in which they were first tried."""
+    grouped: dict[str, list[Record]] = {}
+    for record in records:
+        grouped.setdefault(record.script, []).append(record)
+    return [
+        ScriptTrials(number, tuple(own), combine([record.outcome for record in own]))
+        for number, own in enumerate(grouped.values(), 1)
+    ]
+
+
+def ranked(scripts: Iterable[ScriptTrials]) -> list[ScriptTrials]:
+    """The scripts that were measured, the best first."""
+    return sorted((script for script in scripts if script.outcome.ranks), key=lambda s: s.rank)
 
 
 @dataclass(frozen=True)
@@ -71,33 +83,15 @@ class Removal:
     best: bool
 
 
-def standings(trials: Iterable[Trial]) -> list[ScriptTrials]:
-    """The scripts of one key, in the order in which they were first tried."""
-    found: dict[str, list[Trial]] = {}
-    for trial in trials:
-        found.setdefault(trial.script, []).append(trial)
-    return [_standing(own) for own in found.values()]
-
-
-def _standing(trials: Sequence[Trial]) -> ScriptTrials:
-    first = next((trial for trial in trials if trial.outcome.ok), trials[0])
-    return ScriptTrials(first.id, tuple(t.id for t in trials), combine([t.outcome for t in trials]))
-
-
-def ranked(scripts: Iterable[ScriptTrials]) -> list[ScriptTrials]:
-    """The scripts that were measured, the best first."""
-    return sorted((script for script in scripts if script.outcome.ranks), key=lambda s: s.rank)
-
-
-def summaries(trials: Iterable[Trial]) -> list[Summary]:
+def summaries(records: Iterable[Record]) -> list[Summary]:
     """A summary for each key, in the order in which the keys came."""
-    return [_summary(key, own) for key, own in _by_key(trials).items()]
+    return [_summary(key, own) for key, own in _by_key(records).items()]
 
 
-def _summary(key: Key, trials: Sequence[Trial]) -> Summary:
-    scripts = standings(trials)
+def _summary(key: Key, records: Sequence[Record]) -> Summary:
+    scripts = by_script(records)
     best = next(iter(ranked(scripts)), None)
-    names = dict.fromkeys(trial.name for trial in reversed(trials))
+    names = dict.fromkeys(record.name for record in reversed(records))
     failed = Counter(script.outcome.kind for script in scripts if not script.outcome.ok)
     return Summary(
         key=key,
@@ -105,42 +99,42 @@ def _summary(key: Key, trials: Sequence[Trial]) -> Summary:
         trials=len(scripts),
         ok=len(scripts) - failed.total(),
         failed=dict(sorted(failed.items())),
-        best=None if best is None else best.id,
+        best=None if best is None else best.first.id,
         seconds=None if best is None else median(best.outcome.seconds),
     )
 
 
-def removals(trials: Iterable[Trial], keep: int | None, failed: bool, before: datetime | None) -> list[Removal]:
+def removals(records: Iterable[Record], keep: int | None, failed: bool, before: datetime | None) -> list[Removal]:
     """What to remove of each key: all of scripts but the `keep` best, those that failed, those made `before`."""
-    found = [_removal(key, own, keep, failed, before) for key, own in _by_key(trials).items()]
-    return [removal for removal in found if removal.ids]
+    every = [_removal(key, own, keep, failed, before) for key, own in _by_key(records).items()]
+    return [removal for removal in every if removal.ids]
 
 
-def _removal(key: Key, trials: Sequence[Trial], keep: int | None, failed: bool, before: datetime | None) -> Removal:
-    scripts = standings(trials)
+def _removal(key: Key, records: Sequence[Record], keep: int | None, failed: bool, before: datetime | None) -> Removal:
+    scripts = by_script(records)
     in_order = sorted(scripts, key=lambda s: s.rank)
     gone = set() if keep is None else {id for script in in_order[keep:] for id in script.ids}
-    gone |= {trial.id for trial in trials if failed and not trial.outcome.ok}
-    gone |= {trial.id for trial in trials if before is not None and trial.created < before}
-    stood = {trial.id for trial in trials if trial.outcome.stands}
+    gone |= {record.id for record in records if failed and not record.outcome.ok}
+    gone |= {record.id for record in records if before is not None and moment(record.created) < before}
+    stood = {record.id for record in records if record.outcome.stands}
     for script in scripts:
         if gone & stood & set(script.ids):  # what was measured of it must not outlive the knowledge that it is wrong
             gone |= set(script.ids)
-    ok = sum(trial.outcome.ok for trial in trials if trial.id in gone)
+    ok = sum(record.outcome.ok for record in records if record.id in gone)
     best = next(iter(ranked(scripts)), None)
     return Removal(
         key=key,
-        name=trials[-1].name,
+        name=records[-1].name,
         ids=tuple(sorted(gone)),
         ok=ok,
         failed=len(gone) - ok,
-        left=len(trials) - len(gone),
+        left=len(records) - len(gone),
         best=best is not None and gone.issuperset(best.ids),
     )
 
 
-def _by_key(trials: Iterable[Trial]) -> dict[Key, list[Trial]]:
-    found: dict[Key, list[Trial]] = {}
-    for trial in trials:
-        found.setdefault(trial.key, []).append(trial)
-    return found
+def _by_key(records: Iterable[Record]) -> dict[Key, list[Record]]:
+    grouped: dict[Key, list[Record]] = {}
+    for record in records:
+        grouped.setdefault(record.key, []).append(record)
+    return grouped

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import ParseError, VerifyException
@@ -17,13 +17,25 @@ from compiler.driver import build_artefact, parse
 from compiler.errors import ScheduleError, StrataError
 from compiler.schedule import Schedule, replay
 from compiler.targets.cpu.artefact import Artefact
+from compiler.targets.gpus import GpuKernel
+
+
+@dataclass(frozen=True)
+class GpuArtefact:
+    """A candidate for a GPU that was simulated: its kernels, and the seconds that they are thought to take."""
+
+    kernel: GpuKernel
+    estimate: float
+
+
+TargetArtefact: TypeAlias = Any  # an Artefact, or GpuArtefact: a runner gets what its target's builders made
 
 
 @dataclass(frozen=True)
 class Built:
     """A candidate that is proved and compiled, for a runner, and the seconds that this took."""
 
-    artefact: Any
+    artefact: TargetArtefact
     seconds: float
 
 
@@ -37,18 +49,25 @@ class BuilderSetup:
     def start(self) -> Callable[[str], Built | Outcome]:
         """Parse the program, once."""
         Schedule(self.subject.module, self.subject.name)
-        return lambda script: built(self.subject, script)
+        return lambda script: built(self.subject, script, self._compiled)
+
+    def _compiled(self, schedule: Schedule) -> Artefact:
+        return build_artefact(schedule, self.subject.threads, self.subject.policy, self.subject.name)
 
 
-def built(subject: Subject, script: str) -> Built | Outcome:
+Compile = Callable[[Schedule], TargetArtefact | Outcome]
+"""What makes an artefact of a proved schedule, or says why there is none."""
+
+
+def built(subject: Subject, script: str, compile: Compile) -> Built | Outcome:
     """Apply a script to the program, prove the schedule, compile it."""
     start = time.perf_counter()
-    found = _artefact(subject, script)
+    artefact = _artefact(subject, script, compile)
     seconds = time.perf_counter() - start
-    return Built(found, seconds) if isinstance(found, Artefact) else replace(found, build_seconds=seconds)
+    return replace(artefact, build_seconds=seconds) if isinstance(artefact, Outcome) else Built(artefact, seconds)
 
 
-def _artefact(subject: Subject, script: str) -> Artefact | Outcome:
+def _artefact(subject: Subject, script: str, compile: Compile) -> TargetArtefact | Outcome:
     try:
         schedule = applied(subject, script)
         if isinstance(schedule, Outcome):
@@ -56,7 +75,7 @@ def _artefact(subject: Subject, script: str) -> Artefact | Outcome:
         verdict = schedule.verify()
         if not verdict:
             return Outcome("unproved", reason=str(verdict))
-        return build_artefact(schedule, subject.threads, subject.policy, subject.name)
+        return compile(schedule)
     except StrataError as error:
         return Outcome("build", reason=str(error))
     except MemoryError:

@@ -1,32 +1,26 @@
-"""Candidates for a GPU: proved, compiled, run on numpy in part; their times are estimated where there is no GPU.
+"""The builder of a GPU: candidates are proved, compiled and simulated in part; their time is estimated.
 
-A candidate is checked on a smaller program, whose reductions make a few rounds, by a few blocks of each kernel's grid:
-the first, its neighbours and the last. What these blocks write is compared with the reference of the smaller program.
-Which block writes which element is computed for all blocks: each that has to be written is, and by one block.
+A candidate is simulated on a smaller program, whose reductions make a few rounds, by a few blocks of each kernel's
+grid: the first, its neighbours and the last. What these blocks write is compared with the reference of the smaller
+program. Which block writes which element is computed for all blocks: each that has to be written is, and by one block.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from compiler.autotune.measure.builder import Built, applied
-from compiler.autotune.measure.limits import Limits
+from compiler.autotune.measure.builder import Built, GpuArtefact, applied, built
 from compiler.autotune.measure.reference import Case, reference, strict
 from compiler.autotune.measure.subject import Subject
 from compiler.autotune.measure.tolerance import fault
-from compiler.autotune.measure.worker_pool import WorkerPool, caps
-from compiler.autotune.measure.worker_process import Death
-from compiler.autotune.outcome import ESTIMATED, Outcome
+from compiler.autotune.outcome import Outcome
 from compiler.autotune.space.gpu_features import estimate
 from compiler.dialects.functions import find_function
 from compiler.driver import build, lower_to_kernels, unbound
-from compiler.errors import StrataError
 from compiler.interpret.numbers import dtype_of
 from compiler.program.read import read
 from compiler.program.shrink import rounds, shrunk
@@ -35,8 +29,7 @@ from compiler.program.write import write
 from compiler.schedule import Schedule
 from compiler.targets import simt
 from compiler.targets.arguments import Array
-from compiler.targets.cpu.openmp import cores
-from compiler.targets.gpus import gpu_of
+from compiler.targets.gpus import GpuKernel, gpu_of
 
 SAMPLE = simt.Sample(blocks=3, steps=40_000)
 """What runs on numpy of each kernel."""
@@ -47,17 +40,9 @@ HELD = 4
 
 
 @dataclass(frozen=True)
-class Emitted:
-    """A candidate that was checked: its kernels, and the seconds that they are thought to take."""
-
-    kernel: Any
-    estimate: float
-
-
-@dataclass(frozen=True)
 class GpuBuilderSetup:
-    """What makes a worker check candidates: its jobs are the texts of scripts, its replies are Built with
-    Emitted, or an Outcome."""
+    """What makes a worker a builder for a GPU: its jobs are the texts of scripts, its replies are Built with a
+    GpuArtefact, or an Outcome."""
 
     subject: Subject
     memory_bytes: int
@@ -69,7 +54,7 @@ class GpuBuilderSetup:
 
 
 class GpuBuilder:
-    """Checks candidates of a subject; the references of some smaller programs are held."""
+    """Builds and simulates candidates of a subject; keeps the references of some smaller programs."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
@@ -77,31 +62,15 @@ class GpuBuilder:
 
     def __call__(self, script: str) -> Built | Outcome:
         """Apply a script to the program, prove the schedule, compile it, run some of it, and estimate its time."""
-        start = time.perf_counter()
-        found = self._checked(script)
-        seconds = time.perf_counter() - start
-        return replace(found, build_seconds=seconds) if isinstance(found, Outcome) else Built(found, seconds)
+        return built(self.subject, script, lambda schedule: self._simulated(schedule, script))
 
-    def _checked(self, script: str) -> Emitted | Outcome:
+    def _simulated(self, schedule: Schedule, script: str) -> GpuArtefact | Outcome:
         subject = self.subject
-        try:
-            schedule = applied(subject, script)
-            if isinstance(schedule, Outcome):
-                return schedule
-            verdict = schedule.verify()
-            if not verdict:
-                return Outcome("unproved", reason=str(verdict))
-            kernel = build(schedule, subject.target, policy=subject.policy, name=subject.name, arch=subject.arch)
-            wrong = self._compiled(kernel) or self._run(schedule, script)
-            if wrong is not None:
-                return wrong
-            return Emitted(kernel, estimate(schedule.program, gpu_of(subject.target, subject.arch)))
-        except StrataError as error:
-            return Outcome("build", reason=str(error))
-        except MemoryError:
-            return Outcome("memory", reason="it needs more memory to be built than it is allowed")
+        kernel = build(schedule, subject.target, policy=subject.policy, name=subject.name, arch=subject.arch)
+        wrong = self._spills(kernel) or self._run(schedule, script)
+        return wrong or GpuArtefact(kernel, estimate(schedule.program, gpu_of(subject.target, subject.arch)))
 
-    def _compiled(self, kernel: Any) -> Outcome | None:
+    def _spills(self, kernel: GpuKernel) -> Outcome | None:
         """What the compiler of the machine code says against it; nothing where there is no compiler."""
         if not kernel.can_compile:
             return None
@@ -184,34 +153,3 @@ def _exposed(program: Program, kept: Sequence[Alloc]) -> Program:
         outputs=program.outputs + len(kept),
         body=tuple(node for node in program.body if node not in kept),
     )
-
-
-class EstimatingExecutor:
-    """The executor where the machine is not at hand: workers that check; see `Executor`."""
-
-    def __init__(self, subject: Subject, limits: Limits, builders: int | None = None) -> None:
-        setup = GpuBuilderSetup(subject, limits.memory_bytes)
-        self._pool = WorkerPool(
-            setup, builders or cores(), caps(1), PATIENCE * limits.build_seconds, limits.start_seconds
-        )
-
-    def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
-        """Check each."""
-        for number, reply in self._pool.map(scripts):
-            yield number, Outcome(reply.kind, reason=reply.reason) if isinstance(reply, Death) else reply
-
-    def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
-        """What was estimated."""
-        for number, found in enumerate(candidates):
-            yield number, Outcome(ESTIMATED, (found.artefact.estimate,), (1.0,), build_seconds=found.seconds)
-
-    def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
-        """What was estimated."""
-        return [outcome for _, outcome in self.run(candidates)]
-
-    def calibrate(self, built: Built, cost: float) -> None:
-        """Nothing is timed."""
-
-    def close(self) -> None:
-        """End the workers."""
-        self._pool.close()

@@ -9,20 +9,21 @@ from math import sqrt
 from pathlib import Path
 from random import Random
 from statistics import median, pstdev
-from typing import Any
 
+from compiler.autotune.measure.builder import GpuArtefact
 from compiler.autotune.measure.limits import Limits, Sampling
 from compiler.autotune.measure.reference import ReferenceCases
-from compiler.autotune.measure.runner import CHECKED, MeasureJob, SampleJob
+from compiler.autotune.measure.runner import CHECKED, Job, MeasureJob, SampleJob
 from compiler.autotune.measure.subject import Subject
 from compiler.autotune.measure.tolerance import fault, poison
 from compiler.autotune.outcome import MEASURED, Outcome
 from compiler.errors import TargetError
+from compiler.targets.gpus import KernelArrays
 
 
 @dataclass(frozen=True)
 class GpuRunnerSetup:
-    """What makes a worker the runner of a GPU: its jobs are Measure and Sample of Emitted, its replies an Outcome.
+    """What makes a worker the runner of a GPU: its jobs are about a GpuArtefact, its replies an Outcome.
 
     An access outside of the device's memory, or a kernel that never ends, costs the process, which is replaced.
     """
@@ -32,7 +33,7 @@ class GpuRunnerSetup:
     path: str
     memory_bytes: int = 1 << 46
 
-    def start(self) -> Callable[[MeasureJob | SampleJob], Outcome]:
+    def start(self) -> Callable[[Job], Outcome]:
         """Read the reference."""
         reference: ReferenceCases = pickle.loads(Path(self.path).read_bytes())
         return GpuRunner(reference, self.limits.sampling, Random(self.subject.seed))
@@ -43,11 +44,11 @@ class GpuRunner:
 
     def __init__(self, reference: ReferenceCases, sampling: Sampling, random: Random) -> None:
         self._reference, self._sampling, self._random = reference, sampling, random
-        self._held: dict[str, Any] = {}
+        self._held: dict[str, KernelArrays] = {}
 
-    def __call__(self, job: MeasureJob | SampleJob) -> Outcome:
+    def __call__(self, job: Job) -> Outcome:
         """Do a job."""
-        artefact: Any = job.artefact
+        artefact: GpuArtefact = job.artefact
         kernel = artefact.kernel
         try:
             held = self._held.get(kernel.text) if isinstance(job, SampleJob) else None
@@ -65,7 +66,7 @@ class GpuRunner:
         self._held[kernel.text] = held
         return Outcome(MEASURED, (held.seconds(self._calls(held)),), (1.0,))
 
-    def _wrong(self, held: Any) -> str | None:
+    def _wrong(self, held: KernelArrays) -> str | None:
         """What is wrong with the results for random sets of inputs."""
         for case in self._random.sample(self._reference.cases, CHECKED):
             outs = [expected.own.copy() for expected in case.expected]
@@ -79,12 +80,12 @@ class GpuRunner:
                     return wrong
         return None
 
-    def _calls(self, held: Any) -> int:
+    def _calls(self, held: KernelArrays) -> int:
         """How many calls last as long as a sample should."""
-        once: float = held.seconds(1)
+        once = held.seconds(1)
         return max(1, round(self._sampling.min_seconds / max(once, 1e-7)))
 
-    def _samples(self, held: Any) -> list[float]:
+    def _samples(self, held: KernelArrays) -> list[float]:
         """Seconds of a call, as often as it takes until their median is known."""
         calls = self._calls(held)
         found: list[float] = []

@@ -1,4 +1,4 @@
-"""`LocalExecutor`: the executor of this machine. Builders work side by side; then one runner, alone.
+"""The executors of this machine: builders work side by side; then one runner, alone.
 
 While something is timed nothing is built, no worker starts and no reference is computed: with one processor they would
 take it from what is timed, with several they would take its caches and its memory.
@@ -6,73 +6,89 @@ take it from what is timed, with several they would take its caches and its memo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from contextlib import ExitStack
+from dataclasses import replace
 from functools import cached_property, partial
 from statistics import median
-from typing import Any
 
 from compiler.autotune.measure.builder import BuilderSetup, Built
-from compiler.autotune.measure.folder import Folder
 from compiler.autotune.measure.gpu_builder import PATIENCE, GpuBuilderSetup
 from compiler.autotune.measure.gpu_runner import GpuRunnerSetup
 from compiler.autotune.measure.limits import Limits
 from compiler.autotune.measure.reference import ReferenceSetup
 from compiler.autotune.measure.runner import MeasureJob, RunnerSetup, SampleJob, Yardstick
 from compiler.autotune.measure.subject import Subject
-from compiler.autotune.measure.worker import Setup
 from compiler.autotune.measure.worker_pool import WorkerPool, caps
-from compiler.autotune.measure.worker_process import Death
-from compiler.autotune.outcome import MEASURED, Outcome, together
+from compiler.autotune.measure.worker_process import Death, unnamed
+from compiler.autotune.outcome import ESTIMATED, MEASURED, Outcome, together
 from compiler.targets.cpu.openmp import cores
 
 SHORTER = 0.7
-"""A candidate of less than this part of the cost of that beside which others are timed takes its place."""
+"""A candidate cheaper than this part of the yardstick's cost becomes the yardstick."""
 
 
-@dataclass(frozen=True)
-class Roles:
-    """What workers do for a target: the setups of its builders, from a subject and bytes of memory, and of its runner,
-    from a subject, limits and the path of the reference; and how many times as long as others builders may take."""
-
-    builder: Callable[[Subject, int], Setup]
-    runner: Callable[[Subject, Limits, str], Setup]
-    patience: float = 1.0
+def builders_of(subject: Subject, limits: Limits, count: int | None) -> WorkerPool:
+    """The builders of a subject's target, as many as cores where not stated."""
+    kind, patience = (BuilderSetup, 1.0) if subject.target == "cpu" else (GpuBuilderSetup, PATIENCE)
+    setup = kind(subject, limits.memory_bytes)
+    return WorkerPool(setup, count or cores(), caps(1), patience * limits.build_seconds, limits.start_seconds)
 
 
-CPU = Roles(BuilderSetup, RunnerSetup)
-GPU = Roles(GpuBuilderSetup, GpuRunnerSetup, PATIENCE)
+class EstimatingExecutor:
+    """The executor where the GPU is not at hand: candidates are built and simulated; see `Executor`."""
+
+    def __init__(self, subject: Subject, limits: Limits, builders: int | None = None) -> None:
+        self.builders = builders_of(subject, limits, builders)
+
+    def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
+        """See `Executor`."""
+        for number, reply in self.builders.map(scripts):
+            yield number, _outcome(reply) if isinstance(reply, Death) else reply
+
+    def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
+        """What was estimated."""
+        for number, found in enumerate(candidates):
+            yield number, Outcome(ESTIMATED, (found.artefact.estimate,), (1.0,), build_seconds=found.seconds)
+
+    def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
+        """What was estimated."""
+        return [outcome for _, outcome in self.run(candidates)]
+
+    def calibrate(self, built: Built, cost: float) -> None:
+        """Nothing is timed."""
+
+    def close(self) -> None:
+        """End all workers."""
+        self.builders.close()
 
 
-class LocalExecutor:
+class LocalExecutor(EstimatingExecutor):
     """Worker processes of this machine.
 
-    The first candidate is timed beside the machine's ceiling, the others beside that candidate where a call of it is
-    short, unless `calibrate` has named one.
+    The first candidate is timed beside the machine's ceiling, the others beside that candidate, the yardstick, where a
+    call of it is short, unless `calibrate` has named one.
 
-    The reference is computed once, in a process of its own while the first candidates are built, and read from a file
-    by each runner. Work raises InputError for a program that cannot be compiled, TargetError where workers cannot
-    start.
+    The reference is computed once, in a process of its own while the first candidates are built, and handed to each
+    runner in a file without a name, which ends with the last process that has it open. Work raises InputError for a
+    program that cannot be compiled, TargetError where workers cannot start.
     """
 
     def __init__(self, subject: Subject, limits: Limits, builders: int | None = None) -> None:
-        self._folder = Folder()
-        self._pools: list[WorkerPool] = []
-        self._yard: Yardstick | None = None
-        self._aside = ThreadPoolExecutor(1)
+        self._yardstick: Yardstick | None = None
+        self._opened = ExitStack()
         try:
-            path = str(self._folder.path / "reference")
-            count = builders or cores()
-            roles = CPU if subject.target == "cpu" else GPU
-            built = roles.builder(subject, limits.memory_bytes)
-            start = limits.start_seconds
-            self.builders = self._pool(WorkerPool(built, count, caps(1), roles.patience * limits.build_seconds, start))
-            reference = self._pool(WorkerPool(ReferenceSetup(subject, path), 1, caps(cores()), start, start))
-            self._reference = self._aside.submit(_computed, reference)
-            self._runner = partial(
-                WorkerPool, roles.runner(subject, limits, path), 1, caps(subject.threads), limits.run_seconds, start
-            )
+            file = self._opened.enter_context(unnamed()).fileno()
+            aside, start = ThreadPoolExecutor(1), limits.start_seconds
+            self._opened.callback(aside.shutdown)
+            self.builders = self._pool(builders_of(subject, limits, builders))
+            setup = ReferenceSetup(subject, f"/dev/fd/{file}")
+            reference = self._pool(WorkerPool(setup, 1, caps(cores()), start, start, (file,)))
+            self._reference = aside.submit(_computed, reference)
+            kind = RunnerSetup if subject.target == "cpu" else GpuRunnerSetup
+            runner, threads = kind(subject, limits, setup.path), caps(subject.threads)
+            self._runner = partial(WorkerPool, runner, 1, threads, limits.run_seconds, start, (file,))
         except BaseException:
             self.close()
             raise
@@ -84,68 +100,46 @@ class LocalExecutor:
         return self._pool(self._runner())
 
     def _pool(self, pool: WorkerPool) -> WorkerPool:
-        self._pools.append(pool)
+        self._opened.callback(pool.close)
         return pool
-
-    def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
-        """See `Executor`."""
-        for number, reply in self.builders.map(scripts):
-            yield number, _outcome(reply) if isinstance(reply, Death) else reply
 
     def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
         """See `Executor`."""
         self.builders.settle()
-        jobs = _Jobs(len(candidates), lambda number: MeasureJob(candidates[number].artefact, self._yard))
-        for number, reply in self.runner.map(jobs):
+        for number, reply in self.runner.map(candidates, lambda built: MeasureJob(built.artefact, self._yardstick)):
             outcome = _of(reply, candidates[number])
             self._consider(candidates[number], outcome)
             yield number, outcome
 
     def calibrate(self, built: Built, cost: float) -> None:
         """See `Executor`."""
-        self._yard = Yardstick(0, built.artefact, cost)
+        self._yardstick = Yardstick(0, built.artefact, cost)
 
     def _consider(self, built: Built, outcome: Outcome) -> None:
-        """Time what follows beside a candidate: the first that is right, and one that is much faster."""
-        if outcome.ranks and (self._yard is None or outcome.cost < SHORTER * self._yard.cost):
-            number = 0 if self._yard is None else self._yard.number + 1
-            self._yard = Yardstick(number, built.artefact, outcome.cost)
+        """Make a candidate the yardstick: the first that is right, and one that is much faster."""
+        known = self._yardstick
+        if outcome.ranks and (known is None or outcome.cost < SHORTER * known.cost):
+            self._yardstick = Yardstick(0 if known is None else known.number + 1, built.artefact, outcome.cost)
 
     def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
         """See `Executor`; one that fails takes no further turns. What the machine can do is the same for all samples of
         a round, the median of what was found beside each: noise of probes does not tell candidates apart."""
         self.builders.settle()
-        found = [Outcome(MEASURED, build_seconds=built.seconds) for built in candidates]
+        outcomes = [Outcome(MEASURED, build_seconds=built.seconds) for built in candidates]
         for _ in range(rounds):
             turns: dict[int, Outcome] = {}
             for number, built in enumerate(candidates):
-                if found[number].ok:
-                    ((_, reply),) = self.runner.map([SampleJob(built.artefact, self._yard)])
+                if outcomes[number].ok:
+                    ((_, reply),) = self.runner.map([SampleJob(built.artefact, self._yardstick)])
                     turns[number] = _of(reply, built)
             rates = [rate for one in turns.values() if one.ok for rate in one.rates]
             for number, one in turns.items():
-                found[number] = _with(found[number], replace(one, rates=(median(rates),)) if one.ok else one)
-        return found
+                outcomes[number] = _with(outcomes[number], replace(one, rates=(median(rates),)) if one.ok else one)
+        return outcomes
 
     def close(self) -> None:
         """End all workers."""
-        for pool in self._pools:
-            pool.close()
-        self._aside.shutdown(wait=True)
-        self._folder.close()
-
-
-class _Jobs(Sequence[object]):
-    """Jobs that are made when a worker is free for them, by what is known then."""
-
-    def __init__(self, count: int, make: Callable[[int], object]) -> None:
-        self._count, self._make = count, make
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __getitem__(self, number: Any) -> Any:
-        return self._make(number)
+        self._opened.close()
 
 
 def _computed(reference: WorkerPool) -> None:

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any, Protocol
 
-from compiler.autotune.measure.gpu_builder import EstimatingExecutor
 from compiler.autotune.measure.limits import Limits
-from compiler.autotune.measure.local import LocalExecutor
+from compiler.autotune.measure.local import EstimatingExecutor, LocalExecutor
 from compiler.autotune.measure.subject import Subject
 from compiler.autotune.outcome import Outcome
 from compiler.targets.gpus import at_hand

@@ -14,6 +14,7 @@ from statistics import median
 
 import numpy as np
 
+from compiler.autotune.measure.builder import TargetArtefact
 from compiler.autotune.measure.limits import Limits
 from compiler.autotune.measure.reference import Case, ReferenceCases
 from compiler.autotune.measure.subject import Subject
@@ -47,19 +48,19 @@ class Yardstick:
 
 
 @dataclass(frozen=True)
-class MeasureJob:
-    """The job to check an artefact and time it, beside the ceiling or another candidate."""
+class Job:
+    """What a runner is asked about an artefact, which is timed beside a yardstick or, without one, the ceiling."""
 
-    artefact: Artefact
-    yard: Yardstick | None = None
+    artefact: TargetArtefact
+    yardstick: Yardstick | None = None
 
 
-@dataclass(frozen=True)
-class SampleJob:
+class MeasureJob(Job):
+    """The job to check an artefact and time it."""
+
+
+class SampleJob(Job):
     """The job to take one sample of an artefact, which is loaded and checked where it is not held."""
-
-    artefact: Artefact
-    yard: Yardstick | None = None
 
 
 @dataclass(frozen=True)
@@ -144,9 +145,9 @@ class Runner:
         self._inputs = [_like(array) for array in case.inputs]
         self._outs = [_like(expected.own) for expected in case.expected]
         self._held: dict[Artefact, _Checked] = {}
-        self._yards: dict[int, Clock] = {}
+        self._clocks: dict[int, Clock] = {}
 
-    def __call__(self, job: MeasureJob | SampleJob) -> Outcome:
+    def __call__(self, job: Job) -> Outcome:
         """Do a job."""
         try:
             return self._measured(job) if isinstance(job, MeasureJob) else self._sampled(job)
@@ -159,12 +160,12 @@ class Runner:
                 raise
             return _MEMORY
 
-    def _measured(self, job: MeasureJob) -> Outcome:
+    def _measured(self, job: Job) -> Outcome:
         self._held.clear()
         checked = self._check(job.artefact)
         if isinstance(checked, Outcome):
             return checked
-        clock = self._beside(job.yard)
+        clock = self._beside(job.yardstick)
         found = clock.samples(checked.call, checked.seconds)
         for _ in range(REPROBES if clock is self._clock else 0):
             if self._is_credible(found):
@@ -177,7 +178,7 @@ class Runner:
         least, cost = self._reference.work, median(one.cost for one in samples.kept)
         return least is None or cost <= 0 or credible(least / cost) is not None
 
-    def _sampled(self, job: SampleJob) -> Outcome:
+    def _sampled(self, job: Job) -> Outcome:
         held = self._held.get(job.artefact)
         if held is None:
             checked = self._check(job.artefact)
@@ -186,23 +187,22 @@ class Runner:
             if len(self._held) >= HELD:
                 self._held.clear()
             held = self._held[job.artefact] = replace(checked, calls=self._clock.calls(checked.call, checked.seconds))
-        return _known(chosen([self._beside(job.yard).sample(held.call, held.calls)], 1))
+        return _known(chosen([self._beside(job.yardstick).sample(held.call, held.calls)], 1))
 
-    def _beside(self, yard: Yardstick | None) -> Clock:
+    def _beside(self, yardstick: Yardstick | None) -> Clock:
         """The clock beside a candidate, which is loaded once."""
-        if yard is None:
+        if yardstick is None:
             return self._clock
-        if yard.number not in self._yards:
+        if yardstick.number not in self._clocks:
             try:
-                calls = self._bound(yard.artefact)
-            except (TargetError, MemoryError, OSError):  # none of it is the fault of whom we time
+                calls = self._bound(yardstick.artefact)
+            except (TargetError, MemoryError, OSError):  # none of it is the fault of the candidate that is timed
                 return self._clock
             if calls.prepare is not None:
                 calls.prepare()
-            yardstick = YardstickProbe(calls.call, yard.cost, self._clock.threads)
-            own = self._clock if yardstick.is_long else replace(self._clock, ceiling=yardstick)
-            self._yards = {yard.number: own}
-        return self._yards[yard.number]
+            probe = YardstickProbe(calls.call, yardstick.cost, self._clock.threads)
+            self._clocks = {yardstick.number: self._clock if probe.is_long else replace(self._clock, ceiling=probe)}
+        return self._clocks[yardstick.number]
 
     def _check(self, artefact: Artefact) -> _Checked | Outcome:
         """Run a candidate on random sets of inputs, and compare."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import wait
-from typing import Any
+from typing import Any, TypeVar
 
 from compiler.autotune.measure.worker import Ready, Refused, Setup, Unable
 from compiler.autotune.measure.worker_process import STOPPED, Death, Worker
@@ -19,6 +20,13 @@ STOPS = 5
 """How often a job is tried again whose worker was stopped by a signal."""
 LOOK = 1.0
 """Seconds after which it is looked whether a worker was stopped."""
+
+
+Item = TypeVar("Item")
+
+
+def _itself(item: object) -> object:
+    return item
 
 
 @dataclass(eq=False)
@@ -33,17 +41,22 @@ class _Seat:
 class WorkerPool:
     """That many workers of one setup. They start at once; one that has died is replaced when it is missed.
 
-    A job is given `seconds`. One whose worker was killed from outside is tried again, once; one whose worker was
-    stopped by a signal is tried again until it is not, at most STOPS times. While this process itself is stopped, or
-    the machine asleep, no time passes.
+    Workers inherit the open `files`. A job is given `seconds`. One whose worker was killed from outside is tried again,
+    once; one whose worker was stopped by a signal is tried again until it is not, at most STOPS times. While this
+    process itself is stopped, or the machine asleep, no time passes.
     """
 
     def __init__(
-        self, setup: Setup, count: int, environment: Mapping[str, str], seconds: float, start_seconds: float
+        self,
+        setup: Setup,
+        count: int,
+        environment: Mapping[str, str],
+        seconds: float,
+        start_seconds: float,
+        files: Sequence[int] = (),
     ) -> None:
-        self._setup = setup
+        self._start = partial(Worker, setup, environment, files)
         self._count = count
-        self._environment = environment
         self._seconds = seconds
         self._start_seconds = start_seconds
         self._failed_starts = 0
@@ -60,18 +73,20 @@ class WorkerPool:
         """The numbers of those that work on a job."""
         return [seat.worker.pid for seat in self._seats if seat.job is not None]
 
-    def map(self, jobs: Sequence[object]) -> Iterator[tuple[int, Any]]:
-        """The position of each job and its reply, or the death of its worker, as they come.
+    def map(self, items: Sequence[Item], job: Callable[[Item], object] = _itself) -> Iterator[tuple[int, Any]]:
+        """The position of each item and the reply to its job, or the death of its worker, as they come.
+
+        A job is made when a worker is free for it, by what is known then.
 
         Raises InputError where the workers refuse the program, TargetError where they cannot start.
         """
-        waiting = deque(range(len(jobs)))
+        waiting = deque(range(len(items)))
         tried: Counter[int] = Counter()
-        left = len(jobs)
+        left = len(items)
         try:
             while left:
                 self._fill()
-                self._assign(waiting, jobs)
+                self._assign(waiting, lambda number: job(items[number]))
                 for number, reply in self._replies():
                     if isinstance(reply, Death) and reply.outside and tried[number] < _repeats(reply):
                         tried[number] += 1
@@ -98,15 +113,14 @@ class WorkerPool:
 
     def _fill(self) -> None:
         while len(self._seats) < self._count:
-            worker = Worker(self._setup, self._environment)
-            self._seats.append(_Seat(worker, time.monotonic() + self._start_seconds))
+            self._seats.append(_Seat(self._start(), time.monotonic() + self._start_seconds))
 
-    def _assign(self, waiting: deque[int], jobs: Sequence[object]) -> None:
+    def _assign(self, waiting: deque[int], job: Callable[[int], object]) -> None:
         for seat in self._seats:
             if waiting and seat.worker.ready and seat.job is None:
                 seat.job = waiting.popleft()
                 seat.deadline = time.monotonic() + self._seconds
-                seat.worker.send(jobs[seat.job])
+                seat.worker.send(job(seat.job))
 
     def _replies(self) -> list[tuple[int, Any]]:
         """What came of jobs, after waiting until something has come or a time has passed."""

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing import Pipe
 from pathlib import Path
@@ -33,12 +33,12 @@ class Death:
 
 
 class Worker:
-    """One process; `environment` is added to this one's. It is starting until its first reply comes."""
+    """One process; `environment` is added to this one's, `files` stay open. It is starting until its first reply."""
 
-    def __init__(self, setup: Setup, environment: Mapping[str, str]) -> None:
+    def __init__(self, setup: Setup, environment: Mapping[str, str], files: Sequence[int] = ()) -> None:
         self.ready = False
         self.connection, theirs = Pipe()
-        self._said = _unnamed()
+        self._said = _in_memory()
         self._killed_before = _killed_for_memory()
         self._process = subprocess.Popen(
             [sys.executable, *_flags(), "-c", BEGINS, str(theirs.fileno()), *_path()],
@@ -46,7 +46,7 @@ class Worker:
             stdout=self._said,
             stderr=self._said,
             env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | dict(environment),
-            pass_fds=[theirs.fileno()],
+            pass_fds=[theirs.fileno(), *files],
             process_group=0,
         )
         theirs.close()
@@ -120,10 +120,15 @@ def _path() -> list[str]:
     return list(dict.fromkeys([*(place for place in sys.path if os.path.isabs(place)), root]))
 
 
-def _unnamed() -> BinaryIO:
+def _in_memory() -> BinaryIO:
     """A file without a name; in memory where the system has such, since the temporary folder may be full."""
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("said"), "w+b")
+    return unnamed()
+
+
+def unnamed() -> BinaryIO:
+    """A file without a name in the temporary folder: it ends with the last process that has it open."""
     return cast(BinaryIO, tempfile.TemporaryFile())
 
 
