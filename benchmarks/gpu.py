@@ -29,7 +29,7 @@ from compiler import te
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.outcome import MEASURED
 from compiler.autotune.task import SearchTask
-from compiler.autotune.tell.conclusion import ceiling_share
+from compiler.autotune.tell.facts import ceiling_share
 from compiler.cli.said import sentence
 from compiler.cli.values import positive, scale
 from compiler.errors import InputError, StrataError, TargetError

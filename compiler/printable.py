@@ -1,4 +1,4 @@
-"""Text from outside, as a terminal or a page may have it."""
+"""Text for people: what comes from outside as a terminal or a page may have it, and counts."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() or char in "\n\t" else _escape(char) for char in text)
+
+
+def counted(number: int, noun: str, plural: str = "s") -> str:
+    """`1 record`, `2 records`."""
+    return f"{number} {noun}{'' if number == 1 else plural}"
 
 
 def _escape(char: str) -> str:

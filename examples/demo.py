@@ -29,7 +29,7 @@ from benchmarks.workload import Workload
 from compiler import build
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
-from compiler.autotune.tell.conclusion import Conclusion
+from compiler.autotune.tell.facts import Facts
 from compiler.autotune.tell.live import view
 from compiler.targets.cpu import Kernel
 from compiler.te import Function
@@ -149,8 +149,8 @@ def _tune(console: Console, database: str) -> bool:
     with view(task, sys.stdout) as shown:
         record = task.tune(TuningOptions(TRIALS, SECONDS, database, callbacks=(shown,)))
     assert shown.last is not None
-    found = Conclusion(task, shown.last, record)
-    for line in found.lines():
+    found = Facts(task, shown.last, record)
+    for line in found.sentences():
         console.print(line, markup=False)
     if record is not None:
         console.print("the script that was found, abridged:")

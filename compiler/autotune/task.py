@@ -23,7 +23,7 @@ from compiler.driver import build, lower, parse, with_constants
 from compiler.errors import InputError, TargetError
 from compiler.interpret.numbers import dtype_of
 from compiler.policies import POLICIES
-from compiler.printable import printable
+from compiler.printable import counted, printable
 from compiler.schedule import Schedule
 from compiler.stated import line, several
 from compiler.targets.cpu.openmp import thread_count, usable
@@ -118,7 +118,7 @@ class SearchTask:
         """Where it runs, for people."""
         if isinstance(self.machine, Gpu):
             return f"{self.machine.name}, {self.machine.arch}"
-        return f"{self.threads} thread{'' if self.threads == 1 else 's'}"
+        return counted(self.threads, "thread")
 
     @property
     def modes(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from compiler.cli.values import positive
 from compiler.errors import InputError, ScheduleError
 from compiler.files import write
 from compiler.policies import POLICIES
-from compiler.printable import printable
+from compiler.printable import counted, printable
 
 if TYPE_CHECKING:
     from compiler.autotune.database import Database, Key, Record, Removal, Summary
@@ -232,7 +232,7 @@ def _only(tasks: list[Summary], options: argparse.Namespace) -> Summary:
 
 
 def _title(key: Key, name: str) -> str:
-    return f"{name} ({key.program[:SHOWN]}) on {key.machine}, {_count(key.threads, 'thread')}, {key.policy}"
+    return f"{name} ({key.program[:SHOWN]}) on {key.machine}, {counted(key.threads, 'thread')}, {key.policy}"
 
 
 def _best_of(database: Database, task: Summary) -> Record:
@@ -248,7 +248,7 @@ def _export(options: argparse.Namespace) -> int:
             for line in database.lines():
                 show(line)
         else:
-            show(f"{_count(database.export(options.output), 'record')} written to {options.output}")
+            show(f"{counted(database.export(options.output), 'record')} written to {options.output}")
     return 0
 
 
@@ -256,7 +256,7 @@ def _import(options: argparse.Namespace) -> int:
     with _opened(options, create=True) as database:
         found = database.import_(options.input)
     skipped = f", {found.skipped} skipped that were there already" if found.skipped else ""
-    show(f"{_count(found.added, 'record')} added to {options.file}{skipped}")
+    show(f"{counted(found.added, 'record')} added to {options.file}{skipped}")
     return 0
 
 
@@ -270,7 +270,7 @@ def _report(options: argparse.Namespace) -> int:
         show("\n".join(lines))
         return 0
     write(options.output, (f"{line}\n" for line in lines))
-    show(f"{_count(len(tasks), 'task')} written to {options.output}")
+    show(f"{counted(len(tasks), 'task')} written to {options.output}")
     return 0
 
 
@@ -322,8 +322,4 @@ def _said(removal: Removal, verb: str) -> str:
     count = len(removal.ids)
     best = "; the best is among them" if removal.best else ""
     what = f"{removal.ok} measured, {removal.failed} failed{best}"
-    return f"{_title(removal.key, removal.name)}: {count} of {_count(count + removal.left, 'record')} {verb} ({what})"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+    return f"{_title(removal.key, removal.name)}: {count} of {counted(count + removal.left, 'record')} {verb} ({what})"

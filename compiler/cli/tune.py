@@ -18,8 +18,8 @@ from compiler.policies import POLICIES
 if TYPE_CHECKING:
     from compiler.autotune.options import TuningOptions
     from compiler.autotune.task import SearchTask
-    from compiler.autotune.tell.conclusion import Conclusion
-    from compiler.autotune.tell.live import RunView
+    from compiler.autotune.tell.facts import Facts
+    from compiler.autotune.tell.live import Silent
 
 HELP = "search for the fastest schedule of a program; ended at any moment, it keeps what it has"
 INTERRUPTED = 130
@@ -53,24 +53,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command; 1 where nothing could be measured, 130 where it was interrupted, after saying what it has."""
-    from compiler.autotune.tell.conclusion import Conclusion
+    from compiler.autotune.tell.facts import Facts
 
     task = program.task(options, options.policy)
     _check_log(options.log)
     with _view(task, options) as view:
         record = task.tune(_tuning(options, view))
     assert view.last is not None
-    found = Conclusion(task, view.last, record)
+    facts = Facts(task, view.last, record)
     if options.json:
-        print(json.dumps(found.data(), indent=1))
+        print(json.dumps(facts.data(), indent=1))
     else:
-        _print(found, _database(options))
-    if found.interrupted:
+        _print(facts, _database(options))
+    if facts.interrupted:
         return INTERRUPTED
     return int(record is None)
 
 
-def _tuning(options: argparse.Namespace, view: RunView) -> TuningOptions:
+def _tuning(options: argparse.Namespace, view: Silent) -> TuningOptions:
     from compiler.autotune.options import TuningOptions
 
     trials = TRIALS if options.trials is None and options.seconds is None else options.trials
@@ -82,7 +82,7 @@ def _database(options: argparse.Namespace) -> str | None:
     return None if options.no_database else options.database or DATABASE
 
 
-def _view(task: SearchTask, options: argparse.Namespace) -> RunView:
+def _view(task: SearchTask, options: argparse.Namespace) -> Silent:
     from compiler.autotune.tell.live import Silent, view
 
     return Silent(task) if options.quiet or options.json else view(task, sys.stdout)
@@ -95,24 +95,24 @@ def _check_log(path: str | None) -> None:
             pass
 
 
-def _print(found: Conclusion, database: str | None) -> None:
-    for line in found.lines():
+def _print(facts: Facts, database: str | None) -> None:
+    for line in facts.sentences():
         show(line)
-    if found.record is None:
+    if facts.record is None:
         return
     if database is None:
-        show(found.record.script)
+        show(facts.record.script)
     else:
-        show(f"the script: {_command(found, Path(database))}")
+        show(f"the script: {_command(facts, Path(database))}")
 
 
-def _command(found: Conclusion, path: Path) -> str:
+def _command(facts: Facts, path: Path) -> str:
     """The shortest command that prints the best script."""
     from compiler.autotune.database import Database
 
-    assert found.record is not None
+    assert facts.record is not None
     with Database(path, create=False) as database:
-        best = database.best(found.task.key)
-        only = len(database.keys()) == 1 and best is not None and best.script == found.record.script
+        best = database.best(facts.task.key)
+        only = len(database.keys()) == 1 and best is not None and best.script == facts.record.script
     words = ["strata", "db", "best", str(path)]
-    return shlex.join(words if only else [*words, "--record", str(found.record.id)])
+    return shlex.join(words if only else [*words, "--record", str(facts.record.id)])

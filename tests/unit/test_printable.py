@@ -14,7 +14,7 @@ from rich.console import Console
 from compiler.__main__ import main
 from compiler.autotune.outcome import Outcome
 from compiler.autotune.task import SearchTask
-from compiler.autotune.tell.conclusion import Conclusion
+from compiler.autotune.tell.facts import Facts
 from compiler.autotune.tell.live import Lines, Screen
 from compiler.autotune.tell.progress import Progress
 from compiler.cli.tune import _print
@@ -107,7 +107,7 @@ def test_a_run_is_shown_harmlessly(path: Path, capsys: pytest.CaptureFixture[str
             Console(file=lines, markup=False, width=1000).print(view.table())
     assert harmless(lines.getvalue()) and "[red]bold[/red]" in lines.getvalue()
     record = made(1.0, script=HOSTILE)
-    _print(Conclusion(task, progress, record), None)
+    _print(Facts(task, progress, record), None)
     assert harmless(capsys.readouterr().out)
 
 

@@ -28,8 +28,8 @@ from compiler.autotune.space import gpu_features
 from compiler.autotune.space.cpu_features import REASONS
 from compiler.autotune.task import MODES, SearchTask
 from compiler.autotune.tell import show
-from compiler.autotune.tell.conclusion import Conclusion, ceiling_share, duration, trials
-from compiler.autotune.tell.live import Lines, Screen, Silent, rows, seconds_left, view
+from compiler.autotune.tell.facts import Facts, ceiling_share, duration
+from compiler.autotune.tell.live import Lines, Screen, Silent, view
 from compiler.autotune.tell.progress import Progress
 from compiler.driver import parse
 from compiler.errors import InputError
@@ -297,7 +297,7 @@ SOME = Progress(
 
 def test_the_rows_of_the_table() -> None:
     share = 2 * 96 * 128 * 80 / (2e-3 * 1e11)
-    assert list(rows(TASK, SOME)) == [
+    assert list(Facts(TASK, SOME).rows()) == [
         ("space", "5 sketches, 171 candidates"),
         ("best", f"2 ms, {share:.0%} of the ceiling"),
         ("gain", "about 4 times as fast as the program as written"),
@@ -309,16 +309,16 @@ def test_the_rows_of_the_table() -> None:
         ("infeasible", "registers 12, cache 7"),
         ("model", "ranking: 80% of 9 pairs right"),
     ]
-    first = [heading for heading, _ in rows(TASK, Progress("x", None, 60.0))]
+    first = [heading for heading, _ in Facts(TASK, Progress("x", None, 60.0)).rows()]
     assert first == ["trials", "time", "phase"]
 
 
 def test_the_seconds_that_are_left() -> None:
-    assert seconds_left(SOME) == pytest.approx((64 - 23) * 30 / 15)
-    assert seconds_left(replace(SOME, limit=40.0)) == pytest.approx(10.0)
-    assert seconds_left(replace(SOME, limit=20.0)) == 0.0
-    assert seconds_left(replace(SOME, trials=10)) is None, "two trials tell nothing"
-    assert seconds_left(replace(SOME, trials=70)) == 0.0
+    assert Facts(TASK, SOME).seconds_left == pytest.approx((64 - 23) * 30 / 15)
+    assert Facts(TASK, replace(SOME, limit=40.0)).seconds_left == pytest.approx(10.0)
+    assert Facts(TASK, replace(SOME, limit=20.0)).seconds_left == 0.0
+    assert Facts(TASK, replace(SOME, trials=10)).seconds_left is None, "two trials tell nothing"
+    assert Facts(TASK, replace(SOME, trials=70)).seconds_left == 0.0
 
 
 def test_the_table_is_drawn_at_each_trial_and_lines_where_something_changed() -> None:
@@ -359,7 +359,7 @@ def test_a_terminal_gets_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_durations_and_counts() -> None:
     assert [duration(s) for s in (2.5, 1.0, 0.0125, 1e-3, 4.13e-6)] == ["2.5 s", "1 s", "12.5 ms", "1 ms", "4.13 us"]
-    assert trials(Progress("x", 1, None, trials=1)) == "1 trial"
+    assert Facts(TASK, Progress("x", 1, None, trials=1)).trials == "1 trial"
 
 
 def test_there_is_one_gain_and_one_time() -> None:
@@ -367,35 +367,37 @@ def test_there_is_one_gain_and_one_time() -> None:
     fast = Outcome(MEASURED, (4e-3,), (2e11,))
     turns = Outcome(MEASURED, (3.3e-3,), (1e11,)), Outcome(MEASURED, (1e-3,), (1e11,))
     progress = replace(SOME, baseline=fast, compared=turns)
-    found = Conclusion(TASK, progress, None)
-    (_, best), (_, gain) = (row for row in rows(TASK, progress) if row[0] in ("best", "gain"))
+    found = Facts(TASK, progress, None)
+    (_, best), (_, gain) = (row for row in Facts(TASK, progress).rows() if row[0] in ("best", "gain"))
     assert best.startswith("2 ms, ") and gain == "3.3 times as fast as the program as written"
     assert progress.gain == found.gain == found.data()["gain"] == pytest.approx(3.3)
     assert found.data()["best_seconds"] == 2e-3 and found.data()["baseline_seconds"] == pytest.approx(6.6e-3)
-    assert "3.3 times as fast as the program as written (6.6 ms)" in next(found.lines())
+    assert "3.3 times as fast as the program as written (6.6 ms)" in next(found.sentences())
     later = replace(progress, compared=None)
     assert later.standing is not None and later.standing.baseline_seconds == pytest.approx(8e-3)
 
 
 def test_a_share_above_the_ceiling_is_not_shown() -> None:
     above = replace(SOME, best=Outcome(MEASURED, (1e-6,), (1e11,)))
-    found = Conclusion(TASK, above, None)
-    assert dict(rows(TASK, above))["best"] == "1 us, the ceiling could not be measured"
-    assert "%" not in next(found.lines()) and found.data()["ceiling_share"] is None
+    found = Facts(TASK, above, None)
+    assert dict(Facts(TASK, above).rows())["best"] == "1 us, the ceiling could not be measured"
+    assert "%" not in next(found.sentences()) and found.data()["ceiling_share"] is None
 
 
 def test_a_busy_machine_is_said() -> None:
     busy = replace(SOME, disturbance=Disturbance(10.0, 2.3, 7, 0))
     said = "the machine was busy: off the processor for 23% of the measured time, 7 samples repeated"
-    assert ("busy", said) in list(rows(TASK, busy)) and said in list(Conclusion(TASK, busy, None).lines())
-    assert Conclusion(TASK, busy, None).data()["disturbance"]["repeated"] == 7
+    assert ("busy", said) in list(Facts(TASK, busy).rows()) and said in list(Facts(TASK, busy, None).sentences())
+    assert Facts(TASK, busy, None).data()["disturbance"]["repeated"] == 7
     quiet = replace(SOME, disturbance=Disturbance(10.0, 0.01, 1, 0))
-    assert "busy" not in dict(rows(TASK, quiet)) and "busy" not in " ".join(Conclusion(TASK, quiet, None).lines())
+    assert "busy" not in dict(Facts(TASK, quiet).rows()) and "busy" not in " ".join(
+        Facts(TASK, quiet, None).sentences()
+    )
 
 
 def test_a_gain_within_the_noise_is_none() -> None:
     near = replace(SOME, baseline=measured(2e-3 * 1.005))
-    assert not Conclusion(TASK, near, None).is_gain and Conclusion(TASK, SOME, None).is_gain
+    assert not Facts(TASK, near, None).is_gain and Facts(TASK, SOME, None).is_gain
 
 
 def test_the_share_is_of_a_ceiling_of_the_same_kind() -> None:

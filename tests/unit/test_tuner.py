@@ -24,7 +24,7 @@ from compiler.autotune.search import replay
 from compiler.autotune.search.warm_start import warm_starts
 from compiler.autotune.space.space import SketchSpace
 from compiler.autotune.task import SearchTask
-from compiler.autotune.tell.conclusion import gained
+from compiler.autotune.tell.facts import Facts
 from compiler.autotune.tell.progress import Progress
 from compiler.errors import InputError, TargetError
 from tests.sample import pairs
@@ -345,7 +345,7 @@ def test_a_gain_of_different_moments_is_not_said_as_exact(workers: Callable[...,
     tuned(what, shown, trials=8)
     assert shown.last is not None and shown.last.standing is not None
     assert shown.last.compared is None and not shown.last.standing.is_exact
-    assert gained(shown.last.standing).startswith("about ")
+    assert Facts(what, shown.last).gained.startswith("about ")
 
 
 def test_estimates_take_no_turns_with_the_program_as_written(workers: Callable[..., Pretend]) -> None:

@@ -3,17 +3,18 @@ model foresaw, what failed and why, and the best script."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import accumulate
 from math import ceil, floor, log10
 
 from compiler.autotune.database import Key, Record
-from compiler.autotune.outcome import Outcome, combine, together
+from compiler.autotune.database.summary import ScriptTrials, by_script
+from compiler.autotune.outcome import together
 from compiler.autotune.search.ranking import pairs
-from compiler.autotune.tell.standing import best_of
-from compiler.printable import printable
+from compiler.autotune.tell.progress import Standing
+from compiler.printable import counted, printable
 
 WIDTH, HEIGHT, MARGIN = 520, 280, 44
 """Of a drawing, in pixels; the margin is for the numbers on its axes."""
@@ -31,27 +32,6 @@ svg { margin-right: 1em } svg text { font-size: 11px; fill: #555 } .point { fill
 Point = tuple[float, float]
 
 
-@dataclass(frozen=True)
-class Script:
-    """What is known of a script: the number of its first trial, all that was measured of it, its first prediction."""
-
-    number: int
-    text: str
-    outcome: Outcome
-    predicted: float | None
-
-
-def scripts(records: Sequence[Record]) -> list[Script]:
-    """The scripts of some records in the order in which they were tried first."""
-    found: dict[str, list[Record]] = {}
-    for record in records:
-        found.setdefault(record.script, []).append(record)
-    return [
-        Script(number, text, combine([record.outcome for record in own]), own[0].predicted)
-        for number, (text, own) in enumerate(found.items(), 1)
-    ]
-
-
 def page(tasks: Sequence[tuple[str, Key, Sequence[Record]]]) -> Iterator[str]:
     """The lines of a page about tasks: each a name, what its records are comparable under, and these in order."""
     title = ", ".join(dict.fromkeys(name for name, _, _ in tasks))
@@ -59,7 +39,7 @@ def page(tasks: Sequence[tuple[str, Key, Sequence[Record]]]) -> Iterator[str]:
     yield f'<html lang="en"><head><meta charset="utf-8"><title>{_shown(title)}</title>'
     yield f"<style>{STYLE}</style></head><body>"
     for name, key, records in tasks:
-        yield from _task(name, key, scripts(records))
+        yield from _task(name, key, by_script(records))
     yield "</body></html>"
 
 
@@ -68,43 +48,61 @@ def _shown(text: str) -> str:
     return escape(printable(text))
 
 
-def _task(name: str, key: Key, found: Sequence[Script]) -> Iterator[str]:
-    ranked = sorted((one for one in found if one.outcome.ranks), key=lambda one: one.outcome.cost)
-    threads = f"{key.threads} thread{'' if key.threads == 1 else 's'}"
+def _task(name: str, key: Key, scripts: Sequence[ScriptTrials]) -> Iterator[str]:
+    best_first = sorted((script for script in scripts if script.outcome.ranks), key=lambda script: script.outcome.cost)
+    where = f"{key.machine}, {counted(key.threads, 'thread')}, policy {key.policy}; program {key.program[:12]}"
     yield f"<h1>{_shown(name)}</h1>"
-    yield f"<p>{_shown(key.machine)}, {threads}, policy {_shown(key.policy)}; program {_shown(key.program[:12])}</p>"
-    yield f"<p>{len(found)} scripts tried, {len(ranked)} measured.{_ranking(ranked)}</p>"
-    disturbance = together(one.outcome.disturbance for one in found)
+    yield f"<p>{_shown(where)}</p>"
+    yield f"<p>{len(scripts)} scripts tried, {len(best_first)} measured.{_ranking(best_first)}</p>"
+    disturbance = together(script.outcome.disturbance for script in scripts)
     if disturbance is not None and disturbance.matters:
         yield f"<p>{escape(str(disturbance))}.</p>"
-    yield from _failures(found)
-    standing = best_of(one.outcome for one in ranked)
-    if standing is None:
-        return
-    best = standing.best.cost
-    measured = sorted(ranked, key=lambda one: one.number)
-    costs = [(float(one.number), _times(one.outcome.cost, best)) for one in measured]
+    yield from _failures(scripts)
+    if best_first:
+        yield from _drawings(best_first)
+        yield from _best(best_first)
+
+
+def _drawings(best_first: Sequence[ScriptTrials]) -> Iterator[str]:
+    """How the search went, and what the model foresaw; costs as multiples of the best."""
+    best = best_first[0].outcome.cost
+    measured = sorted(best_first, key=lambda script: script.number)
+    costs = [(float(script.number), _times(script.outcome.cost, best)) for script in measured]
     curve = zip((x for x, _ in costs), accumulate((y for _, y in costs), min), strict=True)
     yield _drawing("trial", "cost, times the best", costs, list(curve))
-    told = [
-        (_times(one.predicted, best), _times(one.outcome.cost, best))
-        for one in measured
-        if one.predicted is not None and one.predicted > 0
+    foreseen = [
+        (_times(predicted, best), _times(script.outcome.cost, best))
+        for script in measured
+        if (predicted := _predicted(script)) is not None and predicted > 0
     ]
-    if told:
-        ends = min(min(told)[0], 1.0), max(max(told)[0], 1.0)
-        yield _drawing("predicted cost, times the best", "measured", told, [(end, end) for end in ends], is_log=True)
-    yield "<table><tr><th>trial</th><th>ms</th><th>cost, times the best</th><th>samples</th><th>away</th></tr>"
-    for one in ranked[:SHOWN]:
-        cells = (
-            one.number,
-            f"{1e3 * standing.seconds_of(one.outcome):.4g}",
-            f"{one.outcome.cost / best:.3f}",
-            len(one.outcome.seconds),
-            "-" if one.outcome.disturbance is None else f"{one.outcome.disturbance.share:.0%}",
-        )
-        yield f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
-    yield f"</table><h2>The best script</h2><pre>{_shown(ranked[0].text)}</pre>"
+    if foreseen:
+        ends = min(min(foreseen)[0], 1.0), max(max(foreseen)[0], 1.0)
+        yield _drawing("predicted cost, times the best", "measured", foreseen, [(e, e) for e in ends], is_log=True)
+
+
+def _best(best_first: Sequence[ScriptTrials]) -> Iterator[str]:
+    """The best scripts, and the text of the best."""
+    standing = Standing(best_first[0].outcome)
+    rows = []
+    for script in best_first[:SHOWN]:
+        outcome, disturbance = script.outcome, script.outcome.disturbance
+        time, cost = f"{1e3 * standing.seconds_of(outcome):.4g}", f"{outcome.cost / standing.best.cost:.3f}"
+        away = "-" if disturbance is None else f"{disturbance.share:.0%}"
+        rows.append((str(script.number), time, cost, str(len(outcome.seconds)), away))
+    yield from _table(("trial", "ms", "cost, times the best", "samples", "away"), rows)
+    yield f"<h2>The best script</h2><pre>{_shown(best_first[0].first.script)}</pre>"
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"<table><tr>{''.join(f'<th>{heading}</th>' for heading in headings)}</tr>"
+    for row in rows:
+        yield f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>"
+    yield "</table>"
+
+
+def _predicted(script: ScriptTrials) -> float | None:
+    """The cost that the model gave when the script was first chosen."""
+    return script.records[0].predicted
 
 
 def _times(cost: float, best: float) -> float:
@@ -112,24 +110,23 @@ def _times(cost: float, best: float) -> float:
     return min(max(cost / best, 1 / FURTHEST), FURTHEST)
 
 
-def _ranking(ranked: Sequence[Script]) -> str:
+def _ranking(scripts: Sequence[ScriptTrials]) -> str:
     """How many pairs the model had in the right order before they were measured."""
-    told = [one for one in ranked if one.predicted is not None]
-    right = pairs([one.predicted or 0.0 for one in told], [one.outcome.cost for one in told])
+    foreseen = [(predicted, s.outcome.cost) for s in scripts if (predicted := _predicted(s)) is not None]
+    right = pairs([predicted for predicted, _ in foreseen], [cost for _, cost in foreseen])
     return "" if right.accuracy is None else f" Of {right.total} pairs, {right.accuracy:.0%} were foreseen in order."
 
 
-def _failures(found: Sequence[Script]) -> Iterator[str]:
-    failed: dict[str, list[Script]] = {}
-    for one in found:
-        if not one.outcome.ok:
-            failed.setdefault(one.outcome.kind, []).append(one)
-    if failed:
-        yield "<table><tr><th>failed</th><th></th><th>the first: trial</th><th>why</th></tr>"
-        for kind, own in failed.items():
-            cells = (_shown(kind), str(len(own)), str(own[0].number), _shown(own[0].outcome.reason))
-            yield f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
-        yield "</table>"
+def _failures(scripts: Sequence[ScriptTrials]) -> Iterator[str]:
+    failed: dict[str, list[ScriptTrials]] = {}
+    for script in scripts:
+        if not script.outcome.ok:
+            failed.setdefault(script.outcome.kind, []).append(script)
+    rows = [
+        (_shown(kind), str(len(own)), str(own[0].number), _shown(own[0].outcome.reason)) for kind, own in failed.items()
+    ]
+    if rows:
+        yield from _table(("failed", "", "the first: trial", "why"), rows)
 
 
 def _drawing(across: str, up: str, points: Sequence[Point], line: Sequence[Point], is_log: bool = False) -> str:

@@ -18,6 +18,7 @@ from compiler.autotune.space.sketch import Choice, Sketch
 from compiler.autotune.space.space import SketchSpace
 from compiler.errors import InputError
 from compiler.schedule.primitive import applies
+from compiler.printable import counted
 from compiler.schedule.state import ROOT
 
 Place = tuple[int, tuple[int, ...] | None]
@@ -45,10 +46,10 @@ def listed(space: SketchSpace, numbers: Sequence[int]) -> Iterator[str]:
     sketch 0 (270 candidates): C: gebp ab
       choice 0, %param = 2, 3, 4 or 6 (default 4): split C.m, pack A
     """
-    yield f"{_count(len(space.sketches), 'sketch', 'es')}, {_count(total(space.sizes), 'candidate')}"
+    yield f"{counted(len(space.sketches), 'sketch', 'es')}, {counted(total(space.sizes), 'candidate')}"
     for number in numbers:
         sketch = space.sketches[number]
-        yield f"sketch {number} ({_count(prod(sketch.sizes), 'candidate')}): {sketch.name}"
+        yield f"sketch {number} ({counted(prod(sketch.sizes), 'candidate')}): {sketch.name}"
         for position, (choice, name) in enumerate(zip(sketch.choices, _names(sketch), strict=True)):
             options = f"{_options(choice)}{_default(sketch, position)}"
             yield f"  choice {position}, {name} = {options}: {_reads(sketch, choice)}"
@@ -76,7 +77,7 @@ def candidate(space: SketchSpace, number: int, positions: Sequence[int]) -> Cand
     """A candidate of the space. Raises InputError for a number or positions that it does not have."""
     sizes = _sketch(space, number).sizes
     if len(positions) != len(sizes):
-        raise InputError(f"sketch {number} has {_count(len(sizes), 'choice')}, not {len(positions)}")
+        raise InputError(f"sketch {number} has {counted(len(sizes), 'choice')}, not {len(positions)}")
     for choice, (position, size) in enumerate(zip(positions, sizes, strict=True)):
         if not 0 <= position < size:
             raise InputError(f"choice {choice} of sketch {number} has the positions 0 to {size - 1}, not {position}")
@@ -184,7 +185,3 @@ def _handle(value: SSAValue) -> str:
     if isinstance(owner, Operation) and owner.name == "sched.get_loops":
         return f"{owner.operands[0].name_hint or ''}.{name}"
     return name
-
-
-def _count(number: int, what: str, plural: str = "s") -> str:
-    return f"{number} {what}{'' if number == 1 else plural}"

@@ -1,0 +1,197 @@
+"""`Facts`: what is known of a tuning run, and the words for it: rows of a table, sentences, JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+
+from compiler.autotune.database import Record
+from compiler.autotune.measure.subject import share
+from compiler.autotune.outcome import ESTIMATED, Outcome
+from compiler.autotune.space.candidates import LATER
+from compiler.autotune.space.gpu_features import ideal
+from compiler.autotune.space.space import work
+from compiler.autotune.task import SearchTask
+from compiler.autotune.tell.progress import Progress, Standing
+from compiler.printable import counted
+from compiler.targets.cpu.ceilings import credible
+from compiler.targets.machine import Gpu
+
+GAIN = 1.01
+"""A lower ratio to the program as written is no gain: the medians are known to that."""
+WRITTEN = "as written"
+"""The name of the sketch that is the program as written."""
+UNKNOWN = "the ceiling could not be measured"
+"""What stands in the place of a share above 100%."""
+INTERRUPTED = "interrupted"
+"""The phase of a run that was ended from outside."""
+ENOUGH = 3
+"""How many trials of a run tell how long the others will take."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The progress of a run of a task and, at its end, its best record; None where nothing could be measured."""
+
+    task: SearchTask
+    progress: Progress
+    record: Record | None = None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the run was ended from outside."""
+        return self.progress.phase == INTERRUPTED
+
+    @property
+    def standing(self) -> Standing | None:
+        """The times and the gain of the best; None where nothing was measured."""
+        return self.progress.standing or (None if self.record is None else Standing(self.record.outcome))
+
+    @property
+    def gain(self) -> float | None:
+        """How many times as fast as the program as written the best is; None where one of them was not measured."""
+        return None if self.standing is None else self.standing.gain
+
+    @property
+    def is_gain(self) -> bool:
+        """Whether the best is known to be faster than the program as written."""
+        return self.gain is not None and self.gain >= GAIN and self.progress.sketch != WRITTEN
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How many seconds the run still has or needs; None while nothing tells that."""
+        p = self.progress
+        guesses = [] if p.limit is None else [max(0.0, p.limit - p.seconds)]
+        new = p.trials - p.earlier
+        if p.budget is not None and new >= ENOUGH:
+            guesses.append(max(0, p.budget - p.trials) * p.seconds / new)
+        return min(guesses, default=None)
+
+    # --- words ------------------------------------------------------------------------------------------------------
+
+    @property
+    def best(self) -> str:
+        """The time of the best, and the share of the ceiling: `1.97 ms, 78% of the ceiling`; empty without a best."""
+        if self.standing is None:
+            return ""
+        outcome = self.standing.best
+        reached = ceiling_share(self.task, outcome)
+        time = duration(self.standing.seconds) + (", estimated" if outcome.kind == ESTIMATED else "")
+        if reached is None:
+            return time
+        return f"{time}, {reached:.0%} of the ceiling" if credible(reached) is not None else f"{time}, {UNKNOWN}"
+
+    @property
+    def gained(self) -> str:
+        """`2.1 times as fast as the program as written`; `about` where the two were measured at different moments."""
+        if self.standing is None or self.gain is None:
+            return ""
+        return f"{'' if self.standing.is_exact else 'about '}{self.gain:.3g} times as fast as the program as written"
+
+    @property
+    def trials(self) -> str:
+        """`23 trials, 8 of them from before`."""
+        earlier = f", {self.progress.earlier} of them from before" if self.progress.earlier else ""
+        return counted(self.progress.trials, "trial") + earlier
+
+    @property
+    def failures(self) -> list[str]:
+        """`2 wrong, the first: ...`, a line for each kind of failure."""
+        lines = []
+        for kind, count in sorted(self.progress.failed.items()):
+            reason = " ".join(self.progress.reasons.get(kind, "").split())
+            lines.append(f"{count} {kind}" + (f", the first: {reason}" if reason else ""))
+        return lines
+
+    @property
+    def busy(self) -> list[str]:
+        """That the machine was busy while the run measured, with figures; nothing where it was quiet."""
+        disturbance = self.progress.disturbance
+        return [str(disturbance)] if disturbance is not None and disturbance.matters else []
+
+    @property
+    def infeasible(self) -> str:
+        """`cache 210, registers 12`, without what is put off; empty where there is none."""
+        counts = self.progress.infeasible.most_common()
+        return ", ".join(f"{reason} {count}" for reason, count in counts if reason != LATER)
+
+    # --- renderings -------------------------------------------------------------------------------------------------
+
+    def rows(self) -> Iterator[tuple[str, str]]:
+        """The rows of a table: a heading and what is known, nothing for what is not yet."""
+        p, left = self.progress, self.seconds_left
+        every = [
+            ("space", f"{p.sketches} sketches, {p.candidates} candidates" if p.sketches else ""),
+            ("best", self.best),
+            ("gain", self.gained),
+            ("sketch", p.sketch),
+            ("trials", self.trials + ("" if p.budget is None else f", {p.budget} in all")),
+            ("time", f"{p.seconds:.0f} s" + ("" if left is None else f", about {left:.0f} s left")),
+            ("phase", p.phase),
+            *(("failed", line) for line in self.failures),
+            *(("busy", line) for line in self.busy),
+            ("infeasible", self.infeasible),
+            ("model", p.quality),
+        ]
+        return (row for row in every if row[1])
+
+    def sentences(self) -> Iterator[str]:
+        """What the run has come to, a line each."""
+        name, made = self.task.name, self.trials + (" (interrupted)" if self.interrupted else "")
+        if self.standing is None:
+            yield f"{name}: nothing was measured in {made}"
+        else:
+            yield f"{name}: {self.best}, in {made}: {self._compared(self.standing)}"
+        yield from self.failures
+        yield from self.busy
+
+    def _compared(self, standing: Standing) -> str:
+        if standing.baseline_seconds is None:
+            return "the program as written was not measured"
+        written = f"({duration(standing.baseline_seconds)})"
+        return (
+            f"{self.gained} {written}" if self.is_gain else f"no gain: the program as written {written} is the answer"
+        )
+
+    def data(self) -> Mapping[str, object]:
+        """What the run has come to, as JSON has it: times in seconds, the curve as trials and the cost of the best
+        then, costs in the operations or bytes that the ceiling would have done meanwhile."""
+        p, standing = self.progress, self.standing
+        return {
+            "name": self.task.name,
+            "key": asdict(self.task.key),
+            "best_seconds": None if standing is None else standing.seconds,
+            "baseline_seconds": None if standing is None else standing.baseline_seconds,
+            "gain": self.gain,
+            "ceiling_share": None if standing is None else credible(ceiling_share(self.task, standing.best)),
+            "sketch": p.sketch or None,
+            "trials": p.trials,
+            "earlier_trials": p.earlier,
+            "seconds": p.seconds,
+            "interrupted": self.interrupted,
+            "failures": {kind: {"count": n, "reason": p.reasons[kind]} for kind, n in sorted(p.failed.items())},
+            "infeasible": dict(sorted(p.infeasible.items())),
+            "quality": p.quality,
+            "disturbance": None if p.disturbance is None else asdict(p.disturbance),
+            "curve": p.curve,
+            "record": None if self.record is None else self.record.id,
+            "script": None if self.record is None else self.record.script,
+        }
+
+
+def ceiling_share(task: SearchTask, outcome: Outcome) -> float | None:
+    """The share of the machine's ceiling that an outcome reached; above 1 where the probe of the ceiling was broken."""
+    if outcome.cost <= 0:
+        return None
+    program = task.schedule.program
+    if isinstance(task.machine, Gpu):
+        return ideal(program, work(program), task.machine) / outcome.cost
+    return share(program, task.machine, outcome.cost)
+
+
+def duration(seconds: float) -> str:
+    """A time with three digits, in a unit that suits it."""
+    for unit, factor in (("s", 1.0), ("ms", 1e3)):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} us"
