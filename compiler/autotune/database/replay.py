@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from random import Random
-
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.transform import NamedSequenceOp, YieldOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from compiler import universe
 from compiler.autotune.database.record import Record
+from compiler.autotune.space.sketch import planned_step, played
 from compiler.dialects.dominance import Refusal, verify_module
 from compiler.dialects.functions import find_function
 from compiler.dialects.sched import SchedOp
@@ -19,8 +18,9 @@ from compiler.opt.source import Piece, Places, parse
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.schedule import Schedule
-from compiler.schedule.primitive import CHOICES, applies, primitive_of
-from compiler.schedule.state import State, empty_script
+from compiler.schedule.plan import Plan
+from compiler.schedule.primitive import CHOICES, applies
+from compiler.schedule.state import State
 
 
 def replay(record: Record) -> Schedule:
@@ -51,19 +51,20 @@ def planned(record: Record) -> tuple[Program, Program]:
     sequences = [op for op in script.ops if isinstance(op, NamedSequenceOp)]
     if len(sequences) != 1:
         raise ScheduleError(f"a script is one transform.named_sequence, and there are {len(sequences)}")
-    original = read(find_function(module))
-    state = State(original, Random(0), empty_script()[1])
-    values: dict[SSAValue, SSAValue] = {sequences[0].body.block.args[0]: state.function}
-    for op in _steps(script):
+    steps = _steps(script)
+    for op in steps:
         if not isinstance(op, SchedOp):
             raise _at_step(_about(op, "it is not an op of the sched dialect"), script, places)
-        copy = op.clone(values)
+    original = read(find_function(module))
+
+    def plan(state: State, place: int, op: SchedOp) -> Plan:
         try:
-            state.take(copy, primitive_of(copy).planned(state, copy))
+            return planned_step(state, place, op)
         except ScheduleError as error:
-            error.op = op
+            error.op = steps[place]
             raise _at_step(error, script, places) from error
-    return original, state.program
+
+    return original, played(original, list(sequences[0].body.block.ops), plan).program
 
 
 def _parsed(what: str, text: str) -> tuple[ModuleOp, Places]:

@@ -7,7 +7,7 @@ options of a choice, in the order of the script.
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -110,22 +110,16 @@ class Sketch:
         Legality is not judged: features of an illegal candidate are worthless, and its measurement is refused. Raises
         ScheduleError for what the script's own primitives refuse.
         """
-        block = empty_script()[1]
-        state = State(self.program, random.Random(0), block)
-        values: dict[SSAValue, SSAValue] = {_sequence(self.script).body.block.args[0]: state.function}
         by_place = {choice.place: number for number, choice in enumerate(self.choices)}
         first = np.cumsum([0, *(len(choice.options[0]) for choice in self.choices)])
-        for place, op in enumerate(self.ops):
-            if isinstance(op, YieldOp):
-                break
-            assert isinstance(op, SchedOp)
-            copy = op.clone(values)
-            if place in by_place:
-                number = by_place[place]
-                state.take(copy, self._chosen(state, copy, number, positions[number], graph, int(first[number])))
-            else:
-                state.take(copy, primitive_of(copy).planned(state, copy))
-        return state.program
+
+        def plan(state: State, place: int, op: SchedOp) -> Plan:
+            if place not in by_place:
+                return planned_step(state, place, op)
+            number = by_place[place]
+            return self._chosen(state, op, number, positions[number], graph, int(first[number]))
+
+        return played(self.program, self.ops, plan).program
 
     def _chosen(self, state: State, op: SchedOp, number: int, position: int, graph: Graph, column: int) -> Plan:
         """What a choice gives: traced numbers, or the loop that the witness chooses."""
@@ -139,6 +133,30 @@ class Sketch:
             return Plan(Step(state.program), params=tuple(numbers))
         op.properties["decision"] = IntegerAttr(int(numbers[0]), i64)
         return primitive_of(op).planned(state, op)
+
+
+PlanStep = Callable[[State, int, SchedOp], Plan]
+"""What plans an op of a script, which stands at a place among its ops."""
+
+
+def planned_step(state: State, place: int, op: SchedOp) -> Plan:
+    """The plan of the op's own primitive. Raises ScheduleError for what that refuses."""
+    return primitive_of(op).planned(state, op)
+
+
+def played(program: Program, ops: Sequence[Operation], plan: PlanStep = planned_step) -> State:
+    """The state after the ops of a script, up to its end; whether they are legal is not judged."""
+    state = State(program, random.Random(0), empty_script()[1])
+    body = ops[0].parent
+    assert body is not None
+    values: dict[SSAValue, SSAValue] = {body.args[0]: state.function}
+    for place, op in enumerate(ops):
+        if isinstance(op, YieldOp):
+            break
+        assert isinstance(op, SchedOp)
+        copy = op.clone(values)
+        state.take(copy, plan(state, place, copy))
+    return state
 
 
 def _sequence(script: ModuleOp) -> NamedSequenceOp:
@@ -165,18 +183,15 @@ def _name(op: Operation) -> str:
 
 def _options(program: Program, ops: Sequence[Operation]) -> dict[int, tuple[tuple[int, ...], ...]]:
     """By their places, what the choices of a decided script can choose."""
-    state = State(program, random.Random(0), empty_script()[1])
-    values: dict[SSAValue, SSAValue] = {ops[0].parent.args[0]: state.function}  # type: ignore[union-attr]
-    found: dict[int, tuple[tuple[int, ...], ...]] = {}
-    for place, op in enumerate(ops):
-        if isinstance(op, YieldOp):
-            break
-        assert isinstance(op, SchedOp)
-        copy = op.clone(values)
-        if applies(copy, *CHOICES):
-            found[place] = _options_of(state, copy)
-        state.take(copy, primitive_of(copy).planned(state, copy))
-    return found
+    options: dict[int, tuple[tuple[int, ...], ...]] = {}
+
+    def plan(state: State, place: int, op: SchedOp) -> Plan:
+        if applies(op, *CHOICES):
+            options[place] = _options_of(state, op)
+        return planned_step(state, place, op)
+
+    played(program, ops, plan)
+    return options
 
 
 def _options_of(state: State, op: SchedOp) -> tuple[tuple[int, ...], ...]:

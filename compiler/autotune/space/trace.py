@@ -23,50 +23,38 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-Number: TypeAlias = Any
-"""An int, a float, or a Traced."""
-Array: TypeAlias = NDArray[Any]
+Number: TypeAlias = Any  # an int, a float or a Traced, which is none of these to the type checker
+Array: TypeAlias = NDArray[Any]  # of int64 or float64
 
 
 @dataclass(frozen=True)
 class Node:
-    """One operation of the graph on earlier nodes, or a constant, or the column of an input."""
+    """One operation of the graph on earlier nodes; or a constant, its `value`, or an input, whose column that is."""
 
     name: str
     args: tuple[int, ...] = ()
     value: float = 0
 
 
-def _divided(a: Array, b: Array) -> Array:
-    return a / np.where(b == 0, 1, b)
+def _divisor(b: Array) -> Array:
+    """Divisors, 1 in the place of 0: where the run of a candidate does not come by, its value means nothing."""
+    return np.where(b == 0, 1, b)
 
 
-_ARRAYS: dict[str, Callable[..., Array]] = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "floordiv": lambda a, b: a // np.where(b == 0, 1, b),
-    "mod": lambda a, b: a % np.where(b == 0, 1, b),
-    "truediv": _divided,
-    "least": np.minimum,
-    "greatest": np.maximum,
-    "lt": lambda a, b: np.less(a, b).astype(np.int64),
-    "le": lambda a, b: np.less_equal(a, b).astype(np.int64),
-    "eq": lambda a, b: np.equal(a, b).astype(np.int64),
+_OPERATIONS: dict[str, tuple[Callable[[Number, Number], Number], Callable[[Array, Array], Array]]] = {
+    "add": (operator.add, np.add),
+    "sub": (operator.sub, np.subtract),
+    "mul": (operator.mul, np.multiply),
+    "floordiv": (operator.floordiv, lambda a, b: a // _divisor(b)),
+    "mod": (operator.mod, lambda a, b: a % _divisor(b)),
+    "truediv": (operator.truediv, lambda a, b: a / _divisor(b)),
+    "least": (min, np.minimum),
+    "greatest": (max, np.maximum),
+    "lt": (operator.lt, lambda a, b: np.less(a, b).astype(np.int64)),
+    "le": (operator.le, lambda a, b: np.less_equal(a, b).astype(np.int64)),
+    "eq": (operator.eq, lambda a, b: np.equal(a, b).astype(np.int64)),
 }
-_SCALARS: dict[str, Callable[..., Any]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "floordiv": operator.floordiv,
-    "mod": operator.mod,
-    "truediv": operator.truediv,
-    "least": min,
-    "greatest": max,
-    "lt": operator.lt,
-    "le": operator.le,
-    "eq": operator.eq,
-}
+"""Each operation on two numbers, and on the arrays of all candidates."""
 
 
 class Graph:
@@ -86,7 +74,7 @@ class Graph:
         """The integer in a column of the candidates, within bounds that hold for all of them."""
         if low == high:
             return low
-        return Traced(self, self._number(Node("input", (column,))), witness, low, high)
+        return Traced(self, self._number(Node("input", (), column)), witness, low, high)
 
     def _number(self, node: Node) -> int:
         found = self._numbers.get(node)
@@ -118,30 +106,27 @@ class Graph:
         known = {} if known is None else known
         return [known[node] if node in known else self._evaluated(node, columns, known) for node in nodes]
 
-    def _evaluated(self, node: int, columns: Array, known: dict[int, Array]) -> Array:
-        stack = [node]
+    def _evaluated(self, number: int, columns: Array, known: dict[int, Array]) -> Array:
+        stack = [number]
         while stack:
-            top = stack[-1]
-            missing = [arg for arg in self._args(top) if arg not in known]
-            if top in known or not missing:
-                stack.pop()
-                if top not in known:
-                    known[top] = self._made(self.nodes[top], columns, known)
-            else:
+            node = self.nodes[stack[-1]]
+            missing = [argument for argument in node.args if argument not in known]
+            if missing:
                 stack += missing
-        return known[node]
-
-    def _args(self, number: int) -> tuple[int, ...]:
-        node = self.nodes[number]
-        return () if node.name == "input" else node.args
+            else:
+                top = stack.pop()
+                if top not in known:
+                    known[top] = self._made(node, columns, known)
+        return known[number]
 
     def _made(self, node: Node, columns: Array, known: dict[int, Array]) -> Array:
         if node.name == "input":
-            made: Array = columns[:, node.args[0]]
-            return made
+            column: Array = columns[:, int(node.value)]
+            return column
         if node.name == "constant":
             return np.asarray(node.value)
-        return _ARRAYS[node.name](*(known[arg] for arg in node.args))
+        a, b = (known[argument] for argument in node.args)
+        return _OPERATIONS[node.name][1](a, b)
 
 
 class Traced:
@@ -155,7 +140,7 @@ class Traced:
     # --- arithmetic ---------------------------------------------------------------------------------------------
 
     def _apply(self, name: str, a: Number, b: Number, low: Number, high: Number) -> Number:
-        value = _SCALARS[name](plain(a), plain(b))
+        value = _OPERATIONS[name][0](plain(a), plain(b))
         if low == high and name != "truediv":
             return low
         return Traced(self.graph, self.graph.apply(name, a, b), value, low, high)
@@ -199,11 +184,10 @@ class Traced:
         whole = self._factor_without(other)
         if whole is not None:
             return whole
-        least, most = _quotients(self, other)
-        return self._apply("floordiv", self, other, least, most)
+        return self._apply("floordiv", self, other, *_bounds("floordiv", self, other))
 
     def __rfloordiv__(self, other: Number) -> Number:
-        return self._apply("floordiv", other, self, *_quotients(other, self))
+        return self._apply("floordiv", other, self, *_bounds("floordiv", other, self))
 
     def __mod__(self, other: Number) -> Number:
         if self._factor_without(other) is not None:
@@ -218,10 +202,10 @@ class Traced:
         return self._apply("mod", other, self, 0, self.high - 1 if other < 0 else min(self.high - 1, other))
 
     def __truediv__(self, other: Number) -> Number:
-        return self._apply("truediv", self, other, *_ratios(self, other))
+        return self._apply("truediv", self, other, *_bounds("truediv", self, other))
 
     def __rtruediv__(self, other: Number) -> Number:
-        return self._apply("truediv", other, self, *_ratios(other, self))
+        return self._apply("truediv", other, self, *_bounds("truediv", other, self))
 
     def _factor_without(self, divisor: Number) -> Number | None:
         """The other factor, where this is a product with the divisor."""
@@ -254,7 +238,7 @@ class Traced:
         decided = _decided(name, a, b)
         if decided is not None:
             return decided
-        return self.graph.answer(self.graph.apply(name, a, b), bool(_SCALARS[name](plain(a), plain(b))))
+        return self.graph.answer(self.graph.apply(name, a, b), bool(_OPERATIONS[name][0](plain(a), plain(b))))
 
     def __lt__(self, other: Number) -> bool:
         return self._compare("lt", self, other)
@@ -293,32 +277,27 @@ def _is_number(value: object) -> bool:
     return isinstance(value, Traced | int | float)
 
 
-def plain(number: Number) -> Any:
+def plain(number: Number) -> Number:
     """The number, of the witness where it is traced."""
     return number.value if isinstance(number, Traced) else number
 
 
-def low(number: Number) -> Any:
+def low(number: Number) -> Number:
     """No candidate's number is below this."""
     return number.low if isinstance(number, Traced) else number
 
 
-def high(number: Number) -> Any:
+def high(number: Number) -> Number:
     """No candidate's number is above this."""
     return number.high if isinstance(number, Traced) else number
 
 
-def _quotients(a: Number, b: Number) -> tuple[Any, Any]:
+def _bounds(name: str, a: Number, b: Number) -> tuple[Number, Number]:
+    """The bounds of a quotient; none where the divisor may be zero."""
     if low(b) <= 0:
         return -np.inf, np.inf
-    ends = [x // y for x in (low(a), high(a)) for y in (low(b), high(b))]
-    return min(ends), max(ends)
-
-
-def _ratios(a: Number, b: Number) -> tuple[float, float]:
-    if low(b) <= 0:
-        return -np.inf, np.inf
-    ends = [x / y for x in (low(a), high(a)) for y in (low(b), high(b))]
+    divide = _OPERATIONS[name][0]
+    ends = [divide(x, y) for x in (low(a), high(a)) for y in (low(b), high(b))]
     return min(ends), max(ends)
 
 
@@ -338,7 +317,7 @@ def _joined(name: str, values: Sequence[Number]) -> Number:
     found = values[0]
     for value in values[1:]:
         traced = next((v for v in (found, value) if isinstance(v, Traced)), None)
-        pick = _SCALARS[name]
+        pick = _OPERATIONS[name][0]
         if traced is None:
             found = pick(found, value)
         elif _decided("le", found, value) is not None or _decided("le", value, found) is not None:
@@ -366,5 +345,5 @@ def holds(name: str, a: Number, b: Number) -> Number:
         return int(decided)
     traced = a if isinstance(a, Traced) else b
     if not isinstance(traced, Traced):
-        return int(_SCALARS[name](a, b))
-    return Traced(traced.graph, traced.graph.apply(name, a, b), int(_SCALARS[name](plain(a), plain(b))), 0, 1)
+        return int(_OPERATIONS[name][0](a, b))
+    return Traced(traced.graph, traced.graph.apply(name, a, b), int(_OPERATIONS[name][0](plain(a), plain(b))), 0, 1)

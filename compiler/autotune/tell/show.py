@@ -17,8 +17,8 @@ from compiler.autotune.space.candidates import Candidate, total
 from compiler.autotune.space.sketch import Choice, Sketch
 from compiler.autotune.space.space import SketchSpace
 from compiler.errors import InputError
-from compiler.schedule.primitive import applies
 from compiler.printable import counted
+from compiler.schedule.primitive import applies
 from compiler.schedule.state import ROOT
 
 Place = tuple[int, tuple[int, ...] | None]
