@@ -105,7 +105,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Fake]]:
             made.append(Fake(judge, end))
             return made[-1]
 
-        monkeypatch.setattr(measurer, "Processes", executor)
+        monkeypatch.setattr(measurer, "LocalExecutor", executor)
         return made
 
     return use
