@@ -15,7 +15,7 @@ database/     tuning records in SQLite; a room of its own, since search, tuner a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from compiler.autotune.options import TuningOptions
@@ -26,7 +26,7 @@ __all__ = ["SearchTask", "TuningOptions", "workload"]
 _ROOMS = {"SearchTask": "task", "TuningOptions": "options", "workload": "workloads"}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """What users of the tuner call, loaded when it is asked for."""
     if name in _ROOMS:
         from importlib import import_module

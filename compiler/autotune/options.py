@@ -56,7 +56,7 @@ class TuningOptions:
         return None if self.database is None else named(self.database)
 
 
-def _file(what: str, value: Any) -> Path:
+def _file(what: str, value: str | os.PathLike[str]) -> Path:
     try:
         return named(value)
     except InputError as error:

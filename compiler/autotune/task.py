@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from compiler.autotune.database import Database, Key, Record, key_of, program_of
 from compiler.autotune.database.replay import replay
+from compiler.autotune.measure.subject import Subject
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.space.rules import GPU_RULES, RULES, Rule
 from compiler.autotune.space.rules.derive import Derived, derive
@@ -52,8 +53,8 @@ class SearchTask:
 
     def __init__(
         self,
-        func: Any,
-        args: Sequence[Any] = (),
+        func: object,
+        args: Sequence[object] = (),
         target: str = "cpu",
         threads: int | None = None,
         policy: str = "contract",
@@ -150,9 +151,14 @@ class SearchTask:
         A database that knows the task is gone on with, its trials count. What is measured is on disk at once; an
         interruption ends the run and keeps all.
         """
-        from compiler.autotune.tuner import tune
+        from compiler.autotune.tuner import Problem, tune
 
-        return tune(self, options or TuningOptions())
+        options, text = options or TuningOptions(), str(self.module)
+        subject = Subject(text, self.schedule.name, self.policy, self.threads, options.seed, self.target, self.arch)
+        key, program, machine, estimated = self.key, self.program, self.machine, self.estimated
+        return tune(
+            Problem(self.name, key, program, machine, estimated, subject, lambda: self.derived.sketches), options
+        )
 
     def best(self, database: str | os.PathLike[str]) -> Record:
         """The best record of the task. Raises InputError where there is none."""
@@ -162,7 +168,7 @@ class SearchTask:
             raise InputError(f"{database} has nothing measured for {self.name} on {self.threads} threads")
         return record
 
-    def apply_best(self, database: str | os.PathLike[str], constants: Mapping[str, Any] | None = None) -> Any:
+    def apply_best(self, database: str | os.PathLike[str], constants: Mapping[str, object] | None = None) -> Any:
         """The kernel of the best record, which takes the inputs that are not constant; `constants` are arrays of those
         that are. Raises InputError where there is no record or no such array, ScheduleError where it is outdated."""
         given = constants or {}
@@ -197,7 +203,7 @@ class SearchTask:
         """The constants, as the loops name them."""
         return self.schedule.program.constants
 
-    def _built(self, record: Record, constants: Mapping[str, Any]) -> Any:
+    def _built(self, record: Record, constants: Mapping[str, object]) -> Any:
         schedule = Schedule(self.module).apply(replay(record).script)
         if self.target != "cpu":
             return build(schedule, self.target, policy=self.policy, arch=self.arch)

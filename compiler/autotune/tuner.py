@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from math import exp
 from statistics import median
 from time import perf_counter
@@ -12,7 +13,7 @@ from typing import TypeVar
 from uuid import uuid4
 
 from compiler.autotune.budget import DESCENT, HALF, Budget
-from compiler.autotune.database import Database, Record
+from compiler.autotune.database import Database, Key, Record
 from compiler.autotune.measure import Measurer, Subject
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.outcome import Outcome, together
@@ -21,10 +22,11 @@ from compiler.autotune.search.log import LogFile
 from compiler.autotune.search.trials import Trials
 from compiler.autotune.search.warm_start import SECONDS, warm_starts
 from compiler.autotune.space.candidates import Candidate, belongs, total
+from compiler.autotune.space.sketch import Sketch
 from compiler.autotune.space.space import SketchSpace
-from compiler.autotune.task import SearchTask
 from compiler.autotune.tell.progress import Progress
 from compiler.errors import TargetError
+from compiler.targets.machine import Gpu, Machine
 from compiler.targets.processors import processors
 
 LEADERS = 4
@@ -32,15 +34,29 @@ LEADERS = 4
 ROUNDS = 7
 """How often each of them takes its turn, at most, and twice as often where the machine is busy; once says nothing."""
 NEAR = 1.5
-"""What costs more than so many times the best takes no turns: no luck explains that."""
+"""Candidates slower than so many times the best are not measured again: noise cannot explain the gap."""
 TELLS = 8
 """The fewest trials after which turns half-way tell something."""
 
 Given = TypeVar("Given")
 
 
-def tune(task: SearchTask, options: TuningOptions) -> Record | None:
-    """Tune a task; see `SearchTask.tune`."""
+@dataclass(frozen=True)
+class Problem:
+    """What a run tunes: a subject for the workers, the sketches of its space on a machine, and what its records say:
+    the name of the task, its key and the text of its program. `estimated` says that nothing can be measured."""
+
+    name: str
+    key: Key
+    program: str
+    machine: Machine | Gpu
+    estimated: bool
+    subject: Subject
+    sketches: Callable[[], Sequence[Sketch]]
+
+
+def tune(task: Problem, options: TuningOptions) -> Record | None:
+    """Search until the budget is spent, and give the best record; see `SearchTask.tune`."""
     with ExitStack() as stack:
         database = stack.enter_context(Database(options.path or ":memory:"))
         run = _Run(task, options, database, stack)
@@ -54,7 +70,7 @@ def tune(task: SearchTask, options: TuningOptions) -> Record | None:
 class _Run:
     """One tuning run; what it opens is closed with the stack."""
 
-    def __init__(self, task: SearchTask, options: TuningOptions, database: Database, stack: ExitStack) -> None:
+    def __init__(self, task: Problem, options: TuningOptions, database: Database, stack: ExitStack) -> None:
         self.task, self.options, self.database, self.stack = task, options, database, stack
         self.id = str(uuid4())
         self.budget = Budget(options)
@@ -98,7 +114,7 @@ class _Run:
         """
         self.say("deriving sketches")
         task = self.task
-        self.space = SketchSpace(task.derived.sketches, task.machine, task.estimated)
+        self.space = SketchSpace(task.sketches(), task.machine, task.estimated)
         self.written: Candidate = (len(self.space.sketches) - 1, ())
         self.progress.sketches = len(self.space.sketches)
         self.progress.candidates = total(self.space.sizes)
@@ -194,11 +210,8 @@ class _Run:
     def started(self) -> Measurer:
         """The workers, which end with the run. Raises TargetError where they cannot start."""
         self.say("starting workers")
-        task, options = self.task, self.options
-        subject = Subject(
-            str(task.module), task.schedule.name, task.policy, task.threads, options.seed, task.target, task.arch
-        )
-        measurer = self.stack.enter_context(_asked(lambda: Measurer(subject, builders=options.builders)))
+        subject, builders = self.task.subject, self.options.builders
+        measurer = self.stack.enter_context(_asked(lambda: Measurer(subject, builders=builders)))
         known, outcome = self.search.best, self.search.best_outcome
         if known is not None and outcome is not None:
             _asked(lambda: measurer.calibrate(self.space.script(known), outcome.cost))

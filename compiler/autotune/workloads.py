@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from inspect import signature
-from typing import Any
 
 from compiler.errors import InputError
 from compiler.te import Function
@@ -30,7 +29,7 @@ def workload(make: Make) -> Make:
     return make
 
 
-def made(what: Any, args: Sequence[Any]) -> Any:
+def made(what: object, args: Sequence[object]) -> object:
     """The program of a task: what is given, or what a registered or given function makes of arguments.
 
     Raises InputError for a name that is not registered, arguments that a function does not take, and a program that has

@@ -7,7 +7,7 @@ import json
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from compiler.cli.said import show, show_table
 from compiler.cli.values import positive
@@ -122,7 +122,7 @@ def _list(options: argparse.Namespace) -> int:
     return 0
 
 
-def _data(task: Summary) -> dict[str, Any]:
+def _data(task: Summary) -> dict[str, object]:
     key = task.key
     best = None if task.best is None else {"record": task.best, "seconds": task.seconds}
     return {

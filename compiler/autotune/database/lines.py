@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields
 from reprlib import repr as short
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from compiler.autotune.database.record import Key, Record
+from compiler.autotune.database.record import Json, Key, Record
 from compiler.autotune.outcome import Outcome
 from compiler.errors import InputError
 from compiler.targets.cpu.presence import Disturbance
@@ -80,7 +80,7 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no number of JSON")
 
 
-def _fields(what: str, data: Any, names: tuple[str, ...]) -> Mapping[str, Any]:
+def _fields(what: str, data: Json, names: tuple[str, ...]) -> Mapping[str, Json]:
     if not isinstance(data, dict):
         raise InputError(f"{what} is not an object with the fields {', '.join(names)}")
     for name in names:
@@ -92,7 +92,7 @@ def _fields(what: str, data: Any, names: tuple[str, ...]) -> Mapping[str, Any]:
     return data
 
 
-def _float(value: Any) -> Any:
+def _float(value: Json) -> Json:
     """A number as a float; what is none, or too large, is left to the record to refuse."""
     try:
         return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
@@ -100,18 +100,18 @@ def _float(value: Any) -> Any:
         return value
 
 
-def _disturbance(value: Any) -> Disturbance | None:
+def _disturbance(value: Json) -> Disturbance | None:
     if value is None:
         return None
     found = _fields("the disturbance", value, _DISTURBANCE)
     return Disturbance(_float(found["seconds"]), _float(found["away"]), found["repeated"], found["used"])
 
 
-def _tuple(value: Any) -> Any:
+def _tuple(value: Json) -> Json:
     return tuple(map(_float, value)) if isinstance(value, list) else value
 
 
-def _candidate(value: Any) -> Any:
+def _candidate(value: Json) -> Json:
     match value:
         case [sketch, [*positions]]:
             return sketch, tuple(positions)

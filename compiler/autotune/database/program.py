@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from compiler.autotune.database.record import Key, hash_of
@@ -13,7 +11,7 @@ NAME = "program"
 """What every function is called in the texts that are hashed and stored."""
 
 
-def program_of(x: Any, name: str | None = None) -> str:
+def program_of(x: object, name: str | None = None) -> str:
     """The text of a program at the loop level, its function called @program, with nothing else in the module.
 
     `x` is what `compiler.lower` takes: a te function, a module, text or a path, at the te or loop level; `name` picks a
@@ -29,6 +27,6 @@ def program_of(x: Any, name: str | None = None) -> str:
     return str(ModuleOp([function]))
 
 
-def key_of(module: Any, machine: str, threads: int, policy: str, name: str | None = None) -> Key:
+def key_of(module: object, machine: str, threads: int, policy: str, name: str | None = None) -> Key:
     """The key of a program, given as to `program_of`, on a machine, with so many threads, under a policy."""
     return Key(hash_of(program_of(module, name)), machine, threads, policy)

@@ -10,7 +10,7 @@ from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from reprlib import repr as short
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from uuid import UUID, uuid4
 
 from compiler import universe
@@ -21,6 +21,7 @@ from compiler.targets.cpu.presence import Disturbance
 Candidate: TypeAlias = tuple[int, tuple[int, ...]]
 """The number of a sketch, and the position chosen at each of its choices."""
 KINDS = (MEASURED, ESTIMATED, *FAILURES)
+Json: TypeAlias = Any  # what a file says, before it is checked
 LARGEST = 2**63 - 1
 """The largest integer that a column holds."""
 

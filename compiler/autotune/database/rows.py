@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import astuple
 from reprlib import repr as short
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from compiler.autotune.database.record import Key, Record
+from compiler.autotune.database.record import Json, Key, Record
 from compiler.autotune.outcome import Outcome
 from compiler.errors import InputError
 from compiler.targets.cpu.presence import Disturbance
 
-Row: TypeAlias = tuple[Any, ...]
+Row: TypeAlias = tuple[Json, ...]
 COLUMNS = (
     "uuid, name, program, machine, threads, policy, script, kind, seconds, rates, reason, build_seconds, "
     "sketch, positions, predicted, seed, run, created, versions, disturbance"
@@ -86,12 +86,12 @@ def _disturbance(text: object) -> Disturbance | None:
         raise ValueError(f"{short(text)} is no disturbance") from error
 
 
-def _numbers(text: object) -> tuple[Any, ...]:
-    found: list[Any] = _read(text, list)
+def _numbers(text: object) -> tuple[Json, ...]:
+    found: list[Json] = _read(text, list)
     return tuple(found)
 
 
-def _read(text: object, kind: type) -> Any:
+def _read(text: object, kind: type) -> Json:
     """A list or an object from its JSON. Raises ValueError for what is none."""
     try:
         found = json.loads(text) if isinstance(text, str) else None

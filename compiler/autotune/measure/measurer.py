@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Protocol
 
+from compiler.autotune.measure.builder import Built
 from compiler.autotune.measure.limits import Limits
 from compiler.autotune.measure.local import EstimatingExecutor, LocalExecutor
 from compiler.autotune.measure.subject import Subject
@@ -16,20 +17,19 @@ from compiler.targets.gpus import at_hand
 class Executor(Protocol):
     """Where candidates are built and run; a candidate that fails is an outcome, never an exception.
 
-    Positions are those in the sequence that was given. Nothing is built while something is timed on one machine. What
-    `build` gives is the executor's own affair.
+    Positions are those in the sequence that was given. Nothing is built while something is timed on one machine.
     """
 
-    def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Any]]:
+    def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
         """The position of each script with what was built, or the outcome that says why not, as they finish."""
 
-    def run(self, candidates: Sequence[Any]) -> Iterator[tuple[int, Outcome]]:
+    def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
         """The position of each candidate with its outcome, as they finish."""
 
-    def compare(self, candidates: Sequence[Any], rounds: int) -> list[Outcome]:
+    def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
         """The outcomes of candidates that take turns, that many rounds, on one machine."""
 
-    def calibrate(self, built: Any, cost: float) -> None:
+    def calibrate(self, built: Built, cost: float) -> None:
         """Time what follows beside a candidate whose cost is known."""
 
     def close(self) -> None:
@@ -71,7 +71,7 @@ class Measurer:
 
     def measure(self, scripts: Sequence[str]) -> Iterator[tuple[int, Outcome]]:
         """The position of each script and its outcome: first those that cannot be built, then as they are measured."""
-        built: dict[int, Any] = {}
+        built: dict[int, Built] = {}
         for position, found in self._executor.build(scripts):
             if isinstance(found, Outcome):
                 yield position, found
@@ -91,7 +91,7 @@ class Measurer:
     def compare(self, scripts: Sequence[str], rounds: int) -> list[Outcome]:
         """The outcomes of a few scripts, in turns: A B C A B C ..., a sample of each a round."""
         outcomes: dict[int, Outcome] = {}
-        built: dict[int, Any] = {}
+        built: dict[int, Built] = {}
         for position, found in self._executor.build(scripts):
             if isinstance(found, Outcome):
                 outcomes[position] = found

@@ -16,18 +16,21 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from compiler.dialects.dominance import last_sentence
 from compiler.errors import StrataError
 
+Job: TypeAlias = Any  # what a setup's own role takes; it pickles
+Reply: TypeAlias = Any  # what that role gives, or Death
+
 
 class Setup(Protocol):
     """What makes a worker a builder or a runner; it pickles."""
 
-    def start(self) -> Callable[[Any], Any]:
+    def start(self) -> Callable[[Job], Reply]:
         """Prepare the process, and give the function of a job to its reply. Raises for a program that is refused."""
 
     @property

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import wait
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from compiler.autotune.measure.worker import Ready, Refused, Setup, Unable
+from compiler.autotune.measure.worker import Ready, Refused, Reply, Setup, Unable
 from compiler.autotune.measure.worker_process import STOPPED, Death, Worker
 from compiler.errors import InputError, TargetError
 
@@ -73,7 +73,7 @@ class WorkerPool:
         """The numbers of those that work on a job."""
         return [seat.worker.pid for seat in self._seats if seat.job is not None]
 
-    def map(self, items: Sequence[Item], job: Callable[[Item], object] = _itself) -> Iterator[tuple[int, Any]]:
+    def map(self, items: Sequence[Item], job: Callable[[Item], object] = _itself) -> Iterator[tuple[int, Reply]]:
         """The position of each item and the reply to its job, or the death of its worker, as they come.
 
         A job is made when a worker is free for it, by what is known then.
@@ -122,7 +122,7 @@ class WorkerPool:
                 seat.deadline = time.monotonic() + self._seconds
                 seat.worker.send(job(seat.job))
 
-    def _replies(self) -> list[tuple[int, Any]]:
+    def _replies(self) -> list[tuple[int, Reply]]:
         """What came of jobs, after waiting until something has come or a time has passed."""
         busy = [seat for seat in self._seats if seat.job is not None or not seat.worker.ready]
         begin = time.monotonic()
@@ -146,7 +146,7 @@ class WorkerPool:
             for seat in self._seats:
                 seat.deadline += late
 
-    def _received(self, seat: _Seat, reply: Any) -> list[tuple[int, Any]]:
+    def _received(self, seat: _Seat, reply: Reply) -> list[tuple[int, Reply]]:
         """The result of a seat's job, if it is one."""
         number, seat.job = seat.job, None
         if isinstance(reply, Death):

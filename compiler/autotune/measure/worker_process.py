@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing import Pipe
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 import compiler
-from compiler.autotune.measure.worker import Setup
+from compiler.autotune.measure.worker import Reply, Setup
 
 BEGINS = "import sys; sys.path[:] = sys.argv[2:]; from compiler.autotune.measure.worker import main; main()"
 """How a worker begins: it looks for modules where this process does, and never in the current folder."""
@@ -74,7 +74,7 @@ class Worker:
         except OSError:
             return
 
-    def receive(self) -> Any:
+    def receive(self) -> Reply:
         """The reply that has come, or the death of the worker instead."""
         try:
             return self.connection.recv()

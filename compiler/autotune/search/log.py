@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from io import FileIO
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
+from compiler.autotune.database.record import Json
 from compiler.autotune.outcome import Outcome
 from compiler.autotune.search.model import WarmStart
 from compiler.autotune.search.options import Options
@@ -52,7 +53,7 @@ class Log:
         """A call without arguments."""
         self._write(call=name)
 
-    def _write(self, **data: Any) -> None:
+    def _write(self, **data: object) -> None:
         self.lines.append(json.dumps(data))
 
 
@@ -88,14 +89,14 @@ class LogFile:
                 left = left[self._file.write(left) :]
 
 
-def warm_start_data(warm_start: WarmStart) -> dict[str, Any]:
+def warm_start_data(warm_start: WarmStart) -> dict[str, object]:
     """What an earlier task measured, as JSON data; features as the bytes of little-endian f32 in base 64."""
     values = warm_start.values.astype("<f4", copy=False)
     text = b64encode(np.ascontiguousarray(values).tobytes()).decode()
     return {"shape": values.shape, "values": text, "costs": warm_start.costs.tolist()}
 
 
-def warm_start_of(data: Mapping[str, Any]) -> WarmStart:
+def warm_start_of(data: Json) -> WarmStart:
     """The inverse of `warm_start_data`. Raises ValueError, KeyError or TypeError for what is none."""
     rows, width = map(int, data["shape"])
     values = np.frombuffer(b64decode(data["values"], validate=True), dtype="<f4").reshape(rows, width)

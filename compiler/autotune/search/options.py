@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
 
 from compiler.stated import integer, share
 
@@ -54,6 +53,6 @@ class Options:
         """The number of trials after which the final descent begins, or None without a budget."""
         return None if self.trials is None else self.trials - round(self.trials * self.descent)
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> dict[str, object]:
         """Itself as JSON data."""
         return {f.name: getattr(self, f.name) for f in fields(self)}

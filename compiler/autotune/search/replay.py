@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
 
-from compiler.autotune.database.record import outcome_complaints
+from compiler.autotune.database.record import Json, outcome_complaints
 from compiler.autotune.outcome import Outcome
 from compiler.autotune.search.log import warm_start_of
 from compiler.autotune.search.options import MOST, Options
@@ -43,7 +42,7 @@ def replay(space: Space, log: str) -> Search:
     return search
 
 
-def _call(data: dict[str, Any]) -> Call:
+def _call(data: Json) -> Call:
     """The call that a line of the log says."""
     if "propose" in data:
         count = integer("a number of proposals", data["propose"], 0, MOST)
