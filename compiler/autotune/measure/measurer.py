@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from types import TracebackType
 from typing import Protocol
 
 from compiler.autotune.measure.builder import Built
@@ -60,9 +59,7 @@ class Measurer:
     def __enter__(self) -> Measurer:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -72,31 +69,31 @@ class Measurer:
     def measure(self, scripts: Sequence[str]) -> Iterator[tuple[int, Outcome]]:
         """The position of each script and its outcome: first those that cannot be built, then as they are measured."""
         built: dict[int, Built] = {}
+        yield from self._built(scripts, built)
+        positions = sorted(built)
+        for number, outcome in self._executor.run([built[position] for position in positions]):
+            yield positions[number], outcome
+
+    def _built(self, scripts: Sequence[str], built: dict[int, Built]) -> Iterator[tuple[int, Outcome]]:
+        """The outcomes of scripts that cannot be built; `built` gains the others."""
         for position, found in self._executor.build(scripts):
             if isinstance(found, Outcome):
                 yield position, found
             else:
                 built[position] = found
-        positions = sorted(built)
-        for number, outcome in self._executor.run([built[position] for position in positions]):
-            yield positions[number], outcome
 
     def calibrate(self, script: str, cost: float) -> None:
         """Time what follows beside a script whose cost is known, from an earlier run: costs then compare with those of
         that run, whatever the machine's other guests do now. Nothing changes where it cannot be built."""
-        for _, found in self._executor.build([script]):
-            if not isinstance(found, Outcome):
-                self._executor.calibrate(found, cost)
+        built: dict[int, Built] = {}
+        list(self._built([script], built))
+        for found in built.values():
+            self._executor.calibrate(found, cost)
 
     def compare(self, scripts: Sequence[str], rounds: int) -> list[Outcome]:
         """The outcomes of a few scripts, in turns: A B C A B C ..., a sample of each a round."""
-        outcomes: dict[int, Outcome] = {}
         built: dict[int, Built] = {}
-        for position, found in self._executor.build(scripts):
-            if isinstance(found, Outcome):
-                outcomes[position] = found
-            else:
-                built[position] = found
+        outcomes = dict(self._built(scripts, built))
         positions = sorted(built)
         compared = self._executor.compare([built[position] for position in positions], rounds)
         outcomes.update(zip(positions, compared, strict=True))
@@ -105,5 +102,7 @@ class Measurer:
 
 def _is_at_hand(subject: Subject) -> bool:
     """Whether what a subject is compiled for is on this machine."""
-    here = None if subject.target == "cpu" else at_hand(subject.target)
-    return subject.target == "cpu" or (here is not None and here[1] == subject.arch)
+    if subject.target == "cpu":
+        return True
+    here = at_hand(subject.target)
+    return here is not None and here[1] == subject.arch

@@ -41,6 +41,18 @@ class _Traced:
     runs: Runs = field(default_factory=Runs)
 
 
+@dataclass(frozen=True)
+class _Chunk:
+    """Candidates of a sketch, n of them: their positions and the integers that these choose, the `values` and `reasons`
+    to be filled, and the arrays of the nodes that are evaluated."""
+
+    positions: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    values: NDArray[np.float32]
+    reasons: NDArray[np.int16]
+    known: dict[int, NDArray[np.float64]] = field(default_factory=dict)
+
+
 class SketchSpace:
     """The search space of a program on a machine: sketches, and what is known of candidates without building them.
 
@@ -96,33 +108,25 @@ class SketchSpace:
         columns = traced.sketch.columns(positions)
         for start in range(0, len(positions), CHUNK):
             part = slice(start, start + CHUNK)
-            self._fill(traced, positions[part], columns[part], values[part], reasons[part])
+            self._fill(traced, _Chunk(positions[part], columns[part], values[part], reasons[part]))
         return Features(values, reasons, self._extractor.reasons)
 
-    def _fill(
-        self,
-        traced: _Traced,
-        positions: NDArray[np.int64],
-        columns: NDArray[np.int64],
-        values: NDArray[np.float32],
-        reasons: NDArray[np.int16],
-    ) -> None:
-        known: dict[int, NDArray[np.float64]] = {}
-        rows = np.arange(len(positions))
+    def _fill(self, traced: _Traced, chunk: _Chunk) -> None:
+        rows = np.arange(len(chunk.positions))
         while len(rows):
             unseen = []
-            for structure, mine in traced.runs.sorted(traced.graph, columns, known, rows):
+            for structure, mine in traced.runs.sorted(traced.graph, chunk.columns, chunk.known, rows):
                 if structure is None:
                     unseen.append(mine)
                 else:
-                    self._write(traced.graph, structure, mine, columns, known, values, reasons)
+                    self._write(traced.graph, structure, mine, chunk)
             rows = np.sort(np.concatenate(unseen)) if unseen else rows[:0]
             if not len(rows):
                 return
-            if len(positions) > FEW and not self._may_trace(traced):
-                reasons[rows] = self._extractor.reasons.index(LATER)
+            if len(chunk.positions) > FEW and not self._may_trace(traced):
+                chunk.reasons[rows] = self._extractor.reasons.index(LATER)
                 return
-            structure = self._structure(traced, tuple(int(p) for p in positions[rows[0]]))
+            structure = self._structure(traced, tuple(int(p) for p in chunk.positions[rows[0]]))
             traced.structures.append(structure)
             traced.runs.add(structure)
 
@@ -143,29 +147,21 @@ class SketchSpace:
             nodes = tuple(graph.number_of(value) for value in (*found.features, *found.infeasible))
         return Structure(tuple(graph.guards), nodes)
 
-    def _write(
-        self,
-        graph: Graph,
-        structure: Structure,
-        rows: NDArray[np.int64],
-        columns: NDArray[np.int64],
-        known: dict[int, NDArray[np.float64]],
-        values: NDArray[np.float32],
-        reasons: NDArray[np.int16],
-    ) -> None:
+    def _write(self, graph: Graph, structure: Structure, rows: NDArray[np.int64], chunk: _Chunk) -> None:
         if structure.nodes is None:
-            reasons[rows] = self._extractor.reasons.index("script")
+            chunk.reasons[rows] = self._extractor.reasons.index("script")
             return
         width = self._extractor.width
-        found = [array[rows] if array.ndim else array for array in graph.evaluate(structure.nodes, columns, known)]
+        arrays = graph.evaluate(structure.nodes, chunk.columns, chunk.known)
+        own = [array[rows] if array.ndim else array for array in arrays]
         block = np.empty((len(rows), width), np.float32)
-        for column, array in enumerate(found[:width]):
+        for column, array in enumerate(own[:width]):
             block[:, column] = array
-        values[rows] = block
+        chunk.values[rows] = block
         why = np.zeros(len(rows), np.int16)
-        for number, array in reversed(list(enumerate(found[width:], 1))):
+        for number, array in reversed(list(enumerate(own[width:], 1))):
             why[np.broadcast_to(array, why.shape) != 0] = number
-        reasons[rows] = why
+        chunk.reasons[rows] = why
 
 
 def work(program: Program) -> float:
