@@ -204,17 +204,17 @@ def _tasks(database: Database, options: argparse.Namespace) -> list[Summary]:
     tasks = database.keys()
     if not tasks:
         raise InputError(f"there are no records in {options.file}")
-    found = _named(tasks, options.task)
-    if not found:
+    fitting = _named(tasks, options.task)
+    if not fitting:
         names = ", ".join(dict.fromkeys(name for task in tasks for name in task.names))
         raise InputError(f"there is no task '{options.task}' in {options.file} (it has {names})")
     for name in ("machine", "threads", "policy"):
         wanted = getattr(options, name)
-        have = ", ".join(dict.fromkeys(str(getattr(task.key, name)) for task in found))
-        found = [task for task in found if wanted is None or getattr(task.key, name) == wanted]
-        if not found:
+        have = ", ".join(dict.fromkeys(str(getattr(task.key, name)) for task in fitting))
+        fitting = [task for task in fitting if wanted is None or getattr(task.key, name) == wanted]
+        if not fitting:
             raise InputError(f"there is no such task with {name} {wanted} in {options.file} (it has {have})")
-    return found
+    return fitting
 
 
 def _named(tasks: list[Summary], task: str | None) -> list[Summary]:

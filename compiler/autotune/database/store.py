@@ -126,13 +126,13 @@ class Database:
         if dry_run:
             return removals(self._sound(), keep, failed, before)
         with self._writing() as connection:
-            found = removals(self._sound(), keep, failed, before)
-            connection.executemany("DELETE FROM records WHERE id = ?", [(n,) for r in found for n in r.ids])
+            removed = removals(self._sound(), keep, failed, before)
+            connection.executemany("DELETE FROM records WHERE id = ?", [(n,) for r in removed for n in r.ids])
             connection.execute(_ORPHANS)
-        if found:
+        if removed:
             with self._lock, suppress(sqlite3.OperationalError):  # where it cannot be, free pages are used again
                 self._connection.execute("VACUUM")
-        return found
+        return removed
 
     def lines(self) -> Iterator[str]:
         """All records as lines of JSON, in order of their numbers."""

@@ -51,47 +51,47 @@ class GpuRunner:
         artefact: GpuArtefact = job.artefact
         kernel = artefact.kernel
         try:
-            held = self._held.get(kernel.text) if isinstance(job, SampleJob) else None
-            if held is None:
-                held = kernel.on_device()
-                wrong = self._wrong(held)
+            arrays = self._held.get(kernel.text) if isinstance(job, SampleJob) else None
+            if arrays is None:
+                arrays = kernel.on_device()
+                wrong = self._wrong(arrays)
                 if wrong is not None:
                     return Outcome("wrong", reason=wrong)
         except TargetError as error:
             return Outcome("build", reason=str(error))
         if isinstance(job, MeasureJob):
             self._held.clear()
-            samples = self._samples(held)
+            samples = self._samples(arrays)
             return Outcome(MEASURED, tuple(samples), (1.0,) * len(samples))
-        self._held[kernel.text] = held
-        return Outcome(MEASURED, (held.seconds(self._calls(held)),), (1.0,))
+        self._held[kernel.text] = arrays
+        return Outcome(MEASURED, (arrays.seconds(self._calls(arrays)),), (1.0,))
 
-    def _wrong(self, held: KernelArrays) -> str | None:
+    def _wrong(self, arrays: KernelArrays) -> str | None:
         """What is wrong with the results for random sets of inputs."""
         for case in self._random.sample(self._reference.cases, CHECKED):
             outs = [expected.own.copy() for expected in case.expected]
             for out, expected in zip(outs, case.expected, strict=True):
                 poison(out, expected)
-            held.fill([*case.inputs, *outs])
-            held.run()
-            for found, expected in zip(held.results(), case.expected, strict=True):
+            arrays.fill([*case.inputs, *outs])
+            arrays.run()
+            for found, expected in zip(arrays.results(), case.expected, strict=True):
                 wrong = fault(found, expected)
                 if wrong is not None:
                     return wrong
         return None
 
-    def _calls(self, held: KernelArrays) -> int:
+    def _calls(self, arrays: KernelArrays) -> int:
         """How many calls last as long as a sample should."""
-        once = held.seconds(1)
+        once = arrays.seconds(1)
         return max(1, round(self._sampling.min_seconds / max(once, 1e-7)))
 
-    def _samples(self, held: KernelArrays) -> list[float]:
+    def _samples(self, arrays: KernelArrays) -> list[float]:
         """Seconds of a call, as often as it takes until their median is known."""
-        calls = self._calls(held)
-        found: list[float] = []
-        while len(found) < self._sampling.most:
-            found.append(held.seconds(calls))
-            enough = len(found) >= self._sampling.least
-            if enough and pstdev(found) / sqrt(len(found)) < self._sampling.spread * median(found):
+        calls = self._calls(arrays)
+        samples: list[float] = []
+        while len(samples) < self._sampling.most:
+            samples.append(arrays.seconds(calls))
+            enough = len(samples) >= self._sampling.least
+            if enough and pstdev(samples) / sqrt(len(samples)) < self._sampling.spread * median(samples):
                 break
-        return found
+        return samples

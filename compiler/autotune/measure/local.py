@@ -157,13 +157,13 @@ def _of(reply: Outcome | Death, built: Built) -> Outcome:
     return replace(outcome, build_seconds=built.seconds)
 
 
-def _with(so_far: Outcome, one: Outcome) -> Outcome:
+def _with(so_far: Outcome, sample: Outcome) -> Outcome:
     """An outcome with one more sample, or the failure instead."""
-    if not one.ok:
-        return one
+    if not sample.ok:
+        return sample
     return replace(
         so_far,
-        seconds=(*so_far.seconds, *one.seconds),
-        rates=(*so_far.rates, *one.rates),
-        disturbance=together((so_far.disturbance, one.disturbance)),
+        seconds=(*so_far.seconds, *sample.seconds),
+        rates=(*so_far.rates, *sample.rates),
+        disturbance=together((so_far.disturbance, sample.disturbance)),
     )

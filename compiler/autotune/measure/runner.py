@@ -179,15 +179,17 @@ class Runner:
         return least is None or cost <= 0 or credible(least / cost) is not None
 
     def _sampled(self, job: Job) -> Outcome:
-        held = self._held.get(job.artefact)
-        if held is None:
+        candidate = self._held.get(job.artefact)
+        if candidate is None:
             checked = self._check(job.artefact)
             if isinstance(checked, Outcome):
                 return checked
             if len(self._held) >= HELD:
                 self._held.clear()
-            held = self._held[job.artefact] = replace(checked, calls=self._clock.calls(checked.call, checked.seconds))
-        return _known(chosen([self._beside(job.yardstick).sample(held.call, held.calls)], 1))
+            candidate = self._held[job.artefact] = replace(
+                checked, calls=self._clock.calls(checked.call, checked.seconds)
+            )
+        return _known(chosen([self._beside(job.yardstick).sample(candidate.call, candidate.calls)], 1))
 
     def _beside(self, yardstick: Yardstick | None) -> Clock:
         """The clock beside a candidate, which is loaded once."""

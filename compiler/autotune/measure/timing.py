@@ -95,13 +95,13 @@ class Clock:
         """Samples of a call whose first took those seconds."""
         start = time.perf_counter()
         calls = self.calls(call, seconds)
-        found: list[TimedSample] = []
-        while len(found) < self.sampling.most:
-            found.append(self.sample(call, calls))
+        samples: list[TimedSample] = []
+        while len(samples) < self.sampling.most:
+            samples.append(self.sample(call, calls))
             spent = time.perf_counter() - start
-            if spent >= self.sampling.seconds or self._is_known(found):
+            if spent >= self.sampling.seconds or self._is_known(samples):
                 break
-        return chosen(found, self.sampling.least)
+        return chosen(samples, self.sampling.least)
 
     def calls(self, call: Call, seconds: float) -> int:
         """How many calls a sample takes; where a first one was short, by another that finds the caches warm."""

@@ -38,7 +38,7 @@ def poison(out: Array, expected: Expected) -> None:
         out[np.isnan(expected.own)] = 0
 
 
-def fault(found: Array, expected: Expected) -> str | None:
+def fault(result: Array, expected: Expected) -> str | None:
     """What is wrong with a result, in a few words; nothing for a right one.
 
     A float is within `FACTOR * (worst + eps * |exact|)` of the exact one; where either result is not finite it may be
@@ -46,22 +46,22 @@ def fault(found: Array, expected: Expected) -> str | None:
     may fall either way where these two differ.
     """
     with np.errstate(all="ignore"):
-        close = _close(found, expected)
+        close = _close(result, expected)
     if close.all():
         return None
     place = tuple(int(i) for i in np.argwhere(~close)[0])
     count = close.size - int(np.count_nonzero(close))
     right = expected.exact[place]
-    return f"{count} of {close.size} elements, at {list(place)} {_shown(found[place])} for {_shown(right)}"
+    return f"{count} of {close.size} elements, at {list(place)} {_shown(result[place])} for {_shown(right)}"
 
 
-def _close(found: Array, expected: Expected) -> Array:
+def _close(result: Array, expected: Expected) -> Array:
     own, exact = expected.own, expected.exact
-    if not is_float(found.dtype):
-        return np.asarray((found == own) | (found == exact))
-    wide = found.astype(np.float64)
+    if not is_float(result.dtype):
+        return np.asarray((result == own) | (result == exact))
+    wide = result.astype(np.float64)
     tolerance = np.abs(exact)
-    tolerance *= epsilon(found.dtype)
+    tolerance *= epsilon(result.dtype)
     tolerance += expected.worst
     tolerance *= FACTOR
     wide -= exact
@@ -70,7 +70,7 @@ def _close(found: Array, expected: Expected) -> Array:
     if close.all():
         return np.asarray(close)
     special = ~(np.isfinite(exact) & np.isfinite(own))
-    same = (found == own) | (found == exact) | (np.isnan(found) & (np.isnan(own) | np.isnan(exact)))
+    same = (result == own) | (result == exact) | (np.isnan(result) & (np.isnan(own) | np.isnan(exact)))
     return np.asarray(close | (special & same))
 
 

@@ -129,16 +129,16 @@ class WorkerPool:
         most = min(LOOK, max(0.0, min(seat.deadline for seat in busy) - begin))
         come = set(wait([seat.worker.connection for seat in busy], most))
         self._excuse(time.monotonic() - begin - most)
-        found = []
+        replies = []
         for seat in busy:
             if seat.worker.connection in come:
-                found += self._received(seat, seat.worker.receive())
+                replies += self._received(seat, seat.worker.receive())
             elif seat.worker.is_stopped:
-                found += self._received(seat, Death(STOPPED, "a signal has stopped them", outside=True))
+                replies += self._received(seat, Death(STOPPED, "a signal has stopped them", outside=True))
             elif time.monotonic() >= seat.deadline:
                 limit = self._seconds if seat.worker.ready else self._start_seconds
-                found += self._received(seat, Death("timeout", f"it took more than {limit:g} s"))
-        return found
+                replies += self._received(seat, Death("timeout", f"it took more than {limit:g} s"))
+        return replies
 
     def _excuse(self, late: float) -> None:
         """Give all jobs the time that this process has slept longer than it meant to."""

@@ -37,13 +37,13 @@ def warm_starts(
     """
     tasks = _tasks(database, key, program)
     until = time.perf_counter() + seconds
-    found = []
+    starts = []
     for task in reversed(tasks):
         rows = list(_rows(_chosen(database.records(task), ROWS // len(tasks)), machine, until))
         if len(rows) >= LEAST:
             values, costs = zip(*rows, strict=True)
-            found.append(WarmStart(np.array(values, np.float32), np.array(costs)))
-    return found[::-1]
+            starts.append(WarmStart(np.array(values, np.float32), np.array(costs)))
+    return starts[::-1]
 
 
 def _tasks(database: Database, key: Key, program: str) -> list[Key]:

@@ -126,31 +126,31 @@ def sift(space: Space, candidates: Iterable[Candidate]) -> Sifted:
     later: list[Candidate] = []
     for sketch, rows in by_sketch.items():
         shape = (len(rows), len(space.sizes[sketch]))
-        found = space.features(sketch, np.array(rows, dtype=np.int64).reshape(shape))
-        for reason in np.flatnonzero(np.bincount(found.reasons)[1:]) + 1:
-            alike = np.flatnonzero(found.reasons == reason)
-            if found.names[reason] == LATER:
+        features = space.features(sketch, np.array(rows, dtype=np.int64).reshape(shape))
+        for reason in np.flatnonzero(np.bincount(features.reasons)[1:]) + 1:
+            alike = np.flatnonzero(features.reasons == reason)
+            if features.names[reason] == LATER:
                 later += [(sketch, rows[i]) for i in alike]
             else:
-                refused[found.names[reason]] += len(alike)
-        feasible = np.flatnonzero(found.reasons == 0)
+                refused[features.names[reason]] += len(alike)
+        feasible = np.flatnonzero(features.reasons == 0)
         kept += [(sketch, rows[i]) for i in feasible]
-        values.append(found.values[feasible])
+        values.append(features.values[feasible])
     pool = Pool(tuple(kept), np.concatenate(values) if values else np.zeros((0, 0), np.float32))
     return Sifted(pool, dict(refused), tuple(later))
 
 
 def sift_all(space: Space, candidates: Iterable[Candidate]) -> Sifted:
     """`sift`, asked again for a few at a time until nothing is left for later, or a space tells nothing more."""
-    found = sift(space, candidates)
-    while found.later:
-        some, rest = found.later[:SOME], found.later[SOME:]
+    sifted = sift(space, candidates)
+    while sifted.later:
+        some, rest = sifted.later[:SOME], sifted.later[SOME:]
         more = sift(space, some)
         if len(more.later) == len(some):
-            return found
-        refused = dict(Counter(found.refused) + Counter(more.refused))
-        found = Sifted(found.feasible + more.feasible, refused, (*more.later, *rest))
-    return found
+            return sifted
+        refused = dict(Counter(sifted.refused) + Counter(more.refused))
+        sifted = Sifted(sifted.feasible + more.feasible, refused, (*more.later, *rest))
+    return sifted
 
 
 SOME = 4

@@ -151,15 +151,15 @@ class ProgramView:
 
     def touched(self, loop: Loop) -> dict[str, Number]:
         """The bytes of each buffer that one run of a loop touches: what the access that covers most of it does."""
-        found = self._touched.get(loop.number)
-        if found is None:
-            found = self._touched[loop.number] = {}
+        sizes = self._touched.get(loop.number)
+        if sizes is None:
+            sizes = self._touched[loop.number] = {}
             free = {node.number for node in walk((loop,)) if isinstance(node, Loop)}
             for touch in (t for s in self.inside(loop) for t in s.touches):
                 size = touch.bytes(free, self.program.ranges)
-                held = found.get(touch.buffer)
-                found[touch.buffer] = size if held is None else greatest(held, size)
-        return found
+                held = sizes.get(touch.buffer)
+                sizes[touch.buffer] = size if held is None else greatest(held, size)
+        return sizes
 
 
 def _touches(program: Program, block: Block) -> Iterator[Touch]:

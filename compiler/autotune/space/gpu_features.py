@@ -156,14 +156,14 @@ class KernelCost:
 def extract(program: Program, useful: float, gpu: Gpu) -> Extracted:
     """The features of a program that does `useful` operations when nothing is padded, and why not to build it."""
     view = ProgramView(program)
-    found = [_kernel(view, node, gpu) for node in program.body if not isinstance(node, Alloc)]
+    kernels = [_kernel(view, node, gpu) for node in program.body if not isinstance(node, Alloc)]
     best = ideal(program, useful, gpu)
-    total = added(kernel.seconds for kernel in found)
-    operations = added(kernel.operations + kernel.products for kernel in found)
-    values: list[Number] = [total / best, len(found), operations / useful, added(k.moved for k in found) / useful]
-    for kernel in sorted(found, key=lambda k: Descending(k.seconds))[:KERNELS]:
+    total = added(kernel.seconds for kernel in kernels)
+    operations = added(kernel.operations + kernel.products for kernel in kernels)
+    values: list[Number] = [total / best, len(kernels), operations / useful, added(k.moved for k in kernels) / useful]
+    for kernel in sorted(kernels, key=lambda k: Descending(k.seconds))[:KERNELS]:
         values += _of_kernel(kernel, useful, best)
-    return Extracted(values + [0] * (WIDTH - len(values)), _infeasible(view, found, useful, gpu))
+    return Extracted(values + [0] * (WIDTH - len(values)), _infeasible(view, kernels, useful, gpu))
 
 
 def estimate(program: Program, gpu: Gpu) -> float:
@@ -303,15 +303,15 @@ def _registers(s: BlockView, program: Program) -> Number:
 def _barriers(program: Program, inside: Sequence[BlockView]) -> Number:
     """How often threads wait: twice for each time that something is put into shared memory; once if that is a round
     ahead. That is in each round of the loops that run it together with what reads it."""
-    found: Number = 0.0
+    waits: Number = 0.0
     for s in inside:
         put = {t.buffer for t in s.touches if t.is_write and program.buffers[t.buffer].scope == "shared"}
         readers = [r for r in inside if r is not s and any(not t.is_write and t.buffer in put for t in r.touches)]
         shared = {loop.number for reader in readers for loop in reader.loops}
         if put:
             around = [loop.extent for loop in s.serial if loop.kind == "serial" and loop.number in shared]
-            found = found + (1 if _is_ahead(s) else 2) * product(around)
-    return found
+            waits = waits + (1 if _is_ahead(s) else 2) * product(around)
+    return waits
 
 
 def _is_ahead(s: BlockView) -> bool:

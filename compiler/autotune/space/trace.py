@@ -106,18 +106,18 @@ class Graph:
         known = {} if known is None else known
         return [known[node] if node in known else self._evaluated(node, columns, known) for node in nodes]
 
-    def _evaluated(self, number: int, columns: Array, known: dict[int, Array]) -> Array:
+    def _evaluated(self, number: int, columns: Array, arrays: dict[int, Array]) -> Array:
         stack = [number]
         while stack:
             node = self.nodes[stack[-1]]
-            missing = [argument for argument in node.args if argument not in known]
+            missing = [argument for argument in node.args if argument not in arrays]
             if missing:
                 stack += missing
             else:
                 top = stack.pop()
-                if top not in known:
-                    known[top] = self._made(node, columns, known)
-        return known[number]
+                if top not in arrays:
+                    arrays[top] = self._made(node, columns, arrays)
+        return arrays[number]
 
     def _made(self, node: Node, columns: Array, known: dict[int, Array]) -> Array:
         if node.name == "input":
@@ -314,18 +314,18 @@ def _decided(name: str, a: Number, b: Number) -> bool | None:
 
 
 def _joined(name: str, values: Sequence[Number]) -> Number:
-    found = values[0]
+    joined = values[0]
     for value in values[1:]:
-        traced = next((v for v in (found, value) if isinstance(v, Traced)), None)
+        traced = next((v for v in (joined, value) if isinstance(v, Traced)), None)
         pick = _OPERATIONS[name][0]
         if traced is None:
-            found = pick(found, value)
-        elif _decided("le", found, value) is not None or _decided("le", value, found) is not None:
-            first = _decided("le", found, value) or _decided("le", value, found) is False
-            found = (found if first else value) if name == "least" else (value if first else found)
+            joined = pick(joined, value)
+        elif _decided("le", joined, value) is not None or _decided("le", value, joined) is not None:
+            first = _decided("le", joined, value) or _decided("le", value, joined) is False
+            joined = (joined if first else value) if name == "least" else (value if first else joined)
         else:
-            found = traced._apply(name, found, value, pick(low(found), low(value)), pick(high(found), high(value)))
-    return found
+            joined = traced._apply(name, joined, value, pick(low(joined), low(value)), pick(high(joined), high(value)))
+    return joined
 
 
 def least(*values: Number) -> Number:

@@ -160,15 +160,15 @@ def _default(sketch: Sketch, position: int) -> str:
 def _reads(sketch: Sketch, choice: Choice) -> str:
     """The steps that read a choice, also through multiples and products, in the order of the script."""
     carried: set[SSAValue] = set(sketch.ops[choice.place].results)
-    found: dict[str, None] = {}
+    steps: dict[str, None] = {}
     for op in sketch.ops:
         if carried.isdisjoint(op.operands):
             continue
         if applies(op, "multiple", "product"):
             carried.update(op.results)
         else:
-            found[_step(op)] = None
-    return ", ".join(found) or "unused"
+            steps[_step(op)] = None
+    return ", ".join(steps) or "unused"
 
 
 def _step(op: Operation) -> str:

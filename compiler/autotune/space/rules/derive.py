@@ -100,21 +100,21 @@ class _Follower:
     def _ways(self, stage: Derivation, label: str, every: bool) -> list[Derivation]:
         """The stages after a rule has looked at a block: one for each alternative, and without any where that is
         allowed; only the first, unless every one is asked for."""
-        rule, found, optional = self.rules[stage.rule], [], True
+        rule, stages, optional = self.rules[stage.rule], [], True
         for alternative in rule(stage.draft, label):
             after = self._tried(stage.draft, alternative)
             if after is None:
                 continue
             optional = optional and alternative.optional
-            found.append(replace(stage, draft=after, names=(*stage.names, f"{label}: {alternative.name}")))
+            stages.append(replace(stage, draft=after, names=(*stage.names, f"{label}: {alternative.name}")))
             if not every:
-                return found
-        if not found:
+                return stages
+        if not stages:
             return [stage]
         if optional:
             without = f"{label}: no {rule.__name__.replace('_', ' ')}"
-            found.append(replace(stage, names=(*stage.names, without)))
-        return found
+            stages.append(replace(stage, names=(*stage.names, without)))
+        return stages
 
     def _tried(self, draft: Draft, alternative: Alternative) -> Draft | None:
         """The draft after an alternative; None where that does not apply."""

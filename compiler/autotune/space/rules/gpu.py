@@ -74,13 +74,13 @@ def _wanted(draft: Draft, extents: Sequence[int]) -> list[tuple[int, int]]:
     machine = draft.gpu
     elements = min(TILE, max(1, prod(extents) // (machine.multiprocessors * THREADS)))
     threads = THREADS
-    found: list[tuple[int, int]] = []
+    wanted: list[tuple[int, int]] = []
     for extent in reversed(extents):
         across = max(d for d in _divisors(extent) if d <= min(threads, 32))
         each = max(d for d in _divisors(extent // across) if d * d <= max(1, elements) or d <= min(elements, 8))
         threads, elements = max(1, threads // across), max(1, elements // each)
-        found.insert(0, (across, each))
-    return found
+        wanted.insert(0, (across, each))
+    return wanted
 
 
 def _cut(draft: Draft, loop: Handle, threads: int, elements: int) -> tuple[Size, Size, Size]:
@@ -114,14 +114,14 @@ def _divisors(number: int) -> list[int]:
 
 def _primes(number: int) -> list[int]:
     """The prime factors of a number, with 1."""
-    found, factor = [1], 2
+    primes, factor = [1], 2
     while number > 1:
         if number % factor:
             factor += 1
         else:
-            found.append(factor)
+            primes.append(factor)
             number //= factor
-    return found
+    return primes
 
 
 def rows_on_blocks(draft: Draft, label: str) -> Iterator[Alternative]:

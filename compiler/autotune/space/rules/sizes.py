@@ -14,15 +14,15 @@ def register_tile(machine: Machine, m: int, n: int, lanes: int) -> tuple[int, in
     that nearly fill a power of two, since that many are transposed where A is packed. Padding counts as work, and so do
     loads beyond one for each two multiplications, which is what the ports take.
     """
-    found = []
+    tiles = []
     for vectors in range(1, 5):
         for rows in (r for r in rows_of(machine, vectors) if 4 * r >= 3 * (1 << (r - 1).bit_length())):
             padded = -(-m // rows) * rows * -(-n // (vectors * lanes)) * vectors * lanes
             loads = (rows + vectors) / (rows * vectors)
             idle = max(1.0, 10 / (rows * vectors))  # accumulators hide the latency of ten multiplications
             start = 1 + 2 / (rows * vectors)  # what a tile costs before and after its loop
-            found.append((padded * max(1.0, 0.72 + 0.55 * loads) * idle * start, rows, vectors))
-    _, rows, vectors = min(found)
+            tiles.append((padded * max(1.0, 0.72 + 0.55 * loads) * idle * start, rows, vectors))
+    _, rows, vectors = min(tiles)
     return rows, vectors
 
 
