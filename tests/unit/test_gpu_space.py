@@ -258,7 +258,7 @@ def test_estimates_of_tensor_cores() -> None:
     seconds = estimate(s.program, A100)
     useful = 2 * 2048**3
     assert 1.0 < seconds / (useful / (2 * 108 * 1024 * A100.clock)) < 3.0
-    (kernel,) = (gpu_features._kernel(gpu_features.View(s.program), node, A100) for node in s.program.body)
+    (kernel,) = (gpu_features._kernel(gpu_features.ProgramView(s.program), node, A100) for node in s.program.body)
     assert kernel.products == useful and kernel.registers == 4 * 8 * 4 + 4 * 4 + 8 * 2 + gpu_features.ADDRESSES
     assert kernel.threads == 128
 

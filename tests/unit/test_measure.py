@@ -399,7 +399,7 @@ class Noted:
     def settle(self) -> None:
         self.notes.append("settled")
 
-    def map(self, jobs: Sequence[object]) -> Iterator[tuple[int, Outcome]]:
+    def map(self, items: Sequence[object], job: object = None) -> Iterator[tuple[int, Outcome]]:
         self.notes.append("timed")
         return iter([(0, Outcome(MEASURED, (1.0,), (next(self.rates),)))])
 
@@ -452,8 +452,8 @@ def test_a_sample_that_stays_disturbed_counts_the_time_on_the_processor(monkeypa
     assert found.seconds == pytest.approx(1e-3) and found.disturbance.used == 1 and found.disturbance.repeated == 3
 
 
-def sample(cost: float, away: float = 0.0) -> timing.Sample:
-    return timing.Sample(cost, 1.0, Disturbance(1.0, away, 0, int(away > 0.1)))
+def sample(cost: float, away: float = 0.0) -> timing.TimedSample:
+    return timing.TimedSample(cost, 1.0, Disturbance(1.0, away, 0, int(away > 0.1)))
 
 
 def test_clean_samples_count_where_there_are_enough() -> None:
