@@ -23,17 +23,21 @@ class KernelResources(Protocol):
     """What a compiled kernel takes of a GPU."""
 
     @property
-    def spill_bytes(self) -> int: ...
+    def spill_bytes(self) -> int:
+        """Bytes of a thread that do not fit into registers."""
 
 
 class KernelArrays(Protocol):
     """Kernels with arrays of their own on a GPU: filled, run, read and timed as often as is wanted."""
 
-    def fill(self, arrays: Sequence[Array]) -> None: ...
+    def fill(self, arrays: Sequence[Array]) -> None:
+        """Copy inputs, and what outputs hold before."""
 
-    def run(self) -> None: ...
+    def run(self) -> None:
+        """Run once, to the end."""
 
-    def results(self) -> list[Array]: ...
+    def results(self) -> list[Array]:
+        """The outputs, on the host."""
 
     def seconds(self, calls: int) -> float:
         """The seconds of one call, of so many in a row."""
@@ -43,14 +47,18 @@ class GpuKernel(Protocol):
     """The kernels of a program, and what the autotuner asks of them. `on_device` raises TargetError."""
 
     @property
-    def text(self) -> str: ...
+    def text(self) -> str:
+        """The source of the kernels."""
 
     @property
-    def can_compile(self) -> bool: ...
+    def can_compile(self) -> bool:
+        """Whether there is a compiler of their machine code."""
 
-    def resources(self) -> Mapping[str, KernelResources]: ...
+    def resources(self) -> Mapping[str, KernelResources]:
+        """What each kernel takes, by name."""
 
-    def on_device(self) -> KernelArrays: ...
+    def on_device(self) -> KernelArrays:
+        """The kernels loaded, with arrays of their own."""
 
 
 def kernel_maker(name: str) -> Callable[..., Any]:
