@@ -104,7 +104,7 @@ def _code(error: sqlite3.DatabaseError) -> int:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
-    """All of what is done inside or nothing, on disk at the end; nobody else writes meanwhile, but where DEFERRED."""
+    """A durable transaction: exclusive for writers, unless its kind is DEFERRED."""
     connection.execute(f"BEGIN {kind}")
     try:
         yield

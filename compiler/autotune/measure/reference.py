@@ -37,7 +37,7 @@ SMALLEST = 2.0**-8
 SHARP = 2.0**-7
 """The part of a middling result that its tolerance should be below, or faults hide in it."""
 ROWS, COLUMNS = 32, 256
-"""The tile of the reference's sums: its partial results stay in the first caches."""
+"""The tile of the reference's sums: its partial results stay in L1."""
 
 
 @dataclass(frozen=True)

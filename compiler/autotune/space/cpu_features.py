@@ -32,7 +32,7 @@ BLOCKS = 2
 DEPTHS = 5
 """How many loops around a register tile do."""
 REASONS = ("", "registers", "cache", "waste", "code", "script", LATER)
-"""Why a candidate is not built: its tile spills, its temporaries in loops leave the second cache, most of its work is
+"""Why a candidate is not built: its tile spills, its temporaries in loops exceed L2, most of its work is
 padding, unrolled loops fill the instruction cache, its script does not apply; or nobody has looked at it yet."""
 SLACK = 1
 """Registers beyond those of the machine that a tile may ask for: a spilled one a round costs nothing measurable."""
@@ -298,7 +298,7 @@ def registers(s: BlockView) -> Number:
 
 def _around(view: ProgramView, s: BlockView, machine: Machine) -> list[Number]:
     """Of the loops outside the register tile, innermost first: the extent, whether it reduces, and the footprint of
-    what it runs in units of the first and the second cache."""
+    what it runs in units of L1 and of L2."""
     reducing = s.block.loops_of(True)
     found: list[Number] = []
     for loop in list(reversed(s.serial))[:DEPTHS]:

@@ -1,4 +1,4 @@
-"""`extractor_for`: which features a machine's candidates have."""
+"""The feature extractor of a target: `extractor_for` gives that of a machine."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from compiler.targets.machine import Gpu, Machine
 
 @dataclass(frozen=True)
 class FeatureExtractor:
-    """How many features a program has, the reasons for which one is not built, and what tells both of a program that
-    does so much useful work."""
+    """The features of a target: their number, the reasons why a program is not built, and what gives both for a program
+    that does so many useful operations."""
 
     width: int
     reasons: tuple[str, ...]
@@ -23,7 +23,7 @@ class FeatureExtractor:
 
 
 def extractor_for(machine: Machine | Gpu) -> FeatureExtractor:
-    """What is seen of programs for a machine."""
+    """The feature extractor of a machine, a CPU or a GPU."""
     if isinstance(machine, Machine):
         return FeatureExtractor(
             cpu_features.WIDTH, cpu_features.REASONS, partial(cpu_features.extract, machine=machine)

@@ -59,7 +59,7 @@ SCHEDULERS = 4
 SHARED_BYTES = 128
 """Bytes that a multiprocessor moves to or from shared memory in a cycle."""
 L2 = 2.5
-"""How many times faster than memory the second cache is."""
+"""How many times faster than memory L2 is."""
 BESIDE = 0.15
 """The share of what could hide behind the longest that does not."""
 AHEAD = 0.05
@@ -135,7 +135,7 @@ class KernelCost:
 
     @cached_property
     def off_chip(self) -> Number:
-        """Seconds of what comes from the second cache, and of what comes from memory once."""
+        """Seconds of what comes from L2, and of what comes from memory once."""
         share = self.gpu.bandwidth * L2 / self.gpu.multiprocessors
         return greatest(self.waves * self._wave(self.moved) / share, self.needed / self.gpu.bandwidth)
 

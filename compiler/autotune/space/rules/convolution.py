@@ -50,7 +50,7 @@ def _apply(draft: Draft, label: str, beforehand: bool) -> Sequence[str]:
 
 
 def _tiles(draft: Draft, block: Block, lanes: int) -> ConvolutionTiles:
-    """The open choices: what suits registers and the first cache is where the search begins."""
+    """The open choices: what suits registers and L1 is where the search begins."""
     _, o, _, w, c, r, q = (axis.size for axis in block.axes)
     machine, vectors = draft.machine, -(-o // lanes)
     filters = min(2, vectors)

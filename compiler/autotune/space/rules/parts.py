@@ -7,13 +7,15 @@ from functools import partial
 from math import prod
 
 from compiler.autotune.space.rules.draft import Alternative, Draft
-from compiler.autotune.space.rules.tiles import contiguous
+from compiler.autotune.space.rules.tiles import contiguous, split_loops
 from compiler.schedule.schedule import Handle
 
 FEW = 8
 """Register tiles for each thread below which the threads are better kept busy by parts of the reduction."""
 ROWS = 8
 """Rows of such a register tile, at most."""
+PARTS = 8
+"""The most parts for each thread."""
 LEAST = 256
 """The least iterations of the outermost loop of a reduction that is cut into parts."""
 
@@ -28,18 +30,14 @@ def sums_in_parts(draft: Draft, label: str) -> Iterator[Alternative]:
     if draft.threads < 2 or not block.has_init or not block.spatial or block.table is not None or first < LEAST:
         return
     results = prod(axis.size for axis in block.axes[: block.spatial])
-    if results < FEW * draft.threads * ROWS * draft.lanes(label) and first >= _most(draft):
+    if results < FEW * draft.threads * ROWS * draft.lanes(label) and first >= PARTS * draft.threads:
         yield Alternative("in parts", partial(_apply, label=label))
-
-
-def _most(draft: Draft) -> int:
-    return 8 * draft.threads
 
 
 def _apply(draft: Draft, label: str) -> Sequence[str]:
     s, lanes = draft.schedule, draft.lanes(label)
     handle = s.get_block(label)
-    spatial, (first, *rest) = _loops(draft, handle)
+    spatial, (first, *rest) = split_loops(draft, handle)
     column = contiguous(draft, draft.block(label), spatial)
     name = None if column is None else s.label(column)
     parts = draft.choose([n * draft.threads for n in (1, 2, 4, 8)], draft.threads, "parts")
@@ -52,18 +50,10 @@ def _apply(draft: Draft, label: str) -> Sequence[str]:
     return [label]
 
 
-def _loops(draft: Draft, handle: Handle) -> tuple[list[Handle], list[Handle]]:
-    """The loops around a block that bind axes of results, and those that bind the reduction alone."""
-    label = draft.schedule.label(handle)
-    loops, numbers = draft.schedule.get_loops(handle), draft.block(label).loops_of(reduce=False)
-    pairs = list(zip(loops, draft.schedule.program.enclosing(label), strict=True))
-    return [h for h, loop in pairs if loop.number in numbers], [h for h, loop in pairs if loop.number not in numbers]
-
-
 def _tile(draft: Draft, block: Handle, column: str | None) -> None:
     """A register tile of partial results within the loop over parts, outside the reduction: rows of vectors."""
     s, label = draft.schedule, draft.schedule.label(block)
-    (part, *spatial), reduction = _loops(draft, block)
+    (part, *spatial), reduction = split_loops(draft, block)
     vector = next((h for h in spatial if s.label(h) == column), None)
     row = next((h for h in reversed(spatial) if h is not vector), None)
     tile: dict[Handle, tuple[Handle, Handle]] = {}
@@ -82,7 +72,7 @@ def _tile(draft: Draft, block: Handle, column: str | None) -> None:
 def _add_up(draft: Draft, block: Handle, lanes: int) -> None:
     """The sum of the parts, by vectors where the last loop over results is their direction."""
     s, label = draft.schedule, draft.schedule.label(block)
-    spatial, reduction = _loops(draft, block)
+    spatial, reduction = split_loops(draft, block)
     column = contiguous(draft, draft.block(label), spatial)
     if column is None or column is not spatial[-1]:
         return

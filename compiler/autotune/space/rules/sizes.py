@@ -32,12 +32,12 @@ def rows_of(machine: Machine, vectors: int) -> range:
 
 
 def depth(machine: Machine, rows: int, bytes: int = 4) -> int:
-    """The length of a reduction in a cache tile: a panel of so many rows takes a sixth of the first cache."""
+    """The length of a reduction in a cache tile: a panel of so many rows takes a sixth of L1."""
     return max(64, machine.l1_bytes // (6 * bytes * rows) // 64 * 64)
 
 
 def width(machine: Machine, depth: int, bytes: int = 4) -> int:
-    """The columns of a packed block of so many rows: it takes half of the second cache."""
+    """The columns of a packed block of so many rows: it takes half of L2."""
     return max(1, machine.l2_bytes // (2 * bytes * depth))
 
 

@@ -28,9 +28,7 @@ def tiled_reduction(draft: Draft, label: str) -> Iterator[Alternative]:
 def _tiled(draft: Draft, label: str, cut: bool) -> Sequence[str]:
     s, block, lanes = draft.schedule, draft.block(label), draft.lanes(label)
     handle = s.get_block(label)
-    loops = s.get_loops(handle)
-    spatial = [h for h, reduces in zip(loops, _reduces(draft, label), strict=True) if not reduces]
-    reduce = [h for h, reduces in zip(loops, _reduces(draft, label), strict=True) if reduces]
+    spatial, reduce = split_loops(draft, handle)
     if not spatial or not reduce:
         return [label]
     column = contiguous(draft, block, spatial)
@@ -55,10 +53,12 @@ def _tiled(draft: Draft, label: str, cut: bool) -> Sequence[str]:
     return [label]
 
 
-def _reduces(draft: Draft, label: str) -> list[bool]:
-    """Of each loop around a block, whether it belongs to the reduction."""
-    reducing = draft.block(label).loops_of(True)
-    return [loop.number in reducing for loop in draft.schedule.program.enclosing(label)]
+def split_loops(draft: Draft, handle: Handle) -> tuple[list[Handle], list[Handle]]:
+    """The loops around a block that bind axes of results, and those that bind the reduction alone."""
+    label = draft.schedule.label(handle)
+    loops, numbers = draft.schedule.get_loops(handle), draft.block(label).loops_of(reduce=False)
+    pairs = list(zip(loops, draft.schedule.program.enclosing(label), strict=True))
+    return [h for h, loop in pairs if loop.number in numbers], [h for h, loop in pairs if loop.number not in numbers]
 
 
 def contiguous(draft: Draft, block: Block, spatial: Sequence[Handle]) -> Handle | None:

@@ -1,4 +1,4 @@
-"""What tensor cores want: products of narrow floats by small matrices, which warps multiply."""
+"""What tensor cores want: products of narrow floats by MMA tiles, which warps multiply."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from compiler.schedule.library import WarpTiles
 from compiler.schedule.schedule import Handle, Size
 
 DEPTH = 16
-"""The small matrices' extent along k."""
+"""The extent of an MMA tile along k."""
 FIRST: dict[type[Attribute], int] = {Float16Type: 75, BFloat16Type: 80}
 """The first architecture whose tensor cores multiply a dtype."""
 MOST_WARPS, MOST_MATRICES, MOST_PANEL = 4, 8, 4
-"""The most warps of a block and small matrices of a warp along an axis, and small matrices along k of a panel."""
+"""The most warps of a block and MMA tiles of a warp along an axis, and MMA tiles along k of a panel."""
 
 
 def on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A matmul of f16 or bf16, summed up in f32: warps multiply small matrices, which lie in registers; panels are
+    """A matmul of f16 or bf16, summed up in f32: warps multiply MMA tiles, which lie in registers; panels are
     fetched by all threads, also a round ahead; what comes after is done on finished tiles.
 
     Source: CUTLASS; MetaSchedule's multi-level tiling with tensor intrinsics (Shao et al., NeurIPS 2022).
@@ -66,7 +66,7 @@ def _on_warps(draft: Draft, label: str, after: str | None, twice: bool) -> Seque
 
 
 def _cut(draft: Draft, loop: Handle, edge: int, wanted: int) -> tuple[Size, Size]:
-    """The warps of a block and the small matrices of a warp along an axis, powers of two that divide it. Each is more
+    """The warps of a block and the MMA tiles of a warp along an axis, powers of two that divide it. Each is more
     than one if it can be: a loop of one iteration would be missing in the nest that clears the sums."""
     matrices = draft.schedule.extent(loop) // edge
     warps = _powers(matrices, MOST_WARPS)
