@@ -6,6 +6,7 @@ import argparse
 import json
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -123,19 +124,9 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _data(task: Summary) -> dict[str, object]:
-    key = task.key
     best = None if task.best is None else {"record": task.best, "seconds": task.seconds}
-    return {
-        "names": task.names,
-        "program": key.program,
-        "machine": key.machine,
-        "threads": key.threads,
-        "policy": key.policy,
-        "trials": task.trials,
-        "ok": task.ok,
-        "failed": task.failed,
-        "best": best,
-    }
+    counts = {"trials": task.trials, "ok": task.ok, "failed": task.failed}
+    return {"names": task.names, **asdict(task.key), **counts, "best": best}
 
 
 def _cells(task: Summary) -> Sequence[str]:

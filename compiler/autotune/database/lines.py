@@ -24,13 +24,7 @@ _FIELDS = ("format", "key", "outcome", "candidate", *_PLAIN)
 
 def to_line(record: Record) -> str:
     """The line of a record, without its number in the file; `from_line` gives an equal record."""
-    data = {"format": FORMAT} | {name: getattr(record, name) for name in _PLAIN}
-    data["versions"] = dict(record.versions)
-    data["key"] = {name: getattr(record.key, name) for name in _KEY}
-    disturbance = record.outcome.disturbance
-    data["outcome"] = {name: getattr(record.outcome, name) for name in _OUTCOME}
-    data["outcome"]["disturbance"] = None if disturbance is None else asdict(disturbance)
-    data["candidate"] = record.candidate
+    data = asdict(record) | {"format": FORMAT, "versions": dict(record.versions)}
     return json.dumps({name: data[name] for name in _FIELDS}, allow_nan=False)
 
 
