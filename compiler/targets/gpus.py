@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from compiler.errors import TargetError
-from compiler.targets.cpu.arguments import Array
+from compiler.targets.arguments import Array
 from compiler.targets.machine import Gpu
 
 TARGETS = {"cuda": "compiler.targets.cuda.gpus"}
