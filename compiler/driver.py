@@ -39,34 +39,34 @@ _PIPELINES = {"te": "cpu", "loop": "loop-to-cpu", "low": "low-to-cpu"}
 
 @overload
 def build(
-    x: Any,
+    x: object,
     target: Literal["cpu"] = ...,
     threads: int | None = ...,
     policy: str = ...,
     name: str | None = ...,
-    constants: Mapping[str, Any] | None = ...,
+    constants: Mapping[str, object] | None = ...,
 ) -> Kernel: ...
 
 
 @overload
 def build(
-    x: Any,
+    x: object,
     target: str,
     threads: int | None = ...,
     policy: str = ...,
     name: str | None = ...,
-    constants: Mapping[str, Any] | None = ...,
+    constants: Mapping[str, object] | None = ...,
     arch: str = ...,
-) -> Any: ...
+) -> Any: ...  # what a target makes
 
 
 def build(
-    x: Any,
+    x: object,
     target: str = "cpu",
     threads: int | None = None,
     policy: str = "contract",
     name: str | None = None,
-    constants: Mapping[str, Any] | None = None,
+    constants: Mapping[str, object] | None = None,
     arch: str = "sm_80",
 ) -> Any:
     """Compile a te function, a Schedule, a module, MLIR text, or the path of a file, at whatever level it is.
@@ -132,7 +132,9 @@ def unbound(module: ModuleOp) -> ModuleOp:
     return found
 
 
-def build_artefact(x: Any, threads: int | None = None, policy: str = "contract", name: str | None = None) -> Artefact:
+def build_artefact(
+    x: object, threads: int | None = None, policy: str = "contract", name: str | None = None
+) -> Artefact:
     """Compile what `build` takes to data of which another process makes a kernel: see `load_artefact`.
 
     Where the program says that inputs are constant, what depends on them alone is a preparation of the artefact. Raises
@@ -156,7 +158,7 @@ def _artefact(module: ModuleOp, name: str | None, settings: _Settings) -> Artefa
     return compile_artefact(module, host(), name, settings.policy, settings.threads)
 
 
-def with_constants(x: Any, module: ModuleOp, names: Sequence[str], name: str | None = None) -> ModuleOp:
+def with_constants(x: object, module: ModuleOp, names: Sequence[str], name: str | None = None) -> ModuleOp:
     """The loop-level module of a program, with the inputs of these names said to be constant.
 
     `x` is what the module was made of; its own names of inputs hold. Raises InputError for what is no
@@ -179,7 +181,7 @@ def _check_words(target: object, policy: object, name: object, arch: object) -> 
         stated.text("name", name, TargetError)
 
 
-def _verified(x: Any, policy: str, name: str | None) -> ModuleOp:
+def _verified(x: object, policy: str, name: str | None) -> ModuleOp:
     """A copy of the module to build: the function that is meant and what it calls. The policy is known."""
     _check_words("cpu", policy, name, "")
     if policy not in POLICIES:
@@ -214,7 +216,7 @@ def _compiled(
 
 
 def _with_constants(
-    x: Any, module: ModuleOp, name: str | None, constants: Mapping[str, Any], settings: _Settings
+    x: object, module: ModuleOp, name: str | None, constants: Mapping[str, object], settings: _Settings
 ) -> Kernel:
     """The kernel of a program some of whose inputs are constant, what depends on these alone done."""
     level, source = level_of(module), module.clone()
@@ -254,7 +256,7 @@ def _fixed(main: Program, constants: Mapping[str, Array], prepared: Mapping[str,
     return fixed
 
 
-def _named(x: Any, function: FuncOp, constants: Mapping[str, Any]) -> dict[str, Any]:
+def _named(x: object, function: FuncOp, constants: Mapping[str, object]) -> dict[str, object]:
     """Constants by the names that arguments have in the program: a te function's own may be told apart by less."""
     if not isinstance(constants, Mapping):
         raise InputError(f"constants is a {type(constants).__name__}, expected arrays by the names of inputs")
@@ -268,7 +270,7 @@ def _named(x: Any, function: FuncOp, constants: Mapping[str, Any]) -> dict[str, 
     return {names[name]: array for name, array in constants.items()}
 
 
-def _checked(program: Program, constants: Mapping[str, Any]) -> dict[str, Array]:
+def _checked(program: Program, constants: Mapping[str, object]) -> dict[str, Array]:
     """The constants as arrays of the shapes and dtypes of their arguments."""
     expected = [b for b in program.arguments if b.name in constants]
     return {b.name: check_input(program.name, _argument(b), constants[b.name]) for b in expected}
@@ -285,7 +287,7 @@ def _text_after(source: ModuleOp, passes: Sequence[ModulePass]) -> str:
     return str(module)
 
 
-def lower(x: Any) -> ModuleOp:
+def lower(x: object) -> ModuleOp:
     """The loop-level module of a te function, in the order written: what a Schedule begins with.
 
     `x` is what `build` takes, at the te or loop level. Raises InputError for the low level.
@@ -323,7 +325,7 @@ def _under(policy: str, item: ModulePass) -> ModulePass:
     return replace(item, policy=policy) if stated else item  # type: ignore[call-arg]
 
 
-def _module(x: Any) -> ModuleOp:
+def _module(x: object) -> ModuleOp:
     if isinstance(x, ModuleOp):
         return x
     module = getattr(x, "module", None)

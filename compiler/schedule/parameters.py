@@ -57,7 +57,7 @@ class Parameter(ABC):
     planning function; `optional`: nothing stands in the op for its default."""
 
     annotation: str
-    type: Any = str  # a type, or a union of types
+    type: Value = str
     option: str = ""
     optional: bool = False
     asked: ClassVar[bool] = True
@@ -302,7 +302,7 @@ def _float(value: object) -> FloatAttr:
     return FloatAttr(float(_int(value) if isinstance(value, int) else value), f64)
 
 
-def _listed(name: str, values: object) -> list[Any]:  # elements are checked by whoever takes them
+def _listed(name: str, values: object) -> list[Value]:
     if not isinstance(values, Iterable):
         raise ScheduleError(f"{name}={values!r} is not a list")
     return list(values)

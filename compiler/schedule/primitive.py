@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import ClassVar, TypeAlias, TypeVar
 
 from xdsl.dialects.utils import DynamicIndexList
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -86,7 +86,7 @@ class Primitive:
         for name, kind in self.gives.items():
             fields[name] = (var_result_def if kind.endswith("*") else result_def)(TYPES[kind.removesuffix("*")])
         several = f" `:` type(${next(iter(self.gives))})" if self.gives_several else ""
-        members: dict[str, Any] = {  # a class body
+        members: dict[str, Value] = {
             **fields,
             "__doc__": self._op_docstring(),
             "__module__": __name__,

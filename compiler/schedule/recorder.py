@@ -33,7 +33,7 @@ from compiler.stated import LARGEST, integer
 class Recorder:
     """A loop-level function and the script that leads from the original to it. See `Schedule`."""
 
-    def __init__(self, x: Any, name: str | None = None, seed: int = 0) -> None:
+    def __init__(self, x: object, name: str | None = None, seed: int = 0) -> None:
         module = _loop_module(x)
         function = find_function(module, name)
         if not any(isinstance(op, loop_dialect.ForOp | loop_dialect.Placed) for op in function.walk()):
@@ -245,7 +245,7 @@ class Recorder:
         return param if number == 1 else self.multiple(param, number)
 
 
-def _loop_module(x: Any) -> ModuleOp:
+def _loop_module(x: object) -> ModuleOp:
     module = x if isinstance(x, ModuleOp) else getattr(x, "module", None)
     if not isinstance(module, ModuleOp):
         raise ScheduleError(f"a schedule is of a te function or a loop-level module, not of a {type(x).__name__}")

@@ -7,7 +7,6 @@ writes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.transform import NamedSequenceOp
@@ -31,10 +30,10 @@ class Schedule(Recorder):
     """
 
 
-def _method(primitive: Primitive) -> Callable[..., Any]:
+def _method(primitive: Primitive) -> Callable[..., Handle | list[Handle] | None]:
     """The method that applies a primitive: it gives nothing, a handle, or a list of handles."""
 
-    def method(self: Schedule, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Schedule, *args: object, **kwargs: object) -> Handle | list[Handle] | None:
         results = self.call(primitive, *args, **kwargs)
         return results if primitive.gives_list else results[0] if results else None
 

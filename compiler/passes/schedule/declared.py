@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import MISSING, field, make_dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import AffineMapAttr
@@ -15,7 +15,15 @@ from xdsl.utils.exceptions import ParseError
 from compiler.errors import ScheduleError
 from compiler.passes.schedule.face import FacePass, loop_of, named
 from compiler.schedule import Handle, Schedule
-from compiler.schedule.parameters import BLOCK, MAP, AttributeParameter, HandleParameter, Parameter, SizesParameter
+from compiler.schedule.parameters import (
+    BLOCK,
+    MAP,
+    AttributeParameter,
+    HandleParameter,
+    Parameter,
+    SizesParameter,
+    Value,
+)
 from compiler.schedule.primitive import Primitive
 from compiler.schedule.primitives import PRIMITIVES
 
@@ -38,7 +46,7 @@ class PrimitivePass(FacePass):
         if at is not None:
             s.call(PRIMITIVES[self.primitive.placed_by], results[0], named(s, at))
 
-    def _argument(self, s: Schedule, block: Handle | None, kind: Parameter, value: Any) -> Any:
+    def _argument(self, s: Schedule, block: Handle | None, kind: Parameter, value: Value) -> Value:
         """An option as an argument of the primitive's method."""
         if value is None or kind is BLOCK:
             return block if kind is BLOCK else None
@@ -68,7 +76,7 @@ def _has_block(primitive: Primitive) -> bool:
 
 def pass_of(primitive: Primitive) -> type[FacePass]:
     """The pass of a primitive."""
-    options: list[tuple[str, Any, Any]] = [("block", str, field())] if _has_block(primitive) else []
+    options: list[tuple[str, Value, Value]] = [("block", str, field())] if _has_block(primitive) else []
     defaults = inspect.signature(primitive.plan).parameters
     for name, kind in primitive.parameters.items():
         if kind is BLOCK or not kind.asked:

@@ -48,15 +48,10 @@ def reverse_inline(program: Program, block: str) -> Plan:
     if consumer.combiners:
         refuse(place, "it is a reduction")
     no_gather(place, consumer)
-    found = None
-    for access in consumer.reads:
-        writers = program.writers[access.buffer]
-        if access.buffer in program.allocs and len(writers) == 1 and not writers[0].combiners:
-            found = access
-            break
-    if found is None:
+    read = next((access for access in consumer.reads if _is_plain(program, access.buffer)), None)
+    if read is None:
         refuse(place, "it reads no temporary of a single block without reduction")
-    buffer = found.buffer
+    buffer = read.buffer
     producer = program.writers[buffer][0]
     no_gather(place, producer)
     if len(producer.writes) != 1:
@@ -65,24 +60,13 @@ def reverse_inline(program: Program, block: str) -> Plan:
         refuse(place, f"it is not the only reader of '{buffer}'")
     if sum(access.buffer == buffer for access in consumer.reads) > 1:
         refuse(place, f"it reads '{buffer}' more than once")
-    if found.where:
+    if read.where:
         refuse(place, f"it reads '{buffer}' under a condition")
     target = program.buffers[only_target(consumer)]
     if sum(w is not consumer for w in program.writers[target.name]):
         refuse(place, f"'{target.name}' is written by another block as well")
     inverse(consumer)
-    by_dim: dict[int, int] = {}
-    for dim, form in enumerate(found.index):
-        if form.is_constant and form.constant == 0 and program.buffers[buffer].shape[dim] == 1:
-            continue
-        atom, factor = form.terms[0] if form.terms else (None, 0)
-        if len(form.terms) != 1 or factor != 1 or form.constant or not isinstance(atom, int) or atom in by_dim.values():
-            refuse(place, f"it does not read one element of '{buffer}' at its own axes")
-        if consumer.axes[atom].size != program.buffers[buffer].shape[dim]:
-            refuse(place, f"it does not read all of '{buffer}'")
-        by_dim[dim] = atom
-    if any(n not in by_dim.values() and axis.size > 1 for n, axis in enumerate(consumer.axes)):
-        refuse(place, f"it reads an element of '{buffer}' more than once")
+    by_dim = _consumed_axes(program, consumer, read)
     inverse(producer)
     if not runs_once(program, producer.label):
         refuse(place, f"block '{producer.label}' writes elements of '{buffer}' more than once")
@@ -96,6 +80,30 @@ def reverse_inline(program: Program, block: str) -> Plan:
     after = alloc_first(after, target.name)
     sources = {(merged.label, False): (producer.label, False)}
     return Plan(Step(after, sources=sources))
+
+
+def _is_plain(program: Program, buffer: str) -> bool:
+    """Whether a buffer is a temporary that one block writes, without reduction."""
+    writers = program.writers[buffer]
+    return buffer in program.allocs and len(writers) == 1 and not writers[0].combiners
+
+
+def _consumed_axes(program: Program, consumer: Block, read: Access) -> dict[int, int]:
+    """For each dimension of what the consumer reads, the axis that indexes it; dimensions of one element have none."""
+    place, buffer, shape = block_place(consumer.label), read.buffer, program.buffers[read.buffer].shape
+    by_dim: dict[int, int] = {}
+    for dim, form in enumerate(read.index):
+        if form.is_constant and form.constant == 0 and shape[dim] == 1:
+            continue
+        atom, factor = form.terms[0] if form.terms else (None, 0)
+        if len(form.terms) != 1 or factor != 1 or form.constant or not isinstance(atom, int) or atom in by_dim.values():
+            refuse(place, f"it does not read one element of '{buffer}' at its own axes")
+        if consumer.axes[atom].size != shape[dim]:
+            refuse(place, f"it does not read all of '{buffer}'")
+        by_dim[dim] = atom
+    if any(n not in by_dim.values() and axis.size > 1 for n, axis in enumerate(consumer.axes)):
+        refuse(place, f"it reads an element of '{buffer}' more than once")
+    return by_dim
 
 
 def _require_readable(program: Program, producer: Block, consumer: Block) -> None:
