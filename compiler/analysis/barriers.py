@@ -14,7 +14,7 @@ from itertools import combinations, product
 
 from compiler.affine import linear as lin
 from compiler.analysis.sets import Undecided, points, sample
-from compiler.analysis.statements import Key, Statement, Use, statements
+from compiler.analysis.statements import Key, Statement, Use, meetings, statements
 from compiler.intrinsics.warp import LANES
 from compiler.program.tree import Block, Loop, Node, Program, blocks_in, key_of, walk
 
@@ -149,8 +149,8 @@ class _Walker:
 
     def _conflicts(self, pending: Sequence[_Done], own: Sequence[Statement]) -> Iterator[Barrier]:
         for done, second in product(pending, own):
-            for one, two in product(done.statement.uses, second.uses):
-                if one.buffer != two.buffer or one.how == two.how == "read" or self._is_private(one.buffer):
+            for one, two in meetings(done.statement, second):
+                if one.how == two.how == "read" or self._is_private(one.buffer):
                     continue
                 try:
                     points = self._meet(done, second, one, two)

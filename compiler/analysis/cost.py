@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from xdsl.dialects import arith, math
@@ -19,6 +19,7 @@ from compiler.program.body import Apply, Scalar
 from compiler.program.combiner import Joint
 from compiler.program.tree import Block, Loop, Node, Program, blocks_in, walk
 
+Points: TypeAlias = Any  # by variable an array of values, which `evaluate` takes as it does integers
 EXACT = 1 << 20
 """The most points of the loops in a condition that are tried one by one; beyond, all are taken to run."""
 
@@ -140,9 +141,9 @@ def _groups(conditions: Sequence[Condition]) -> list[list[Condition]]:
 def _holding(program: Program, conditions: Sequence[Condition], numbers: Sequence[int]) -> int:
     """At how many points of some loops all conditions hold."""
     axes = np.meshgrid(*(np.arange(program.loops[n].extent) for n in numbers), indexing="ij")
-    values: Any = dict(zip(numbers, axes, strict=True))
-    holds: Any = np.ones([program.loops[n].extent for n in numbers], bool)
+    values: Points = dict(zip(numbers, axes, strict=True))
+    holds = np.ones([program.loops[n].extent for n in numbers], bool)
     for condition in conditions:
-        value: Any = lin.evaluate(condition.form, values)
+        value = np.asarray(lin.evaluate(condition.form, values))
         holds &= (value == 0) if condition.equal else (value >= 0)
     return int(holds.sum())

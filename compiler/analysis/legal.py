@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
-from compiler.analysis.sets import Undecided, is_subset, points
+from compiler.analysis.sets import points, surely_within
 from compiler.analysis.shared_element import Points, SharedElement, before, private_loops
-from compiler.analysis.statements import Key, Statement, Use, statements
+from compiler.analysis.statements import Key, Statement, Use, meetings, statements
 from compiler.program.tree import CONCURRENT, Program
 
 
@@ -133,7 +133,7 @@ def legal(after: Program, before: Program | None = None, step: Step | None = Non
     if before is not None:
         step = step or Step(after)
         old = statements(before)
-        fault = _lost_init(before, old, after, new, step) or _gained_init(before, old, after, new, step)
+        fault = _lost_init(old, new, step) or _gained_init(before, old, new, step)
         if fault is not None:
             return fault
         if not step.keeps_order:
@@ -166,9 +166,7 @@ def _unchanged(
 # --- inits ---------------------------------------------------------------------------------------------------------
 
 
-def _lost_init(
-    before: Program, old: Mapping[Key, Statement], after: Program, new: Mapping[Key, Statement], step: Step
-) -> Uninitialised | None:
+def _lost_init(old: Mapping[Key, Statement], new: Mapping[Key, Statement], step: Step) -> Uninitialised | None:
     """An init that reaches fewer elements than before: what guards it depends on which loops bind reductions alone."""
     for key, former in old.items():
         if not key[1]:
@@ -178,19 +176,15 @@ def _lost_init(
             continue
         if any(s.block.writes != former.block.writes for s in now if s.is_init):
             continue  # another buffer, or another layout
-        buffer = former.uses[0].buffer
-        try:
-            if not is_subset(_set_of(before, [former]), _set_of(after, now)):
-                return Uninitialised(key[0], buffer)
-        except Undecided:
-            return Uninitialised(key[0], buffer)
+        if not surely_within(_set_of([former]), _set_of(now)):
+            return Uninitialised(key[0], former.uses[0].buffer)
     return None
 
 
-def _set_of(program: Program, found: Sequence[Statement]) -> str:
+def _set_of(inits: Sequence[Statement]) -> str:
     """The elements that inits write, in isl's syntax."""
     parts = []
-    for s in found:
+    for s in inits:
         names = {n: f"l{n}" for n in s.loops}
         heads = [f"e{d}" for d in range(len(s.uses[0].forms))]
         element = [f"{e} = {lin.to_isl(f, names)}" for e, f in zip(heads, s.uses[0].forms, strict=True)]
@@ -199,7 +193,7 @@ def _set_of(program: Program, found: Sequence[Statement]) -> str:
 
 
 def _gained_init(
-    before: Program, old: Mapping[Key, Statement], after: Program, new: Mapping[Key, Statement], step: Step
+    before: Program, old: Mapping[Key, Statement], new: Mapping[Key, Statement], step: Step
 ) -> Repeated | None:
     """An init that runs where none ran before: a condition of its block no longer holds it back.
 
@@ -217,11 +211,7 @@ def _gained_init(
         ran = _former(names, former, now, step, before, "a")
         here = points(names.values(), now.domain(names))
         there = points(names.values(), [*former.domain(ran.values), *ran.constraints], ran.variables)
-        try:
-            gained = not is_subset(here, there)
-        except Undecided:
-            gained = True
-        if gained:
+        if not surely_within(here, there):
             return Repeated(key[0], now.uses[0].buffer)
     return None
 
@@ -280,13 +270,8 @@ class _Pair:
 
     def violation(self) -> Violation | None:
         """The least violation on any buffer."""
-        for one in self.new[0].uses:
-            for two in self.new[1].uses:
-                if one.buffer == two.buffer and not one.commutes(two):
-                    found = self._on(one, two)
-                    if found is not None:
-                        return found
-        return None
+        pairs = (pair for pair in meetings(*self.new) if not pair[0].commutes(pair[1]))
+        return next(filter(None, (self._on(one, two) for one, two in pairs)), None)
 
     def _on(self, one: Use, two: Use) -> Violation | None:
         s, t = self.new
@@ -380,19 +365,15 @@ def _concurrency(program: Program, new: Mapping[Key, Statement], known: set[tupl
 
 
 def _race(program: Program, s: Statement, t: Statement, number: int, depth: int) -> Violation | None:
-    for one in s.uses:
-        for two in t.uses:
-            if one.buffer != two.buffer or (one.how == "read" and two.how == "read"):
-                continue
-            if number in private_loops(program, one.buffer):
-                continue
-            space = SharedElement(program, s, t, one, two, s.loops[:depth])
-            x, y = space.left[number], space.right[number]
-            if x == y:
-                continue
-            for way in (f"{x} < {y}", f"{y} < {x}") if s is not t else (f"{x} < {y}",):
-                point = space.solve([way])
-                if point is not None:
-                    label = program.loops[number].label
-                    return Violation(s, t, (one, two), space.points(point), label)
+    for one, two in meetings(s, t):
+        if one.how == two.how == "read" or number in private_loops(program, one.buffer):
+            continue
+        space = SharedElement(program, s, t, one, two, s.loops[:depth])
+        x, y = space.left[number], space.right[number]
+        if x == y:
+            continue
+        for way in (f"{x} < {y}", f"{y} < {x}") if s is not t else (f"{x} < {y}",):
+            point = space.solve([way])
+            if point is not None:
+                return Violation(s, t, (one, two), space.points(point), program.loops[number].label)
     return None

@@ -91,8 +91,11 @@ def _sample(text: str) -> tuple[int, ...] | None:
 
 
 @lru_cache(maxsize=8192)
-def is_subset(one: str, two: str) -> bool:
-    """Whether some points are among others, both in isl's syntax. Raises Undecided."""
+def surely_within(one: str, two: str) -> bool:
+    """Whether some points are among others, both in isl's syntax; False where that was not decided."""
     import islpy as isl
 
-    return limited(lambda: isl.Set(f"{{ {one} }}", context()).is_subset(isl.Set(f"{{ {two} }}", context())))
+    try:
+        return limited(lambda: isl.Set(f"{{ {one} }}", context()).is_subset(isl.Set(f"{{ {two} }}", context())))
+    except Undecided:
+        return False

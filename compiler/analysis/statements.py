@@ -7,9 +7,10 @@ position, loop ... position from the outside in, compared lexicographically.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import product
 
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
@@ -146,6 +147,11 @@ def statements(program: Program) -> dict[Key, Statement]:
         numbers = [loop.number for loop in place.loops]
         found[block.label, False] = _statement(program, block, False, numbers, _mains(place.positions))
     return found
+
+
+def meetings(first: Statement, second: Statement) -> Iterator[tuple[Use, Use]]:
+    """The uses of two statements that may touch one element, those of one buffer."""
+    return ((one, two) for one, two in product(first.uses, second.uses) if one.buffer == two.buffer)
 
 
 def uses_of(program: Program, buffer: str) -> list[tuple[Statement, Use]]:
