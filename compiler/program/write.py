@@ -48,10 +48,15 @@ def hint(name: str) -> str | None:
 def update(function: FuncOp, program: Program) -> None:
     """Replace the arguments, the body and the attribute `outputs` of a loop function by those of a program."""
     new = write(program)
-    function.detach_region(function.body)
-    function.add_region(new.detach_region(new.body))
-    function.properties["function_type"] = new.function_type
+    replace_body(function, new.detach_region(new.body))
     function.attributes |= new.attributes
+
+
+def replace_body(function: FuncOp, body: Region) -> None:
+    """Give a function another body of one block; the former one is taken apart, as cycles would stay in memory."""
+    function.detach_region(function.body).erase()
+    function.add_region(body)
+    function.properties["function_type"] = FunctionType.from_lists(body.block.arg_types, [])
 
 
 def update_nests(function: FuncOp, program: Program, nests: Mapping[int, Node]) -> None:

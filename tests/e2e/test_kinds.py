@@ -16,7 +16,7 @@ from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineExp
 
 import compiler
 from compiler.dialects.dominance import verify_module
-from compiler.dialects.loop import BlockOp, ForOp, enclosing_loops
+from compiler.dialects.loop import BlockOp, ForOp, Place, enclosing_loops
 from compiler.driver import parse
 from compiler.interpret import loop as interpreter
 from compiler.interpret import te as evaluator
@@ -58,20 +58,18 @@ def _rebind(block: BlockOp, position: int, inner: ForOp, factor: int, limit: int
     if constraints:
         block.properties["where"] = AffineSetAttr(AffineSet(count + 1, 0, tuple(constraints)))
     origin = block.origin_label.data if block.origin_label else None
-    new = BlockOp(
+    place = Place(
         block.label.data,
         block.axes.data,
         [*block.loops, inner.iv],
         block.bindings.data,
-        list(block.inputs),
-        block.reads.data,
+        block.guard or AffineSet(count + 1, 0, ()),
         list(block.targets),
         block.writes.data,
-        block.detach_region(block.body),
-        block.combination.clone(),
-        block.guard,
-        origin=(origin, block.origin_map.data) if origin and block.origin_map else None,
+        (origin, block.origin_map.data) if origin and block.origin_map else None,
     )
+    body, combination = block.detach_region(block.body), block.combination.clone()
+    new = BlockOp(place, list(block.inputs), block.reads.data, body, combination)
     parent = block.parent_block()
     assert parent is not None
     parent.insert_op_before(new, block)

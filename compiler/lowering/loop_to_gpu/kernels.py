@@ -30,13 +30,14 @@ from compiler.analysis.barriers import ASYNC, BLOCKS, THREADS, barriers, unorder
 from compiler.errors import LoweringError
 from compiler.intrinsics.warp import LANES
 from compiler.lowering.loop_to_low.context import Context, Threads
-from compiler.lowering.loop_to_low.function import allocated, arguments, entry, low_type, prepared, replace_body
+from compiler.lowering.loop_to_low.function import allocated, arguments, entry, low_type, prepared
 from compiler.lowering.loop_to_low.nests import emit
 from compiler.lowering.loop_to_low.private import parts
 from compiler.lowering.loop_to_low.scopes import INDEX, Scope, Scopes
 from compiler.policies import Policy
 from compiler.program.tree import Alloc, Buffer, Loop, Program, blocks_in, loops_in, walk
 from compiler.program.tree import Block as Computed
+from compiler.program.write import replace_body
 
 Extents = tuple[int, int, int]
 
@@ -53,7 +54,7 @@ def lower_function(function: FuncOp, policy: Policy) -> KernelsOp:
     """Replace the body of a loop function by launches, and give the kernels that they launch."""
     lowering = _Lowering(prepared(function), policy)
     kernels = lowering.run()
-    replace_body(function, lowering.host)
+    replace_body(function, Region(lowering.host))
     return kernels
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import FunctionType, MemRefType
+from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Block, SSAValue
 
 from compiler.analysis.tensorized import run_whole
 from compiler.passes.decompose_reductions import decomposed
@@ -32,13 +32,6 @@ def entry(buffers: Sequence[Buffer]) -> Block:
 def arguments(buffers: Sequence[Buffer], block: Block) -> dict[str, SSAValue]:
     """The arguments of a first block by the names of the buffers that they are."""
     return dict(zip((buffer.name for buffer in buffers), block.args, strict=True))
-
-
-def replace_body(function: FuncOp, block: Block) -> None:
-    """Give a function another body of one block."""
-    function.detach_region(function.body)
-    function.add_region(Region(block))
-    function.properties["function_type"] = FunctionType.from_lists([argument.type for argument in block.args], [])
 
 
 def low_type(buffer: Buffer) -> MemRefType:

@@ -21,7 +21,7 @@ from compiler.lowering.loop_to_low.blocks import emit_block, free_of
 from compiler.lowering.loop_to_low.bounds import Bounds
 from compiler.lowering.loop_to_low.context import MOST_LANES, Context
 from compiler.lowering.loop_to_low.cuts import Cut, find_cut
-from compiler.lowering.loop_to_low.function import allocated, arguments, entry, low_type, prepared, replace_body
+from compiler.lowering.loop_to_low.function import allocated, arguments, entry, low_type, prepared
 from compiler.lowering.loop_to_low.gathers import emit_gather
 from compiler.lowering.loop_to_low.prefetches import emit_prefetches
 from compiler.lowering.loop_to_low.scopes import Scope, Scopes
@@ -31,7 +31,7 @@ from compiler.lowering.loop_to_low.threads import emit_bound, emit_on_chip, emit
 from compiler.policies import Policy
 from compiler.program.tree import Alloc, Buffer, Loop, Node, blocks_in, loops_in
 from compiler.program.tree import Block as Computed
-from compiler.program.write import hint
+from compiler.program.write import hint, replace_body
 
 
 def lower_function(function: FuncOp, policy: Policy) -> None:
@@ -48,7 +48,7 @@ def lower_function(function: FuncOp, policy: Policy) -> None:
         context.copies = 0
         emit(context, node)
     body.add_op(ReturnOp())
-    replace_body(function, body)
+    replace_body(function, Region(body))
 
 
 def emit(context: Context, node: Node) -> None:
