@@ -11,7 +11,7 @@ from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Condition:
     """form >= 0 or, with `equal`, form == 0."""
 

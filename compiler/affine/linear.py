@@ -20,7 +20,7 @@ Range = tuple[int, int]  # inclusive
 Ranges = Mapping[int, Range]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Quotient:
     """The atom `form floordiv divisor` or `form mod divisor`."""
 
@@ -32,7 +32,7 @@ class Quotient:
 Atom = int | Quotient
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Linear:
     """constant + sum of coefficient * atom; terms are sorted and have non-zero coefficients."""
 

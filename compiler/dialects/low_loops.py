@@ -9,8 +9,9 @@ one becomes several ops with the same numbers.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
-from xdsl.dialects.builtin import DenseArrayBase, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, i64
 from xdsl.ir import Operation
 
 ATTRIBUTE = "loops"
@@ -18,7 +19,12 @@ ATTRIBUTE = "loops"
 
 def number_loops(op: Operation, numbers: Iterable[int]) -> None:
     """Attach the numbers of the loops that an op is."""
-    op.attributes[ATTRIBUTE] = DenseArrayBase.from_list(i64, list(numbers))
+    op.attributes[ATTRIBUTE] = _attribute(tuple(numbers))
+
+
+@lru_cache(maxsize=4096)
+def _attribute(numbers: tuple[int, ...]) -> DenseArrayBase[IntegerType]:
+    return DenseArrayBase.from_list(i64, numbers)
 
 
 def loop_numbers(op: Operation) -> tuple[int, ...]:

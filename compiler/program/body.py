@@ -17,7 +17,7 @@ from compiler.dialects.access import AxisAttr
 from compiler.dialects.upstream.arith import CmpiOp, SelectOp, kind_of
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Read:
     """The value of a block's read number `position`."""
 
@@ -25,14 +25,14 @@ class Read:
     type: Attribute
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Index:
     """The value of a block's axis number `axis`."""
 
     axis: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Apply:
     """Result number `result` of a scalar operation."""
 

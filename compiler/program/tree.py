@@ -29,7 +29,7 @@ INTRINSIC = "intrinsic"
 """The attribute of the outermost loop of a tensorized nest that names its intrinsic."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Buffer:
     """An argument of the function, or what an allocation makes."""
 
@@ -44,7 +44,7 @@ class Buffer:
         return scalar_type(self.element)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Access:
     """Where a block accesses a buffer: forms over its axes; for a read, conditions and the value otherwise."""
 
@@ -54,7 +54,7 @@ class Access:
     otherwise: FloatAttr | IntegerAttr | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Table:
     """What a gather reads: in each dimension a form over its axes, or the number of the read that gives the index."""
 
@@ -120,7 +120,7 @@ class Block:
         return lin.substitute(form, dict(enumerate(self.bindings)), ranges)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Loop:
     """A loop; `number` is its variable in forms."""
 
@@ -138,7 +138,7 @@ class Loop:
         return value.data if self.kind == "tensorized" and isinstance(value, StringAttr) else ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Alloc:
     """The beginning of a buffer's lifetime."""
 
@@ -148,7 +148,7 @@ class Alloc:
 Node: TypeAlias = Loop | Alloc | Block
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Place:
     """Where a node stands: the loops around it, outermost first, and its position in each body."""
 

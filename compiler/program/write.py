@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, FunctionType, IntegerAttr, MemRefType, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -74,6 +74,9 @@ def update_nests(function: FuncOp, program: Program, nests: Mapping[int, Node]) 
         block.erase_op(ops[position])
 
 
+_dimension = cache(AffineExpr.dimension)
+
+
 @lru_cache(maxsize=1024)
 def memref_type(element: Attribute, shape: tuple[int, ...]) -> MemRefType:
     """The type of a buffer; xDSL takes long over a new one."""
@@ -102,8 +105,8 @@ def _fill(block: IrBlock, nodes: Sequence[Node], buffers: dict[str, SSAValue], l
 def _placed(node: Block, buffers: dict[str, SSAValue], loops: dict[int, SSAValue]) -> Operation:
     """A block or gather at its place."""
     used = [number for number in loops if number in node.loops]
-    dims = {number: AffineExpr.dimension(n) for n, number in enumerate(used)}
-    axes = {n: AffineExpr.dimension(n) for n in range(len(node.axes))}
+    dims = {number: _dimension(n) for n, number in enumerate(used)}
+    axes = {n: _dimension(n) for n in range(len(node.axes))}
     place = loop.Place(
         node.label,
         node.axes,
@@ -139,7 +142,7 @@ def _map(forms: Sequence[Linear], axes: dict[int, AffineExpr]) -> AffineMap:
 def _access(
     count: int, index: tuple[Linear, ...], where: tuple[Condition, ...], otherwise: FloatAttr | IntegerAttr | None
 ) -> AccessAttr:
-    axes = {n: AffineExpr.dimension(n) for n in range(count)}
+    axes = {n: _dimension(n) for n in range(count)}
     if not where or otherwise is None:
         return AccessAttr(_map(index, axes))
     return AccessAttr(_map(index, axes), to_set(where, axes, count), otherwise)

@@ -8,7 +8,7 @@ loop over vectors is cut where its guard begins to fail: see cuts.py.
 from __future__ import annotations
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import DenseArrayBase, IndexType, MemRefType, UnitAttr, i64
+from xdsl.dialects.builtin import DenseArrayBase, MemRefType, UnitAttr, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
@@ -24,7 +24,7 @@ from compiler.lowering.loop_to_low.cuts import Cut, find_cut
 from compiler.lowering.loop_to_low.function import allocated, arguments, entry, low_type, prepared
 from compiler.lowering.loop_to_low.gathers import emit_gather
 from compiler.lowering.loop_to_low.prefetches import emit_prefetches
-from compiler.lowering.loop_to_low.scopes import Scope, Scopes
+from compiler.lowering.loop_to_low.scopes import INDEX, Scope, Scopes
 from compiler.lowering.loop_to_low.streams import check_streamed, streamed
 from compiler.lowering.loop_to_low.tensor import emit_tensorized, fragment_type
 from compiler.lowering.loop_to_low.threads import emit_bound, emit_on_chip, emit_stage
@@ -184,7 +184,7 @@ def _rolled(context: Context, loop: Loop, lower: SSAValue, upper: SSAValue) -> N
 
 def _bind(context: Context, loop: Loop, body: Block) -> None:
     """Bind a loop's variable to a new argument of the body under construction."""
-    value = body.insert_arg(IndexType(), len(body.args))
+    value = body.insert_arg(INDEX, len(body.args))
     value.name_hint = hint(loop.label)
     context.scopes.bind(loop.number, value)
 
