@@ -6,7 +6,6 @@ A parameter is a field of the primitive's op, an argument of the function that p
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import index
@@ -51,7 +50,7 @@ class Fields(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Parameter(ABC):
+class Parameter:
     """A kind of parameter; `annotation` is its type in Python, `type` that of the pass's option, which is called
     `option` where its name is not the parameter's. `asked`: it is an argument of the method; `planned`: one of the
     planning function; `optional`: nothing stands in the op for its default."""
@@ -67,21 +66,21 @@ class Parameter(ABC):
         """The same, with another name in the pass."""
         return replace(self, option=option)
 
-    @abstractmethod
     def definitions(self, name: str) -> dict[str, object]:
         """The fields of the op, as irdl defines them."""
+        return {}
 
-    @abstractmethod
     def encoded(self, name: str, value: Value) -> Fields:
         """An argument of the method, in the op. Raises ScheduleError."""
+        return Fields()
 
-    @abstractmethod
     def decoded(self, op: SchedOp, name: str, state: State) -> Value:
         """The argument of the planning function."""
+        return None
 
-    @abstractmethod
     def text(self, op: SchedOp, name: str, names: Mapping[SSAValue, str]) -> str | None:
         """The argument in Python; None for the default."""
+        return None
 
     def fault(self, op: SchedOp, name: str) -> str:
         """What is wrong with an op by itself, in a sentence; nothing where it is right."""
@@ -235,9 +234,6 @@ class SizesParameter(Parameter):
 class ResultsParameter(Parameter):
     """How many results there are."""
 
-    def definitions(self, name: str) -> dict[str, object]:
-        return {}
-
     def encoded(self, name: str, value: Value) -> Fields:
         stated.integer(name, value, 1, MOST_RESULTS, ScheduleError)
         return Fields()
@@ -262,24 +258,12 @@ class FunctionParameter(Parameter):
     def encoded(self, name: str, value: Value) -> Fields:
         return Fields([value])
 
-    def decoded(self, op: SchedOp, name: str, state: State) -> Value:
-        return None
-
-    def text(self, op: SchedOp, name: str, names: Mapping[SSAValue, str]) -> None:
-        return None
-
 
 @dataclass(frozen=True)
-class RandomParameter(FunctionParameter):
+class RandomParameter(Parameter):
     """The source of random numbers, which only the planning function has."""
 
-    planned: ClassVar[bool] = True
-
-    def definitions(self, name: str) -> dict[str, object]:
-        return {}
-
-    def encoded(self, name: str, value: Value) -> Fields:
-        return Fields()
+    asked: ClassVar[bool] = False
 
     def decoded(self, op: SchedOp, name: str, state: State) -> Value:
         return state.random

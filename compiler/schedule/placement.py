@@ -71,3 +71,14 @@ def require_box(program: Program, block: Block) -> None:
                 reason = f"its axes '{seen[number]}' and '{axis.label}' are tied to each other by loop '{label}'"
                 refuse(block_place(block.label), reason)
             seen[number] = axis.label
+
+
+def inserted(program: Program, loop: int, position: int, nest: Node) -> Program:
+    """The program with a nest at a position in the body of a loop."""
+
+    def insert(here: Node) -> Sequence[Node]:
+        assert isinstance(here, Loop)
+        return [replace(here, body=(*here.body[:position], nest, *here.body[position:]))]
+
+    after = program.replaced(loop, insert)
+    return after.with_body(after.body)

@@ -23,7 +23,7 @@ from compiler.interpret.combination import check_combiners
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.program.write import write
-from compiler.schedule.parameters import FunctionParameter, Handle, Size
+from compiler.schedule.parameters import Handle, Size
 from compiler.schedule.primitive import Primitive, primitive_of
 from compiler.schedule.primitives import PRIMITIVES
 from compiler.schedule.state import State, empty_script
@@ -179,8 +179,7 @@ class Recorder:
         properties: dict[str, Attribute] = {}
         with refused_by(primitive.name):
             for name, parameter in primitive.parameters.items():
-                hidden = isinstance(parameter, FunctionParameter)
-                fields = parameter.encoded(name, self.root if hidden else arguments[name])
+                fields = parameter.encoded(name, arguments[name] if parameter.asked else self.root)
                 operands += fields.operands
                 properties |= fields.properties
             results = primitive.results(self._state, arguments)

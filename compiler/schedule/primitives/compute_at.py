@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-
 from compiler.affine import linear as lin
 from compiler.analysis.cover import runs_for_all
 from compiler.analysis.legal import Step
-from compiler.program.tree import Access, Block, Loop, Node, Program, blocks_in
+from compiler.program.tree import Access, Block, Program, blocks_in
 from compiler.schedule.parameters import BLOCK, LOCATION
-from compiler.schedule.placement import moved_nest, require_box, require_visible
+from compiler.schedule.placement import inserted, moved_nest, require_box, require_visible
 from compiler.schedule.plan import (
     Plan,
     block_place,
@@ -79,12 +76,7 @@ def compute_at(program: Program, block: str, loop: int) -> Plan:
     position = next(i for i, child in enumerate(node.body) if any(b in readers for b in blocks_in(child)))
     nest = moved_nest(program, moved, spans, node)
 
-    def insert(here: Node) -> Sequence[Node]:
-        assert isinstance(here, Loop)
-        return [replace(here, body=(*here.body[:position], nest, *here.body[position:]))]
-
-    after = removed.replaced(loop, insert)
-    after = after.with_body(after.body)
+    after = inserted(removed, loop, position, nest)
     if not runs_for_all(after, program, block):
         reason = f"{loop_place(program, loop)} needs elements that are computed in other iterations of the loops around"
         refuse(block_place(block), reason)

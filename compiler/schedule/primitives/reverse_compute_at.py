@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.analysis.cover import covered, runs_for_all
 from compiler.analysis.legal import Step
-from compiler.program.tree import Block, Loop, Node, Program, blocks_in
+from compiler.program.tree import Block, Loop, Program, blocks_in
 from compiler.schedule.parameters import BLOCK, LOCATION
-from compiler.schedule.placement import moved_nest, require_box, require_visible
+from compiler.schedule.placement import inserted, moved_nest, require_box, require_visible
 from compiler.schedule.plan import (
     Plan,
     block_place,
@@ -77,12 +76,7 @@ def reverse_compute_at(program: Program, block: str, loop: int) -> Plan:
     last = max(i for i, child in enumerate(node.body) if any(b in producers for b in blocks_in(child)))
     nest = moved_nest(program, moved, by_axis, node, last_rounds)
 
-    def insert(here: Node) -> Sequence[Node]:
-        assert isinstance(here, Loop)
-        return [replace(here, body=(*here.body[: last + 1], nest, *here.body[last + 1 :]))]
-
-    after = removed.replaced(loop, insert)
-    after = after.with_body(after.body)
+    after = inserted(removed, loop, last + 1, nest)
     if not runs_for_all(program, after, block):
         reason = f"{loop_place(program, loop)} does not produce all of '{buffer}' that it reads"
         refuse(block_place(block), reason)
