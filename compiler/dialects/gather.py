@@ -108,8 +108,8 @@ class Gathering(IRDLOperation):
         for value, access in zip(self.indices, self.reads, strict=True):
             _check_integer(value)
             check_access(_what("index", value), access, shape_of(value), axes, domain)
-        known = AffineMap(map.num_dims, 0, tuple(affine_part(e) for e in map.results))
-        check_access(_what("read of table", self.table), AccessAttr(known), shape_of(self.table), axes, domain)
+        affine = AffineMap(map.num_dims, 0, tuple(affine_part(e) for e in map.results))
+        check_access(_what("read of table", self.table), AccessAttr(affine), shape_of(self.table), axes, domain)
         if not isinstance(self.otherwise, FloatAttr | IntegerAttr) or self.otherwise.type != scalar_of(self.table):
             raise VerifyException(f"the value outside the table must be of type {scalar_of(self.table)}")
 

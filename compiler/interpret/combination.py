@@ -80,13 +80,13 @@ def fault(op: ComputeOp | BlockOp) -> str | None:
             return "its body yields NaN for all of the random reads on which it is tested"
         states = _states(combine, first)
         for given in (states, _numbers(_contributions(op, extreme=True))):
-            held = [np.full_like(v, neutral(op, n, v.dtype)) for n, v in enumerate(given)]
-            for left, right in ((held, given), (given, held)):
-                found = combine(left, right)
-                undefined = [np.isnan(f) & (given is not states) if is_float(f.dtype) else False for f in found]
-                where = _differ([np.where(u, v, f) for u, v, f in zip(undefined, given, found, strict=True)], given)
+            neutrals = [np.full_like(v, neutral(op, n, v.dtype)) for n, v in enumerate(given)]
+            for left, right in ((neutrals, given), (given, neutrals)):
+                combined = combine(left, right)
+                undefined = [np.isnan(f) & (given is not states) if is_float(f.dtype) else False for f in combined]
+                where = _differ([np.where(u, v, f) for u, v, f in zip(undefined, given, combined, strict=True)], given)
                 if where is not None:
-                    met, became = _at(given, where), _at(found, where)
+                    met, became = _at(given, where), _at(combined, where)
                     return f"its identity is not neutral: combined with {met} it gives {became}"
         few = [s[:: max(1, len(s) // 12)] for s in states]
         a, b, c = (_along(few, axis) for axis in range(3))

@@ -155,10 +155,10 @@ def gather(op: GatherOp, tensors: Tensors, floats: DType | None) -> Array:
     axes = _index_arrays(tuple(slice(0, axis.size) for axis in op.axes))
     reads = zip(op.indices, op.reads, strict=True)
     values = [_index_values(_read(op, tensors[v], access, axes, floats), tensors[v].dtype) for v, access in reads]
-    known = index_function(AffineMap(len(axes), 0, tuple(map(affine_part, op.table_map.data.results))))(*axes)
+    forms = index_function(AffineMap(len(axes), 0, tuple(map(affine_part, op.table_map.data.results))))(*axes)
     inside: Value = np.True_
     index = []
-    for dim, (expr, form, size) in enumerate(zip(op.table_map.data.results, known, table.shape, strict=True)):
+    for dim, (expr, form, size) in enumerate(zip(op.table_map.data.results, forms, table.shape, strict=True)):
         at = values[expr.position] if isinstance(expr, AffineSymExpr) else form
         within = (at >= 0) & (at < size)
         if not isinstance(expr, AffineSymExpr) and not np.all(within):

@@ -77,13 +77,14 @@ def _compute(name: str, spatial: tuple[Axis, ...], values: Sequence[object]) -> 
     reduce = reduces[0].axes if reduces else ()
     if any(set(r.axes) != set(reduce) for r in reduces):
         raise TeError("the results are reduced over different axes")
-    for one in reduce:
-        if one.name in [axis.name for axis in (*spatial, *reduce) if axis is not one]:
-            raise TeError(f"the axis name '{one.name}' occurs twice")
+    names = [axis.name for axis in (*spatial, *reduce)]
+    for axis in reduce:
+        if names.count(axis.name) > 1:
+            raise TeError(f"the axis name '{axis.name}' occurs twice")
     bodies = tuple(v.body if isinstance(v, Reduce) else _value(v) for v in values)
     joint = _joint(reduces)
-    names = () if joint else tuple(r.combiner for r in reduces if isinstance(r.combiner, str))
-    op = Compute(name, spatial, reduce, bodies, names, joint)
+    combiners = () if joint else tuple(r.combiner for r in reduces if isinstance(r.combiner, str))
+    op = Compute(name, spatial, reduce, bodies, combiners, joint)
     for body in bodies:
         _check(op, body)
     return op
@@ -134,10 +135,10 @@ def check_indices(
     for dim, index in indices:
         size = tensor.shape[dim]
         check_fits(f"the read of '{tensor.name}' in dimension {dim}: the index", index, order)
-        found = escape(index.affine(order), size, [axis.extent for axis in axes], where)
-        if found is not None:
-            at = ", ".join(f"{a.name}={v}" for a, v in zip(axes, found.point, strict=True))
+        escaped = escape(index.affine(order), size, [axis.extent for axis in axes], where)
+        if escaped is not None:
+            at = ", ".join(f"{a.name}={v}" for a, v in zip(axes, escaped.point, strict=True))
             raise TeError(
-                f"the read of '{tensor.name}' is out of bounds in dimension {dim}: {index} is {found.value} "
+                f"the read of '{tensor.name}' is out of bounds in dimension {dim}: {index} is {escaped.value} "
                 f"at {at}, the size is {size}; guard it with te.select, or read it .padded(value)"
             )

@@ -45,13 +45,13 @@ def emit_compute(op: Compute, label: str, value_of: Callable[[Tensor], SSAValue]
     for expr in (e for root in op.bodies for e in reads_of(root)):
         if isinstance(expr, Read) and expr not in body.values:
             value, access = value_of(expr.tensor), body.access(expr)
-            known = [i for i, v in enumerate(inputs) if v is value and accesses[i] == access]
-            if not known:
+            same = [i for i, v in enumerate(inputs) if v is value and accesses[i] == access]
+            if not same:
                 inputs.append(value)
                 accesses.append(access)
                 argument = body.block.insert_arg(SCALARS[expr.dtype], len(body.block.args))
                 argument.name_hint = expr.tensor.name.lower()
-            body.values[expr] = body.block.args[known[0] if known else -1]
+            body.values[expr] = body.block.args[same[0] if same else -1]
     yielded = [body.emit(root) for root in op.bodies]
     body.block.add_op(te.YieldOp(*yielded))
     shape = [axis.extent for axis in op.spatial]

@@ -100,18 +100,18 @@ def _find(name: str, tensor: Tensor, values: dict[tuple[object, int], SSAValue])
 
 def _ordered(outputs: Sequence[Tensor], inputs: set[Tensor]) -> list[Compute | Gather]:
     """The computes and gathers that outputs need, each once, producers first."""
-    found: dict[Compute | Gather, None] = {}
+    ordered: dict[Compute | Gather, None] = {}
     stack = [(t.source, False) for t in reversed(outputs) if t.source is not None]
     while stack:
         op, done = stack.pop()
-        if op in found:
+        if op in ordered:
             continue
         if done:
-            found[op] = None
+            ordered[op] = None
             continue
         stack.append((op, True))
         stack += [(t.source, False) for t in reversed(op.sources()) if t.source is not None]
-    return list(found)
+    return list(ordered)
 
 
 def _unique(name: str, taken: set[str]) -> str:

@@ -41,6 +41,6 @@ def _gather(name: str, axes: tuple[Axis, ...], read: object, otherwise: Number) 
         raise TeError(f"no index of '{read.tensor.name}' is an element of a tensor; write a te.compute")
     for index in op.reads:
         check_read(axes, index)
-    known = [(d, index) for d, index in enumerate(read.indices) if not isinstance(index, Read)]
-    check_indices(axes, read.tensor, known, None)
+    affine = [(d, index) for d, index in enumerate(read.indices) if not isinstance(index, Read)]
+    check_indices(axes, read.tensor, affine, None)
     return op

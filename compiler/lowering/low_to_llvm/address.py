@@ -65,14 +65,14 @@ def _address(f: FunctionEmitter, buffer: SSAValue, form: Linear, length: int, si
 def divisors(f: FunctionEmitter, form: Linear) -> list[int]:
     """What each varying term of a form is surely a multiple of: its factor, times the step of a loop's index."""
     roots = f.forms.values
-    found = []
+    multiples = []
     for atom, factor in form.terms:
         assert isinstance(atom, int)
         loop = _loop(roots[atom])
         start, step = (f.forms.of(loop.lower), f.forms.of(loop.step)) if loop else (lin.constant(1), lin.constant(1))
-        known = start.is_constant and step.is_constant
-        found.append(factor * (gcd(start.constant, step.constant) if known else 1))
-    return found
+        is_fixed = start.is_constant and step.is_constant
+        multiples.append(factor * (gcd(start.constant, step.constant) if is_fixed else 1))
+    return multiples
 
 
 def offset(f: FunctionEmitter, form: Linear) -> str:
@@ -94,10 +94,10 @@ def _stays(f: FunctionEmitter, form: Linear, length: int) -> bool:
     ranges: dict[int, Range] = {}
     for atom, _ in form.terms:
         assert isinstance(atom, int)
-        found = _range(f, roots[atom])
-        if found is None:
+        values = _range(f, roots[atom])
+        if values is None:
             return False
-        ranges[atom] = found
+        ranges[atom] = values
     low, high = lin.bounds(form, ranges)
     return low >= 0 and high <= length
 

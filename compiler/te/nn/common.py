@@ -74,10 +74,10 @@ def check_axis(operator: str, tensor: Tensor, axis: object) -> int:
 def check_axes(operator: str, tensor: Tensor, axes: object) -> list[int]:
     """One axis or several, each once, as non-negative dimensions in order; all of them for None. Raises TeError."""
     given = range(tensor.rank) if axes is None else axes if isinstance(axes, tuple | list | range) else [axes]
-    found = [check_axis(operator, tensor, one) for one in given]
-    if len(set(found)) != len(found):
+    dimensions = [check_axis(operator, tensor, axis) for axis in given]
+    if len(set(dimensions)) != len(dimensions):
         raise TeError(f"{operator}: the axes {axes!r} of '{tensor.name}' name one twice")
-    return sorted(found)
+    return sorted(dimensions)
 
 
 def check_number(operator: str, what: str, value: object) -> float:

@@ -50,15 +50,15 @@ class Window:
 
     def positions(self, image: Sequence[int]) -> tuple[int, ...]:
         """The number of positions along each dimension of an image. Raises TeError where a window does not fit once."""
-        found = []
+        counts = []
         for d, (size, span) in enumerate(zip(image, self.spans(), strict=True)):
             padding = self.before[d] + self.after[d]
             if span > size + padding:
                 raise TeError(
                     f"{self.operator}: a window of {self.sizes[d]} does not fit an extent of {size} padded by {padding}"
                 )
-            found.append((size + padding - span) // self.strides[d] + 1)
-        return tuple(found)
+            counts.append((size + padding - span) // self.strides[d] + 1)
+        return tuple(counts)
 
     def places(self, at: Sequence[Index]) -> list[Index]:
         """The index of each tap in the image, of the window at a position."""
