@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 Parameters = dict[str, Any]
 
 FLOATS = ("f16", "bf16", "f32", "f64")
-INTEGERS = ("i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64")
+INTEGERS = ("i8", "u8", "i16", "i32", "i64")
 NUMBERS = (*FLOATS, *INTEGERS)
 EVERY = (*NUMBERS, "i1")
 
