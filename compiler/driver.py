@@ -23,7 +23,7 @@ from compiler.lowering.loop_to_gpu import LoopToGpuPass
 from compiler.passes.extend_floats import ExtendFloatsPass
 from compiler.passes.split_constants import Parts, split
 from compiler.pipeline import parse_passes, run
-from compiler.policies import POLICIES
+from compiler.policies import policy_named
 from compiler.program.read import read
 from compiler.program.tree import Buffer, Program
 from compiler.targets.arguments import Array, check_input, copied
@@ -184,8 +184,7 @@ def _check_words(target: object, policy: object, name: object, arch: object) -> 
 def _verified(x: object, policy: str, name: str | None) -> ModuleOp:
     """A copy of the module to build: the function that is meant and what it calls. The policy is known."""
     _check_words("cpu", policy, name, "")
-    if policy not in POLICIES:
-        raise TargetError(f"unknown policy '{policy}' (there are {', '.join(POLICIES)})")
+    policy_named(policy, TargetError)
     module = alone(_module(x), name)
     verify_module(module)
     return module

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from compiler.errors import StrataError
+
 
 @dataclass(frozen=True)
 class Policy:
@@ -38,3 +40,10 @@ POLICIES = {
     "contract": Policy(body=("contract",), sums=_ANY_ORDER, extremes=("nsz",)),
     "fast": Policy(body=_ANY_ORDER, sums=_ANY_ORDER, extremes=("nsz",), narrow=True),
 }
+
+
+def policy_named(name: object, error: type[StrataError]) -> Policy:
+    """The policy of a name. Raises the error where there is none."""
+    if not isinstance(name, str) or name not in POLICIES:
+        raise error(f"unknown policy '{name}' (there are {', '.join(POLICIES)})")
+    return POLICIES[name]

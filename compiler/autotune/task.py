@@ -23,7 +23,7 @@ from compiler.autotune.workloads import made
 from compiler.driver import build, lower, parse, with_constants
 from compiler.errors import InputError, TargetError
 from compiler.interpret.numbers import dtype_of
-from compiler.policies import POLICIES
+from compiler.policies import policy_named
 from compiler.printable import counted, printable
 from compiler.schedule import Schedule
 from compiler.stated import line, several
@@ -74,8 +74,7 @@ class SearchTask:
         gpu = gpu_of(target, arch) if target != "cpu" else None
         if gpu is not None and (constants or threads is not None):
             raise TargetError(f"threads and constants are the CPU's, not {target}'s")
-        if not isinstance(policy, str) or policy not in POLICIES:
-            raise TargetError(f"unknown policy '{policy}' (there are {', '.join(POLICIES)})")
+        policy_named(policy, TargetError)
         self.func = made(func, args)
         self.constants = constants
         self.module = with_constants(self.func, lower(self.func), constants)

@@ -17,7 +17,7 @@ from compiler.dialects.functions import functions
 from compiler.dialects.levels import require
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_gpu.kernels import lower_function
-from compiler.policies import POLICIES
+from compiler.policies import policy_named
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,9 @@ class LoopToGpuPass(ModulePass):
     policy: str = "contract"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if self.policy not in POLICIES:
-            raise LoweringError(f"unknown policy '{self.policy}' (there are {', '.join(POLICIES)})")
+        policy = policy_named(self.policy, LoweringError)
         require(op, "loop", self.name)
         for function in functions(op):
-            kernels = lower_function(function, POLICIES[self.policy])
+            kernels = lower_function(function, policy)
             op.body.block.insert_op_after(kernels, function)
         op.attributes["gpu.container_module"] = UnitAttr()

@@ -33,7 +33,7 @@ from compiler.dialects.functions import functions
 from compiler.dialects.levels import require
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low.nests import lower_function
-from compiler.policies import POLICIES
+from compiler.policies import policy_named
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,7 @@ class LoopToLowPass(ModulePass):
     policy: str = "contract"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if self.policy not in POLICIES:
-            raise LoweringError(f"unknown policy '{self.policy}' (there are {', '.join(POLICIES)})")
+        policy = policy_named(self.policy, LoweringError)
         require(op, "loop", self.name)
         for function in functions(op):
-            lower_function(function, POLICIES[self.policy])
+            lower_function(function, policy)

@@ -32,7 +32,7 @@ from compiler.passes.expand_math import exponential, logarithm, trigonometric
 from compiler.passes.expand_math.error_function import erf
 from compiler.passes.expand_math.hyperbolic import tanh
 from compiler.passes.expand_math.values import FORMATS, Constants, Format, Real, Site, library
-from compiler.policies import POLICIES
+from compiler.policies import policy_named
 
 _LEVEL = ("func", "scf")
 
@@ -75,10 +75,9 @@ class ExpandMathPass(ModulePass):
     policy: str = "contract"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if self.policy not in POLICIES:
-            raise LoweringError(f"unknown policy '{self.policy}' (there are {', '.join(POLICIES)})")
+        policy = policy_named(self.policy, LoweringError)
         require(op, "low", self.name)
-        if not POLICIES[self.policy].polynomials:
+        if not policy.polynomials:
             return
         for function in functions(op):
             expanded = [inner for inner in function.walk() if _format(inner) is not None]
