@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.metadata import version
 from reprlib import repr as short
 from typing import Any, TypeAlias
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from compiler import universe
 from compiler.autotune.outcome import ESTIMATED, FAILURES, MEASURED, Outcome
@@ -39,6 +40,10 @@ class Key:
     policy: str
 
 
+_UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+@lru_cache(16)
 def hash_of(program: str) -> str:
     """The SHA-256 of a text, in hexadecimal."""
     return sha256(program.encode()).hexdigest()
@@ -46,7 +51,7 @@ def hash_of(program: str) -> str:
 
 def is_program(key: object, text: object) -> bool:
     """Whether a text is a program's, and `key` its hash."""
-    return isinstance(text, str) and next(_text("program", text), None) is None and hash_of(text) == key
+    return isinstance(text, str) and not _text("program", text) and hash_of(text) == key
 
 
 def now() -> str:
@@ -135,11 +140,7 @@ def _complaints(record: Record) -> Iterator[str]:
 def _identity(record: Record) -> Iterator[str]:
     if hash_of(record.program) != record.key.program:
         yield f"the program is not the one that its key names ({short(record.key.program)})"
-    try:
-        canonical = str(UUID(record.uuid)) == record.uuid
-    except ValueError:
-        canonical = False
-    if not canonical:
+    if not _UUID.fullmatch(record.uuid):
         yield f"uuid {short(record.uuid)} is not a UUID"
 
 
@@ -180,22 +181,22 @@ def _place(candidate: object) -> Iterator[str]:
             yield f"the candidate {short(candidate)} is not a sketch and positions"
 
 
-def _text(name: str, value: object) -> Iterator[str]:
-    if not isinstance(value, str):
-        yield f"{name} is {short(value)}, expected a text"
-    elif not value.isascii() and value.encode(errors="replace").decode() != value:
-        yield f"{name} has half of a surrogate pair, which is no text"
+def _text(name: str, value: object) -> Sequence[str]:
+    if isinstance(value, str):
+        if value.isascii() or value.encode(errors="replace").decode() == value:
+            return ()
+        return (f"{name} has half of a surrogate pair, which is no text",)
+    return (f"{name} is {short(value)}, expected a text",)
 
 
-def _integer(name: str, value: object, least: int) -> Iterator[str]:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= LARGEST:
-        yield f"{name} is {short(value)}, expected an integer from {least} to 2^63 - 1"
+def _integer(name: str, value: object, least: int) -> Sequence[str]:
+    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= LARGEST:
+        return ()
+    return (f"{name} is {short(value)}, expected an integer from {least} to 2^63 - 1",)
 
 
-def _numbers(name: str, values: object, least: float) -> Iterator[str]:
+def _numbers(name: str, values: object, least: float) -> Sequence[str]:
     if not isinstance(values, tuple):
-        yield f"{name} is {short(values)}, expected a list of numbers"
-        return
-    for value in values:
-        if not isinstance(value, float) or not math.isfinite(value) or value < least:
-            yield f"{name} has {short(value)}, expected a finite float" + (" from 0" if least == 0 else "")
+        return (f"{name} is {short(values)}, expected a list of numbers",)
+    wrong = [v for v in values if not isinstance(v, float) or not math.isfinite(v) or v < least]
+    return [f"{name} has {short(v)}, expected a finite float" + (" from 0" if least == 0 else "") for v in wrong]
