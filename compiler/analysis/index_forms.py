@@ -11,7 +11,6 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
-from compiler.dialects.upstream.arith import CMPI
 
 
 class Forms:
@@ -53,6 +52,7 @@ Range = tuple[float, float]
 """The least and the greatest value, both integers; infinite where that is not known."""
 ANY: Range = (-inf, inf)
 _WORD = (-(1 << 63), (1 << 63) - 1)
+_BELOW = IntegerAttr(arith.CMPI_COMPARISON_OPERATIONS.index("ult"), 64)
 
 
 class Ranges:
@@ -101,8 +101,8 @@ class Ranges:
         """The range of a value where a condition holds: `value ult size` leaves none below zero."""
         test = condition.owner
         if isinstance(test, Operation) and test.name == "arith.cmpi" and test.operands[0] is value:
-            predicate, (low, high) = test.properties["predicate"], self.of(test.operands[1])
-            if predicate == IntegerAttr(CMPI.index("ult"), 64) and low >= 0:
+            low, high = self.of(test.operands[1])
+            if test.properties["predicate"] == _BELOW and low >= 0:
                 return 0, max(high - 1, 0)
         return self.of(value)
 
