@@ -10,7 +10,7 @@ from compiler.errors import TargetError
 from compiler.targets.arguments import Array
 from compiler.targets.machine import Gpu
 
-TARGETS = {"cuda": "compiler.targets.cuda.gpus"}
+TARGETS = {"cuda": "compiler.targets.cuda"}
 """Modules with three functions. `made` makes a kernel that can be called, of a lowered module, its host function, what
 that takes, a floating-point policy and an architecture; `machine` says what is known of an architecture's GPUs, and
 `at_hand` the name and the architecture of the GPU here, if any."""

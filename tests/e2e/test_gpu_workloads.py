@@ -15,7 +15,7 @@ from compiler.autotune.space.space import SketchSpace
 from compiler.driver import build, lower, lower_to_kernels, parse
 from compiler.schedule import Schedule, replay
 from compiler.targets import simt
-from compiler.targets.cuda.gpus import machine
+from compiler.targets.cuda import machine
 from tests.host_cuda import needs_gxx, run_on_host
 
 SMALLER = {

@@ -23,8 +23,7 @@ from compiler.autotune.space.space import SketchSpace
 from compiler.driver import lower, parse
 from compiler.interpret import te as evaluator
 from compiler.schedule import Schedule, replay
-from compiler.targets.cuda import CudaKernel
-from compiler.targets.cuda.gpus import machine
+from compiler.targets.cuda import CudaKernel, machine
 from tests.adversarial import KINDS, arrays
 from tests.agreement import bound, error, widened
 from tests.gpu_schedules import spread_all

@@ -32,7 +32,7 @@ from compiler.program.write import write
 from compiler.schedule import Schedule, library, replay
 from compiler.schedule.library import ThreadTiles
 from compiler.targets.cuda import ARCHITECTURES, nvrtc
-from compiler.targets.cuda.gpus import MACHINES, machine
+from compiler.targets.cuda.machines import MACHINES, machine
 from compiler.targets.gpus import gpu_of
 from tests.gpu_schedules import product
 from tests.sample import some

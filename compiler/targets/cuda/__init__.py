@@ -12,11 +12,12 @@ nvrtc.py       text to machine code, without a GPU
 kernel.py      CudaKernel: text, launches, machine code, calls
 runtime.py     arrays, launches and times on a GPU
 machines.py    the GPUs that kernels are made for
-gpus.py        what other rooms load
 """
 
 from compiler.targets.cuda.emit import Launch, Source
-from compiler.targets.cuda.kernel import CudaKernel
+from compiler.targets.cuda.kernel import CudaKernel, made
+from compiler.targets.cuda.machines import machine
 from compiler.targets.cuda.nvrtc import ARCHITECTURES, Cubin, Resources
+from compiler.targets.cuda.runtime import at_hand
 
-__all__ = ["ARCHITECTURES", "Cubin", "CudaKernel", "Launch", "Resources", "Source"]
+__all__ = ["ARCHITECTURES", "Cubin", "CudaKernel", "Launch", "Resources", "Source", "at_hand", "machine", "made"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from compiler.errors import TargetError
 from compiler.targets.machine import Gpu
 
 KIB = 1 << 10
@@ -21,6 +22,13 @@ MACHINES = {
         Gpu("H100", "sm_90", 132, 2048, 32, 228 * KIB, 227 * KIB, 50 << 20, 128, 1.98e9, 3350e9, tensor_fmas=1024),
     )
 }
+
+
+def machine(arch: str) -> Gpu:
+    """The GPU that stands for an architecture. Raises TargetError for one that is not described."""
+    if arch not in MACHINES:
+        raise TargetError(f"no GPU of the architecture '{arch}' is described (there are {', '.join(MACHINES)})")
+    return MACHINES[arch]
 
 
 def limits(arch: str) -> Gpu:
