@@ -6,6 +6,7 @@ Two expressions with equal forms are equal; with ranges, `(16*i + j) floordiv 16
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from xdsl.ir.affine import (
@@ -76,6 +77,19 @@ def constant(value: int) -> Linear:
 def variable(index: int) -> Linear:
     """The form of one variable."""
     return Linear(((index, 1),), 0)
+
+
+def strides(shape: Sequence[int]) -> list[int]:
+    """The elements between neighbours along each dimension of a shape, in row-major order."""
+    return [prod(shape[d + 1 :]) for d in range(len(shape))]
+
+
+def offset(index: Sequence[Linear], shape: Sequence[int]) -> Linear:
+    """The place of an index among the elements of a shape, in row-major order."""
+    total = constant(0)
+    for form, stride in zip(index, strides(shape), strict=True):
+        total = total + form.scaled(stride)
+    return total
 
 
 def linear(expr: AffineExpr, dims: Sequence[Linear], ranges: Ranges) -> Linear:

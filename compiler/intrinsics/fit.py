@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from math import prod
 
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Attribute
@@ -41,10 +40,7 @@ class Reference:
     @property
     def flat(self) -> Linear:
         """The place in row-major order, in elements."""
-        form = lin.constant(0)
-        for dim, part in enumerate(self.index):
-            form = form + part.scaled(prod(self.shape[dim + 1 :]))
-        return form
+        return lin.offset(self.index, self.shape)
 
 
 @dataclass(frozen=True)

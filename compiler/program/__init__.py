@@ -1,11 +1,11 @@
-"""A loop function as an immutable tree: what analyses read and what schedule primitives rewrite.
+"""A loop function as an immutable tree: what analyses and lowerings read, and what schedule primitives rewrite.
 
-body.py    scalar bodies as shared expressions
+body.py      scalar bodies as shared expressions
 combiner.py  named and joint combiners
-tree.py    buffers, accesses, blocks, loops, the program; finding and replacing nodes
-read.py    from a loop function
-write.py   to a loop function
-init.py    the init of a reduction: where it stands, as a block and a nest
-shrink.py  a program with shorter reductions, for checks
-limits.py  whether sizes and indices are 64-bit integers
+tree.py      buffers, accesses, blocks, loops, the program; finding and replacing nodes
+init.py      the init of a reduction: its place, its guard, its nest
+limits.py    whether sizes and index expressions are 64-bit integers
+shrink.py    the program with shorter reductions
+read.py      from a loop function
+write.py     to a loop function
 """

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import prod
 
 from xdsl.dialects import memref, scf, vector
 from xdsl.dialects.arith import AddiOp, AndIOp
@@ -69,10 +68,7 @@ class Element:
     @property
     def offset(self) -> Linear:
         """Its place among the buffer's elements in row-major order."""
-        offset = lin.constant(0)
-        for d, form in enumerate(self.index):
-            offset = offset + form.scaled(prod(self.shape[d + 1 :]))
-        return lin.joined(offset)
+        return lin.joined(lin.offset(self.index, self.shape))
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ def _aligned(window: _Window, step: int) -> bool:
     if isinstance(window.buffer.owner, Block):
         return False
     shape = window.shape
-    sizes = [prod(shape[d + 1 :]) for d in range(len(shape))]
+    sizes = lin.strides(shape)
     factors = [
         size * factor
         for form, size in zip(window.starts, sizes, strict=True)
