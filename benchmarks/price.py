@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
@@ -27,7 +27,6 @@ from compiler.lowering.low_to_llvm import parallel
 from compiler.passes.expand_math import ExpandMathPass
 from compiler.passes.transpose_scatters import TransposeScattersPass
 from compiler.schedule import Schedule, library
-from compiler.schedule.schedule import Handle
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.ceilings import Arithmetic
 from compiler.targets.cpu.presence import timed
@@ -51,38 +50,18 @@ class Case:
     busy: bool = False
 
 
-def _no_pass(kind: type) -> Without:
-    return lambda: patch.object(kind, "apply", lambda self, context, module: None)
-
-
-def _no_team() -> ExitStack:
-    stack = ExitStack()
-    for name in ("join", "meet"):
-        stack.enter_context(patch.object(parallel, name, lambda f, data, threads: None))
-    return stack
-
-
-def _no_prefetch() -> AbstractContextManager[object]:
-    return patch.object(Schedule, "prefetch", lambda self, *arguments, **options: None)
-
-
-def _no_stream() -> AbstractContextManager[object]:
-    annotate = Schedule.annotate
-
-    def others(s: Schedule, loop: Handle, name: str, value: str) -> None:
-        if name != "nontemporal":
-            annotate(s, loop, name, value)
-
-    return patch.object(Schedule, "annotate", others)
+def _nothing(*arguments: object, **options: object) -> None:
+    """What stands in the place of a part."""
 
 
 PARTS: dict[str, Without] = {
-    "maths": _no_pass(ExpandMathPass),
-    "transposes": _no_pass(TransposeScattersPass),
-    "prefetches": _no_prefetch,
-    "streams": _no_stream,
-    "team": _no_team,
+    "maths": lambda: patch.object(ExpandMathPass, "apply", _nothing),
+    "transposes": lambda: patch.object(TransposeScattersPass, "apply", _nothing),
+    "prefetches": lambda: patch.object(Schedule, "prefetch", _nothing),
+    "streams": lambda: patch.object(Schedule, "annotate", _nothing),
+    "team": lambda: patch.multiple(parallel, join=_nothing, meet=_nothing),
 }
+"""The parts, and how kernels are built without them."""
 
 
 Scalar: TypeAlias = Callable[[te.expr.Expr], te.expr.Expr]
