@@ -7,6 +7,8 @@ holds is not known, that of all must not be, and the dataflow drops them togethe
 
 from __future__ import annotations
 
+from functools import reduce
+
 import islpy as isl
 
 from compiler.analysis.sets import union_map, union_set
@@ -32,16 +34,15 @@ def _in_step(flow: Flow, key: Key, contents: list[Content], verb: str) -> None:
     block = flow.statements[key].block
     parts = [_part(flow, key, content, number) for number, content in enumerate(contents)]
     empty = [_empty(flow, key, content, number) for number, content in enumerate(contents)]
-    unknown = union_set()
-    for content in contents:
-        unknown = unknown.union(content.unknown)
+    unknown = reduce(isl.UnionSet.union, (content.unknown for content in contents))
     for number in range(len(contents)):
         names = f"'{block.writes[0].buffer}' and '{block.writes[number].buffer}'"
         apart = _difference(parts[0], parts[number]).domain().union(_difference(empty[0], empty[number]))
         if not apart.is_empty() and apart.subtract(unknown).is_empty():
             raise Unknown(f"whether {names} hold the same contributions could not be followed")
         if not apart.is_empty():
-            raise Refuted(f"at {flow.sample(apart, key)}, one of {names} {verb} contributions that the other does not")
+            where = flow.sample(apart, key)
+            raise Refuted(f"at {where}, one of {names} {verb} contributions that the other does not")
 
 
 def _part(flow: Flow, key: Key, content: Content, number: int) -> isl.UnionMap:

@@ -41,7 +41,6 @@ class Spaces:
         self.equations = equations
         self.statements = statements(program)
         self.names = {n: f"l{n}" for n in program.loops}
-        self.times = self._times()
         self._blocks = {e.block.label: e.block for e in equations.values()}
         self._numbers = {key: n for n, key in enumerate(self.statements)}
         self._cells = {name: n for n, name in enumerate(program.buffers)}
@@ -114,22 +113,22 @@ class Spaces:
                 if not beyond.is_empty():
                     yield use.buffer, dim, beyond
 
-    @property
+    @cached_property
     def depth(self) -> int:
         """The most loops around a statement."""
         return max((len(s.loops) for s in self.statements.values()), default=0)
 
-    def _times(self) -> dict[Key, isl.UnionMap]:
+    @cached_property
+    def times(self) -> dict[Key, isl.UnionMap]:
         """When the instances of each statement run."""
         width = len(self.program.blocks) + 2
         found = {}
-        for number, (key, s) in enumerate(self.statements.items()):
+        for key, s in self.statements.items():
             dims = []
             for d in range(self.depth + 1):
                 at, rank = s.positions[d] if d < len(s.positions) else (0, 0)
                 dims += [str(at * width + min(rank, width - 1)), f"l{s.loops[d]}" if d < len(s.loops) else "0"]
-            loops = ", ".join(f"l{n}" for n in s.loops)
-            found[key] = union_map(f"{{ S{number}[{loops}] -> [{', '.join(dims[:-1])}] }}")
+            found[key] = union_map(f"{{ {self.space(key)} -> [{', '.join(dims[:-1])}] }}")
         return found
 
     @property

