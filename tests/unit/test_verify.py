@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import i8
 from xdsl.ir import Attribute
 
 from compiler import te
-from compiler.analysis.verify import verify_schedule
+from compiler.analysis.verify.prove import verify_schedule
 from compiler.driver import parse
 from compiler.opt import main as strata_opt
 from compiler.program.read import read

@@ -160,8 +160,8 @@ def _pack_weights(s: Schedule, pack: Handle, lanes: int) -> None:
     *_, filters = s.get_loops(pack)
     axes = set().union(*(form.variables() for form in node.reads[0].index[1:]))
     bound = set().union(*(node.bindings[axis].variables() for axis in axes))
-    own = {s.label(h) for h in own_loops(s, pack)}
-    taps = [h for h, loop in around(s, pack) if loop.number in bound and loop.label in own]
+    handles, own = around(s, pack), {s.label(h) for h in own_loops(s, pack)}
+    taps = [h for h, loop in handles if loop.number in bound and loop.label in own]
     if not taps or s.label(filters) in {s.label(h) for h in taps}:
         return
     *rounds, filters = cut(s, filters, lanes)

@@ -89,7 +89,7 @@ def inside(s: Schedule, block: Handle, at: Handle) -> list[Handle]:
 def along(s: Schedule, block: Handle, axis: int, at: Handle | None = None) -> list[Handle]:
     """The loops around a block, inside another loop, that bind one of its axes, outermost first."""
     numbers = node_of(s, block).bindings[axis].variables()
-    names = {loop.label for _, loop in around(s, block) if loop.number in numbers}
+    names = {loop.label for loop in s.program.enclosing(s.label(block)) if loop.number in numbers}
     return [loop for loop in (s.get_loops(block) if at is None else inside(s, block, at)) if s.label(loop) in names]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler.program.tree import Access
-from compiler.schedule.library.loops import around, cut, in_vectors, node_of, own_loops, refusal
+from compiler.schedule.library.loops import cut, in_vectors, node_of, own_loops, refusal
 from compiler.schedule.schedule import Handle, Schedule, Size
 
 
@@ -90,7 +90,7 @@ def _contiguous(s: Schedule, block: Handle, access: Access) -> set[str]:
     if not access.index:
         return set()
     form = node_of(s, block).at(access.index[-1], s.program.ranges)
-    return {loop.label for _, loop in around(s, block) if form.coefficient(loop.number) == 1}
+    return {loop.label for loop in s.program.enclosing(s.label(block)) if form.coefficient(loop.number) == 1}
 
 
 def even(extent: int, tile: int, register: int) -> int:
