@@ -172,16 +172,7 @@ class Program:
     @cached_property
     def places(self) -> dict[int | str | tuple[str], Place]:
         """The place of each loop (by number), block (by label) and allocation (by a tuple of its buffer's name)."""
-        found: dict[int | str | tuple[str], Place] = {}
-
-        def visit(nodes: Sequence[Node], loops: tuple[Loop, ...], positions: tuple[int, ...]) -> None:
-            for position, node in enumerate(nodes):
-                found[key_of(node)] = Place(loops, (*positions, position))
-                if isinstance(node, Loop):
-                    visit(node.body, (*loops, node), (*positions, position))
-
-        visit(self.body, (), ())
-        return found
+        return dict(_places(self.body, (), ()))
 
     @cached_property
     def blocks(self) -> dict[str, Block]:
@@ -254,6 +245,15 @@ class Program:
     def map_blocks(self, change: Callable[[Block], Block]) -> Program:
         """The program with every block changed."""
         return replace(self, body=map_blocks(self.body, change))
+
+
+def _places(
+    nodes: Sequence[Node], loops: tuple[Loop, ...], positions: tuple[int, ...]
+) -> Iterator[tuple[int | str | tuple[str], Place]]:
+    for position, node in enumerate(nodes):
+        yield key_of(node), Place(loops, (*positions, position))
+        if isinstance(node, Loop):
+            yield from _places(node.body, (*loops, node), (*positions, position))
 
 
 def _replaced(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 
 from xdsl.dialects import arith
@@ -66,22 +67,32 @@ def evaluate(
     scopes: Scopes, roots: Sequence[Scalar], leaf: Callable[[Read | Index], SSAValue], policy: Policy
 ) -> list[SSAValue]:
     """Emit the ops of scalar expressions, each once, whose reads and axes `leaf` gives."""
-    values: dict[int, SSAValue] = {}
-    emitted: dict[object, SSAValue] = {}
+    emitter = _Expressions(scopes, leaf, policy)
+    return [emitter.value(root) for root in roots]
 
-    def value(node: Scalar) -> SSAValue:
-        if id(node) not in values:
-            values[id(node)] = operation(node) if isinstance(node, Apply) else leaf(node)
-        return values[id(node)]
 
-    def operation(node: Apply) -> SSAValue:
-        operands = [value(operand) for operand in node.operands]
+@dataclass
+class _Expressions:
+    """Scalar expressions that are being emitted: by their identity, and ops by what they compute."""
+
+    scopes: Scopes
+    leaf: Callable[[Read | Index], SSAValue]
+    policy: Policy
+    values: dict[int, SSAValue] = field(default_factory=dict)
+    ops: dict[object, SSAValue] = field(default_factory=dict)
+
+    def value(self, node: Scalar) -> SSAValue:
+        """The value of an expression."""
+        if id(node) not in self.values:
+            self.values[id(node)] = self._op(node) if isinstance(node, Apply) else self.leaf(node)
+        return self.values[id(node)]
+
+    def _op(self, node: Apply) -> SSAValue:
+        operands = [self.value(operand) for operand in node.operands]
         key = (node.kind, tuple(operands), node.properties)
-        if key not in emitted:
-            emitted[key] = _apply(scopes, node, operands, policy)
-        return emitted[key]
-
-    return [value(root) for root in roots]
+        if key not in self.ops:
+            self.ops[key] = _apply(self.scopes, node, operands, self.policy)
+        return self.ops[key]
 
 
 def _apply(scopes: Scopes, node: Apply, operands: Sequence[SSAValue], policy: Policy) -> SSAValue:
