@@ -26,7 +26,7 @@ import compiler
 from compiler import te
 from compiler.__main__ import main
 from compiler.autotune.database import Database, Key, Record, key_of, program_of, schema
-from compiler.autotune.database.lines import from_line, to_line
+from compiler.autotune.database.lines import FORMAT, from_line, to_line
 from compiler.autotune.database.record import hash_of
 from compiler.autotune.database.replay import planned, replay
 from compiler.autotune.database.schema import PATIENCE, STEPS, VERSION
@@ -437,6 +437,36 @@ def test_a_file_of_version_1_is_brought_up_to_date(path: Path, tmp_path: Path) -
     assert layout(path) == layout(filled(tmp_path / "new.db", made())) and layout(path)[-1] == VERSION
 
 
+def window() -> te.Function:
+    """A sum over windows, whose index is written `h + r` in te."""
+    a = te.placeholder((8,), name="A")
+    h = te.reduce_axis(6, "h")
+    return te.function("window", [a], [te.compute((3,), lambda r: te.sum(a[h + r], axis=h), name="W")])
+
+
+WINDOW = program_of(window())
+FORMER = WINDOW.replace("%A[r + h]", "%A[h + r]")
+"""The text of that program before version 4."""
+
+
+def test_programs_of_older_files_are_found_by_their_text_of_today(path: Path, tmp_path: Path) -> None:
+    assert FORMER != WINDOW == program_of(parse(FORMER)) == program_of(window())
+    schedule = Schedule(compiler.lower(window()))
+    schedule.unroll(schedule.get_loops(schedule.get_block("W"))[0])
+    record = made(2.0, WINDOW, script=str(schedule))
+    older = replace(record, program=FORMER, key=replace(record.key, program=hash_of(FORMER)))
+    filled(path, older, made(3.0, "no program"))
+    sqlite3.connect(path).executescript("PRAGMA user_version = 3").close()
+    with Database(path) as database:
+        assert database.best(record.key) == record
+        assert len(database.records()) == 2 and str(replay(record).script) == str(schedule)
+    with Database(path) as again:
+        assert again.best(record.key) == record
+    line = json.loads(to_line(older)) | {"format": 2}
+    assert from_line(json.dumps(line)) == record == from_line(to_line(record))
+    assert from_line(to_line(older)) == older, "a line of today is taken as it is"
+
+
 def test_a_step_that_fails_leaves_the_old_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sqlite3.connect(path).executescript(FIRST).close()
     before = layout(path)
@@ -645,7 +675,7 @@ def test_an_export_is_imported_exactly_and_once(path: Path, tmp_path: Path) -> N
         assert (found.added, found.skipped) == (0, 3)
         copy.export(again)
     assert again.read_bytes() == file.read_bytes() and not list(tmp_path.glob("*.partial"))
-    assert all(json.loads(line)["format"] == 2 for line in file.read_text().split("\n")[:-1])
+    assert all(json.loads(line)["format"] == FORMAT for line in file.read_text().split("\n")[:-1])
 
 
 def test_lines_of_version_1_do_not_know_how_the_machine_was_disturbed() -> None:
@@ -705,7 +735,7 @@ LINES = {
     "the record is not an object": "[]",
     "has no field 'uuid'": to_line(FULL).replace('"uuid"', '"id"'),
     "has a field 'more'": edited(more=1),
-    "has format 3": edited(format=3),
+    "has format 4": edited(format=4),
     "format is None": edited(format=None),
     "format is True": edited(format=True),
     "the outcome has a field 'disturbance', which is unknown": edited(format=1),

@@ -8,13 +8,15 @@ from dataclasses import asdict, fields
 from reprlib import repr as short
 from typing import NoReturn
 
-from compiler.autotune.database.record import Json, Key, Record
+from compiler.autotune.database.program import respelled
+from compiler.autotune.database.record import Json, Key, Record, hash_of, is_program
 from compiler.autotune.outcome import Outcome
 from compiler.errors import InputError
 from compiler.targets.cpu.presence import Disturbance
 
-FORMAT = 2
-"""The version of a line; those of version 1 do not say how the machine was disturbed, and are read as well."""
+FORMAT = 3
+"""The version of a line. Those of version 1 do not say how the machine was disturbed; those of 1 and 2 have programs as
+they were written (see `respelled`). Both are read as well."""
 _KEY = ("program", "machine", "threads", "policy")
 _OUTCOME = ("kind", "seconds", "rates", "reason", "build_seconds")
 _DISTURBANCE = tuple(one.name for one in fields(Disturbance))
@@ -43,6 +45,8 @@ def from_line(line: str) -> Record:
     if isinstance(version, bool) or version not in range(1, FORMAT + 1):
         raise InputError(f"its format is {short(version)}, expected {FORMAT}")
     names = _OUTCOME if version == 1 else (*_OUTCOME, "disturbance")
+    if version in (1, 2):
+        record = _respelled(record)
     key, outcome = _fields("the key", record["key"], _KEY), _fields("the outcome", record["outcome"], names)
     return Record(
         **{name: record[name] for name in _PLAIN if name != "predicted"},
@@ -58,6 +62,15 @@ def from_line(line: str) -> Record:
         candidate=_candidate(record["candidate"]),
         predicted=_float(record["predicted"]),
     )
+
+
+def _respelled(record: Mapping[str, Json]) -> Mapping[str, Json]:
+    """The fields of an older line, with the program and its hash as they are today; what is damaged stays."""
+    text, key = record["program"], record["key"]
+    if not isinstance(text, str) or not isinstance(key, dict) or not is_program(key.get("program"), text):
+        return record
+    new = respelled(text)
+    return {**record, "program": new, "key": {**key, "program": hash_of(new)}}
 
 
 def from_lines(text: str, file: str) -> Iterator[Record]:

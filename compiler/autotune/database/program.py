@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from dataclasses import replace
+from functools import lru_cache
+
+from xdsl.dialects.builtin import ModuleOp
 
 from compiler.autotune.database.record import Key, hash_of
 from compiler.dialects.functions import find_function
+from compiler.opt.diagnostics import SAID
+from compiler.program.read import read
+from compiler.program.write import write
 
 NAME = "program"
 """What every function is called in the texts that are hashed and stored."""
@@ -16,15 +22,30 @@ def program_of(x: object, name: str | None = None) -> str:
 
     `x` is what `compiler.lower` takes: a te function, a module, text or a path, at the te or loop level; `name` picks a
     function of a module, which has the same text whatever stands beside it. The names of buffers, blocks and loops
-    stay, since scripts speak of them. Raises InputError for the low level and for a module with several functions
-    unnamed, xDSL's ParseError and VerifyException for text that is no program.
+    stay, since scripts speak of them; sums in index expressions are in the order of the axes. Raises InputError for the
+    low level and for a module with several functions unnamed, xDSL's ParseError and VerifyException for text that is no
+    program.
     """
     from compiler.driver import lower
 
     function = find_function(lower(x), name)
-    function.detach()
-    function.sym_name, function.sym_visibility = StringAttr(NAME), None
-    return str(ModuleOp([function]))
+    written = write(replace(read(function), name=NAME))
+    written.attributes |= {k: v for k, v in function.attributes.items() if k not in written.attributes}
+    return str(ModuleOp([written]))
+
+
+@lru_cache(16)
+def respelled(text: str) -> str:
+    """The text that a program has today, by which it is known; that of none, or of a damaged one, as it is.
+
+    Files of before version 4 hold index expressions as they were written, such as `h + r`, and buffers of one name.
+    """
+    from compiler.driver import parse
+
+    try:
+        return program_of(parse(text))
+    except SAID:
+        return text
 
 
 def key_of(module: object, machine: str, threads: int, policy: str, name: str | None = None) -> Key:

@@ -15,6 +15,7 @@ from itertools import count
 from pathlib import Path
 from urllib.parse import quote
 
+from compiler.autotune.database.record import hash_of, is_program
 from compiler.errors import InputError
 
 PATIENCE = 60.0
@@ -61,12 +62,16 @@ STEPS = (
         "CREATE INDEX records_by_key ON records (program, machine, threads, policy)",
     ),
     ("ALTER TABLE records ADD COLUMN disturbance TEXT",),
+    (),
 )
 """What makes each version, as `PRAGMA user_version` counts them, of the one before; version 0 is an empty file.
 
 A step that has left the house is never edited: a change is a further step. Numbers of records are never given twice.
+The fourth changes no table: `_respell` gives the programs of older files the text that they have today.
 """
 VERSION = len(STEPS)
+RESPELLED = 4
+"""The version from which on programs have that text."""
 
 _SAID = {
     sqlite3.SQLITE_NOTADB: "is not a database of tuning records",
@@ -169,7 +174,21 @@ def _upgrade(connection: sqlite3.Connection, version: int) -> None:
     """The steps from a version to the current one, inside a transaction."""
     for statement in (statement for step in STEPS[version:] for statement in step):
         connection.execute(statement)
+    if 0 < version < RESPELLED:
+        _respell(connection)
     connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _respell(connection: sqlite3.Connection) -> None:
+    """Let records be found by the text that their program has today."""
+    from compiler.autotune.database.program import respelled
+
+    for former, text in connection.execute("SELECT hash, text FROM programs").fetchall():
+        new = respelled(text) if is_program(former, text) else text
+        if new != text:
+            connection.execute("INSERT OR IGNORE INTO programs VALUES (?, ?)", (hash_of(new), new))
+            connection.execute("UPDATE records SET program = ? WHERE program = ?", (hash_of(new), former))
+            connection.execute("DELETE FROM programs WHERE hash = ?", (former,))
 
 
 def _check_place(path: Path, create: bool) -> None:
