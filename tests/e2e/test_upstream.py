@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import compiler
+from compiler.elements import DTYPES
 from compiler.errors import LoweringError
 from compiler.interpret import te as evaluator
 from tests import upstream
@@ -87,7 +88,7 @@ def copy(dtype: str, count: int, name: str = "copy", body: str = "") -> str:
 def patterns(dtype: str) -> Array:
     """Every bit pattern of up to 16 bits, random ones of more: NaNs with their payloads and subnormals are there."""
     rng = np.random.default_rng(0)
-    width = upstream.WIDTHS[dtype]
+    width = DTYPES[dtype].bits
     if width == 1:
         return rng.random(50) < 0.5
     kind = np.dtype(f"u{width // 8}")
@@ -97,7 +98,7 @@ def patterns(dtype: str) -> Array:
 
 
 def test_bits_go_in_and_come_out_as_they_are() -> None:
-    arrays = {dtype: patterns(dtype) for dtype in upstream.WIDTHS}
+    arrays = {dtype: patterns(dtype) for dtype in DTYPES}
     cases = [Case(copy(upstream.element(d), len(a)), "copy", [a], [((len(a),), d)]) for d, a in arrays.items()]
     for case, found in zip(cases, upstream.run(cases), strict=True):
         assert not isinstance(found, Failure), str(found)
@@ -122,7 +123,7 @@ def test_one_bad_function_costs_only_itself() -> None:
     assert str(found[3]).startswith("mlir-runner-22: no function absent")
 
 
-@pytest.mark.parametrize("dtype", upstream.WIDTHS)
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_what_is_not_written_shows(dtype: str) -> None:
     count = 4
     array = np.zeros(count, numpy_dtype(dtype))
