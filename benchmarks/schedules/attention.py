@@ -9,7 +9,7 @@ from compiler.targets.machine import Machine
 
 def attention(s: Schedule, machine: Machine, threads: int) -> None:
     """Attention by rows of queries; heads run on several threads."""
-    heads = library.attention(s, s.get_block(list(s.program.blocks)[-1]), _tiles(s, machine))
+    heads = library.attention(s, s.get_block(list(s.program.blocks)[-1]), _tiles(s, machine)).heads
     if threads > 1:
         s.parallel(heads[0])
 

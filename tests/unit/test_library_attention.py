@@ -21,7 +21,7 @@ def attention(heads: int, length: int, depth: int) -> te.Function:
     return te.function("attention", [q, k, v], [te.nn.attention(q, k, v, name="O")])
 
 
-def schedule(s: Schedule, tiles: AttentionTiles | None = None) -> object:
+def schedule(s: Schedule, tiles: AttentionTiles | None = None) -> library.Attention:
     """The composite on the last block."""
     return library.attention(s, s.get_block("O"), tiles)
 

@@ -1,6 +1,9 @@
 """Composite schedules: short functions of `Schedule`'s primitives, in the manner of Exo's standard library.
 
-loops.py        contiguous           the loop along which operands are contiguous innermost
+loops.py        block_tile           every loop of a block split, tiles outside
+                vectorize_inner      the innermost loop split and vectorized
+                parallelize_outer    the outermost loops fused and run on threads
+                contiguous           the loop along which operands are contiguous innermost
 packing.py      pack_panels          an operand packed in panels, by vectors
                 copy_in_vectors      the nest of a copy, by vectors, transposed in registers where it must be
 matmul.py       gebp                 a matmul packed and register-tiled as in BLIS
@@ -27,9 +30,10 @@ composite names in its result stay addressable. All raise ScheduleError where on
 what came before that one stays applied. Tile sizes above a loop's extent are cut to it.
 """
 
-from compiler.schedule.library.attention import AttentionTiles, attention, attention_tiles
+from compiler.schedule.library.attention import Attention, AttentionTiles, attention, attention_tiles
 from compiler.schedule.library.convolution import ConvolutionTiles, ImplicitGemm, implicit_gemm, tiled_convolution
 from compiler.schedule.library.gpu import (
+    OnThreads,
     ThreadTiles,
     cooperative_fetch,
     rows_on_threads,
@@ -38,11 +42,15 @@ from compiler.schedule.library.gpu import (
 )
 from compiler.schedule.library.gradient import Gradient, GradientTiles, conv_grad_weight
 from compiler.schedule.library.loops import (
+    Tiles,
+    block_tile,
     contiguous,
     matmul_nest,
     nest,
     operands,
     panels,
+    parallelize_outer,
+    vectorize_inner,
 )
 from compiler.schedule.library.matmul import (
     Gebp,
@@ -54,10 +62,11 @@ from compiler.schedule.library.matmul import (
 )
 from compiler.schedule.library.packing import copy_in_vectors, even, pack_panels
 from compiler.schedule.library.rows import by_rows, elementwise, is_costly, row_reduction
-from compiler.schedule.library.tensor import quantised_gebp, tile_gebp
-from compiler.schedule.library.warp import WarpTiles, tile_on_warps
+from compiler.schedule.library.tensor import QuantisedGebp, TileGebp, quantised_gebp, tile_gebp
+from compiler.schedule.library.warp import OnWarps, WarpTiles, tile_on_warps
 
 __all__ = [
+    "Attention",
     "AttentionTiles",
     "ConvolutionTiles",
     "Gebp",
@@ -65,11 +74,17 @@ __all__ = [
     "Gradient",
     "GradientTiles",
     "ImplicitGemm",
+    "OnThreads",
+    "OnWarps",
+    "QuantisedGebp",
     "ThreadTiles",
+    "TileGebp",
+    "Tiles",
     "WarpTiles",
     "apply_to_tiles",
     "attention",
     "attention_tiles",
+    "block_tile",
     "by_rows",
     "contiguous",
     "conv_grad_weight",
@@ -85,6 +100,7 @@ __all__ = [
     "operands",
     "pack_panels",
     "panels",
+    "parallelize_outer",
     "quantised_gebp",
     "row_reduction",
     "rows_on_threads",
@@ -95,4 +111,5 @@ __all__ = [
     "tile_on_warps",
     "tiled_convolution",
     "tiled_gebp",
+    "vectorize_inner",
 ]

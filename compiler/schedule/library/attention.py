@@ -51,7 +51,7 @@ def attention_tiles(length: int, depth: int, lanes: int = 16) -> AttentionTiles:
 
 
 @dataclass(frozen=True)
-class _Softmax:
+class Softmax:
     """The blocks before the second product."""
 
     scores: Handle
@@ -61,11 +61,24 @@ class _Softmax:
     weights: Handle
 
 
+@dataclass(frozen=True)
+class Attention:
+    """The loops of a scheduled attention that are common to its blocks (over the heads, over groups of queries, over
+    register tiles of them), the blocks of the softmax, and those that pack the keys and the queries."""
+
+    heads: list[Handle]
+    group: Handle
+    rows: Handle
+    softmax: Softmax
+    pack_keys: Handle
+    pack_queries: Handle
+
+
 AHEAD = 8
 """How many keys ahead the second product asks for its rows of V."""
 
 
-def attention(s: Schedule, block: Handle, tiles: AttentionTiles | None = None) -> list[Handle]:
+def attention(s: Schedule, block: Handle, tiles: AttentionTiles | None = None) -> Attention:
     """Schedule softmax(scale * Q K^T) V, mr queries at a time: their scores, powers and weights stay in the cache.
 
         scores = Q K^T;  logits;  max;  exp;  sum;  weights = exp / sum;  O = weights V
@@ -83,8 +96,7 @@ def attention(s: Schedule, block: Handle, tiles: AttentionTiles | None = None) -
     `block` is the second product; tiles not given are those of `attention_tiles`. The scale, a mask and whatever else
     is elementwise between the scores and the softmax is recomputed where it is read. Only `lanes` columns of the
     weights exist at a time: the divisions of the next columns run while the multiply-adds of these are under way. The
-    columns of the result are evened out over their panels. Nothing is reassociated but the sums. Gives the loops over
-    heads.
+    columns of the result are evened out over their panels. Nothing is reassociated but the sums.
 
     Requires the blocks of a softmax over the last axis (a maximum, a block of powers, their sum, their quotients)
     between two products, the loops of `block` as written: heads, m, e, n. Source: Dao et al., FlashAttention, 2022 and
@@ -104,7 +116,7 @@ def attention(s: Schedule, block: Handle, tiles: AttentionTiles | None = None) -
     for stage in (found.total, found.powers, found.largest):
         s.compute_at(stage, rows)
     s.compute_at(found.scores, group)
-    _scores(s, found.scores, heads[-1], group, tiles)
+    packs = _scores(s, found.scores, heads[-1], group, tiles)
     in_vectors(s, inside(s, found.weights, some))
     _multiply_adds(s, block, some, [row, *columns])
     _over_lanes(s, found.largest, rows, lanes)
@@ -113,10 +125,10 @@ def attention(s: Schedule, block: Handle, tiles: AttentionTiles | None = None) -
     if total is not None:
         s.merge(powers, total)
     s.prefetch(one, operands(s, block)[1], AHEAD)
-    return heads
+    return Attention(heads, group, rows, found, *packs)
 
 
-def _blocks(s: Schedule, block: Handle) -> _Softmax:
+def _blocks(s: Schedule, block: Handle) -> Softmax:
     """The blocks before the second product, what is elementwise between the scores and the softmax inlined."""
     weights = _only(s, block, [h for h in s.get_producers(block) if not _reduces(s, h)], "one block of weights")
     total = _only(s, block, [h for h in s.get_producers(weights) if _reduces(s, h)], "one sum in the weights")
@@ -127,7 +139,7 @@ def _blocks(s: Schedule, block: Handle) -> _Softmax:
         before = _only(s, block, s.get_producers(logits), "one block of scores in the logits")
         s.inline(logits)
         logits = before
-    return _Softmax(logits, largest, powers, total, weights)
+    return Softmax(logits, largest, powers, total, weights)
 
 
 def _require_loops(s: Schedule, block: Handle, scores: Handle) -> None:
@@ -148,7 +160,7 @@ def _reduces(s: Schedule, block: Handle) -> bool:
     return bool(node_of(s, block).combiners)
 
 
-def _scores(s: Schedule, block: Handle, head: Handle, group: Handle, tiles: AttentionTiles) -> None:
+def _scores(s: Schedule, block: Handle, head: Handle, group: Handle, tiles: AttentionTiles) -> tuple[Handle, Handle]:
     """The first product by register tiles, with both operands packed; a panel of keys serves all rows of a group."""
     *_, m, n, d = range(len(node_of(s, block).axes))
     queries, keys = operands(s, block)
@@ -159,9 +171,12 @@ def _scores(s: Schedule, block: Handle, head: Handle, group: Handle, tiles: Atte
     height = tiles.mr if row else 1
     rows, *row = s.split(row[0], [None, height]) if row else [panel]
     s.reorder(panel, *([rows] if row else []), *depth, *row, *columns)
-    pack_panels(s, block, keys, n, size, head, tiles.lanes)
-    pack_panels(s, block, queries, m, height, group, tiles.lanes)
+    packs = (
+        pack_panels(s, block, keys, n, size, head, tiles.lanes),
+        pack_panels(s, block, queries, m, height, group, tiles.lanes),
+    )
     _multiply_adds(s, block, depth[0], [*row, *columns])
+    return packs
 
 
 def _multiply_adds(s: Schedule, block: Handle, reduction: Handle, tile: list[Handle]) -> None:

@@ -24,11 +24,15 @@ from compiler.schedule.schedule import Handle, Schedule, Size
 
 @dataclass(frozen=True)
 class ImplicitGemm:
-    """Loops of a convolution: over panels of filters, rows of the image, tiles of a row."""
+    """The loops of a convolution: over panels of filters, chunks of channels, rows of the image, tiles of a row; and
+    the blocks that pad the image and pack the weights."""
 
     panels: Handle
+    chunks: Handle
     rows: Handle
     tiles: Handle
+    pad: Handle | None
+    pack: Handle
 
 
 def implicit_gemm(
@@ -98,8 +102,9 @@ def tiled_convolution(
     n, o, h, w, c, r, q = _seven(s, block)
     image, weights = operands(s, block)
     reads = [access for access in node_of(s, block).reads if access.buffer == image]
-    if any(access.where for access in reads):
-        copy_in_vectors(s, s.pad(block, image), lanes)
+    pad = s.pad(block, image) if any(access.where for access in reads) else None
+    if pad is not None:
+        copy_in_vectors(s, pad, lanes)
     filters = s.multiple(sizes.vectors, lanes)
     pack = s.pack(block, weights, [filters, 1, 1, 1])
     panels, *columns = s.split(o, [None, *([] if sizes.vectors == 1 else [sizes.vectors]), lanes])
@@ -121,7 +126,7 @@ def tiled_convolution(
         lines = s.value(filters) * s.extent(c) * s.extent(r) * s.extent(q) // LINE
         asked = target_of(s, pack) if beforehand else weights
         s.prefetch(chunks, asked, 1, over=_spread(s, [h, tiles, c, r], lines))
-    return ImplicitGemm(panels, h, tiles)
+    return ImplicitGemm(panels, chunks, h, tiles, pad, pack)
 
 
 LINE = 16

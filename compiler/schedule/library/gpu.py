@@ -73,7 +73,18 @@ class ThreadTiles:
     padded: bool = False
 
 
-def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: ThreadTiles) -> None:
+@dataclass(frozen=True)
+class OnThreads:
+    """The loops of a reduction on a GPU: the one over blocks, the one over threads, that at whose iterations operands
+    are fetched; and the blocks that fetch."""
+
+    block: Handle
+    thread: Handle
+    panel: Handle
+    fetches: list[Handle]
+
+
+def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: ThreadTiles) -> OnThreads:
     """Schedule any reduction for a GPU by multi-level tiles (SSSRRSRS): blocks, threads, virtual threads and elements
     of each spatial axis; operands fetched to shared memory by all threads of a block; what comes after on their tile.
 
@@ -120,8 +131,7 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
         s.inline(pad)
     for fetch in fetches if tiles.padded else ():
         pad_rows(s, fetch, tiles.vector)
-    if tiles.twice:
-        overlapped(s, outer[-1], fetches)
+    panel = overlapped(s, outer[-1], fetches) if tiles.twice else outer[-1]
     finished = _finished(s, out, tiles, len(blocks))
     thread, whole = fused(s, threads), fused(s, blocks)
     s.bind(whole, "block_x")
@@ -131,6 +141,7 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
         s.bind(loop, "vthread")
     for loop in elements:
         s.unroll(loop)
+    return OnThreads(whole, thread, panel, fetches)
 
 
 def pad_rows(s: Schedule, fetch: Handle, vector: int) -> None:
@@ -140,8 +151,8 @@ def pad_rows(s: Schedule, fetch: Handle, vector: int) -> None:
         s.storage_align(fetch, len(buffer.shape) - 2, 2 * vector, vector)
 
 
-def overlapped(s: Schedule, panel: Handle, fetches: Sequence[Handle]) -> None:
-    """Fetch what the next round needs while this one computes; the loop over rounds has one more.
+def overlapped(s: Schedule, panel: Handle, fetches: Sequence[Handle]) -> Handle:
+    """Fetch what the next round needs while this one computes; the loop over rounds, which has one more.
 
     r { fetch A.shared;  C }  ->  r { fetch A.shared[r mod 2] of round r;  C of round r - 1 }
     """
@@ -150,7 +161,7 @@ def overlapped(s: Schedule, panel: Handle, fetches: Sequence[Handle]) -> None:
         if s.label(innermost) != s.label(panel):
             s.annotate(innermost, ASYNC, 1)
         s.double_buffer(fetch)
-    s.software_pipeline(panel, [*(0 for _ in fetches), 1])
+    return s.software_pipeline(panel, [*(0 for _ in fetches), 1])
 
 
 def _padded(s: Schedule, block: Handle) -> list[Handle]:

@@ -26,12 +26,15 @@ class GradientTiles:
 
 @dataclass(frozen=True)
 class Gradient:
-    """The loops over groups of images, rows of pixels, panels of output channels, and input channels."""
+    """The loops over groups of images, rows of pixels, panels of output channels, and input channels; the block that
+    packs the gradient of the output, and the one that writes the result from the accumulators."""
 
     images: Handle
     rows: Handle
     panel: Handle
     channel: Handle
+    pack: Handle
+    out: Handle
 
 
 DEFAULT = GradientTiles()
@@ -81,7 +84,7 @@ def _one_reduction(s: Schedule, block: Handle, tiles: GradientTiles) -> Gradient
     s.decompose_reduction(block, n0)
     s.prefetch(w, target_of(s, pack), AHEAD)
     _transposed(s, out, count, tiles)
-    return Gradient(n0, h0, panel, c)
+    return Gradient(n0, h0, panel, c, pack, out)
 
 
 def _in_steps(s: Schedule, block: Handle, tiles: GradientTiles) -> Gradient:
@@ -111,7 +114,7 @@ def _in_steps(s: Schedule, block: Handle, tiles: GradientTiles) -> Gradient:
     s.decompose_reduction(total, n0)
     s.prefetch([*h, *w][-1], target_of(s, pack), AHEAD)
     _transposed(s, block, count, tiles)
-    return Gradient(n0, n1, panel, c)
+    return Gradient(n0, n1, panel, c, pack, block)
 
 
 _NO_GRADIENT = "it is no gradient of a convolution's weights: a sum over n, h, w of two operands, or that in steps"

@@ -24,15 +24,20 @@ from compiler.schedule.schedule import Handle, Schedule, Size
 
 @dataclass(frozen=True)
 class Gebp:
-    """Loops of a packed matmul by their names in BLIS (jc and ic over cache tiles along n and m, jr over register tiles
-    along n, k inside one), and the blocks that pack."""
+    """The loops of a packed matmul by their names in BLIS (jc is over n, pc over k, ic over m; jr and ir are over
+    register tiles, i and j inside one), the blocks that pack, and the one that sets the result to zero."""
 
     jc: Handle
+    pc: Handle
     ic: Handle
     jr: Handle
+    ir: Handle
     k: Handle
+    i: Handle
+    j: Handle
     pack_a: Handle | None
     pack_b: Handle | None
+    init: Handle
 
 
 def gebp(
@@ -98,11 +103,11 @@ def tiled_gebp(
     pack_b = _packed(s, block, y, s.multiple(tiles.vectors, lanes), None if "b" in first else pc, lanes)
     pack_a = _packed(s, block, x, tiles.rows, None if "a" in first else ic, lanes)
     in_vectors(s, [i, *columns])
-    s.decompose_reduction(block, k)
+    init = s.decompose_reduction(block, k)
     s.prefetch(ir if s.extent(ir) > 1 else jr, target_of(s, block), 1)
     if pack_b is not None:
         s.prefetch(k, target_of(s, pack_b), AHEAD)
-    return Gebp(jc, ic, jr, k, pack_a, pack_b)
+    return Gebp(jc, pc, ic, jr, ir, k, i, columns[-1], pack_a, pack_b, init)
 
 
 AHEAD = 8

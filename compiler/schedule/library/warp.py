@@ -37,7 +37,18 @@ class WarpTiles:
     twice: bool = False
 
 
-def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: WarpTiles) -> None:
+@dataclass(frozen=True)
+class OnWarps:
+    """The loops of a matmul on tensor cores: the one over blocks, the one over warps, that at whose iterations operands
+    are fetched; and the blocks that fetch."""
+
+    block: Handle
+    warp: Handle
+    panel: Handle
+    fetches: list[Handle]
+
+
+def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: WarpTiles) -> OnWarps:
     """Schedule a matmul C[m, n] += A[m, k] * B[k, n], or with B[n, k], or many, for the tensor cores of a GPU.
 
         m { n { k { C } } }  m { n { D } }
@@ -91,11 +102,12 @@ def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: Wa
     if epilogue is not None:
         own = s.get_loops(epilogue)[-2:]
         spread_on_threads(s, s.fuse(*own), threads, _at_once(s, epilogue))
-    if tiles.twice:
-        overlapped(s, k0, fetches)
+    panel = overlapped(s, k0, fetches) if tiles.twice else k0
     s.unroll(k1)
-    _on_warps(s, (m1, n1), (m2, n2), m3, multiply.name)
-    s.bind(s.fuse(*many, m0, n0), "block_x")
+    warp = _on_warps(s, (m1, n1), (m2, n2), m3, multiply.name)
+    whole = s.fuse(*many, m0, n0)
+    s.bind(whole, "block_x")
+    return OnWarps(whole, warp, panel, fetches)
 
 
 def _kind(s: Schedule, block: Handle) -> tuple[str, bool]:
@@ -158,10 +170,14 @@ def _alike(s: Schedule, block: Handle, loops: Sequence[Handle]) -> list[Handle]:
     return [own[s.label(loop)] for loop in loops if s.label(loop) in own]
 
 
-def _on_warps(s: Schedule, warps: Sequence[Handle], matrices: Sequence[Handle], matrix: Handle, intrinsic: str) -> None:
-    """Let warps run a nest, several MMA tiles each."""
+def _on_warps(
+    s: Schedule, warps: Sequence[Handle], matrices: Sequence[Handle], matrix: Handle, intrinsic: str
+) -> Handle:
+    """Let warps run a nest, several MMA tiles each; the loop over warps, if there is one."""
+    whole = fused(s, warps or [matrix])
     if warps:
-        s.bind(fused(s, warps), "thread_y")
+        s.bind(whole, "thread_y")
     for loop in matrices:
         s.unroll(loop)
     s.tensorize(matrix, intrinsic)
+    return whole
