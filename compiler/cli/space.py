@@ -14,7 +14,7 @@ from compiler.errors import InputError
 
 if TYPE_CHECKING:
     from compiler.autotune.task import SearchTask
-    from compiler.autotune.tell.show import Place
+    from compiler.autotune.tell.show import Selection
 
 HELP = "show what the autotuner would choose from: sketches with their choices, candidates, scripts"
 
@@ -42,7 +42,7 @@ def positions(text: str) -> tuple[int, ...]:
     return tuple(map(int, parts))
 
 
-def place(text: str) -> Place:
+def place(text: str) -> Selection:
     """A sketch N, or a candidate N:P,P,P."""
     number, colon, rest = text.partition(":")
     return seed(number), positions(rest) if colon else None
@@ -81,7 +81,7 @@ def _lines(task: SearchTask, options: argparse.Namespace) -> Iterator[str]:
         yield from show.listed(space, show.filtered(space, options.filter))
 
 
-def _with_defaults(task: SearchTask, place: Place) -> Place:
+def _with_defaults(task: SearchTask, place: Selection) -> Selection:
     """A place whose choices are decided: as the rules would, where it is not said."""
     number, chosen = place
     if chosen is None and number < len(task.space.defaults):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Attribute
 
 from compiler.errors import ScheduleError
-from compiler.intrinsics.model import BF16, F32, I8, I32, U8, Axis, Intrinsic, Operand
+from compiler.intrinsics.model import BF16, F32, I8, I32, U8, Intrinsic, NestAxis, NestOperand
 from compiler.intrinsics.warp import WARP
 
 
@@ -13,12 +13,12 @@ def _dot_u8i8(bits: int, name: str, features: tuple[tuple[str, ...], ...]) -> In
     """32-bit sums of four products each, u8 by i8; the intermediate sum does not saturate."""
     return Intrinsic(
         name=name,
-        axes=(Axis("j", bits // 32), Axis("k", 4)),
+        axes=(NestAxis("j", bits // 32), NestAxis("k", 4)),
         reads=(
-            Operand(U8, (("k", 1),), "arith.extui"),
-            Operand(I8, (("j", 4), ("k", 1)), "arith.extsi"),
+            NestOperand(U8, (("k", 1),), "arith.extui"),
+            NestOperand(I8, (("j", 4), ("k", 1)), "arith.extsi"),
         ),
-        target=Operand(I32, (("j", 1),)),
+        target=NestOperand(I32, (("j", 1),)),
         features=features,
         mnemonic="vpdpbusd",
         llvm=f"llvm.x86.avx512.vpdpbusd.{bits}",
@@ -31,12 +31,12 @@ def _dot_bf16(bits: int, name: str, features: tuple[tuple[str, ...], ...]) -> In
     """f32 sums of two products each; denormals count as zero, and each step rounds to nearest."""
     return Intrinsic(
         name=name,
-        axes=(Axis("j", bits // 32), Axis("k", 2)),
+        axes=(NestAxis("j", bits // 32), NestAxis("k", 2)),
         reads=(
-            Operand(BF16, (("k", 1),), "arith.extf"),
-            Operand(BF16, (("j", 2), ("k", 1)), "arith.extf"),
+            NestOperand(BF16, (("k", 1),), "arith.extf"),
+            NestOperand(BF16, (("j", 2), ("k", 1)), "arith.extf"),
         ),
-        target=Operand(F32, (("j", 1),)),
+        target=NestOperand(F32, (("j", 1),)),
         features=features,
         mnemonic="vdpbf16ps",
         llvm=f"llvm.x86.avx512bf16.dpbf16ps.{bits}",
@@ -46,16 +46,16 @@ def _dot_bf16(bits: int, name: str, features: tuple[tuple[str, ...], ...]) -> In
     )
 
 
-_ROWS, _COLUMNS = Axis("i", 16), Axis("j", 16)
-_TILE = Operand(F32, (("i", 16), ("j", 1)), fragment="tile")
-_IN_MEMORY = Operand(F32, (("i", None), ("j", 1)))
+_ROWS, _COLUMNS = NestAxis("i", 16), NestAxis("j", 16)
+_TILE = NestOperand(F32, (("i", 16), ("j", 1)), fragment="tile")
+_IN_MEMORY = NestOperand(F32, (("i", None), ("j", 1)))
 
 _TILE_BF16 = Intrinsic(
     name="tile.f32.bf16",
-    axes=(_ROWS, _COLUMNS, Axis("k", 16), Axis("p", 2)),
+    axes=(_ROWS, _COLUMNS, NestAxis("k", 16), NestAxis("p", 2)),
     reads=(
-        Operand(BF16, (("i", None), ("k", 2), ("p", 1)), "arith.extf"),
-        Operand(BF16, (("j", 2), ("k", None), ("p", 1)), "arith.extf"),
+        NestOperand(BF16, (("i", None), ("k", 2), ("p", 1)), "arith.extf"),
+        NestOperand(BF16, (("j", 2), ("k", None), ("p", 1)), "arith.extf"),
     ),
     target=_TILE,
     features=(("amx-tile", "amx-bf16"),),
@@ -68,16 +68,16 @@ _TILE_BF16 = Intrinsic(
 )
 
 
-def _tile_move(name: str, reads: tuple[Operand, ...], target: Operand, mnemonic: str) -> Intrinsic:
+def _tile_move(name: str, reads: tuple[NestOperand, ...], target: NestOperand, mnemonic: str) -> Intrinsic:
     """A tile of f32 cleared, or moved between a register and rows in memory."""
     return Intrinsic(name, (_ROWS, _COLUMNS), reads, target, (("amx-tile",),), mnemonic, form="tile")
 
 
 def _interleave(name: str, element: Attribute, group: int) -> Intrinsic:
     """Rows of 16 elements become groups, one element of each row; shuffles, which every processor has."""
-    axes = (Axis("j", 16), Axis("k", group))
-    rows = Operand(element, (("j", 1), ("k", None)))
-    groups = Operand(element, (("j", group), ("k", 1)))
+    axes = (NestAxis("j", 16), NestAxis("k", group))
+    rows = NestOperand(element, (("j", 1), ("k", None)))
+    groups = NestOperand(element, (("j", group), ("k", 1)))
     return Intrinsic(name, axes, (rows,), groups, ((),), "shuffle", form="interleave")
 
 

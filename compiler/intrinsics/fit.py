@@ -12,7 +12,7 @@ from xdsl.ir import Attribute
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
 from compiler.elements import scalar_type
-from compiler.intrinsics.model import Intrinsic, Operand
+from compiler.intrinsics.model import Intrinsic, NestOperand
 from compiler.program import body
 from compiler.program.tree import Loop
 
@@ -173,7 +173,7 @@ def _placed(intrinsic: Intrinsic, nest: Nest, loops: dict[str, Loop], reads: tup
     return Fit({axis: loop.number for axis, loop in loops.items()}, reads, open_steps)
 
 
-def _pairs(intrinsic: Intrinsic, nest: Nest, reads: Sequence[int]) -> Iterator[tuple[Operand, Reference]]:
+def _pairs(intrinsic: Intrinsic, nest: Nest, reads: Sequence[int]) -> Iterator[tuple[NestOperand, Reference]]:
     yield from zip(intrinsic.reads, (nest.reads[n] for n in reads), strict=True)
     yield intrinsic.target, nest.targets[0]
 

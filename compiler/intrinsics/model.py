@@ -15,7 +15,7 @@ U8 = IntegerType(8, Signedness.UNSIGNED)
 
 
 @dataclass(frozen=True)
-class Axis:
+class NestAxis:
     """A loop of an intrinsic's nest."""
 
     label: str
@@ -23,7 +23,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Operand:
+class NestOperand:
     """What lies in a buffer: elements of a type and, along each axis that moves it, the step in elements.
 
     A step of None is any, the same throughout: the distance of two rows. `widened` is the op that makes a value of it
@@ -56,9 +56,9 @@ class Intrinsic:
     """
 
     name: str
-    axes: tuple[Axis, ...]
-    reads: tuple[Operand, ...]
-    target: Operand
+    axes: tuple[NestAxis, ...]
+    reads: tuple[NestOperand, ...]
+    target: NestOperand
     features: tuple[tuple[str, ...], ...]
     mnemonic: str
     llvm: str = ""
@@ -73,7 +73,7 @@ class Intrinsic:
         """Whether the threads of a warp run it together."""
         return self.form in ("matrix", "sum")
 
-    def length(self, operand: Operand) -> int:
+    def length(self, operand: NestOperand) -> int:
         """How many elements of an operand's buffer it touches."""
         return prod(axis.extent for axis in self.axes if operand.step(axis.label) != 0)
 

@@ -17,21 +17,21 @@ from collections.abc import Iterator
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute
 
-from compiler.intrinsics.model import BF16, F16, F32, Axis, Intrinsic, Operand
+from compiler.intrinsics.model import BF16, F16, F32, Intrinsic, NestAxis, NestOperand
 
 ROWS, COLUMNS, LANES = 16, 8, 32
 """The sums of a product are a matrix of so many rows and columns; a warp has so many threads."""
 
-_SUMS = Operand(F32, (("i", COLUMNS), ("j", 1)), fragment="c")
-_I, _J = Axis("i", ROWS), Axis("j", COLUMNS)
+_SUMS = NestOperand(F32, (("i", COLUMNS), ("j", 1)), fragment="c")
+_I, _J = NestAxis("i", ROWS), NestAxis("j", COLUMNS)
 
 
 def _of(kind: str, element: Attribute, depth: int, arch: str) -> Iterator[Intrinsic]:
     """The product of operands of a kind, and how they come to lie in fragments."""
-    needed, k = ((arch,),), Axis("k", depth)
+    needed, k = ((arch,),), NestAxis("k", depth)
     widened = "" if element == F32 else "arith.extf"
-    a = Operand(element, (("i", depth), ("k", 1)), widened, "a")
-    b = Operand(element, (("k", COLUMNS), ("j", 1)), widened, "b")
+    a = NestOperand(element, (("i", depth), ("k", 1)), widened, "a")
+    b = NestOperand(element, (("k", COLUMNS), ("j", 1)), widened, "b")
     yield Intrinsic(
         f"mma.f32.{kind}",
         (_I, _J, k),
@@ -45,25 +45,27 @@ def _of(kind: str, element: Attribute, depth: int, arch: str) -> Iterator[Intrin
         exact=False,
         narrow=kind == "tf32",
     )
-    rows = Operand(element, (("i", None), ("k", 1)))
-    yield _moved(f"mma.load.a.{kind}", (_I, k), rows, Operand(element, a.steps, fragment="a"), "ldmatrix")
-    into = Operand(element, b.steps, fragment="b")
-    yield _moved(f"mma.load.b.{kind}.t", (_J, k), Operand(element, (("j", None), ("k", 1))), into, "ldmatrix")
+    rows = NestOperand(element, (("i", None), ("k", 1)))
+    yield _moved(f"mma.load.a.{kind}", (_I, k), rows, NestOperand(element, a.steps, fragment="a"), "ldmatrix")
+    into = NestOperand(element, b.steps, fragment="b")
+    yield _moved(f"mma.load.b.{kind}.t", (_J, k), NestOperand(element, (("j", None), ("k", 1))), into, "ldmatrix")
     if element != F32:  # the hardware transposes 16 bits at a time
-        yield _moved(f"mma.load.b.{kind}", (k, _J), Operand(element, (("k", None), ("j", 1))), into, "ldmatrix.trans")
+        yield _moved(
+            f"mma.load.b.{kind}", (k, _J), NestOperand(element, (("k", None), ("j", 1))), into, "ldmatrix.trans"
+        )
 
 
-def _moved(name: str, axes: tuple[Axis, ...], read: Operand, target: Operand, mnemonic: str) -> Intrinsic:
+def _moved(name: str, axes: tuple[NestAxis, ...], read: NestOperand, target: NestOperand, mnemonic: str) -> Intrinsic:
     """A small matrix moved between memory and the registers of a warp."""
     return Intrinsic(name, axes, (read,), target, (("sm_75",),), mnemonic, form="matrix")
 
 
 def _sum(combiner: str) -> Intrinsic:
     """A number of each thread of a warp combined."""
-    parts, whole = Operand(F32, (("t", 1),)), Operand(F32, ())
+    parts, whole = NestOperand(F32, (("t", 1),)), NestOperand(F32, ())
     return Intrinsic(
         f"warp.{combiner}.f32",
-        (Axis("t", LANES),),
+        (NestAxis("t", LANES),),
         (parts,),
         whole,
         (("sm_75",),),
@@ -74,13 +76,13 @@ def _sum(combiner: str) -> Intrinsic:
     )
 
 
-def matrix(intrinsic: Intrinsic, operand: Operand) -> tuple[int, int]:
+def matrix(intrinsic: Intrinsic, operand: NestOperand) -> tuple[int, int]:
     """The rows and columns of a fragment."""
     columns = max(step or 1 for _, step in operand.steps)
     return intrinsic.length(operand) // columns, columns
 
 
-def held(intrinsic: Intrinsic, operand: Operand) -> VectorType:
+def held(intrinsic: Intrinsic, operand: NestOperand) -> VectorType:
     """What each thread of a warp has of a fragment: registers of 32 bits, one element of tf32 or two in each; sums
     lie in pairs."""
     each = 1 if operand.fragment != "c" and operand.element == F32 else 2
@@ -92,6 +94,6 @@ WARP: tuple[Intrinsic, ...] = (
     *_of("bf16", BF16, 16, "sm_80"),
     *_of("tf32", F32, 8, "sm_80"),
     Intrinsic("mma.zero.f32", (_I, _J), (), _SUMS, (("sm_75",),), "mov", form="matrix"),
-    _moved("mma.store.f32", (_I, _J), _SUMS, Operand(F32, (("i", None), ("j", 1))), "st"),
+    _moved("mma.store.f32", (_I, _J), _SUMS, NestOperand(F32, (("i", None), ("j", 1))), "st"),
     *map(_sum, ("add", "max", "min")),
 )

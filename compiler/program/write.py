@@ -107,7 +107,7 @@ def _placed(node: Block, buffers: dict[str, SSAValue], loops: dict[int, SSAValue
     used = [number for number in loops if number in node.loops]
     dims = {number: _dimension(n) for n, number in enumerate(used)}
     axes = {n: _dimension(n) for n in range(len(node.axes))}
-    place = loop.Place(
+    place = loop.Header(
         node.label,
         node.axes,
         [loops[number] for number in used],

@@ -16,7 +16,7 @@ from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineExp
 
 import compiler
 from compiler.dialects.dominance import verify_module
-from compiler.dialects.loop import BlockOp, ForOp, Place, enclosing_loops
+from compiler.dialects.loop import BlockOp, ForOp, Header, enclosing_loops
 from compiler.driver import parse
 from compiler.interpret import loop as interpreter
 from compiler.interpret import te as evaluator
@@ -58,7 +58,7 @@ def _rebind(block: BlockOp, position: int, inner: ForOp, factor: int, limit: int
     if constraints:
         block.properties["where"] = AffineSetAttr(AffineSet(count + 1, 0, tuple(constraints)))
     origin = block.origin_label.data if block.origin_label else None
-    place = Place(
+    place = Header(
         block.label.data,
         block.axes.data,
         [*block.loops, inner.iv],

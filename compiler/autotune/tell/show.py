@@ -21,7 +21,7 @@ from compiler.printable import counted
 from compiler.schedule.primitive import applies
 from compiler.schedule.state import ROOT
 
-Place = tuple[int, tuple[int, ...] | None]
+Selection = tuple[int, tuple[int, ...] | None]
 """The number of a sketch, and the positions of a candidate; None stands for the sketch with its choices open."""
 
 SHOWN = 32
@@ -65,7 +65,7 @@ def filtered(space: SketchSpace, text: str | None) -> list[int]:
     return found
 
 
-def script(space: SketchSpace, place: Place) -> str:
+def script(space: SketchSpace, place: Selection) -> str:
     """The script of a sketch, or of a candidate with its decisions. Raises InputError for what is not there."""
     number, positions = place
     if positions is None:
@@ -112,7 +112,7 @@ def feasibility(space: SketchSpace, one: Candidate) -> str:
     return f"infeasible, {reason}: {WHY[reason]}" if reason else "feasible"
 
 
-def difference(space: SketchSpace, one: Place, other: Place) -> str:
+def difference(space: SketchSpace, one: Selection, other: Selection) -> str:
     """The unified difference between two scripts; empty where they are the same."""
     before, after = (script(space, place).splitlines() for place in (one, other))
     titles = _titled(space, one), _titled(space, other)
@@ -125,7 +125,7 @@ def _sketch(space: SketchSpace, number: int) -> Sketch:
     return space.sketches[number]
 
 
-def _titled(space: SketchSpace, place: Place) -> str:
+def _titled(space: SketchSpace, place: Selection) -> str:
     number, positions = place
     return f"{number}{':' if positions else ''}{','.join(map(str, positions or ()))} ({_sketch(space, number).name})"
 

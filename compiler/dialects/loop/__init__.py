@@ -10,7 +10,7 @@ from xdsl.ir import Dialect
 from compiler.dialects.loop.block import BlockOp, IndexOp, YieldOp
 from compiler.dialects.loop.gather import GatherOp
 from compiler.dialects.loop.loops import KINDS, AllocOp, ForOp, enclosing_loops, loop_of
-from compiler.dialects.loop.placed import Place, Placed
+from compiler.dialects.loop.placed import Header, Placed
 
 LOOP = Dialect("loop", [ForOp, AllocOp, BlockOp, GatherOp, IndexOp, YieldOp], [])
 
@@ -21,8 +21,8 @@ __all__ = [
     "BlockOp",
     "ForOp",
     "GatherOp",
+    "Header",
     "IndexOp",
-    "Place",
     "Placed",
     "YieldOp",
     "enclosing_loops",

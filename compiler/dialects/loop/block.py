@@ -39,7 +39,7 @@ from compiler.dialects.checks import (
 )
 from compiler.dialects.combination import Combination, Combining, parse_combination, print_combination
 from compiler.dialects.loop.loops import parse_attributes
-from compiler.dialects.loop.placed import Place, Placed, parse_head, parse_tail
+from compiler.dialects.loop.placed import Header, Placed, parse_head, parse_tail
 from compiler.dialects.te import parse_reads, print_reads
 from compiler.elements import scalar_type
 
@@ -78,7 +78,7 @@ class BlockOp(Placed, Combining):
 
     def __init__(
         self,
-        place: Place,
+        place: Header,
         inputs: Sequence[SSAValue],
         reads: Sequence[AccessAttr],
         body: Region,

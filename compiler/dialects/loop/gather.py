@@ -22,7 +22,7 @@ from compiler.dialects.checks import (
 )
 from compiler.dialects.gather import Gathered, Gathering, parse_gather
 from compiler.dialects.loop.loops import parse_attributes
-from compiler.dialects.loop.placed import Place, Placed, parse_head, parse_tail
+from compiler.dialects.loop.placed import Header, Placed, parse_head, parse_tail
 
 
 @irdl_op_definition
@@ -47,7 +47,7 @@ class GatherOp(Placed, Gathering):
 
     name = "loop.gather"
 
-    def __init__(self, place: Place, gathered: Gathered) -> None:
+    def __init__(self, place: Header, gathered: Gathered) -> None:
         properties = {
             "reads": ArrayAttr(gathered.reads),
             "table_map": AffineMapAttr(gathered.map),

@@ -51,7 +51,7 @@ from compiler.dialects.te import parse_axis_head, parse_shaped_type
 
 
 @dataclass(frozen=True)
-class Place:
+class Header:
     """Axes bound to loops, a guard, targets, an origin."""
 
     label: str
@@ -82,7 +82,7 @@ class Placed(IRDLOperation):
 
     def __init__(
         self,
-        place: Place,
+        place: Header,
         inputs: Sequence[SSAValue],
         properties: Mapping[str, Attribute | None],
         regions: Sequence[Region | None] = (),
@@ -174,7 +174,7 @@ class Placed(IRDLOperation):
             print_indices(printer, self.origin_map.data, names)
 
 
-def parse_head(parser: Parser) -> Place:
+def parse_head(parser: Parser) -> Header:
     """Parse `"S" [k = 10 at %k.0 * 4 + %k.1] where (...)`."""
     label = parser.parse_str_literal()
     affine = NamedAffineParser(parser, None)
@@ -193,10 +193,10 @@ def parse_head(parser: Parser) -> Place:
         constraints = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, affine.constraint)
     loops = [parser.resolve_operand(UnresolvedOperand(s, 0), IndexType()) for s in affine.spans]
     guard = AffineSet(len(loops), 0, tuple(constraints))
-    return Place(label, axes, loops, AffineMap(len(loops), 0, tuple(bound)), guard)
+    return Header(label, axes, loops, AffineMap(len(loops), 0, tuple(bound)), guard)
 
 
-def parse_tail(parser: Parser, place: Place) -> Place:
+def parse_tail(parser: Parser, place: Header) -> Header:
     """Parse `-> (%S[] : memref<f32>) origin "S"[k]`."""
     names = names_of(place.axes)
     parser.parse_punctuation("->")

@@ -29,7 +29,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from compiler.analysis.barriers import ASYNC, BLOCKS, THREADS, barriers, unordered
 from compiler.errors import LoweringError
 from compiler.intrinsics.warp import LANES
-from compiler.lowering.loop_to_low.context import Context, Threads
+from compiler.lowering.loop_to_low.context import BlockThreads, Context
 from compiler.lowering.loop_to_low.function import allocated, arguments, entry, low_type, prepared
 from compiler.lowering.loop_to_low.nests import emit
 from compiler.lowering.loop_to_low.private import parts
@@ -172,7 +172,7 @@ class _Lowering:
         made.attributes["gpu.kernel"] = UnitAttr()  # where upstream looks for it
         return made
 
-    def _threads(self, context: Context, node: Loop | Computed, shape: Shape) -> Threads:
+    def _threads(self, context: Context, node: Loop | Computed, shape: Shape) -> BlockThreads:
         """The hardware indices along which a kernel has more than one, and those that its loops are bound to."""
         inside = loops_in(node)
         bound = {loop.kind for loop in inside}
@@ -191,7 +191,7 @@ class _Lowering:
         numbers = {number for number, loop in self.program.loops.items() if loop.kind in THREADS}
         waits = self._barriers(node) if isinstance(node, Loop) else ()
         copies_wait = any(ASYNC in dict(loop.attributes) for loop in inside)
-        return Threads(ids, extents, variables, self.parts, numbers, waits, copies_wait=copies_wait)
+        return BlockThreads(ids, extents, variables, self.parts, numbers, waits, copies_wait=copies_wait)
 
     def _barriers(self, kernel: Loop) -> Collection[object]:
         """The nodes before which the threads of a block wait for each other."""

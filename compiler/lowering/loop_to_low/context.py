@@ -25,7 +25,7 @@ MOST_LANES = 128
 
 
 @dataclass
-class Threads:
+class BlockThreads:
     """The hardware indices of a kernel: by the kind of a loop the value and the extent, and the variable that stands
     for it in conditions; the parts of local buffers that each thread keeps; the thread loops; the nodes before which
     threads wait; whether a stage is being emitted; whether the kernel has copies that barriers wait for."""
@@ -61,7 +61,7 @@ class Context:
     private: set[str] = field(default_factory=set)
     lane: int | None = None
     lanes: int = 0
-    threads: Threads | None = None
+    threads: BlockThreads | None = None
     unrolled: bool = False
     copies: int = 0
 

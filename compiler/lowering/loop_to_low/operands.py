@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
-from compiler.intrinsics import Fit, Intrinsic, Nest, Operand, Reference
+from compiler.intrinsics import Fit, Intrinsic, Nest, NestOperand, Reference
 from compiler.lowering.loop_to_low.context import Context
 
 
@@ -41,7 +41,7 @@ class Operands:
         """The buffer of an operand."""
         return self.context.buffers[reference.buffer]
 
-    def vector(self, reference: Reference, operand: Operand) -> VectorType:
+    def vector(self, reference: Reference, operand: NestOperand) -> VectorType:
         """The type of all elements of an operand."""
         return VectorType(reference.scalar, [self.intrinsic.length(operand)])
 

@@ -24,7 +24,7 @@ from compiler.dialects.tile_intrinsics import (
     TileStoreOp,
 )
 from compiler.errors import LoweringError
-from compiler.intrinsics import Operand, Reference, find, fit
+from compiler.intrinsics import NestOperand, Reference, find, fit
 from compiler.lowering.loop_to_low import scalars
 from compiler.lowering.loop_to_low.context import Context
 from compiler.lowering.loop_to_low.operands import Operands
@@ -58,7 +58,7 @@ def _emit_dot(nest: Operands) -> None:
     scopes.run(vector.StoreOp(scopes.add(DotOp(nest.intrinsic.name, sums, group, groups)), buffer, places))
 
 
-def _load(nest: Operands, reference: Reference, operand: Operand) -> SSAValue:
+def _load(nest: Operands, reference: Reference, operand: NestOperand) -> SSAValue:
     """All elements of an operand, which lie one behind the other."""
     load = vector.LoadOp if _in_one_row(nest, reference) else LoadOp
     return nest.context.scopes.add(

@@ -18,14 +18,14 @@ from compiler.analysis.barriers import THREADS, is_stage
 from compiler.dialects.upstream.nvgpu import GroupOp, WaitOp
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low.accesses import under
-from compiler.lowering.loop_to_low.context import Context, Threads
+from compiler.lowering.loop_to_low.context import BlockThreads, Context
 from compiler.lowering.loop_to_low.warp import fragment_of
 from compiler.program.tree import Block, Buffer, Loop, key_of, loops_in
 from compiler.program.write import hint
 from compiler.scopes import SCOPES
 
 
-def emit_on_chip(context: Context, threads: Threads, buffer: Buffer) -> None:
+def emit_on_chip(context: Context, threads: BlockThreads, buffer: Buffer) -> None:
     """A buffer that a block shares, or of which each thread has its own."""
     is_fragment = buffer.scope == "fragment"
     space = SCOPES[buffer.scope]
@@ -44,7 +44,7 @@ def emit_on_chip(context: Context, threads: Threads, buffer: Buffer) -> None:
     context.buffers[buffer.name] = value
 
 
-def emit_stage(context: Context, threads: Threads, node: Loop | Block, emit: Callable[[], None]) -> None:
+def emit_stage(context: Context, threads: BlockThreads, node: Loop | Block, emit: Callable[[], None]) -> None:
     """A node of a kernel: its barrier, then, where it is a stage, the threads that run it."""
     if key_of(node) in threads.barriers:
         if threads.copies_wait:
@@ -63,7 +63,7 @@ def emit_stage(context: Context, threads: Threads, node: Loop | Block, emit: Cal
     threads.in_stage = False
 
 
-def emit_bound(context: Context, threads: Threads, loop: Loop, emit: Callable[[], None]) -> None:
+def emit_bound(context: Context, threads: BlockThreads, loop: Loop, emit: Callable[[], None]) -> None:
     """A loop whose variable is a hardware index, for those indices that it has."""
     scopes, kind = context.scopes, loop.kind
     scopes.bound[loop.number], scopes.home[loop.number] = threads.ids[kind], 0

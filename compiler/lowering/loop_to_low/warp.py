@@ -19,7 +19,7 @@ from compiler.dialects.upstream.gpu import ShuffleOp
 from compiler.dialects.upstream.nvgpu import LoadMatrixOp, MmaOp
 from compiler.elements import element_bytes
 from compiler.errors import LoweringError
-from compiler.intrinsics import Operand, Reference, find
+from compiler.intrinsics import NestOperand, Reference, find
 from compiler.intrinsics.warp import LANES, ROWS, held, matrix
 from compiler.lowering.loop_to_low import scalars
 from compiler.lowering.loop_to_low.accesses import under
@@ -72,7 +72,7 @@ def emit_matrix(nest: Operands) -> None:
         _store(nest, _fragment(nest, reads[0], intrinsic.reads[0]))
 
 
-def _fragment(nest: Operands, reference: Reference, operand: Operand) -> SSAValue:
+def _fragment(nest: Operands, reference: Reference, operand: NestOperand) -> SSAValue:
     """What each thread holds of a fragment, of the kind that an intrinsic has there."""
     buffer, wanted = nest.buffer(reference), held(nest.intrinsic, operand)
     assert isinstance(buffer.type, MemRefType)

@@ -9,7 +9,7 @@ from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
 from compiler.te.index import Index
-from compiler.te.nn.common import Place, accumulator, check_equal, check_flag, check_float, check_number, check_tensor
+from compiler.te.nn.common import Indices, accumulator, check_equal, check_flag, check_float, check_number, check_tensor
 from compiler.te.nn.normalisation import softmax
 from compiler.te.tensor import Tensor, reduce_axis
 
@@ -99,6 +99,6 @@ def _check_mask(mask: Tensor, shape: tuple[int, ...], dtype: str) -> None:
         raise TeError(f"attention: the mask '{mask.name}' is of {mask.dtype}, expected i1 or {dtype}")
 
 
-def _broadcast(mask: Tensor, shape: tuple[int, ...], i: Place) -> Place:
+def _broadcast(mask: Tensor, shape: tuple[int, ...], i: Indices) -> Indices:
     own = i[len(shape) - mask.rank :]
     return tuple(0 if size == 1 else index for size, index in zip(mask.shape, own, strict=True))

@@ -16,7 +16,7 @@ from compiler.te.tensor import Tensor
 Sizes: TypeAlias = int | Sequence[int]
 """One integer for all dimensions, or one for each."""
 Pair: TypeAlias = tuple[int, int]
-Place: TypeAlias = tuple[IndexLike, ...]
+Indices: TypeAlias = tuple[IndexLike, ...]
 """The index of an element."""
 
 

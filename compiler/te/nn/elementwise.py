@@ -11,7 +11,7 @@ from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
 from compiler.te.index import Index
-from compiler.te.nn.common import Place, accumulator, check_float, check_tensor, named
+from compiler.te.nn.common import Indices, accumulator, check_float, check_tensor, named
 from compiler.te.tensor import Tensor
 
 __all__ = [
@@ -165,7 +165,7 @@ def broadcast_shape(operator: str, shape: tuple[int, ...], b: Tensor) -> tuple[i
     return tuple(max(m, n) for m, n in zip(left, right, strict=True))
 
 
-def _at(x: Tensor, axes: Place) -> Expr:
+def _at(x: Tensor, axes: Indices) -> Expr:
     own = axes[len(axes) - x.rank :]
     return x[tuple(0 if size == 1 else axis for axis, size in zip(own, x.shape, strict=True))]
 

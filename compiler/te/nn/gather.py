@@ -10,7 +10,7 @@ from compiler.elements import INDICES
 from compiler.errors import TeError
 from compiler.te.gather import gather as te_gather
 from compiler.te.index import Index, IndexLike
-from compiler.te.nn.common import Place, check_axis, check_equal, check_rank, check_tensor
+from compiler.te.nn.common import Indices, check_axis, check_equal, check_rank, check_tensor
 from compiler.te.tensor import Read, TableRead, Tensor
 
 
@@ -61,7 +61,7 @@ def take_along_axis(
     return te_gather(shape, element, name, otherwise=otherwise)
 
 
-def _within(tensor: Tensor, i: Place) -> list[IndexLike]:
+def _within(tensor: Tensor, i: Indices) -> list[IndexLike]:
     """An index, with 0 where the tensor has extent 1."""
     return [0 if size == 1 else at for size, at in zip(tensor.shape, i, strict=True)]
 

@@ -11,11 +11,11 @@ from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
 from compiler.te.index import Index
-from compiler.te.nn.common import Place, accumulator, check_axis, check_equal, check_flag, check_float, check_rank
+from compiler.te.nn.common import Indices, accumulator, check_axis, check_equal, check_flag, check_float, check_rank
 from compiler.te.nn.reduction import Axes, axes_of, reduced
 from compiler.te.tensor import Tensor
 
-Value: TypeAlias = Callable[[Place], Expr]
+Value: TypeAlias = Callable[[Indices], Expr]
 """An element as a function of its index."""
 
 
@@ -29,7 +29,7 @@ def _over(x: Tensor, along: Sequence[int], combine: e.Reduction, value: Value, n
     return reduced(x.shape, along, True, lambda at, axes: combine(value(at), axes), name)
 
 
-def _less(i: Place, along: Sequence[int]) -> Place:
+def _less(i: Indices, along: Sequence[int]) -> Indices:
     return tuple(0 if d in along else index for d, index in enumerate(i))
 
 
@@ -55,7 +55,7 @@ def log_softmax(x: Tensor, axis: int = -1, name: str = "log_softmax") -> Tensor:
     top = _over(x, along, e.max, value, f"{name}.max")
     total = _over(x, along, e.sum, lambda at: e.exp(value(at) - top[_less(at, along)]), f"{name}.sum")
 
-    def element(i: Place) -> Expr:
+    def element(i: Indices) -> Expr:
         less = _less(i, along)
         return e.cast(value(i) - top[less] - e.log(total[less]), x.dtype)
 
@@ -77,7 +77,7 @@ def logsumexp_as(dtype: str, x: Tensor, along: Sequence[int], keepdims: bool, na
     value = _wide(x)
     top = _over(x, along, e.max, value, f"{name}.max")
 
-    def level(less: Place) -> Expr:
+    def level(less: Indices) -> Expr:
         return e.select(e.abs(top[less]) < math.inf, top[less], 0.0)
 
     total = _over(x, along, e.sum, lambda at: e.exp(value(at) - level(_less(at, along))), f"{name}.sum")
@@ -151,7 +151,7 @@ def rms_norm(x: Tensor, gamma: Tensor, eps: float = 1e-6, axis: int = -1, name: 
     value, share = _wide(x), 1.0 / x.shape[along]
     total = _over(x, [along], e.sum, lambda at: value(at) * value(at), f"{name}.sum")
 
-    def element(i: Place) -> Expr:
+    def element(i: Indices) -> Expr:
         scale = e.rsqrt(total[_less(i, [along])] * share + eps)
         return e.cast(value(i) * scale * _wide(gamma)((i[along],)), x.dtype)
 
@@ -176,7 +176,7 @@ def batch_norm(
     along = check_axis("batch_norm", check_float("batch_norm", x), axis)
     _check_scales("batch_norm", x, along, [t for t in (mean, variance, gamma, beta) if t is not None])
 
-    def element(i: Place) -> Expr:
+    def element(i: Indices) -> Expr:
         c = i[along]
         found = (_wide(x)(i) - _wide(mean)((c,))) * e.rsqrt(_wide(variance)((c,)) + eps)
         found = found if gamma is None else found * _wide(gamma)((c,))

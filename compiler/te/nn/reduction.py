@@ -12,7 +12,7 @@ from compiler.te.compute import compute
 from compiler.te.expr import Reduce
 from compiler.te.index import Axis, Index
 from compiler.te.nn.common import (
-    Place,
+    Indices,
     accumulator,
     check_axes,
     check_flag,
@@ -28,7 +28,7 @@ Axes: TypeAlias = int | Sequence[int] | None
 """One dimension, several, or all of them."""
 
 
-class Reduction(Protocol):
+class ReductionOperator(Protocol):
     """A reduction of a tensor over the given axes, which are dropped or kept with extent 1."""
 
     def __call__(self, x: Tensor, axis: Axes = None, keepdims: bool = False, name: str = ...) -> Tensor: ...
@@ -46,7 +46,7 @@ def reduced(
     shape: Sequence[int],
     along: Sequence[int],
     keep: bool,
-    element: Callable[[Place, tuple[Axis, ...]], Reduce],
+    element: Callable[[Indices, tuple[Axis, ...]], Reduce],
     name: str,
 ) -> Tensor:
     """A tensor of a shape without the dimensions `along`, or with extent 1 there.
@@ -63,7 +63,7 @@ def reduced(
     return compute([1 if d in axes else shape[d] for d in shown], reduction, name, axes=[f"i{d}" for d in shown])
 
 
-def _reduce(operator: str, combine: e.Reduction, sums: bool) -> Reduction:
+def _reduce(operator: str, combine: e.Reduction, sums: bool) -> ReductionOperator:
     @named(
         operator,
         f"The {operator} of a tensor over the given axes (all of them by default), kept with extent 1 or dropped."
