@@ -206,6 +206,10 @@ class SizesParameter(Parameter):
         )
         return Fields(params, {name: _int_array(static)})
 
+    def length(self, sizes: Attribute) -> int:
+        """How many sizes a property lists."""
+        return len(_ints_of(sizes))
+
     def sizes(self, op: SchedOp, name: str) -> list[Size]:
         """The constants and parameters of an op, in their order."""
         params = list(getattr(op, "params"))  # noqa: B009 - the ops' fields are made of declarations

@@ -59,7 +59,7 @@ class Primitive:
 
     @cached_property
     def summary(self) -> str:
-        """The first sentence of the docstring."""
+        """The first paragraph of the docstring, on one line."""
         return " ".join(inspect.getdoc(self.plan).partition("\n\n")[0].split())  # type: ignore[union-attr]
 
     @property
@@ -129,20 +129,22 @@ class Primitive:
                 refuse(block_place(values["block"]), f"it has {given} {what}, not {len(op.results)}")
         return plan
 
-    def results(self, state: State, arguments: Mapping[str, Value]) -> list[Attribute]:
-        """The types of the results of a call."""
+    def results(
+        self, state: State, arguments: Mapping[str, Value], properties: Mapping[str, Attribute]
+    ) -> list[Attribute]:
+        """The types of the results of a call, whose arguments give an op these properties."""
         if not self.gives_several:
             return [TYPES[kind] for kind in self.gives.values()]
         (kind,) = self.gives.values()
-        return [TYPES[kind.removesuffix("*")]] * self._count(state, arguments)
+        return [TYPES[kind.removesuffix("*")]] * self._count(state, arguments, properties)
 
-    def _count(self, state: State, arguments: Mapping[str, Value]) -> int:
+    def _count(self, state: State, arguments: Mapping[str, Value], properties: Mapping[str, Attribute]) -> int:
         """How many results a call has: what an argument says, or what the plan gives."""
         for name, parameter in self.parameters.items():
             if isinstance(parameter, ResultsParameter):
                 return int(arguments[name])
             if isinstance(parameter, SizesParameter):
-                return len(list(arguments[name]))
+                return parameter.length(properties[name])
         plan = self.plan(state.program, **{name: state.block(value) for name, value in arguments.items()})
         return len(plan.loops) + len(plan.blocks)
 

@@ -182,7 +182,7 @@ class Recorder:
                 fields = parameter.encoded(name, arguments[name] if parameter.asked else self.root)
                 operands += fields.operands
                 properties |= fields.properties
-            results = primitive.results(self._state, arguments)
+            results = primitive.results(self._state, arguments, properties)
         return primitive.op.create(operands=operands, properties=properties, result_types=results)
 
     # --- what Python adds to primitives ---------------------------------------------------------------------------

@@ -146,6 +146,13 @@ def test_decisions_are_recorded(seed: int) -> None:
     assert agree(schedule.program, mm_exp_mm())
 
 
+def test_sizes_may_come_one_by_one() -> None:
+    s, t = Schedule(lowered(mm_exp_mm())), Schedule(lowered(mm_exp_mm()))
+    s.split(s.get_loops(s.get_block("C"))[0], (size for size in [None, 4]))  # type: ignore[arg-type]
+    t.split(t.get_loops(t.get_block("C"))[0], [None, 4])
+    assert str(s) == str(t)
+
+
 def test_the_value_of_a_choice() -> None:
     s = Schedule(lowered(mm_exp_mm()))
     m = s.get_loops(s.get_block("C"))[0]
