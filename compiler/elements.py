@@ -7,6 +7,7 @@ Signedness belongs to storage, as `ui8`; a scalar of it is an `i8`. A new dtype 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xdsl.dialects.builtin import (
     BFloat16Type,
@@ -20,7 +21,12 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from compiler.errors import TeError
+from compiler.errors import InputError, TeError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+DType: TypeAlias = "np.dtype[Any]"  # of elements that the program says
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,20 @@ class Dtype:
     def scalar(self) -> Attribute:
         """The type of a value."""
         return IntegerType(self.bits) if self.kind == "u" else self.type
+
+    @property
+    def array(self) -> DType:
+        """numpy's dtype. Raises InputError where the package that brings it is not installed."""
+        import numpy as np
+
+        if self.name != "bf16":
+            return np.dtype(self.numpy)
+        try:
+            from ml_dtypes import bfloat16
+        except ImportError as error:
+            raise InputError("arrays of bf16 need the package ml_dtypes: install strata-compiler[bf16]") from error
+        found: DType = np.dtype(bfloat16)
+        return found
 
     @property
     def limits(self) -> tuple[int, int]:

@@ -39,7 +39,11 @@ UPSTREAM = {
 small matrices. xDSL has the others as they are."""
 
 PASSES = {
+    "te-canonicalize": "compiler.passes.te_canonicalize:TeCanonicalizePass",
     "te-to-loop": "compiler.lowering.te_to_loop:TeToLoopPass",
+    "te-group": "compiler.passes.te_group:TeGroupPass",
+    "fold-constants": "compiler.passes.fold_constants:FoldConstantsPass",
+    "lift-constants": "compiler.passes.lift_constants:LiftConstantsPass",
     "check-combiners": "compiler.passes.check_combiners:CheckCombinersPass",
     "extend-floats": "compiler.passes.extend_floats:ExtendFloatsPass",
     "reorder-contiguous": "compiler.passes.reorder_contiguous:ReorderContiguousPass",

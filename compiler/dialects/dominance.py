@@ -9,6 +9,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from compiler.affine.limits import bad_shape, fits
 from compiler.dialects.foreign import FOREIGN, said
+from compiler.dialects.functions import recursive
 
 
 class Refusal(VerifyException):
@@ -20,11 +21,15 @@ class Refusal(VerifyException):
 
 
 def verify_module(module: ModuleOp) -> None:
-    """Verify every op, that every value is defined before it is used, and that sizes fit (`compiler.affine.limits`).
+    """Verify every op, that every value is defined before it is used, that sizes fit (`compiler.affine.limits`), and
+    that no function calls itself, at once or through others.
 
     Raises Refusal, a VerifyException that knows the op.
     """
     _check(module, set())
+    circle = recursive(module)
+    if circle is not None:
+        raise Refusal(circle, f"@{circle.sym_name.data} calls itself, at once or through others")
 
 
 def _check(op: Operation, seen: set[SSAValue]) -> None:

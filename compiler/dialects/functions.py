@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    TensorType,
+    UnitAttr,
+    i64,
+)
 from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Attribute
+from xdsl.traits import SymbolTable
 
 from compiler.errors import InputError
+
+if TYPE_CHECKING:
+    from compiler.dialects.dense import DenseAttr
 
 SLOT_ALIGNMENT = 64
 """The alignment in bytes of the workspace, of each slot in it, and of arguments that the attribute `aligned` lists."""
@@ -38,6 +55,43 @@ def is_private(function: FuncOp) -> bool:
     return function.sym_visibility is not None and function.sym_visibility.data == "private"
 
 
+def is_main(function: FuncOp) -> bool:
+    """Whether a function calls others: then it computes nothing itself."""
+    return any(isinstance(op, CallOp) for block in function.body.blocks for op in block.ops)
+
+
+def called(call: CallOp) -> FuncOp:
+    """The function that a call is of. Raises InputError where there is none."""
+    callee = SymbolTable.lookup_symbol(call, call.callee)
+    if not isinstance(callee, FuncOp):
+        raise InputError(f"there is no function @{call.callee.string_value()}")
+    return callee
+
+
+def calls(function: FuncOp) -> list[CallOp]:
+    """The calls in a function, in order."""
+    return [op for op in function.walk() if isinstance(op, CallOp)]
+
+
+def callees(function: FuncOp) -> list[FuncOp]:
+    """The different functions that a function calls, in the order of their first calls. Raises InputError as
+    `called`."""
+    first: dict[str, CallOp] = {}
+    for call in calls(function):
+        first.setdefault(call.callee.string_value(), call)
+    return [called(call) for call in first.values()]
+
+
+def recursive(module: ModuleOp) -> FuncOp | None:
+    """A function of a module that calls itself, or is called by what it calls; None without such."""
+    called_by = {f.sym_name.data: {c.callee.string_value() for c in calls(f)} for f in functions(module)}
+    while True:
+        leaves = {name for name, callees in called_by.items() if not callees & called_by.keys()}
+        if not leaves:
+            return next((f for f in functions(module) if f.sym_name.data in called_by), None)
+        called_by = {name: callees for name, callees in called_by.items() if name not in leaves}
+
+
 def alone(module: ModuleOp, name: str | None = None) -> ModuleOp:
     """A copy of a module with one function, found as by `find_function`, and the functions that it calls; what is no
     function stays. Raises InputError."""
@@ -45,11 +99,10 @@ def alone(module: ModuleOp, name: str | None = None) -> ModuleOp:
     by_name = {f.sym_name.data: f for f in functions(copy)}
     wanted, open_names = set[str](), [find_function(copy, name).sym_name.data]
     while open_names:
-        called = open_names.pop()
-        if called in by_name and called not in wanted:
-            wanted.add(called)
-            calls = [op for op in by_name[called].walk() if isinstance(op, CallOp)]
-            open_names += [op.callee.string_value() for op in calls]
+        callee = open_names.pop()
+        if callee in by_name and callee not in wanted:
+            wanted.add(callee)
+            open_names += [op.callee.string_value() for op in calls(by_name[callee])]
     for function in by_name.values():
         if function.sym_name.data not in wanted:
             function.detach()
@@ -61,7 +114,7 @@ def outputs(function: FuncOp) -> int:
     attribute = function.attributes.get("outputs")
     if attribute is None:
         return 0
-    if not isinstance(attribute, IntegerAttr) or not 0 <= attribute.value.data <= len(function.args):
+    if not isinstance(attribute, IntegerAttr) or not 0 <= attribute.value.data <= len(function.function_type.inputs):
         raise InputError(f"the attribute 'outputs' of @{function.sym_name.data} is not a count of its arguments")
     return int(attribute.value.data)
 
@@ -74,6 +127,47 @@ def positions(function: FuncOp, attribute: str) -> set[int]:
     """
     found = function.attributes.get(attribute)
     listed = found.get_values() if isinstance(found, DenseArrayBase) else () if found is None else (-1,)
-    if not all(isinstance(n, int) and 0 <= n < len(function.args) for n in listed):
+    if not all(isinstance(n, int) and 0 <= n < len(function.function_type.inputs) for n in listed):
         raise InputError(f"the attribute '{attribute}' of @{function.sym_name.data} does not list its arguments")
     return {int(n) for n in listed}
+
+
+def constant_values(function: FuncOp) -> dict[int, DenseAttr]:
+    """The elements of constant arguments that are known, by position.
+
+    The attribute `constant_values` has them in the order of the positions that `constants` lists, `unit` for those that
+    callers give. Raises InputError where they do not fit the arguments.
+    """
+    stated = function.attributes.get("constant_values")
+    if stated is None:
+        return {}
+    from compiler.dialects.dense import DenseAttr  # loads numpy, which few functions need
+
+    listed, name = sorted(positions(function, "constants")), function.sym_name.data
+    if not isinstance(stated, ArrayAttr) or len(stated) != len(listed):
+        raise InputError(f"the attribute 'constant_values' of @{name} has not one value for each of its constants")
+    found: dict[int, DenseAttr] = {}
+    for n, value in zip(listed, stated, strict=True):
+        if isinstance(value, UnitAttr):
+            continue
+        type = function.args[n].type
+        if not isinstance(value, DenseAttr) or _content(value.type) != _content(type):
+            raise InputError(f"the attribute 'constant_values' of @{name} has {value} for argument {n} of type {type}")
+        found[n] = value
+    return found
+
+
+def state_constants(function: FuncOp, values: Mapping[int, DenseAttr | None]) -> None:
+    """Say which arguments of a function are constant, by position, and the elements of those that are known."""
+    for name in ("constants", "constant_values"):
+        function.attributes.pop(name, None)
+    listed = sorted(values)
+    if listed:
+        function.attributes["constants"] = DenseArrayBase.from_list(i64, listed)
+    if any(values.values()):
+        function.attributes["constant_values"] = ArrayAttr(values[n] or UnitAttr() for n in listed)
+
+
+def _content(type: Attribute) -> tuple[object, ...]:
+    """What a tensor and a buffer of the same elements have in common."""
+    return (type.element_type, *type.get_shape()) if isinstance(type, TensorType | MemRefType) else ()

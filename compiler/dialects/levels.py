@@ -5,26 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
-from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.dialects.memref import CopyOp, ViewOp
 from xdsl.ir import Block, Operation
 
 from compiler.dialects import loop
-from compiler.dialects.functions import functions
+from compiler.dialects.functions import functions, is_main
 from compiler.errors import LoweringError
 
 Level = Literal["te", "loop", "low"]
 
 _SHAPED = {"te": (TensorType, "tensor"), "loop": (MemRefType, "memref")}
 _UPPER = ("te", "loop")
+Upper = Literal["te", "loop"]
 
 
 def require(module: ModuleOp, level: Level, by: str) -> None:
     """Check that all functions are at the level that a pass takes; te takes only those that have tensors in their type.
 
     A te function is te ops and the return, its arguments and results tensors; a loop function is loop ops and the
-    return, its arguments memrefs, without results; what is neither te nor loop is low. Raises LoweringError, at the
-    first op that does not belong.
+    return, its arguments memrefs, without results; what is neither te nor loop is low. A function that calls others
+    computes nothing itself: in te it has calls and constants, at the loop level calls, allocations and copies. Raises
+    LoweringError, at the first op that does not belong.
     """
     if level == "low":
         _require_low(module, by)
@@ -46,7 +50,7 @@ def _require_low(module: ModuleOp, by: str) -> None:
             raise LoweringError(f"{by} takes the low level, which '{op.name}' here is above").at(op)
 
 
-def _require_upper(function: FuncOp, level: str, by: str) -> None:
+def _require_upper(function: FuncOp, level: Upper, by: str) -> None:
     name, (kind, word) = function.sym_name.data, _SHAPED[level]
     if len(function.body.blocks) != 1:
         raise LoweringError(f"{by} takes functions with one block: @{name} has {len(function.body.blocks)}").at(
@@ -64,9 +68,24 @@ def _require_upper(function: FuncOp, level: str, by: str) -> None:
             raise LoweringError(f"{by} takes the {level} level: {reason}").at(function)
     if not isinstance(body.last_op, ReturnOp):
         raise LoweringError(f"@{name} does not end with func.return").at(function)
+    if is_main(function):
+        _require_main(function, level, by)
+        return
     for op in _own(body):
         if _dialect(op) != level and op is not body.last_op:
             raise LoweringError(f"'{op.name}' is not an op of the {level} level, which {by} takes").at(op)
+
+
+def _require_main(function: FuncOp, level: Upper, by: str) -> None:
+    """A function that calls others has calls, and what gives these their buffers."""
+    loops = (CallOp, CopyOp, loop.AllocOp, ViewOp, ConstantOp)
+    allowed: tuple[type[Operation], ...] = (CallOp,) if level == "te" else loops
+    words = "calls and te.constant" if level == "te" else "calls, loop.alloc, memref.copy, and views of constants"
+    for op in function.body.block.ops:
+        is_constant = level == "te" and op.name == "te.constant"
+        if not isinstance(op, allowed) and not is_constant and op is not function.body.block.last_op:
+            name = function.sym_name.data
+            raise LoweringError(f"@{name} calls functions, so it has only {words} beside, not '{op.name}'").at(op)
 
 
 def _own(body: Block) -> Iterator[Operation]:

@@ -1,17 +1,38 @@
-"""xDSL's parser, which reads hexadecimal floats in dense attributes for numbers where they are bits."""
+"""xDSL's parser with what it lacks: bits of floats in dense attributes, and resources, which it keeps for ever."""
 
 from __future__ import annotations
 
 import struct
 
 from xdsl import parser as upstream
-from xdsl.dialects.builtin import AnyFloat, BFloat16Type, ComplexType, Float32Type, IndexType, IntegerType, ModuleOp
-from xdsl.ir import Attribute
+from xdsl.context import Context
+from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    ArrayAttr,
+    BFloat16Type,
+    ComplexType,
+    DenseIntOrFPElementsAttr,
+    DenseResourceAttr,
+    Float32Type,
+    IndexType,
+    IntegerType,
+    ModuleOp,
+)
+from xdsl.ir import Attribute, Operation
 from xdsl.parser.attribute_parser import AttrParser
-from xdsl.utils.exceptions import ParseError
+from xdsl.utils.exceptions import ParseError, VerifyException
 
 from compiler.dialects.foreign import FOREIGN, said
 from compiler.elements import FLOATS, element_bits
+
+HOLDERS = {
+    "te.constant": "value",
+    "loop.constant": "value",
+    "memref.global": "initial_value",
+    "func.func": "constant_values",
+}
+"""The attribute of each op whose constants are ours; those of others stay upstream's."""
 
 _CODES = {16: ("<H", "<e"), 32: ("<I", "<f"), 64: ("<Q", "<d")}
 """How `struct` names the bits of so many, and the float that they are."""
@@ -34,10 +55,60 @@ class Parser(upstream.Parser):
 
     _TensorLiteralElement = _Element
 
+    def __init__(self, ctx: Context, input: str, name: str = "<unknown>") -> None:
+        super().__init__(ctx, input, name)
+        self._blobs: dict[str, str] = {}
+        self._named: dict[Operation, int] = {}
+
+    def parse_operation(self) -> Operation:
+        """Parse an op, and note where it begins if its constants are upstream's, to be made ours at the end."""
+        start = self.pos
+        op = super().parse_operation()
+        if op.name in HOLDERS:
+            self._named[op] = start
+        return op
+
+    def _parse_dialect_resource_handle(self, dialect_name: str, interface: OpAsmDialectInterface) -> str:
+        quoted = self.parse_optional_str_literal()
+        return self.parse_identifier(" for resource handle") if quoted is None else quoted
+
+    def _parse_resource(self, dialect_name: str, interface: OpAsmDialectInterface) -> None:
+        handle, start = self._parse_dialect_resource_handle(dialect_name, interface), self.pos
+        self.parse_punctuation(":")
+        if handle in self._blobs:
+            self.raise_error(f"the resource '{handle}' is given twice", start)
+        self._blobs[handle] = self.parse_str_literal()
+
+    def _settle(self, op: Operation, start: int) -> None:
+        """Make an op's constants ours, now that resources are known. Raises ParseError for one that does not fit."""
+        for attributes in (op.properties, op.attributes):
+            value = attributes.get(HOLDERS[op.name])
+            try:
+                if value is not None:
+                    attributes[HOLDERS[op.name]] = self._settled(value)
+            except VerifyException as error:
+                self.raise_error(str(error), start, start + len(op.name))
+
+    def _settled(self, value: Attribute) -> Attribute:
+        from compiler.dialects.dense import from_resource, from_upstream  # loads numpy, which few files need
+
+        match value:
+            case ArrayAttr():
+                return ArrayAttr(map(self._settled, value.data))
+            case DenseIntOrFPElementsAttr():
+                return from_upstream(value)
+            case DenseResourceAttr():
+                handle = value.resource_handle.data
+                return from_resource(handle, value.type, self._blobs.get(handle))
+        return value
+
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
         """Parse everything. Raises ParseError, also where xDSL's parser ends in another exception or too deeply."""
         try:
-            return super().parse_module(allow_implicit_module)
+            module = super().parse_module(allow_implicit_module)
+            for op, start in self._named.items():
+                self._settle(op, start)
+            return module
         except FOREIGN as error:
             raise ParseError(self._current_token.span, f"this cannot be read: {said(error)}") from error
         except RecursionError as error:

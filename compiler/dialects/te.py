@@ -2,7 +2,7 @@
 
 `te.compute` is the general op: named axes, operands read through quasi-affine maps, a scalar body, and a combiner
 a result where there are reduce axes. `te.index` and `te.yield` stand in its body. `te.gather` reads a table
-at a data-dependent index.
+at a data-dependent index. `te.constant` is a tensor whose elements the program states.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ from compiler.dialects.access import (
 )
 from compiler.dialects.checks import check_access, check_axes, check_body, element_type, shape_of
 from compiler.dialects.combination import Combination, Combining, parse_combination, print_combination
+from compiler.dialects.dense import DenseAttr, parse_dense
 from compiler.dialects.gather import Gathered, Gathering, parse_gather
 from compiler.elements import scalar_type
 
-__all__ = ["TE", "AccessAttr", "AxisAttr", "ComputeOp", "GatherOp", "IndexOp", "YieldOp"]
+__all__ = ["TE", "AccessAttr", "AxisAttr", "ComputeOp", "ConstantOp", "GatherOp", "IndexOp", "YieldOp"]
 
 
 @irdl_op_definition
@@ -371,4 +372,51 @@ class GatherOp(Gathering):
         return op
 
 
-TE = Dialect("te", [ComputeOp, GatherOp, IndexOp, YieldOp], [AxisAttr, AccessAttr])
+@irdl_op_definition
+class ConstantOp(IRDLOperation):
+    """A tensor whose elements the program states.
+
+    Up to 64 elements, and any number of equal ones, stand where they are used. The bytes of others stand in the trailer
+    of the text, where a name says which: `dense_resource<W> : tensor<512x512xf32>`.
+
+    ```mlir
+    func.func @scaled(%A: tensor<4xf32>) -> tensor<4xf32> {
+      %W = te.constant dense<[1.0, -1.0, 0.5, 0.0]> : tensor<4xf32>
+      %B = te.compute "B" [i = 4] (%a = %A[i] : tensor<4xf32>, %w = %W[i] : tensor<4xf32>) -> tensor<4xf32> {
+        %0 = arith.mulf %a, %w : f32
+        te.yield %0 : f32
+      }
+      func.return %B : tensor<4xf32>
+    }
+    ```
+    """
+
+    name = "te.constant"
+
+    value = prop_def(DenseAttr)
+    output = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    def __init__(self, value: DenseAttr) -> None:
+        super().__init__(properties={"value": value}, result_types=[value.type])
+
+    def verify_(self) -> None:
+        if self.output.type != self.value.type:
+            raise VerifyException(f"the result of a constant of type {self.value.type} is no {self.output.type}")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_attribute(self.value)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ConstantOp:
+        op = cls(parse_dense(parser))
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        if attributes is not None:
+            op.attributes |= attributes.data
+        return op
+
+
+TE = Dialect("te", [ComputeOp, ConstantOp, GatherOp, IndexOp, YieldOp], [AxisAttr, AccessAttr])

@@ -13,20 +13,21 @@ from typing import TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import MemRefType, ModuleOp
-from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.dialects.memref import CopyOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet, AffineSymExpr
 
 from compiler.dialects.access import AccessAttr, names_of
 from compiler.dialects.checks import element_type, shape_of
-from compiler.dialects.functions import find_function
+from compiler.dialects.functions import called, find_function
 from compiler.dialects.gather import affine_part
-from compiler.dialects.loop import AllocOp, BlockOp, ForOp, GatherOp, Placed, enclosing_loops
+from compiler.dialects.loop import AllocOp, BlockOp, ConstantOp, ForOp, GatherOp, Placed, enclosing_loops
 from compiler.elementary import Value
 from compiler.errors import InputError, StrataError
 from compiler.interpret.combination import joint, neutral
 from compiler.interpret.maps import condition_function, index_function
-from compiler.interpret.numbers import Array, DType, constant, dtype_of, is_float, loaded, stored
+from compiler.interpret.numbers import Array, DType, array_of, constant, dtype_of, is_float, loaded, stored
 from compiler.interpret.scalar import Body, combiner
 
 Statement: TypeAlias = Callable[[], None]
@@ -49,11 +50,14 @@ def run(module: ModuleOp, arrays: Sequence[Array], name: str | None = None) -> N
     function = find_function(module, name)
     if not function.body.blocks:
         raise InputError(f"@{function.sym_name.data} has no body")
-    scope = _Scope({}, _bind(function, arrays), _init_places(function))
-    statements = _statements(function.body.block.ops, scope)
     with np.errstate(all="ignore"):
-        for statement in statements:
-            statement()
+        _run(function, arrays)
+
+
+def _run(function: FuncOp, arrays: Sequence[Array]) -> None:
+    scope = _Scope({}, _bind(function, arrays), _init_places(function))
+    for statement in _statements(function.body.block.ops, scope):
+        statement()
 
 
 @dataclass(eq=False)
@@ -135,11 +139,31 @@ def _statements(ops: Iterable[Operation], scope: _Scope) -> list[Statement]:
             statements.append(_loop(op, scope))
         elif isinstance(op, AllocOp):
             statements.append(_alloc(op, scope))
+        elif isinstance(op, ConstantOp):
+            scope.buffers[op.buffer] = _Buffer(op.label.data, array_of(op.value.data))
         elif isinstance(op, Placed):
             statements.append(_instance(op, scope))
+        elif isinstance(op, CallOp):
+            statements.append(_call(op, scope))
+        elif isinstance(op, CopyOp):
+            statements.append(_copy(op, scope))
         elif not isinstance(op, ReturnOp):
             raise InputError(f"'{op.name}' is not an op of the loop level")
     return statements
+
+
+def _call(op: CallOp, scope: _Scope) -> Statement:
+    callee, given = called(op), [scope.buffers[value] for value in op.arguments]
+    return lambda: _run(callee, [buffer.array for buffer in given])
+
+
+def _copy(op: CopyOp, scope: _Scope) -> Statement:
+    source, target = scope.buffers[op.source], scope.buffers[op.destination]
+
+    def copy() -> None:
+        target.array[...] = source.array
+
+    return copy
 
 
 def _loop(op: ForOp, scope: _Scope) -> Statement:

@@ -9,15 +9,18 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr
 from xdsl.ir import Attribute
 
+from compiler.dialects.dense import Dense
 from compiler.elementary import Value
-from compiler.elements import DTYPES, row_of
+from compiler.elements import DTYPES, DType, row_of
 from compiler.errors import InputError
 
-DType: TypeAlias = np.dtype[Any]  # of elements that the program says
 Array: TypeAlias = NDArray[Any]  # of such elements
 
 BF16 = DTYPES["bf16"].numpy
 """The name of numpy's dtype for bf16, which the package ml_dtypes brings."""
+
+__all__ = ["BF16", "Array", "DType", "array_of", "as_signed", "as_unsigned", "constant", "dtype_of", "is_float"]
+__all__ += ["loaded", "stored", "to_int"]
 
 
 def dtype_of(type: Attribute, floats: DType | None = None) -> DType:
@@ -29,17 +32,7 @@ def dtype_of(type: Attribute, floats: DType | None = None) -> DType:
         return np.dtype(np.int64)
     if row.kind == "f" and floats is not None:
         return floats
-    return bfloat16() if row.numpy == BF16 else np.dtype(row.numpy)
-
-
-def bfloat16() -> DType:
-    """numpy's dtype for bf16. Raises InputError where the package that brings it is not installed."""
-    try:
-        from ml_dtypes import bfloat16 as found
-    except ImportError as error:
-        raise InputError("arrays of bf16 need the package ml_dtypes: install strata-compiler[bf16]") from error
-    dtype: DType = np.dtype(found)
-    return dtype
+    return row.array
 
 
 def is_float(dtype: DType) -> bool:
@@ -65,6 +58,13 @@ def constant(attribute: Attribute, floats: DType | None = None) -> Value:
         bits = np.uint64(attribute.value.data & (2**64 - 1))
         return to_int(bits, dtype_of(attribute.type))
     raise InputError(f"{attribute} is not a scalar constant")
+
+
+def array_of(held: Dense, floats: DType | None = None) -> Array:
+    """The elements of a tensor constant, read-only and not copied unless `floats` replaces their dtype."""
+    element = held.type.element_type
+    array: Array = np.frombuffer(held.data, dtype_of(element)).reshape(held.shape)
+    return array.astype(dtype_of(element, floats), copy=False)
 
 
 def to_int(value: Value, dtype: DType) -> Value:

@@ -10,20 +10,20 @@ import numpy as np
 from numpy.typing import DTypeLike
 from xdsl.dialects.arith import MulfOp
 from xdsl.dialects.builtin import ModuleOp, TensorType, bf16
-from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap, AffineSymExpr
 
 from compiler.dialects.access import AccessAttr, AxisAttr, names_of
 from compiler.dialects.checks import element_type, shape_of
-from compiler.dialects.functions import find_function
+from compiler.dialects.functions import called, find_function
 from compiler.dialects.gather import affine_part
-from compiler.dialects.te import ComputeOp, GatherOp
+from compiler.dialects.te import ComputeOp, ConstantOp, GatherOp
 from compiler.elementary import Value
 from compiler.errors import InputError, TeError
 from compiler.interpret.combination import fold, joint, neutral
 from compiler.interpret.maps import condition_function, index_function
-from compiler.interpret.numbers import Array, DType, constant, dtype_of, is_float, loaded, stored
+from compiler.interpret.numbers import Array, DType, array_of, constant, dtype_of, is_float, loaded, stored
 from compiler.interpret.scalar import Body, combiner
 
 Tensors: TypeAlias = dict[SSAValue, Array]
@@ -47,15 +47,27 @@ def evaluate(
     floats = _float_dtype(dtype)
     tensors = _bind(function, inputs, floats)
     with np.errstate(all="ignore"):
-        for op in function.body.block.ops:
-            if isinstance(op, ReturnOp):
-                return [np.array(tensors[value], order="C") for value in op.operands]
-            if isinstance(op, GatherOp):
+        return [np.array(array, order="C") for array in _results(function, tensors, floats)]
+
+
+def _results(function: FuncOp, tensors: Tensors, floats: DType | None) -> list[Array]:
+    """The arrays that a function returns, by those that its arguments are."""
+    for op in function.body.block.ops:
+        match op:
+            case ReturnOp():
+                return [tensors[value] for value in op.operands]
+            case GatherOp():
                 tensors[op.output] = gather(op, tensors, floats)
-                continue
-            if not isinstance(op, ComputeOp):
-                raise InputError(f"'{op.name}' is not a tensor expression (te.compute and te.gather are)")
-            tensors.update(zip(op.outputs, _compute(op, tensors, floats), strict=True))
+            case ConstantOp():
+                tensors[op.output] = array_of(op.value.data, floats)
+            case ComputeOp():
+                tensors.update(zip(op.outputs, _compute(op, tensors, floats), strict=True))
+            case CallOp():
+                callee = called(op)
+                given = _bind(callee, [tensors[value] for value in op.arguments], floats)
+                tensors.update(zip(op.results, _results(callee, given, floats), strict=True))
+            case _:
+                raise InputError(f"'{op.name}' is not a tensor expression (te.compute, gather and constant are)")
     raise InputError(f"@{function.sym_name.data} does not end with func.return")
 
 

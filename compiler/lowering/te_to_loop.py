@@ -1,6 +1,6 @@
 """te -> loop: one loop nest a compute, axes in their order, a buffer for each tensor.
 
-A function's results become trailing arguments; intermediates become loop.alloc.
+A function's results become trailing arguments; intermediates become loop.alloc, constants loop.constant.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from compiler.affine import linear as lin
 from compiler.dialects import te
 from compiler.dialects.access import AxisAttr
 from compiler.dialects.checks import element_type, shape_of
-from compiler.dialects.functions import functions
+from compiler.dialects.functions import functions, is_main
 from compiler.dialects.levels import has_tensors, require
 from compiler.program import body
+from compiler.program.main import read_tensors, write_loop
 from compiler.program.read import computed, gathered
-from compiler.program.tree import Access, Alloc, Block, Buffer, Loop, Node, Program, fresh, nested
+from compiler.program.tree import Access, Alloc, Block, Buffer, Literal, Loop, Node, Program, fresh, nested
 from compiler.program.write import update
 
 
@@ -34,7 +35,8 @@ class TeToLoopPass(ModulePass):
       ->
         loop.for "m" { loop.for "k" { loop.block "C" [...] (%a = %A[m, k] ...) -> (%C[m]) { ... } } }
 
-    Raises LoweringError, see `compiler.dialects.levels`.
+    In a function that calls others each tensor between calls becomes a buffer, which the calls take; what is returned
+    without a call that gives it is copied. Raises LoweringError, see `compiler.dialects.levels`.
     """
 
     name = "te-to-loop"
@@ -42,7 +44,11 @@ class TeToLoopPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         require(op, "te", self.name)
         for function in functions(op):
-            if has_tensors(function):
+            if not has_tensors(function):
+                continue
+            if is_main(function):
+                write_loop(function, read_tensors(function))
+            else:
                 update(function, _Lowering(function).program())
 
 
@@ -54,6 +60,7 @@ class _Lowering:
         self.names: dict[SSAValue, str] = {}
         self.buffers: dict[str, Buffer] = {}
         self.nodes: list[Node] = []
+        self.literals: list[Literal] = []
         self.labels: set[str] = set()
         self.loops = 0
 
@@ -75,11 +82,16 @@ class _Lowering:
         for op in block.ops:
             if isinstance(op, te.ComputeOp):
                 self._nest(computed(op, self.names), op.label.data, [self._target(v, op) for v in op.outputs])
+            elif isinstance(op, te.ConstantOp):
+                buffer = self._buffer(op.output, op.output.name_hint or "c")
+                self.names[op.output] = buffer.name
+                self.literals.append(Literal(buffer, op.value))
             elif isinstance(op, te.GatherOp):
                 self._nest(gathered(op, self.names), op.label.data, [self._target(op.output, op)])
         for value, target in copies:
             self._copy(self.names[value], target)
-        return Program(self.function.sym_name.data, arguments, len(terminator.operands), tuple(self.nodes))
+        name, results = self.function.sym_name.data, len(terminator.operands)
+        return Program(name, arguments, results, tuple(self.nodes), literals=tuple(self.literals))
 
     def _buffer(self, value: SSAValue, name: str) -> Buffer:
         buffer = Buffer(fresh(name, self.buffers), tuple(shape_of(value)), element_type(value))

@@ -11,10 +11,10 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from compiler.dialects import loop
-from compiler.dialects.functions import find_function, functions, positions
+from compiler.dialects.functions import find_function, functions, is_main, positions
 from compiler.errors import InputError
 from compiler.program.read import read
-from compiler.program.tree import Alloc, Buffer, Node, Program, fresh, touched, walk
+from compiler.program.tree import Alloc, Buffer, Literal, Node, Program, fresh, touched, walk
 from compiler.program.write import write
 
 
@@ -47,7 +47,7 @@ class SplitConstantsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         old = find_function(op, self.function)
-        if not any(isinstance(inner, loop.Placed) for inner in old.walk()):
+        if not is_main(old) and not any(isinstance(inner, loop.Placed) for inner in old.walk()):
             raise InputError(f"@{old.sym_name.data} is not at the loop level; lower it with te-to-loop")
         parts = split(old, self.names, taken=[f.sym_name.data for f in functions(op)])
         for new in parts.functions:
@@ -89,7 +89,7 @@ def split(function: FuncOp, constants: Collection[str], taken: Sequence[str] = (
 
 def called(program: Program) -> Program:
     """What each call of a program runs, when all that depends on its constants alone is prepared."""
-    if not program.constants:
+    if not program.constants and not program.literals:
         return program
     _, after, crossing = _divided(program, program.constants)
     return _main(program, program.constants, after, crossing)
@@ -129,7 +129,7 @@ def _movable(program: Program, constants: Collection[str]) -> set[int]:
     moved = set(uses)
     while True:
         settled = _settled(program, uses, moved)
-        known = settled | set(constants)
+        known = settled | set(constants) | set(program.stated)
         staying = {n for n in moved if not (uses[n].reads <= known and uses[n].writes <= settled)}
         if not staying:
             return moved
@@ -176,13 +176,21 @@ def _main(program: Program, constants: Collection[str], nests: Sequence[Node], c
     count = len(program.arguments) - program.outputs
     inputs = [b for b in program.arguments[:count] if b.name not in constants or b.name in reads]
     arguments = (*inputs, *crossing, *_results(program))
-    return replace(program, arguments=arguments, body=_body(program, nests, crossing), constants=())
+    body = _body(program, nests, crossing)
+    return replace(program, arguments=arguments, body=body, constants=(), values=(), literals=_literals(program, nests))
 
 
 def _prepare(program: Program, nests: Sequence[Node], crossing: Sequence[Buffer], name: str) -> Program:
     reads, _ = touched(nests)
     inputs = [b for b in program.arguments if b.name in reads]
-    return Program(name, (*inputs, *crossing), len(crossing), _body(program, nests, crossing))
+    body = _body(program, nests, crossing)
+    return Program(name, (*inputs, *crossing), len(crossing), body, literals=_literals(program, nests))
+
+
+def _literals(program: Program, nests: Sequence[Node]) -> tuple[Literal, ...]:
+    """The literals that nests read."""
+    reads, _ = touched(nests)
+    return tuple(literal for literal in program.literals if literal.buffer.name in reads)
 
 
 def _body(program: Program, nests: Sequence[Node], crossing: Sequence[Buffer]) -> tuple[Node, ...]:
@@ -201,8 +209,8 @@ def _aligned(program: Program, function: FuncOp) -> list[str]:
 def _written(program: Program, aligned: Collection[str], old: FuncOp) -> FuncOp:
     """The function of a program, with the old one's attributes and the positions of its aligned arguments."""
     new = write(program)
-    known = {name: value for name, value in old.attributes.items() if name not in ("aligned", "constants")}
-    new.attributes |= {name: value for name, value in known.items() if name not in new.attributes}
+    stale = ("aligned", "constants", "constant_values", *new.attributes)
+    new.attributes |= {name: value for name, value in old.attributes.items() if name not in stale}
     found = [n for n, buffer in enumerate(program.arguments) if buffer.name in aligned]
     if found:
         new.attributes["aligned"] = DenseArrayBase.from_list(i64, found)

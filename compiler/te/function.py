@@ -9,12 +9,14 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from compiler.dialects.dense import DenseAttr
 from compiler.dialects.dominance import verify_module
+from compiler.dialects.te import ConstantOp
 from compiler.elements import TYPES
 from compiler.errors import TeError
 from compiler.te.emit import emit_compute, emit_gather
 from compiler.te.index import check_name
-from compiler.te.tensor import Compute, Gather, Tensor
+from compiler.te.tensor import Constant, Gather, Source, Tensor
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,8 @@ class Function:
 def function(name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | Tensor) -> Function:
     """The function that computes outputs from inputs.
 
-    Computes stand in the order in which they are needed; equal names are made distinct. Raises TeError for an
-    output that depends on a tensor which is neither an input nor computed, and for inputs named alike.
+    Computes and constants stand in the order in which they are needed; equal names are made distinct. Raises TeError
+    for an output that depends on a tensor which is neither an input nor computed, and for inputs named alike.
     """
     check_name("a function", name)
     outs = (outputs,) if isinstance(outputs, Tensor) else _tensors(name, "outputs", outputs)
@@ -63,7 +65,9 @@ def function(name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | Te
     return Function(name, module, tuple(inputs), outs)
 
 
-def _emitted(op: Compute | Gather, label: str, value_of: Callable[[Tensor], SSAValue]) -> Operation:
+def _emitted(op: Source, label: str, value_of: Callable[[Tensor], SSAValue]) -> Operation:
+    if isinstance(op, Constant):
+        return ConstantOp(DenseAttr(op.value))
     if isinstance(op, Gather):
         return emit_gather(op, label, value_of)
     return emit_compute(op, label, value_of)
@@ -82,7 +86,8 @@ def _check_inputs(name: str, inputs: Sequence[Tensor]) -> None:
     names = [tensor.name for tensor in inputs]
     for tensor in inputs:
         if tensor.source is not None:
-            raise TeError(f"the input '{tensor.name}' of function '{name}' is computed, not a placeholder")
+            kind = "a constant" if isinstance(tensor.source, Constant) else "computed"
+            raise TeError(f"the input '{tensor.name}' of function '{name}' is {kind}, not a placeholder")
         if names.count(tensor.name) > 1:
             raise TeError(f"two inputs of function '{name}' are named '{tensor.name}'")
 
@@ -98,9 +103,9 @@ def _find(name: str, tensor: Tensor, values: dict[tuple[object, int], SSAValue])
     return value
 
 
-def _ordered(outputs: Sequence[Tensor], inputs: set[Tensor]) -> list[Compute | Gather]:
-    """The computes and gathers that outputs need, each once, producers first."""
-    ordered: dict[Compute | Gather, None] = {}
+def _ordered(outputs: Sequence[Tensor], inputs: set[Tensor]) -> list[Source]:
+    """The computes, gathers and constants that outputs need, each once, producers first."""
+    ordered: dict[Source, None] = {}
     stack = [(t.source, False) for t in reversed(outputs) if t.source is not None]
     while stack:
         op, done = stack.pop()

@@ -1,4 +1,4 @@
-"""Tensors, the reads of them, and the ops that give them: computes and gathers."""
+"""Tensors, the reads of them, and the ops that give them: computes, gathers, constants."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import NoReturn, TypeAlias
 
 from compiler.affine import linear as lin
 from compiler.affine.limits import bad_size
+from compiler.dialects.dense import Dense
 from compiler.elements import INDICES, TYPES, check_dtype, element_bytes
 from compiler.errors import TeError
 from compiler.te.expr import Expr, Joint, Number, const
@@ -19,12 +20,12 @@ Indices: TypeAlias = IndexLike | tuple[IndexLike, ...]
 
 @dataclass(frozen=True, eq=False)
 class Tensor:
-    """A tensor of static shape: an input, or one result of a compute."""
+    """A tensor of static shape: an input, a constant, or one result of a compute."""
 
     name: str
     shape: tuple[int, ...]
     dtype: str
-    source: Compute | Gather | None = None
+    source: Source | None = None
     position: int = 0
 
     def __post_init__(self) -> None:
@@ -198,6 +199,22 @@ class Gather:
     def reads(self) -> list[Read]:
         """The reads of index tensors, in the order of the table's dimensions."""
         return [index for index in self.read.indices if isinstance(index, Read)]
+
+
+@dataclass(frozen=True, eq=False)
+class Constant:
+    """One te.constant: a name and its elements."""
+
+    name: str
+    value: Dense
+
+    def sources(self) -> list[Tensor]:
+        """The tensors that it reads: none."""
+        return []
+
+
+Source: TypeAlias = Compute | Gather | Constant
+"""What gives a tensor."""
 
 
 def placeholder(shape: Shape, dtype: str = "f32", name: str = "arg") -> Tensor:

@@ -1,4 +1,4 @@
-"""`loop.for` and `loop.alloc`: what blocks stand in."""
+"""`loop.for`, `loop.alloc` and `loop.constant`: what blocks stand in."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import (
     MemRefType,
     StringAttr,
 )
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -26,6 +27,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from compiler.affine.limits import bad_extent
 from compiler.dialects.checks import element_type, refuse
+from compiler.dialects.dense import DenseAttr, parse_dense
 from compiler.scopes import SCOPES
 
 KINDS = (
@@ -196,6 +198,54 @@ class AllocOp(IRDLOperation):
             parser.raise_error(f"expected a memref type, got {type}", place)
         op = cls(label, type, scope)
         return parse_attributes(parser, op)
+
+
+@irdl_op_definition
+class ConstantOp(IRDLOperation):
+    """A buffer whose elements the program states; blocks read it, none writes it. It stands outside all loops.
+
+    ```mlir
+    func.func @f(%A: memref<4xf32>) attributes {outputs = 1 : i64} {
+      %W = loop.constant "W" dense<[1.0, -1.0, 0.5, 0.0]> : tensor<4xf32>
+      loop.for "i" %i = 4 {
+        loop.block "A" [i = 4 at %i] (%w = %W[i] : memref<4xf32>) -> (%A[i] : memref<4xf32>) {
+          loop.yield %w : f32
+        }
+      }
+      func.return
+    }
+    ```
+    """
+
+    name = "loop.constant"
+
+    label = prop_def(StringAttr)
+    value = prop_def(DenseAttr)
+    buffer = result_def(MemRefType)
+
+    def __init__(self, label: str, value: DenseAttr) -> None:
+        type = MemRefType(value.type.element_type, value.type.get_shape())
+        super().__init__(properties={"label": StringAttr(label), "value": value}, result_types=[type])
+        self.buffer.name_hint = label if SSAValue.is_valid_name(label) else None
+
+    def verify_(self) -> None:
+        held = self.value.type
+        if self.buffer.type != MemRefType(held.element_type, held.get_shape()):
+            raise VerifyException(f"the buffer of a constant of type {held} is no {self.buffer.type}")
+        if not isinstance(self.parent_op(), FuncOp):
+            raise VerifyException(f"the constant '{self.label.data}' does not stand outside all loops")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_string_literal(self.label.data)
+        printer.print_string(" ")
+        printer.print_attribute(self.value)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ConstantOp:
+        label = parser.parse_str_literal()
+        return parse_attributes(parser, cls(label, parse_dense(parser)))
 
 
 _Op = TypeVar("_Op", bound=Operation)

@@ -46,7 +46,7 @@ from compiler.dialects.checks import (
     refuse,
     shape_of,
 )
-from compiler.dialects.loop.loops import ForOp, enclosing_loops, loop_of
+from compiler.dialects.loop.loops import ConstantOp, ForOp, enclosing_loops, loop_of
 from compiler.dialects.te import parse_axis_head, parse_shaped_type
 
 
@@ -119,6 +119,8 @@ class Placed(IRDLOperation):
         if len(self.writes) != len(self.targets):
             raise VerifyException("the block needs one access an input and one a target")
         for value, access in zip(self.targets, self.writes, strict=True):
+            if isinstance(value.owner, ConstantOp):
+                raise VerifyException(f"the constant '{value.name_hint}' is written")
             check_access(f"the access to '{value.name_hint}'", access, shape_of(value), self.axes.data, self.domain)
         if any(access.condition is not None for access in self.writes):
             raise VerifyException("a write has no condition; the guard is the place")

@@ -1,24 +1,41 @@
-"""memref: MLIR has memref.prefetch, xDSL has not."""
+"""memref: MLIR has memref.prefetch, and a syntax for memref.global; xDSL has not."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import BoolAttr, IndexType, IntegerAttr, MemRefType, i32
-from xdsl.ir import Dialect, SSAValue
+from xdsl.dialects.builtin import (
+    BoolAttr,
+    DenseResourceAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    StringAttr,
+    SymbolNameConstraint,
+    TensorType,
+    UnitAttr,
+    i32,
+)
+from xdsl.ir import Attribute, Dialect, SSAValue
 from xdsl.irdl import (
+    BaseAttr,
     IRDLOperation,
     irdl_op_definition,
     operand_def,
+    opt_prop_def,
     prop_def,
     traits_def,
     var_operand_def,
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import MemoryReadEffect
+from xdsl.traits import MemoryReadEffect, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
+
+from compiler.dialects.dense import DenseAttr
 
 
 def check_indices(buffer: SSAValue, indices: Sequence[SSAValue]) -> None:
@@ -90,8 +107,106 @@ class PrefetchOp(IRDLOperation):
         return op
 
 
+@irdl_op_definition
+class GlobalOp(IRDLOperation):
+    """A buffer of a module that functions get by its name, such as the elements of a constant.
+
+    ```mlir
+    memref.global "private" constant @W : memref<2xf32> = dense<[1.0, -1.0]>
+    func.func @f() {
+      %0 = memref.get_global @W : memref<2xf32>
+      func.return
+    }
+    ```
+    """
+
+    name = "memref.global"
+
+    sym_name = prop_def(SymbolNameConstraint())
+    sym_visibility = opt_prop_def(StringAttr)
+    type = prop_def(MemRefType)
+    initial_value = opt_prop_def(BaseAttr(DenseAttr) | BaseAttr(UnitAttr))
+    constant = opt_prop_def(UnitAttr)
+    alignment = opt_prop_def(IntegerAttr)
+
+    traits = traits_def(SymbolOpInterface())
+
+    @classmethod
+    def private_constant(cls, name: str, value: DenseAttr) -> GlobalOp:
+        """A constant that nothing outside the module sees."""
+        properties = {
+            "sym_name": StringAttr(name),
+            "sym_visibility": StringAttr("private"),
+            "type": MemRefType(value.type.element_type, value.type.get_shape()),
+            "initial_value": value,
+            "constant": UnitAttr(),
+        }
+        return cls.create(properties=properties)
+
+    def verify_(self) -> None:
+        value = self.initial_value
+        if not isinstance(value, DenseAttr):
+            return
+        if self.type != MemRefType(value.type.element_type, value.type.get_shape(), self.type.layout):
+            raise VerifyException(f"the initial value of a {self.type} is no {value.type}")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        if self.sym_visibility is not None:
+            printer.print_string_literal(self.sym_visibility.data)
+            printer.print_string(" ")
+        if self.constant is not None:
+            printer.print_string("constant ")
+        printer.print_symbol_name(self.sym_name.data)
+        printer.print_string(" : ")
+        printer.print_attribute(self.type)
+        if isinstance(self.initial_value, DenseAttr):
+            printer.print_string(" = ")
+            self.initial_value.print_without_type(printer)
+        elif self.initial_value is not None:
+            printer.print_string(" = uninitialized")
+        aligned = {} if self.alignment is None else {"alignment": self.alignment}
+        printer.print_op_attributes({**aligned, **self.attributes})
+
+    @classmethod
+    def parse(cls, parser: Parser) -> GlobalOp:
+        visibility = parser.parse_optional_str_literal()
+        constant = parser.parse_optional_keyword("constant")
+        properties: dict[str, Attribute] = {"sym_name": parser.parse_symbol_name()}
+        if visibility is not None:
+            properties["sym_visibility"] = StringAttr(visibility)
+        if constant is not None:
+            properties["constant"] = UnitAttr()
+        parser.parse_punctuation(":")
+        properties["type"] = type = parser.parse_type()
+        if not isinstance(type, MemRefType):
+            parser.raise_error(f"expected a memref type, got {type}")
+        if parser.parse_optional_punctuation("=") is not None:
+            properties["initial_value"] = _parse_value(parser, type)
+        attributes = dict(parser.parse_optional_attr_dict())
+        if "alignment" in attributes:
+            properties["alignment"] = attributes.pop("alignment")
+        return cls.create(properties=properties, attributes=attributes)
+
+
+def _parse_value(parser: Parser, type: MemRefType) -> Attribute:
+    """The initial value of a global: upstream's attribute, without its type, which the parser makes ours."""
+    if parser.parse_optional_keyword("uninitialized") is not None:
+        return UnitAttr()
+    tensor = TensorType(type.element_type, type.get_shape())
+    said = "dense<...> or dense_resource<...> expected"
+    kind = parser.expect(lambda: _keyword(parser, "dense", "dense_resource"), said)
+    if kind == "dense":
+        return parser.parse_dense_int_or_fp_elements_attr(cast(TensorType[IntegerType], tensor))
+    with parser.in_angle_brackets():
+        handle = parser.parse_identifier()
+    return DenseResourceAttr.from_params(handle, tensor)
+
+
 def _keyword(parser: Parser, *words: str) -> str | None:
     return next((word for word in words if parser.parse_optional_keyword(word) is not None), None)
 
 
-MEMREF = Dialect(memref.MemRef.name, [*memref.MemRef.operations, PrefetchOp], list(memref.MemRef.attributes))
+_OPERATIONS = [op for op in memref.MemRef.operations if op is not memref.GlobalOp]
+
+MEMREF = Dialect(memref.MemRef.name, [*_OPERATIONS, GlobalOp, PrefetchOp], list(memref.MemRef.attributes))

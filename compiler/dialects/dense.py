@@ -1,0 +1,290 @@
+"""`DenseAttr`: the elements of a tensor constant, held by reference and compared by a digest.
+
+Few elements, or equal ones, print as upstream's `dense<...>`; others as `dense_resource<NAME_DIGEST>`, whose bytes
+stand once in the trailer of the module's text, as upstream writes it. Text keeps every bit of every element.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from math import prod
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import ArrayAttr, DenseIntOrFPElementsAttr, DenseResourceAttr, ModuleOp, TensorType
+from xdsl.ir import Attribute, BuiltinAttribute, Data, Operation
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from compiler.elements import DType, Dtype, element_bytes, row_of
+
+MOST_INLINE = 64
+"""The most different elements that print as `dense<...>`."""
+
+_INTEGERS: dict[int, DType] = {1: np.dtype("<u1"), 2: np.dtype("<u2"), 4: np.dtype("<u4"), 8: np.dtype("<u8")}
+"""By their bytes, integers that have the bits of elements."""
+
+_HEX = re.compile(r"0x([0-9A-Fa-f]{2})*+")
+
+_DIGITS = 16
+"""The digits of a digest that are part of a resource's name."""
+
+
+class Dense:
+    """The elements of a tensor in row-major order, little-endian; a truth value is a byte, 0 or 1.
+
+    `data` must not change. `name` is what the text calls them, and no part of what they are.
+    """
+
+    def __init__(self, type: TensorType, data: bytes | memoryview, name: str = "c") -> None:
+        self.type = type
+        self.data = memoryview(data).cast("B")
+        self.name = name if re.fullmatch(r"[A-Za-z_][\w$.]*", name, re.ASCII) else "c"
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of dtype, shape and elements, taken when it is first needed."""
+        found = hashlib.sha256(f"{self.type}:".encode())
+        found.update(self.data)
+        return found.hexdigest()
+
+    @property
+    def row(self) -> Dtype:
+        """The dtype. Raises VerifyException for a type of elements without one."""
+        found = row_of(self.type.element_type)
+        if found is None:
+            raise VerifyException(f"a constant has elements of type {self.type.element_type}, which is no dtype")
+        return found
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents."""
+        return tuple(self.type.get_shape())
+
+    @cached_property
+    def bits(self) -> NDArray[Any]:
+        """The elements' bits as integers without sign, in one dimension."""
+        return np.frombuffer(self.data, _INTEGERS[element_bytes(self.type.element_type)])
+
+    @cached_property
+    def is_splat(self) -> bool:
+        """Whether all elements have the same bits."""
+        bits = self.bits
+        return all(bool((part == bits[0]).all()) for part in (bits[:MOST_INLINE], bits))
+
+    @property
+    def is_inline(self) -> bool:
+        """Whether the text has the elements where they are used."""
+        return prod(self.shape) <= MOST_INLINE or self.is_splat
+
+    @property
+    def handle(self) -> str:
+        """The name of its bytes in the trailer: equal handles mean equal elements."""
+        return f"{self.name}_{self.digest[:_DIGITS]}"
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Dense) or self.type != other.type:
+            return False
+        return self.data is other.data or self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.type)
+
+    def __repr__(self) -> str:
+        return f"Dense({self.type})"
+
+
+class Lost(Dense):
+    """Elements that nobody needs any more: text has their name only."""
+
+    is_inline = False
+
+    @property
+    def handle(self) -> str:
+        """Their name."""
+        return self.name
+
+
+@irdl_attr_definition
+class DenseAttr(Data[Dense], BuiltinAttribute):
+    """The elements of a tensor constant, in upstream's syntax."""
+
+    name = "strata.dense"
+
+    @property
+    def type(self) -> TensorType:
+        """The tensor's type."""
+        return self.data.type
+
+    def verify(self) -> None:
+        """Static extents of a dtype, and as many bytes as they have."""
+        held = self.data
+        if held.row is None or any(size < 1 for size in held.shape):
+            raise VerifyException(f"a constant has a shape of positive extents, not {held.type}")
+        expected = bytes_of(held.type)
+        if len(held.data) != expected and not isinstance(held, Lost):
+            raise VerifyException(f"a constant of type {held.type} has {expected} bytes, not {len(held.data)}")
+
+    def print_builtin(self, printer: Printer) -> None:
+        """Print with the type behind."""
+        self.print_without_type(printer)
+        printer.print_string(" : ")
+        printer.print_attribute(self.type)
+
+    def print_without_type(self, printer: Printer) -> None:
+        """Print the elements or the name of their bytes."""
+        held = self.data
+        printer.print_string(f"dense<{literal(held)}>" if held.is_inline else f"dense_resource<{held.handle}>")
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> Dense:
+        """Text has upstream's attributes, which `settled` makes ours."""
+        parser.raise_error("a constant is dense<...> or dense_resource<...>")
+
+    def print_parameter(self, printer: Printer) -> None:
+        """Not used: builtin attributes print themselves."""
+        self.print_builtin(printer)
+
+
+def bytes_of(type: TensorType) -> int:
+    """The bytes of a tensor's elements."""
+    return prod(type.get_shape()) * element_bytes(type.element_type)
+
+
+def from_upstream(attribute: DenseIntOrFPElementsAttr) -> DenseAttr:
+    """Elements that the text has where they are used. Raises VerifyException for what is no tensor of a dtype."""
+    type = attribute.type
+    if not isinstance(type, TensorType):
+        raise VerifyException(f"a constant is a tensor, not {type}")
+    held = Dense(type, attribute.data.data)
+    if held.row.kind == "b":
+        held = Dense(type, bytes(byte & 1 for byte in attribute.data.data))
+    return DenseAttr(held)
+
+
+def parse_dense(parser: AttrParser) -> DenseAttr:
+    """Parse upstream's attribute, which the parser makes ours when it has read the text's resources."""
+    start = parser.pos
+    found = parser.parse_attribute()
+    if not isinstance(found, DenseIntOrFPElementsAttr | DenseResourceAttr):
+        parser.raise_error(f"expected dense<...> or dense_resource<...>, got {found}", start)
+    return cast(DenseAttr, found)
+
+
+def from_resource(handle: str, type: Attribute, blob: str | None) -> DenseAttr:
+    """Elements from the trailer of the text: four bytes of alignment, then theirs.
+
+    Raises VerifyException where there is no such resource, and where it does not fit the type.
+    """
+    if not isinstance(type, TensorType):
+        raise VerifyException(f"a constant is a tensor, not {type}")
+    if blob is None:
+        raise VerifyException(f"there is no resource '{handle}' in the text's dialect_resources")
+    if not _HEX.fullmatch(blob):
+        raise VerifyException(f"the resource '{handle}' is not 0x and pairs of hexadecimal digits")
+    if len(blob) < 10:
+        raise VerifyException(f"the resource '{handle}' is too short: four bytes of alignment come first")
+    held, expected = Dense(type, bytes.fromhex(blob[10:]), handle), bytes_of(type)
+    if len(held.data) != expected:
+        raise VerifyException(f"the resource '{handle}' has {len(held.data)} bytes, but {type} has {expected}")
+    if held.row.kind == "b" and held.bits.max() > 1:
+        raise VerifyException(f"the resource '{handle}' has truth values other than 00 and 01")
+    name, _, digits = handle.rpartition("_")
+    if name and len(digits) == _DIGITS and held.digest.startswith(digits):
+        held.name = name
+    return DenseAttr(held)
+
+
+def literal(held: Dense) -> str:
+    """The elements inside `dense<...>`."""
+    if held.row.kind == "f" and _has_nan(held):
+        first = held.data[: element_bytes(held.type.element_type)]
+        return f'"0x{(first if held.is_splat else held.data).hex().upper()}"'
+    if held.is_splat:
+        return _number(held.row, int(held.bits[0]))
+    texts = [_number(held.row, int(bits)) for bits in held.bits]
+    for size in reversed(held.shape):
+        texts = [f"[{', '.join(texts[at : at + size])}]" for at in range(0, len(texts), size)]
+    return texts[0]
+
+
+def _has_nan(held: Dense) -> bool:
+    """Whether an element is NaN, whose bits decimals do not say."""
+    bits = held.bits[:1] if held.is_splat else held.bits
+    return bool(np.isnan(np.array([_float(held.row, int(b)) for b in bits])).any())
+
+
+def _float(row: Dtype, bits: int) -> float:
+    if row.name == "bf16":
+        return float(np.uint32(bits << 16).view(np.float32))
+    return float(_INTEGERS[row.bits // 8].type(bits).view(row.numpy))
+
+
+def _number(row: Dtype, bits: int) -> str:
+    """An element as upstream's parser reads it back to the same bits."""
+    if row.kind == "b":
+        return "true" if bits else "false"
+    if row.kind == "u":
+        return str(bits)
+    if row.kind == "i":
+        return str(bits - (1 << row.bits if bits >> row.bits - 1 else 0))
+    value = _float(row, bits)
+    if np.isinf(value):
+        return f"0x{bits:0{row.bits // 4}X}"
+    if row.name == "f32" and np.float32(float(str(np.float32(value)))) == value:
+        value = float(str(np.float32(value)))
+    number, power, exponent = repr(value).partition("e")
+    return number + (".0" if "." not in number else "") + power + exponent
+
+
+def constants_in(op: Operation) -> Iterator[Dense]:
+    """The elements of all constants at and inside an op."""
+    for inner in op.walk():
+        for attribute in (*inner.properties.values(), *inner.attributes.values()):
+            for each in attribute if isinstance(attribute, ArrayAttr) else (attribute,):
+                if isinstance(each, DenseAttr):
+                    yield each.data
+
+
+def without_elements(module: ModuleOp) -> ModuleOp:
+    """A copy of a module for people: its large constants have lost their elements, so that they are not kept."""
+    copy = module.clone()
+    for op in copy.walk():
+        for name, attribute in op.properties.items():
+            if isinstance(attribute, DenseAttr) and not attribute.data.is_inline:
+                op.properties[name] = DenseAttr.new(Lost(attribute.type, b"", attribute.data.name))
+    return copy
+
+
+def trailer(constants: Iterable[Dense]) -> str:
+    """The text that ends a module: the bytes of the constants that it names; nothing where it has them all."""
+    named = {held.handle: held for held in constants if not held.is_inline and not isinstance(held, Lost)}
+    if not named:
+        return ""
+    lines = [f'      {handle}: "0x{_alignment(held)}{held.data.hex().upper()}"' for handle, held in named.items()]
+    return "\n".join(
+        ["", "", "{-#", "  dialect_resources: {", "    builtin: {", ",\n".join(lines), "    }", "  }", "#-}"]
+    )
+
+
+def _alignment(held: Dense) -> str:
+    return element_bytes(held.type.element_type).to_bytes(4, "little").hex().upper()
+
+
+def _print_module(module: ModuleOp, printer: Printer) -> None:
+    """Print a module as xDSL does; the outermost one ends with the bytes of its large constants."""
+    _print_plain(module, printer)
+    if module.parent is None:
+        printer.print_string(trailer(constants_in(module)))
+
+
+_print_plain = ModuleOp.print
+setattr(ModuleOp, "print", _print_module)  # noqa: B010  # xDSL calls nothing at the end of a module

@@ -1,0 +1,108 @@
+"""fold-constants: what small constants alone decide, and is small, is computed by the evaluator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from compiler.dialects import te
+from compiler.dialects.checks import element_type
+from compiler.dialects.dense import Dense, DenseAttr, bytes_of
+from compiler.dialects.functions import functions
+from compiler.elements import row_of
+from compiler.interpret.numbers import Array
+from compiler.interpret.te import evaluate
+from compiler.passes.lift_constants import LARGE
+
+MOST_POINTS = 1 << 20
+"""The most points of the index space of what is computed here: a hundredth of a second."""
+
+
+@dataclass(frozen=True)
+class FoldConstantsPass(ModulePass):
+    """Compute what depends on small constants alone, and is small, once and for all; unused constants go.
+
+        %T = te.constant dense<[[1.0, 0.0], [0.5, 0.5]]>;  %U = te.compute "U" [...] (%t = %T[j, i]) { 2 * %t }
+      ->
+        %U = te.constant dense<[[2.0, 1.0], [0.0, 1.0]]>
+
+    Small is what has up to `bytes` bytes. The values are those of the evaluator of te functions. What depends on large
+    constants, or is large, is prepared when the kernel is built: see split-constants.
+    """
+
+    name = "fold-constants"
+
+    bytes: int = LARGE
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in functions(op):
+            fold_constants(function, self.bytes)
+
+
+def fold_constants(function: FuncOp, most: int = LARGE) -> bool:
+    """Fold what constants of up to `most` bytes decide in a te function, in place; whether anything was."""
+    folded = False
+    for op in list(function.body.block.ops) if function.body.blocks else ():
+        values = fold(op, most) if isinstance(op, te.ComputeOp | te.GatherOp) else None
+        if values is None:
+            continue
+        for result, value in zip(op.results, values, strict=True):
+            made = te.ConstantOp(value)
+            made.output.name_hint = result.name_hint
+            op.parent_block().insert_op_before(made, op)  # type: ignore[union-attr]
+            result.replace_all_uses_with(made.output)
+        _erase(op)
+        folded = True
+    if folded:
+        _drop_unused(function.body.block)
+    return folded
+
+
+def fold(op: te.ComputeOp | te.GatherOp, most: int = LARGE) -> list[DenseAttr] | None:
+    """The results of an op on constants of up to `most` bytes, by the evaluator; None where an operand is none, or a
+    result has more bytes, or the index space more than MOST_POINTS points."""
+    owners = [value.owner for value in op.operands]
+    constants = [owner for owner in owners if isinstance(owner, te.ConstantOp)]
+    if len(constants) < len(owners) or any(row_of(element_type(value)) is None for value in op.results):
+        return None
+    types = [value.type for value in (*op.operands, *op.results)]
+    if any(isinstance(type, TensorType) and bytes_of(type) > most for type in types):
+        return None
+    if prod(axis.size for axis in op.axes) > MOST_POINTS:
+        return None
+    results = evaluate(_alone(op, constants), [])
+    return [_dense(value, array) for value, array in zip(op.results, results, strict=True)]
+
+
+def _alone(op: te.ComputeOp | te.GatherOp, constants: Sequence[te.ConstantOp]) -> ModuleOp:
+    """A function without arguments that gives the results of an op on constants."""
+    copies = {constant.output: constant.clone() for constant in constants}
+    copy = op.clone({value: made.output for value, made in copies.items()})
+    types = [result.type for result in copy.results]
+    body = Block([*copies.values(), copy, ReturnOp(*copy.results)])
+    return ModuleOp([FuncOp("alone", FunctionType.from_lists([], types), Region(body))])
+
+
+def _dense(value: SSAValue, array: Array) -> DenseAttr:
+    type, name = value.type, value.name_hint or "c"
+    assert isinstance(type, TensorType)
+    return DenseAttr(Dense(type, np.ascontiguousarray(array).reshape(-1).view(np.uint8).data, name))
+
+
+def _drop_unused(block: Block) -> None:
+    for op in list(block.ops):
+        if isinstance(op, te.ConstantOp) and not op.output.uses:
+            _erase(op)
+
+
+def _erase(op: Operation) -> None:
+    op.detach()
+    op.erase()
