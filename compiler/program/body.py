@@ -92,8 +92,14 @@ def from_block(block: Block, labels: Sequence[str]) -> tuple[Scalar, ...]:
     raise AssertionError("a body ends with a yield")
 
 
-def to_block(yields: Sequence[Scalar], types: Sequence[Attribute], axes: Sequence[AxisAttr]) -> Block:
-    """The body of a block that yields these expressions; `types` are those of the reads."""
+def to_block(
+    yields: Sequence[Scalar],
+    types: Sequence[Attribute],
+    axes: Sequence[AxisAttr],
+    index_op: type[loop.IndexOp | te.IndexOp] = loop.IndexOp,
+    yield_op: type[loop.YieldOp | te.YieldOp] = loop.YieldOp,
+) -> Block:
+    """The body of a block that yields these expressions; `types` are those of the reads, the ops those of its level."""
     block = Block(arg_types=types)
     done: dict[tuple[object, ...], Operation] = {}
 
@@ -101,7 +107,7 @@ def to_block(yields: Sequence[Scalar], types: Sequence[Attribute], axes: Sequenc
         if isinstance(node, Read):
             return block.args[node.position]
         if isinstance(node, Index):
-            return operation((Index, node.axis), lambda: loop.IndexOp(axes[node.axis].label)).results[0]
+            return operation((Index, node.axis), lambda: index_op(axes[node.axis].label)).results[0]
         operands = [value(operand) for operand in node.operands]
         key = (node.kind, *map(id, operands), node.properties)
         made = operation(key, lambda: _create(node, operands))
@@ -113,7 +119,7 @@ def to_block(yields: Sequence[Scalar], types: Sequence[Attribute], axes: Sequenc
             block.add_op(done[key])
         return done[key]
 
-    block.add_op(loop.YieldOp(*map(value, yields)))
+    block.add_op(yield_op(*map(value, yields)))
     return block
 
 

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, Region
 
+from compiler.dialects import loop, te
 from compiler.dialects.combination import Combination, Combining
 from compiler.dialects.combiner import identity
 from compiler.program import body
@@ -45,10 +46,12 @@ def from_op(op: Combining) -> tuple[Combiner, ...]:
     return tuple(Joint(tuple(combination.identities), values, part) for part in range(len(values)))
 
 
-def to_combination(combiners: Sequence[Combiner]) -> Combination:
-    """The combination of a new op."""
+def to_combination(
+    combiners: Sequence[Combiner], yield_op: type[loop.YieldOp | te.YieldOp] = loop.YieldOp
+) -> Combination:
+    """The combination of a new op; `yield_op` ends the region of a joint combiner at its level."""
     first = combiners[0] if combiners else ""
     if not isinstance(first, Joint):
         return Combination([str(c) for c in combiners])
     types = [value.type for value in first.identities] * 2
-    return Combination((), first.identities, Region(body.to_block(first.body, types, ())))
+    return Combination((), first.identities, Region(body.to_block(first.body, types, (), yield_op=yield_op)))

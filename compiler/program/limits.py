@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from compiler.affine import linear as lin
 from compiler.affine.limits import END, bad_extent, bad_form, bad_size
 from compiler.elements import element_bytes
+from compiler.program.changed import changed_nodes
 from compiler.program.tree import Block, Program
 
 
@@ -16,13 +17,15 @@ def bad_sizes(program: Program, before: Program) -> str:
 
 
 def _faults(program: Program, before: Program) -> Iterator[str]:
-    for number, loop in program.loops.items():
+    nests = [program.nests[top] for top in changed_nodes(before, program).after]
+    for number, loop in ((number, loop) for nest in nests for number, loop in nest.loops.items()):
         if before.loops.get(number) is not loop:
             yield bad_extent(f"loop '{loop.label}'", loop.extent)
-    for name, buffer in program.buffers.items():
-        if before.buffers.get(name) is not buffer:
-            yield bad_size(f"buffer '{name}'", buffer.shape, element_bytes(buffer.element))
-    for label, block in program.blocks.items():
+    allocated = (alloc.buffer for nest in nests for alloc in nest.allocs.values())
+    for buffer in (*program.arguments, *allocated):
+        if before.buffers.get(buffer.name) is not buffer:
+            yield bad_size(f"buffer '{buffer.name}'", buffer.shape, element_bytes(buffer.element))
+    for label, block in ((label, block) for nest in nests for label, block in nest.blocks.items()):
         if before.blocks.get(label) is not block:
             for what, form, ranges in _forms(block, program):
                 if lin.largest(form, ranges) >= END:

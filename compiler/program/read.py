@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from xdsl.dialects.builtin import MemRefType
-from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block as IrBlock
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineMap, AffineSymExpr
@@ -17,11 +17,11 @@ from compiler.affine.linear import Linear
 from compiler.dialects import loop, te
 from compiler.dialects.access import AccessAttr, names_of
 from compiler.dialects.checks import element_type
-from compiler.dialects.functions import outputs, positions
+from compiler.dialects.functions import constant_values, outputs, positions
 from compiler.dialects.gather import scalar_of
 from compiler.errors import InputError
 from compiler.program import body, combiner
-from compiler.program.tree import Access, Alloc, Block, Buffer, Loop, Node, Program, Table, fresh
+from compiler.program.tree import Access, Alloc, Block, Buffer, Literal, Loop, Node, Program, Table, fresh
 
 
 def read(function: FuncOp) -> Program:
@@ -51,9 +51,15 @@ class _Reader:
                     f"argument {number} of @{self.function.sym_name.data} is no memref: not a loop function"
                 )
             arguments.append(self._buffer(value, value.name_hint or f"arg{number}", "global"))
+        literals = tuple(self._literal(op) for op in block.ops if isinstance(op, loop.ConstantOp))
         nodes = self._nodes(block)
         constants = tuple(arguments[n].name for n in sorted(positions(self.function, "constants")))
-        return Program(self.function.sym_name.data, tuple(arguments), outputs(self.function), nodes, constants)
+        values = tuple((arguments[n].name, value) for n, value in constant_values(self.function).items())
+        name, results = self.function.sym_name.data, outputs(self.function)
+        return Program(name, tuple(arguments), results, nodes, constants, literals, values)
+
+    def _literal(self, op: loop.ConstantOp) -> Literal:
+        return Literal(self._buffer(op.buffer, op.label.data, "global"), op.value)
 
     def _buffer(self, value: SSAValue, name: str, scope: str) -> Buffer:
         name = self.names[value] = fresh(name, self.names.values())
@@ -61,7 +67,7 @@ class _Reader:
         return Buffer(name, value.type.get_shape(), element_type(value), scope)
 
     def _nodes(self, block: IrBlock) -> tuple[Node, ...]:
-        return tuple(self._node(op) for op in block.ops if not isinstance(op, ReturnOp))
+        return tuple(self._node(op) for op in block.ops if not isinstance(op, ReturnOp | loop.ConstantOp))
 
     def _node(self, op: Operation) -> Node:
         match op:
@@ -77,6 +83,9 @@ class _Reader:
                 return self._placed(op, computed(op, self.names))
             case loop.GatherOp():
                 return self._placed(op, gathered(op, self.names))
+        if isinstance(op, CallOp):
+            name = self.function.sym_name.data
+            raise InputError(f"@{name} calls others, of which each has loops of its own: name one of these")
         raise InputError(f"'{op.name}' is not an op of the loop level")
 
     def _placed(self, op: loop.Placed, block: Block) -> Block:

@@ -6,10 +6,10 @@ name. All three are unique in a program and survive rewrites.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute
@@ -18,6 +18,7 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.dialects.access import AxisAttr
+from compiler.dialects.dense import DenseAttr
 from compiler.elements import scalar_type
 from compiler.program.body import Scalar
 from compiler.program.combiner import Combiner
@@ -25,6 +26,8 @@ from compiler.program.combiner import Combiner
 CONCURRENT = frozenset(
     ("parallel", "vectorized", "block_x", "block_y", "block_z", "thread_x", "thread_y", "thread_z", "vthread")
 )
+Name = TypeVar("Name")
+Value = TypeVar("Value")
 INTRINSIC = "intrinsic"
 """The attribute of the outermost loop of a tensorized nest that names its intrinsic."""
 
@@ -115,12 +118,17 @@ class Block:
         """The loops that occur in the bindings or in the guard."""
         return set().union(*(f.variables() for f in self.bindings), *(c.form.variables() for c in self.guard))
 
+    @cached_property
+    def nest(self) -> Nest:
+        """What is here, where no loop is around it."""
+        return _nest(self)
+
     def at(self, form: Linear, ranges: lin.Ranges) -> Linear:
         """A form over axes as one over loops."""
         return lin.substitute(form, dict(enumerate(self.bindings)), ranges)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Loop:
     """A loop; `number` is its variable in forms."""
 
@@ -137,12 +145,30 @@ class Loop:
         value = dict(self.attributes).get(INTRINSIC)
         return value.data if self.kind == "tensorized" and isinstance(value, StringAttr) else ""
 
+    @cached_property
+    def nest(self) -> Nest:
+        """What is here and inside. It stays with the loop, which passes from a program to what is made of that."""
+        return _nest(self)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Alloc:
     """The beginning of a buffer's lifetime."""
 
     buffer: Buffer
+
+    @cached_property
+    def nest(self) -> Nest:
+        """What is here."""
+        return _nest(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A buffer whose elements the program states: nothing writes it."""
+
+    buffer: Buffer
+    value: DenseAttr
 
 
 Node: TypeAlias = Loop | Alloc | Block
@@ -156,11 +182,77 @@ class Place:
     positions: tuple[int, ...]
 
 
+Key: TypeAlias = int | str | tuple[str]
+"""What a node is known by: a loop's number, a block's label, a tuple of the name of an allocation's buffer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Nest:
+    """What is at and inside a node of a body; places are counted from there. `is_full` tells that each loop contains a
+    block."""
+
+    loops: dict[int, Loop]
+    blocks: dict[str, Block]
+    allocs: dict[str, Alloc]
+    ranges: dict[int, lin.Range]
+    places: dict[Key, Place]
+    is_full: bool
+
+    @cached_property
+    def readers(self) -> dict[str, list[Block]]:
+        """The blocks that read each buffer, in order."""
+        found: dict[str, list[Block]] = {}
+        for block in self.blocks.values():
+            for name in block.sources:
+                found.setdefault(name, []).append(block)
+        return found
+
+    @cached_property
+    def writers(self) -> dict[str, list[Block]]:
+        """The blocks that write each buffer, in order."""
+        found: dict[str, list[Block]] = {}
+        for block in self.blocks.values():
+            for name in dict.fromkeys(access.buffer for access in block.writes):
+                found.setdefault(name, []).append(block)
+        return found
+
+
+class Places(Mapping[Key, Place]):
+    """The place of each node of a body. What changes one nest looks at the places there only."""
+
+    def __init__(self, nests: Sequence[Nest]) -> None:
+        self._nests = nests
+        self._tops = _joined([dict.fromkeys(nest.places, top) for top, nest in enumerate(nests)])
+
+    def __getitem__(self, key: Key) -> Place:
+        top = self._tops[key]
+        place = self._nests[top].places[key]
+        return Place(place.loops, (top, *place.positions))
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._tops
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._tops)
+
+    def __len__(self) -> int:
+        return len(self._tops)
+
+    def top(self, key: Key) -> int:
+        """The position in the body of the nest that a node stands in."""
+        return self._tops[key]
+
+    def around(self, key: Key) -> tuple[Loop, ...]:
+        """The loops around a node, outermost first."""
+        return self._nests[self._tops[key]].places[key].loops
+
+
 @dataclass(frozen=True)
 class Program:
     """A loop function: arguments, of which the last `outputs` are results, and a body.
 
-    `constants` are inputs that are the same in all calls: what is made of them alone need not be made in each.
+    `constants` are inputs that are the same in all calls: what is made of them alone need not be made in each. `values`
+    has the elements of those that are known. `literals` are read like inputs that nobody gives.
     """
 
     name: str
@@ -168,58 +260,63 @@ class Program:
     outputs: int
     body: tuple[Node, ...]
     constants: tuple[str, ...] = ()
+    literals: tuple[Literal, ...] = ()
+    values: tuple[tuple[str, DenseAttr], ...] = ()
 
     @cached_property
-    def places(self) -> dict[int | str | tuple[str], Place]:
-        """The place of each loop (by number), block (by label) and allocation (by a tuple of its buffer's name)."""
-        return dict(_places(self.body, (), ()))
+    def nests(self) -> tuple[Nest, ...]:
+        """What is in each node of the body."""
+        return tuple([node.nest for node in self.body])
+
+    @cached_property
+    def places(self) -> Places:
+        """The place of each loop, block and allocation."""
+        return Places(self.nests)
 
     @cached_property
     def blocks(self) -> dict[str, Block]:
         """The blocks by label, in the order of the program."""
-        return {node.label: node for node in walk(self.body) if isinstance(node, Block)}
+        return _joined([nest.blocks for nest in self.nests])
 
     @cached_property
     def loops(self) -> dict[int, Loop]:
         """The loops by number, in the order of the program."""
-        return {node.number: node for node in walk(self.body) if isinstance(node, Loop)}
+        return _joined([nest.loops for nest in self.nests])
 
     @cached_property
     def allocs(self) -> dict[str, Alloc]:
         """The allocations by the name of their buffer."""
-        return {node.buffer.name: node for node in walk(self.body) if isinstance(node, Alloc)}
+        return _joined([nest.allocs for nest in self.nests])
 
     @cached_property
     def buffers(self) -> dict[str, Buffer]:
         """All buffers by name."""
-        return {b.name: b for b in self.arguments} | {name: a.buffer for name, a in self.allocs.items()}
+        given = (*self.arguments, *(literal.buffer for literal in self.literals))
+        return {b.name: b for b in given} | {name: a.buffer for name, a in self.allocs.items()}
+
+    @cached_property
+    def stated(self) -> dict[str, DenseAttr]:
+        """The elements of literals by name."""
+        return {literal.buffer.name: literal.value for literal in self.literals}
 
     @cached_property
     def ranges(self) -> dict[int, lin.Range]:
         """The range of each loop."""
-        return {number: (0, loop.extent - 1) for number, loop in self.loops.items()}
+        return _joined([nest.ranges for nest in self.nests])
 
     @cached_property
     def readers(self) -> dict[str, list[Block]]:
         """The blocks that read each buffer, in order."""
-        found: dict[str, list[Block]] = {name: [] for name in self.buffers}
-        for block in self.blocks.values():
-            for name in block.sources:
-                found[name].append(block)
-        return found
+        return _gathered(self.buffers, [nest.readers for nest in self.nests])
 
     @cached_property
     def writers(self) -> dict[str, list[Block]]:
         """The blocks that write each buffer, in order."""
-        found: dict[str, list[Block]] = {name: [] for name in self.buffers}
-        for block in self.blocks.values():
-            for name in dict.fromkeys(access.buffer for access in block.writes):
-                found[name].append(block)
-        return found
+        return _gathered(self.buffers, [nest.writers for nest in self.nests])
 
-    def enclosing(self, key: int | str | tuple[str]) -> tuple[Loop, ...]:
+    def enclosing(self, key: Key) -> tuple[Loop, ...]:
         """The loops around a loop, block or allocation, outermost first."""
-        return self.places[key].loops
+        return self.places.around(key)
 
     def fresh_number(self) -> int:
         """A number that no loop has."""
@@ -233,7 +330,7 @@ class Program:
         """The name, or a variation that no buffer has."""
         return fresh(name, self.buffers)
 
-    def replaced(self, key: int | str | tuple[str], make: Callable[[Node], Sequence[Node]]) -> Program:
+    def replaced(self, key: Key, make: Callable[[Node], Sequence[Node]]) -> Program:
         """The program with one node replaced by others (none to delete it)."""
         place = self.places[key]
         return replace(self, body=_replaced(self.body, place.positions, make))
@@ -247,13 +344,41 @@ class Program:
         return replace(self, body=map_blocks(self.body, change))
 
 
-def _places(
-    nodes: Sequence[Node], loops: tuple[Loop, ...], positions: tuple[int, ...]
-) -> Iterator[tuple[int | str | tuple[str], Place]]:
-    for position, node in enumerate(nodes):
-        yield key_of(node), Place(loops, (*positions, position))
-        if isinstance(node, Loop):
-            yield from _places(node.body, (*loops, node), (*positions, position))
+def _nest(node: Node) -> Nest:
+    found = Nest({}, {}, {}, {}, {}, False)
+    return replace(found, is_full=_collect(found, node, (), ()))
+
+
+def _joined(parts: Iterable[Mapping[Name, Value]]) -> dict[Name, Value]:
+    joined: dict[Name, Value] = {}
+    for part in parts:
+        joined.update(part)
+    return joined
+
+
+def _gathered(names: Iterable[str], parts: Iterable[Mapping[str, Sequence[Block]]]) -> dict[str, list[Block]]:
+    gathered: dict[str, list[Block]] = {name: [] for name in names}
+    for part in parts:
+        for name, blocks in part.items():
+            gathered[name] += blocks
+    return gathered
+
+
+def _collect(found: Nest, node: Node, loops: tuple[Loop, ...], positions: tuple[int, ...]) -> bool:
+    """Put a node and what is in it into a nest; whether each loop there contains a block."""
+    found.places[key_of(node)] = Place(loops, positions)
+    if isinstance(node, Alloc):
+        found.allocs[node.buffer.name] = node
+    elif isinstance(node, Block):
+        found.blocks[node.label] = node
+    else:
+        before = len(found.blocks)
+        found.loops[node.number] = node
+        found.ranges[node.number] = (0, node.extent - 1)
+        inner = (*loops, node)
+        full = [_collect(found, below, inner, (*positions, n)) for n, below in enumerate(node.body)]
+        return len(found.blocks) > before and all(full)
+    return True
 
 
 def _replaced(
@@ -269,7 +394,7 @@ def _replaced(
     return (*nodes[:first], *new, *nodes[first + 1 :])
 
 
-def key_of(node: Node) -> int | str | tuple[str]:
+def key_of(node: Node) -> Key:
     """What a node is known by."""
     match node:
         case Loop():
@@ -327,18 +452,17 @@ def pruned(nodes: Iterable[Node]) -> tuple[Node, ...]:
     """The nodes without loops that contain no block."""
     kept: list[Node] = []
     for node in nodes:
-        if isinstance(node, Loop):
-            body = pruned(node.body)
-            if not any(isinstance(inner, Block) for inner in walk(body)):
+        if isinstance(node, Loop) and not node.nest.is_full:
+            if not node.nest.blocks:
                 continue
-            node = node if len(body) == len(node.body) and body == node.body else replace(node, body=body)
+            node = replace(node, body=pruned(node.body))
         kept.append(node)
     return tuple(kept)
 
 
 def fresh(name: str, taken: Iterable[str]) -> str:
     """The name, or the first of name.1, name.2 ... that is not taken."""
-    taken = set(taken)
+    taken = taken if isinstance(taken, Collection) and not isinstance(taken, Sequence) else set(taken)
     number, found = 0, name
     while found in taken:
         number += 1

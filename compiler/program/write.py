@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 
-from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, FunctionType, IntegerAttr, MemRefType, i64
+from xdsl.dialects.builtin import (
+    FloatAttr,
+    FunctionType,
+    IntegerAttr,
+    MemRefType,
+    i64,
+)
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.ir import Block as IrBlock
@@ -16,6 +22,8 @@ from compiler.affine.condition import Condition, to_set
 from compiler.affine.linear import Linear
 from compiler.dialects import loop
 from compiler.dialects.access import AccessAttr
+from compiler.dialects.dense import DenseAttr
+from compiler.dialects.functions import state_constants
 from compiler.dialects.gather import Gathered
 from compiler.program import body
 from compiler.program.combiner import to_combination
@@ -30,14 +38,22 @@ def write(program: Program) -> FuncOp:
     for buffer, argument in zip(program.arguments, block.args, strict=True):
         argument.name_hint = hint(buffer.name)
         values[buffer.name] = argument
+    for literal in program.literals:
+        constant = loop.ConstantOp(literal.buffer.name, literal.value)
+        values[literal.buffer.name] = constant.buffer
+        block.add_op(constant)
     _fill(block, program.body, values, {})
     block.add_op(ReturnOp())
     function = FuncOp(program.name, FunctionType.from_lists(types, []), Region(block))
     function.attributes["outputs"] = IntegerAttr(program.outputs, i64)
-    if program.constants:
-        names = [buffer.name for buffer in program.arguments]
-        function.attributes["constants"] = DenseArrayBase.from_list(i64, [names.index(n) for n in program.constants])
+    state_constants(function, constant_arguments(program))
     return function
+
+
+def constant_arguments(program: Program) -> dict[int, DenseAttr | None]:
+    """The positions of a program's constant arguments, and the elements of those that are known."""
+    known = dict(program.values)
+    return {n: known.get(b.name) for n, b in enumerate(program.arguments) if b.name in program.constants}
 
 
 def hint(name: str) -> str | None:
@@ -62,8 +78,10 @@ def replace_body(function: FuncOp, body: Region) -> None:
 def update_nests(function: FuncOp, program: Program, nests: Mapping[int, Node]) -> None:
     """Replace nests of a loop function, by their positions in its program's body; all else stays as it is."""
     block = function.body.block
-    ops = list(block.ops)
+    constants = [op for op in block.ops if isinstance(op, loop.ConstantOp)]
+    ops = [op for op in block.ops if not isinstance(op, loop.ConstantOp)]
     buffers: dict[str, SSAValue] = {b.name: value for b, value in zip(program.arguments, block.args, strict=True)}
+    buffers |= {name: op.buffer for name, op in zip(program.stated, constants, strict=True)}
     for op, node in zip(ops, program.body, strict=False):
         if isinstance(node, Alloc):
             buffers[node.buffer.name] = op.results[0]
@@ -114,11 +132,11 @@ def _placed(node: Block, buffers: dict[str, SSAValue], loops: dict[int, SSAValue
         AffineMap(len(used), 0, tuple(lin.to_affine(form, dims) for form in node.bindings)),
         to_set(node.guard, dims, len(used)),
         [buffers[access.buffer] for access in node.writes],
-        [_access(len(axes), a.index, a.where, a.otherwise) for a in node.writes],
+        [access_attribute(len(axes), a.index, a.where, a.otherwise) for a in node.writes],
         (node.origin[0], _map(node.origin[1], axes)) if node.origin else None,
     )
     inputs = [buffers[access.buffer] for access in node.reads]
-    reads = [_access(len(axes), a.index, a.where, a.otherwise) for a in node.reads]
+    reads = [access_attribute(len(axes), a.index, a.where, a.otherwise) for a in node.reads]
     op: Operation
     if node.table is None:
         inner = body.to_block(node.body, node.read_types, node.axes)
@@ -139,9 +157,10 @@ def _map(forms: Sequence[Linear], axes: dict[int, AffineExpr]) -> AffineMap:
 
 
 @lru_cache(maxsize=4096)
-def _access(
+def access_attribute(
     count: int, index: tuple[Linear, ...], where: tuple[Condition, ...], otherwise: FloatAttr | IntegerAttr | None
 ) -> AccessAttr:
+    """The attribute of an access to a buffer by a block with so many axes."""
     axes = {n: _dimension(n) for n in range(count)}
     if not where or otherwise is None:
         return AccessAttr(_map(index, axes))

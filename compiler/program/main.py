@@ -1,0 +1,305 @@
+"""`Main`: a function that calls others, as immutable data: read from te or loop IR, written at the loop or low level.
+
+It computes nothing itself: it has buffers, calls in their order, and copies where an output has no call that writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import prod
+
+from xdsl.dialects import memref
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, MemRefType, i8, i64
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Block as IrBlock
+from xdsl.ir import Region, SSAValue
+
+from compiler.dialects import loop, te
+from compiler.dialects.checks import element_type, shape_of
+from compiler.dialects.dense import Dense
+from compiler.dialects.functions import SLOT_ALIGNMENT, outputs
+from compiler.elements import element_bytes, is_unsigned
+from compiler.errors import InputError
+from compiler.program.tree import Buffer
+from compiler.program.write import hint, memref_type, replace_body
+
+CONSTANTS = "constants"
+"""The name of the argument that is the block of all constants."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a function: the names of the buffers that it reads, and of those that it fills."""
+
+    callee: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The buffers that it reads."""
+        return self.inputs
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A buffer's elements to another one of its type."""
+
+    source: str
+    target: str
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The buffer that it reads."""
+        return (self.source,)
+
+
+Step = Call | Copy
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A buffer that no call of main changes, and its offset in bytes in the block of all constants."""
+
+    buffer: Buffer
+    offset: int
+
+
+@dataclass(frozen=True)
+class Main:
+    """Buffers by name, the arguments first; the last `outputs` of the arguments are results. Steps run in order.
+
+    Constants stand in one block of `constant_bytes`, which the loop and the low form take as an argument before the
+    results; `elements` are those that the program states.
+    """
+
+    name: str
+    arguments: tuple[Buffer, ...]
+    outputs: int
+    temporaries: tuple[Buffer, ...]
+    steps: tuple[Step, ...]
+    constants: tuple[Constant, ...] = ()
+    constant_bytes: int = 0
+    elements: Mapping[str, Dense] = field(default_factory=dict)
+
+    @property
+    def inputs(self) -> tuple[Buffer, ...]:
+        """The arguments that are no results."""
+        return self.arguments[: len(self.arguments) - self.outputs]
+
+    @property
+    def results(self) -> tuple[Buffer, ...]:
+        """The arguments that are results."""
+        return self.arguments[len(self.arguments) - self.outputs :]
+
+    @cached_property
+    def buffers(self) -> dict[str, Buffer]:
+        """All buffers by name."""
+        constants = (constant.buffer for constant in self.constants)
+        return {buffer.name: buffer for buffer in (*self.arguments, *constants, *self.temporaries)}
+
+    @cached_property
+    def calls(self) -> tuple[Call, ...]:
+        """The steps that are calls."""
+        return tuple(step for step in self.steps if isinstance(step, Call))
+
+
+def placed(main: Main, constants: Iterable[Buffer]) -> Main:
+    """Main with those of some constants that its steps read, each at an offset in one block."""
+    read = {name for step in main.steps for name in step.reads}
+    offset, found = 0, list[Constant]()
+    for buffer in constants:
+        if buffer.name in read:
+            found.append(Constant(buffer, offset))
+            offset += -(-size(buffer) // SLOT_ALIGNMENT) * SLOT_ALIGNMENT
+    return replace(main, constants=tuple(found), constant_bytes=offset)
+
+
+def size(buffer: Buffer) -> int:
+    """The bytes of a buffer."""
+    return prod(buffer.shape) * element_bytes(buffer.scalar)
+
+
+class _Buffers:
+    """Buffers under construction, and the values that they stand for."""
+
+    def __init__(self) -> None:
+        self.names: dict[SSAValue, str] = {}
+        self.buffers: dict[str, Buffer] = {}
+        self._numbers: dict[str, int] = {}
+
+    def add(self, value: SSAValue, name: str) -> str:
+        """The name of a new buffer of a value's type; a name that is taken gets a number."""
+        own, number = name, self._numbers.get(name, 0)
+        while own in self.buffers:
+            number += 1
+            own = f"{name}.{number}"
+        self._numbers[name] = number
+        self.buffers[own] = Buffer(own, tuple(shape_of(value)), element_type(value))
+        return own
+
+    def of(self, value: SSAValue, name: str) -> str:
+        """The name of the buffer that stands for a value; a new one where none does."""
+        if value not in self.names:
+            self.names[value] = self.add(value, name)
+        return self.names[value]
+
+
+def read_tensors(function: FuncOp) -> Main:
+    """The main function of a te function that only calls others: its results become its last arguments.
+
+    A result that a call gives is written there by this call; any other one is copied at the end.
+    """
+    block, made = function.body.block, _Buffers()
+    last = block.last_op
+    assert isinstance(last, ReturnOp)
+    for number, argument in enumerate(block.args):
+        made.of(argument, argument.name_hint or f"arg{number}")
+    copied: list[tuple[SSAValue, str]] = []
+    for number, value in enumerate(last.operands):
+        name = value.name_hint or f"result{number}"
+        if isinstance(value.owner, CallOp) and value not in made.names:
+            made.of(value, name)
+        else:
+            copied.append((value, made.add(value, name)))
+    count = len(made.buffers)
+    steps, elements = list[Step](), dict[str, Dense]()
+    for op in block.ops:
+        if isinstance(op, te.ConstantOp):
+            elements[made.of(op.output, op.output.name_hint or op.value.data.name)] = op.value.data
+        elif isinstance(op, CallOp):
+            callee = op.callee.string_value()
+            results = tuple(made.of(v, v.name_hint or f"{callee}.{n}") for n, v in enumerate(op.results))
+            steps.append(Call(callee, tuple(made.names[v] for v in op.arguments), results))
+    steps += [Copy(made.names[value], target) for value, target in copied]
+    every = tuple(made.buffers.values())
+    temporaries = tuple(buffer for buffer in every[count:] if buffer.name not in elements)
+    main = Main(function.sym_name.data, every[:count], len(last.operands), temporaries, tuple(steps), elements=elements)
+    return placed(main, (made.buffers[name] for name in elements))
+
+
+def read_buffers(function: FuncOp, results: Mapping[str, int]) -> Main:
+    """The main function of a loop function that only calls others; `results` says how many outputs each of these has.
+
+    Raises InputError for other ops than allocations, calls, copies, and views of the block of constants.
+    """
+    block, made = function.body.block, _Buffers()
+    whole = {op.source for op in block.ops if isinstance(op, memref.ViewOp)}
+    for number, argument in enumerate(block.args):
+        if argument not in whole:
+            made.of(argument, argument.name_hint or f"arg{number}")
+    count = len(made.buffers)
+    steps, constants = list[Step](), list[Constant]()
+    for op in block.ops:
+        match op:
+            case memref.ViewOp():
+                constants.append(_constant(op, made))
+            case ConstantOp():
+                continue
+            case loop.AllocOp():
+                made.of(op.buffer, op.label.data)
+            case CallOp():
+                callee = op.callee.string_value()
+                given = tuple(made.names[value] for value in op.arguments)
+                first = len(given) - results[callee]
+                steps.append(Call(callee, given[:first], given[first:]))
+            case memref.CopyOp():
+                steps.append(Copy(made.names[op.source], made.names[op.destination]))
+            case ReturnOp():
+                continue
+            case _:
+                raise InputError(f"'{op.name}' is not an op of a loop function that calls others")
+    every = tuple(made.buffers.values())
+    held = {constant.buffer.name for constant in constants}
+    temporaries = tuple(buffer for buffer in every[count:] if buffer.name not in held)
+    bytes = sum(shape_of(value)[0] for value in whole)
+    name, number = function.sym_name.data, outputs(function)
+    return Main(name, every[:count], number, temporaries, tuple(steps), tuple(constants), bytes)
+
+
+def _constant(view: memref.ViewOp, made: _Buffers) -> Constant:
+    shift = view.byte_shift.owner
+    if not isinstance(shift, ConstantOp) or not isinstance(shift.value, IntegerAttr):
+        raise InputError("a constant of a function that calls others is at an offset that is no constant")
+    return Constant(made.buffers[made.of(view.result, view.result.name_hint or "constant")], shift.value.value.data)
+
+
+def write_loop(function: FuncOp, main: Main) -> None:
+    """Give a function the loop form of a main function: each temporary is allocated before its first use, constants are
+    views of one argument."""
+
+    def allocate(buffer: Buffer, body: IrBlock) -> SSAValue:
+        alloc = loop.AllocOp(buffer.name, memref_type(buffer.element, buffer.shape))
+        body.add_op(alloc)
+        return alloc.buffer
+
+    _write(function, main, lambda buffer: memref_type(buffer.element, buffer.shape), allocate)
+
+
+def write_low(function: FuncOp, main: Main) -> None:
+    """Give a function the low form of a main function, as `write_loop`."""
+
+    def allocate(buffer: Buffer, body: IrBlock) -> SSAValue:
+        alloc = memref.AllocOp([], [], memref_type(buffer.scalar, buffer.shape))
+        body.add_op(alloc)
+        return alloc.memref
+
+    _write(function, main, lambda buffer: memref_type(buffer.scalar, buffer.shape), allocate)
+    first = len(main.inputs)
+    unsigned = [
+        n + (n >= first and bool(main.constants)) for n, b in enumerate(main.arguments) if is_unsigned(b.element)
+    ]
+    if unsigned:
+        function.attributes["unsigned"] = DenseArrayBase.from_list(i64, unsigned)
+
+
+def _write(
+    function: FuncOp,
+    main: Main,
+    type_of: Callable[[Buffer], MemRefType],
+    allocate: Callable[[Buffer, IrBlock], SSAValue],
+) -> None:
+    """Give a function a form of a main function."""
+    types, first = [type_of(buffer) for buffer in main.arguments], len(main.inputs)
+    if main.constants:
+        types.insert(first, memref_type(i8, (main.constant_bytes,)))
+        function.attributes["aligned"] = DenseArrayBase.from_list(i64, [first])
+    body = IrBlock(arg_types=types)
+    arguments: list[SSAValue] = list(body.args)
+    values: dict[str, SSAValue] = {}
+    if main.constants:
+        block = arguments.pop(first)
+        block.name_hint = CONSTANTS
+        for constant in main.constants:
+            shift = ConstantOp(IntegerAttr(constant.offset, IndexType()))
+            view = memref.ViewOp(block, shift, [], type_of(constant.buffer))
+            body.add_ops([shift, view])
+            values[constant.buffer.name] = view.result
+    values |= dict(zip((buffer.name for buffer in main.arguments), arguments, strict=True))
+    for name, argument in values.items():
+        argument.name_hint = hint(name)
+    _fill(body, main, values, allocate)
+    replace_body(function, Region(body))
+    function.attributes["outputs"] = IntegerAttr(main.outputs, i64)
+
+
+def _fill(
+    body: IrBlock, main: Main, values: dict[str, SSAValue], allocate: Callable[[Buffer, IrBlock], SSAValue]
+) -> None:
+    """Add the ops of the steps; a temporary is allocated where it is first named."""
+
+    def value(name: str) -> SSAValue:
+        if name not in values:
+            values[name] = allocate(main.buffers[name], body)
+            values[name].name_hint = hint(name)
+        return values[name]
+
+    for step in main.steps:
+        if isinstance(step, Call):
+            body.add_op(CallOp(step.callee, [value(name) for name in (*step.inputs, *step.outputs)], []))
+        else:
+            body.add_op(memref.CopyOp(value(step.source), value(step.target)))
+    body.add_op(ReturnOp())
