@@ -9,7 +9,7 @@ Flags are LLVM's fast-math flags. Infinities and NaN stay values like any other,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compiler.errors import StrataError
 
@@ -23,6 +23,7 @@ class Policy:
     extremes: flags of the maxima and minima that do.
     polynomials: whether exp, log, tanh, erf, sin and their kin are expanded (expand-math).
     fused: whether CUDA text may be compiled to fused multiply-adds (`--fmad`).
+    zeros: whether a product with a 0 that a constant holds is 0, whatever the other factor is, and adds nothing.
     narrow: whether instructions that drop digits of their operands may be used, such as those of tf32.
     """
 
@@ -31,12 +32,18 @@ class Policy:
     extremes: tuple[str, ...] = ()
     polynomials: bool = True
     fused: bool = True
+    zeros: bool = True
     narrow: bool = False
+
+    @property
+    def of_literals(self) -> Policy:
+        """That of sums whose terms have numbers of constants as factors: the 0 that they begin with adds nothing."""
+        return replace(self, sums=("contract", "nsz")) if self.zeros else self
 
 
 _ANY_ORDER = ("reassoc", "contract")
 POLICIES = {
-    "strict": Policy(polynomials=False, fused=False),
+    "strict": Policy(polynomials=False, fused=False, zeros=False),
     "contract": Policy(body=("contract",), sums=_ANY_ORDER, extremes=("nsz",)),
     "fast": Policy(body=_ANY_ORDER, sums=_ANY_ORDER, extremes=("nsz",), narrow=True),
 }

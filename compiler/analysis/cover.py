@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from typing import TYPE_CHECKING
 
 from compiler.affine import linear as lin
-from compiler.analysis.sets import Undecided, context, limited, points
+from compiler.analysis.sets import Undecided, points, sample, surely_injective, surely_within
 from compiler.analysis.shared_element import SharedElement, orders
 from compiler.analysis.statements import Statement, Use, statements, uses_of
 from compiler.program.tree import Program
-
-if TYPE_CHECKING:
-    import islpy as isl
 
 Instance = tuple[Statement, Use]
 
@@ -28,20 +23,15 @@ def covered(program: Program, buffer: str, depth: int, reader: str | None = None
     uses = uses_of(program, buffer)
     needs = [(s, u) for s, u in uses if u.how != "write" and reader in (None, s.block.label)]
     resets = [(s, u) for s, u in uses if u.how == "write"]
-    try:
-        return all(limited(partial(_set_before, program, depth, need, resets)) for need in needs)
-    except Undecided:
-        return False
+    return all(_set_before(program, depth, need, resets) for need in needs)
 
 
 def _set_before(program: Program, depth: int, need: Instance, resets: Sequence[Instance]) -> bool:
     """Whether each instance of a use comes after one of some writes, on its element and in its iteration."""
-    import islpy as isl
-
     s, use = need
-    x, y = ({n: f"{v}{n}" for n in program.loops} for v in "xy")
+    x = {n: f"x{n}" for n in s.loops}
     any_element = [f"e{d}" for d, form in enumerate(use.index) if form is None]
-    point = [*(x[n] for n in s.loops), *any_element]
+    point = [*x.values(), *any_element]
     sizes = program.buffers[use.buffer].shape
     free = [f"0 <= e{d} < {sizes[d]}" for d, form in enumerate(use.index) if form is None]
     domain = [*s.domain(x, use), *free]
@@ -49,14 +39,18 @@ def _set_before(program: Program, depth: int, need: Instance, resets: Sequence[I
     for t, reset in resets:
         if s.common(t) < depth:
             continue
+        y = {n: f"y{n}" for n in t.loops}
         same = [f"{x[n]} = {y[n]}" for n in s.loops[:depth]]
         for d, (mine, other) in enumerate(zip(use.index, reset.forms, strict=True)):
             same.append(f"{f'e{d}' if mine is None else lin.to_isl(mine, x)} = {lin.to_isl(other, y)}")
         for order in orders(t, s, y, x):
             parts = [*domain, *t.domain(y, reset), *same, *order]
-            ways.append(points(point, parts, [y[n] for n in t.loops]))
-    asked = isl.Set(f"{{ {points(point, domain)} }}", context())
-    return asked.is_subset(isl.Set(f"{{ {'; '.join(ways)} }}", context())) if ways else asked.is_empty()
+            ways.append(points(point, parts, y.values()))
+    asked = points(point, domain)
+    try:
+        return surely_within(asked, "; ".join(ways)) if ways else sample(asked) is None
+    except Undecided:
+        return False
 
 
 def overrun(program: Program, loop: int, extent: int, buffer: str) -> str | None:
@@ -84,38 +78,28 @@ def runs_for_all(before: Program, after: Program, label: str) -> bool:
     """Whether a block that has moved still runs for all values of its axes that it ran for."""
     shared = {loop.number for loop in before.enclosing(label)} & {loop.number for loop in after.enclosing(label)}
     common = sorted(shared)
-    try:
-        return limited(lambda: _axes(before, label, common).is_subset(_axes(after, label, common)))
-    except Undecided:
-        return False
+    return surely_within(_axes(before, label, common), _axes(after, label, common))
 
 
 def runs_once(program: Program, label: str) -> bool:
     """Whether no two instances of a block have the same values of its axes."""
-    try:
-        return limited(lambda: _to_axes(program, label).is_injective())
-    except Undecided:
-        return False
+    return surely_injective(_to_axes(program, label))
 
 
-def _to_axes(program: Program, label: str) -> isl.Map:
-    """From the instances of a block to the values of its axes."""
-    import islpy as isl
-
+def _to_axes(program: Program, label: str) -> str:
+    """From the instances of a block to the values of its axes, in isl's syntax."""
     statement = statements(program)[label, False]
     names = {n: f"l{n}" for n in statement.loops}
     index = ", ".join(lin.to_isl(form, names) for form in statement.block.bindings)
     domain = " and ".join(statement.domain(names)) or "true"
-    return isl.Map(f"{{ [{', '.join(names.values())}] -> [{index}] : {domain} }}", context())
+    return f"[{', '.join(names.values())}] -> [{index}] : {domain}"
 
 
-def _axes(program: Program, label: str, common: Sequence[int]) -> isl.Set:
-    """The values of a block's axes in each iteration of some loops, one tuple an instance."""
-    import islpy as isl
-
+def _axes(program: Program, label: str, common: Sequence[int]) -> str:
+    """The values of a block's axes in each iteration of some loops, one tuple an instance, in isl's syntax."""
     statement = statements(program)[label, False]
     names = {n: f"l{n}" for n in statement.loops}
     axes = {f"a{n}": lin.to_isl(form, names) for n, form in enumerate(statement.block.bindings)}
     domain = [*statement.domain(names), *(f"{axis} = {form}" for axis, form in axes.items())]
     heads = [*(names[n] for n in common), *axes]
-    return isl.Set(f"{{ {points(heads, domain, [v for n, v in names.items() if n not in common])} }}", context())
+    return points(heads, domain, [v for n, v in names.items() if n not in common])

@@ -10,7 +10,7 @@ asked of isl, one level of the two orders at a time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from compiler.affine import linear as lin
@@ -18,6 +18,7 @@ from compiler.affine.linear import Linear
 from compiler.analysis.sets import points, surely_within
 from compiler.analysis.shared_element import Points, SharedElement, before, private_loops
 from compiler.analysis.statements import Key, Statement, Use, meetings, statements
+from compiler.program.changed import Changed, changed_nodes
 from compiler.program.tree import CONCURRENT, Program
 
 
@@ -129,34 +130,41 @@ def legal(after: Program, before: Program | None = None, step: Step | None = Non
     Its order is judged against `before` where that is given (with `step` as the correspondence, by default the
     identity); its concurrent loops always.
     """
-    new = statements(after)
-    if before is not None:
-        step = step or Step(after)
-        old = statements(before)
-        fault = _lost_init(old, new, step) or _gained_init(before, old, new, step)
-        if fault is not None:
-            return fault
-        if not step.keeps_order:
-            found = _order(before, old, after, new, step)
-            if found is not None:
-                return found
-        return _concurrency(after, new, _unchanged(before, old, after, new))
-    return _concurrency(after, new, set())
+    if before is None:
+        return _concurrency(after, statements(after), set())
+    step = step or Step(after)
+    changed = changed_nodes(before, after, (*step.links, *step.shifts, *step.moved))
+    old, new = statements(before), _within(after, changed.after)
+    fault = _lost_init(_within(before, changed.before), new, step) or _gained_init(before, old, new, step)
+    if fault is not None:
+        return fault
+    if not step.keeps_order:
+        found = _order(before, after, changed, step)
+        if found is not None:
+            return found
+    return _concurrency(after, new, _unchanged(before, old, after, new))
+
+
+def _within(program: Program, tops: Iterable[int]) -> dict[Key, Statement]:
+    """The statements of some nests, in the order of the program."""
+    every = statements(program)
+    return {key: statement for top in sorted(tops) for key, statement in every.of(top).items()}
 
 
 def _unchanged(
     before: Program, old: Mapping[Key, Statement], after: Program, new: Mapping[Key, Statement]
 ) -> set[tuple[Key, int]]:
     """The statements that stand in a concurrent loop as they did before, whose buffers live where they did."""
-    same_allocs = {name for name in after.buffers if private_loops(before, name) == private_loops(after, name)}
     kept = set()
     for key, statement in new.items():
-        former = old.get(key)
+        concurrent = [n for n in statement.loops if after.loops[n].kind in CONCURRENT]
+        former = old.get(key) if concurrent else None
         if former is None or former.block is not statement.block or former.loops != statement.loops:
             continue
-        if any(use.buffer not in same_allocs for use in statement.uses):
+        names = {use.buffer for use in statement.uses}
+        if any(private_loops(before, name) != private_loops(after, name) for name in names):
             continue
-        for number in statement.loops:
+        for number in concurrent:
             was, now = before.loops.get(number), after.loops[number]
             if was is not None and (was.kind, was.extent) == (now.kind, now.extent):
                 kept.add((key, number))
@@ -219,9 +227,30 @@ def _gained_init(
 # --- order ------------------------------------------------------------------------------------------------------
 
 
-def _order(
-    before: Program, old: Mapping[Key, Statement], after: Program, new: Mapping[Key, Statement], step: Step
+def _order(before: Program, after: Program, changed: Changed, step: Step) -> Violation | None:
+    """The first violation of order, of two instances at least one of which is in a nest that has changed."""
+    own = _within(after, changed.after)
+    near = _within(after, {*changed.after, *_neighbours(after, changed)})
+    if _first_violation(before, after, step, near, own) is None:
+        return None
+    return _first_violation(before, after, step, statements(after), own)  # the first in the order of the whole program
+
+
+def _neighbours(program: Program, changed: Changed) -> Iterator[int]:
+    """The nests of which the order to those that have changed matters."""
+    nests = [program.nests[top] for top in changed.after]
+    writes = set[str]().union(*(nest.writers for nest in nests))
+    touches = writes.union(*(nest.readers for nest in nests))
+    for top, nest in enumerate(program.nests):
+        if not (touches.isdisjoint(nest.writers) and writes.isdisjoint(nest.readers)):
+            yield top
+
+
+def _first_violation(
+    before: Program, after: Program, step: Step, new: Mapping[Key, Statement], own: Collection[Key]
 ) -> Violation | None:
+    """The first violation among some statements of which at least one is `own`."""
+    old = statements(before)
     matched = {key: old[source] for key in new if (source := step.sources.get(key, key)) in old}
     touching: dict[str, list[Key]] = {}
     for key in matched:
@@ -229,8 +258,9 @@ def _order(
             touching.setdefault(name, []).append(key)
     seen: set[tuple[Key, Key]] = set()
     for keys in touching.values():
+        mine = [key for key in keys if key in own]
         for s in keys:
-            for t in keys:
+            for t in keys if s in own else mine:
                 if (s, t) in seen:
                     continue
                 seen.add((s, t))
@@ -348,8 +378,11 @@ def _sign(a: tuple[int, int], b: tuple[int, int]) -> int:
 
 
 def _concurrency(program: Program, new: Mapping[Key, Statement], known: set[tuple[Key, int]]) -> Violation | None:
-    concurrent = [loop for loop in program.loops.values() if loop.kind in CONCURRENT]
-    for loop in concurrent:
+    tops = sorted({program.places.top(label) for label, _ in new})
+    loops = [loop for top in tops for loop in program.nests[top].loops.values()]
+    for loop in loops:
+        if loop.kind not in CONCURRENT:
+            continue
         inside = [s for s in new.values() if loop.number in s.loops]
         depth = len(program.enclosing(loop.number))
         for number, s in enumerate(inside):

@@ -99,3 +99,14 @@ def surely_within(one: str, two: str) -> bool:
         return limited(lambda: isl.Set(f"{{ {one} }}", context()).is_subset(isl.Set(f"{{ {two} }}", context())))
     except Undecided:
         return False
+
+
+@lru_cache(maxsize=8192)
+def surely_injective(text: str) -> bool:
+    """Whether a map, in isl's syntax, has no value twice; False where that was not decided."""
+    import islpy as isl
+
+    try:
+        return limited(lambda: isl.Map(f"{{ {text} }}", context()).is_injective())
+    except Undecided:
+        return False

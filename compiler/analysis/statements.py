@@ -8,7 +8,7 @@ position, loop ... position from the outside in, compared lexicographically.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import product
 
@@ -18,7 +18,7 @@ from compiler.affine.linear import Linear
 from compiler.analysis.sets import Undecided, points, sample
 from compiler.program.combiner import Combiner, Joint
 from compiler.program.init import init_depth, init_guard
-from compiler.program.tree import Access, Block, Place, Program, Table
+from compiler.program.tree import Access, Alloc, Block, Loop, Nest, Node, Program, Table
 
 Key = tuple[str, bool]
 """A statement: the label of its block, and whether it is the init."""
@@ -75,26 +75,7 @@ class Statement:
     @cached_property
     def uses(self) -> tuple[Use, ...]:
         """The accesses, reads first."""
-        block = self.block
-        if self.is_init:
-            return tuple(self._use(a, "write") for a in block.writes)
-        hows: Sequence[Combiner] = block.combiners or ["write"] * len(block.writes)
-        reads = [self._use(a, "read") for a in block.reads]
-        if block.table is not None:
-            reads.append(self._table_use(block.table))
-        return (*reads, *(self._use(a, how) for a, how in zip(block.writes, hows, strict=True)))
-
-    def _table_use(self, table: Table) -> Use:
-        values = dict(enumerate(self.block.bindings))
-        index = [None if isinstance(f, int) else lin.substitute(f, values, self.ranges) for f in table.index]
-        return Use(table.buffer, tuple(index), (), "read")
-
-    def _use(self, access: Access, how: Combiner) -> Use:
-        values = dict(enumerate(self.block.bindings))
-        index = tuple(lin.substitute(f, values, self.ranges) for f in access.index)
-        partners = self.block.writes if isinstance(how, Joint) and _paired(self.block) else ()
-        where = tuple(c.substitute(values, self.ranges) for c in access.where)
-        return Use(access.buffer, index, where, how, partners)
+        return _uses(_Same(self.block), self.is_init, tuple(self.ranges.items()))
 
     def domain(self, names: Mapping[int, str], use: Use | None = None) -> list[str]:
         """The constraints of its instances, of those where a use happens, in isl's syntax."""
@@ -121,6 +102,34 @@ class Statement:
         return f"{self.block.label}[{','.join(shown)}]"
 
 
+@lru_cache(maxsize=4096)
+def _uses(same: _Same, is_init: bool, known: tuple[tuple[int, lin.Range], ...]) -> tuple[Use, ...]:
+    """The uses of a block, or of its init, in loops of some ranges: computed once wherever it stands."""
+    block, ranges = same.node, dict(known)
+    assert isinstance(block, Block)
+    if is_init:
+        return tuple(_use(block, a, "write", ranges) for a in block.writes)
+    hows: Sequence[Combiner] = block.combiners or ["write"] * len(block.writes)
+    reads = [_use(block, a, "read", ranges) for a in block.reads]
+    if block.table is not None:
+        reads.append(_table_use(block, block.table, ranges))
+    return (*reads, *(_use(block, a, how, ranges) for a, how in zip(block.writes, hows, strict=True)))
+
+
+def _table_use(block: Block, table: Table, ranges: lin.Ranges) -> Use:
+    values = dict(enumerate(block.bindings))
+    index = [None if isinstance(f, int) else lin.substitute(f, values, ranges) for f in table.index]
+    return Use(table.buffer, tuple(index), (), "read")
+
+
+def _use(block: Block, access: Access, how: Combiner, ranges: lin.Ranges) -> Use:
+    values = dict(enumerate(block.bindings))
+    index = tuple(lin.substitute(f, values, ranges) for f in access.index)
+    partners = block.writes if isinstance(how, Joint) and _paired(block) else ()
+    where = tuple(c.substitute(values, ranges) for c in access.where)
+    return Use(access.buffer, index, where, how, partners)
+
+
 @lru_cache(maxsize=256)
 def _paired(block: Block) -> bool:
     """Whether instances that share an element of one target share those of all targets, so that updates commute."""
@@ -137,16 +146,63 @@ def _paired(block: Block) -> bool:
         return False
 
 
-def statements(program: Program) -> dict[Key, Statement]:
+class Statements(Mapping[Key, Statement]):
+    """The statements of a program. Those of a nest are made when they are asked for, once for all programs that have
+    it."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+
+    def __getitem__(self, key: Key) -> Statement:
+        if key[0] not in self._program.places:
+            raise KeyError(key)
+        return self.of(self._program.places.top(key[0]))[key]
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, tuple) and key[0] in self._program.blocks and self.get(key) is not None
+
+    def __iter__(self) -> Iterator[Key]:
+        return (key for top in range(len(self._program.body)) for key in self.of(top))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def of_block(self, label: str) -> list[Statement]:
+        """The statements of a block, its init first."""
+        return [self[key] for key in ((label, True), (label, False)) if key in self]
+
+    def of(self, top: int) -> dict[Key, Statement]:
+        """The statements of the node at a position of the body."""
+        return _statements(_Same(self._program.body[top]), top)
+
+
+def statements(program: Program) -> Statements:
     """All statements of a program."""
+    return Statements(program)
+
+
+@lru_cache(maxsize=1024)
+def _statements(same: _Same, top: int) -> dict[Key, Statement]:
     found: dict[Key, Statement] = {}
-    for order, block in enumerate(program.blocks.values()):
-        place = program.places[block.label]
+    if isinstance(same.node, Alloc):
+        return found
+    if top:
+        return {key: _moved(statement, top) for key, statement in _statements(same, 0).items()}
+    nest = same.node.nest
+    for order, block in enumerate(nest.blocks.values()):
+        place = nest.places[block.label]
+        positions = (0, *place.positions)
         if block.has_init:
-            found[block.label, True] = _init(program, block, place, order)
+            found[block.label, True] = _init(nest, block, place.loops, positions, order)
         numbers = [loop.number for loop in place.loops]
-        found[block.label, False] = _statement(program, block, False, numbers, _mains(place.positions))
+        found[block.label, False] = _statement(nest, block, False, numbers, _mains(positions))
     return found
+
+
+def _moved(statement: Statement, top: int) -> Statement:
+    """The same statement where its nest stands at another position of the body."""
+    (_, second), *inner = statement.positions
+    return replace(statement, positions=((top, second), *inner))
 
 
 def meetings(first: Statement, second: Statement) -> Iterator[tuple[Use, Use]]:
@@ -156,56 +212,48 @@ def meetings(first: Statement, second: Statement) -> Iterator[tuple[Use, Use]]:
 
 def uses_of(program: Program, buffer: str) -> list[tuple[Statement, Use]]:
     """The uses of a buffer, each with the statement that it is of."""
-    return [(s, use) for s in statements(program).values() for use in s.uses if use.buffer == buffer]
+    touching = {block.label for block in (*program.readers[buffer], *program.writers[buffer])}
+    every = statements(program)
+    found = [s for label in program.blocks if label in touching for s in every.of_block(label)]
+    return [(s, use) for s in found for use in s.uses if use.buffer == buffer]
 
 
 @dataclass(frozen=True, eq=False)
 class _Same:
-    """A block that equals only itself, which is cheaper to tell than whether two are alike."""
+    """A node that equals only itself, which is cheaper to tell than whether two are alike."""
 
-    block: Block
+    node: Node
 
     def __hash__(self) -> int:
-        return id(self.block)
+        return id(self.node)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.block is other.block
-
-
-@lru_cache(maxsize=1024)
-def _cached(
-    same: _Same,
-    is_init: bool,
-    loops: tuple[int, ...],
-    positions: tuple[tuple[int, int], ...],
-    ranges: tuple[tuple[int, lin.Range], ...],
-) -> Statement:
-    return Statement(same.block, is_init, loops, positions, dict(ranges))
+        return isinstance(other, _Same) and self.node is other.node
 
 
 def _statement(
-    program: Program, block: Block, is_init: bool, loops: Sequence[int], positions: Sequence[tuple[int, int]]
+    nest: Nest, block: Block, is_init: bool, loops: Sequence[int], positions: tuple[tuple[int, int], ...]
 ) -> Statement:
-    """A statement; the same object for the same block at the same place, so that its uses are computed once."""
-    used = tuple((n, program.ranges[n]) for n in (*loops, *sorted(block.loops.difference(loops))))
-    return _cached(_Same(block), is_init, tuple(loops), tuple(positions), used)
+    ranges = {n: nest.ranges[n] for n in (*loops, *sorted(block.loops.difference(loops)))}
+    return Statement(block, is_init, tuple(loops), positions, ranges)
 
 
 def forget() -> None:
-    """Empty the cache of statements."""
-    _cached.cache_clear()
+    """Empty the caches of statements and uses."""
+    _statements.cache_clear()
+    _uses.cache_clear()
 
 
 def _mains(positions: Sequence[int]) -> tuple[tuple[int, int], ...]:
     return tuple((p, _MAIN) for p in positions)
 
 
-def _init(program: Program, block: Block, place: Place, order: int) -> Statement:
+def _init(nest: Nest, block: Block, loops: tuple[Loop, ...], positions: Sequence[int], order: int) -> Statement:
     """The init, before the loops of the reduction: of these it has copies of those that it needs."""
-    depth = init_depth(block, place.loops)
+    depth = init_depth(block, loops)
     forms = [*block.bindings[: block.spatial], *(c.form for c in init_guard(block))]
     used = set().union(*(form.variables() for form in forms))
-    numbers = [loop.number for loop in place.loops]
+    numbers = [loop.number for loop in loops]
     inner = [number for number in numbers[depth:] if number in used]
-    positions = (*_mains(place.positions[:depth]), (place.positions[depth], order), *[(0, 0)] * len(inner))
-    return _statement(program, block, True, [*numbers[:depth], *inner], positions)
+    places = (*_mains(positions[:depth]), (positions[depth], order), *[(0, 0)] * len(inner))
+    return _statement(nest, block, True, [*numbers[:depth], *inner], places)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import prod
+from typing import TypeAlias
 
 from xdsl.builder import Builder
 from xdsl.context import Context
@@ -27,7 +28,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from compiler.dialects.functions import SLOT_ALIGNMENT, functions
+from compiler.analysis.arena import Lifetime, plan
+from compiler.dialects.functions import SLOT_ALIGNMENT, functions, is_main
 from compiler.dialects.levels import require
 from compiler.elements import element_bytes
 from compiler.errors import LoweringError
@@ -44,6 +46,8 @@ class PlanBuffersPass(ModulePass):
 
     A lifetime runs from a buffer's first to its last user, views of it included, in ops of the function's top
     level. Since slots do not overlap, each may be declared noalias; buffers in one slot never live together.
+    In a function that calls others the slots would only be passed on: there all buffers are views of one arena, at
+    offsets such that buffers that live at the same time do not overlap (see `compiler.analysis.arena`).
     Allocs inside serial loops are hoisted, to the function's top level or to that of the body of the scf.parallel
     around them, where each thread has a slot of its own; unused ones and deallocs go. Raises LoweringError for
     buffers that are not static and in row-major order, or are aligned to more than 64 bytes.
@@ -100,8 +104,12 @@ def _plan_home(top: Block, allocs: list[memref.AllocOp]) -> None:
         if isinstance(user, memref.DeallocOp):
             Rewriter.erase_op(user)
     order = {op: position for position, op in enumerate(top.ops)}
-    found = [_buffer(alloc, top, order) for alloc in allocs]
-    _build(top, _assign([buffer for buffer in found if buffer is not None]))
+    found = [buffer for alloc in allocs if (buffer := _buffer(alloc, top, order)) is not None]
+    function = top.parent_op()
+    if isinstance(function, FuncOp) and is_main(function):
+        _build(top, _arena(found))
+    else:
+        _build(top, [(slot.size, [(buffer, 0) for buffer in slot.buffers]) for slot in _assign(found)])
     for alloc in allocs:
         Rewriter.erase_op(alloc)
 
@@ -167,17 +175,30 @@ def _assign(buffers: list[_Buffer]) -> list[_Slot]:
     return slots
 
 
-def _build(top: Block, slots: list[_Slot]) -> None:
+_Slices: TypeAlias = list[tuple[_Buffer, int]]
+"""The buffers in a stretch of memory, with their offsets."""
+
+
+def _arena(buffers: list[_Buffer]) -> list[tuple[int, _Slices]]:
+    """One slot for all buffers."""
+    lifetimes = [Lifetime(buffer.size, buffer.first, buffer.last) for buffer in buffers]
+    arena = plan(lifetimes, SLOT_ALIGNMENT)
+    return [(arena.size, list(zip(buffers, arena.offsets, strict=True)))] if buffers else []
+
+
+def _build(top: Block, slots: list[tuple[int, _Slices]]) -> None:
     """Put the slots at the start of a block, and views of them in the place of the buffers."""
     if not slots:
         return
     insert = Builder(InsertPoint.at_start(top)).insert
-    start = insert(ConstantOp(IntegerAttr(0, IndexType())))
-    for slot in slots:
-        whole = insert(memref.AllocOp([], [], MemRefType(i8, [slot.size]), IntegerAttr(SLOT_ALIGNMENT, i64)))
+    starts = {0: insert(ConstantOp(IntegerAttr(0, IndexType())))}
+    for size, buffers in slots:
+        whole = insert(memref.AllocOp([], [], MemRefType(i8, [size]), IntegerAttr(SLOT_ALIGNMENT, i64)))
         whole.memref.name_hint = "slot"
-        for buffer in slot.buffers:
+        for buffer, offset in buffers:
             old = buffer.alloc.memref
-            view = insert(memref.ViewOp(whole, start, [], old.type))
+            if offset not in starts:
+                starts[offset] = insert(ConstantOp(IntegerAttr(offset, IndexType())))
+            view = insert(memref.ViewOp(whole, starts[offset], [], old.type))
             view.result.name_hint = old.name_hint
             old.replace_all_uses_with(view.result)

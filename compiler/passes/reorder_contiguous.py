@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from compiler.analysis.order import contiguous_order
-from compiler.dialects.functions import functions
+from compiler.dialects.functions import functions, is_main
 from compiler.dialects.loop import ForOp
 from compiler.program.read import read
 from compiler.program.tree import Loop, Node, Program, blocks_in, nested
@@ -31,7 +31,7 @@ class ReorderContiguousPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in functions(op):
-            if not any(isinstance(inner, ForOp) for inner in function.walk()):
+            if is_main(function) or not any(isinstance(inner, ForOp) for inner in function.walk()):
                 continue
             program = read(function)
             update_nests(function, program, dict(_reordered(program)))

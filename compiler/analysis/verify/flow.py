@@ -83,7 +83,7 @@ class Flow(Spaces):
         points = union_map()
         for writer, _, claim in self.claims():
             if claim.buffer == buffer:
-                earlier = self.times[key].lex_gt_union_map(self.times[writer])
+                earlier = self.when(key).lex_gt_union_map(self.when(writer))
                 points = points.union(earlier.apply_range(claim.points.intersect_domain(self.domain(writer))))
         points = points.intersect(self._element_of(key, named).apply_range(self.to_points(buffer)))
         self._assumptions[key, position] = Claim(buffer, points)
@@ -212,7 +212,7 @@ class Flow(Spaces):
         # By definition, with neither isl's compute_flow nor its lexmax: both were seen to lose quasi-affine pairs.
         reset_cells, reset_times = self._cells_of(resets)
         update_cells, update_times = self._cells_of(updates)
-        now = self.times[key]
+        now = self.when(key)
         earlier = sink.apply_range(reset_cells.reverse()).intersect(now.lex_gt_union_map(reset_times)).compute_divs()
         last = earlier.subtract(earlier.apply_range(reset_times.lex_gt_union_map(reset_times)))
         if not last.is_single_valued() or not last.domain().is_equal(earlier.domain()):
@@ -226,7 +226,7 @@ class Flow(Spaces):
         cells = times = union_map()
         for k, u in uses:
             cells = cells.union(self.cell(k, u))
-            times = times.union(self.times[k])
+            times = times.union(self.when(k))
         return cells, times
 
     def _add_updates(

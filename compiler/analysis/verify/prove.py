@@ -56,7 +56,8 @@ def verify_schedule(scheduled: Program, original: Program) -> Verdict:
 
 
 def _verify(scheduled: Program, original: Program) -> None:
-    """Raise Refuted, Unknown, NotFunctional or Undecided, or return; the budget is one for each block and result."""
+    """Raise Refuted, Unknown, NotFunctional or Undecided, or return. Each question about a block or a result has the
+    whole budget, and no question is longer in a longer program."""
     wanted = equations(original)
     if [(b.shape, b.element) for b in scheduled.arguments] != [(b.shape, b.element) for b in original.arguments]:
         raise Refuted("the arguments differ")
@@ -65,7 +66,8 @@ def _verify(scheduled: Program, original: Program) -> None:
     _require_same_names(scheduled, original)
     race = legal(scheduled)
     flow = Flow(unflattened(unfused(scheduled)), original, wanted)
-    limited(lambda: _check_bounds(flow))
+    for key in flow.statements:
+        limited(partial(_check_bounds, flow, key))
     if race is not None:
         raise Refuted(str(race))
     for key in flow.statements:
@@ -92,19 +94,22 @@ def _check_block(flow: Flow, key: Key, origin: Origin) -> None:
 
 
 def _require_same_names(scheduled: Program, original: Program) -> None:
-    """Arguments correspond by position; here both must have the same names."""
+    """Arguments correspond by position; here both must have the same names, and constants the same elements."""
     for one, two in zip(scheduled.arguments, original.arguments, strict=True):
         if one.name != two.name:
             raise Unknown(f"argument '{one.name}' has another name in the original")
+    for name, value in scheduled.stated.items():
+        if original.stated.get(name) != value:
+            raise Refuted(f"the constant '{name}' is not one of the original")
 
 
-def _check_bounds(flow: Flow) -> None:
-    for key, statement in flow.statements.items():
-        for use in statement.uses:
-            if not _lives(flow.program, use.buffer, statement):
-                raise Refuted(f"block '{key[0]}' uses '{use.buffer}' where it does not live")
-        for buffer, dim, instances in flow.outside(key):
-            flow.refute(key, instances, f"accesses '{buffer}' outside its shape in dimension {dim}")
+def _check_bounds(flow: Flow, key: Key) -> None:
+    statement = flow.statements[key]
+    for use in statement.uses:
+        if not _lives(flow.program, use.buffer, statement):
+            raise Refuted(f"block '{key[0]}' uses '{use.buffer}' where it does not live")
+    for buffer, dim, instances in flow.outside(key):
+        flow.refute(key, instances, f"accesses '{buffer}' outside its shape in dimension {dim}")
 
 
 def _lives(program: Program, buffer: str, statement: Statement) -> bool:

@@ -45,6 +45,8 @@ class Spaces:
         self._numbers = {key: n for n, key in enumerate(self.statements)}
         self._cells = {name: n for n, name in enumerate(program.buffers)}
         self._elements = {name: n for n, name in enumerate(sorted(original.buffers))}
+        self.times: dict[Key, isl.UnionMap] = {}
+        self._to_values: dict[str, isl.UnionMap] = {}
 
     def space(self, key: Key) -> str:
         """The tuple of a statement's instances."""
@@ -118,18 +120,22 @@ class Spaces:
         """The most loops around a statement."""
         return max((len(s.loops) for s in self.statements.values()), default=0)
 
-    @cached_property
-    def times(self) -> dict[Key, isl.UnionMap]:
-        """When the instances of each statement run."""
+    def when(self, key: Key) -> isl.UnionMap:
+        """When the instances of a statement run."""
+        if key not in self.times:
+            self.times[key] = self._time(key)
+        return self.times[key]
+
+    def _time(self, key: Key) -> isl.UnionMap:
         width = len(self.program.blocks) + 2
-        found = {}
-        for key, s in self.statements.items():
-            dims = []
-            for d in range(self.depth + 1):
-                at, rank = s.positions[d] if d < len(s.positions) else (0, 0)
-                dims += [str(at * width + min(rank, width - 1)), f"l{s.loops[d]}" if d < len(s.loops) else "0"]
-            found[key] = union_map(f"{{ {self.space(key)} -> [{', '.join(dims[:-1])}] }}")
-        return found
+        statement, dims = self.statements[key], []
+        for d in range(self.depth + 1):
+            at, rank = statement.positions[d] if d < len(statement.positions) else (0, 0)
+            dims += [
+                str(at * width + min(rank, width - 1)),
+                f"l{statement.loops[d]}" if d < len(statement.loops) else "0",
+            ]
+        return union_map(f"{{ {self.space(key)} -> [{', '.join(dims[:-1])}] }}")
 
     @property
     def end(self) -> str:
@@ -182,23 +188,22 @@ class Spaces:
                 if claim is not None:
                     yield key, use, claim
 
-    @cached_property
-    def _to_values(self) -> dict[str, isl.UnionMap]:
-        found = {}
-        for name, equation in self.equations.items():
-            axes = [f"i{n}" for n in range(len(equation.block.axes))]
-            index = ["0" if d is None else axes[d] for d in equation.dims]
-            inside = [f"0 <= i{n} < {axis.size}" for n, axis in enumerate(equation.block.axes)]
-            found[name] = union_map(
-                f"{{ {self.points_space(name)}[{', '.join(axes)}] -> {self.value_space(name)}[{', '.join(index)}] : "
-                f"{' and '.join(inside) or 'true'} }}"
-            )
-        return found
+    def _values(self, name: str) -> isl.UnionMap:
+        equation = self.equations[name]
+        axes = [f"i{n}" for n in range(len(equation.block.axes))]
+        index = ["0" if d is None else axes[d] for d in equation.dims]
+        inside = [f"0 <= i{n} < {axis.size}" for n, axis in enumerate(equation.block.axes)]
+        return union_map(
+            f"{{ {self.points_space(name)}[{', '.join(axes)}] -> {self.value_space(name)}[{', '.join(index)}] : "
+            f"{' and '.join(inside) or 'true'} }}"
+        )
 
     def to_values(self, buffer: str) -> isl.UnionMap:
         """From the iteration space of a buffer's equation to its elements."""
+        if buffer not in self._to_values:
+            self._to_values[buffer] = self._values(buffer)
         return self._to_values[buffer]
 
     def to_points(self, buffer: str) -> isl.UnionMap:
         """From the elements of a buffer to the iteration space of its equation."""
-        return self._to_values[buffer].reverse()
+        return self.to_values(buffer).reverse()
