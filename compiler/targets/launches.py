@@ -8,8 +8,10 @@ from math import prod
 
 from xdsl.dialects import arith, func, gpu, memref, vector
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
+from compiler.dialects.dense import DenseAttr
+from compiler.dialects.upstream.memref import GlobalOp
 from compiler.elements import element_bytes
 from compiler.errors import InputError, TargetError
 from compiler.scopes import SCOPES, space_of
@@ -79,6 +81,27 @@ def launches(module: ModuleOp, host: func.FuncOp) -> Host:
         elif not isinstance(op, func.ReturnOp):
             raise InputError(f"'{op.name}' is not an op of a host function")
     return Host(tuple(host.body.block.args), tuple(temporaries), tuple(calls))
+
+
+def globals_of(module: Operation) -> list[GlobalOp]:
+    """The constants that a module's kernels read. Raises InputError for any other global buffer."""
+    found = [op for op in module.walk() if isinstance(op, GlobalOp)]
+    for op in found:
+        if op.constant is None or not isinstance(op.initial_value, DenseAttr):
+            raise InputError(f"the memref.global @{op.sym_name.data} is no constant with a value")
+    return found
+
+
+def elements_of(op: memref.GetGlobalOp) -> DenseAttr:
+    """The elements of the constant that a kernel gets. Raises InputError where there is no such constant."""
+    name, around = op.name_.string_value(), op.parent_op()
+    while around is not None:
+        if isinstance(around, gpu.ModuleOp | ModuleOp):
+            found = next((g for g in globals_of(around) if g.sym_name.data == name), None)
+            if found is not None and isinstance(found.initial_value, DenseAttr):
+                return found.initial_value
+        around = around.parent_op()
+    raise InputError(f"@{name} is no constant of the module")
 
 
 def stored_buffers(kernel: gpu.FuncOp) -> set[SSAValue]:

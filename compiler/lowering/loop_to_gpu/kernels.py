@@ -31,6 +31,7 @@ from compiler.errors import LoweringError
 from compiler.intrinsics.warp import LANES
 from compiler.lowering.loop_to_low.context import BlockThreads, Context
 from compiler.lowering.loop_to_low.function import allocated, arguments, entry, low_type, prepared
+from compiler.lowering.loop_to_low.literals import Globals
 from compiler.lowering.loop_to_low.nests import emit
 from compiler.lowering.loop_to_low.private import parts
 from compiler.lowering.loop_to_low.scopes import INDEX, Scope, Scopes
@@ -133,6 +134,7 @@ class _Lowering:
         self.buffers = arguments(program.arguments, self.host)
         self.kernels: dict[str, Operation] = {}
         self.module = f"{program.name}_kernels"
+        self.constants = Globals(f"{program.name}_constant", ())
 
     def run(self) -> KernelsOp:
         """Lower every nest, and make the host function launch the kernels in their order."""
@@ -144,14 +146,16 @@ class _Lowering:
             else:
                 self.host.add_ops(self._launch(node))
         self.host.add_op(ReturnOp())
-        return KernelsOp(StringAttr(self.module), Region(Block(self.kernels.values())))  # type: ignore[arg-type]
+        ops = [*self.constants.declarations(), *self.kernels.values()]
+        return KernelsOp(StringAttr(self.module), Region(Block(ops)))  # type: ignore[arg-type]
 
     def _launch(self, node: Loop | Computed) -> list[Operation]:
         shape, inside = shape_of(self.program, node), blocks_in(node)
         touched = (buffer for block in inside for buffer in _touched(block))
         used = list(dict.fromkeys(buffer for buffer in touched if buffer in self.buffers))
         title = _word(inside[-1].label if inside else "nothing")
-        name = _distinct(f"{_word(self.program.name)}_{title}", self.kernels)
+        name = _distinct(f"{_word(self.program.name)}_{title}", self.constants.taken)
+        self.constants.taken.add(name)
         self.kernels[name] = self._kernel(name, node, shape, [self.program.buffers[buffer] for buffer in used])
         sizes = [ConstantOp(IntegerAttr(n, INDEX)) for n in (*shape.grid, *shape.block)]
         symbol = SymbolRefAttr(self.module, [name])
@@ -164,6 +168,9 @@ class _Lowering:
         body = entry(used)
         scopes = Scopes([Scope(body)], ranges=dict(self.program.ranges))
         context = Context(self.program, scopes, self.policy, arguments(used, body))
+        read = {buffer for block in blocks_in(node) for buffer in block.sources}
+        literals = [literal for literal in self.program.literals if literal.buffer.name in read]
+        context.add_constants(self.constants.get(literals, scopes))
         context.threads = self._threads(context, node, shape)
         emit(context, node)
         body.add_op(KernelReturnOp([]))

@@ -7,6 +7,7 @@ context.py     what is known while a function is lowered
 scopes.py      where ops go: index arithmetic, simplified, shared, and hoisted to the loop that it depends on
 nests.py       loops and their kinds, guards
 bounds.py      the bounds of a loop, narrowed by guards
+literals.py    constants: buffers of the module, numbers where the index is known
 cuts.py        where a loop of vectors is cut into whole iterations and a masked end
 accesses.py    the reads and writes of a block: plain, masked, lane by lane
 blocks.py      one block: reads, body, combination, writes; lanes where a loop is vectorized
@@ -29,11 +30,12 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from compiler.dialects.functions import functions
+from compiler.dialects.functions import functions, is_main, outputs
 from compiler.dialects.levels import require
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low.nests import lower_function
 from compiler.policies import policy_named
+from compiler.program.main import read_buffers, write_low
 
 
 @dataclass(frozen=True)
@@ -50,5 +52,9 @@ class LoopToLowPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         policy = policy_named(self.policy, LoweringError)
         require(op, "loop", self.name)
+        results = {function.sym_name.data: outputs(function) for function in functions(op)}
         for function in functions(op):
-            lower_function(function, policy)
+            if is_main(function):
+                write_low(function, read_buffers(function, results))
+            else:
+                lower_function(function, policy)

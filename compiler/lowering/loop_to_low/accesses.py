@@ -28,7 +28,8 @@ from compiler.dialects.upstream.vector import GatherOp, ScatterOp
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low import scalars
 from compiler.lowering.loop_to_low.context import Context
-from compiler.lowering.loop_to_low.scopes import INDEX
+from compiler.lowering.loop_to_low.literals import Number, element
+from compiler.lowering.loop_to_low.scopes import INDEX, Constant
 from compiler.program.tree import Access, Buffer
 from compiler.program.tree import Block as Computed
 
@@ -95,6 +96,7 @@ class Accessor:
         self.scopes = context.scopes
         self.block = block
         self.axes = context.axes(block)
+        self.policy = context.policy
         self.guard = list(guard)
         self.free = list(free)
         self.blended = blended
@@ -272,6 +274,9 @@ class Accessor:
     ) -> SSAValue:
         """Load under tests that differ between lanes and under those of the block's own conditions that mask reads."""
         buffer = element.buffer
+        literal = None if own or tests else self._literals(element)
+        if literal is not None:
+            return self.scopes.constant(literal)
         if not self._varies(element.index) and not tests:
             return self.scopes.add(memref.LoadOp.get(buffer, self._places(element)))
         tests = [*own, *tests]
@@ -288,6 +293,35 @@ class Accessor:
         if mask is None:
             return self.scopes.add(vector.LoadOp(buffer, places, VectorType(element.type, [self.context.lanes])))
         return self.scopes.add(vector.MaskedLoadOp(buffer, places, mask, self.scopes.constant(through)))
+
+    def known(self, access: Access) -> Number | None:
+        """The number read, if it is an element of a constant that is the same in all lanes, whatever tests say."""
+        stated = self.context.program.stated.get(access.buffer)
+        if stated is None or not all(t.always(self.scopes.ranges) for t in self._tests(access)):
+            return None
+        index = self.context.over(self.axes, access.index)
+        is_known = stated.data.is_splat or all(form.is_constant for form in index)
+        return element(stated, [form.constant for form in index]) if is_known else None
+
+    def _literals(self, place: Element) -> Constant | None:
+        """The elements of a constant where the index is known but for the lane: a number, or one a lane."""
+        stated = self.context.constants.get(place.buffer)
+        if stated is None:
+            return None
+        if stated.data.is_splat:
+            return element(stated, [0] * len(place.index))
+        lanes = range(self.context.lanes if self._varies(place.index) else 1)
+        index = [self._in_lane(place, n).index if self.context.lane is not None else place.index for n in lanes]
+        if not all(form.is_constant for forms in index for form in forms):
+            return None
+        found = [element(stated, [form.constant for form in forms]) for forms in index]
+        numbers = [number for number in found if number is not None]
+        if len(numbers) < len(found):
+            return None
+        return scalars.dense([n.value.data for n in numbers], numbers[0].type) if len(numbers) > 1 else numbers[0]
+
+    def _tests(self, access: Access) -> list[Condition]:
+        return self.context.conditions(access.where, self.axes)
 
     def _masking(self, element: Element, tests: Sequence[Condition]) -> list[Condition]:
         """The block's conditions that mask a read under its own tests: of the free ones those that may keep it inside

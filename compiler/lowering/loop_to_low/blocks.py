@@ -5,8 +5,9 @@ A value that does not differ from lane to lane stays a scalar.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from xdsl.dialects import memref, vector
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, MemRefType
 from xdsl.ir import Attribute, SSAValue
 
@@ -129,6 +130,14 @@ def _most(context: Context, form: Linear) -> Linear:
     return context.at_lane(form, context.lanes - 1 if factor > 0 else 0)
 
 
+def _drop_unused(reads: Iterable[SSAValue]) -> None:
+    """Drop the loads of what constants have made superfluous."""
+    for value in dict.fromkeys(reads):
+        if isinstance(value.owner, memref.LoadOp | vector.LoadOp) and not value.uses:
+            value.owner.detach()
+            value.owner.erase()
+
+
 class Emitter(Accessor):
     """The emission of one block."""
 
@@ -138,18 +147,35 @@ class Emitter(Accessor):
         if self._is_async():
             self._begin_copy()
             return
-        reads: list[SSAValue] = []
-        for access in block.reads:
-            reads.append(self._read(access))
-            reads[-1].name_hint = reads[-1].name_hint or hint(access.buffer.lower())
-        yielded = scalars.evaluate(self.scopes, block.body, lambda leaf: self._leaf(leaf, reads), self.context.policy)
+        found = {n: number for n, access in enumerate(block.reads) if (number := self.known(access)) is not None}
+        if found:
+            self.policy = self.policy.of_literals
+        reads = {n: self._read(access) for n, access in enumerate(block.reads) if n not in found}
+        for n, value in reads.items():
+            value.name_hint = value.name_hint or hint(block.reads[n].buffer.lower())
+        emitter = scalars.Expressions(self.scopes, lambda leaf: self._leaf(leaf, reads), self.context.policy, found)
+        if not (found and self._changes_nothing(emitter)):
+            self._finish([emitter.value(root) for root in block.body])
+        if found:
+            _drop_unused(reads.values())
+
+    def _finish(self, yielded: list[SSAValue]) -> None:
+        """Combination and writes."""
+        block = self.block
         if block.combiners:
             joint = block.combiners[0]
             yielded = self._jointly(joint, yielded) if isinstance(joint, Joint) else self._each(yielded)
         for access, value in zip(block.writes, yielded, strict=True):
             self._write(access, value)
 
-    def _leaf(self, leaf: Read | Index, reads: Sequence[SSAValue]) -> SSAValue:
+    def _changes_nothing(self, emitter: scalars.Expressions) -> bool:
+        """Whether the block combines its targets with what leaves them as they are."""
+        if not _combines_each(self.block):
+            return False
+        pairs = zip(self.block.combiners, map(emitter.known, self.block.body), strict=True)
+        return all(scalars.drops_out(str(combiner), number, self.context.policy) for combiner, number in pairs)
+
+    def _leaf(self, leaf: Read | Index, reads: Mapping[int, SSAValue]) -> SSAValue:
         return reads[leaf.position] if isinstance(leaf, Read) else self._index(self.axes[leaf.axis])
 
     def _is_async(self) -> bool:
@@ -240,7 +266,7 @@ class Emitter(Accessor):
         lanes = scalars.lanes_of(old)
         if lanes is not None:
             value = scalars.widen(self.scopes, value, lanes)
-        new = scalars.combine(self.scopes, combiner, old, value, element, self.context.policy)
+        new = scalars.combine(self.scopes, combiner, old, value, element, self.policy)
         if self.blended and self.mask is not None and lanes is not None:
             return self.scopes.add(SelectOp(self.mask, new, old))
         return new

@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
+from compiler.dialects.dense import DenseAttr
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low.private import Part
 from compiler.lowering.loop_to_low.scopes import Scopes
@@ -44,9 +45,10 @@ class BlockThreads:
 class Context:
     """The state of lowering one function.
 
-    `buffers` are by their names in the program; `values` are those of unrolled loops. `facts` hold in the whole
-    iterations of a loop that is cut, `ending` is true while its end is emitted. `threads` are those of a kernel, None
-    on a processor. `copies` counts the statements of a nest's unrolled code.
+    `buffers` are by their names in the program, `constants` the elements of those that the program states; `values` are
+    those of unrolled loops. `facts` hold in the whole iterations of a loop that is cut, `ending` is true while its end
+    is emitted. `threads` are those of a kernel, None on a processor. `copies` counts the statements of a nest's
+    unrolled code.
     """
 
     program: Program
@@ -64,6 +66,12 @@ class Context:
     threads: BlockThreads | None = None
     unrolled: bool = False
     copies: int = 0
+    constants: dict[SSAValue, DenseAttr] = field(default_factory=dict)
+
+    def add_constants(self, buffers: Mapping[str, SSAValue]) -> None:
+        """Add the buffers of constants, by their names in the program."""
+        self.buffers |= buffers
+        self.constants |= {buffer: self.program.stated[name] for name, buffer in buffers.items()}
 
     def add_copies(self, count: int, where: str) -> None:
         """Count statements of unrolled code. Raises LoweringError for more than MOST_COPIES in one nest."""

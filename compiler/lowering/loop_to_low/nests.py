@@ -14,6 +14,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
+from compiler.analysis.barriers import THREADS
 from compiler.dialects.low_loops import number_loops
 from compiler.elements import is_unsigned
 from compiler.errors import LoweringError
@@ -23,6 +24,7 @@ from compiler.lowering.loop_to_low.context import MOST_LANES, Context
 from compiler.lowering.loop_to_low.cuts import Cut, find_cut
 from compiler.lowering.loop_to_low.function import allocated, arguments, entry, low_type, prepared
 from compiler.lowering.loop_to_low.gathers import emit_gather
+from compiler.lowering.loop_to_low.literals import Globals, declare, symbols
 from compiler.lowering.loop_to_low.prefetches import emit_prefetches
 from compiler.lowering.loop_to_low.scopes import INDEX, Scope, Scopes
 from compiler.lowering.loop_to_low.streams import check_streamed, streamed
@@ -44,11 +46,14 @@ def lower_function(function: FuncOp, policy: Policy) -> None:
     body = entry(program.arguments)
     scopes = Scopes([Scope(body)], ranges=dict(program.ranges))
     context = Context(program, scopes, policy, arguments(program.arguments, body))
+    constants = Globals(program.name, symbols(function))
+    context.add_constants(constants.get(program.literals, scopes))
     for node in program.body:
         context.copies = 0
         emit(context, node)
     body.add_op(ReturnOp())
     replace_body(function, Region(body))
+    declare(constants, function)
 
 
 def emit(context: Context, node: Node) -> None:
@@ -114,12 +119,21 @@ def _emit_plain(context: Context, node: Loop | Computed) -> None:
 def _emit_loop(context: Context, loop: Loop) -> None:
     if context.threads is not None and loop.kind in context.threads.ids:
         emit_bound(context, context.threads, loop, lambda: _body(context, loop))
-    elif context.threads is not None and loop.kind in ("unrolled", "vthread"):
+    elif context.threads is not None and loop.kind in ("unrolled", "vthread") and not _indexes_constants(context, loop):
         _loop(context, loop)
     elif loop.kind in _KINDS:
         _KINDS[loop.kind](context, loop)
     else:
         raise LoweringError(f"loop '{loop.label}' is bound to {loop.kind}, which this target does not have")
+
+
+def _indexes_constants(context: Context, loop: Loop) -> bool:
+    """Whether a kernel's unrolled loop is to be written out here: its variable is part of an index into a constant."""
+    if loop.kind != "unrolled" or any(inner.kind in THREADS for inner in loops_in(loop)):
+        return False
+    stated = context.program.stated
+    reads = [(b, access) for b in blocks_in(loop) for access in b.reads if access.buffer in stated]
+    return any(loop.number in form.variables() for b, a in reads for form in context.over(context.axes(b), a.index))
 
 
 def _unroll(context: Context, loop: Loop) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -20,6 +20,7 @@ from xdsl.dialects.vector import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from compiler.elements import is_unsigned
+from compiler.lowering.loop_to_low.literals import Known, Number, known
 from compiler.lowering.loop_to_low.scopes import Constant, Scopes
 from compiler.policies import Policy
 from compiler.program.body import Apply, Index, Read, Scalar
@@ -67,32 +68,107 @@ def evaluate(
     scopes: Scopes, roots: Sequence[Scalar], leaf: Callable[[Read | Index], SSAValue], policy: Policy
 ) -> list[SSAValue]:
     """Emit the ops of scalar expressions, each once, whose reads and axes `leaf` gives."""
-    emitter = _Expressions(scopes, leaf, policy)
+    emitter = Expressions(scopes, leaf, policy)
     return [emitter.value(root) for root in roots]
 
 
 @dataclass
-class _Expressions:
-    """Scalar expressions that are being emitted: by their identity, and ops by what they compute."""
+class Expressions:
+    """Scalar expressions that are being emitted: by their identity, and ops by what they compute.
+
+    `reads` are the elements of constants among the reads, by their numbers.
+    """
 
     scopes: Scopes
     leaf: Callable[[Read | Index], SSAValue]
     policy: Policy
+    reads: Mapping[int, Number] = field(default_factory=dict)
     values: dict[int, SSAValue] = field(default_factory=dict)
     ops: dict[object, SSAValue] = field(default_factory=dict)
+    _found: dict[int, Known | None] = field(default_factory=dict)
 
     def value(self, node: Scalar) -> SSAValue:
         """The value of an expression."""
         if id(node) not in self.values:
-            self.values[id(node)] = self._op(node) if isinstance(node, Apply) else self.leaf(node)
+            self.values[id(node)] = self._op(node) if isinstance(node, Apply) else self._leaf(node)
         return self.values[id(node)]
 
+    def _leaf(self, node: Read | Index) -> SSAValue:
+        if isinstance(node, Read) and node.position in self.reads:
+            return self.scopes.constant(self.reads[node.position])
+        return self.leaf(node)
+
+    def known(self, node: Scalar) -> Known | None:
+        """The number that an expression has because of what constants hold; None for any other."""
+        if not self.reads:
+            return None
+        found = known(node, self.reads, self._found)
+        if found is None and isinstance(node, Apply) and node.kind in _PRODUCTS and self.policy.zeros:
+            factors = [self.known(operand) for operand in node.operands]
+            return next((Known(f.value, True) for f in factors if f and f.of_constant and f.is_zero), None)
+        return found
+
+    def _shorter(self, node: Apply) -> SSAValue | None:
+        """The value of an operation of which constants leave no more than an operand, or its negation."""
+        if not self.reads or len(node.operands) != 2:
+            return None
+        first, second = (self.known(operand) for operand in node.operands)
+        number = first or second
+        if number is None or (first and second and not self.known(node)):
+            return None
+        kept, is_first = node.operands[1 if first else 0], number is first
+        if _is_neutral(node.kind, number, is_first, self.policy):
+            return self.value(kept)
+        if _negates(node.kind, number, is_first, self.policy):
+            return self.scopes.add(arith.NegfOp(self.value(kept)))
+        return None
+
     def _op(self, node: Apply) -> SSAValue:
+        number = self.known(node)
+        if number is not None and number.of_constant:
+            return self.scopes.constant(number.value)
+        shorter = self._shorter(node)
+        if shorter is not None:
+            return shorter
         operands = [self.value(operand) for operand in node.operands]
         key = (node.kind, tuple(operands), node.properties)
         if key not in self.ops:
             self.ops[key] = _apply(self.scopes, node, operands, self.policy)
         return self.ops[key]
+
+
+_PRODUCTS = (arith.MulfOp, arith.MuliOp)
+_SUMS_OF_TWO = (arith.AddfOp, arith.AddiOp)
+_DIFFERENCES = (arith.SubfOp, arith.SubiOp)
+
+
+def _is_neutral(kind: type[Operation], number: Known, is_first: bool, policy: Policy) -> bool:
+    """Whether an operation with a number, first or second, gives its other operand."""
+    if kind in _PRODUCTS:
+        return number.number == 1
+    drops = number.is_zero and number.of_constant and policy.zeros
+    if kind in _SUMS_OF_TWO:
+        return number.adds_nothing or drops
+    if kind in _DIFFERENCES and not is_first:
+        return drops or (number.is_zero and not number.adds_nothing) or (kind is arith.SubiOp and number.is_zero)
+    return False
+
+
+def _negates(kind: type[Operation], number: Known, is_first: bool, policy: Policy) -> bool:
+    """Whether an operation with a number, first or second, gives its other operand negated."""
+    if kind is arith.MulfOp:
+        return number.number == -1
+    drops = number.is_zero and number.of_constant and policy.zeros
+    return kind is arith.SubfOp and is_first and (number.adds_nothing or drops)
+
+
+def drops_out(combiner: str, number: Known | None, policy: Policy) -> bool:
+    """Whether combining with a number changes nothing."""
+    if number is None:
+        return False
+    if combiner == "mul":
+        return number.number == 1
+    return combiner == "add" and (number.adds_nothing or (number.is_zero and policy.zeros))
 
 
 def _apply(scopes: Scopes, node: Apply, operands: Sequence[SSAValue], policy: Policy) -> SSAValue:

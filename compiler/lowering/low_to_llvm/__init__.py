@@ -3,7 +3,9 @@
 types.py       types as LLVM spells them
 literals.py    constants and flags
 function.py    one function under emission
-signature.py   entry and body, slots of the workspace
+signature.py   symbols, parameters, slots of the workspace
+body.py        entry and body; long bodies are cut into parts
+captured.py    what a function made of ops takes from around them
 address.py     where an op accesses a buffer
 control.py     func, scf            arithmetic.py  arith
 parallel.py    scf.parallel       team.py        the threads of a region and their processors
@@ -15,7 +17,8 @@ tensor.py      unit: intrinsics of tensorized nests
 
 A function becomes two: `NAME(ptr ..., ptr workspace)`, which callers see, and `NAME.body`, whose parameters
 are the arguments and each slot of the workspace, all noalias (LLVM takes that fact from parameters only). Where it has
-parallel loops, both take the count of threads last, and each such loop becomes functions of its own.
+parallel loops, both take the count of threads last, and each such loop becomes functions of its own. A body of many
+loops calls its parts, which are functions of their own too.
 """
 
 from __future__ import annotations
@@ -23,16 +26,17 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+from compiler.dialects.upstream.memref import GlobalOp
 from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.arithmetic import ARITHMETIC
+from compiler.lowering.low_to_llvm.body import emit_function
 from compiler.lowering.low_to_llvm.control import CONTROL, loop_metadata
 from compiler.lowering.low_to_llvm.conversions import CONVERSIONS
 from compiler.lowering.low_to_llvm.function import Handlers
 from compiler.lowering.low_to_llvm.intrinsics import intrinsics
 from compiler.lowering.low_to_llvm.mathematics import MATHEMATICS
-from compiler.lowering.low_to_llvm.memrefs import MEMORY
+from compiler.lowering.low_to_llvm.memrefs import MEMORY, emit_global
 from compiler.lowering.low_to_llvm.parallel import PARALLEL
-from compiler.lowering.low_to_llvm.signature import emit_function
 from compiler.lowering.low_to_llvm.tensor import TENSOR, check_features
 from compiler.lowering.low_to_llvm.vectors import VECTORS
 from compiler.targets.machine import Machine
@@ -54,6 +58,9 @@ def emit(module: ModuleOp, machine: Machine, handlers: Handlers = HANDLERS) -> s
     externals: set[str] = set()
     check_features(module, machine)
     for op in module.ops:
+        if isinstance(op, GlobalOp):
+            texts.append(emit_global(op))
+            continue
         if not isinstance(op, FuncOp):
             raise LoweringError(f"'{op.name}' has no form in LLVM IR")
         text, needed = emit_function(op, handlers)

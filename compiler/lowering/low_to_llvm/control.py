@@ -9,9 +9,11 @@ from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import MemRefType, VectorType
 from xdsl.ir import Block, Operation, Region
 
+from compiler.dialects.functions import SLOT_ALIGNMENT, called, positions
 from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.literals import literal
+from compiler.lowering.low_to_llvm.signature import quoted, symbol, takes_threads
 from compiler.lowering.low_to_llvm.types import llvm_type
 
 MOST_NESTED = 64
@@ -25,9 +27,39 @@ def _constant(f: FunctionEmitter, op: arith.ConstantOp) -> None:
 def _return(f: FunctionEmitter, op: func.ReturnOp) -> None:
     if op.arguments:
         raise LoweringError(f"@{f.function.sym_name.data} returns values; results are written to its last arguments")
+    leave(f)
+
+
+def leave(f: FunctionEmitter) -> None:
+    """Emit the end of a function."""
     if any("!nontemporal" in line for line in f.lines):
         f.line("fence seq_cst")  # stores past the caches are in no order with what other threads read
     f.line("ret void")
+
+
+def _call(f: FunctionEmitter, op: func.CallOp) -> None:
+    """A call passes the workspace behind the caller's own slots, and the count of threads where that is taken."""
+    name = op.callee.string_value()
+    callee = called(op)
+    if op.results:
+        raise LoweringError(f"a call of @{name} that returns values has no form in LLVM IR").at(op)
+    if _inside_parallel(op):
+        raise LoweringError(f"a call of @{name} inside an scf.parallel has no form in LLVM IR").at(op)
+    for position in sorted(positions(callee, "aligned")):
+        if f.alignments.get(op.arguments[position], 1) < SLOT_ALIGNMENT:
+            raise LoweringError(f"argument {position} of @{name} is not aligned to {SLOT_ALIGNMENT} bytes").at(op)
+    arguments = [f.typed(value) for value in op.arguments]
+    if name not in f.takes_threads:
+        f.takes_threads[name] = takes_threads(callee)
+    count = ["i32 %threads"] if f.takes_threads[name] else []
+    f.line(f"call void {quoted(symbol(name))}({', '.join([*arguments, 'ptr %scratch', *count])})")
+
+
+def _inside_parallel(op: Operation) -> bool:
+    around = op.parent_op()
+    while around is not None and not isinstance(around, scf.ParallelOp):
+        around = around.parent_op()
+    return around is not None
 
 
 def _yield(f: FunctionEmitter, op: scf.YieldOp) -> None:
@@ -160,6 +192,7 @@ def _arm(f: FunctionEmitter, label: str, block: Block, done: str) -> tuple[str, 
 CONTROL: Handlers = {
     arith.ConstantOp: _constant,
     func.ReturnOp: _return,
+    func.CallOp: _call,
     scf.YieldOp: _yield,
     scf.ForOp: _for,
     scf.IfOp: _if,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -37,6 +37,8 @@ class FunctionEmitter:
         self.outlined: list[str] = []
         self.label = "entry"
         self.forms = Forms()
+        self.takes_threads: dict[str, bool] = {}
+        """Whether a function that is called takes the count of threads."""
         self._scopes: list[dict[object, str]] = [{}]
         self._count = 0
 
@@ -98,7 +100,11 @@ class FunctionEmitter:
 
     def block(self, block: Block) -> None:
         """Emit the ops of a block in their order. Raises LoweringError for an op without a handler."""
-        for op in block.ops:
+        self.ops(block.ops)
+
+    def ops(self, ops: Iterable[Operation]) -> None:
+        """Emit ops in their order. Raises LoweringError for an op without a handler."""
+        for op in ops:
             handler = self.handlers.get(kind_of(op))
             if handler is None:
                 raise LoweringError(f"'{op.name}' has no form in LLVM IR")

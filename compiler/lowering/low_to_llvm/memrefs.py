@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from math import gcd
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.builtin import IntegerAttr, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from compiler.affine.linear import Linear
+from compiler.dialects.dense import DenseAttr
 from compiler.dialects.functions import SLOT_ALIGNMENT
-from compiler.dialects.upstream.memref import PrefetchOp
+from compiler.dialects.upstream.memref import GlobalOp, PrefetchOp
 from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.address import divisors, offset, place
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
+from compiler.lowering.low_to_llvm.signature import quoted, symbol
 from compiler.lowering.low_to_llvm.types import buffer_bytes, is_truth, memory_type
 
 STACK_BYTES = 1 << 20
@@ -102,6 +104,27 @@ def _prefetch(f: FunctionEmitter, op: PrefetchOp) -> None:
     f.line(f"call void @llvm.prefetch.p0(ptr {at.pointer}, i32 {write}, i32 {locality}, i32 1)")
 
 
+def _get_global(f: FunctionEmitter, op: memref.GetGlobalOp) -> None:
+    f.names[op.memref] = quoted(symbol(op.name_.string_value()))
+    f.alignments[op.memref] = SLOT_ALIGNMENT
+
+
+def emit_global(op: GlobalOp) -> str:
+    """The text of a constant of the module. Raises LoweringError for any other global buffer."""
+    name, value = op.sym_name.data, op.initial_value
+    if op.constant is None or not isinstance(value, DenseAttr) or op.sym_visibility != StringAttr("private"):
+        raise LoweringError(f"the memref.global @{name} is no private constant with a value: it has no form in LLVM IR")
+    if op.alignment is not None and op.alignment.value.data > SLOT_ALIGNMENT:
+        raise LoweringError(f"the memref.global @{name} is aligned to at most {SLOT_ALIGNMENT} bytes")
+    text = "".join(map(_BYTES.__getitem__, value.data.data))
+    size = buffer_bytes(op.type)
+    return f'{quoted(symbol(name))} = private unnamed_addr constant [{size} x i8] c"{text}", align {SLOT_ALIGNMENT}\n'
+
+
+_BYTES = [f"\\{byte:02X}" for byte in range(256)]
+"""How the text has each byte."""
+
+
 MEMORY: Handlers = {
     memref.LoadOp: _load,
     memref.StoreOp: _store,
@@ -110,5 +133,6 @@ MEMORY: Handlers = {
     memref.DeallocOp: _dealloc,
     memref.ViewOp: _view,
     memref.CopyOp: _copy,
+    memref.GetGlobalOp: _get_global,
     PrefetchOp: _prefetch,
 }

@@ -20,19 +20,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
 
-from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import IndexType, MemRefType, VectorType
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Operation, SSAValue
 
 from compiler.affine.limits import fits
-from compiler.dialects.upstream.arith import kind_of
 from compiler.errors import LoweringError
+from compiler.lowering.low_to_llvm.captured import Captured
 from compiler.lowering.low_to_llvm.control import stays_scalar
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.signature import (
-    buffer_parameter,
     internal,
-    is_written,
     quoted,
     slot_offsets,
     slot_parameter,
@@ -73,18 +71,14 @@ class _Region:
         self.name = name
         self.inner = FunctionEmitter(outer.function, outer.handlers)
         self.inner.externals = outer.externals
-        self.captured: list[SSAValue] = []
-        self.parameters: list[str] = []
+        self.captured = Captured([op], outer, self.inner)
         self.offsets = slot_offsets(op.body.block)[:-1]
         self.is_elementwise = not any(_is_loop_or_vector(inner) for inner in op.body.walk())
 
     def emit_share(self) -> None:
         """Emit the function that runs a share of the units."""
         f = self.inner
-        for value in _from_outside(self.op):
-            self._take(value)
-        own = slots(self.op.body.block)
-        self.parameters += [slot_parameter(f, slot, f"p{i}") for i, slot in enumerate(own)]
+        own = [slot_parameter(f, slot, f"p{i}") for i, slot in enumerate(slots(self.op.body.block))]
         counts = _counts(f, self.op)
         if not self.is_elementwise:
             self._single_iterations(counts)
@@ -93,7 +87,7 @@ class _Region:
         else:
             self._rows(counts)
         f.line("ret void")
-        head = ["i64 %first", "i64 %end", *self.parameters]
+        head = ["i64 %first", "i64 %end", *self.captured.parameters, *own]
         self.outer.outlined.append(internal(f"{self.name}.share", head, [*f.allocas, *f.lines], "noinline noduplicate"))
 
     def _single_iterations(self, counts: Sequence[str]) -> None:
@@ -139,31 +133,6 @@ class _Region:
         with f.scope():
             f.block(op.body.block)
 
-    def _take(self, value: SSAValue) -> None:
-        """Make a value from outside known inside: constants, index arithmetic and views are repeated there."""
-        inner = self.inner
-        if value in inner.names:
-            return
-        match value.owner:
-            case arith.ConstantOp():
-                inner.names[value] = self.outer.use(value)
-            case arith.AddiOp() | arith.SubiOp() | arith.MuliOp() | memref.ViewOp() as op if _repeats(op):
-                for operand in op.operands:
-                    self._take(operand)
-                inner.handlers[kind_of(op)](inner, op)
-            case _:
-                self.parameters.append(self._parameter(value, f"x{len(self.captured)}"))
-                self.captured.append(value)
-
-    def _parameter(self, value: SSAValue, name: str) -> str:
-        self.inner.names[value] = f"%{name}"
-        if not isinstance(value.type, MemRefType):
-            return f"{llvm_type(value.type)} %{name}"
-        if value not in self.outer.alignments:
-            raise LoweringError("a buffer that is carried, chosen or passed on has no form in LLVM IR")
-        self.inner.alignments[value] = self.outer.alignments[value]
-        return buffer_parameter(self.inner, value, name, is_written(value, self.op))
-
     def emit_call(self) -> None:
         """Emit what runs the loop: as many threads as there are, and no more than units."""
         f = self.outer
@@ -172,7 +141,7 @@ class _Region:
         alone, several, done = f.fresh("alone"), f.fresh("several"), f.fresh("done")
         f.line(f"br i1 {f.temporary(f'icmp ugt i64 {team}, 1')}, label %{several}, label %{alone}")
         f.start(alone)
-        self._call_share(f, "0", units, [f.typed(value) for value in self.captured], "%private")
+        self._call_share(f, "0", units, self.captured.arguments, "%private")
         f.line(f"br label %{done}")
         f.start(several)
         self._call_runtime(units, team)
@@ -191,7 +160,7 @@ class _Region:
             (TEAM, "zeroinitializer"),
             ("i64", units),
             *private,
-            *((llvm_type(value.type), f.use(value)) for value in self.captured),
+            *((llvm_type(value.type), f.use(value)) for value in self.captured.values),
         ]
         types = [type for type, _ in given]
         struct = f"{{ {', '.join(types)} }}"
@@ -229,18 +198,6 @@ class _Region:
         f.line("ret void")
         self.outer.externals |= f.externals
         self.outer.outlined[-1] += "\n" + internal(self.name, ["ptr %data"], f.lines)
-
-
-def _from_outside(op: Operation) -> Iterator[SSAValue]:
-    """The values that an op and what is inside it use, and that are defined outside."""
-    own = {value for inner in op.walk() for value in inner.results}
-    own |= {value for inner in op.walk() for region in inner.regions for block in region.blocks for value in block.args}
-    return (value for inner in op.walk() for value in inner.operands if value not in own)
-
-
-def _repeats(op: Operation) -> bool:
-    """Whether an op is index arithmetic or a view, of which addresses are made."""
-    return isinstance(op, memref.ViewOp) or isinstance(op.results[0].type, IndexType)
 
 
 def _is_loop_or_vector(op: Operation) -> bool:

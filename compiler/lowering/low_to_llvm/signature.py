@@ -1,4 +1,4 @@
-"""The two functions that one becomes: the entry that callers see, the body with noalias parameters; the workspace."""
+"""What functions are called and take: symbols, parameters with what LLVM may know of them, and the workspace."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import re
 from dataclasses import dataclass
 
 from xdsl.dialects import memref, scf, vector
-from xdsl.dialects.builtin import IntegerAttr, MemRefType
-from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Block, SSAValue, Use
 
 from compiler.affine.limits import fits
-from compiler.dialects.functions import SLOT_ALIGNMENT, positions
+from compiler.dialects.functions import SLOT_ALIGNMENT, called, callees, outputs
 from compiler.dialects.tile_intrinsics import LoadOp, TileLoadOp
 from compiler.dialects.upstream.memref import PrefetchOp
 from compiler.dialects.upstream.vector import GatherOp
 from compiler.errors import LoweringError
-from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
-from compiler.lowering.low_to_llvm.types import buffer_bytes, buffer_type, byte_size, llvm_type
+from compiler.lowering.low_to_llvm.function import FunctionEmitter
+from compiler.lowering.low_to_llvm.types import buffer_bytes
 
 _PAGE = 4096
 """Addresses that are a multiple of this apart fall into the same set of the first cache."""
@@ -52,14 +52,41 @@ def workspace(function: FuncOp) -> Workspace:
 
     Parallel loops run one after the other, so the largest decides about a thread's part; parts begin 64 bytes more
     than whole pages apart, so that equal places of them fall into different sets of the cache.
+    The functions that it calls run one after the other too: behind its own slots is room for the largest of each part.
     """
+    if not function.body.blocks:
+        return _declared_workspace(function)
     parts = [slot_offsets(op.body.block)[-1] for op in parallel_loops(function)]
     largest = max(parts, default=0)
-    return Workspace(slot_offsets(function.body.block)[-1], -(-largest // _PAGE) * _PAGE + 64 if largest else 0)
+    inner = [workspace(callee) for callee in callees(function)]
+    private = -(-largest // _PAGE) * _PAGE + 64 if largest else 0
+    return Workspace(
+        slot_offsets(function.body.block)[-1] + max((w.shared for w in inner), default=0),
+        max((private, *(w.private for w in inner))),
+    )
+
+
+def _declared_workspace(function: FuncOp) -> Workspace:
+    """What the attribute `workspace` of a function without a body says: what it shares, and a thread's part."""
+    stated = function.attributes.get("workspace")
+    sizes = stated.get_values() if isinstance(stated, DenseArrayBase) else (0, 0)
+    if len(sizes) != 2 or not all(isinstance(size, int) and size >= 0 for size in sizes):
+        name = function.sym_name.data
+        sentence = f"the attribute 'workspace' of @{name} is not two sizes: shared, and of each thread"
+        raise LoweringError(sentence).at(function)
+    return Workspace(int(sizes[0]), int(sizes[1]))
+
+
+def takes_threads(function: FuncOp) -> bool:
+    """Whether a function takes the count of threads as its last argument: it has parallel loops, or calls such; one
+    without a body says so by the attribute `parallel`."""
+    if not function.body.blocks:
+        return "parallel" in function.attributes
+    return bool(parallel_loops(function)) or any(map(takes_threads, callees(function)))
 
 
 def parallel_loops(function: FuncOp) -> list[scf.ParallelOp]:
-    """The parallel loops of a function; where there are any, it takes the count of threads as its last argument."""
+    """The parallel loops of a function."""
     return [op for op in function.walk() if isinstance(op, scf.ParallelOp)]
 
 
@@ -78,42 +105,10 @@ def slot_offsets(block: Block) -> list[int]:
     return offsets
 
 
-def emit_function(function: FuncOp, handlers: Handlers) -> tuple[str, set[str]]:
-    """The text of a function's entry, body and outlined parallel loops, and the external functions that they need."""
-    name = symbol(function.sym_name.data)
-    if len(function.body.blocks) != 1:
-        raise LoweringError(f"@{name} has {len(function.body.blocks)} blocks, expected one")
-    f = FunctionEmitter(function, handlers)
-    parameters = [_parameter(f, i, argument) for i, argument in enumerate(function.args)]
-    parameters += [slot_parameter(f, slot, f"s{i}") for i, slot in enumerate(slots(function.body.block))]
-    parameters += _thread_parameters(function)
-    f.block(function.body.block)
-    body = internal(name + ".body", parameters, [*f.allocas, *f.lines], "noinline")
-    return "\n".join([_entry(function), body, *f.outlined]), f.externals
-
-
 def internal(name: str, parameters: list[str], lines: list[str], attributes: str = "") -> str:
     """The text of an internal function without a result."""
     head = f"define internal void {quoted(name)}({', '.join(parameters)}) {attributes}".rstrip()
     return "\n".join([f"{head} #0 {{", "entry:", *lines, "}", ""])
-
-
-def _thread_parameters(function: FuncOp) -> list[str]:
-    """What parallel loops need: the first thread's part of the workspace, and the count of threads."""
-    if not parallel_loops(function):
-        return []
-    part = f"ptr noalias nonnull align {SLOT_ALIGNMENT} %private"
-    return [*([part] if workspace(function).private else []), "i32 %threads"]
-
-
-def _parameter(f: FunctionEmitter, number: int, argument: BlockArgument) -> str:
-    f.names[argument] = f"%a{number}"
-    if not isinstance(argument.type, MemRefType):
-        return f"{llvm_type(argument.type)} %a{number}"
-    size = byte_size(buffer_type(argument.type).element_type)
-    is_aligned = argument.index in positions(f.function, "aligned")
-    f.alignments[argument] = SLOT_ALIGNMENT if is_aligned else size
-    return buffer_parameter(f, argument, f"a{number}", is_written(argument))
 
 
 def buffer_parameter(f: FunctionEmitter, buffer: SSAValue, name: str, written: bool) -> str:
@@ -132,38 +127,34 @@ def slot_parameter(f: FunctionEmitter, slot: memref.AllocOp, name: str) -> str:
     return buffer_parameter(f, slot.memref, name, True)
 
 
-def _entry(function: FuncOp) -> str:
-    name = symbol(function.sym_name.data)
-    arguments = [f"{llvm_type(argument.type)} %a{i}" for i, argument in enumerate(function.args)]
-    count = ["i32 %threads"] if parallel_loops(function) else []
-    lines = [f"define void {quoted(name)}({', '.join([*arguments, 'ptr %workspace', *count])}) #0 {{"]
-    for number, offset in enumerate(slot_offsets(function.body.block)[:-1]):
-        lines.append(f"  %s{number} = getelementptr inbounds i8, ptr %workspace, i64 {offset}")
-        arguments.append(f"ptr %s{number}")
-    sizes = workspace(function)
-    if sizes.private:
-        lines.append(f"  %private = getelementptr inbounds i8, ptr %workspace, i64 {sizes.shared}")
-        arguments.append("ptr %private")
-    call = f"  call void {quoted(name + '.body')}({', '.join([*arguments, *count])})"
-    return "\n".join([*lines, call, "  ret void", "}", ""])
+def is_written(buffer: SSAValue) -> bool:
+    """Whether anything may write to a buffer, directly or through a view of it."""
+    return any(
+        is_written(use.operation.result) if isinstance(use.operation, memref.ViewOp) else may_write(use)
+        for use in buffer.uses
+    )
 
 
-def is_written(buffer: SSAValue, within: Operation | None = None) -> bool:
-    """Whether anything, or anything inside an op, may write to a buffer, directly or through a view of it."""
-    for use in buffer.uses:
-        if within is not None and not (isinstance(use.operation, memref.ViewOp) or within.is_ancestor(use.operation)):
-            continue
-        match use.operation:
-            case memref.LoadOp() | vector.LoadOp() | vector.MaskedLoadOp() | GatherOp() | PrefetchOp():
-                continue
-            case LoadOp() | TileLoadOp():
-                continue
-            case memref.CopyOp() if use.index == 0:
-                continue
-            case memref.ViewOp(result=view) if not is_written(view, within):
-                continue
-        return True
-    return False
+def may_write(use: Use) -> bool:
+    """Whether a use of a buffer, that is no view, may write to it."""
+    match use.operation:
+        case memref.LoadOp() | vector.LoadOp() | vector.MaskedLoadOp() | GatherOp() | PrefetchOp():
+            return False
+        case LoadOp() | TileLoadOp():
+            return False
+        case memref.CopyOp():
+            return use.index != 0
+        case CallOp() as call:
+            return _is_written_by(call, use.index)
+    return True
+
+
+def _is_written_by(call: CallOp, position: int) -> bool:
+    """Whether a function that is called may write to its argument at a position."""
+    callee = called(call)
+    if callee.body.blocks:
+        return is_written(callee.body.block.args[position])
+    return position >= len(call.arguments) - outputs(callee)
 
 
 def quoted(name: str) -> str:

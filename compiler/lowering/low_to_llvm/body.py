@@ -1,0 +1,172 @@
+"""One function: the entry that callers see, and the body with noalias parameters, cut into parts where it is long.
+
+LLVM's time grows faster than a function: a pass that changes one loop looks at all others. So a body of many nests
+becomes `NAME.body`, which calls `NAME.body.partN` in order. The parameters of a part, noalias too, are what its nests
+use of the arguments, the slots, and the values before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import arith, memref, scf
+from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+
+from compiler.dialects.functions import SLOT_ALIGNMENT, callees, positions
+from compiler.errors import LoweringError
+from compiler.lowering.low_to_llvm.captured import Captured, is_repeated
+from compiler.lowering.low_to_llvm.control import leave
+from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
+from compiler.lowering.low_to_llvm.signature import (
+    buffer_parameter,
+    internal,
+    is_written,
+    parallel_loops,
+    quoted,
+    slot_offsets,
+    slot_parameter,
+    slots,
+    symbol,
+    takes_threads,
+    workspace,
+)
+from compiler.lowering.low_to_llvm.types import buffer_type, byte_size, llvm_type
+
+MOST_LOOPS = 64
+"""A body of more loops is cut."""
+PART_LOOPS = 32
+"""The fewest loops of a part, but for the last."""
+
+
+def emit_function(function: FuncOp, handlers: Handlers) -> tuple[str, set[str]]:
+    """The text of a function's entry, body, parts and outlined parallel loops, and the external functions that they
+    need."""
+    name = symbol(function.sym_name.data)
+    if not function.body.blocks and not function.function_type.outputs:
+        return _declaration(function), set()
+    if len(function.body.blocks) != 1:
+        raise LoweringError(f"@{name} has {len(function.body.blocks)} blocks, expected one")
+    f = FunctionEmitter(function, handlers)
+    parameters = [_parameter(f, i, argument) for i, argument in enumerate(function.args)]
+    parameters += [slot_parameter(f, slot, f"s{i}") for i, slot in enumerate(slots(function.body.block))]
+    parameters += [f"{facts} {own}" for facts, own in _team(function)]
+    _emit_body(f, function.body.block)
+    body = internal(name + ".body", parameters, [*f.allocas, *f.lines], "noinline")
+    return "\n".join([_entry(function), body, *f.outlined]), f.externals
+
+
+def _declaration(function: FuncOp) -> str:
+    """The text of a function that is elsewhere."""
+    types = [llvm_type(type) for type in function.function_type.inputs]
+    count = ["i32"] if takes_threads(function) else []
+    return f"declare void {quoted(symbol(function.sym_name.data))}({', '.join([*types, 'ptr', *count])})\n"
+
+
+def _emit_body(f: FunctionEmitter, block: Block) -> None:
+    ops = list(block.ops)
+    if sum(map(_loops, ops)) <= MOST_LOOPS:
+        f.block(block)
+        return
+    shared, parts = _cut(ops[:-1], block)
+    f.ops(shared)
+    for number, part in enumerate(parts):
+        _emit_part(f, part, f"{symbol(f.function.sym_name.data)}.body.part{number}")
+    f.ops(ops[-1:])
+
+
+def _emit_part(f: FunctionEmitter, ops: Sequence[Operation], name: str) -> None:
+    """Emit a function of some ops, and the call of it."""
+    part = FunctionEmitter(f.function, f.handlers)
+    part.externals, part.outlined = f.externals, f.outlined
+    captured = Captured(ops, f, part)
+    part.ops(ops)
+    leave(part)
+    needs_team = any(isinstance(inner, scf.ParallelOp | CallOp) for op in ops for inner in op.walk())
+    team = _team(f.function) if needs_team else []
+    parameters = [*captured.parameters, *(f"{facts} {own}" for facts, own in team)]
+    part.outlined.append(internal(name, parameters, [*part.allocas, *part.lines], "noinline"))
+    given = [f"{facts.partition(' ')[0]} {own}" for facts, own in team]
+    f.line(f"call void {quoted(name)}({', '.join([*captured.arguments, *given])})")
+
+
+def _cut(ops: Sequence[Operation], block: Block) -> tuple[list[Operation], list[list[Operation]]]:
+    """The ops that stand before all parts, and those of each part. What a part computes no other part uses."""
+    shared: list[Operation] = []
+    parts: list[list[Operation]] = [[]]
+    known = set[SSAValue](block.args)
+    awaited = set[Operation]()  # ops still to come that use what the current part computes
+    loops = 0
+    for op in ops:
+        if _is_shared(op) and known.issuperset(op.operands):
+            shared.append(op)
+            known.update(op.results)
+            continue
+        if loops >= PART_LOOPS and not awaited:
+            parts.append([])
+            loops = 0
+        parts[-1].append(op)
+        loops += _loops(op)
+        awaited |= _users(op, block)
+        awaited.discard(op)
+    return shared, [part for part in parts if part]
+
+
+def _is_shared(op: Operation) -> bool:
+    """Whether an op may be computed before all others: it reads no memory."""
+    return isinstance(op, arith.ConstantOp | memref.AllocOp | memref.AllocaOp) or is_repeated(op)
+
+
+def _users(op: Operation, block: Block) -> set[Operation]:
+    """The ops of a block that use, themselves or inside them, what one of its ops computes."""
+    users = (block.find_ancestor_op_in_block(use.operation) for result in op.results for use in result.uses)
+    return {user for user in users if user is not None}
+
+
+def _loops(op: Operation) -> int:
+    return sum(isinstance(inner, scf.ForOp | scf.ParallelOp) for inner in op.walk())
+
+
+def _team(function: FuncOp) -> list[tuple[str, str]]:
+    """What calls and parallel loops need, each as its type with facts and its name: the workspace behind the function's
+    own slots, the first thread's part of the workspace, and the count of threads."""
+    found = [("ptr", "%scratch")] if callees(function) else []
+    if _private_offset(function) is not None:
+        found.append((f"ptr noalias nonnull align {SLOT_ALIGNMENT}", "%private"))
+    return [*found, *([("i32", "%threads")] if takes_threads(function) else [])]
+
+
+def _private_offset(function: FuncOp) -> int | None:
+    """Where in the workspace the parts of the threads begin, if the function's own loops need any."""
+    sizes = workspace(function)
+    return sizes.shared if sizes.private and parallel_loops(function) else None
+
+
+def _parameter(f: FunctionEmitter, number: int, argument: BlockArgument) -> str:
+    f.names[argument] = f"%a{number}"
+    if not isinstance(argument.type, MemRefType):
+        return f"{llvm_type(argument.type)} %a{number}"
+    size = byte_size(buffer_type(argument.type).element_type)
+    is_aligned = argument.index in positions(f.function, "aligned")
+    f.alignments[argument] = SLOT_ALIGNMENT if is_aligned else size
+    return buffer_parameter(f, argument, f"a{number}", is_written(argument))
+
+
+def _entry(function: FuncOp) -> str:
+    name = symbol(function.sym_name.data)
+    arguments = [f"{llvm_type(argument.type)} %a{i}" for i, argument in enumerate(function.args)]
+    count = ["i32 %threads"] if takes_threads(function) else []
+    lines = [f"define void {quoted(name)}({', '.join([*arguments, 'ptr %workspace', *count])}) #0 {{"]
+    for number, offset in enumerate(slot_offsets(function.body.block)[:-1]):
+        lines.append(f"  %s{number} = getelementptr inbounds i8, ptr %workspace, i64 {offset}")
+        arguments.append(f"ptr %s{number}")
+    if callees(function):
+        lines.append(f"  %scratch = getelementptr i8, ptr %workspace, i64 {slot_offsets(function.body.block)[-1]}")
+        arguments.append("ptr %scratch")
+    private = _private_offset(function)
+    if private is not None:
+        lines.append(f"  %private = getelementptr inbounds i8, ptr %workspace, i64 {private}")
+        arguments.append("ptr %private")
+    call = f"  call void {quoted(name + '.body')}({', '.join([*arguments, *count])})"
+    return "\n".join([*lines, call, "  ret void", "}", ""])

@@ -1,0 +1,95 @@
+"""What ops that become a function of their own take from the function around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from xdsl.dialects import arith, memref
+from xdsl.dialects.builtin import IndexType, MemRefType
+from xdsl.ir import Operation, SSAValue, Use
+
+from compiler.dialects.upstream.arith import kind_of
+from compiler.errors import LoweringError
+from compiler.lowering.low_to_llvm.function import FunctionEmitter
+from compiler.lowering.low_to_llvm.signature import buffer_parameter, may_write
+from compiler.lowering.low_to_llvm.types import llvm_type
+
+
+class Captured:
+    """The values that some ops use and another emitter has: each is a parameter of the function that `inner` emits, or
+    is computed again there.
+
+    `values` are those that a caller passes, `parameters` what they are in the text, both in the order of the first use.
+    """
+
+    def __init__(self, ops: Sequence[Operation], outer: FunctionEmitter, inner: FunctionEmitter) -> None:
+        self.values: list[SSAValue] = []
+        self.parameters: list[str] = []
+        self._written = _written(ops)
+        self._outer = outer
+        self._inner = inner
+        for value in _from_outside(ops):
+            self._take(value)
+
+    @property
+    def arguments(self) -> list[str]:
+        """What a caller passes, in its own names."""
+        return [self._outer.typed(value) for value in self.values]
+
+    def _take(self, value: SSAValue) -> None:
+        """Make a value from outside known inside: constants, index arithmetic and views are repeated there."""
+        inner = self._inner
+        if value in inner.names:
+            return
+        match value.owner:
+            case arith.ConstantOp():
+                inner.names[value] = self._outer.use(value)
+            case Operation() as op if is_repeated(op):
+                for operand in op.operands:
+                    self._take(operand)
+                inner.handlers[kind_of(op)](inner, op)
+            case _:
+                self.parameters.append(self._parameter(value, f"x{len(self.values)}"))
+                self.values.append(value)
+
+    def _parameter(self, value: SSAValue, name: str) -> str:
+        self._inner.names[value] = f"%{name}"
+        if not isinstance(value.type, MemRefType):
+            return f"{llvm_type(value.type)} %{name}"
+        if value not in self._outer.alignments:
+            raise LoweringError("a buffer that is carried, chosen or passed on has no form in LLVM IR")
+        self._inner.alignments[value] = self._outer.alignments[value]
+        return buffer_parameter(self._inner, value, name, value in self._written)
+
+
+def is_repeated(op: Operation) -> bool:
+    """Whether an op is index arithmetic, a view or a constant's buffer: computed again where it is used."""
+    if isinstance(op, arith.AddiOp | arith.SubiOp | arith.MuliOp):
+        return isinstance(op.results[0].type, IndexType)
+    return isinstance(op, memref.ViewOp | memref.GetGlobalOp)
+
+
+def _from_outside(ops: Sequence[Operation]) -> Iterator[SSAValue]:
+    """The values that ops and what is inside them use, and that are defined outside."""
+    inside = [inner for op in ops for inner in op.walk()]
+    own = {value for op in inside for value in op.results}
+    own |= {value for op in inside for region in op.regions for block in region.blocks for value in block.args}
+    return (value for op in inside for value in op.operands if value not in own)
+
+
+def _written(ops: Sequence[Operation]) -> set[SSAValue]:
+    """The buffers that ops may write to, directly or through views of them."""
+    uses = (Use(op, n) for top in ops for op in top.walk() for n in range(len(op.operands)))
+    return {_root(use.operation.operands[use.index]) for use in uses if _is_buffer(use) and may_write(use)}
+
+
+def _is_buffer(use: Use) -> bool:
+    is_view = isinstance(use.operation, memref.ViewOp)
+    return isinstance(use.operation.operands[use.index].type, MemRefType) and not is_view
+
+
+def _root(buffer: SSAValue) -> SSAValue:
+    """The buffer that a view is of."""
+    while isinstance(buffer.owner, memref.ViewOp):
+        buffer = buffer.owner.source
+    return buffer
