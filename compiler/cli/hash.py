@@ -1,0 +1,24 @@
+"""`strata hash FILE`: the canonical hash of each te function."""
+
+from __future__ import annotations
+
+import argparse
+
+from compiler.cli import program
+from compiler.cli.said import show
+
+HELP = "print a hash of what each te function of a file computes, which no name changes"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """State the command's arguments."""
+    parser.add_argument("file", metavar="FILE", help="an MLIR file at the te level; - is standard input")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    from compiler.graph.canonical import canonical_functions
+
+    for name, form in canonical_functions(program.module(options.file)).items():
+        show(f"{form.hash} {name}")
+    return 0

@@ -1,0 +1,206 @@
+"""Canonical te functions: programs that compute the same in the same way have one text and one hash.
+
+Laws make them the same program; what has no order is ordered by structure; names follow from that order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import ModuleOp
+
+from compiler.dialects.access import AxisAttr
+from compiler.dialects.dense import DenseAttr
+from compiler.dialects.functions import find_function, functions
+from compiler.graph.order import graph_digest, input_order, ordered, result_order
+from compiler.graph.provenance import Provenance
+from compiler.graph.read import read
+from compiler.graph.rename import reading
+from compiler.graph.simplify import simplified
+from compiler.graph.tree import Call, Compute, Constant, Graph, Node
+from compiler.graph.write import write
+from compiler.program.body import Apply, Read
+from compiler.program.tree import Block, Buffer
+
+Callees = Mapping[str, "Canonical"]
+
+
+@dataclass(frozen=True)
+class Canonical:
+    """A canonical graph.
+
+    graph: in canonical order, under canonical names but for the function's. names: what the graph it was made of calls
+    them. arguments, results: the position that each input and result had. callees: the hashes of what it calls.
+    """
+
+    graph: Graph
+    names: Provenance
+    arguments: tuple[int, ...]
+    results: tuple[int, ...]
+    callees: Mapping[str, bytes]
+
+    @cached_property
+    def hash(self) -> str:
+        """A hash of what it computes, in hexadecimal digits; names are no part of it. It reads all constants once."""
+        return graph_digest(self.graph, self.callees).hex()
+
+
+def canonical(graph: Graph, keep_signature: bool = True, callees: Callees | None = None) -> Canonical:
+    """The canonical form of a te function.
+
+    Unless the signature is kept, inputs and results are ordered by structure, and inputs that nothing reads go.
+    `callees` are the canonical forms of the functions that it calls and whose signatures have changed.
+    """
+    callees = callees or {}
+    called = {node.callee for node in graph.nodes if isinstance(node, Call)}
+    hashes = {name: bytes.fromhex(callee.hash) for name, callee in callees.items() if name in called}
+    former = graph
+    graph = simplified(_calling(graph, callees))
+    results = list(range(len(graph.results)))
+    if not keep_signature:
+        used = {*graph.results, *(name for node in graph.nodes for name in node.operands)}
+        graph = replace(graph, inputs=tuple(value for value in graph.inputs if value.name in used))
+        graph = replace(graph, inputs=tuple(graph.values[name] for name in input_order(graph, hashes)))
+        results = result_order(graph, hashes)
+        graph = replace(graph, results=tuple(graph.results[n] for n in results))
+    graph = ordered(graph, hashes)
+    places = {value.name: n for n, value in enumerate(former.inputs)}
+    arguments = tuple(places[value.name] for value in graph.inputs)
+    renamed = _renamed(graph)
+    return Canonical(renamed.graph, renamed.names, arguments, tuple(results), hashes)
+
+
+def canonicalize(module: ModuleOp) -> ModuleOp:
+    """A new module of the canonical forms of a verified module's te functions, in its order, under their names.
+
+    Private functions that another one calls get canonical signatures, and calls of them follow. Raises InputError for
+    what is no te function.
+    """
+    forms = canonical_functions(module)
+    return ModuleOp([write(form.graph) for form in forms.values()], dict(module.attributes))
+
+
+def canonical_functions(module: ModuleOp) -> dict[str, Canonical]:
+    """The canonical form of each function of a module, by name, in its order. Raises InputError as `canonicalize`."""
+    graphs = {function.sym_name.data: read(function) for function in functions(module)}
+    called = {node.callee for graph in graphs.values() for node in graph.nodes if isinstance(node, Call)}
+    forms: dict[str, Canonical] = {}
+    for name in _callees_first(graphs):
+        graph = graphs[name]
+        forms[name] = canonical(graph, not (graph.private and name in called), forms)
+    return {name: forms[name] for name in graphs}
+
+
+def canonical_hash(module: ModuleOp, name: str | None = None) -> str:
+    """The hash of a te function of a module, in hexadecimal digits: of the only one, or of that name.
+
+    It depends on what the function computes, how, and on the order of its arguments and results; on no name.
+    """
+    function = find_function(module, name)
+    return canonical_functions(module)[function.sym_name.data].hash
+
+
+def _callees_first(graphs: Mapping[str, Graph]) -> list[str]:
+    """The names of the functions, each after those that it calls."""
+    done: dict[str, None] = {}
+    stack = [(name, False) for name in reversed(list(graphs))]
+    while stack:
+        name, is_complete = stack.pop()
+        if is_complete:
+            done[name] = None
+        elif name not in done:
+            calls = [node.callee for node in graphs[name].nodes if isinstance(node, Call) and node.callee in graphs]
+            stack += [(name, True), *((callee, False) for callee in reversed(calls))]
+    return list(done)
+
+
+def _calling(graph: Graph, callees: Callees) -> Graph:
+    """The graph with its calls as the canonical signatures of the callees say."""
+
+    def call(node: Node) -> Node:
+        if not isinstance(node, Call) or node.callee not in callees:
+            return node
+        callee = callees[node.callee]
+        operands = tuple(node.operands[n] for n in callee.arguments)
+        return replace(node, operands=operands, results=tuple(node.results[n] for n in callee.results))
+
+    return replace(graph, nodes=tuple(map(call, graph.nodes)))
+
+
+@dataclass(frozen=True)
+class _Renamed:
+    graph: Graph
+    names: Provenance
+
+
+def _renamed(graph: Graph) -> _Renamed:
+    """The graph under canonical names: a stem that says what a compute is, and a number."""
+    counts = dict[str, int]()
+    values: dict[str, str] = {}
+    blocks: dict[str, str] = {}
+    axes: dict[str, dict[str, str]] = {}
+
+    def fresh(stem: str) -> str:
+        counts[stem] = counts.get(stem, -1) + 1
+        return f"{stem}{counts[stem]}"
+
+    def named(results: tuple[Buffer, ...], label: str) -> tuple[Buffer, ...]:
+        names = [label] if len(results) == 1 else [f"{label}.{n}" for n in range(len(results))]
+        values.update((value.name, name) for value, name in zip(results, names, strict=True))
+        return tuple(replace(value, name=name) for value, name in zip(results, names, strict=True))
+
+    inputs = tuple(buffer for value in graph.inputs for buffer in named((value,), fresh("a")))
+    nodes = []
+    for node in graph.nodes:
+        label = fresh(_stem(node))
+        node = reading(node, values)
+        if isinstance(node, Compute):
+            block = node.block
+            new = tuple(_axis(n, axis, block.spatial) for n, axis in enumerate(block.axes))
+            blocks[label] = block.label
+            axes[label] = {a.label: b.label for a, b in zip(new, block.axes, strict=True)}
+            node = replace(node, block=replace(block, label=label, axes=new))
+        nodes.append(_giving(node, named(node.results, label), label))
+    results = tuple(values[name] for name in graph.results)
+    names = Provenance(blocks, axes, {new: old for old, new in values.items()})
+    return _Renamed(replace(graph, inputs=inputs, nodes=tuple(nodes), results=results), names)
+
+
+def _giving(node: Node, results: tuple[Buffer, ...], label: str) -> Node:
+    """A node with results of other names."""
+    if not isinstance(node, Constant):
+        return replace(node, results=results)
+    (value,), held = results, copy(node.value.data)
+    held.name = label
+    return Constant(DenseAttr(held), (value,))
+
+
+def _axis(position: int, axis: AxisAttr, spatial: int) -> AxisAttr:
+    label = f"r{position - spatial}" if axis.is_reduce else f"i{position}"
+    return AxisAttr(label, axis.size, axis.is_reduce)
+
+
+def _stem(node: Node) -> str:
+    """What a node is, in a word."""
+    match node:
+        case Call():
+            return "call"
+        case Constant():
+            return "constant"
+        case Compute(Block(table=table)) if table is not None:
+            return "gather"
+    block = node.block
+    value = block.body[0]
+    if not block.combiners:
+        return "view" if len(block.body) == 1 and isinstance(value, Read) else "map"
+    if len(set(block.combiners)) > 1 or not isinstance(block.combiners[0], str):
+        return "reduce"
+    is_product = isinstance(value, Apply) and value.kind in (arith.MulfOp, arith.MuliOp) and len(block.reads) > 1
+    return "product" if is_product and block.combiners == ("add",) else _REDUCTIONS[block.combiners[0]]
+
+
+_REDUCTIONS = {"add": "sum", "mul": "prod", "max": "max", "min": "min"}

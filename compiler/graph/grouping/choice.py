@@ -1,0 +1,77 @@
+"""`Choice`: where a compute may go; `Decision`: where it went; `Rule`: what makes choices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from compiler.errors import InputError
+from compiler.graph.grouping.view import View
+
+Option: TypeAlias = tuple[str, ...]
+"""Computes whose groups a compute joins, all of them or none."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The options of a compute, the default first; without options it stays alone. The first option is taken
+    that makes no two groups need each other."""
+
+    compute: str
+    options: tuple[Option, ...]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A choice that was made: which option was taken, None for none, and by option the bytes that the compute then
+    exchanges with other groups."""
+
+    choice: Choice
+    taken: int | None
+    cost: tuple[int, ...]
+
+
+Rule: TypeAlias = Callable[[View], Iterator[Choice]]
+"""The choices that a rule makes. Each is decided before the next one is asked for, so that the view shows it."""
+
+
+def decide(view: View, rules: Sequence[Rule]) -> list[Decision]:
+    """Group the computes of a view by rules, in their order; the first that decides about a compute has the say.
+
+    Raises InputError for a rule that names a compute which the function does not have.
+    """
+    decisions: list[Decision] = []
+    decided: set[str] = set()
+    for rule in rules:
+        for choice in rule(view):
+            _check(view, choice, rule)
+            if choice.compute in decided:
+                continue
+            cost = tuple(view.crossing(choice.compute, option) for option in choice.options)
+            joins = (n for n, option in enumerate(choice.options) if view.join((choice.compute, *option)))
+            taken = next(joins, None)
+            if not choice.options:
+                view.close(choice.compute)
+            if taken is not None or not choice.options:
+                decided.add(choice.compute)
+                decisions.append(Decision(choice, taken, cost))
+    return decisions
+
+
+def decided(places: Mapping[str, str]) -> Rule:
+    """A rule that puts computes into the groups of others; "" leaves one alone."""
+
+    def rule(view: View) -> Iterator[Choice]:
+        for compute, into in places.items():
+            yield Choice(compute, ((into,),) if into else ())
+
+    return rule
+
+
+def _check(view: View, choice: Choice, rule: Rule) -> None:
+    for name in (choice.compute, *(name for option in choice.options for name in option)):
+        if name not in view.nodes:
+            known = ", ".join(view.names[:8]) + (", ..." if len(view.names) > 8 else "")
+            what = getattr(rule, "__name__", "a rule")
+            raise InputError(f"the rule '{what}' groups '{name}', which @{view.graph.name} has not (it has {known})")

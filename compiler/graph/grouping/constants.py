@@ -1,0 +1,54 @@
+"""Small constants stand in the groups that read them, so that they become literals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from compiler.graph.grouping.equal import United
+from compiler.graph.tree import Call, Constant, Graph
+
+Known = dict[str, list[Constant | None]]
+"""By group, for each argument the small constant that all calls pass, if there is one."""
+
+
+def with_constants(parts: United) -> United:
+    """Move a small constant into a group where every call passes it: groups stay as equal as they are.
+
+    A constant is small where text has its elements in place: 64 of them, or any number of equal ones.
+    """
+    known: Known = {}
+    for graph in parts.mains:
+        small = {node.results[0].name: node for node in graph.nodes if isinstance(node, Constant) and is_small(node)}
+        for call in (node for node in graph.nodes if isinstance(node, Call)):
+            passed = [small.get(name) for name in call.operands]
+            agreed = zip(known.get(call.callee, passed), passed, strict=True)
+            known[call.callee] = [a if a and b and a.value == b.value else None for a, b in agreed]
+    mains = tuple(_passing(graph, known) for graph in parts.mains)
+    return replace(parts, mains=mains, groups=tuple(_holding(graph, known[graph.name]) for graph in parts.groups))
+
+
+def is_small(constant: Constant) -> bool:
+    """Whether a constant may stand in a group."""
+    return constant.value.data.is_inline
+
+
+def _passing(graph: Graph, known: Known) -> Graph:
+    """A function whose calls leave out the constants that groups have, without constants that nothing uses any more."""
+    nodes = [_shorter(node, known[node.callee]) if isinstance(node, Call) else node for node in graph.nodes]
+    used = {name for node in nodes for name in node.operands} | set(graph.results)
+    kept = [node for node in nodes if not isinstance(node, Constant) or node.results[0].name in used]
+    return replace(graph, nodes=tuple(kept))
+
+
+def _shorter(call: Call, known: Sequence[Constant | None]) -> Call:
+    operands = zip(call.operands, known, strict=True)
+    return replace(call, operands=tuple(name for name, constant in operands if constant is None))
+
+
+def _holding(graph: Graph, known: Sequence[Constant | None]) -> Graph:
+    """A group with constants in place of arguments."""
+    pairs = list(zip(graph.inputs, known, strict=True))
+    inputs = tuple(value for value, constant in pairs if constant is None)
+    constants = [Constant(constant.value, (value,)) for value, constant in pairs if constant is not None]
+    return replace(graph, inputs=inputs, nodes=(*constants, *graph.nodes))

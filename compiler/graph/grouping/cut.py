@@ -1,0 +1,55 @@
+"""Groups that are too large are cut where least is live."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler.graph.grouping.facts import scalar_operations, size
+from compiler.graph.grouping.view import View
+
+MOST_COMPUTES = 64
+"""The most computes of a group."""
+MOST_OPERATIONS = 512
+"""The most scalar operations of a group; one compute may have more."""
+
+
+def cut(view: View, group: Sequence[str]) -> list[list[str]]:
+    """A group in parts within the bounds, in the order of the graph: those between which fewest bytes pass."""
+    operations = [scalar_operations(view.block(name)) for name in group]
+    if len(group) <= MOST_COMPUTES and sum(operations) <= MOST_OPERATIONS:
+        return [list(group)]
+    live = _live(view, group)
+    total, begin = [0], [0]
+    for end in range(1, len(group) + 1):
+        count = 0
+        starts: list[int] = []
+        for start in range(end - 1, max(-1, end - 1 - MOST_COMPUTES), -1):
+            count += operations[start]
+            if starts and count > MOST_OPERATIONS:
+                break
+            starts.append(start)
+        best = min(starts, key=lambda start: (total[start], start))
+        total.append(total[best] + live[end])
+        begin.append(best)
+    parts: list[list[str]] = []
+    end = len(group)
+    while end:
+        parts.append(list(group[begin[end] : end]))
+        end = begin[end]
+    return parts[::-1]
+
+
+def _live(view: View, group: Sequence[str]) -> list[int]:
+    """For each place in a group, the bytes of values that are computed before it and read at or after it."""
+    place = {name: n for n, name in enumerate(group)}
+    change = [0] * (len(group) + 2)
+    for n, name in enumerate(group):
+        last = max((place[r] for r in view.readers(name) if r in place), default=n)
+        bytes = sum(map(size, view.nodes[name].results))
+        change[n + 1] += bytes
+        change[last + 1] -= bytes
+    live, passing = [], 0
+    for delta in change[: len(group) + 1]:
+        passing += delta
+        live.append(passing)
+    return live

@@ -1,0 +1,73 @@
+"""Groups that differ by names only become one function."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from compiler.dialects.access import AxisAttr
+from compiler.graph.tree import Call, Compute, Constant, Graph, Names, Node
+from compiler.program.tree import Block, Buffer
+
+
+@dataclass(frozen=True)
+class United:
+    """The functions of a module: those that call groups, and groups, no two of them equal, by their first calls.
+
+    origins: the former name of each group, that of the one called first.
+    """
+
+    mains: tuple[Graph, ...]
+    groups: tuple[Graph, ...]
+    origins: Mapping[str, str]
+
+
+def united(mains: Sequence[Graph], groups: Iterable[Graph]) -> United:
+    """Make equal groups one function, and number groups by their first calls."""
+    by_name = {graph.name: graph for graph in groups}
+    keys = {name: key(graph) for name, graph in by_name.items()}
+    fresh = Names(graph.name for graph in mains)
+    names: dict[Hashable, str] = {}
+    origins: dict[str, str] = {}
+    for callee in (node.callee for graph in mains for node in graph.nodes if isinstance(node, Call)):
+        if keys[callee] not in names:
+            names[keys[callee]] = fresh.fresh(f"group_{len(names)}")
+            origins[names[keys[callee]]] = callee
+    called = {name: names[keys[name]] for name in by_name if keys[name] in names}
+    kept = tuple(replace(by_name[origin], name=name) for name, origin in origins.items())
+    return United(tuple(_calling(graph, called) for graph in mains), kept, origins)
+
+
+def _calling(graph: Graph, names: Mapping[str, str]) -> Graph:
+    """A graph that calls groups by other names."""
+    nodes = [replace(node, callee=names[node.callee]) if isinstance(node, Call) else node for node in graph.nodes]
+    return replace(graph, nodes=tuple(nodes))
+
+
+def key(graph: Graph) -> Hashable:
+    """What two te functions share if they differ by names only."""
+    values = {name: f"v{n}" for n, name in enumerate(graph.values)}
+    nodes = tuple(_plain(node, f"c{n}", values) for n, node in enumerate(graph.nodes))
+    return tuple(_value(v, values) for v in graph.inputs), nodes, tuple(values[name] for name in graph.results)
+
+
+def _plain(node: Node, label: str, values: Mapping[str, str]) -> Node:
+    results = tuple(_value(value, values) for value in node.results)
+    match node:
+        case Compute():
+            return Compute(_plain_block(node.block, label, values), results)
+        case Constant():
+            return Constant(node.value, (results[0],))
+        case Call():
+            return Call(node.callee, tuple(values[name] for name in node.operands), results)
+
+
+def _plain_block(block: Block, label: str, values: Mapping[str, str]) -> Block:
+    axes = tuple(AxisAttr(f"a{n}", axis.size, axis.is_reduce) for n, axis in enumerate(block.axes))
+    reads = tuple(replace(access, buffer=values[access.buffer]) for access in block.reads)
+    table = None if block.table is None else replace(block.table, buffer=values[block.table.buffer])
+    return replace(block, label=label, axes=axes, reads=reads, table=table)
+
+
+def _value(value: Buffer, values: Mapping[str, str]) -> Buffer:
+    return replace(value, name=values[value.name])

@@ -1,0 +1,97 @@
+"""Facts about one compute: its kind, its scalar operations, its bytes, and how it reads a value."""
+
+from __future__ import annotations
+
+from enum import Enum
+from math import prod
+
+from xdsl.dialects.arith import ConstantOp
+
+from compiler.elements import element_bytes
+from compiler.program.body import Apply, Read, Scalar, leaves
+from compiler.program.combiner import Joint
+from compiler.program.tree import Block, Buffer
+
+_PRODUCTS = ("arith.mulf", "arith.muli")
+
+
+class Kind(Enum):
+    """What a compute does with the points of its operands."""
+
+    ELEMENTWISE = "elementwise"
+    GATHER = "gather"
+    CONTRACTION = "contraction"
+    """A sum of products of two operands, one of which at least is read again along an axis of the result."""
+    ROWS = "rows"
+    """Another reduction over whole axes."""
+    WINDOW = "window"
+    """Another reduction over windows, such as a pooling."""
+
+    @property
+    def is_anchor(self) -> bool:
+        """Whether it is a reduction, around which a group is built."""
+        return self in (Kind.CONTRACTION, Kind.ROWS, Kind.WINDOW)
+
+
+def kind_of(block: Block) -> Kind:
+    """The kind of a compute. What reads nothing, such as the counts of a window, is a table: its readers take it."""
+    if block.table is not None:
+        return Kind.GATHER
+    if not block.combiners or not block.reads:
+        return Kind.ELEMENTWISE
+    if _is_contraction(block):
+        return Kind.CONTRACTION
+    slides = any(len(form.variables()) > 1 for access in block.reads for form in access.index)
+    return Kind.WINDOW if slides else Kind.ROWS
+
+
+def _is_contraction(block: Block) -> bool:
+    if block.combiners != ("add",):
+        return False
+    root = block.body[0]
+    while isinstance(root, Apply) and len(root.operands) == 1:
+        root = root.operands[0]
+    if not isinstance(root, Apply) or root.kind.name not in _PRODUCTS:
+        return False
+    left, right = (_moved(block, factor) for factor in root.operands)
+    return bool(left) and bool(right) and left != right
+
+
+def _moved(block: Block, factor: Scalar) -> set[int]:
+    """The axes along which a factor of a product changes."""
+    reads = [leaf.position for leaf in leaves([factor]) if isinstance(leaf, Read)]
+    return set().union(*(form.variables() for n in reads for form in block.reads[n].index))
+
+
+def scalar_operations(block: Block) -> int:
+    """The operations of a block's body and of its combiners, literals aside, each once."""
+    joint = [value for c in block.combiners if isinstance(c, Joint) for value in c.body]
+    seen: dict[int, Scalar] = {}
+    stack = [*block.body, *joint]
+    while stack:
+        scalar = stack.pop()
+        if isinstance(scalar, Apply) and id(scalar) not in seen and scalar.kind is not ConstantOp:
+            seen[id(scalar)] = scalar
+            stack += scalar.operands
+    return len(seen)
+
+
+def points(block: Block) -> int:
+    """How many elements each result of a block has."""
+    return prod(axis.size for axis in block.axes[: block.spatial])
+
+
+def size(value: Buffer) -> int:
+    """The bytes of a value."""
+    return prod(value.shape) * element_bytes(value.element)
+
+
+def is_pointwise(block: Block, value: Buffer) -> bool:
+    """Whether an elementwise block reads each element of a value once: at its own indices, permuted or reshaped."""
+    reads = [access for access in block.reads if access.buffer == value.name]
+    return points(block) == prod(value.shape) and not any(access.where for access in reads)
+
+
+def rows_of(block: Block) -> tuple[int, ...]:
+    """The extents of a reduction's results, those of one element left out."""
+    return tuple(axis.size for axis in block.axes[: block.spatial] if axis.size > 1)

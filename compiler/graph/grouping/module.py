@@ -1,0 +1,60 @@
+"""`group`: a te module whose functions are cut into groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from xdsl.dialects.builtin import ModuleOp
+
+from compiler.dialects.functions import functions
+from compiler.graph.grouping.check import check_groups, has_groups
+from compiler.graph.grouping.choice import Decision, Rule, decide
+from compiler.graph.grouping.constants import with_constants
+from compiler.graph.grouping.cut import cut
+from compiler.graph.grouping.equal import united
+from compiler.graph.grouping.outline import Outlined, outlined
+from compiler.graph.grouping.rules import RULES
+from compiler.graph.grouping.view import View
+from compiler.graph.read import read
+from compiler.graph.tree import Graph, Names
+from compiler.graph.write import write
+
+
+def group(module: ModuleOp, rules: Sequence[Rule] = RULES) -> ModuleOp:
+    """The module with each public te function cut into groups, private functions that it calls; see the pass te-group.
+
+    Equal groups are one function. A function of one group stays as it is, and so does a module that has groups, which
+    is verified. Raises InputError, and Refusal for what is no valid module with groups.
+    """
+    if has_groups(module):
+        check_groups(module)
+        return module
+    parts = divided(map(read, functions(module)), rules)
+    groups = [graph for part in parts for graph in part.groups]
+    if not groups:
+        return module
+    whole = with_constants(united([part.main for part in parts], groups))
+    return ModuleOp(list(map(write, (*whole.mains, *whole.groups))), dict(module.attributes))
+
+
+def divided(graphs: Iterable[Graph], rules: Sequence[Rule] = RULES) -> list[Outlined]:
+    """Functions cut into groups; one that fits one group stays as it is, without groups."""
+    graphs = list(graphs)
+    names = Names(graph.name for graph in graphs)
+    parts = []
+    for graph in graphs:
+        groups = grouped(graph, rules)
+        parts.append(outlined(graph, groups, names) if len(groups) > 1 else Outlined(graph, ()))
+    return parts
+
+
+def grouped(graph: Graph, rules: Sequence[Rule] = RULES) -> list[list[str]]:
+    """The groups of a graph's computes in an order of execution; a compute is known by its first result."""
+    view = View(graph)
+    decide(view, rules)
+    return [part for computes in view.groups() for part in cut(view, computes)]
+
+
+def decisions(graph: Graph, rules: Sequence[Rule] = RULES) -> list[Decision]:
+    """What the rules decide about a graph, in their order."""
+    return decide(View(graph), rules)

@@ -1,0 +1,97 @@
+"""Groups of nodes whose quotient graph has no cycle: joins that would make one are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+LIMIT = 1000
+"""The most groups that the test of one join visits; a join that needs more is refused, so that all joins are linear."""
+
+
+class Acyclic:
+    """Disjoint groups of the nodes 0, 1, ... of a graph, in a topological order of the groups.
+
+    The order is maintained as by Pearce and Kelly, "A dynamic topological sort algorithm for directed acyclic graphs",
+    2006: a join visits only the groups between those that it joins.
+    """
+
+    def __init__(self, successors: Sequence[Iterable[int]]) -> None:
+        """Each node alone; its number is its first position, and successors have greater ones."""
+        self._parent = list(range(len(successors)))
+        self._position = list(range(len(successors)))
+        self._after = [set(nodes) for nodes in successors]
+        self._before: list[set[int]] = [set() for _ in successors]
+        self._members = [[node] for node in self._parent]
+        for node, after in enumerate(self._after):
+            for successor in after:
+                self._before[successor].add(node)
+
+    def group(self, node: int) -> int:
+        """The node that stands for a node's group."""
+        while self._parent[node] != node:
+            self._parent[node] = self._parent[self._parent[node]]
+            node = self._parent[node]
+        return node
+
+    def members(self, node: int) -> list[int]:
+        """The nodes of a node's group."""
+        return self._members[self.group(node)]
+
+    def position(self, node: int) -> int:
+        """The position of a node's group in the order."""
+        return self._position[self.group(node)]
+
+    def join(self, nodes: Iterable[int]) -> bool:
+        """Make one group of the groups of some nodes; False, and nothing done, where that makes a cycle."""
+        joined = {self.group(node) for node in nodes}
+        if len(joined) < 2:
+            return True
+        places = [self._position[g] for g in joined]
+        after = self._reached(joined, self._after, min(places), max(places))
+        before = None if after is None else self._reached(joined, self._before, min(places), max(places))
+        if after is None or before is None:
+            return False
+        free = sorted(self._position[g] for g in (*joined, *before, *after))
+        whole = self._united(joined)
+        for place, group in zip(free, sorted(before, key=self._position.__getitem__), strict=False):
+            self._position[group] = place
+        following = sorted(after, key=self._position.__getitem__)
+        for place, group in zip(reversed(free), reversed(following), strict=False):
+            self._position[group] = place
+        self._position[whole] = free[len(before)]
+        return True
+
+    def _reached(self, start: Collection[int], neighbours: Sequence[set[int]], low: int, high: int) -> set[int] | None:
+        """The groups between two positions that neighbours lead to; None where these lead back, or are too many."""
+        seen: set[int] = set()
+        stack = [n for g in start for n in neighbours[g] if n not in start]
+        while stack:
+            group = stack.pop()
+            if group in start or len(seen) > LIMIT:
+                return None
+            if group not in seen and low < self._position[group] < high:
+                seen.add(group)
+                stack += neighbours[group]
+        return seen
+
+    def _united(self, groups: Collection[int]) -> int:
+        """One group of several; those with fewer neighbours move to the one that has most."""
+        whole = max(groups, key=lambda g: (len(self._after[g]) + len(self._before[g]), -g))
+        for group in sorted(groups):
+            if group != whole:
+                self._parent[group] = whole
+                short, long = sorted((self._members[group], self._members[whole]), key=len)
+                long += short
+                self._members[whole] = long
+                self._move(group, whole, self._after, self._before)
+                self._move(group, whole, self._before, self._after)
+        return whole
+
+    def _move(self, group: int, whole: int, neighbours: list[set[int]], backwards: list[set[int]]) -> None:
+        """Make a group's neighbours those of another, into which it has gone."""
+        for neighbour in neighbours[group]:
+            backwards[neighbour].discard(group)
+            if neighbour != whole:
+                backwards[neighbour].add(whole)
+                neighbours[whole].add(neighbour)
+        neighbours[group] = set()

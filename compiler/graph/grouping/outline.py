@@ -1,0 +1,48 @@
+"""From a graph and its groups to a function that calls others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from xdsl.dialects.builtin import UnitAttr
+
+from compiler.graph.tree import Call, Compute, Constant, Graph, Names
+
+GROUP = "te.group"
+"""The attribute of functions that are groups."""
+
+
+@dataclass(frozen=True)
+class Outlined:
+    """A function that calls groups, and the groups in the order of their first calls."""
+
+    main: Graph
+    groups: tuple[Graph, ...]
+
+
+def outlined(graph: Graph, groups: Sequence[Sequence[str]], names: Names) -> Outlined:
+    """Make each group of computes a private function. `groups` are in an order of execution; `names` are those of the
+    module's functions.
+
+    What a group reads from outside are its arguments, in the order of reading; what others read of it, or the function
+    returns, are its results. Constants stay in the function.
+    """
+    nodes = {node.results[0].name: node for node in graph.nodes if isinstance(node, Compute)}
+    parts = [[nodes[name] for name in group] for group in groups]
+    home = {value.name: n for n, part in enumerate(parts) for node in part for value in node.results}
+    read = {v for n, part in enumerate(parts) for node in part for v in node.operands if home.get(v, n) != n}
+    outside = read | set(graph.results)
+    made = tuple(_part(graph, part, outside, names.fresh(f"group_{n}")) for n, part in enumerate(parts))
+    calls = [Call(g.name, tuple(v.name for v in g.inputs), tuple(g.values[name] for name in g.results)) for g in made]
+    constants = [node for node in graph.nodes if isinstance(node, Constant)]
+    return Outlined(replace(graph, nodes=(*constants, *calls)), made)
+
+
+def _part(graph: Graph, computes: Sequence[Compute], outside: set[str], name: str) -> Graph:
+    """The function of a group."""
+    own = {value.name for node in computes for value in node.results}
+    reads = dict.fromkeys(name for node in computes for name in node.operands if name not in own)
+    results = tuple(v.name for node in computes for v in node.results if v.name in outside)
+    inputs = tuple(graph.values[name] for name in reads)
+    return Graph(name, inputs, tuple(computes), results, True, {GROUP: UnitAttr()})

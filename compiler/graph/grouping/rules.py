@@ -1,0 +1,229 @@
+"""The rules that group the computes of a te function, the most specific first."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+from compiler.elements import element_bytes
+from compiler.graph.grouping.choice import Choice, Rule
+from compiler.graph.grouping.facts import Kind, is_pointwise, kind_of, points, rows_of
+from compiler.graph.grouping.view import View
+from compiler.program.tree import Block
+
+NEAR = 32
+"""The most computes that a rule looks at to find a pattern that ends with one."""
+BATCHED = 3
+"""The least axes of the results of attention's products: heads, rows, columns."""
+ROW_BYTES = 4096
+"""The longest row between two products of one group. The rows of a register tile, at most 16, are then 64 KiB, which
+every L2 holds beside the second operand's panel; longer rows are written and read again at no loss."""
+
+
+def attention(view: View) -> Iterator[Choice]:
+    """A product of batches, a softmax of its rows, and the product that weighs with it. A softmax has a maximum and a
+    sum."""
+    for last in view.names:
+        if view.kind(last) is not Kind.CONTRACTION or not _is_product(view.block(last), BATCHED):
+            continue
+        above = _above(view, last, (Kind.ELEMENTWISE, Kind.ROWS))
+        for first in above:
+            between = _below(view, [first], above)
+            combiners = {c for name in between for c in view.block(name).combiners}
+            if {"max", "add"} <= combiners and _is_product(view.block(first), BATCHED):
+                yield Choice(first, ((*between, last),))
+
+
+def products(view: View) -> Iterator[Choice]:
+    """A product whose rows another product reads, both at their own indices, with what is elementwise between; each
+    product in one pair at most."""
+    for first in view.names:
+        if view.kind(first) is not Kind.CONTRACTION or view.anchors(first).rows:
+            continue
+        between = list(_single_readers(view, first))
+        second = between.pop() if between else ""
+        if not second or view.kind(second) is not Kind.CONTRACTION or view.anchors(second).rows:
+            continue
+        alone = all(view.anchors(name).contractions == 1 for name in (first, second))
+        plain = all(_is_product(view.block(name)) and _is_plain(view.block(name)) for name in (first, second))
+        if alone and plain and _reads_rows(view, second, [first, *between][-1]):
+            yield Choice(first, ((*between, second),))
+
+
+def partial_sums(view: View) -> Iterator[Choice]:
+    """A sum of what only it reads of a contraction: a contraction in steps."""
+    for name in view.names:
+        producers = view.producers(name)
+        if view.kind(name) is not Kind.ROWS or view.block(name).combiners != ("add",) or len(producers) != 1:
+            continue
+        if view.kind(producers[0]) is Kind.CONTRACTION and view.readers(producers[0]) == [name]:
+            yield Choice(name, (tuple(producers),))
+
+
+def rows(view: View) -> Iterator[Choice]:
+    """Reductions of the same rows, with what is elementwise between them: softmax and norms."""
+    for name in view.names:
+        if view.kind(name) is not Kind.ROWS or view.anchors(name).contractions:
+            continue
+        above = _above(view, name, (Kind.ELEMENTWISE,))
+        near = [r for r in above if _works_by_rows(view, r) and view.kind(r) is Kind.ROWS and _same_rows(view, name, r)]
+        options = [(*_below(view, some, above), *some) for some in (near, *([r] for r in near)) if some]
+        if options:
+            yield Choice(name, tuple(dict.fromkeys(options)))
+
+
+def consumers(view: View) -> Iterator[Choice]:
+    """An elementwise compute with the latest reduction among its producers: residuals, biases, activations."""
+    for name in view.names:
+        if view.kind(name) is not Kind.ELEMENTWISE or view.anchors(name):
+            continue
+        near = [p for p in view.producers(name) if view.nodes[p].operands and _takes(view, p, name)]
+        near.sort(key=partial(_age, view), reverse=True)
+        if near:
+            together = tuple(p for p in near if p is near[0] or _alike(view, p, near[0]))
+            free = [p for p in view.producers(name) if not view.anchors(p)]
+            around = ((p, *_between(view, p, name)) for p in near if free)
+            yield Choice(name, tuple(dict.fromkeys([together, *((p,) for p in near), *around])))
+
+
+def producers(view: View) -> Iterator[Choice]:
+    """An elementwise compute, or a gather, with the one group that reads it: padding, casts, what is before a norm. So
+    does what reads nothing, such as the counts of a pooling's windows."""
+    for name in reversed(view.names):
+        if view.anchors(name) and view.nodes[name].operands:
+            continue
+        readers = {view.group(r): r for r in view.readers(name)}
+        if len(readers) == 1:
+            yield Choice(name, (tuple(readers.values()),))
+
+
+def chains(view: View) -> Iterator[Choice]:
+    """Elementwise computes of as many elements that no reduction has taken, and results made of the same values."""
+    ends: dict[tuple[str, int], str] = {}
+    for name in view.names:
+        if view.kind(name).is_anchor or view.anchors(name):
+            continue
+        near = [p for p in view.producers(name) if not view.anchors(p) and _is_pointwise(view, p, name)]
+        if not view.readers(name):
+            near += [ends.setdefault((value, points(view.block(name))), name) for value in view.nodes[name].operands]
+        options = tuple((other,) for other in dict.fromkeys(near) if other != name)
+        if options:
+            yield Choice(name, options)
+
+
+RULES: tuple[Rule, ...] = (attention, products, partial_sums, rows, consumers, producers, chains)
+"""The default rules."""
+
+
+def _above(view: View, name: str, through: tuple[Kind, ...]) -> list[str]:
+    """The computes that one depends on by way of some kinds of computes, the latest first: the NEAR ones that are most
+    directly read."""
+    seen: dict[str, None] = {}
+    queue = deque([name])
+    while queue and len(seen) < NEAR:
+        for producer in view.producers(queue.popleft()):
+            if producer not in seen:
+                seen[producer] = None
+                queue += [producer] if view.kind(producer) in through else []
+    return sorted(seen, key=view.place.__getitem__, reverse=True)
+
+
+def _below(view: View, first: Iterable[str], among: Iterable[str]) -> list[str]:
+    """The computes among some that depend on first ones, which contract nothing themselves."""
+    reached = set(first)
+    for name in sorted(among, key=view.place.__getitem__):
+        if view.kind(name) is not Kind.CONTRACTION and not reached.isdisjoint(view.producers(name)):
+            reached.add(name)
+    return [name for name in among if name in reached - set(first)]
+
+
+def _single_readers(view: View, name: str) -> Iterator[str]:
+    """The one reader of a compute, of that if it is elementwise, and so on."""
+    for _ in range(NEAR):
+        readers = view.readers(name)
+        if len(readers) != 1:
+            return
+        yield readers[0]
+        if view.kind(readers[0]) is not Kind.ELEMENTWISE or not _is_pointwise(view, name, readers[0]):
+            return
+        name = readers[0]
+
+
+def _is_product(block: Block, spatial: int = 2) -> bool:
+    """Whether a block is a contraction of two operands over one axis, read without conditions."""
+    whole = len(block.reads) == 2 and not any(access.where for access in block.reads)
+    return (
+        whole
+        and block.spatial >= spatial
+        and len(block.axes) == block.spatial + 1
+        and kind_of(block) is Kind.CONTRACTION
+    )
+
+
+def _is_plain(block: Block) -> bool:
+    """Whether every dimension is read at an axis."""
+    forms = [form for access in block.reads for form in access.index]
+    return all(form.constant == 0 and [factor for _, factor in form.terms] == [1] for form in forms)
+
+
+def _reads_rows(view: View, product: str, producer: str) -> bool:
+    """Whether a product adds up along the rows, at most ROW_BYTES long, of what a compute gives."""
+    block, (value, *_) = view.block(product), view.nodes[producer].results
+    indices = [access.index for access in block.reads if access.buffer == value.name]
+    if len(indices) != 1 or not indices[0] or indices[0][-1].variables() != {block.spatial}:
+        return False
+    return value.shape[-1] * element_bytes(value.element) <= ROW_BYTES
+
+
+def _works_by_rows(view: View, name: str) -> bool:
+    """Whether the group of a compute reduces rows and contracts nothing."""
+    anchors = view.anchors(name)
+    return bool(anchors) and view.kind(anchors.latest) is Kind.ROWS and not anchors.contractions
+
+
+def _age(view: View, producer: str) -> tuple[int, int, list[int], int]:
+    """How late a producer and the reduction behind it are. Where two are as late, their order in the program decides
+    last, so that equal parts of a program are grouped alike."""
+    latest = view.anchors(producer).latest
+    extents = [axis.size for axis in view.block(latest).axes]
+    return view.age[latest][0], view.age[producer][0], extents, view.place[latest]
+
+
+def _between(view: View, producer: str, name: str) -> list[str]:
+    """What is elementwise between a producer's group and a compute, and in no group of a reduction: rows turned by a
+    half, say."""
+    reached: list[str] = []
+    for other in reversed(_above(view, name, (Kind.ELEMENTWISE,))):
+        near = view.producers(other)
+        if not view.anchors(other) and any(p in reached or view.same(p, producer) for p in near):
+            reached.append(other)
+    return reached
+
+
+def _alike(view: View, first: str, second: str) -> bool:
+    """Whether the groups of two computes contract nothing, and end with reductions of as many results."""
+    ends = view.anchors(first), view.anchors(second)
+    if any(anchors.contractions for anchors in ends):
+        return False
+    return rows_of(view.block(ends[0].latest)) == rows_of(view.block(ends[1].latest))
+
+
+def _same_rows(view: View, first: str, second: str) -> bool:
+    """Whether two row reductions are over as many rows of as many elements."""
+    blocks = view.block(first), view.block(second)
+    lengths = [[axis.size for axis in block.axes if axis.is_reduce] for block in blocks]
+    return rows_of(blocks[0]) == rows_of(blocks[1]) and lengths[0] == lengths[1]
+
+
+def _takes(view: View, producer: str, name: str) -> bool:
+    """Whether the group of a producer can compute what reads it elementwise: for rows, also what reads one value a row.
+    Attention ends with its second product, as its schedule does."""
+    anchors = view.anchors(producer)
+    if not anchors or (anchors.rows and anchors.contractions > 1):
+        return False
+    return _works_by_rows(view, producer) or _is_pointwise(view, producer, name)
+
+
+def _is_pointwise(view: View, producer: str, name: str) -> bool:
+    return all(is_pointwise(view.block(name), value) for value in view.read(name, producer))

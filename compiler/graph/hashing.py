@@ -1,0 +1,221 @@
+"""Structural digests of forms, accesses, bodies and computes: of what is computed, never of a name.
+
+Sources and axes count by the colours that a caller gives them: digests, equal where two are not told apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import blake2b
+
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Attribute
+
+from compiler.affine.condition import Condition
+from compiler.affine.linear import Linear
+from compiler.dialects.dense import Dense
+from compiler.program import body
+from compiler.program.body import Apply, Index, Read, Scalar
+from compiler.program.combiner import Combiner, Joint
+from compiler.program.tree import Access, Block, Buffer
+
+Colours = Mapping[str, bytes]
+"""The colour of each value."""
+
+_COMMUTATIVE = frozenset(
+    (
+        "arith.addi",
+        "arith.muli",
+        "arith.andi",
+        "arith.ori",
+        "arith.xori",
+        "arith.minsi",
+        "arith.maxsi",
+        "arith.minui",
+        "arith.maxui",
+        "arith.addf",
+        "arith.mulf",
+        "arith.maximumf",
+        "arith.minimumf",
+        "arith.addui_extended",
+        "arith.mulsi_extended",
+        "arith.mului_extended",
+        "math.fma",
+    )
+)
+"""The operations whose first two operands may be swapped."""
+
+_SWAPPED = {
+    "arith.cmpi": (0, 1, 4, 5, 2, 3, 8, 9, 6, 7),
+    "arith.cmpf": (0, 1, 4, 5, 2, 3, 6, 7, 8, 11, 12, 9, 10, 13, 14, 15),
+}
+"""The number of the predicate that says the same of swapped operands, by the number of each."""
+
+
+SAMPLE, SAMPLES = 64, 256
+"""The bytes of a part of a constant that is sampled, and how many such parts there are at most."""
+
+
+def digest(*parts: object) -> bytes:
+    """The digest of numbers, texts, digests, and tuples or lists of them."""
+    return blake2b(repr(parts).encode(), digest_size=16).digest()
+
+
+@lru_cache(maxsize=8192)
+def text_of(attribute: Attribute) -> str:
+    """An attribute as text, which says all of it."""
+    return str(attribute)
+
+
+def constant_digest(constant: Dense) -> bytes:
+    """The digest of the elements of a constant: all of its bytes are read once."""
+    return digest("constant", text_of(constant.type), constant.digest)
+
+
+def sample_digest(constant: Dense) -> bytes:
+    """The digest of some of the elements of a constant: different ones are different constants."""
+    data, size = constant.data, len(constant.data)
+    parts = [data[:SAMPLE], data[size - SAMPLE :]] if size > SAMPLE else [data]
+    step = max(SAMPLE, size // SAMPLES)
+    parts += [data[at : at + SAMPLE] for at in range(0, size, step)]
+    return digest("sample", text_of(constant.type), b"".join(parts))
+
+
+def input_colour(value: Buffer, position: object) -> bytes:
+    """The colour of an input: its type and, where inputs have an order, its position."""
+    return digest("input", text_of(value.element), value.shape, position)
+
+
+def swapped(node: Apply) -> Scalar | None:
+    """The same value by its first two operands in reverse order; None for an operation that has no such form.
+
+    Whichever NaN it is does not count. `maxnumf` and `minnumf` are not commutative: of zeros of both signs they give
+    either.
+    """
+    properties, name = dict(node.properties), node.kind.name
+    if name in _SWAPPED:
+        predicate = properties["predicate"]
+        assert isinstance(predicate, IntegerAttr)
+        properties["predicate"] = IntegerAttr(_SWAPPED[name][predicate.value.data], predicate.type)
+    elif name not in _COMMUTATIVE:
+        return None
+    first, second, *others = node.operands
+    return body.apply(node.kind, (second, first, *others), properties, node.types, node.result)
+
+
+@dataclass
+class Digests:
+    """Digests of what stands in one compute, by the colours of the values that it reads and those of its axes."""
+
+    reads: Sequence[Access]
+    sources: Colours
+    axes: Sequence[bytes]
+    spatial: int = 0
+    _scalars: dict[int, bytes] = field(default_factory=dict)
+    _moved: dict[int, frozenset[int]] = field(default_factory=dict)
+
+    def form(self, form: Linear) -> bytes:
+        """Of a form over axes, in whatever order its terms stand."""
+        terms = []
+        for atom, factor in form.terms:
+            if isinstance(atom, int):
+                terms.append((self.axes[atom], factor))
+            else:
+                terms.append((digest("quotient", self.form(atom.form), atom.divisor, atom.is_mod), factor))
+        return digest("form", form.constant, sorted(terms))
+
+    def condition(self, condition: Condition) -> bytes:
+        """Of a condition."""
+        return digest("condition", self.form(condition.form), condition.equal)
+
+    def access(self, access: Access) -> bytes:
+        """Of a read, in whatever order its conditions stand."""
+        where = sorted(map(self.condition, access.where))
+        otherwise = "" if access.otherwise is None else text_of(access.otherwise)
+        return digest("read", self.sources[access.buffer], list(map(self.form, access.index)), where, otherwise)
+
+    def scalar(self, node: Scalar) -> bytes:
+        """Of an expression; the order of commutative operands does not count."""
+        found = self._scalars.get(id(node))
+        if found is None:
+            found = self._scalars[id(node)] = self._scalar(node)
+        return found
+
+    def _scalar(self, node: Scalar) -> bytes:
+        match node:
+            case Read(position, type):
+                if position < len(self.reads):
+                    return digest("value", self.access(self.reads[position]), text_of(type))
+                return digest("argument", position, text_of(type))
+            case Index(axis):
+                return digest("index", self.axes[axis])
+        node = self.ordered(node)
+        operands = [self.scalar(operand) for operand in node.operands]
+        stated = [(name, text_of(value)) for name, value in node.properties]
+        return digest(node.kind.name, operands, stated, list(map(text_of, node.types)), node.result)
+
+    def ordered(self, node: Apply) -> Apply:
+        """An operation with its first two operands in order, where they may be swapped.
+
+        What the first spatial axes move stands before what later ones move, such as the rows of a product before its
+        columns, then what none moves, then literals; what is still alike is ordered by digests.
+        """
+        if len(node.operands) < 2:
+            return node
+        first, second = map(self._rank, node.operands[:2])
+        other = swapped(node) if second <= first else None
+        if not isinstance(other, Apply) or (first == second and str(node.properties) <= str(other.properties)):
+            return node
+        return other
+
+    def _rank(self, node: Scalar) -> tuple[bool, bool, list[int], bytes]:
+        moved = sorted(self._moved_by(node))
+        return isinstance(node, Apply) and not node.operands, not moved, moved, self.scalar(node)
+
+    def _moved_by(self, node: Scalar) -> frozenset[int]:
+        """The spatial axes that an expression depends on."""
+        found = self._moved.get(id(node))
+        if found is None:
+            axes: set[int] = set()
+            match node:
+                case Read(position) if position < len(self.reads):
+                    access = self.reads[position]
+                    forms = (*access.index, *(condition.form for condition in access.where))
+                    axes.update(*(form.variables() for form in forms))
+                case Index(axis):
+                    axes.add(axis)
+                case Apply(operands=operands):
+                    axes.update(*map(self._moved_by, operands))
+            found = self._moved[id(node)] = frozenset(axis for axis in axes if axis < self.spatial)
+        return found
+
+
+def compute_digest(block: Block, elements: Iterable[Attribute], sources: Colours, axes: Sequence[bytes]) -> bytes:
+    """Of a compute or gather whose results have these element types."""
+    inside = Digests(block.reads, sources, axes, block.spatial)
+    return digest(
+        "gather" if block.table is not None else "compute",
+        [(axis.size, axis.is_reduce) for axis in block.axes[: block.spatial]],
+        sorted((axes[n], axis.size) for n, axis in enumerate(block.axes) if axis.is_reduce),
+        list(map(inside.scalar, block.body)) if block.table is None else _gather(block, inside),
+        [_combiner(combiner) for combiner in block.combiners],
+        list(map(text_of, elements)),
+        [(name, text_of(value)) for name, value in block.attributes],
+    )
+
+
+def _gather(block: Block, inside: Digests) -> list[object]:
+    table = block.table
+    assert table is not None
+    index = [inside.access(block.reads[d]) if isinstance(d, int) else inside.form(d) for d in table.index]
+    return [inside.sources[table.buffer], index, text_of(table.otherwise)]
+
+
+@lru_cache(maxsize=1024)
+def _combiner(combiner: Combiner) -> bytes:
+    if not isinstance(combiner, Joint):
+        return digest(combiner)
+    inside = Digests((), {}, ())
+    return digest(list(map(text_of, combiner.identities)), list(map(inside.scalar, combiner.body)), combiner.part)

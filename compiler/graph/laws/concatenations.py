@@ -1,0 +1,130 @@
+"""Reads of one part of several that are joined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from xdsl.dialects.builtin import IntegerAttr
+
+from compiler.affine import linear as lin
+from compiler.affine.limits import END
+from compiler.affine.linear import Linear
+from compiler.graph.laws.views import View, reading_through
+from compiler.graph.tree import Compute, Graph, Node
+from compiler.program.body import Apply, Index, Read, Scalar
+from compiler.program.tree import Access
+
+_COMPARED = ("eq", "ne", "slt", "sle", "sgt", "sge")
+_LOGIC = {"arith.andi": False, "arith.ori": True}
+"""The operand that decides alone."""
+
+
+def read_parts(graph: Graph) -> Graph:
+    """Read the part of a concatenation that a read needs, where its index never leaves that part.
+
+        %J = te.compute "J" [i = 8] (%a = %A[i] where (-i + 3 >= 0) else 0.0,
+            %b = %B[i - 4] where (i - 4 >= 0) else 0.0) { select i < 4, %a, %b }
+        %Y = te.compute "Y" [i = 4] (%j = %J[i + 4] ...) { ... }
+      ->
+        %Y = te.compute "Y" [i = 4] (%j = %B[i] ...) { ... }
+
+    Any compute that only selects among its reads, by comparisons of its axes, counts as a concatenation.
+    """
+    joins: dict[str, tuple[Compute, int]] = {}
+
+    def part(access: Access, node: Compute) -> View | None:
+        found = joins.get(access.buffer)
+        return None if found is None else _part(*found, access, node, graph)
+
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        if isinstance(node, Compute):
+            node = reading_through(node, part)
+            if not node.block.combiners:
+                selects = [n for n, value in enumerate(node.block.body) if _is_select(value)]
+                joins |= {node.results[n].name: (node, n) for n in selects}
+        nodes.append(node)
+    if all(a is b for a, b in zip(graph.nodes, nodes, strict=True)):
+        return graph
+    return replace(graph, nodes=tuple(nodes))
+
+
+def _is_select(value: Scalar) -> bool:
+    return isinstance(value, Apply) and value.kind.name == "arith.select"
+
+
+def _part(join: Compute, position: int, access: Access, node: Compute, graph: Graph) -> View | None:
+    """The part of a join that a read of it needs."""
+    if node.block.table is not None and access.buffer == node.block.table.buffer:
+        return None
+    values = dict(enumerate(access.index))
+    value = join.block.body[position]
+    while isinstance(value, Apply) and value.kind.name == "arith.select":
+        truth = _truth(value.operands[0], values, node.block.axis_ranges)
+        if truth is None:
+            return None
+        value = value.operands[1 if truth else 2]
+    result = join.results[position]
+    if not isinstance(value, Read):
+        return None
+    read = join.block.reads[value.position]
+    source = graph.values[read.buffer]
+    return View(source, read, result.shape) if source.element == result.element else None
+
+
+def _truth(value: Scalar, indices: Mapping[int, Linear], ranges: lin.Ranges) -> bool | None:
+    """Whether a condition over axes holds, where the indices alone decide that."""
+    if not isinstance(value, Apply):
+        return None
+    if value.kind.name == "arith.cmpi":
+        return _compared(value, indices, ranges)
+    if value.kind.name in _LOGIC:
+        decisive = _LOGIC[value.kind.name]
+        sides = [_truth(operand, indices, ranges) for operand in value.operands]
+        return decisive if decisive in sides else None if None in sides else not decisive
+    if value.kind.name == "arith.constant":
+        literal = dict(value.properties)["value"]
+        return bool(literal.value.data) if isinstance(literal, IntegerAttr) else None
+    return None
+
+
+def _compared(value: Apply, indices: Mapping[int, Linear], ranges: lin.Ranges) -> bool | None:
+    predicate = dict(value.properties)["predicate"]
+    first, second = map(_form, value.operands)
+    if first is None or second is None or not isinstance(predicate, IntegerAttr) or predicate.value.data > 5:
+        return None
+    difference = lin.substitute(first - second, indices, ranges)
+    if lin.largest(difference, ranges) >= END:
+        return None
+    low, high = lin.bounds(difference, ranges)
+    name = _COMPARED[predicate.value.data]
+    if name in ("eq", "ne"):
+        equal = True if low == high == 0 else False if low > 0 or high < 0 else None
+        return equal if equal is None or name == "eq" else not equal
+    always = {"slt": high < 0, "sle": high <= 0, "sgt": low > 0, "sge": low >= 0}[name]
+    never = {"slt": low >= 0, "sle": low > 0, "sgt": high <= 0, "sge": high < 0}[name]
+    return True if always else False if never else None
+
+
+def _form(value: Scalar) -> Linear | None:
+    """A value of type index as a form over axes."""
+    if isinstance(value, Index):
+        return lin.variable(value.axis)
+    if not isinstance(value, Apply):
+        return None
+    if value.kind.name == "arith.constant":
+        literal = dict(value.properties)["value"]
+        return lin.constant(literal.value.data) if isinstance(literal, IntegerAttr) else None
+    if len(value.operands) != 2:
+        return None
+    first, second = map(_form, value.operands)
+    if first is None or second is None:
+        return None
+    if value.kind.name == "arith.addi":
+        return first + second
+    if value.kind.name == "arith.subi":
+        return first - second
+    if value.kind.name == "arith.muli" and (first.is_constant or second.is_constant):
+        return first.scaled(second.constant) if second.is_constant else second.scaled(first.constant)
+    return None

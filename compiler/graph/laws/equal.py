@@ -1,0 +1,124 @@
+"""Values that are computed twice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from compiler.affine import linear as lin
+from compiler.graph.hashing import digest, sample_digest
+from compiler.graph.laws.identities import copied
+from compiler.graph.normal import normal
+from compiler.graph.rename import reading
+from compiler.graph.tree import Call, Compute, Constant, Graph, Node
+from compiler.program import body
+from compiler.program.tree import Access, Block, Buffer
+
+
+def merge_equal(graph: Graph) -> Graph:
+    """Compute equal values once, whatever they are called and in whatever order they read and reduce.
+
+        %A = te.compute "A" [i = 4] (%x = %X[i] ...) { arith.addf %x, %x }
+        %B = te.compute "B" [j = 4] (%x = %X[j] ...) { arith.addf %x, %x }
+        %C = te.compute "C" (%a = %A[...] ..., %b = %B[...] ...)
+      ->
+        %A = te.compute "A" [i = 4] (%x = %X[i] ...) { arith.addf %x, %x }
+        %C = te.compute "C" (%a = %A[...] ..., %b = %A[...] ...)
+
+    Two results of the function stay two: the later one becomes a copy of the first, or is computed again where that is
+    a copy too. Others read the first.
+    """
+    names: dict[str, str] = {}
+    seen = _Seen(graph)
+    twins: dict[str, list[str]] = {}
+    taken = set(graph.results)
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        node = reading(node, names)
+        equal = seen.first(node).results
+        pairs = [] if equal == node.results else list(zip(node.results, equal, strict=True))
+        both = [(value, same) for value, same in pairs if value.name in taken and same.name in taken]
+        if not pairs or (both and not _is_arithmetic(node)):
+            nodes.append(node)
+        elif both:
+            nodes += [_copy(value, same, node) for value, same in both]
+        for value, same in [*both, *_copies(node, graph)]:
+            twins.setdefault(same.name, []).append(value.name)
+        names |= {value.name: same.name for value, same in pairs}
+        taken |= {same.name for value, same in pairs if value.name in taken}
+    kept = {value.name for node in nodes for value in node.results}
+    gone = {old: new for old, new in names.items() if old not in kept}
+    results = _first_before(tuple(gone.get(name, name) for name in graph.results), twins)
+    same_nodes = len(nodes) == len(graph.nodes) and all(a is b for a, b in zip(graph.nodes, nodes, strict=True))
+    return graph if same_nodes and results == graph.results else replace(graph, nodes=tuple(nodes), results=results)
+
+
+class _Seen:
+    """The nodes so far, each different one once. Normal forms are made only of nodes that read and give alike."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._colours = {name: digest(name) for name in graph.values}
+        self._alike: dict[object, Node] = {}
+        self._equal: dict[object, Node] = {}
+
+    def first(self, node: Node) -> Node:
+        """The first node that computes the same: the given one, where there was none."""
+        alike = (frozenset(node.operands), _types(node))
+        other = self._alike.setdefault(alike, node)
+        if other is node:
+            return node
+        self._equal.setdefault(_key(other, self._colours), other)
+        return self._equal.setdefault(_key(node, self._colours), node)
+
+
+def _types(node: Node) -> tuple[object, ...]:
+    return tuple((value.shape, value.element) for value in node.results)
+
+
+def _copies(node: Node, graph: Graph) -> list[tuple[Buffer, Buffer]]:
+    """The results of a node that are copies of others, both results of the function."""
+    if not isinstance(node, Compute):
+        return []
+    sources = [(value, copied(node, n, graph)) for n, value in enumerate(node.results) if value.name in graph.results]
+    return [(value, graph.values[source]) for value, source in sources if source in graph.results and source]
+
+
+def _first_before(results: tuple[str, ...], twins: Mapping[str, list[str]]) -> tuple[str, ...]:
+    """The results with each before its twins, which are equal."""
+    names = list(results)
+    for first, others in twins.items():
+        places = [n for n, name in enumerate(names) if name == first or name in others]
+        ordered = sorted((names[n] for n in places), key=lambda name: name != first)
+        for n, name in zip(places, ordered, strict=True):
+            names[n] = name
+    return tuple(names)
+
+
+def _is_arithmetic(node: Node) -> bool:
+    """Whether a node computes more than where to read: reading a result of it instead is less work."""
+    if not isinstance(node, Compute):
+        return False
+    return bool(node.block.combiners) or not any(isinstance(value, body.Read) for value in node.block.body)
+
+
+def _key(node: Node, colours: dict[str, bytes]) -> object:
+    """What equal nodes have in common; nothing else has it."""
+    types = _types(node)
+    if isinstance(node, Call):
+        return ("call", node.callee, node.operands, types)
+    if isinstance(node, Constant):
+        return ("constant", sample_digest(node.value.data), node.value)
+    block = normal(node, colours).block
+    axes = tuple((axis.size, axis.is_reduce) for axis in block.axes)
+    return (axes, block.reads, block.body, block.combiners, block.table, block.attributes, types)
+
+
+def _copy(value: Buffer, source: Buffer, node: Node) -> Compute:
+    """A copy, under the label and axes of the node that would have computed it."""
+    index = tuple(lin.variable(d) for d in range(len(value.shape)))
+    assert isinstance(node, Compute), "a call gives both"
+    axes = node.block.axes[: node.block.spatial]
+    copied = body.read(0, value.scalar)
+    return Compute(
+        Block(node.block.label, axes, (), (), (Access(source.name, index),), (value.scalar,), (), (copied,)), (value,)
+    )

@@ -1,0 +1,140 @@
+"""Axes of extent 1."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerType
+
+from compiler.affine import linear as lin
+from compiler.affine.linear import Linear
+from compiler.graph.grouping.facts import Kind, kind_of
+from compiler.graph.normal import with_axes
+from compiler.graph.tree import Call, Compute, Graph, Node
+from compiler.program import body
+from compiler.program.combiner import Joint
+from compiler.program.tree import Access, Block, Buffer, Table
+
+_PLAIN = {"fastmath": arith.FastMathFlagsAttr("none")}
+
+
+def drop_unit_axes(graph: Graph) -> Graph:
+    """Remove axes of extent 1: spatial ones with the dimension of intermediates that they index, and reduce axes.
+
+        %S = te.compute "S" [i = 128, j = 1, reduce k = 768] combine [add] (%x = %X[i, k] ...) -> tensor<128x1xf32>
+        %Y = te.compute "Y" [i = 128, n = 768] (%x = %X[i, n] ..., %s = %S[i, 0] : tensor<128x1xf32>)
+      ->
+        %S = te.compute "S" [i = 128, reduce k = 768] combine [add] (%x = %X[i, k] ...) -> tensor<128xf32>
+        %Y = te.compute "Y" [i = 128, n = 768] (%x = %X[i, n] ..., %s = %S[i] : tensor<128xf32>)
+
+    Inputs and results of the function, what calls take and give, and dimensions of tables at a data-dependent index
+    keep their shapes. A reduction over nothing but one element is that element, but for a sum of floats, which is
+    0.0 + x: it begins at 0.0, and is not -0.0. A joint combiner keeps one axis. Convolutions and what is elementwise
+    behind them keep their axes, of batches and taps too: schedules count on all seven.
+    """
+    fixed, images = _fixed(graph), _images(graph)
+    shapes: dict[str, list[int]] = {}
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        if isinstance(node, Compute):
+            node = _reading(node, shapes)
+            if images.isdisjoint(value.name for value in node.results):
+                node = _without(node, all(value.name not in fixed for value in node.results), shapes)
+        nodes.append(node)
+    if all(a is b for a, b in zip(graph.nodes, nodes, strict=True)):
+        return graph
+    return replace(graph, nodes=tuple(nodes))
+
+
+def _images(graph: Graph) -> set[str]:
+    """What convolutions read and give, and what elementwise computes of the same shape make of that."""
+    images: set[str] = set()
+    for node in graph.nodes:
+        if not isinstance(node, Compute):
+            continue
+        block, (value, *_) = node.block, node.results
+        if kind_of(block) is Kind.CONTRACTION and block.spatial > 2 and len(block.axes) > block.spatial + 1:
+            images.update(node.operands, (result.name for result in node.results))
+        shapes = [graph.values[name].shape for name in node.operands if name in images]
+        if kind_of(block) is Kind.ELEMENTWISE and value.shape in shapes:
+            images.add(value.name)
+    return images
+
+
+def _fixed(graph: Graph) -> Collection[str]:
+    """The values whose shapes stay."""
+    fixed = {*graph.results, *(value.name for value in graph.inputs)}
+    for node in graph.nodes:
+        if not isinstance(node, Compute):
+            fixed.update(value.name for value in node.results)
+            fixed.update(node.operands if isinstance(node, Call) else ())
+            continue
+        table = node.block.table
+        if table is not None:
+            shape = graph.values[table.buffer].shape
+            if any(isinstance(d, int) and size == 1 for d, size in zip(table.index, shape, strict=True)):
+                fixed.add(table.buffer)
+    return fixed
+
+
+def _reading(node: Compute, shapes: Mapping[str, list[int]]) -> Compute:
+    """A node with the reads of values that have lost dimensions; `shapes` gives those that are left."""
+    block = node.block
+    if not any(name in shapes for name in block.sources):
+        return node
+
+    def read(access: Access) -> Access:
+        left = shapes.get(access.buffer)
+        return access if left is None else replace(access, index=tuple(access.index[d] for d in left))
+
+    table: Table | None = block.table
+    if table is not None and table.buffer in shapes:
+        table = replace(table, index=tuple(table.index[d] for d in shapes[table.buffer]))
+    return replace(node, block=replace(block, reads=tuple(map(read, block.reads)), table=table))
+
+
+def _without(node: Compute, free: bool, shapes: dict[str, list[int]]) -> Compute:
+    """A node without axes of extent 1, spatial ones only if it is free; forms do not name those that stay."""
+    block = node.block
+    ones = [n for n, axis in enumerate(block.axes) if axis.size == 1]
+    if not ones:
+        return node
+    gone = [n for n in ones if (block.axes[n].is_reduce or free)]
+    reduces = [n for n, axis in enumerate(block.axes) if axis.is_reduce]
+    if reduces and set(reduces) <= set(gone) and not _is_single(node):
+        gone.remove(reduces[0])
+    kept = [n for n in range(len(block.axes)) if n not in gone]
+    moved: dict[int, Linear] = {n: lin.constant(0) for n in ones}
+    moved |= {old: lin.variable(new) for new, old in enumerate(kept) if old not in moved}
+    new = with_axes(block, [block.axes[n] for n in kept], moved)
+    if reduces and set(reduces) <= set(gone):
+        new = _single(new)
+    left = [n for n in range(block.spatial) if n in kept]
+    if not gone and new == block:
+        return node
+    if len(left) < block.spatial:
+        shapes |= {value.name: left for value in node.results}
+    return Compute(new, tuple(_shaped(value, left) for value in node.results))
+
+
+def _shaped(value: Buffer, left: list[int]) -> Buffer:
+    return replace(value, shape=tuple(value.shape[d] for d in left))
+
+
+def _is_single(node: Compute) -> bool:
+    """Whether a reduction of a compute over one element can be written without it."""
+    known = all(isinstance(value.element, IntegerType | AnyFloat) for value in node.results)
+    return known and not any(isinstance(combiner, Joint) for combiner in node.block.combiners)
+
+
+def _single(block: Block) -> Block:
+    """A block that reduces over one element without its combiners."""
+    values = []
+    for combiner, value in zip(block.combiners, block.body, strict=True):
+        type = value.types[0] if isinstance(value, body.Apply) else getattr(value, "type", None)
+        if combiner == "add" and isinstance(type, AnyFloat):
+            value = body.apply(arith.AddfOp, (value, body.constant(FloatAttr(0.0, type))), _PLAIN, (type,))
+        values.append(value)
+    return replace(block, body=tuple(values), combiners=())

@@ -1,0 +1,50 @@
+"""Copies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from compiler.affine import linear as lin
+from compiler.graph.rename import reading
+from compiler.graph.tree import Compute, Graph, Node
+from compiler.program.body import Read
+
+
+def drop_copies(graph: Graph) -> Graph:
+    """Read the original of a copy.
+
+        %C = te.compute "C" [i = 4] (%a = %A[i] : tensor<4xf32>) -> tensor<4xf32> { te.yield %a : f32 }
+        %D = te.compute "D" (%c = %C[...] ...)
+      ->
+        %D = te.compute "D" (%c = %A[...] ...)
+
+    A copy that is a result stays if the original is an input or another result, or has another dtype, as ui8 and i8.
+    """
+    originals: dict[str, str] = {}
+    taken = {*graph.results, *(value.name for value in graph.inputs)}
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        node = reading(node, originals)
+        if isinstance(node, Compute):
+            for position, value in enumerate(node.results):
+                source = copied(node, position, graph)
+                if source is not None and (value.name not in graph.results or source not in taken):
+                    originals[value.name] = source
+                    taken.update((source,) if value.name in graph.results else ())
+        nodes.append(node)
+    if not originals:
+        return graph
+    results = tuple(originals.get(name, name) for name in graph.results)
+    return replace(graph, nodes=tuple(nodes), results=results)
+
+
+def copied(node: Compute, position: int, graph: Graph) -> str | None:
+    """The value of which a result is a copy."""
+    block, value = node.block, node.block.body[position]
+    if block.combiners or block.table is not None or not isinstance(value, Read):
+        return None
+    access = block.reads[value.position]
+    source = graph.values[access.buffer]
+    same = source.shape == node.results[position].shape and source.element == node.results[position].element
+    whole = access.index == tuple(lin.variable(d) for d in range(len(block.axes)))
+    return access.buffer if same and whole and not access.where else None

@@ -1,0 +1,182 @@
+"""Values that are elements of another one, elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.ir.affine import AffineExpr
+
+from compiler.affine import linear as lin
+from compiler.affine.condition import Condition, to_set
+from compiler.affine.exact import escape
+from compiler.affine.limits import END
+from compiler.affine.linear import Linear, Quotient
+from compiler.graph.tree import Compute, Graph, Node
+from compiler.program.body import Read
+from compiler.program.tree import Access, Block, Buffer, Table
+
+MOST_CONDITIONS = 8
+"""The most conditions of a read that a law makes."""
+MOST_QUOTIENTS = 6
+"""The most quotients in an index that a law makes."""
+
+
+@dataclass(frozen=True)
+class View:
+    """A value that is another one, read at forms over its indices, or a literal where a condition fails."""
+
+    source: Buffer
+    access: Access
+    shape: tuple[int, ...]
+
+    @property
+    def where(self) -> tuple[Condition, ...]:
+        """The conditions under which it is the other one."""
+        return self.access.where
+
+    @property
+    def otherwise(self) -> FloatAttr | IntegerAttr | None:
+        """What it is elsewhere."""
+        return self.access.otherwise
+
+
+def absorb_views(graph: Graph) -> Graph:
+    """Read what a view shows, at the map of the view: a permutation, reshape, slice, broadcast, flip, stride or pad.
+
+        %R = te.compute "R" [i = 128, a = 12, d = 64] (%x = %X[i, a * 64 + d] : tensor<128x768xf32>) { yield %x }
+        %Y = te.compute "Y" [a = 12, i = 128, d = 64] (%r = %R[i, a, d] ...) { ... }
+      ->
+        %Y = te.compute "Y" [a = 12, i = 128, d = 64] (%r = %X[i, a * 64 + d] ...) { ... }
+
+    The view itself goes when nothing reads it; one that is a result stays. A read keeps reading the view where its
+    index would become worse: where a reduction would get a quotient or remainder that its index did not have, where
+    another reader would get one that is none in memory, where values in the index would not be 64-bit integers, where
+    a reduction that is no window would get a condition. Conditions compose where both have the same `else` value, or
+    one of them decides the other.
+    """
+    views: dict[str, View] = {}
+
+    def view(access: Access, node: Compute) -> View | None:
+        return views.get(access.buffer)
+
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        if isinstance(node, Compute):
+            node = reading_through(node, view)
+            for position, value in enumerate(node.results):
+                seen = _view_of(node, position, value, graph)
+                if seen is not None:
+                    views[value.name] = seen
+        nodes.append(node)
+    if all(a is b for a, b in zip(graph.nodes, nodes, strict=True)):
+        return graph
+    return replace(graph, nodes=tuple(nodes))
+
+
+def _view_of(node: Compute, position: int, value: Buffer, graph: Graph) -> View | None:
+    block, element = node.block, node.block.body[position]
+    if block.combiners or block.table is not None or not isinstance(element, Read):
+        return None
+    access = block.reads[element.position]
+    source = graph.values[access.buffer]
+    return View(source, access, value.shape) if source.element == value.element else None
+
+
+def reading_through(node: Compute, view: Callable[[Access, Compute], View | None]) -> Compute:
+    """A node whose reads of views are reads of what these show, where that is no worse; else the same object."""
+    block = node.block
+    reads = []
+    for access in block.reads:
+        seen = view(access, node)
+        reads.append(access if seen is None else composed(access, seen, block) or access)
+    table = block.table and _table_through(block.table, block, view, node)
+    if table is block.table and all(a is b for a, b in zip(reads, block.reads, strict=True)):
+        return node
+    return replace(node, block=replace(block, reads=tuple(reads), table=table))
+
+
+def composed(access: Access, view: View, block: Block) -> Access | None:
+    """The read of what a view shows in place of a read of the view; None where that is not exact, or worse."""
+    ranges = block.axis_ranges
+    values = dict(enumerate(access.index))
+    index = tuple(lin.substitute(form, values, ranges) for form in view.access.index)
+    inner = [c for c in (c.substitute(values, ranges) for c in view.where) if not c.always(ranges)]
+    inner = [c for c in inner if c not in access.where]
+    if inner and access.where and access.otherwise != view.otherwise:
+        return None
+    where = tuple(dict.fromkeys((*access.where, *inner)))
+    otherwise = (access.otherwise if access.where else view.otherwise) if where else None
+    new = Access(view.source.name, index, where, otherwise)
+    fits = all(lin.largest(form, ranges) < END for form in (*index, *(c.form for c in where)))
+    if not fits or len(where) > MOST_CONDITIONS or not _is_no_worse(access, new, view, block):
+        return None
+    return new if _is_inside(new, view.source, block) else None
+
+
+def _is_no_worse(before: Access, after: Access, view: View, block: Block) -> bool:
+    """Whether no index becomes a quotient that stays one in memory, and in a reduction none at all.
+
+    Nor does a reduction get conditions, but for a window, whose index adds axes: rules pad these, but not products.
+    """
+    new, reduces = quotients(after), any(axis.is_reduce for axis in block.axes)
+    if reduces and len(after.where) > len(before.where) and all(len(form.terms) < 2 for form in before.index):
+        return False
+    if new <= quotients(before):
+        return True
+    if reduces:
+        return False
+    if not any(isinstance(atom, Quotient) for atom, _ in _offset(after.index, view.source).terms):
+        return not any(isinstance(atom, Quotient) for c in after.where for atom, _ in c.form.terms)
+    is_view = block.table is None and len(block.body) == 1 and isinstance(block.body[0], Read)
+    return is_view and new <= min(quotients(before) + quotients(view.access), MOST_QUOTIENTS)
+
+
+def _offset(index: tuple[Linear, ...], source: Buffer) -> Linear:
+    return lin.joined(lin.offset(index, source.shape))
+
+
+def quotients(access: Access) -> int:
+    """How many quotients and remainders a read has, inner ones too."""
+    return sum(_quotients(form) for form in (*access.index, *(c.form for c in access.where)))
+
+
+def _quotients(form: Linear) -> int:
+    return sum(1 + _quotients(atom.form) for atom, _ in form.terms if isinstance(atom, Quotient))
+
+
+def _is_inside(access: Access, source: Buffer, block: Block) -> bool:
+    """Whether the verifier can prove that a read with quotients stays inside; one without them always does."""
+    if not quotients(access):
+        return True
+    dims = {n: AffineExpr.dimension(n) for n in range(len(block.axes))}
+    extents = [axis.size for axis in block.axes]
+    condition = to_set(access.where, dims, len(dims)) if access.where else None
+    sizes = zip(access.index, source.shape, strict=True)
+    return all(escape(lin.to_affine(form, dims), size, extents, condition) is None for form, size in sizes)
+
+
+def _table_through(table: Table, block: Block, view: Callable[[Access, Compute], View | None], node: Compute) -> Table:
+    """A table that is a view as what the view shows: each index that data gives must be one whole dimension of both."""
+    forms = tuple(lin.constant(0) if isinstance(d, int) else d for d in table.index)
+    seen = view(Access(table.buffer, forms), node)
+    if seen is None or seen.where:
+        return table
+    data = {d for d, index in enumerate(table.index) if isinstance(index, int)}
+    index: list[Linear | int] = []
+    moved: list[int] = []
+    for form, size in zip(seen.access.index, seen.source.shape, strict=True):
+        used = form.variables() & data
+        if not used:
+            index.append(lin.substitute(form, dict(enumerate(forms)), block.axis_ranges))
+            continue
+        (dimension, *others) = used
+        if others or form != lin.variable(dimension) or seen.shape[dimension] != size:
+            return table
+        moved.append(dimension)
+        at = table.index[dimension]
+        assert isinstance(at, int)
+        index.append(at)
+    plain = all(isinstance(form, int) or not _quotients(form) for form in index)
+    return Table(seen.source.name, tuple(index), table.otherwise) if sorted(moved) == sorted(data) and plain else table

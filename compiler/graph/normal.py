@@ -1,0 +1,186 @@
+"""The normal form of a compute: one block for all that differ by the order of what has none.
+
+Reduce axes, reads, conditions and commutative operands stand in an order by structure; equal reads are one read, and
+what is not used is not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from xdsl.ir import Attribute
+
+from compiler.affine import linear as lin
+from compiler.affine.condition import Condition
+from compiler.affine.linear import Linear
+from compiler.dialects.access import AxisAttr
+from compiler.graph.hashing import Colours, Digests, compute_digest, digest
+from compiler.graph.tree import Compute
+from compiler.program import body
+from compiler.program.body import Apply, Read, Scalar
+from compiler.program.combiner import Combiner, Joint
+from compiler.program.tree import Access, Block
+
+
+def node_digest(node: Compute, sources: Colours) -> bytes:
+    """The digest of a compute by the colours of what it reads; all with the same normal form have the same."""
+    elements = [value.element for value in node.results]
+    return compute_digest(node.block, elements, sources, _axis_colours(node.block, axis_order(node, sources)))
+
+
+def axis_order(node: Compute, sources: Colours) -> list[int]:
+    """The positions of a compute's axes in canonical order: spatial ones as they stand, longer reductions first.
+
+    Windows stand behind, in the order of the spatial axes that they move along: channels, rows, columns, as the tuner's
+    rules know convolutions. Of those that are still alike comes first whose place in the compute has the least digest;
+    each that is placed tells the others apart, so that those that are left to tie can be swapped.
+    """
+    block = node.block
+    order = list(range(block.spatial))
+    left = list(range(block.spatial, len(block.axes)))
+    elements = [value.element for value in node.results]
+    ranks = {n: (_along(block, n), -block.axes[n].size) for n in left} if len(left) > 1 else {}
+    while len(left) > 1:
+        least = min(ranks[n] for n in left)
+        tied = [n for n in left if ranks[n] == least]
+        colours = {n: _axis_colours(block, [*order, n]) for n in tied}
+        first = min(tied, key=lambda n: compute_digest(block, elements, sources, colours[n])) if tied[1:] else tied[0]
+        order.append(first)
+        left.remove(first)
+    return order + left
+
+
+def _along(block: Block, axis: int) -> list[int]:
+    """The spatial axes that an index adds to an axis, as a window's: in order, each once."""
+    forms = [form.variables() for access in block.reads for form in access.index]
+    return sorted(n for n in set().union(*(used for used in forms if axis in used)) if n < block.spatial)
+
+
+def _axis_colours(block: Block, placed: Sequence[int]) -> list[bytes]:
+    """The colours of axes of which some have a place."""
+    ranks = {n: rank for rank, n in enumerate(placed)}
+    return [digest("axis", axis.size, axis.is_reduce, ranks.get(n, "")) for n, axis in enumerate(block.axes)]
+
+
+def normal(node: Compute, sources: Colours) -> Compute:
+    """The normal form of a compute, by colours that tell all its sources apart."""
+    order = axis_order(node, sources)
+    block = _with_axes(node.block, order)
+    inside = Digests(block.reads, sources, _axis_colours(block, range(len(order))), block.spatial)
+    reads = [_sorted(access, block, inside) for access in block.reads]
+    first = {access: position for position, access in reversed(list(enumerate(reads)))}
+    same = [first[access] for access in reads]
+    if block.table is not None:
+        used = [d for d in block.table.index if isinstance(d, int)]  # one dimension each, in order
+        numbers = iter(range(len(used)))
+        table = replace(block.table, index=tuple(next(numbers) if isinstance(d, int) else d for d in block.table.index))
+        values: tuple[Scalar, ...] = (body.read(len(used), _type_of(block.body[0])),)
+        block = replace(block, table=table, body=values)
+    else:
+        inside = Digests(reads, sources, inside.axes, block.spatial)
+        values = tuple(_ordered(_merged(value, same), inside) for value in block.body)
+        used = _uses(values)
+        values = tuple(_moved(value, {old: new for new, old in enumerate(used)}) for value in values)
+        block = replace(block, body=values, combiners=tuple(map(_combiner, block.combiners)))
+    types = tuple(block.read_types[position] for position in used)
+    return replace(node, block=replace(block, reads=tuple(reads[n] for n in used), read_types=types))
+
+
+def _type_of(value: Scalar) -> Attribute:
+    assert isinstance(value, Read)
+    return value.type
+
+
+def _with_axes(block: Block, order: Sequence[int]) -> Block:
+    """The block with its axes in another order."""
+    if list(order) == list(range(len(order))):
+        return block
+    axes = tuple(block.axes[n] for n in order)
+    moved = {old: lin.variable(new) for new, old in enumerate(order)}
+    return with_axes(block, axes, moved)
+
+
+def with_axes(block: Block, axes: Sequence[AxisAttr], moved: Mapping[int, Linear]) -> Block:
+    """The block over other axes, by forms for the former ones: a form over one axis, or a constant."""
+    new = replace(block, axes=tuple(axes))
+    ranges = new.axis_ranges
+
+    def form(former: Linear) -> Linear:
+        return lin.substitute(former, moved, ranges)
+
+    def leaf(node: Read | body.Index) -> Scalar:
+        return node if isinstance(node, Read) else body.from_linear(moved[node.axis])
+
+    table = block.table
+    if table is not None:
+        table = replace(table, index=tuple(d if isinstance(d, int) else form(d) for d in table.index))
+    reads = tuple(
+        replace(a, index=tuple(map(form, a.index)), where=tuple(c.substitute(moved, ranges) for c in a.where))
+        for a in block.reads
+    )
+    return replace(new, reads=reads, body=tuple(body.rewrite(value, leaf) for value in block.body), table=table)
+
+
+def _sorted(access: Access, block: Block, inside: Digests) -> Access:
+    """A read without conditions that always hold, or that another one implies; the others in order."""
+    least: dict[object, Condition] = {}
+    for condition in access.where:
+        key = (condition.form if condition.equal else condition.form.terms, condition.equal)
+        if key not in least or condition.form.constant < least[key].form.constant:
+            least[key] = condition
+    where = sorted((c for c in least.values() if not c.always(block.axis_ranges)), key=inside.condition)
+    return replace(access, where=tuple(where), otherwise=access.otherwise if where else None)
+
+
+def _merged(value: Scalar, same: Sequence[int]) -> Scalar:
+    return _moved(value, dict(enumerate(same)))
+
+
+def _moved(value: Scalar, places: Mapping[int, int]) -> Scalar:
+    """An expression with its reads at other positions."""
+
+    def leaf(node: Read | body.Index) -> Scalar:
+        return body.read(places[node.position], node.type) if isinstance(node, Read) else node
+
+    return body.rewrite(value, leaf)
+
+
+def _ordered(value: Scalar, inside: Digests) -> Scalar:
+    """An expression with its commutative operands in order."""
+    done: dict[int, Scalar] = {}
+
+    def visit(node: Scalar) -> Scalar:
+        if not isinstance(node, Apply):
+            return node
+        if id(node) not in done:
+            new = inside.ordered(node)
+            operands = list(map(visit, new.operands))
+            done[id(node)] = body.apply(new.kind, operands, dict(new.properties), new.types, new.result)
+        return done[id(node)]
+
+    return visit(value)
+
+
+def _combiner(combiner: Combiner) -> Combiner:
+    if not isinstance(combiner, Joint):
+        return combiner
+    inside = Digests((), {}, ())
+    return replace(combiner, body=tuple(_ordered(value, inside) for value in combiner.body))
+
+
+def _uses(values: Sequence[Scalar]) -> list[int]:
+    """The positions of the reads in the order in which expressions first use them."""
+    found: dict[int, None] = {}
+    seen: set[int] = set()
+    stack = list(reversed(values))
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, Read):
+            found[node.position] = None
+        elif isinstance(node, Apply):
+            stack += reversed(node.operands)
+    return list(found)

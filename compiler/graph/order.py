@@ -1,0 +1,158 @@
+"""The order of what has none in a graph: arguments and results of private functions, reads, nodes; by structure.
+
+Inputs of a public function have positions, so that the values told apart by what they compute are told apart; no two
+computes are equal, since a law merges them. Inputs of a private function are told apart by how they are used: their
+colours are refined by the digests of their readers, up and down the graph, as by Weisfeiler and Leman. What is still
+alike then is told apart one by one: each is tried, and that is taken which gives the least digest of the whole.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from compiler.graph.hashing import constant_digest, digest, input_colour, sample_digest, text_of
+from compiler.graph.normal import node_digest, normal
+from compiler.graph.tree import Call, Compute, Constant, Graph, Node
+
+ROUNDS = 3
+"""How often colours go up and down the graph before inputs that are alike are tried."""
+MOST_TRIALS = 8
+"""How many inputs that are alike are tried at most, each time."""
+
+Colours = dict[str, bytes]
+Callees = Mapping[str, bytes]
+"""The hashes of the functions that are called."""
+
+
+def ordered(graph: Graph, callees: Callees) -> Graph:
+    """The graph with what computes read, reduce and combine in normal form, and its nodes in canonical order.
+
+    Nodes stand depth first from the results, operands in the order of the reads.
+    """
+    colours = upward(graph, positions(graph), callees)
+    nodes = {id(n): normal(n, colours) if isinstance(n, Compute) else n for n in graph.nodes}
+    return replace(graph, nodes=tuple(_depth_first(graph, nodes)))
+
+
+def result_order(graph: Graph, callees: Callees) -> list[int]:
+    """The positions of the results in an order by what they are."""
+    colours = upward(graph, positions(graph), callees)
+    return sorted(range(len(graph.results)), key=lambda n: colours[graph.results[n]])
+
+
+def graph_digest(graph: Graph, callees: Callees) -> bytes:
+    """What a graph computes: of its inputs in order, for its results in order."""
+    colours = upward(graph, positions(graph), callees, is_exact=True)
+    kept = [(name, text_of(value)) for name, value in sorted(graph.attributes.items()) if name != "te.group"]
+    types = [(text_of(value.element), value.shape) for value in graph.inputs]
+    return digest("function", types, [colours[name] for name in graph.results], kept)
+
+
+def positions(graph: Graph) -> Colours:
+    """The colours of inputs that their order tells apart."""
+    return {value.name: input_colour(value, n) for n, value in enumerate(graph.inputs)}
+
+
+def upward(graph: Graph, inputs: Mapping[str, bytes], callees: Callees, is_exact: bool = False) -> Colours:
+    """The colours of all values by how they are computed, from colours of the inputs.
+
+    Large constants are told apart by some of their elements where that does it, but for an exact digest.
+    """
+    colours = dict(inputs) | _constants(graph, is_exact)
+    for node in graph.nodes:
+        if not isinstance(node, Constant):
+            found = _node_digest(node, colours, callees)
+            colours |= {value.name: digest(found, n) for n, value in enumerate(node.results)}
+    return colours
+
+
+def _constants(graph: Graph, is_exact: bool) -> Colours:
+    nodes = [node for node in graph.nodes if isinstance(node, Constant)]
+    sampled = {} if is_exact else {node.results[0].name: sample_digest(node.value.data) for node in nodes}
+    if len(set(sampled.values())) == len(nodes):
+        return sampled
+    return {node.results[0].name: constant_digest(node.value.data) for node in nodes}
+
+
+def _node_digest(node: Compute | Call, colours: Colours, callees: Callees) -> bytes:
+    if isinstance(node, Compute):
+        return node_digest(node, colours)
+    callee = callees.get(node.callee, node.callee.encode())
+    return digest("call", callee, [colours[name] for name in node.operands])
+
+
+def _downward(graph: Graph, colours: Colours, callees: Callees) -> Colours:
+    """The colours of all values by how they are computed and how they are used."""
+    uses: dict[str, list[bytes]] = {name: [] for name in graph.values}
+    for name, count in Counter(graph.results).items():
+        uses[name].append(digest("result", count))
+    found: Colours = {}
+    for node in reversed(graph.nodes):
+        for value in node.results:
+            found[value.name] = digest(colours[value.name], sorted(uses[value.name]))
+        if isinstance(node, Constant):
+            continue
+        after = [found[value.name] for value in node.results]
+        operands = {name: colours[name] for name in node.operands}
+        for name in operands:
+            role = _node_digest(node, operands | {name: digest("here", colours[name])}, callees)
+            uses[name].append(digest(role, after))
+    return found | {v.name: digest(colours[v.name], sorted(uses[v.name])) for v in graph.inputs}
+
+
+def input_order(graph: Graph, callees: Callees) -> list[str]:
+    """The names of the inputs in canonical order; by how they are used."""
+    inputs = {value.name: input_colour(value, "") for value in graph.inputs}
+    inputs = _refined(graph, inputs, callees)
+    while tied := _first_tie(inputs):
+        trials = [_refined(graph, _marked(inputs, name), callees) for name in tied[:MOST_TRIALS]]
+        inputs = min(trials, key=lambda colours: _certificate(graph, colours, callees))
+    return sorted(inputs, key=lambda name: inputs[name])
+
+
+def _refined(graph: Graph, inputs: Colours, callees: Callees) -> Colours:
+    """Colours of the inputs, told apart by how they are used."""
+    for _ in range(ROUNDS):
+        if len(set(inputs.values())) == len(inputs):
+            break
+        found = _downward(graph, upward(graph, inputs, callees), callees)
+        classes, inputs = len(set(inputs.values())), {name: found[name] for name in inputs}
+        if len(set(inputs.values())) == classes:
+            break
+    return inputs
+
+
+def _first_tie(inputs: Colours) -> list[str]:
+    """The inputs of the least colour that several have."""
+    counts = Counter(inputs.values())
+    ties = sorted(colour for colour, count in counts.items() if count > 1)
+    return [name for name, colour in inputs.items() if colour == ties[0]] if ties else []
+
+
+def _marked(inputs: Colours, name: str) -> Colours:
+    return inputs | {name: digest("first", inputs[name])}
+
+
+def _certificate(graph: Graph, inputs: Colours, callees: Callees) -> bytes:
+    """The digest of the whole under colours of its inputs."""
+    colours = upward(graph, inputs, callees)
+    return digest(sorted(inputs.values()), sorted(colours[name] for name in graph.results))
+
+
+def _depth_first(graph: Graph, nodes: Mapping[int, Node]) -> Sequence[Node]:
+    """The nodes, given by the identity of the graph's, that results need: each after what it reads."""
+    found: dict[int, Node] = {}
+    stack = [(graph.producers[name], False) for name in reversed(graph.results) if name in graph.producers]
+    while stack:
+        node, is_complete = stack.pop()
+        if id(node) in found:
+            continue
+        if is_complete:
+            found[id(node)] = nodes[id(node)]
+            continue
+        stack.append((node, True))
+        operands = reversed(nodes[id(node)].operands)
+        stack += [(graph.producers[name], False) for name in operands if name in graph.producers]
+    return list(found.values())

@@ -1,0 +1,34 @@
+"""What a user calls the parts of a graph whose names are canonical."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """The former name of each canonical one.
+
+    blocks: of labels of computes. axes: of the axes of each compute, by its canonical label. values: of inputs and
+    results of nodes.
+    """
+
+    blocks: Mapping[str, str]
+    axes: Mapping[str, Mapping[str, str]]
+    values: Mapping[str, str]
+
+    def after(self, earlier: Provenance) -> Provenance:
+        """From the canonical names of this to the former names of an earlier step, whose names this one has replaced.
+
+        A name that the earlier step does not know stays.
+        """
+        axes = {
+            label: {new: earlier.axes.get(self.blocks[label], {}).get(old, old) for new, old in found.items()}
+            for label, found in self.axes.items()
+        }
+        return Provenance(_through(self.blocks, earlier.blocks), axes, _through(self.values, earlier.values))
+
+
+def _through(names: Mapping[str, str], earlier: Mapping[str, str]) -> Mapping[str, str]:
+    return {new: earlier.get(old, old) for new, old in names.items()}

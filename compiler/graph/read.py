@@ -1,0 +1,71 @@
+"""From a te function to a graph."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Operation, SSAValue
+
+from compiler.dialects import te
+from compiler.dialects.checks import element_type
+from compiler.dialects.functions import is_private
+from compiler.errors import InputError
+from compiler.graph.tree import Call, Compute, Constant, Graph, Names, Node
+from compiler.program.read import computed, gathered
+from compiler.program.tree import Buffer
+
+_PROPERTIES = ("sym_name", "sym_visibility", "function_type")
+
+
+def read(function: FuncOp) -> Graph:
+    """The graph of a te function. Values are named by their hints or the labels of their ops, and become unique.
+
+    Raises InputError for a function without a body, an argument that is no tensor, and an op that is not of te.
+    """
+    return _Reader(function).graph()
+
+
+class _Reader:
+    def __init__(self, function: FuncOp) -> None:
+        self.function = function
+        self.names: dict[SSAValue, str] = {}
+        self.fresh = Names()
+
+    def graph(self) -> Graph:
+        function = self.function
+        name = function.sym_name.data
+        if len(function.body.blocks) != 1:
+            raise InputError(f"@{name} has {len(function.body.blocks)} blocks, expected one")
+        block = function.body.block
+        inputs = tuple(self._value(v, v.name_hint or f"arg{n}") for n, v in enumerate(block.args))
+        nodes = tuple(self._node(op) for op in block.ops if not isinstance(op, ReturnOp))
+        assert block.last_op is not None
+        results = tuple(self.names[value] for value in block.last_op.operands)
+        kept = {k: v for k, v in function.attributes.items() if k not in _PROPERTIES}
+        return Graph(name, inputs, nodes, results, is_private(function), kept)
+
+    def _value(self, value: SSAValue, stem: str) -> Buffer:
+        if not isinstance(value.type, TensorType):
+            raise InputError(f"@{self.function.sym_name.data}: '{stem}' is of type {value.type}, expected a tensor")
+        name = self.names[value] = self.fresh.fresh(stem)
+        return Buffer(name, tuple(value.type.get_shape()), element_type(value))
+
+    def _node(self, op: Operation) -> Node:
+        match op:
+            case te.ComputeOp() | te.GatherOp():
+                block = computed(op, self.names) if isinstance(op, te.ComputeOp) else gathered(op, self.names)
+                block = replace(block, attributes=tuple(sorted(op.attributes.items())))
+                return Compute(block, self._results(op, op.label.data))
+            case te.ConstantOp():
+                return Constant(op.value, (self._value(op.output, op.output.name_hint or op.value.data.name),))
+            case CallOp():
+                operands = tuple(self.names[value] for value in op.arguments)
+                return Call(op.callee.string_value(), operands, self._results(op, op.callee.string_value()))
+        raise InputError(f"@{self.function.sym_name.data}: '{op.name}' is not an op of te functions")
+
+    def _results(self, op: Operation, stem: str) -> tuple[Buffer, ...]:
+        """The results, named by the op's label: text numbers equal hints anew."""
+        many = len(op.results) > 1
+        return tuple(self._value(v, f"{stem}.{n}" if many else stem) for n, v in enumerate(op.results))

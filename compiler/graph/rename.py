@@ -1,0 +1,23 @@
+"""Nodes that read other values in place of some."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from compiler.graph.tree import Call, Compute, Node
+
+
+def reading(node: Node, names: Mapping[str, str]) -> Node:
+    """A node that reads the values that names stand for; the same object where it reads none of them."""
+    if not any(name in names for name in node.operands):
+        return node
+    if isinstance(node, Call):
+        return replace(node, operands=tuple(names.get(name, name) for name in node.operands))
+    assert isinstance(node, Compute)
+    block = node.block
+    reads = tuple(replace(a, buffer=names.get(a.buffer, a.buffer)) for a in block.reads)
+    table = block.table
+    if table is not None:
+        table = replace(table, buffer=names.get(table.buffer, table.buffer))
+    return replace(node, block=replace(block, reads=reads, table=table))

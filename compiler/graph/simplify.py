@@ -1,0 +1,54 @@
+"""All laws, until none of them applies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from operator import is_
+
+from compiler.graph.hashing import digest
+from compiler.graph.laws.concatenations import read_parts
+from compiler.graph.laws.dead import drop_dead
+from compiler.graph.laws.equal import merge_equal
+from compiler.graph.laws.extents import drop_unit_axes
+from compiler.graph.laws.identities import drop_copies
+from compiler.graph.laws.views import absorb_views
+from compiler.graph.normal import normal
+from compiler.graph.tree import Compute, Graph, Node
+
+LAWS: tuple[Callable[[Graph], Graph], ...] = (
+    drop_dead,
+    drop_unit_axes,
+    drop_copies,
+    absorb_views,
+    read_parts,
+    merge_equal,
+)
+"""In this order; each takes time linear in the graph."""
+
+
+def simplified(graph: Graph) -> Graph:
+    """The graph after all laws, with its own names. It ends: each law leaves fewer nodes, axes, or reads of views."""
+    done: dict[int, Node] = {}
+    while True:
+        before = graph = _unused_dropped(graph, done)
+        for law in LAWS:
+            graph = law(graph)
+        if graph is before:
+            return graph
+
+
+def _unused_dropped(graph: Graph, done: dict[int, Node]) -> Graph:
+    """The graph with each compute in normal form, which reads nothing that it does not use.
+
+    `done` are the nodes in that form, by identity; it is added to.
+    """
+    colours = {name: digest(name) for name in graph.values}
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        if isinstance(node, Compute) and id(node) not in done:
+            form = normal(node, colours)
+            node = node if form == node else form
+            done[id(node)] = node
+        nodes.append(node)
+    return graph if all(map(is_, nodes, graph.nodes)) else replace(graph, nodes=tuple(nodes))

@@ -1,0 +1,101 @@
+"""A graph is a te function as data: inputs, nodes in an order that respects their dependences, and results.
+
+A value is a `Buffer` whose name is unique in the graph. A compute is the `Block` of `compiler.program.tree` without
+bindings, guard and writes: its results are indexed by its spatial axes in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeAlias
+
+from xdsl.ir import Attribute
+
+from compiler.dialects.dense import DenseAttr
+from compiler.program.tree import Block, Buffer
+
+
+@dataclass(frozen=True)
+class Compute:
+    """A te.compute or, where the block has a table, a te.gather."""
+
+    block: Block
+    results: tuple[Buffer, ...]
+
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """The values that it reads, each once."""
+        return tuple(self.block.sources)
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A te.constant: its value is the op's attribute."""
+
+    value: DenseAttr
+    results: tuple[Buffer]
+    operands: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Call:
+    """A func.call of another function of the module."""
+
+    callee: str
+    operands: tuple[str, ...]
+    results: tuple[Buffer, ...]
+
+
+Node: TypeAlias = Compute | Constant | Call
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A te function. `attributes` are those of the function, its visibility aside."""
+
+    name: str
+    inputs: tuple[Buffer, ...]
+    nodes: tuple[Node, ...]
+    results: tuple[str, ...]
+    private: bool = False
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+
+    @cached_property
+    def values(self) -> dict[str, Buffer]:
+        """All values by name."""
+        return {v.name: v for v in (*self.inputs, *(v for node in self.nodes for v in node.results))}
+
+    @cached_property
+    def producers(self) -> dict[str, Node]:
+        """The node that gives each value that is no input."""
+        return {v.name: node for node in self.nodes for v in node.results}
+
+    @cached_property
+    def consumers(self) -> dict[str, list[Node]]:
+        """The nodes that read each value, in order, each once."""
+        readers: dict[str, list[Node]] = {name: [] for name in self.values}
+        for node in self.nodes:
+            for name in node.operands:
+                if not readers[name] or readers[name][-1] is not node:
+                    readers[name].append(node)
+        return readers
+
+
+class Names:
+    """Names that are given once: a stem, or the first of stem.1, stem.2 ... that is free, found without a search."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken = set(taken)
+        self._last: dict[str, int] = {}
+
+    def fresh(self, stem: str) -> str:
+        """A name that nothing has."""
+        number, name = self._last.get(stem, 0), stem
+        while name in self._taken:
+            number += 1
+            name = f"{stem}.{number}"
+        self._last[stem] = number
+        self._taken.add(name)
+        return name

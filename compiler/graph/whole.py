@@ -1,0 +1,98 @@
+"""A program as the build takes it: canonical, cut into groups, equal groups one function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+
+from compiler.dialects import te
+from compiler.dialects.functions import functions
+from compiler.graph.canonical import canonical
+from compiler.graph.grouping import RULES, Rule, check_groups, divided, has_groups
+from compiler.graph.grouping.constants import with_constants
+from compiler.graph.grouping.equal import United, united
+from compiler.graph.provenance import Provenance
+from compiler.graph.read import read
+from compiler.graph.write import write
+
+Names: TypeAlias = Mapping[str, Provenance]
+"""By the name of a function, what the program calls its parts."""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A program in groups.
+
+    names: what the program calls the parts of each function, by the function's name; of a group the parts of its first
+    call. Functions that stay as they stand are not in it.
+    """
+
+    module: ModuleOp
+    names: Names
+
+
+def grouped(x: object, rules: Sequence[Rule] = RULES) -> ModuleOp:
+    """The module of a te function, canonical and cut into groups that are canonical too.
+
+    Public functions keep the names of their arguments and results. `x` is a module, or has one. What fits one group is
+    returned as it stands, not even canonical; so are programs that have groups, which are verified, and those of
+    another level. Raises what `grouping.group` does.
+    """
+    return whole(x, rules).module
+
+
+def whole(x: object, rules: Sequence[Rule] = RULES) -> Whole:
+    """What `grouped` gives, with the names that the program gave."""
+    module = x if isinstance(x, ModuleOp) else getattr(x, "module", None)
+    if not isinstance(module, ModuleOp):
+        raise TypeError(f"{type(x).__name__} has no module")
+    if not any(isinstance(op, te.ComputeOp | te.GatherOp) for op in module.walk()):
+        return Whole(module, {})
+    if has_groups(module):
+        check_groups(module)
+        return Whole(module, {})
+    given = [canonical(read(function)) for function in functions(module)]
+    parts = divided([form.graph for form in given], rules)
+    if not any(part.groups for part in parts):
+        return Whole(module, {})
+    made = united([part.main for part in parts], (graph for part in parts for graph in part.groups))
+    names = {form.graph.name: form.names for form in given}
+    callers = {graph.name: names[part.main.name] for part in parts for graph in part.groups}
+    made, names = _canonical(made, names | {name: callers[origin] for name, origin in made.origins.items()})
+    holding = with_constants(made)
+    if holding != made:
+        made, names = _canonical(holding, names)
+    result = ModuleOp(list(map(write, (*made.mains, *made.groups))), dict(module.attributes))
+    _name_interface(result, module)
+    return Whole(result, names)
+
+
+def _canonical(parts: United, names: Names) -> tuple[United, dict[str, Provenance]]:
+    """Functions and groups as their canonical forms, those groups united that are then equal, and what the program
+    calls their parts."""
+    forms = {graph.name: canonical(graph, keep_signature=False) for graph in parts.groups}
+    mains = [canonical(graph, callees=forms) for graph in parts.mains]
+    made = united([form.graph for form in mains], [form.graph for form in forms.values()])
+    known = {form.graph.name: form.names.after(names[form.graph.name]) for form in mains}
+    known |= {name: forms[origin].names.after(names[origin]) for name, origin in made.origins.items()}
+    return made, known
+
+
+def _name_interface(parts: ModuleOp, original: ModuleOp) -> None:
+    """Give the arguments and results of public functions their names again: callers speak of them."""
+    by_name = {function.sym_name.data: function for function in functions(original)}
+    for function in functions(parts):
+        before = by_name.get(function.sym_name.data)
+        if before is not None:
+            for value, own in zip(_interface(function), _interface(before), strict=True):
+                value.name_hint = own.name_hint
+
+
+def _interface(function: FuncOp) -> list[SSAValue]:
+    end = function.body.block.last_op
+    return [*function.args, *(end.operands if end is not None else ())]
