@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from operator import add, le
 from typing import TypeAlias
 
 import numpy as np
@@ -15,7 +13,9 @@ from xdsl.ir import Attribute
 
 from compiler.errors import TargetError
 from compiler.interpret.numbers import dtype_of
+from compiler.targets.address import address
 from compiler.targets.arena import arena
+from compiler.targets.foreign import as_numpy
 
 Array: TypeAlias = np.ndarray
 Passed: TypeAlias = int | float
@@ -50,40 +50,21 @@ class Argument:
         return f"{self.name}: {self.dtype}{list(self.shape) if not self.by_value else ''}"
 
 
-def address(array: Array) -> int:
-    """The address of an array's first element, in a third of the time of `ctypes.data`, which has it of any array."""
-    try:
-        return ctypes.addressof(_first_byte(array))  # type: ignore[arg-type]
-    except (TypeError, ValueError, BufferError):  # read-only, not contiguous, empty, or of a type that is not exported
-        found: int = array.ctypes.data
-        return found
+def are_apart(starts: Iterable[Passed], sizes: Iterable[int], written: Iterable[bool]) -> bool:
+    """Whether no stretch of memory that is written overlaps another one.
 
-
-_first_byte = ctypes.c_char.from_buffer
-
-
-def plain(expected: Sequence[Argument], given: Sequence[object]) -> list[Passed] | None:
-    """The addresses of arrays that native code can read and write as they are; None where any of them is unusual.
-
-    What is refused here may be right: `check_input` and `check_target` decide, and take their time.
+    In the order of their starts, one that is written begins behind the ends of all before it, another one behind the
+    ends of those that are written.
     """
-    found = list[Passed]()
-    for argument, array in zip(expected, given, strict=True):
-        if type(array) is not np.ndarray or array.shape != argument.shape or array.dtype != argument.dtype:
-            return None
-        if not array.flags.carray:
-            return None
-        start = address(array)
-        if start % argument.alignment:
-            return None
-        found.append(start)
-    return found
-
-
-def are_apart(starts: Sequence[Passed], sizes: Iterable[int]) -> bool:
-    """Whether no two of several stretches of memory overlap: at each start all those before it have ended."""
-    ends = sorted(map(add, starts, sizes))
-    return all(map(le, ends, sorted(starts)[1:]))
+    end: Passed = 0
+    end_of_written: Passed = 0
+    for start, size, is_written in sorted(zip(starts, sizes, written, strict=True)):
+        if start < (end if is_written else end_of_written):
+            return False
+        end = max(end, start + size)
+        if is_written:
+            end_of_written = max(end_of_written, start + size)
+    return True
 
 
 def room(expected: Argument) -> Array:
@@ -115,9 +96,6 @@ def check_input(kernel: str, expected: Argument, given: object) -> Array:
 
 def check_target(kernel: str, expected: Argument, given: object) -> Array:
     """An array that native code may write to as it is."""
-    if not isinstance(given, np.ndarray):
-        kind = type(given).__name__
-        raise TargetError(f"{kernel}: '{expected.name}' is written, but of type {kind}, expected a numpy array")
     array = _matching(kernel, expected, given)
     for fault, holds in (
         ("not contiguous", not array.flags.c_contiguous),
@@ -131,38 +109,20 @@ def check_target(kernel: str, expected: Argument, given: object) -> Array:
     return array
 
 
-_PLAIN = (np.ndarray, np.memmap)
-"""The classes of arrays that mean no more than their elements; others have a mask, or a unit."""
-
-
-def check_plain(where: str, given: object) -> None:
-    """Raise TargetError for a numpy array of a class that gives its elements a further meaning."""
-    if isinstance(given, np.ndarray) and type(given) not in _PLAIN:
-        raise TargetError(f"{where} is a {type(given).__name__}: only its elements would be seen, give an ndarray")
-
-
 def _matching(kernel: str, expected: Argument, given: object) -> Array:
     where = f"{kernel}: argument '{expected.name}'"
-    if not isinstance(given, np.ndarray | np.generic):
-        raise TargetError(f"{where} is a {type(given).__name__}, expected a numpy array")
-    check_plain(where, given)
-    if given.shape != expected.shape:
-        raise TargetError(f"{where} has shape {given.shape}, expected {expected.shape}")
-    if given.dtype.newbyteorder("=") != expected.dtype:
-        raise TargetError(f"{where} has dtype {given.dtype}, expected {expected.dtype}")
-    return np.asarray(given)
+    array = as_numpy(where, given)
+    if array.shape != expected.shape:
+        raise TargetError(f"{where} has shape {array.shape}, expected {expected.shape}")
+    if array.dtype != expected.dtype and array.dtype.newbyteorder("=") != expected.dtype:
+        raise TargetError(f"{where} has dtype {array.dtype}, expected {expected.dtype}")
+    return array
 
 
-def check_apart(kernel: str, arguments: Sequence[Argument], arrays: Sequence[object], written: Sequence[bool]) -> None:
+def check_apart(kernel: str, arguments: Sequence[Argument], arrays: Sequence[Array], written: Sequence[bool]) -> None:
     """No array that is written overlaps another one: native code relies on it."""
     for i, target in enumerate(arrays):
-        for j, other in enumerate(arrays):
-            if written[i] and i != j and _overlap(target, other):
-                name, source = arguments[i].name, arguments[j].name
-                raise TargetError(f"{kernel}: '{name}' is written, but shares memory with '{source}'")
-
-
-def _overlap(a: object, b: object) -> bool:
-    if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)):
-        return False
-    return np.may_share_memory(a, b) and np.shares_memory(a, b)
+        for j, source in enumerate(arrays if written[i] else ()):
+            if i != j and np.may_share_memory(target, source) and np.shares_memory(target, source):
+                written_name, name = arguments[i].name, arguments[j].name
+                raise TargetError(f"{kernel}: '{written_name}' is written, but shares memory with '{name}'")

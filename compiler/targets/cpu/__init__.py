@@ -3,6 +3,9 @@
 compile.py     LLVM IR text to machine code in this process
 openmp.py      the runtime of parallel loops, and how many threads they get
 kernel.py      a compiled function as a Python callable
+binding.py     what native code is passed for the arrays of a call
+calls.py       the usual call as a Python function that is written for each kernel; kinds.py for which arrays
+facts.py       what a build says of its kernel: groups, memory, seconds
 load.py        a low-level module to a kernel
 artefact.py    a low-level module to data that another process makes a kernel of
 tiles.py       permission to use the tile registers of AMX

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from weakref import finalize
@@ -82,11 +83,12 @@ class Library(Loaded):
 class ObjectCode:
     """Machine code as bytes, which another process on a machine of the same kind can load.
 
-    `declared` are the functions that it calls and does not have.
+    `declared` are the functions that it calls and does not have, `defined` those that others can call.
     """
 
     code: bytes
     declared: tuple[str, ...]
+    defined: tuple[str, ...] = ()
 
 
 def compile_llvm(text: str, machine: Machine, opt_level: int = 3) -> Library:
@@ -97,21 +99,47 @@ def compile_llvm(text: str, machine: Machine, opt_level: int = 3) -> Library:
     return Library(_compiled(text, machine, opt_level), machine, opt_level)
 
 
-def object_code(text: str, machine: Machine, opt_level: int = 3) -> ObjectCode:
-    """Parse, verify and optimise as `compile_llvm` does, and give the object code instead of loading it."""
-    found = _compiled(text, machine, opt_level)
-    code = ObjectCode(found.native.emit_object(found.module), tuple(sorted(_declared(found.module))))
+def object_code(text: str, machine: Machine, opt_level: int = 3, elsewhere: Collection[str] = ()) -> ObjectCode:
+    """Parse, verify and optimise as `compile_llvm` does, and give the object code instead of loading it.
+
+    The functions `elsewhere` may be declared in the text: other object code that is loaded with this one has them.
+    """
+    found = _compiled(text, machine, opt_level, elsewhere)
+    own = [f.name for f in found.module.functions if not f.is_declaration and f.linkage != llvm.Linkage.internal]
+    code = ObjectCode(found.native.emit_object(found.module), tuple(sorted(_declared(found.module))), tuple(own))
     found.module.close()
     _dispose(found.context)
     return code
 
 
+def assembly(text: str, machine: Machine, opt_level: int = 3, elsewhere: Collection[str] = ()) -> str:
+    """The assembly of what `object_code` makes of a text."""
+    found = _compiled(text, machine, opt_level, elsewhere)
+    written: str = found.native.emit_assembly(found.module)
+    found.module.close()
+    _dispose(found.context)
+    return written
+
+
 def load_object(found: ObjectCode, machine: Machine) -> Loaded:
     """Load object code. Raises TargetError for a function that it calls and that is found nowhere."""
+    return load_objects([found], machine)
+
+
+def load_objects(objects: Sequence[ObjectCode], machine: Machine) -> Loaded:
+    """Load object code whose parts call each other; names are this program's own, whatever else the process has.
+
+    Raises TargetError for a function that is called and found nowhere, and for one that two parts have.
+    """
     _initialise()
-    _resolve(found.declared)
+    defined = Counter(name for part in objects for name in part.defined)
+    twice = [name for name, count in defined.items() if count > 1]
+    if twice:
+        raise TargetError(f"two parts of a program have a function '{twice[0]}'")
+    _resolve({name for part in objects for name in part.declared} - defined.keys())
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _native(machine, 0))
-    engine.add_object_file(llvm.ObjectFileRef.from_data(found.code))
+    for part in objects:
+        engine.add_object_file(llvm.ObjectFileRef.from_data(part.code))
     return Loaded(engine, machine)
 
 
@@ -124,7 +152,7 @@ class _Compiled:
     context: llvm.ContextRef
 
 
-def _compiled(text: str, machine: Machine, opt_level: int) -> _Compiled:
+def _compiled(text: str, machine: Machine, opt_level: int, elsewhere: Collection[str] = ()) -> _Compiled:
     _initialise()
     context = _new_context()
     try:
@@ -132,7 +160,7 @@ def _compiled(text: str, machine: Machine, opt_level: int) -> _Compiled:
         module.verify()
     except RuntimeError as error:
         raise TargetError(f"LLVM refuses the module: {error}") from error
-    _resolve(_declared(module))
+    _resolve(_declared(module) - set(elsewhere))
     native = _native(machine, opt_level)
     module.triple = llvm.Target.from_default_triple().triple
     module.data_layout = str(native.target_data)

@@ -15,25 +15,17 @@ import numpy as np
 from compiler import stated
 from compiler.errors import TargetError
 from compiler.lowering.low_to_llvm.signature import Workspace, symbol
+from compiler.targets.address import address
 from compiler.targets.arena import arena
-from compiler.targets.arguments import (
-    Argument,
-    Array,
-    Passed,
-    address,
-    are_apart,
-    check_apart,
-    check_input,
-    check_target,
-    plain,
-    room,
-)
+from compiler.targets.arguments import Argument, Array
+from compiler.targets.cpu.binding import Binder, Out
+from compiler.targets.cpu.calls import UNUSUAL, NativeFunction, UsualCalls
 from compiler.targets.cpu.compile import Loaded
+from compiler.targets.cpu.facts import UNKNOWN, Facts, Group
 from compiler.targets.cpu.openmp import thread_count, usable
 from compiler.targets.cpu.presence import QUIET, Disturbance, Taken, timed, undisturbed
 
 Text = str | Callable[[], str]
-Out = Array | Sequence[Array] | None
 CType: TypeAlias = type[ctypes.c_void_p] | type[ctypes.c_int32]
 Results: TypeAlias = Any  # an array, a tuple of several or None: the function's outputs tell, which types do not know
 
@@ -50,12 +42,15 @@ class Timing:
     disturbance: Disturbance = QUIET
 
 
-class _Call(NamedTuple):
-    """What native code is passed, the memory that this points into, and the arrays that are results."""
+class _Surroundings(NamedTuple):
+    """What native code is passed behind its arrays: the address of a workspace or 0, and the threads of parallel loops,
+    if there are any; and the memory of that workspace."""
 
-    passed: list[Passed]
-    held: list[object]
-    results: list[Array]
+    passed: Sequence[int]
+    memory: Array | None = None
+
+
+_PLAIN = _Surroundings((0,))
 
 
 @dataclass(frozen=True)
@@ -98,7 +93,9 @@ class Kernel:
         policy: str = "contract",
         texts: Mapping[str, Text] | None = None,
         fixed: FixedArguments = NOTHING,
+        facts: Facts = UNKNOWN,
     ) -> None:
+        self.facts = facts
         self.name = interface.name
         self.arguments = tuple(a for n, a in enumerate(interface.arguments) if n not in fixed.arrays)
         self.outputs = interface.outputs
@@ -106,11 +103,10 @@ class Kernel:
         self.threads = interface.threads
         self.fixed = fixed
         self.library = library
-        self._fixed = [(position, array.ctypes.data) for position, array in sorted(fixed.arrays.items())]
+        self._binder = Binder(self.name, self.arguments, self.outputs, fixed.arrays)
         self._inputs = len(self.arguments) - self.outputs
-        self._sizes = [argument.size for argument in self.arguments]
-        self._has_values = any(argument.by_value for argument in self.arguments)
         self._workspace = interface.workspace
+        self._is_plain = self.threads is None and not self._workspace.size(1)
         self._texts = dict(texts or {})
         self._local = threading.local()
         count: list[CType] = [] if self.threads is None else [ctypes.c_int32]
@@ -120,32 +116,77 @@ class Kernel:
         count = f"{self.outputs} output{'' if self.outputs == 1 else 's'}"
         return f"<Kernel {self.name}({', '.join(map(str, self.arguments))}), {count}>"
 
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The different groups that it calls, in the order of their first calls; none for a program of one nest."""
+        return self.facts.groups
+
+    @property
+    def arena_bytes(self) -> int:
+        """Memory for temporaries between groups and for scratch, see `Facts`."""
+        return self.facts.arena_bytes
+
+    @property
+    def temporaries_bytes(self) -> int:
+        """What the temporaries between groups would take without sharing memory."""
+        return self.facts.temporaries_bytes
+
+    @property
+    def constant_bytes(self) -> int:
+        """Memory for constants, and for what was prepared of them."""
+        return self.facts.constant_bytes
+
+    @property
+    def build_seconds(self) -> float:
+        """How long it took to build, from the program to this kernel."""
+        return self.facts.build_seconds
+
     @cached_property
     def _native(self) -> Callable[..., None]:
         """The native function. Raises TargetError where this processor cannot run it."""
         return ctypes.CFUNCTYPE(None, *self._types)(self.library.address(symbol(self.name)))
 
-    def __call__(self, *arrays: object, out: Out = None, threads: int | None = None) -> Results:
+    @cached_property
+    def _usual_calls(self) -> UsualCalls:
+        fixed = {position: address(array) for position, array in self.fixed.arrays.items()}
+        has_threads = self.threads is not None
+        return UsualCalls(self.name, NativeFunction(self._native, self.arguments, self.outputs, fixed, has_threads))
+
+    def __call__(self, /, *arrays: object, out: Out = None, threads: int | None = None, **named: object) -> Results:
         """Run on arrays of the expected shapes and dtypes; the result, or a tuple of several.
 
-        Inputs may have any strides, alignment and byte order: what native code cannot read is copied. `out`
-        (an array or a tuple) receives the results and must be contiguous, writable, and apart from the rest;
-        without it they are new arrays. A function without outputs works in place on its arguments, which are
-        held to the same, and returns None. Parallel loops run on `threads` threads, one without OpenMP; results
-        do not depend on the count. Raises TargetError for arrays that do not fit, for a wrong count, and where this
-        processor lacks what the kernel was built for.
+        Arrays are numpy's, torch's or any with `__dlpack__` on the CPU, by position or by name; `out` and `threads`
+        are no names of arguments: one that is called so is given by position. Inputs may have any strides, alignment
+        and byte order: what native code cannot read is copied. `out` (an array or a tuple) receives the results and
+        must be contiguous, writable, and apart from the rest; without it they are new arrays, of the package that the
+        first input is of. A function without outputs works in place on its arguments, which are held to the same, and
+        returns None. Parallel loops run on `threads` threads, one without OpenMP; results do not depend on the count.
+        Raises TargetError for arrays that do not fit, for a wrong count or name, and where this processor lacks what
+        the kernel was built for. See docs/calls.md.
         """
-        call = self._bind(arrays, out, threads)
-        self._native(*call.passed)
-        results = call.results
-        return None if not results else results[0] if len(results) == 1 else tuple(results)
+        surroundings = self._surroundings(threads).passed
+        inputs = self._binder.in_order(arrays, named) if named or len(arrays) != self._inputs else arrays
+        if inputs:
+            calls = self._usual_calls
+            results = calls[type(inputs[0])](inputs, out, *surroundings)
+            if results is UNUSUAL:
+                results = calls.on_views(inputs, out, *surroundings)
+            if results is not UNUSUAL:
+                return results
+        call = self._binder.bind(inputs, out)
+        self._native(*call.passed, *surroundings)
+        return call.returned()
 
-    def bound(self, *arrays: object, out: Out = None, threads: int | None = None) -> Callable[[], None]:
+    def bound(
+        self, /, *arrays: object, out: Out = None, threads: int | None = None, **named: object
+    ) -> Callable[[], None]:
         """The native call on arrays that are checked here, once: what is left is the kernel's own time.
 
         Takes and raises what a call does; results are in `out` each time.
         """
-        call = self._bind(arrays, out, threads)
+        call, surroundings = self._binder.bind(self._binder.in_order(arrays, named), out), self._surroundings(threads)
+        call.passed.extend(surroundings.passed)
+        call.held.append(surroundings.memory)
         return lambda: self._native(*call.passed)
 
     def text(self, level: str) -> str:
@@ -163,12 +204,11 @@ class Kernel:
         """
         repeats = stated.integer("repeats", repeats, 1, error=TargetError)
         least = stated.seconds("min_seconds", min_seconds, TargetError)
-        call = self._bind(arrays, None, threads)
-        native, passed = self._native, call.passed
+        call = self.bound(*arrays, threads=threads)
         team = self._team(threads) or 1
 
         def take(calls: int) -> Taken:
-            return timed(lambda: native(*passed), calls, team)
+            return timed(call, calls, team)
 
         calls = max(1, int(np.ceil(least / max(take(1).wall, 1e-7))))
         found = [undisturbed(lambda repeat: take(calls)) for _ in range(repeats)]
@@ -176,69 +216,18 @@ class Kernel:
         disturbance = sum((one.disturbance for one in found), QUIET)
         return Timing(statistics.median(seconds), min(seconds), max(seconds), repeats, disturbance)
 
-    def _bind(self, arrays: Sequence[object], out: Out, threads: int | None) -> _Call:
+    def _surroundings(self, threads: int | None) -> _Surroundings:
+        if threads is None and self._is_plain:
+            return _PLAIN
         team = self._team(threads)
-        if len(arrays) != self._inputs:
-            raise TargetError(f"{self.name}: takes {_arrays(self._inputs)}, got {len(arrays)}")
-        call = self._plain(arrays, out) or self._checked(arrays, out)
-        for position, start in self._fixed:
-            call.passed.insert(position, start)
-        memory = self._scratch(1 if team is None else team)
-        call.held.append(memory)
-        call.passed.append(0 if memory is None else self._local.address)
-        if team is not None:
-            call.passed.append(team)
-        return call
-
-    def _plain(self, arrays: Sequence[object], out: Out) -> _Call | None:
-        """A call of the usual kind, whose arrays are passed as they are; None for any other, right or wrong.
-
-        A call of a small kernel takes 4 us by this way, and 7 us with `out` without it.
-        """
-        targets = _listed(out)
-        given = [*arrays, *targets]
-        expected = self.arguments[: self._inputs] if out is None else self.arguments
-        if self._has_values or len(given) != len(expected):
-            return None
-        passed = plain(expected, given)
-        if passed is None:
-            return None
-        if out is None and self.outputs:
-            targets = [room(argument) for argument in self.arguments[self._inputs :]]
-            passed += map(address, targets)
-        elif not are_apart(passed, self._sizes):
-            return None
-        return _Call(passed, [*arrays, *targets], targets)
-
-    def _checked(self, arrays: Sequence[object], out: Out) -> _Call:
-        """Any call: each array is checked, and copied where that helps. Raises TargetError."""
-        check = check_input if self.outputs else _check_in_place
-        pairs = zip(self.arguments, arrays, strict=False)
-        inputs = [check(self.name, expected, array) for expected, array in pairs]
-        results = self._results(out)
-        if out is not None or not self.outputs:
-            written = [not self.outputs] * self._inputs + [True] * self.outputs
-            check_apart(self.name, self.arguments, [*arrays, *results], written)
-        every = [*inputs, *results]
-        passed = [_passed(a, array) for a, array in zip(self.arguments, every, strict=True)]
-        return _Call(passed, [*every], results)
+        memory = self._scratch(team or 1)
+        passed = [0 if memory is None else address(memory)]
+        return _Surroundings(passed if team is None else [*passed, team], memory)
 
     def _team(self, threads: int | None) -> int | None:
         """The threads of one call; None where the kernel has no parallel loops."""
         count = self.threads if threads is None else thread_count(threads)
         return None if self.threads is None or count is None else usable(count)
-
-    def _results(self, out: Out) -> list[Array]:
-        expected = self.arguments[self._inputs :]
-        if out is None:
-            return [room(argument) for argument in expected]
-        given = _listed(out)
-        if len(given) != len(expected):
-            raise TargetError(f"{self.name}: has {len(expected)} outputs, out= has {len(given)} arrays")
-        for array in given:
-            if not isinstance(array, np.ndarray):
-                raise TargetError(f"{self.name}: out= holds a {type(array).__name__}, expected numpy arrays")
-        return [check_target(self.name, a, array) for a, array in zip(expected, given, strict=True)]
 
     def _scratch(self, threads: int) -> Array | None:
         """This Python thread's workspace, allocated once, and again for a larger count of threads."""
@@ -247,30 +236,10 @@ class Kernel:
             return None
         local = self._local
         if getattr(local, "size", 0) < size:
-            local.memory = arena(size)
-            local.address = address(local.memory)
-            local.size = size
+            local.memory, local.size = arena(size), size
         memory: Array = local.memory
         return memory
 
 
-def _arrays(count: int) -> str:
-    return f"{count} array{'' if count == 1 else 's'}"
-
-
-def _listed(out: Out) -> list[Array]:
-    """The arrays that a caller gives for results."""
-    return [] if out is None else list(out) if isinstance(out, tuple | list) else [out]  # type: ignore[list-item]
-
-
-def _check_in_place(kernel: str, expected: Argument, given: object) -> Array:
-    check = check_input if expected.by_value else check_target
-    return check(kernel, expected, given)
-
-
 def _ctype(argument: Argument) -> CType:
     return np.ctypeslib.as_ctypes_type(argument.dtype) if argument.by_value else ctypes.c_void_p
-
-
-def _passed(argument: Argument, array: Array) -> Passed:
-    return array.item() if argument.by_value else address(array)

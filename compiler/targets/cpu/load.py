@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter
 
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -11,9 +12,10 @@ from xdsl.ir import BlockArgument
 from compiler.dialects.functions import SLOT_ALIGNMENT, find_function, outputs, positions
 from compiler.errors import TargetError
 from compiler.lowering.low_to_llvm import emit
-from compiler.lowering.low_to_llvm.signature import is_written, parallel_loops, workspace
+from compiler.lowering.low_to_llvm.signature import is_written, takes_threads, workspace
 from compiler.targets.arguments import Argument, argument_dtype
 from compiler.targets.cpu.compile import compile_llvm
+from compiler.targets.cpu.facts import Facts
 from compiler.targets.cpu.kernel import NOTHING, FixedArguments, Interface, Kernel, Text
 from compiler.targets.cpu.openmp import thread_count
 from compiler.targets.cpu.tiles import permit_tiles, uses_tiles
@@ -29,20 +31,28 @@ def load(
     threads: int | None = None,
     emission: Callable[[ModuleOp, Machine], str] = emit,
     fixed: FixedArguments = NOTHING,
+    start: float | None = None,
 ) -> Kernel:
     """Compile a low-level module, and make its function (or the named one) callable.
 
     The last `outputs` arguments are results; names are those of the block arguments. Parallel loops run on that many
     threads unless a call says otherwise (see `thread_count`). `emission` gives the LLVM IR. The arguments that are
-    `fixed` get the same arrays in each call. Raises LoweringError for what has no native form, TargetError for argument
-    types that numpy lacks, for a wrong count, and where tile registers are refused.
+    `fixed` get the same arrays in each call; `start` is when the build began, on the clock perf_counter. Raises
+    LoweringError for what has no native form, TargetError for argument types that numpy lacks, for a wrong count, and
+    where tile registers are refused.
     """
+    began = perf_counter() if start is None else start
     llvm = emission(module, machine)
     found = interface(module, name, threads)
     if uses_tiles(module) and not lacking(machine):
         permit_tiles()
     library = compile_llvm(llvm, machine)
-    return Kernel(found, library, policy, {**(texts or {}), "llvm": llvm, "asm": library.asm}, fixed)
+    facts = Facts(
+        arena_bytes=found.workspace.size(found.threads or 1),
+        constant_bytes=sum(array.nbytes for array in fixed.arrays.values()),
+        build_seconds=perf_counter() - began,
+    )
+    return Kernel(found, library, policy, {**(texts or {}), "llvm": llvm, "asm": library.asm}, fixed, facts)
 
 
 def interface(module: ModuleOp, name: str | None, threads: int | None) -> Interface:
@@ -54,7 +64,7 @@ def interface(module: ModuleOp, name: str | None, threads: int | None) -> Interf
     arguments = tuple(_argument(own, v, v.index in unsigned, v.index in aligned) for v in function.args)
     count = outputs(function)
     _check_outputs(function, arguments, count)
-    team = count_of_threads if parallel_loops(function) else None
+    team = count_of_threads if takes_threads(function) else None
     return Interface(own, arguments, count, workspace(function), team)
 
 

@@ -49,9 +49,13 @@ def cores() -> int:
     return processors()
 
 
+ALWAYS_ACCEPTED = 64
+"""A count that is accepted on any machine, without a look at the system's files."""
+
+
 def most_threads() -> int:
     """The largest count that is accepted: libgomp ends the process where the system refuses it a thread."""
-    return max(64, 4 * cores())
+    return max(ALWAYS_ACCEPTED, 4 * cores())
 
 
 DIGITS = 10
@@ -71,7 +75,7 @@ def thread_count(threads: object) -> int:
         count = 0 if isinstance(threads, bool) else index(threads)  # type: ignore[arg-type]
     except TypeError:
         count = 0
-    if not 1 <= count <= most_threads():
+    if not (1 <= count <= ALWAYS_ACCEPTED or 1 <= count <= most_threads()):
         raise TargetError(f"threads={threads!r}: expected an integer from 1 to {most_threads()}")
     return count
 

@@ -134,15 +134,41 @@ def undisturbed(
 
 def timed(call: Callable[[], object], calls: int = 1, threads: int = 1) -> Taken:
     """Time some calls, which work on that many threads: where it is one, on the calling one."""
-    alone = threads == 1
-    who = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF) if alone else resource.RUSAGE_SELF
-    switches, waited = resource.getrusage(who).ru_nivcsw, _alone() if alone else _team()
+    switches, waited = _switches(threads), _alone() if threads == 1 else _team()
     start = time.perf_counter()
     for _ in range(calls):
         call()
     seconds = time.perf_counter() - start
     away = min(max(waited(seconds), 0.0), seconds)
-    return Taken(seconds, away, resource.getrusage(who).ru_nivcsw - switches, _STEAL.share() * seconds, calls)
+    return Taken(seconds, away, _switches(threads) - switches, _STEAL.share() * seconds, calls)
+
+
+def timed_each(arrange: Callable[[], Callable[[], object]], calls: int = 1, threads: int = 1) -> Taken:
+    """Time some calls, each by itself: `arrange` gives the next, and what it does before counts for nothing.
+
+    Of several threads that wait for a processor it is not known when, so that all of it counts.
+    """
+    switches, team = _switches(threads), None if threads == 1 else _team()
+    seconds = away = 0.0
+    begun = time.perf_counter()
+    for _ in range(calls):
+        call = arrange()
+        waited, start = _alone(), time.perf_counter()
+        call()
+        taken = time.perf_counter() - start
+        seconds += taken
+        away += max(waited(taken), 0.0) if team is None else 0.0
+    passed = time.perf_counter() - begun
+    away = min(away if team is None else max(team(passed), 0.0), seconds)
+    switched = round((_switches(threads) - switches) * seconds / passed)
+    return Taken(seconds, away, switched, _STEAL.share() * seconds, calls)
+
+
+def _switches(threads: int) -> int:
+    """The involuntary context switches so far: of the calling thread where there is one, of all where there are
+    several."""
+    who = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF) if threads == 1 else resource.RUSAGE_SELF
+    return resource.getrusage(who).ru_nivcsw
 
 
 Waited = Callable[[float], float]

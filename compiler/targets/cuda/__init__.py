@@ -5,7 +5,8 @@ writer.py      one kernel
 expressions.py expressions, with parentheses where they are needed
 operations.py  scalar operations as expressions
 indices.py     which indices are int, and which long long
-types.py       types and constants
+types.py       types and literals
+constants.py   constants that kernels read, as arrays of the text
 helpers.py     functions that the text defines where it uses them
 names.py       names that no buffer may have
 nvrtc.py       text to machine code, without a GPU

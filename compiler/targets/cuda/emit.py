@@ -11,10 +11,11 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from compiler.errors import TargetError
+from compiler.targets.cuda.constants import declarations
 from compiler.targets.cuda.helpers import NEEDS, defined
 from compiler.targets.cuda.machines import limits
 from compiler.targets.cuda.writer import Writer
-from compiler.targets.launches import Extents, check_launch, launches, shared_bytes
+from compiler.targets.launches import Extents, check_launch, globals_of, launches, shared_bytes
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,8 @@ def emit(module: ModuleOp, host: FuncOp) -> Source:
         emitted.append(Launch(name, call.grid, call.block, writer.dynamic, arguments, declared))
     shapes = tuple((type_.element_type, type_.get_shape()) for type_ in map(program.type_of, program.temporaries))
     needs = {what: first for name, (what, first) in NEEDS.items() if name in helpers}
-    return Source(_file(list(written.values()), helpers), tuple(emitted), shapes, needs)
+    texts = [*declarations(globals_of(module)), *written.values()]
+    return Source(_file(texts, helpers), tuple(emitted), shapes, needs)
 
 
 def _file(texts: Sequence[str], helpers: set[str]) -> str:

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from compiler.dialects.functions import outputs
+from compiler.dialects.functions import constant_values, outputs
 from compiler.errors import TargetError
+from compiler.interpret.numbers import array_of
 from compiler.policies import POLICIES
-from compiler.targets.arguments import Argument, check_plain
+from compiler.targets.arguments import Argument, Array
 from compiler.targets.cuda import nvrtc
 from compiler.targets.cuda.emit import Launch, Source, emit
 from compiler.targets.cuda.nvrtc import Cubin, Resources
 from compiler.targets.cuda.runtime import ALIGNMENT, Cupy, LoadedKernels, OnDevice, cupy
+from compiler.targets.foreign import check_plain
 
 
 @dataclass(frozen=True)
 class CudaKernel:
     """A function on the GPU: called with its inputs, it gives its outputs, as CuPy arrays.
 
-    `arguments` are the inputs, then the outputs. `arch` is the architecture that it is compiled for where no GPU says
+    `arguments` are the inputs, then the outputs; `constants` are arrays that it passes itself, by their positions among
+    `native_arguments`, which are all. `arch` is the architecture that it is compiled for where no GPU says
     another. Inputs are CuPy arrays, numpy arrays, or whatever has DLPack or the CUDA array interface.
     """
 
@@ -33,6 +36,8 @@ class CudaKernel:
     source: Source
     policy: str
     arch: str = "sm_80"
+    constants: Mapping[int, Array] = field(default_factory=dict)
+    native_arguments: tuple[Argument, ...] = ()
 
     @property
     def text(self) -> str:
@@ -68,8 +73,14 @@ class CudaKernel:
         return LoadedKernels(self.source, POLICIES[self.policy].fused)
 
     def on_device(self) -> OnDevice:
-        """It with arrays of its own on the device, to be timed. Raises TargetError without CuPy or a GPU."""
-        return OnDevice(self._loaded, self.arguments, self.outputs)
+        """It with arrays of its own on the device, of its constants too, to be timed. Raises TargetError without CuPy
+        or a GPU."""
+        return OnDevice(self._loaded, self.native_arguments or self.arguments, self.outputs)
+
+    @cached_property
+    def _constants(self) -> list[tuple[int, Cupy]]:
+        """The constants on the device, by their positions."""
+        return [(position, cupy().asarray(array)) for position, array in sorted(self.constants.items())]
 
     def __call__(self, *inputs: Cupy, out: Cupy = None) -> Cupy:
         """Run on the current device and stream. Raises TargetError without CuPy or a GPU, and for arrays that do not
@@ -90,7 +101,10 @@ class CudaKernel:
                 raise TargetError(f"{self.name}: '{expected.name}' does not begin at a multiple of {ALIGNMENT} bytes")
         if not results:
             results = [library.empty(a.shape, a.dtype) for a in self.arguments[count:]]
-        self._loaded.launch([*arguments, *results, *self._loaded.temporaries()])
+        passed = [*arguments, *results]
+        for position, array in self._constants:
+            passed.insert(position, array)
+        self._loaded.launch([*passed, *self._loaded.temporaries()])
         return results[0] if self.outputs == 1 else tuple(results)
 
     def _taken(self, library: Cupy, array: Cupy, expected: Argument) -> Cupy:
@@ -117,7 +131,10 @@ def made(
     TargetError for what the architecture lacks, and for launches that it does not take."""
     source = emit(module, host)
     source.check(arch)
-    return CudaKernel(host.sym_name.data, tuple(arguments), outputs(host), source, policy, arch)
+    constants = {n: array_of(value.data) for n, value in constant_values(host).items()}
+    given = tuple(a for n, a in enumerate(arguments) if n not in constants)
+    name, count = host.sym_name.data, outputs(host)
+    return CudaKernel(name, given, count, source, policy, arch, constants, tuple(arguments))
 
 
 def _is_host(array: Cupy) -> bool:

@@ -15,6 +15,7 @@ from compiler.dialects.upstream import nvgpu
 from compiler.dialects.upstream.gpu import ShuffleMode, ShuffleOp
 from compiler.elements import element_bytes
 from compiler.errors import LoweringError
+from compiler.targets.cuda.constants import word
 from compiler.targets.cuda.expressions import ATOM, NEGATIVE, PRODUCT, SUM, Text, bare, cast, is_number, plain
 from compiler.targets.cuda.indices import needs_64_bits, wide_indices
 from compiler.targets.cuda.names import RESERVED
@@ -123,6 +124,8 @@ class Writer:
                 self._line("__syncthreads();")
             case memref.AllocaOp() | gpu.ReturnOp() | scf.YieldOp():
                 pass
+            case memref.GetGlobalOp():
+                self._constant_buffer(op)
             case memref.LoadOp():
                 self._value(op, Text(self._element(op.memref, op.indices)))
             case memref.StoreOp():
@@ -311,6 +314,13 @@ class Writer:
         self.helpers.add("Fragment")
         return Text(f"{spelled(value.type)}{{}}")
 
+    def _constant_buffer(self, op: memref.GetGlobalOp) -> None:
+        """The elements of a constant, of which the text has the bits."""
+        type_, name = spelled(op.memref.type.element_type), self._name(op.memref)
+        held = word(op.name_.string_value())
+        self._line(f"const {type_}* {name} = reinterpret_cast<const {type_}*>({held});")
+        self.texts[op.memref] = Text(name)
+
     def _value(self, op: Operation, text: Text) -> None:
         """What an op gives: in place where that means the same, else under a name. Arithmetic of indices means the same
         everywhere; an index that comes from memory does not."""
@@ -337,7 +347,7 @@ class Writer:
         name, type_ = self._text(buffer).words, buffer.type
         assert isinstance(type_, MemRefType)
         texts = [self._text(value) for value in indices]
-        if not isinstance(buffer.owner, Block):
+        if not isinstance(buffer.owner, Block | memref.GetGlobalOp):
             return name + "".join(f"[{text.words}]" for text in texts or [Text("0")])
         offset, is_long = Text("0"), not needs_64_bits(type_)
         for index, text, size in zip(indices, texts, type_.get_shape(), strict=True):

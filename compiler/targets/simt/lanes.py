@@ -14,10 +14,10 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from compiler.dialects.upstream import nvgpu
 from compiler.dialects.upstream.gpu import ShuffleOp
-from compiler.interpret.numbers import constant, dtype_of
+from compiler.interpret.numbers import array_of, constant, dtype_of
 from compiler.interpret.scalar import combiner, function
 from compiler.scopes import SCOPES, space_of
-from compiler.targets.launches import SIDES
+from compiler.targets.launches import SIDES, elements_of
 from compiler.targets.simt import warps
 from compiler.targets.simt.access import Bools, Fault, Ints, Values
 from compiler.targets.simt.buffers import Memory
@@ -59,6 +59,7 @@ class Lanes(Threads):
     """The threads of a block, run op by op."""
 
     on_chip: dict[SSAValue, Memory] = field(default_factory=dict)
+    constants: dict[SSAValue, Memory] = field(default_factory=dict)
     _under_way: list[tuple[Memory, Ints, Bools]] = field(default_factory=list)
     _steps: int = 0
     _code: dict[Block, tuple[list[_Step], tuple[SSAValue, ...]]] = field(default_factory=dict)
@@ -183,6 +184,16 @@ class Lanes(Threads):
             self.on_chip[op.memref] = memory
         memory.lose_all()
         self.memories[op.memref] = memory
+
+    def get_global(self, op: memref.GetGlobalOp, active: Bools) -> None:
+        """A constant of the module."""
+        if op.memref not in self.constants:
+            elements = array_of(elements_of(op).data)
+            name = op.memref.name_hint or "constant"
+            memory = Memory(name, elements.shape, elements.dtype, "global", 1, self.report)
+            memory.fill(elements)
+            self.constants[op.memref] = memory
+        self.memories[op.memref] = self.constants[op.memref]
 
     def load(self, op: memref.LoadOp, active: Bools) -> None:
         """An element a thread."""
@@ -334,6 +345,7 @@ _OPS: Mapping[type[Operation], Handler] = {
     gpu.GridDimOp: Lanes.position,
     gpu.BarrierOp: Lanes.barrier,
     memref.AllocaOp: Lanes.alloca,
+    memref.GetGlobalOp: Lanes.get_global,
     memref.LoadOp: Lanes.load,
     memref.StoreOp: Lanes.store,
     nvgpu.CopyOp: Lanes.copy,

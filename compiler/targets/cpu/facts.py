@@ -1,0 +1,42 @@
+"""`Facts`: what a build says of its kernel: its groups, its memory, and how long it took."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Group:
+    """A function that the kernel's main function calls, one however often it is called.
+
+    hash: of its canonical program; empty where it has none. source: where its schedule is from, "written" for the loops
+    as they were lowered. verdict: what verify-schedule said of the schedule; empty for what was not scheduled.
+    seconds: what it took to compile.
+    """
+
+    name: str
+    hash: str
+    occurrences: int
+    source: str
+    verdict: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a kernel beside how to call it; sizes in bytes.
+
+    arena_bytes: temporaries between groups, which share memory, and scratch memory of the groups, for the kernel's
+    count of threads. temporaries_bytes: all temporaries between groups, if none shared memory. constant_bytes:
+    constants and what was prepared of them. build_seconds: from the program to the kernel.
+    """
+
+    groups: tuple[Group, ...] = field(default=())
+    arena_bytes: int = 0
+    temporaries_bytes: int = 0
+    constant_bytes: int = 0
+    build_seconds: float = 0.0
+
+
+UNKNOWN = Facts()
+"""Of a kernel that nobody has measured, such as one that another process has compiled."""

@@ -1,0 +1,75 @@
+"""The kinds of arrays that the usual call takes, numpy's and torch's: what is asked of them, as Python expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from compiler.targets.address import address
+from compiler.targets.arguments import Argument, copied
+from compiler.targets.foreign import Torch, note_writing, to_torch, torch
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The arrays of a class, and what makes a copy that native code can read.
+
+    Expressions are of an array `{a}`, of `shape{n}` and `dtype{n}` of the argument at its position, and of `names`:
+    `fits` is a condition of arrays with the right elements; `reads` and `writes` are those under which native code can
+    do so with one that fits, apart from its alignment; `start` is its address; `returned` makes one of numpy's array.
+    """
+
+    cls: type
+    copied: Callable[[Argument, Any], object]
+    dtype: Callable[[np.dtype], object]
+    fits: str
+    reads: str
+    writes: str
+    start: str
+    returned: str
+    after_writing: str
+    names: Mapping[str, object]
+
+
+_SAME = "type({a}) is Class and {a}.shape == shape{n} and {a}.dtype == dtype{n}"
+
+NUMPY = Kind(
+    cls=np.ndarray,
+    copied=copied,
+    dtype=lambda dtype: dtype,
+    fits=_SAME,
+    reads="{a}.flags.c_contiguous",
+    writes="{a}.flags.carray",
+    start="address({a})",
+    returned="{a}",
+    after_writing="",
+    names={"address": address},
+)
+"""Arrays of numpy, of no subclass."""
+
+
+def kind_of(cls: type) -> Kind | None:
+    """The kind of the arrays of a class; None for all others."""
+    if cls is np.ndarray:
+        return NUMPY
+    library = torch()
+    return _of_torch(library) if library is not None and cls is library.Tensor else None
+
+
+def _of_torch(library: Torch) -> Kind:
+    """Dense tensors on the CPU that have no gradient and are not negated lazily."""
+    return Kind(
+        cls=library.Tensor,
+        copied=lambda argument, tensor: tensor.clone(memory_format=library.contiguous_format),
+        dtype=lambda dtype: getattr(library, dtype.name, None),
+        fits=_SAME + " and {a}.layout is strided and {a}.is_cpu and not {a}.requires_grad and not {a}.is_neg()",
+        reads="{a}.is_contiguous()",
+        writes="{a}.is_contiguous()",
+        start="{a}.data_ptr()",
+        returned="to_torch({a})",
+        after_writing="note_writing({a})",
+        names={"strided": library.strided, "note_writing": note_writing, "to_torch": to_torch},
+    )
