@@ -2,30 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from os import PathLike
+from time import perf_counter
+from types import MappingProxyType
 from typing import Any, Literal, overload
 
-from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, StringAttr, i64
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from compiler import files, stated, universe
 from compiler.dialects import loop
+from compiler.dialects.dense import DenseAttr, without_elements
 from compiler.dialects.dominance import verify_module
-from compiler.dialects.functions import SLOT_ALIGNMENT, alone, find_function, outputs
+from compiler.dialects.functions import (
+    SLOT_ALIGNMENT,
+    alone,
+    callees,
+    constant_values,
+    find_function,
+    functions,
+    is_main,
+    state_constants,
+)
 from compiler.dialects.parser import Parser
 from compiler.errors import InputError, TargetError
-from compiler.interpret.numbers import dtype_of
+from compiler.graph.whole import grouped
+from compiler.interpret.combination import check_combiners
+from compiler.interpret.numbers import array_of, dtype_of
 from compiler.lowering.loop_to_gpu import LoopToGpuPass
+from compiler.native.assemble import build_program
+from compiler.native.unit import Settings, Source
 from compiler.passes.extend_floats import ExtendFloatsPass
+from compiler.passes.lift_constants import has_constants
 from compiler.passes.split_constants import Parts, split
-from compiler.pipeline import parse_passes, run
+from compiler.pipeline import parse_passes, passes_from, run
 from compiler.policies import policy_named
+from compiler.program.main import Main, read_tensors
 from compiler.program.read import read
 from compiler.program.tree import Buffer, Program
+from compiler.program.write import constant_arguments
 from compiler.targets.arguments import Array, check_input, copied
 from compiler.targets.cpu import Argument, Kernel, load, thread_count
 from compiler.targets.cpu.artefact import Artefact, Preparation, compile_artefact
@@ -33,8 +52,8 @@ from compiler.targets.cpu.kernel import NOTHING, FixedArguments, Text
 from compiler.targets.gpus import kernel_maker
 from compiler.targets.machine import host
 
+_LOWER = "check-combiners,lift-constants,te-to-loop"
 _LEVEL_AFTER = {"te-to-loop": "loop", "reorder-contiguous": "loop", "promote-buffers": "low"}
-_PIPELINES = {"te": "cpu", "loop": "loop-to-cpu", "low": "low-to-cpu"}
 
 
 @overload
@@ -88,16 +107,21 @@ def build(
     ParseError and VerifyException for text that is not a valid program.
     """
     _check_words(target, policy, name, arch)
+    start = perf_counter()
     made = None if target == "cpu" else kernel_maker(target)
     if made is not None and (constants is not None or threads is not None):
         raise TargetError(f"threads and constants are the CPU's, not {target}'s")
     module = _verified(x, policy, name)
     if made is not None:
         return made(*lower_to_kernels(module, name, policy), policy, arch)
-    count = thread_count(threads)
-    if constants is not None:
-        return _with_constants(x, module, name, constants, _Settings(policy, count))
-    return _compiled(module, name, _Settings(policy, count))
+    settings = _Settings(policy, thread_count(threads), start)
+    if level_of(module) == "te":
+        module = grouped(module)
+        if is_main(find_function(module, name)):
+            return _program(x, module, name, constants or {}, settings)
+    if constants is not None or has_constants(find_function(module, name)):
+        return _with_constants(x, module, name, constants or {}, settings)
+    return _compiled(module, name, settings)
 
 
 def lower_to_kernels(
@@ -111,7 +135,7 @@ def lower_to_kernels(
     if level == "low":
         raise InputError("the program is at the low level, where no loop is bound to a GPU's threads")
     if level == "te":
-        run(universe.context(), module, parse_passes("check-combiners,te-to-loop"))
+        run(universe.context(), module, parse_passes(_LOWER))
     function = find_function(module, name)
     arguments = [_argument(buffer) for buffer in read(function).arguments]
     LoopToGpuPass(policy).apply(universe.context(), module)
@@ -142,7 +166,8 @@ def build_artefact(
     """
     module, settings = _verified(x, policy, name), _Settings(policy, thread_count(threads))
     program = read(find_function(module, name)) if level_of(module) == "loop" else None
-    parts = split(find_function(module, name), program.constants) if program and program.constants else None
+    is_split = program is not None and (program.constants or program.literals)
+    parts = split(find_function(module, name), program.constants) if program and is_split else None
     if program is None or parts is None or parts.prepare is None:
         return _artefact(module, name, settings)
     before, main = (_artefact(ModuleOp([part]), None, settings) for part in parts.functions)
@@ -166,11 +191,10 @@ def with_constants(x: object, module: ModuleOp, names: Sequence[str], name: str 
     """
     module = module.clone()
     function = find_function(module, name)
-    program = replace(read(function), constants=tuple(_named(x, function, dict.fromkeys(names))))
-    split(function, program.constants)
-    positions = [n for n, buffer in enumerate(program.arguments) if buffer.name in program.constants]
-    if positions:
-        function.attributes["constants"] = DenseArrayBase.from_list(i64, positions)
+    program = read(function)
+    constants = dict.fromkeys([*program.constants, *_named(x, program, dict.fromkeys(names))])
+    split(function, constants)
+    state_constants(function, constant_arguments(replace(program, constants=tuple(constants))))
     return module
 
 
@@ -192,10 +216,12 @@ def _verified(x: object, policy: str, name: str | None) -> ModuleOp:
 
 @dataclass(frozen=True)
 class _Settings:
-    """What holds for every function of a build: the floating-point policy, and the threads of parallel loops."""
+    """What holds for every function of a build: the floating-point policy, the threads of parallel loops, and when it
+    began."""
 
     policy: str
     threads: int
+    start: float = field(default_factory=perf_counter)
 
 
 def _compiled(
@@ -211,7 +237,57 @@ def _compiled(
         if item.name in _LEVEL_AFTER:
             texts[_LEVEL_AFTER[item.name]] = partial(_text_after, source, passes[:position])
     run(universe.context(), module, passes, each=False)
-    return load(module, host(), name, texts, settings.policy, settings.threads, fixed=fixed)
+    return load(module, host(), name, texts, settings.policy, settings.threads, fixed=fixed, start=settings.start)
+
+
+def build_groups(
+    module: ModuleOp,
+    sources: Mapping[str, Source],
+    threads: int | None = None,
+    policy: str = "contract",
+    constants: Mapping[str, object] | None = None,
+) -> Kernel:
+    """Compile a te module whose public function calls others, each under the schedule that `sources` have by its name;
+    else as `build`.
+
+    Raises InputError, too, for a name that no group has, ScheduleError for a script that does not apply to its group.
+    """
+    start = perf_counter()
+    whole = _verified(module, policy, None)
+    names = [callee.sym_name.data for callee in callees(find_function(whole))]
+    for group in sources:
+        if group not in names:
+            raise InputError(f"the program has no group @{group} (it has {', '.join(names) or 'none'})")
+    settings = _Settings(policy, thread_count(threads), start)
+    return _program(module, whole, None, constants or {}, settings, sources)
+
+
+def in_groups(x: object, name: str | None = None) -> ModuleOp:
+    """The module that `build` compiles: a te program of several groups cut into these, any other program as it is.
+
+    `name` picks one of several functions; that of a group is none of the program's, and leaves all groups.
+    """
+    module = _module(x)
+    own = name if any(f.sym_name.data == name for f in functions(module)) else None
+    module = _verified(module, "contract", own)
+    return grouped(module) if level_of(module) == "te" else module
+
+
+def _program(
+    x: object,
+    module: ModuleOp,
+    name: str | None,
+    constants: Mapping[str, object],
+    settings: _Settings,
+    sources: Mapping[str, Source] = MappingProxyType({}),
+) -> Kernel:
+    """The kernel of a te program whose function calls others, of which some have schedules."""
+    check_combiners(module)
+    function = find_function(module, name)
+    main = read_tensors(function)
+    known = {main.inputs[n].name: value for n, value in constant_values(function).items()}
+    arrays = _checked(main, _all_constants(_named(x, main, constants), known))
+    return build_program(module, sources, Settings(settings.policy, settings.threads, settings.start), arrays, name)
 
 
 def _with_constants(
@@ -222,16 +298,24 @@ def _with_constants(
     if level == "low":
         raise InputError("the program is at the low level, where nothing says what depends on constants alone")
     if level == "te":
-        run(universe.context(), module, parse_passes("check-combiners,te-to-loop,reorder-contiguous"))
+        run(universe.context(), module, parse_passes(f"fold-constants,{_LOWER},reorder-contiguous"))
     function = find_function(module, name)
-    given = _named(x, function, constants)
+    known = dict(read(function).values)
+    given = _all_constants(_named(x, read(function), constants), known)
     parts = split(function, given)
     arrays = _checked(read(function), given)
     *before, main = [ModuleOp([part]) for part in parts.functions]
     preparation = _compiled(before[0], None, settings) if before else None
     prepared = _prepared(parts, preparation, arrays)
-    te = partial(str, source) if level == "te" else None
-    return _compiled(main, None, settings, te, FixedArguments(_fixed(parts.main, arrays, prepared), preparation))
+    te = partial(str, without_elements(source)) if level == "te" else None
+    return _compiled(main, None, settings, te, FixedArguments(_fixed(parts.main, arrays, prepared, known), preparation))
+
+
+def _all_constants(given: Mapping[str, object], known: Mapping[str, DenseAttr]) -> dict[str, object]:
+    """The constants that are given, and those whose elements the program knows. Raises InputError for both at once."""
+    for name in known.keys() & given:
+        raise InputError(f"'{name}' is a constant of the program: its elements are known")
+    return {**given, **{name: array_of(value.data) for name, value in known.items()}}
 
 
 def _prepared(parts: Parts, preparation: Kernel | None, constants: Mapping[str, Array]) -> dict[str, Array]:
@@ -242,12 +326,17 @@ def _prepared(parts: Parts, preparation: Kernel | None, constants: Mapping[str, 
     return dict(zip(parts.prepared, made if isinstance(made, tuple) else (made,), strict=True))
 
 
-def _fixed(main: Program, constants: Mapping[str, Array], prepared: Mapping[str, Array]) -> dict[int, Array]:
-    """By position the arrays that no call gives: what was prepared, and copies of the constants that are still read."""
+def _fixed(
+    main: Program, constants: Mapping[str, Array], prepared: Mapping[str, Array], known: Collection[str]
+) -> dict[int, Array]:
+    """By position the arrays that no call gives: what was prepared, and of the constants that are still read copies,
+    or the program's own elements."""
     fixed: dict[int, Array] = {}
     for position, buffer in enumerate(main.arguments):
         if buffer.name in prepared:
             fixed[position] = prepared[buffer.name]
+        elif buffer.name in known:
+            fixed[position] = constants[buffer.name]
         elif buffer.name in constants:
             fixed[position] = copied(_argument(buffer), constants[buffer.name])
     for array in fixed.values():
@@ -255,21 +344,21 @@ def _fixed(main: Program, constants: Mapping[str, Array], prepared: Mapping[str,
     return fixed
 
 
-def _named(x: object, function: FuncOp, constants: Mapping[str, object]) -> dict[str, object]:
+def _named(x: object, program: Program | Main, constants: Mapping[str, object]) -> dict[str, object]:
     """Constants by the names that arguments have in the program: a te function's own may be told apart by less."""
     if not isinstance(constants, Mapping):
         raise InputError(f"constants is a {type(constants).__name__}, expected arrays by the names of inputs")
-    own = [buffer.name for buffer in read(function).arguments]
+    own = [buffer.name for buffer in program.arguments]
     said = [tensor.name for tensor in getattr(x, "inputs", ())]
     names = dict(zip([*said, *own[len(said) :]], own, strict=True))
     for name in constants:
         if name not in names:
-            known = ", ".join(list(names)[: len(own) - outputs(function)]) or "none"
-            raise InputError(f"@{function.sym_name.data} has no input '{name}' (it has {known})")
+            known = ", ".join(list(names)[: len(own) - program.outputs]) or "none"
+            raise InputError(f"@{program.name} has no input '{name}' (it has {known})")
     return {names[name]: array for name, array in constants.items()}
 
 
-def _checked(program: Program, constants: Mapping[str, object]) -> dict[str, Array]:
+def _checked(program: Program | Main, constants: Mapping[str, object]) -> dict[str, Array]:
     """The constants as arrays of the shapes and dtypes of their arguments."""
     expected = [b for b in program.arguments if b.name in constants]
     return {b.name: check_input(program.name, _argument(b), constants[b.name]) for b in expected}
@@ -295,7 +384,7 @@ def lower(x: object) -> ModuleOp:
     verify_module(module)
     if level_of(module) == "low":
         raise InputError("the program is at the low level, below loops and blocks")
-    run(universe.context(), module, parse_passes("check-combiners,te-to-loop"))
+    run(universe.context(), module, parse_passes(_LOWER))
     return module
 
 
@@ -311,17 +400,6 @@ def level_of(module: ModuleOp) -> str:
     dialects = {op.name.split(".")[0] for op in module.walk()}
     tensors = any("tensor<" in str(op.function_type) for op in module.ops if hasattr(op, "function_type"))
     return "te" if "te" in dialects or tensors else "loop" if "loop" in dialects else "low"
-
-
-def passes_from(level: str, policy: str) -> list[ModulePass]:
-    """The passes from a level (te, loop or low) to what native code is emitted from, under a floating-point policy."""
-    return [_under(policy, item) for item in parse_passes(_PIPELINES[level])]
-
-
-def _under(policy: str, item: ModulePass) -> ModulePass:
-    """A pass under a floating-point policy, if it has that option."""
-    stated = any(field.name == "policy" for field in fields(item))
-    return replace(item, policy=policy) if stated else item  # type: ignore[call-arg]
 
 
 def _module(x: object) -> ModuleOp:

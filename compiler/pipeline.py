@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields
-from difflib import get_close_matches
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, get_type_hints
 
 from xdsl.context import Context
@@ -13,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from compiler.dialects.dominance import verify_module
 from compiler.errors import InputError
+from compiler.printable import unknown
 from compiler.universe import find_pass, pass_names
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ PIPELINES: dict[str, str] = {
     "cpu": f"check-combiners,te-to-loop,reorder-contiguous,loop-to-low,promote-buffers,{_LOW_TO_CPU}",
 }
 
+_FROM = {"te": "cpu", "loop": "loop-to-cpu", "low": "low-to-cpu"}
+
 Watch = Callable[["ModulePass", ModuleOp], None]
 
 _TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|[^",(){}]+|.', re.DOTALL)
@@ -42,6 +44,17 @@ def parse_passes(text: str) -> list[ModulePass]:
     Raises InputError for a name that neither Strata nor xDSL has, and for options that a pass does not take.
     """
     return [item for part in _parts(text) for item in _passes(part)]
+
+
+def passes_from(level: str, policy: str) -> list[ModulePass]:
+    """The passes from a level (te, loop or low) to what native code is emitted from, under a floating-point policy."""
+    return [_under(policy, item) for item in parse_passes(_FROM[level])]
+
+
+def _under(policy: str, item: ModulePass) -> ModulePass:
+    """A pass under a floating-point policy, if it has that option."""
+    stated = any(field.name == "policy" for field in fields(item))
+    return replace(item, policy=policy) if stated else item  # type: ignore[call-arg]
 
 
 def parse_nested(text: str) -> list[ModulePass]:
@@ -94,17 +107,12 @@ def _passes(text: str) -> list[ModulePass]:
         raise InputError(f"'{name}' is a pipeline, which takes no options")
     kind = find_pass(name)
     if kind is None:
-        raise InputError(_no_such("pass", name, [*PIPELINES, *pass_names()]))
+        raise InputError(unknown("pass", name, [*PIPELINES, *pass_names()]))
     spec = _spec(name, opened + options, kind)
     try:
         return [kind.from_spec(spec)]
     except (TypeError, ValueError) as error:
         raise InputError(f"the pass '{name}' does not take these options: {error}") from error
-
-
-def _no_such(what: str, name: str, known: Sequence[str]) -> str:
-    close = get_close_matches(name, known, 1)
-    return f"there is no {what} '{name}'" + (f"; did you mean '{close[0]}'?" if close else "")
 
 
 def _spec(name: str, options: str, kind: type[ModulePass]) -> ArgSpec:
@@ -137,7 +145,7 @@ def _value(kind: type[ModulePass], key: str, value: ParameterListType) -> Parame
     hints = get_type_hints(kind)
     known = [field.name for field in fields(kind) if field.init]
     if key not in known:
-        raise InputError(f"the pass '{kind.name}' does not take these options: {_no_such('option', key, known)}")
+        raise InputError(f"the pass '{kind.name}' does not take these options: {unknown('option', key, known)}")
     hint = hints[key]
     if not value and hint is bool:
         return (True,)

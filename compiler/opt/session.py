@@ -101,6 +101,10 @@ class Session:
 
         stream = StringIO()
         Printer(stream, print_generic_format=self.options.print_op_generic).print_op(module)
+        if self.options.print_op_generic:
+            from compiler.dialects.dense import constants_in, trailer  # loads numpy
+
+            stream.write(trailer(constants_in(module)))
         return stream.getvalue() + "\n"
 
     def _text(self, module: ModuleOp) -> str:

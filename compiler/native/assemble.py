@@ -1,0 +1,166 @@
+"""`build_program`: main beside its units, linked to one kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from types import MappingProxyType
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, UnitAttr, i64
+from xdsl.dialects.func import FuncOp
+
+from compiler import universe
+from compiler.dialects.dominance import verify_module
+from compiler.dialects.functions import callees, find_function, is_main
+from compiler.dialects.levels import require
+from compiler.errors import InputError
+from compiler.graph.canonical import canonical_hash
+from compiler.interpret.numbers import Array, array_of
+from compiler.lowering.low_to_llvm import emit
+from compiler.native.compile import key_text
+from compiler.native.constants import Preparing, complete, filled
+from compiler.native.occurrences import Once, Units, once, replaceable
+from compiler.native.pool import compiled
+from compiler.native.texts import empty, te_text, texts
+from compiler.native.unit import WRITTEN, Code, Settings, Source, Unit
+from compiler.passes.plan_buffers import PlanBuffersPass
+from compiler.program.main import Call, Main, read_tensors, size, write_low
+from compiler.program.write import memref_type
+from compiler.targets.cpu.compile import Loaded, load_objects, object_code
+from compiler.targets.cpu.facts import Facts, Group
+from compiler.targets.cpu.kernel import NOTHING, FixedArguments, Kernel
+from compiler.targets.cpu.load import interface
+from compiler.targets.cpu.openmp import usable
+from compiler.targets.cpu.tiles import permit_tiles
+from compiler.targets.machine import host, lacking
+
+
+@dataclass(frozen=True)
+class Planned:
+    """Main as it is compiled, its units, and what fills the constants."""
+
+    main: Main
+    units: Units
+    compiled: Sequence[Unit]
+    preparing: Preparing
+    temporaries_bytes: int
+    hashes: Mapping[str, str]
+
+    @property
+    def codes(self) -> list[Code]:
+        """All native functions of the units."""
+        return [code for unit in self.compiled for code in unit.codes]
+
+
+def build_program(
+    module: ModuleOp,
+    sources: Mapping[str, Source],
+    settings: Settings,
+    constants: Mapping[str, Array] = MappingProxyType({}),
+    name: str | None = None,
+) -> Kernel:
+    """The kernel of a te module whose function calls others, each of which is compiled once.
+
+    `sources` are the schedules of functions by their names; those of others are as written. `constants` are arrays of
+    inputs that never change, contiguous and of the inputs' types, by the names of the inputs.
+
+    Raises InputError where a function that is called calls others itself, and what compiling it raises.
+    """
+    require(module, "te", "build")
+    function = find_function(module, name)
+    whole = read_tensors(function)
+    arrays = {name: array_of(held) for name, held in whole.elements.items()} | dict(constants)
+    planned = _planned(whole, callees(function), sources, settings, arrays.keys())
+    main, machine = planned.main, host()
+    low = _module(main, planned.codes)
+    if any(code.tiles for code in planned.codes) and not lacking(machine):
+        permit_tiles()
+    own = object_code(emit(low, machine), machine, elsewhere=[code.symbol for code in planned.codes])
+    library = load_objects([own, *(code.object for code in planned.codes)], machine)
+    fixed = _fixed(planned, arrays, library, settings)
+    taken = interface(low, main.name, settings.threads)
+    facts = Facts(
+        tuple(_groups(planned, sources)),
+        arena_bytes=taken.workspace.size(taken.threads or 1),
+        temporaries_bytes=planned.temporaries_bytes,
+        constant_bytes=main.constant_bytes,
+        build_seconds=perf_counter() - settings.start,
+    )
+    levels = texts(te_text(module), main, planned.units.jobs)
+    return Kernel(taken, library, settings.policy, levels, fixed, facts)
+
+
+def _planned(
+    whole: Main,
+    called: Sequence[FuncOp],
+    sources: Mapping[str, Source],
+    settings: Settings,
+    constants: Collection[str],
+) -> Planned:
+    for callee in called:
+        if is_main(callee):
+            raise InputError(f"@{callee.sym_name.data} is called and calls others: calls are one level deep")
+    parts = once(whole, constants)
+    keys = {callee.sym_name.data: key_text(callee) for callee in called}
+    units = Units(whole.name, keys, sources, settings, host())
+    before = [units.number(call.callee) for call in parts.before]
+    shared = replaceable(parts.main) if settings.in_place else {}
+    after = [units.number(c.callee, _constant(c, parts), shared.get(c.callee, ())) for c in parts.main.calls]
+    units_done = compiled(units.jobs, settings.processes)
+    preparing = Preparing(whole)
+    for call, number in zip(parts.before, before, strict=True):
+        preparing.run_before(call, units_done[number])
+    numbers = iter(after)
+    steps = [preparing.step(s, units_done[next(numbers)]) if isinstance(s, Call) else s for s in parts.main.steps]
+    given = {name: whole.buffers[name] for name in constants}
+    main = complete(parts.main, steps, given | preparing.filled)
+    hashes = {callee.sym_name.data: canonical_hash(ModuleOp([callee.clone()])) for callee in called}
+    return Planned(main, units, units_done, preparing, sum(map(size, parts.main.temporaries)), hashes)
+
+
+def _constant(call: Call, parts: Once) -> tuple[int, ...]:
+    """The positions of the inputs of a call that are constant."""
+    return tuple(n for n, name in enumerate(call.inputs) if name in parts.constants)
+
+
+def _module(main: Main, codes: Sequence[Code]) -> ModuleOp:
+    """Main at the low level, its temporaries planned, beside declarations of what it calls."""
+    function = empty(main.name)
+    write_low(function, main)
+    by_name = {code.name: code for code in codes}
+    called = {call.callee: call for call in main.calls}
+    module = ModuleOp([function, *(_declaration(main, call, by_name[name]) for name, call in called.items())])
+    PlanBuffersPass().apply(universe.context(), module)
+    verify_module(module)
+    return module
+
+
+def _declaration(main: Main, call: Call, code: Code) -> FuncOp:
+    """A function that is elsewhere, by one of its calls."""
+    buffers = [main.buffers[name] for name in (*call.inputs, *call.outputs)]
+    types = [memref_type(buffer.scalar, buffer.shape) for buffer in buffers]
+    function = FuncOp.external(code.name, types, [])
+    workspace = (code.workspace.shared, code.workspace.private)
+    function.attributes["outputs"] = IntegerAttr(len(call.outputs), i64)
+    function.attributes["workspace"] = DenseArrayBase.from_list(i64, workspace)
+    if code.parallel:
+        function.attributes["parallel"] = UnitAttr()
+    return function
+
+
+def _fixed(planned: Planned, constants: Mapping[str, Array], library: Loaded, settings: Settings) -> FixedArguments:
+    """The block of constants, at its position among the arguments of main."""
+    if not planned.main.constants:
+        return NOTHING
+    preparing = planned.preparing
+    block = filled(planned.main, preparing.preparations, preparing.filled, constants, library, usable(settings.threads))
+    return FixedArguments({len(planned.main.inputs): block})
+
+
+def _groups(planned: Planned, sources: Mapping[str, Source]) -> Iterator[Group]:
+    units = planned.units
+    every = zip(units.jobs, units.callees, units.occurrences, planned.compiled, strict=True)
+    for job, callee, occurrences, unit in every:
+        source = sources.get(callee, WRITTEN)
+        yield Group(job.name, planned.hashes[callee], occurrences, source.origin, source.verdict, unit.seconds)

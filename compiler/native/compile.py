@@ -1,0 +1,128 @@
+"""One unit: te, loops, its schedule, the part that is prepared, low, LLVM, object code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+
+from compiler import universe
+from compiler.analysis.in_place import in_place, may_overwrite
+from compiler.dialects.functions import find_function
+from compiler.dialects.parser import Parser
+from compiler.lowering.low_to_llvm import emit
+from compiler.lowering.low_to_llvm.signature import symbol, takes_threads, workspace
+from compiler.native.unit import Code, Unit, UnitKey
+from compiler.passes.schedule.face import take_over
+from compiler.passes.split_constants import Parts, split
+from compiler.pipeline import parse_passes, passes_from, run
+from compiler.program.read import read
+from compiler.program.tree import Buffer
+from compiler.program.write import update
+from compiler.schedule import Schedule
+from compiler.targets.cpu.compile import object_code
+from compiler.targets.cpu.tiles import uses_tiles
+from compiler.targets.machine import host
+
+UNIT = "unit"
+"""The name that all functions have in the text of a key."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A unit to be compiled, and the name of its function in the program."""
+
+    key: UnitKey
+    name: str
+
+
+def key_text(function: FuncOp) -> str:
+    """The text of a te function under the name that all share."""
+    alone = function.clone()
+    alone.properties["sym_name"] = StringAttr(UNIT)
+    alone.properties.pop("sym_visibility", None)
+    return str(ModuleOp([alone]))
+
+
+def compile_unit(job: Job) -> Unit:
+    """Compile a unit. Raises what the lowerings do, and ScheduleError for a script that does not apply."""
+    start = perf_counter()
+    module = loops(job)
+    names = [buffer.name for buffer in read(find_function(module)).arguments]
+    parts = divided(module, job.key)
+    shared = _share(parts, names, job.key.shared)
+    codes = [_code(function, job.key.policy) for function in parts.functions]
+    count = len(parts.prepared)
+    takes = _positions(parts.main.arguments[: len(parts.main.arguments) - parts.main.outputs], names)
+    prepare = parts.prepare
+    if prepare is None:
+        return Unit(codes[-1], takes, None, (), (), shared, perf_counter() - start)
+    arguments = prepare.arguments
+    prepares = _positions(arguments[:-count], names)
+    return Unit(codes[-1], takes, codes[0], prepares, arguments[-count:], shared, perf_counter() - start)
+
+
+def _positions(buffers: Sequence[Buffer], names: Sequence[str]) -> tuple[int, ...]:
+    """Where the inputs among some buffers stand in the function as it was written."""
+    return tuple(names.index(buffer.name) for buffer in buffers if buffer.name in names)
+
+
+def _share(parts: Parts, names: Sequence[str], wished: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Let the function of each call write outputs where inputs stand, where its loops allow it; which these are."""
+    program, found = parts.main, list[tuple[int, int]]()
+    first = len(names) - program.outputs
+    for source, target in wished:
+        free = all(source != i and target != j for i, j in found)
+        if free and may_overwrite(program, names[source], names[first + target]):
+            program = in_place(program, names[source], names[first + target])
+            found.append((source, target))
+    if found:
+        update(parts.functions[-1], program)
+    return tuple(found)
+
+
+def loops(job: Job) -> ModuleOp:
+    """The scheduled loops of a unit; without a script the default order."""
+    module = Parser(universe.context(), job.key.text, f"@{job.name}").parse_module()
+    find_function(module).properties["sym_name"] = StringAttr(job.name)
+    run(universe.context(), module, parse_passes("check-combiners,te-to-loop"))
+    if job.key.script is None:
+        run(universe.context(), module, parse_passes("reorder-contiguous"))
+        return module
+    schedule = Schedule(module)
+    schedule.apply(Parser(universe.context(), job.key.script, f"the script of @{job.name}").parse_module())
+    take_over(module, schedule)
+    return module
+
+
+def divided(module: ModuleOp, key: UnitKey) -> Parts:
+    """What is prepared and what each call runs, of the loops of a unit."""
+    function = find_function(module)
+    arguments = read(function).arguments
+    return split(function, [arguments[position].name for position in key.constants])
+
+
+def functions_of(job: Job) -> list[FuncOp]:
+    """The scheduled loops of a unit as they are compiled: what is prepared, and what each call runs."""
+    module = loops(job)
+    names = [buffer.name for buffer in read(find_function(module)).arguments]
+    parts = divided(module, job.key)
+    _share(parts, names, job.key.shared)
+    return list(parts.functions)
+
+
+def lowered(function: FuncOp, policy: str) -> ModuleOp:
+    """A loop function at the low level, its buffers planned."""
+    module = ModuleOp([function])
+    run(universe.context(), module, passes_from("loop", policy), each=False)
+    return module
+
+
+def _code(function: FuncOp, policy: str) -> Code:
+    module = lowered(function, policy)
+    low, machine = find_function(module), host()
+    name, code = low.sym_name.data, object_code(emit(module, machine), machine)
+    return Code(name, symbol(name), code, workspace(low), takes_threads(low), uses_tiles(module))

@@ -1,0 +1,111 @@
+"""The calls of main: which are done once, since all they read is constant, and which unit each of the others is of."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from compiler.native.compile import Job
+from compiler.native.unit import WRITTEN, Settings, Source, UnitKey
+from compiler.program.main import Call, Main, Step
+from compiler.program.tree import Buffer
+from compiler.targets.machine import Machine
+
+PREPARE = ".prepare"
+"""What the name of a preparation ends with, see the pass split-constants."""
+
+
+@dataclass(frozen=True)
+class Once:
+    """A main function without what runs once before: `before` are these calls, `constants` what does not change."""
+
+    main: Main
+    before: tuple[Call, ...]
+    constants: frozenset[str]
+
+
+def once(main: Main, constants: Collection[str]) -> Once:
+    """Take the calls out of main whose inputs are all constant; one that gives a result of main stays."""
+    known, before, steps = set(constants), list[Call](), list[Step]()
+    results = {buffer.name for buffer in main.results}
+    for step in main.steps:
+        if isinstance(step, Call) and known.issuperset(step.inputs) and results.isdisjoint(step.outputs):
+            before.append(step)
+            known.update(step.outputs)
+        else:
+            steps.append(step)
+    inputs = tuple(buffer for buffer in main.inputs if buffer.name not in known)
+    temporaries = tuple(buffer for buffer in main.temporaries if buffer.name not in known)
+    rest = replace(main, arguments=(*inputs, *main.results), temporaries=temporaries, steps=tuple(steps))
+    return Once(rest, tuple(before), frozenset(known))
+
+
+Pairs: TypeAlias = tuple[tuple[int, int], ...]
+"""Inputs and outputs of a function, by their positions."""
+
+
+def replaceable(main: Main) -> dict[str, Pairs]:
+    """By function the inputs in whose place its outputs may stand in all its calls: temporaries that nothing reads
+    afterwards, and that the call reads once."""
+    temporaries = {buffer.name: buffer for buffer in main.temporaries}
+    last = {name: number for number, step in enumerate(main.steps) for name in step.reads}
+    found: dict[str, set[tuple[int, int]]] = {}
+    for number, call in enumerate(main.steps):
+        if not isinstance(call, Call):
+            continue
+        pairs = set()
+        for i, source in enumerate(call.inputs):
+            ends = source in temporaries and last[source] == number and call.inputs.count(source) == 1
+            for j, target in enumerate(call.outputs) if ends else ():
+                if target in temporaries and _are_alike(temporaries[source], temporaries[target]):
+                    pairs.add((i, j))
+        found[call.callee] = found.get(call.callee, pairs) & pairs
+    return {callee: tuple(sorted(pairs)) for callee, pairs in found.items()}
+
+
+def _are_alike(one: Buffer, two: Buffer) -> bool:
+    return (one.shape, one.element) == (two.shape, two.element)
+
+
+class Units:
+    """The different units of a program, found call by call."""
+
+    def __init__(
+        self, main: str, texts: Mapping[str, str], sources: Mapping[str, Source], settings: Settings, machine: Machine
+    ) -> None:
+        """`texts` are those of the functions that `main` calls, `sources` their schedules, by their names."""
+        self.jobs: list[Job] = []
+        self.callees: list[str] = []
+        """The function of each unit."""
+        self.occurrences: list[int] = []
+        """How many calls each unit has."""
+        self._texts, self._sources, self._settings = texts, sources, settings
+        self._taken = {main, *texts}
+        self._machine = f"{machine.cpu} {machine.features}"
+        self._numbers: dict[UnitKey, int] = {}
+
+    def number(self, callee: str, constants: tuple[int, ...] = (), shared: Pairs = ()) -> int:
+        """The number of the unit of a call of a function some of whose inputs, by their positions, are constant, and of
+        which some inputs and outputs may be one array."""
+        script = self._sources.get(callee, WRITTEN).script
+        policy, threads = self._settings.policy, self._settings.threads
+        key = UnitKey(self._texts[callee], script, constants, shared, policy, threads, self._machine)
+        if key not in self._numbers:
+            self._numbers[key] = len(self.jobs)
+            self.jobs.append(Job(key, self._name(callee)))
+            self.callees.append(callee)
+            self.occurrences.append(0)
+        number = self._numbers[key]
+        self.occurrences[number] += 1
+        return number
+
+    def _name(self, callee: str) -> str:
+        """A name that is free, and with it the name of what is prepared."""
+        others = self._taken - {callee}
+        number, name = 0, callee
+        while {name, f"{name}{PREPARE}"} & others or name in {job.name for job in self.jobs}:
+            number += 1
+            name = f"{callee}.{number}"
+        self._taken |= {name, f"{name}{PREPARE}"}
+        return name
