@@ -14,7 +14,9 @@ from compiler.schedule.region import with_buffer
 
 def no_temporary(program: Program, buffer: str) -> str:
     """Why a buffer is no temporary."""
-    return "it is an argument, not a temporary" if buffer in program.buffers else "there is no such buffer"
+    if buffer not in program.buffers:
+        return "there is no such buffer"
+    return f"it is {'a constant' if buffer in program.stated else 'an argument'}, not a temporary"
 
 
 def temporary(program: Program, block: str, name: str | None = None) -> Buffer:

@@ -106,6 +106,20 @@ class Recorder:
             raise ScheduleError("it is not the handle of a parameter of this schedule", "value")
         return value
 
+    def when(self, choice: Handle) -> Program:
+        """The program in which a choice was decided, of which a result is given: the first."""
+        decided = self._state.decided.get(choice) if isinstance(choice, SSAValue) else None
+        if decided is None:
+            raise ScheduleError("it is not the handle of a choice of this schedule", "when")
+        return decided
+
+    def meaning(self, handle: Handle) -> int | str:
+        """What a handle on a block or loop stands for, or stood for before it was consumed."""
+        value = self._state.values.get(handle) if isinstance(handle, SSAValue) else None
+        if value is None:
+            raise ScheduleError("it is not the handle of a block or loop of this schedule", "meaning")
+        return value
+
     def _value(self, handle: Handle) -> int | str:
         """What a handle on a block or loop stands for, if that is still there."""
         value = self._state.values.get(handle) if isinstance(handle, SSAValue) else None

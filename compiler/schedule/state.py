@@ -27,14 +27,17 @@ INLINE = -2
 
 @dataclass(eq=False)
 class State:
-    """The program so far, what each handle stands for, and the script so far."""
+    """The program so far, what each handle stands for, the handles of each loop and block, the program in which each
+    choice was decided (by its first result), and the script so far."""
 
     program: Program
     random: random.Random
     script: Block
     values: dict[SSAValue, int | str | None] = field(default_factory=dict)
+    handles: dict[int | str, list[SSAValue]] = field(default_factory=dict)
     names: dict[SSAValue, str] = field(default_factory=dict)
     consumed: dict[SSAValue, str] = field(default_factory=dict)
+    decided: dict[SSAValue, Program] = field(default_factory=dict)
 
     @property
     def function(self) -> SSAValue:
@@ -48,7 +51,9 @@ class State:
         values = {handles[handle]: value for handle, value in self.values.items()}
         names = {handles[handle]: name for handle, name in self.names.items()}
         consumed = {handles[handle]: by for handle, by in self.consumed.items()}
-        return State(self.program, draws, script, values, names, consumed)
+        by_value = {value: [handles[handle] for handle in same] for value, same in self.handles.items()}
+        decided = {handles[handle]: program for handle, program in self.decided.items()}
+        return State(self.program, draws, script, values, by_value, names, consumed, decided)
 
     def apply(self, op: SchedOp, call: Callable[[State, SchedOp], Plan]) -> None:
         """Plan an op, judge the plan, and only then take it over and record the op.
@@ -74,9 +79,9 @@ class State:
         before, after = self.program, plan.step.program
         self.program = after
         if after is not before:
-            gone = (before.loops.keys() - after.loops.keys()) | (before.blocks.keys() - after.blocks.keys())
-            for handle, known in self.values.items():
-                if known in gone and not isinstance(handle.type, ParamType):
+            loops, blocks = before.loops.keys() - after.loops.keys(), before.blocks.keys() - after.blocks.keys()
+            for gone in set[int | str]() | loops | blocks:
+                for handle in self.handles.pop(gone, []):
                     self.consumed.setdefault(handle, primitive)  # by handle: numbers and labels may come back
         for handle in op.consumed():
             self.consumed[handle] = primitive
@@ -84,12 +89,16 @@ class State:
             op.properties["decision"] = IntegerAttr(plan.decision, i64)
         elif plan.decision is not None:
             op.properties["decision"] = DenseArrayBase.from_list(i64, plan.decision)
+        if plan.decision is not None:
+            self.decided[op.results[0]] = before
         last = self.script.last_op
         assert last is not None
         self.script.insert_op_before(op, last)
         given: list[int | str | None] = [*plan.loops, *plan.blocks, *plan.params]
         for result, value in zip(op.results, given, strict=True):
             self.values[result] = value
+            if value is not None and not isinstance(result.type, ParamType):
+                self.handles.setdefault(value, []).append(result)
             result.name_hint = self._hint(result, value)
 
     def _hint(self, result: SSAValue, value: int | str | None) -> str | None:

@@ -11,6 +11,7 @@ from compiler.schedule.library.loops import (
     inside,
     nest,
     node_of,
+    operand_over,
     operands,
     refusal,
     target_of,
@@ -124,7 +125,7 @@ def attention(s: Schedule, block: Handle, tiles: AttentionTiles | None = None) -
     powers = _by_vectors(s, found.powers, rows, lanes)
     if total is not None:
         s.merge(powers, total)
-    s.prefetch(one, operands(s, block)[1], AHEAD)
+    s.prefetch(one, operand_over(s, block, node_of(s, block).spatial - 1), AHEAD)
     return Attention(heads, group, rows, found, *packs)
 
 
@@ -163,7 +164,8 @@ def _reduces(s: Schedule, block: Handle) -> bool:
 def _scores(s: Schedule, block: Handle, head: Handle, group: Handle, tiles: AttentionTiles) -> tuple[Handle, Handle]:
     """The first product by register tiles, with both operands packed; a panel of keys serves all rows of a group."""
     *_, m, n, d = range(len(node_of(s, block).axes))
-    queries, keys = operands(s, block)
+    keys = operand_over(s, block, n)
+    queries = next((name for name in operands(s, block) if name != keys), keys)
     row, key, depth = (along(s, block, axis, group) for axis in (m, n, d))
     width = even(s.extent(key[0]), tiles.nr, tiles.lanes)
     panel, *columns = by_vectors(s, key[0], tiles.lanes, width)

@@ -13,6 +13,7 @@ from compiler.schedule.library.loops import (
     in_vectors,
     nest,
     node_of,
+    operand_over,
     operands,
     own_loops,
     refusal,
@@ -100,7 +101,8 @@ def tiled_convolution(
     """`implicit_gemm` with tiles that are taken as they are, parameters among them; a parameter that counts vectors is
     taken to be above one."""
     n, o, h, w, c, r, q = _seven(s, block)
-    image, weights = operands(s, block)
+    weights = operand_over(s, block, 1)
+    image = next((name for name in operands(s, block) if name != weights), weights)
     reads = [access for access in node_of(s, block).reads if access.buffer == image]
     pad = s.pad(block, image) if any(access.where for access in reads) else None
     if pad is not None:

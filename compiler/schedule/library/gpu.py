@@ -227,7 +227,7 @@ def rows_on_threads(s: Schedule, block: Handle, warps: Size = 8, needed: Sequenc
     last = s.label(block)
     needed = [name for name in s.program.blocks if name != last] if needed is None else needed
     for label in reversed(needed):
-        place(s, label, row)
+        row = place(s, label, row, block)
     for label in [name for name in s.program.blocks if name in {*needed, last}]:
         node, handle = s.program.blocks[label], s.get_block(label)
         if label != last:

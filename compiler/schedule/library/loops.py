@@ -111,6 +111,14 @@ def operands(s: Schedule, block: Handle) -> list[str]:
     return node_of(s, block).sources
 
 
+def operand_over(s: Schedule, block: Handle, axis: int) -> str:
+    """The name of the first buffer that a block reads at an index that depends on an axis, whatever the order of its
+    operands; the last operand where none does."""
+    node = node_of(s, block)
+    over = [access.buffer for access in node.reads if any(axis in form.variables() for form in access.index)]
+    return over[0] if over else node.sources[-1]
+
+
 def target_of(s: Schedule, block: Handle) -> str:
     """The name of the first buffer that a block writes."""
     return node_of(s, block).writes[0].buffer

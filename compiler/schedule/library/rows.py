@@ -58,15 +58,19 @@ def by_rows(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4, stre
       ->
         i { max of a row;  exp of a row;  sum of a row;  j { D } }
 
-    Producers without a reduction and without mathematical functions are inlined where they have one reader. With
-    `streamed`, the block's results go past the caches. Gives the loop over rows. Requires a block whose last loop runs
-    along the row, and producers that can be computed for one row. Source: the row-wise fusion of XLA, and of Milakov
-    and Gimelshein's softmax (2018).
+    Producers without a reduction and without mathematical functions are inlined where they have one reader. Those whose
+    values are results themselves share the loop over rows; of a reduction a copy does. With `streamed`, the block's
+    results go past the caches. Gives the loop over rows. Requires a block whose last loop runs along the row, and
+    producers that can be computed for one row; of results, as many rows. Source: the row-wise fusion of XLA, and of
+    Milakov and Gimelshein's softmax (2018).
     """
     row = nest(s, block, "by_rows", least=2)[-2]
     buffers = {access.buffer for access in node_of(s, block).writes}
+    for label, node in list(s.program.blocks.items()):
+        if node.combiners and makes_result(s, node):
+            s.cache_write(s.get_block(label))
     for label in reversed([name for name in s.program.blocks if name != s.label(block)]):
-        place(s, label, row)
+        row = place(s, label, row, block)
     for label in list(s.program.blocks):
         node = s.program.blocks[label]
         own = s.program.enclosing(label)
@@ -82,14 +86,34 @@ def by_rows(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4, stre
     return row
 
 
-def place(s: Schedule, label: str, row: Handle) -> None:
-    """Inline a block, or compute it for one row."""
+def place(s: Schedule, label: str, row: Handle, block: Handle) -> Handle:
+    """Inline a producer of a block, or compute it for one row; one that makes a result shares the loop over rows, which
+    is given."""
     node, handle = s.program.blocks[label], s.get_block(label)
     readers = {b.label for access in node.writes for b in s.program.readers[access.buffer]}
+    if makes_result(s, node):
+        return shared_row(s, handle, block, row)
     if not node.combiners and not is_costly(node) and len(readers) == 1:
         s.inline(handle)
     else:
         s.compute_at(handle, row)
+    return row
+
+
+def makes_result(s: Schedule, node: Block) -> bool:
+    """Whether a block writes a result of the function, which others may read as well."""
+    return any(access.buffer not in s.program.allocs for access in node.writes)
+
+
+def shared_row(s: Schedule, producer: Handle, block: Handle, row: Handle) -> Handle:
+    """Let the loops of a producer, from the outside in, be those of a block as far as its rows; gives the last."""
+    inner = s.label(row)
+    for mine, other in zip(s.get_loops(producer), s.get_loops(block), strict=False):
+        last = s.label(other) == inner
+        row = s.merge(mine, other)
+        if last:
+            break
+    return row
 
 
 def is_costly(node: Block) -> bool:
