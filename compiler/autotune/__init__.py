@@ -1,9 +1,11 @@
 """The autotuner: rules write scripts with open choices, a cost model and a search fill them, workers measure.
 
 task.py       SearchTask: a program to be tuned, and what was found for it
+groups.py     a whole program as the different groups that it calls
 workloads.py  programs by name
 options.py    what can be asked of a run
 tuner.py      proposals to outcomes to records, until the budget is spent; the leaders again, in turns
+several.py    tasks of one run, one after the other
 budget.py     how much of a run's trials and seconds is spent
 outcome.py    what came of one candidate
 space/        from a program to candidates and their features

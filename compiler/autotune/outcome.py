@@ -24,6 +24,12 @@ FAILURES = {
     "spills": "its threads need more registers than there are",
 }
 """How a candidate can fail, and what that says; whatever fails is recorded with its reason and never the best."""
+WARM = "warm"
+"""A timing: calls follow each other, and find their operands in the caches."""
+NETWORK = "network"
+"""A timing: constants come from memory, and other inputs were just written."""
+TIMINGS = (WARM, NETWORK)
+"""Where calls that are timed find their operands; costs of one timing say nothing about another's."""
 PASSING = ("timeout", "memory")
 """Failures that may be the machine's: after a success they do not undo it. Any other ends a candidate for good."""
 

@@ -6,32 +6,46 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from reprlib import repr as short
-from typing import Any
+from statistics import median
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from compiler.autotune.database import Database, Key, Record, key_of, program_of
 from compiler.autotune.database.replay import replay
+from compiler.autotune.groups import Group, Whole, whole_of
 from compiler.autotune.measure.subject import Subject
 from compiler.autotune.options import TuningOptions
+from compiler.autotune.outcome import NETWORK, TIMINGS, WARM
 from compiler.autotune.space.rules import GPU_RULES, RULES, Rule
 from compiler.autotune.space.rules.derive import Derived, derive
 from compiler.autotune.space.rules.template import from_template
 from compiler.autotune.space.space import SketchSpace
 from compiler.autotune.workloads import made
-from compiler.driver import build, lower, parse, with_constants
+from compiler.dialects.functions import find_function
+from compiler.driver import build, build_groups, lower, parse, with_constants
 from compiler.errors import InputError, TargetError
+from compiler.graph.provenance import Provenance
+from compiler.graph.scripts import renamed
 from compiler.interpret.numbers import dtype_of
+from compiler.native.unit import Source
 from compiler.policies import policy_named
-from compiler.printable import counted, printable
+from compiler.printable import counted, duration, printable, remark
+from compiler.program.read import read
 from compiler.schedule import Schedule
 from compiler.stated import line, several
+from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.openmp import thread_count, usable
 from compiler.targets.gpus import DEFAULT_ARCH, at_hand, gpu_of
 from compiler.targets.machine import Gpu, Machine, host
 
+if TYPE_CHECKING:
+    from compiler.autotune.tell.breakdown import Breakdown
+    from compiler.autotune.tuner import Problem
+
 MODES = ("script", "python", "llvm", "asm")
+Best: TypeAlias = Any  # a Record, of a whole program one for each group by its name: the program tells, types do not
 
 
 class SearchTask:
@@ -47,7 +61,11 @@ class SearchTask:
     text, is the space instead, with what the rules make of its `sched.auto`. `machine` is what the space is derived
     for, the one at hand by default; of a GPU, the one that stands for its architecture `arch`, by default that at hand,
     if there is one. `constants` are the names of inputs that never change, such as weights: what schedules make of them
-    alone, their layout, is made once and is not timed.
+    alone, their layout, is made once and is not timed. `timing` says where calls that are timed find their operands:
+    `warm` in the caches, `network` where a network has them (see `compiler.autotune.outcome`).
+
+    A whole program, one whose public function calls groups, has a task for each different group in `groups`, timed as
+    in the network. What it does it does for all of them; what is of one program alone, such as `space`, they have.
     Raises InputError or TargetError for what cannot be tuned.
     """
 
@@ -64,6 +82,7 @@ class SearchTask:
         machine: Machine | Gpu | None = None,
         constants: Sequence[str] = (),
         arch: str | None = None,
+        timing: str = WARM,
     ) -> None:
         target = line("the target", target)
         arch = None if arch is None else line("the architecture", arch)
@@ -77,10 +96,16 @@ class SearchTask:
         policy_named(policy, TargetError)
         self.func = made(func, args)
         self.constants = constants
-        self.module = with_constants(self.func, lower(self.func), constants)
-        self.schedule = Schedule(self.module)
-        self.name = self.schedule.name if name is None else line("the name of a task", name)
+        self.occurrences = 1
+        self.provenance: Provenance | None = None
+        whole = whole_of(self.func, constants) if gpu is None and template is None else None
+        self._whole = whole
+        self.module = whole.module if whole else with_constants(self.func, lower(self.func), constants)
+        self._schedule = None if whole else Schedule(self.module)
+        own = whole.function.sym_name.data if whole else self.schedule.name
+        self.name = own if name is None else line("the name of a task", name)
         self.policy, self.target, self.arch = policy, target, arch
+        self.timing = _timing(timing)
         self.device = here[0] if here is not None and here[1] == arch else None
         given = (GPU_RULES if gpu else RULES) if rules is None else rules
         self.rules: tuple[Rule, ...] = several("rules", given, "functions", callable)
@@ -91,14 +116,62 @@ class SearchTask:
         self.machine = machine or gpu or host()
 
     @cached_property
+    def groups(self) -> tuple[SearchTask, ...]:
+        """The tasks of the different groups of a whole program, in the order of their first calls; none of what is one
+        program. `occurrences` of each says how often a run calls it, `provenance` what the program calls its
+        parts where it is called first: scripts speak of canonical ones."""
+        return tuple(map(self._task, self._whole.groups)) if self._whole else ()
+
+    def group(self, name: str) -> SearchTask:
+        """The task of a group, by the name that it has in the program or as a task. Raises InputError."""
+        if self._whole is None:
+            raise InputError(f"{self.name} is one program: it has no groups, such as '{name}'")
+        wanted = self._whole.group(name.removeprefix(f"{self.name}.")).name
+        return next(group for group in self.groups if group.name == f"{self.name}.{wanted}")
+
+    @property
+    def _calls(self) -> str:
+        """A group's name, and how often it is called: `layer.group_3, 2 calls`."""
+        return f"{self.name}, {counted(self.occurrences, 'call')}"
+
+    def _task(self, group: Group) -> SearchTask:
+        module = lower(group.module)
+        names = [buffer.name for buffer in read(find_function(module)).arguments]
+        task = SearchTask(
+            module,
+            threads=self.threads,
+            policy=self.policy,
+            rules=self.rules,
+            name=f"{self.name}.{group.name}",
+            machine=self.machine,
+            constants=[names[n] for n in group.constants],
+            timing=NETWORK,
+        )
+        task.occurrences, task.provenance = group.occurrences, group.provenance
+        return task
+
+    @property
+    def schedule(self) -> Schedule:
+        """The program as loops, unscheduled. Raises InputError for a whole program, as all that is asked of one."""
+        if self._schedule is None:
+            names = ", ".join(group.name for group in self.groups)
+            raise InputError(f"{self.name} has groups, and this is asked of one of them: {names}")
+        return self._schedule
+
+    @property
+    def _loops(self) -> ModuleOp:
+        """The module of one program; raises for a whole one, whose module is of tensors."""
+        return self.schedule.module if self._whole else self.module
+
+    @cached_property
     def program(self) -> str:
         """The text by which databases know the program."""
-        return program_of(self.module)
+        return program_of(self._loops)
 
     @cached_property
     def key(self) -> Key:
         """What outcomes are comparable under."""
-        return key_of(self.module, self._place, self.threads, self.policy)
+        return key_of(self._loops, self._place, self.threads, self.policy, timing=self.timing)
 
     @property
     def _place(self) -> str:
@@ -127,10 +200,16 @@ class SearchTask:
 
     @property
     def compute_dag(self) -> str:
-        """What is computed, one statement a line: buffers, then blocks with their axes and operands."""
-        from compiler.autotune.tell.describe import described
+        """What is computed, one statement a line: buffers, then blocks with their axes and operands; of a whole program
+        group by group."""
+        from compiler.autotune.tell.describe import described, indented
 
-        return described(self.schedule.program)
+        if not self.groups:
+            return described(self.schedule.program)
+        return "\n".join(
+            f"{group.name}, {counted(group.occurrences, 'call')}:\n{indented(group.compute_dag)}"
+            for group in self.groups
+        )
 
     @cached_property
     def derived(self) -> Derived:
@@ -144,47 +223,98 @@ class SearchTask:
         """The search space."""
         return SketchSpace(self.derived.sketches, self.machine, self.estimated)
 
-    def tune(self, options: TuningOptions | None = None) -> Record | None:
+    def tune(self, options: TuningOptions | None = None) -> Best | None:
         """Search until the budget is spent, and give the best record; None where nothing could be measured.
 
         A database that knows the task is gone on with, its trials count. What is measured is on disk at once; an
-        interruption ends the run and keeps all.
+        interruption ends the run and keeps all. Of a whole program each group is tuned, one after the other: trials are
+        those of each, seconds those of all, which they share; what is given are the best records by the groups' names.
         """
-        from compiler.autotune.tuner import Problem, tune
+        from compiler.autotune.several import tune_each
+        from compiler.autotune.tuner import tune
 
-        options, text = options or TuningOptions(), str(self.module)
-        subject = Subject(text, self.schedule.name, self.policy, self.threads, options.seed, self.target, self.arch)
-        key, program, machine, estimated = self.key, self.program, self.machine, self.estimated
-        return tune(
-            Problem(self.name, key, program, machine, estimated, subject, lambda: self.derived.sketches), options
+        options = options or TuningOptions()
+        if self.groups:
+            return tune_each([group._problem(options) for group in self.groups], options)
+        return tune(self._problem(options), options)
+
+    def _problem(self, options: TuningOptions) -> Problem:
+        text, seed = str(self._loops), options.seed
+        subject = Subject(
+            text, self.schedule.name, self.policy, self.threads, seed, self.target, self.arch, self.timing
         )
+        from compiler.autotune.tuner import Problem
 
-    def best(self, database: str | os.PathLike[str]) -> Record:
-        """The best record of the task. Raises InputError where there is none."""
+        key, program, machine, estimated = self.key, self.program, self.machine, self.estimated
+        return Problem(self.name, key, program, machine, estimated, subject, lambda: self.derived.sketches)
+
+    def best(self, database: str | os.PathLike[str]) -> Best:
+        """The best record of the task; of a whole program those of its groups, by their names. Raises InputError where
+        there is none."""
         with Database(database, create=False) as opened:
-            record = opened.best(self.key)
-        if record is None:
+            every = {task.name: opened.best(task.key) for task in self.groups or (self,)}
+        found = {name: record for name, record in every.items() if record is not None}
+        if not found:
             raise InputError(f"{database} has nothing measured for {self.name} on {self.threads} threads")
-        return record
+        return found if self.groups else found[self.name]
 
     def apply_best(self, database: str | os.PathLike[str], constants: Mapping[str, object] | None = None) -> Any:
         """The kernel of the best record, which takes the inputs that are not constant; `constants` are arrays of those
-        that are. Raises InputError where there is no record or no such array, ScheduleError where it is outdated."""
+        that are. Of a whole program each group has the schedule of its best record, or none where it has no record.
+        Raises InputError where there is no record or no such array, ScheduleError where it is outdated."""
         given = constants or {}
         if set(given) != set(self.constants):
             said = ", ".join(self.constants) or "none"
             raise InputError(
                 f"{self.name} has these constants: {said}; arrays are given for: {', '.join(given) or 'none'}"
             )
-        return self._built(self.best(database), given)
+        found = self.best(database)
+        return self._built(found, given) if self._whole is None else self._built_whole(self._whole, found, given)
+
+    def breakdown(self, records: Mapping[str, Record]) -> Breakdown:
+        """What the groups of a whole program take together under some records, by their names as from `tune` and
+        `best`, beside the whole under the same records, which is built and measured here.
+
+        Both are as in a network: see `compiler.autotune.measure.network`.
+        """
+        from compiler.autotune.measure.network import seconds_of
+        from compiler.autotune.measure.reference import draw
+        from compiler.autotune.tell.breakdown import Breakdown, GroupTime
+
+        if self._whole is None:
+            raise InputError(f"{self.name} is one program: it has no groups")
+        random = np.random.default_rng(0)
+        constants = {a.name: draw(a, random) for a in self._whole.arguments if a.name in self.constants}
+        kernel = self._built_whole(self._whole, records, constants)
+        return Breakdown(
+            tuple(GroupTime(g.name, g.occurrences, _seconds(records.get(g.name))) for g in self.groups),
+            seconds_of(kernel, host()),
+        )
 
     def print_best(self, database: str | os.PathLike[str], mode: str = "script") -> None:
         """Print the best record: its script, the same in Python, or the LLVM IR or assembly that it becomes; on a GPU
-        the text of its kernels, the mode that is called as the target."""
+        the text of its kernels, the mode that is called as the target. Of a whole program group by group."""
         if mode not in self.modes:
             raise InputError(f"unknown mode '{mode}' (there are {', '.join(self.modes)})")
-        record = self.best(database)
-        if mode == "script":
+        found = self.best(database)
+        for group in self.groups:
+            self._print_group(group, found.get(group.name), mode)
+        if not self.groups:
+            self._print(found, mode)
+
+    def _print_group(self, group: SearchTask, record: Record | None, mode: str) -> None:
+        """Print what a group's best record is, under a line with its name."""
+        seconds = _seconds(record)
+        time = "nothing measured, so as written" if seconds is None else duration(seconds)
+        print(printable(remark(mode, f"{group._calls}: {time}")))
+        if record is not None:
+            group._print(record, mode)
+
+    def _print(self, record: Record, mode: str) -> None:
+        """Print what a record is; a group's script under the names of its program, for people to read."""
+        if mode == "script" and self.provenance is not None:
+            print(printable(str(renamed(parse(record.script, "the script"), self.provenance))))
+        elif mode == "script":
             print(printable(record.script))
         elif mode == "python":
             from compiler.schedule.python import as_python
@@ -199,8 +329,14 @@ class SearchTask:
 
     @property
     def _fixed(self) -> tuple[str, ...]:
-        """The constants, as the loops name them."""
-        return self.schedule.program.constants
+        """The constants whose elements the program does not know, as the loops name them."""
+        known = dict(self.schedule.program.values)
+        return tuple(name for name in self.schedule.program.constants if name not in known)
+
+    def _built_whole(self, whole: Whole, records: Mapping[str, Record], constants: Mapping[str, object]) -> Kernel:
+        own = {name.removeprefix(f"{self.name}."): record for name, record in records.items()}
+        sources = {name: Source(str(replay(record).script), "record") for name, record in own.items()}
+        return build_groups(whole.module, sources, self.threads, self.policy, whole.own_names(constants))
 
     def _built(self, record: Record, constants: Mapping[str, object]) -> Any:
         schedule = Schedule(self.module).apply(replay(record).script)
@@ -209,6 +345,17 @@ class SearchTask:
         if not constants:
             return build(schedule, threads=self.threads, policy=self.policy)
         return build(schedule, threads=self.threads, policy=self.policy, constants=constants)
+
+
+def _seconds(record: Record | None) -> float | None:
+    """The time of a call under a record."""
+    return None if record is None else median(record.outcome.seconds)
+
+
+def _timing(stated: object) -> str:
+    if stated not in TIMINGS:
+        raise InputError(f"the timing is {short(stated)}, expected {' or '.join(TIMINGS)}")
+    return str(stated)
 
 
 def _template(stated: object) -> ModuleOp | None:

@@ -38,6 +38,9 @@ NEAR = 1.5
 TELLS = 8
 """The fewest trials after which turns half-way tell something."""
 
+MEMORY = ":memory:"
+"""What records are kept in where no file is stated; they end with the run."""
+
 Given = TypeVar("Given")
 
 
@@ -57,14 +60,22 @@ class Problem:
 
 def tune(task: Problem, options: TuningOptions) -> Record | None:
     """Search until the budget is spent, and give the best record; see `SearchTask.tune`."""
+    with Database(options.path or MEMORY) as database:
+        search(task, options, database)
+        return database.best(task.key)
+
+
+def search(task: Problem, options: TuningOptions, database: Database) -> bool:
+    """Search until the budget is spent, and say whether nobody has interrupted it; what is measured is in the
+    database."""
     with ExitStack() as stack:
-        database = stack.enter_context(Database(options.path or ":memory:"))
         run = _Run(task, options, database, stack)
         try:
             run.go()
         except KeyboardInterrupt:
             run.say("interrupted")
-        return database.best(task.key)
+            return False
+    return True
 
 
 class _Run:

@@ -5,6 +5,7 @@ build.py    print or write a program at a level
 checkout.py what a checkout has beside the package: the benchmarks
 check.py    kernels without a GPU: races, barriers, bounds, results, memory traffic
 db.py       tuning records: list, best, export, import, replay, report, prune
+hash.py     the canonical hash of each te function
 explain.py  what was generated for a program, and what it costs
 own_process.py  calls in a process of their own, whose death is a sentence
 program.py  FILE|NAME: a file, or a workload of bench

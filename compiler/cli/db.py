@@ -10,12 +10,13 @@ from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from compiler.autotune.outcome import NETWORK, TIMINGS
 from compiler.cli.said import show, show_table
 from compiler.cli.values import positive
 from compiler.errors import InputError, ScheduleError
 from compiler.files import write
 from compiler.policies import POLICIES
-from compiler.printable import counted, printable
+from compiler.printable import counted, duration, printable, remark, unknown
 
 if TYPE_CHECKING:
     from compiler.autotune.database import Database, Key, Record, Removal, Summary
@@ -69,10 +70,15 @@ def _record_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _task_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--task", metavar="NAME|HASH", help="the task, where there are several: a name, or how its hash begins")
+    add(
+        "--task",
+        metavar="NAME|HASH",
+        help="the task, where there are several: its name, or how its hash begins",
+    )
     add("--machine", help="the task on that machine")
     add("--threads", type=positive, help="the task with so many threads")
     add("--policy", choices=POLICIES, help="the task under that policy")
+    add("--timing", choices=TIMINGS, help="the task timed by itself, or as in a network")
 
 
 def _prune_arguments(parser: argparse.ArgumentParser) -> None:
@@ -118,7 +124,19 @@ def _list(options: argparse.Namespace) -> int:
     elif not tasks:
         show("no records")
     else:
-        headings = ("task", "program", "machine", "threads", "policy", "trials", "ok", "failed", "best ms", "record")
+        headings = (
+            "task",
+            "program",
+            "machine",
+            "threads",
+            "policy",
+            "timing",
+            "trials",
+            "ok",
+            "failed",
+            "best ms",
+            "record",
+        )
         _print_table(headings, [_cells(task) for task in tasks], right={"threads", "trials", "ok", "best ms", "record"})
     return 0
 
@@ -137,6 +155,7 @@ def _cells(task: Summary) -> Sequence[str]:
         key.machine,
         str(key.threads),
         key.policy,
+        key.timing,
         str(task.trials),
         str(task.ok),
         ", ".join(f"{kind} {count}" for kind, count in task.failed.items()) or "-",
@@ -159,16 +178,36 @@ def _print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: 
 
 def _best(options: argparse.Namespace) -> int:
     with _opened(options) as database:
-        for record in _wanted(database, options):
+        tasks = _tasks(database, options) if options.record == BEST else []
+        if options.mode != "json" and _is_whole(tasks, options):
+            _print_groups(database, tasks, options)
+            return 0
+        for record in _wanted(database, tasks, options):
             show(_shown(record, options))
     return 0
 
 
-def _wanted(database: Database, options: argparse.Namespace) -> list[Record]:
+def _is_whole(tasks: list[Summary], options: argparse.Namespace) -> bool:
+    """Whether what is asked for are the groups of a whole program, which share all but the program."""
+    wanted = f"{options.task}."
+    rest = {(task.key.machine, task.key.threads, task.key.policy, task.key.timing) for task in tasks}
+    return len(rest) == 1 and all(any(name.startswith(wanted) for name in task.names) for task in tasks)
+
+
+def _print_groups(database: Database, tasks: list[Summary], options: argparse.Namespace) -> None:
+    """Print the best of each group under a line with its name."""
+    for task in tasks:
+        name = next(name for name in task.names if name.startswith(f"{options.task}."))
+        time = "nothing measured" if task.seconds is None else duration(task.seconds)
+        show(remark(options.mode, f"{name}: {time}"))
+        if task.best is not None:
+            show(_shown(_best_of(database, task), options))
+
+
+def _wanted(database: Database, tasks: list[Summary], options: argparse.Namespace) -> list[Record]:
     """The record that is asked for; as lines, the best ones of all tasks that the arguments fit."""
     if options.mode != "json" or options.record != BEST:
         return [_chosen(database, options)]
-    tasks = _tasks(database, options)
     return [_best_of(database, task) for task in tasks if task.best is not None or len(tasks) == 1]
 
 
@@ -197,9 +236,10 @@ def _tasks(database: Database, options: argparse.Namespace) -> list[Summary]:
         raise InputError(f"there are no records in {options.file}")
     fitting = _named(tasks, options.task)
     if not fitting:
-        names = ", ".join(dict.fromkeys(name for task in tasks for name in task.names))
-        raise InputError(f"there is no task '{options.task}' in {options.file} (it has {names})")
-    for name in ("machine", "threads", "policy"):
+        names = dict.fromkeys(name for task in tasks for name in task.names)
+        said = unknown("task", options.task, names, f" in {options.file}")
+        raise InputError(f"{said} (it has {', '.join(names)})")
+    for name in ("machine", "threads", "policy", "timing"):
         wanted = getattr(options, name)
         have = ", ".join(dict.fromkeys(str(getattr(task.key, name)) for task in fitting))
         fitting = [task for task in fitting if wanted is None or getattr(task.key, name) == wanted]
@@ -212,18 +252,25 @@ def _named(tasks: list[Summary], task: str | None) -> list[Summary]:
     if task is None:
         return tasks
     by_name = [one for one in tasks if task in one.names]
-    return by_name or [one for one in tasks if task and one.key.program.startswith(task.lower())]
+    groups = [one for one in tasks if task and any(name.startswith(f"{task}.") for name in one.names)]
+    return by_name or groups or [one for one in tasks if task and one.key.program.startswith(task.lower())]
 
 
 def _only(tasks: list[Summary], options: argparse.Namespace) -> Summary:
     if len(tasks) > 1:
         said = "; ".join(_title(task.key, task.names[-1]) for task in tasks)
-        raise InputError(f"there are several tasks ({said}): say --task, --machine, --threads or --policy")
+        raise InputError(f"there are several tasks ({said}): say --task, --machine, --threads, --policy or --timing")
     return tasks[0]
 
 
 def _title(key: Key, name: str) -> str:
-    return f"{name} ({key.program[:SHOWN]}) on {key.machine}, {counted(key.threads, 'thread')}, {key.policy}"
+    return (
+        f"{name} ({key.program[:SHOWN]}) on {key.machine}, {counted(key.threads, 'thread')}, {key.policy}{_timing(key)}"
+    )
+
+
+def _timing(key: Key) -> str:
+    return ", as in a network" if key.timing == NETWORK else ""
 
 
 def _best_of(database: Database, task: Summary) -> Record:
@@ -291,7 +338,7 @@ def _replay(options: argparse.Namespace) -> int:
 def _chosen(database: Database, options: argparse.Namespace) -> Record:
     if options.record == BEST:
         return _best_of(database, _only(_tasks(database, options), options))
-    for name in ("task", "machine", "threads", "policy"):
+    for name in ("task", "machine", "threads", "policy", "timing"):
         if getattr(options, name) is not None:
             raise InputError(f"--record {options.record} says which record; --{name} is for the best of a task")
     return database.record(options.record)

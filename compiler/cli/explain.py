@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 from fractions import Fraction
+from math import prod
 from secrets import randbits
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from xdsl.utils.exceptions import VerifyException
 
@@ -17,9 +18,12 @@ from compiler.cli.said import sentence, show_table
 from compiler.cli.values import positive, scale, seed
 from compiler.errors import InputError
 from compiler.policies import POLICIES
+from compiler.printable import counted
 
 if TYPE_CHECKING:
-    from compiler.explain.builds import Builds
+    from xdsl.dialects.builtin import ModuleOp
+
+    from compiler.autotune.groups import Group, Whole
     from compiler.explain.explanation import Draw, Explanation
     from compiler.explain.profile import Probe
 
@@ -35,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     schedules.add_argument("--script", metavar="FILE", help="a schedule script to apply first")
     schedules.add_argument("--scheduled", action="store_true", help="a workload as bench measures it, on one thread")
     add("--function", help="which of several functions")
+    add("--group", metavar="NAME", help="that group of a whole program; without it the groups are listed")
     add("--policy", choices=POLICIES, default="contract", help="liberties of floating point")
     add("--loop", type=positive, metavar="N", help="only that machine loop, in detail; nothing is run")
     add("--asm", action="store_true", help="print the assembly of the machine loops")
@@ -46,10 +51,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
+    workload = program.workload(options.program, options.scale)
+    try:
+        given = _program(options, workload)
+        whole = _whole(given, options)
+        if whole is not None and options.group is None:
+            _print_groups(whole, options)
+            return 0
+        if options.group is not None:
+            given, workload = _group(whole, options), None
+        _explain(_scripted(given, options), workload, options)
+    except VerifyException as error:
+        raise InputError(f"{options.program}: {sentence(error)}") from error
+    return 0
+
+
+def _explain(given: object, workload: Workload | None, options: argparse.Namespace) -> None:
+    """Explain one program."""
+    from compiler.explain.builds import builds
     from compiler.explain.explanation import explain, numbered
 
-    workload = program.workload(options.program, options.scale)
-    built = _built(options, workload)
+    built = builds(given, options.policy, options.function)
     static = options.static or options.loop is not None
     found = explain(built) if static else explain(built, _inputs(options, workload), options.calls, _probe())
     if options.loop is not None:
@@ -58,7 +80,61 @@ def run(options: argparse.Namespace) -> int:
         _print_json(found, options.loop)
     else:
         _print_text(found, options)
-    return 0
+
+
+def _whole(given: object, options: argparse.Namespace) -> Whole | None:
+    """The groups of a program; None for what is to be explained as one: a function that is named, a program that has a
+    schedule of its own."""
+    from compiler.autotune.groups import whole_of
+
+    scheduled = options.scheduled or (options.script is not None and options.group is None)
+    return None if scheduled or options.function is not None else whole_of(given, ())
+
+
+def _group(whole: Whole | None, options: argparse.Namespace) -> ModuleOp:
+    if whole is None:
+        raise InputError(f"{options.program} is one program: it has no groups, such as '{options.group}'")
+    return whole.group(options.group).module
+
+
+def _print_groups(whole: Whole, options: argparse.Namespace) -> None:
+    """Print how much each group of a whole program does. Raises InputError for what is asked of one."""
+    from rich.table import Table
+
+    if options.loop is not None or options.asm:
+        names = ", ".join(group.name for group in whole.groups)
+        raise InputError(f"{options.program} has groups, and loops are those of one: --group says which ({names})")
+    if options.json:
+        print(json.dumps([_group_data(group) for group in whole.groups], indent=1))
+        return
+    show_table(f"{options.program} has {counted(len(whole.groups), 'group')}; --group NAME explains one")
+    table = Table(box=None)
+    for heading in ("group", "calls", "computes", "Mflop", "MB of arguments"):
+        table.add_column(heading, justify="left" if heading == "group" else "right")
+    for data in map(_group_data, whole.groups):
+        amounts = (f"{data[name] / 1e6:.3g}" for name in ("operations", "bytes"))
+        table.add_row(str(data["name"]), str(data["calls"]), str(data["computes"]), *amounts)
+    show_table(table)
+
+
+def _group_data(group: Group) -> dict[str, Any]:
+    """What one call of a group does: operations of floating point, bytes of its arguments."""
+    from compiler.analysis.cost import total_flops
+    from compiler.dialects.functions import find_function
+    from compiler.driver import lower
+    from compiler.elements import element_bytes
+    from compiler.program.read import read
+
+    loops = read(find_function(lower(group.module)))
+    moved = sum(prod(buffer.shape) * element_bytes(buffer.element) for buffer in loops.arguments)
+    flops = total_flops(loops, loops.body)
+    return {
+        "name": group.name,
+        "calls": group.occurrences,
+        "computes": len(loops.blocks),
+        "operations": flops,
+        "bytes": moved,
+    }
 
 
 def _print_json(found: Explanation, loop: int | None) -> None:
@@ -83,24 +159,14 @@ def _print_text(found: Explanation, options: argparse.Namespace) -> None:
         show_table(one.text if options.asm else "")
 
 
-def _built(options: argparse.Namespace, workload: Workload | None) -> Builds:
-    """The program, scheduled and built."""
-    from compiler.explain.builds import builds
-
-    try:
-        return builds(_program(options, workload), options.policy, options.function)
-    except VerifyException as error:
-        raise InputError(f"{options.program}: {sentence(error)}") from error
-
-
 def _program(options: argparse.Namespace, workload: Workload | None) -> object:
-    """The program as it is to be built: under its own script, under one that is given, or as it comes."""
+    """The program as it comes, or under its own schedule."""
     if workload is None:
         if options.scheduled:
             raise InputError(f"{options.program} is a file: --scheduled is for the workloads of strata bench")
-        return _scripted(program.module(options.program), options)
+        return program.module(options.program)
     if not options.scheduled:
-        return _scripted(workload.function(), options)
+        return workload.function()
     schedule = benchmarks().scheduled(workload)
     if schedule is None:
         raise InputError(f"benchmarks/schedules has no script for {workload.name}")

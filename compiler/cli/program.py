@@ -52,6 +52,7 @@ def task_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--scale", type=scale, default=Fraction(1), help="multiply every extent of a workload: 1/4 or 0.25")
     add("--function", help="which of several functions of a file")
+    add("--group", metavar="NAME", help="that group of a whole program alone")
     add("--constants", metavar="A,B", help="inputs that never change: their layout is made once, and not timed")
     add("--threads", type=positive, help="threads for parallel loops (default: OMP_NUM_THREADS, or the cores)")
     add("--target", default="cpu", help="what it is for: cpu, the default, or a GPU's target")
@@ -74,8 +75,10 @@ def task(options: argparse.Namespace, policy: str = "contract") -> SearchTask:
     )
     try:
         if benchmark is not None:
-            return make(benchmark.function(), name=benchmark.name)
-        return make(_only(module(options.program), options.function))
+            found = make(benchmark.function(), name=benchmark.name)
+        else:
+            found = make(_only(module(options.program), options.function))
+        return found if options.group is None else found.group(options.group)
     except VerifyException as error:
         raise InputError(f"{options.program}: {sentence(error)}") from error
 

@@ -23,6 +23,9 @@ def run(options: argparse.Namespace) -> int:
     from compiler.autotune.search import replay
 
     task, log = program.task(options), read(options.log)
+    if task.groups:
+        names = ", ".join(group.name for group in task.groups)
+        raise InputError(f"{task.name} has groups, each with a log of its own: --group says which ({names})")
     try:
         search = replay(task.space, log)
     except InputError as error:

@@ -11,6 +11,7 @@ from compiler.cli import program
 from compiler.cli.said import show
 from compiler.cli.values import positive, seed
 from compiler.errors import InputError
+from compiler.printable import counted
 
 if TYPE_CHECKING:
     from compiler.autotune.task import SearchTask
@@ -54,8 +55,23 @@ def run(options: argparse.Namespace) -> int:
         raise InputError("--decide is for --show; --script N:P,P,P says both")
     if options.filter is not None and _is_about_scripts(options):
         raise InputError("--filter is for the list of sketches and for --sample")
-    show("\n".join(_lines(program.task(options), options)))
+    task = program.task(options)
+    show("\n".join(_overview(task, options) if task.groups else _lines(task, options)))
     return 0
+
+
+def _overview(task: SearchTask, options: argparse.Namespace) -> Iterator[str]:
+    """The groups of a whole program, and how large the space of each is. Raises InputError for what is asked of one."""
+    from compiler.autotune.space.candidates import total
+
+    if _is_about_scripts(options) or options.sample is not None or options.filter is not None:
+        names = ", ".join(group.name for group in task.groups)
+        raise InputError(f"{task.name} has groups, each with a space of its own: --group says which ({names})")
+    yield f"{task.name} on {task.place}"
+    for group in task.groups:
+        sketches, candidates = counted(len(group.space.sketches), "sketch", "es"), total(group.space.sizes)
+        calls = counted(group.occurrences, "call")
+        yield f"{group.name}, {calls}: {sketches}, {counted(candidates, 'candidate')}"
 
 
 def _is_about_scripts(options: argparse.Namespace) -> bool:

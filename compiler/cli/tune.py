@@ -6,16 +6,19 @@ import argparse
 import json
 import shlex
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from compiler.cli import program
-from compiler.cli.said import show
+from compiler.cli.said import show, show_table
 from compiler.cli.values import positive, seconds, seed
 from compiler.files import named, writing
 from compiler.policies import POLICIES
 
 if TYPE_CHECKING:
+    from compiler.autotune.database import Record
     from compiler.autotune.options import TuningOptions
     from compiler.autotune.task import SearchTask
     from compiler.autotune.tell.facts import Facts
@@ -56,9 +59,12 @@ def run(options: argparse.Namespace) -> int:
     from compiler.autotune.tell.facts import Facts
 
     task = program.task(options, options.policy)
-    _check_log(options.log)
+    for log in _logs(task, options.log):
+        _check_log(log)
     with _view(task, options) as view:
         record = task.tune(_tuning(options, view))
+    if task.groups:
+        return _whole(task, view, record or {}, options)
     assert view.last is not None
     facts = Facts(task, view.last, record)
     if options.json:
@@ -88,11 +94,40 @@ def _view(task: SearchTask, options: argparse.Namespace) -> Silent:
     return Silent(task) if options.quiet or options.json else view(task, sys.stdout)
 
 
-def _check_log(path: str | None) -> None:
+def _logs(task: SearchTask, log: str | None) -> list[Path]:
+    """The files that get logs."""
+    from compiler.autotune.several import log_of
+
+    if log is None:
+        return []
+    return [place for group in task.groups if (place := log_of(log, group.name))] or [named(log)]
+
+
+def _check_log(path: Path) -> None:
     """Find out before the first trial whether the log can be written."""
-    if path is not None:
-        with writing(place := named(path)), open(place, "a", encoding="utf-8"):
-            pass
+    with writing(path), open(path, "a", encoding="utf-8"):
+        pass
+
+
+def _whole(task: SearchTask, view: Silent, records: Mapping[str, Record], options: argparse.Namespace) -> int:
+    """Say what the groups of a whole program have come to, and what they take together."""
+    from compiler.autotune.tell.facts import INTERRUPTED as STOPPED
+
+    interrupted = view.last is not None and view.last.phase == STOPPED
+    breakdown = task.breakdown(records) if records and not interrupted else None
+    facts = [replace(view.facts(run), record=records.get(name)) for name, run in view.runs.items()]
+    if options.json:
+        groups = [one.data() for one in facts]
+        whole = None if breakdown is None else breakdown.data()
+        print(json.dumps({"name": task.name, "groups": groups, "whole": whole, "interrupted": interrupted}, indent=1))
+    else:
+        for line in (line for one in facts for line in one.sentences()):
+            show(line)
+        if breakdown is not None:
+            show_table(breakdown.table())
+        if records and (database := _database(options)) is not None:
+            show(f"the scripts: {shlex.join(['strata', 'db', 'best', database, '--task', task.name])}")
+    return INTERRUPTED if interrupted else int(not records)
 
 
 def _print(facts: Facts, database: str | None) -> None:

@@ -11,11 +11,11 @@ from xdsl.dialects.func import FuncOp
 
 from compiler import universe
 from compiler.dialects.functions import find_function
-from compiler.driver import build, parse, passes_from
-from compiler.errors import TargetError
+from compiler.driver import build, in_groups, parse
+from compiler.errors import InputError, TargetError
 from compiler.lowering.low_to_llvm.marks import emit_marked
 from compiler.passes.decompose_reductions import decomposed
-from compiler.pipeline import run
+from compiler.pipeline import passes_from, run
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.targets.cpu import Kernel, Library, load
@@ -52,12 +52,17 @@ class Builds:
 
     def timed(self, loops: Collection[int]) -> Kernel:
         """A build that measures the loops of these numbers."""
-        return load(self.module, host(), self.kernel.name, emission=lambda m, machine: emit_marked(m, machine, loops))
+        name, fixed = self.kernel.name, self.kernel.fixed
+        return load(self.module, host(), name, fixed=fixed, emission=lambda m, machine: emit_marked(m, machine, loops))
 
 
 def builds(x: object, policy: str = "contract", name: str | None = None) -> Builds:
-    """Build what `compiler.build` takes. Raises what that does."""
-    kernel = build(x, policy=policy, name=name)
+    """Build what `compiler.build` takes, or one of its groups by name. Raises what that does, and InputError for a
+    program of several groups."""
+    kernel = build(in_groups(x, name), policy=policy, name=name)
+    if kernel.groups:
+        names = ", ".join(group.name for group in kernel.groups)
+        raise InputError(f"@{kernel.name} calls groups, each with loops of its own: name one of {names}")
     module = parse(kernel.text("low"), "low")
     run(universe.context(), module, passes_from("low", policy))
     return Builds(kernel, module, _program(kernel))

@@ -14,10 +14,10 @@ from compiler.autotune.outcome import Outcome
 from compiler.errors import InputError
 from compiler.targets.cpu.presence import Disturbance
 
-FORMAT = 3
+FORMAT = 4
 """The version of a line. Those of version 1 do not say how the machine was disturbed; those of 1 and 2 have programs as
-they were written (see `respelled`). Both are read as well."""
-_KEY = ("program", "machine", "threads", "policy")
+they were written (see `respelled`); those of 1 to 3 were timed warm, and do not say so. All are read as well."""
+_KEY = ("program", "machine", "threads", "policy", "timing")
 _OUTCOME = ("kind", "seconds", "rates", "reason", "build_seconds")
 _DISTURBANCE = tuple(one.name for one in fields(Disturbance))
 _PLAIN = ("uuid", "name", "program", "script", "predicted", "seed", "run", "created", "versions")
@@ -47,7 +47,8 @@ def from_line(line: str) -> Record:
     names = _OUTCOME if version == 1 else (*_OUTCOME, "disturbance")
     if version in (1, 2):
         record = _respelled(record)
-    key, outcome = _fields("the key", record["key"], _KEY), _fields("the outcome", record["outcome"], names)
+    key = _fields("the key", record["key"], _KEY[:-1] if version in (1, 2, 3) else _KEY)
+    outcome = _fields("the outcome", record["outcome"], names)
     return Record(
         **{name: record[name] for name in _PLAIN if name != "predicted"},
         key=Key(**key),

@@ -8,6 +8,7 @@ from functools import lru_cache
 from xdsl.dialects.builtin import ModuleOp
 
 from compiler.autotune.database.record import Key, hash_of
+from compiler.autotune.outcome import WARM
 from compiler.dialects.functions import find_function
 from compiler.opt.diagnostics import SAID
 from compiler.program.read import read
@@ -22,15 +23,16 @@ def program_of(x: object, name: str | None = None) -> str:
 
     `x` is what `compiler.lower` takes: a te function, a module, text or a path, at the te or loop level; `name` picks a
     function of a module, which has the same text whatever stands beside it. The names of buffers, blocks and loops
-    stay, since scripts speak of them; sums in index expressions are in the order of the axes. Raises InputError for the
-    low level and for a module with several functions unnamed, xDSL's ParseError and VerifyException for text that is no
-    program.
+    stay, since scripts speak of them; sums in index expressions are in the order of the axes. The elements of small
+    constants are part of the text, of large ones only the shapes. Raises InputError for the low level and for a module
+    with several functions unnamed, xDSL's ParseError and VerifyException for text that is no program.
     """
     from compiler.driver import lower
 
     function = find_function(lower(x), name)
-    written = write(replace(read(function), name=NAME))
-    written.attributes |= {k: v for k, v in function.attributes.items() if k not in written.attributes}
+    written = write(replace(read(function), name=NAME, values=()))
+    stale = (*written.attributes, "constant_values")
+    written.attributes |= {k: v for k, v in function.attributes.items() if k not in stale}
     return str(ModuleOp([written]))
 
 
@@ -48,6 +50,7 @@ def respelled(text: str) -> str:
         return text
 
 
-def key_of(module: object, machine: str, threads: int, policy: str, name: str | None = None) -> Key:
-    """The key of a program, given as to `program_of`, on a machine, with so many threads, under a policy."""
-    return Key(hash_of(program_of(module, name)), machine, threads, policy)
+def key_of(module: object, machine: str, threads: int, policy: str, name: str | None = None, timing: str = WARM) -> Key:
+    """The key of a program, given as to `program_of`, on a machine, with so many threads, under a policy, by a
+    timing."""
+    return Key(hash_of(program_of(module, name)), machine, threads, policy, timing)

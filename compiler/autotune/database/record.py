@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from uuid import uuid4
 
 from compiler import universe
-from compiler.autotune.outcome import ESTIMATED, FAILURES, MEASURED, Outcome
+from compiler.autotune.outcome import ESTIMATED, FAILURES, MEASURED, TIMINGS, WARM, Outcome
 from compiler.errors import InputError
 from compiler.targets.cpu.presence import Disturbance
 
@@ -29,15 +29,17 @@ LARGEST = 2**63 - 1
 
 @dataclass(frozen=True, order=True)
 class Key:
-    """What outcomes are comparable under: the program, the machine, its threads, the floating-point policy.
+    """What outcomes are comparable under: the program, the machine, its threads, the floating-point policy, the timing.
 
-    `program` is the SHA-256 of the program's text in hexadecimal, see `program_of`; `machine` any name for people.
+    `program` is the SHA-256 of the program's text in hexadecimal, see `program_of`; `machine` any name for people;
+    `timing` is one of TIMINGS.
     """
 
     program: str
     machine: str
     threads: int
     policy: str
+    timing: str = WARM
 
 
 _UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -121,6 +123,8 @@ def _complaints(record: Record) -> Iterator[str]:
         if not line.strip() or not line.isprintable():
             yield f"{what} {short(line)} is not a line of text"
     yield from _integer("threads", key.threads, 1)
+    if key.timing not in TIMINGS:
+        yield f"the timing {short(key.timing)} is unknown (there are {', '.join(TIMINGS)})"
     try:
         moment(record.created)
     except ValueError:

@@ -15,16 +15,16 @@ from compiler.targets.cpu.presence import Disturbance
 Row: TypeAlias = tuple[Json, ...]
 COLUMNS = (
     "uuid, name, program, machine, threads, policy, script, kind, seconds, rates, reason, build_seconds, "
-    "sketch, positions, predicted, seed, run, created, versions, disturbance"
+    "sketch, positions, predicted, seed, run, created, versions, disturbance, timing"
 )
 SCRIPT = COLUMNS.split(", ").index("script")
 """Where the script stands in a row."""
-KEY = "program = ? AND machine = ? AND threads = ? AND policy = ?"
+KEY = "program = ? AND machine = ? AND threads = ? AND policy = ? AND timing = ?"
 
 
 def key_values(key: Key) -> Row:
     """What the marks of KEY stand for."""
-    return key.program, key.machine, key.threads, key.policy
+    return key.program, key.machine, key.threads, key.policy, key.timing
 
 
 def to_row(record: Record) -> Row:
@@ -34,7 +34,7 @@ def to_row(record: Record) -> Row:
     return (
         record.uuid,
         record.name,
-        *key_values(record.key),
+        *key_values(record.key)[:-1],
         record.script,
         outcome.kind,
         json.dumps(outcome.seconds),
@@ -49,6 +49,7 @@ def to_row(record: Record) -> Row:
         record.created,
         json.dumps(dict(record.versions)),
         None if outcome.disturbance is None else json.dumps(astuple(outcome.disturbance)),
+        record.key.timing,
     )
 
 
@@ -56,10 +57,10 @@ def from_row(id: int, row: Row, text: str) -> Record:
     """The record of a number, the values of COLUMNS and a program. Raises InputError for a row that is none."""
     uuid, name, program, machine, threads, policy, script = row[:7]
     kind, seconds, rates, reason, built, sketch, positions = row[7:14]
-    predicted, seed, run, created, versions, disturbance = row[14:]
+    predicted, seed, run, created, versions, disturbance, timing = row[14:]
     try:
         return Record(
-            key=Key(program, machine, threads, policy),
+            key=Key(program, machine, threads, policy, timing),
             name=name,
             program=text,
             script=script,

@@ -63,11 +63,13 @@ STEPS = (
     ),
     ("ALTER TABLE records ADD COLUMN disturbance TEXT",),
     (),
+    ("ALTER TABLE records ADD COLUMN timing TEXT NOT NULL DEFAULT 'warm'",),
 )
 """What makes each version, as `PRAGMA user_version` counts them, of the one before; version 0 is an empty file.
 
 A step that has left the house is never edited: a change is a further step. Numbers of records are never given twice.
 The fourth changes no table: `_respell` gives the programs of older files the text that they have today.
+Records of before the fifth were timed warm.
 """
 VERSION = len(STEPS)
 RESPELLED = 4

@@ -19,9 +19,10 @@ from compiler import universe
 from compiler.autotune.measure.retype import floats_of, retyped
 from compiler.autotune.measure.subject import Subject, ceiling, work
 from compiler.autotune.measure.tolerance import FACTOR, Expected, epsilon
+from compiler.dialects.functions import constant_values, find_function
 from compiler.driver import build
 from compiler.errors import InputError, ScheduleError
-from compiler.interpret.numbers import is_float
+from compiler.interpret.numbers import array_of, is_float
 from compiler.pipeline import parse_passes, run
 from compiler.schedule import Schedule
 from compiler.targets.arguments import Array
@@ -51,11 +52,13 @@ class Case:
 @dataclass(frozen=True)
 class ReferenceCases:
     """The cases of a task; `limit` is the ceiling that candidates are timed beside: flops or bytes. `work` is how many
-    of these a perfect candidate takes, None where the ceiling counts others."""
+    of these a perfect candidate takes, None where the ceiling counts others. `constants` are the positions of the
+    inputs that never change."""
 
     cases: tuple[Case, ...]
     limit: str
     work: float | None = None
+    constants: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -76,12 +79,15 @@ def reference(subject: Subject) -> ReferenceCases:
     """The cases of a subject: deterministic for its seed."""
     oracle = Oracle(subject.module, subject.name)
     random = np.random.default_rng(subject.seed)
-    drawn = [[draw(argument, random) for argument in oracle.inputs] for _ in range(SETS)]
+    drawn = [oracle.draw(random) for _ in range(SETS)]
     scale, first = _scaled(oracle, drawn[0])
-    results = [first, *(oracle(scaled(inputs, scale)) for inputs in drawn[1:])]
+    results = [first, *(oracle(oracle.scaled(inputs, scale)) for inputs in drawn[1:])]
     worst = [max(errors) for errors in zip(*(found.errors for found in results), strict=True)]
-    cases = [Case(tuple(scaled(inputs, scale)), _expected(r, worst)) for inputs, r in zip(drawn, results, strict=True)]
-    return ReferenceCases(tuple(cases), ceiling(subject.program, host()), work(subject.program, host()))
+    pairs = zip(drawn, results, strict=True)
+    cases = [Case(tuple(oracle.scaled(inputs, scale)), _expected(r, worst)) for inputs, r in pairs]
+    program = subject.program
+    constants = tuple(n for n, buffer in enumerate(program.arguments) if buffer.name in program.constants)
+    return ReferenceCases(tuple(cases), ceiling(program, host()), work(program, host()), constants)
 
 
 def _expected(found: Results, worst: Sequence[float]) -> tuple[Expected, ...]:
@@ -113,6 +119,10 @@ class Oracle:
     """The unscheduled program in its own floats and in float64; where these are its own, in float32 beside them."""
 
     def __init__(self, module: ModuleOp, name: str | None) -> None:
+        module = module.clone()
+        function = find_function(module, name)
+        self._known = {n: array_of(value.data) for n, value in constant_values(function).items()}
+        function.attributes.pop("constant_values", None)
         floats = floats_of(module)
         self._own = strict(module, name)
         if not self._own.outputs:
@@ -124,6 +134,14 @@ class Oracle:
     def inputs(self) -> tuple[Argument, ...]:
         """The inputs of the program."""
         return self._own.arguments[: len(self._own.arguments) - self._own.outputs]
+
+    def draw(self, random: np.random.Generator) -> list[Array]:
+        """Random inputs, and the elements of constants."""
+        return [self._known[n] if n in self._known else draw(a, random) for n, a in enumerate(self.inputs)]
+
+    def scaled(self, inputs: Sequence[Array], scale: float) -> list[Array]:
+        """The inputs with their floats times a power of two, but for constants."""
+        return [a if n in self._known else scaled([a], scale)[0] for n, a in enumerate(inputs)]
 
     def own(self, inputs: Sequence[Array]) -> Arrays:
         """The results in its own floats."""
@@ -179,10 +197,10 @@ def _scaled(oracle: Oracle, inputs: Sequence[Array]) -> tuple[float, Results]:
     hide.
     """
     scale, own = _finite(oracle, inputs)
-    best = scale, oracle(scaled(inputs, scale), own)
+    best = scale, oracle(oracle.scaled(inputs, scale), own)
     while best[1].dullness > SHARP and scale > SMALLEST:
         scale /= 2
-        found = oracle(scaled(inputs, scale))
+        found = oracle(oracle.scaled(inputs, scale))
         if found.dullness > best[1].dullness / 2:
             break
         best = scale, found
@@ -195,7 +213,7 @@ def _finite(oracle: Oracle, inputs: Sequence[Array]) -> tuple[float, Arrays]:
     best, fewest = (scale, own), special(own)
     while fewest and scale > SMALLEST:
         scale /= 2
-        own = oracle.own(scaled(inputs, scale))
+        own = oracle.own(oracle.scaled(inputs, scale))
         if special(own) < fewest:
             best, fewest = (scale, own), special(own)
     return best

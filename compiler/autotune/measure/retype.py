@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, ModuleOp
+import numpy as np
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, ModuleOp, TensorType
 from xdsl.ir import Attribute, ParametrizedAttribute
 from xdsl.pattern_rewriter import PatternRewriteWalker, TypeConversionPattern
 from xdsl.rewriter import Rewriter
 
+from compiler.dialects.dense import Dense, DenseAttr
 from compiler.dialects.upstream.arith import ExtFOp, TruncFOp
+from compiler.interpret.numbers import array_of, dtype_of
 
 
 def floats_of(module: ModuleOp) -> set[AnyFloat]:
@@ -51,6 +54,10 @@ class _Retype(TypeConversionPattern):
         self.to = to
 
     def convert_type(self, typ: Attribute, /) -> Attribute | None:
+        if isinstance(typ, DenseAttr) and isinstance(typ.type.element_type, AnyFloat):
+            elements = array_of(typ.data).astype(dtype_of(self.to))
+            type = TensorType(self.to, typ.type.get_shape())
+            return DenseAttr(Dense(type, elements.reshape(-1).view(np.uint8).data, typ.data.name))
         if isinstance(typ, FloatAttr):
             return FloatAttr(typ.value.data, self.to)  # rounded to the type
         return self.to if isinstance(typ, AnyFloat) else None

@@ -16,18 +16,18 @@ import numpy as np
 
 from compiler.autotune.measure.builder import TargetArtefact
 from compiler.autotune.measure.limits import Limits
+from compiler.autotune.measure.network import NetworkCall, like, on
 from compiler.autotune.measure.reference import Case, ReferenceCases
 from compiler.autotune.measure.subject import Subject
-from compiler.autotune.measure.timing import Call, Clock, Samples, YardstickProbe, chosen
+from compiler.autotune.measure.timing import Call, Clock, Samples, YardstickProbe, chosen, taken
 from compiler.autotune.measure.tolerance import fault, poison
-from compiler.autotune.outcome import MEASURED, Outcome
+from compiler.autotune.outcome import MEASURED, NETWORK, Outcome
 from compiler.dialects.functions import SLOT_ALIGNMENT
 from compiler.errors import TargetError
 from compiler.targets.arguments import Argument, Array, room
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.artefact import Artefact, load_artefact
 from compiler.targets.cpu.ceilings import Arithmetic, Bandwidth, credible
-from compiler.targets.cpu.presence import timed
 from compiler.targets.machine import host
 
 CHECKED = 2
@@ -36,6 +36,8 @@ REPROBES = 2
 """How often a candidate that is faster than the ceiling is timed again."""
 HELD = 32
 """Candidates that are held at most while they take turns."""
+HELD_BYTES = 1 << 30
+"""The most bytes that the copies of their constants take."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ class RunnerSetup:
         kind = Arithmetic if reference.limit == "flops" else Bandwidth
         clock = Clock(kind(threads), self.limits.sampling, threads, place.move)
         clock.ceiling.probe(0.0)
-        return Runner(reference, clock, Random(self.subject.seed))
+        return Runner(reference, clock, Random(self.subject.seed), self.subject.timing == NETWORK)
 
 
 class Affinity:
@@ -133,17 +135,26 @@ class _Calls:
     call: Call
     prepare: Call | None = None
 
+    def fill(self) -> None:
+        """Let all that depends on the inputs of now be there before the call."""
+        if self.prepare is not None:
+            self.prepare()
+        if isinstance(self.call, NetworkCall):
+            self.call.refresh()
+
 
 class Runner:
-    """Runs candidates on the same buffers, which it fills for each."""
+    """Runs candidates on the same buffers, which it fills for each; `in_network` says that these are where a network
+    has them when a candidate is timed."""
 
-    def __init__(self, reference: ReferenceCases, clock: Clock, random: Random) -> None:
+    def __init__(self, reference: ReferenceCases, clock: Clock, random: Random, in_network: bool = False) -> None:
         self._reference = reference
         self._clock = clock
         self._random = random
+        self._in_network = in_network
         case = reference.cases[0]
-        self._inputs = [_like(array) for array in case.inputs]
-        self._outs = [_like(expected.own) for expected in case.expected]
+        self._inputs = [like(array) for array in case.inputs]
+        self._outs = [like(expected.own) for expected in case.expected]
         self._held: dict[Artefact, _Checked] = {}
         self._clocks: dict[int, Clock] = {}
 
@@ -184,7 +195,7 @@ class Runner:
             checked = self._check(job.artefact)
             if isinstance(checked, Outcome):
                 return checked
-            if len(self._held) >= HELD:
+            if len(self._held) >= HELD or self._held_bytes >= HELD_BYTES:
                 self._held.clear()
             candidate = self._held[job.artefact] = replace(
                 checked, calls=self._clock.calls(checked.call, checked.seconds)
@@ -200,8 +211,7 @@ class Runner:
                 calls = self._bound(yardstick.artefact)
             except (TargetError, MemoryError, OSError):  # none of it is the fault of the candidate that is timed
                 return self._clock
-            if calls.prepare is not None:
-                calls.prepare()
+            calls.fill()
             probe = YardstickProbe(calls.call, yardstick.cost, self._clock.threads)
             self._clocks = {yardstick.number: self._clock if probe.is_long else replace(self._clock, ceiling=probe)}
         return self._clocks[yardstick.number]
@@ -213,9 +223,8 @@ class Runner:
         seconds = 0.0
         for case in self._random.sample(self._reference.cases, CHECKED):
             _fill(case, inputs, outs)
-            if calls.prepare is not None:
-                calls.prepare()
-            seconds = timed(calls.call, 1, self._clock.threads).present
+            calls.fill()
+            seconds = taken(calls.call, 1, self._clock.threads).present
             wrong = _wrong(case, outs)
             if wrong is not None:
                 return Outcome("wrong", reason=wrong)
@@ -225,12 +234,27 @@ class Runner:
         """A candidate on the buffers, and on those that its preparation fills."""
         kernel, arrays, before = load_artefact(artefact, host()), [*self._inputs, *self._outs], artefact.preparation
         if before is None:
-            return _Calls(_on(kernel, arrays))
+            return _Calls(self._call(kernel, arrays, range(len(arrays))))
         prepare = load_artefact(before.artefact, host())
         arrays += map(_room, prepare.arguments[len(before.takes) :])
         made = arrays[len(arrays) - prepare.outputs :]
-        first = _on(prepare, [*(arrays[n] for n in before.takes), *made])
-        return _Calls(_on(kernel, [arrays[n] for n in before.passes]), first)
+        first = on(prepare, [*(arrays[n] for n in before.takes), *made])
+        return _Calls(self._call(kernel, arrays, before.passes), first)
+
+    def _call(self, kernel: Kernel, arrays: Sequence[Array], passes: Sequence[int]) -> Call:
+        """The call of a kernel on some of the arrays: the inputs, the outputs, and what was prepared."""
+        passed = [arrays[n] for n in passes]
+        if not self._in_network:
+            return on(kernel, passed)
+        inputs, outputs = len(self._inputs), len(self._inputs) + len(self._outs)
+        constants = [at for at, n in enumerate(passes) if n in self._reference.constants or n >= outputs]
+        written = [at for at, n in enumerate(passes) if n < inputs and at not in constants]
+        return NetworkCall(kernel, passed, constants, written, host())
+
+    @property
+    def _held_bytes(self) -> int:
+        """What the candidates that are held take for copies of their constants."""
+        return sum(one.call.nbytes for one in self._held.values() if isinstance(one.call, NetworkCall))
 
 
 def _known(samples: Samples) -> Outcome:
@@ -241,18 +265,8 @@ def _known(samples: Samples) -> Outcome:
     )
 
 
-def _on(kernel: Kernel, arrays: Sequence[Array]) -> Call:
-    """The native call of a kernel on arrays, the last of which are its outputs."""
-    inputs = len(arrays) - kernel.outputs
-    return kernel.bound(*arrays[:inputs], out=arrays[inputs:])
-
-
 def _room(argument: Argument) -> Array:
     return room(replace(argument, alignment=SLOT_ALIGNMENT))
-
-
-def _like(array: Array) -> Array:
-    return _room(Argument("", array.shape, array.dtype))
 
 
 _MEMORY = Outcome("memory", reason="it needs more memory to run than it is allowed")

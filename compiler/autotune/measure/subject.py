@@ -9,6 +9,7 @@ from math import prod
 from xdsl.dialects.builtin import ModuleOp, f32
 
 from compiler.analysis.cost import instances, total_flops
+from compiler.autotune.outcome import WARM
 from compiler.dialects.functions import find_function
 from compiler.driver import lower, parse
 from compiler.elements import element_bytes
@@ -31,6 +32,7 @@ class Subject:
     threads: how many threads parallel loops run on; the runner gets as many cores.
     seed: of the random inputs.
     target, arch: what it is compiled for: the CPU at hand, or a GPU of some architecture.
+    timing: where calls find their operands: see `compiler.autotune.outcome`.
     """
 
     text: str
@@ -40,6 +42,7 @@ class Subject:
     seed: int = 0
     target: str = "cpu"
     arch: str = ""
+    timing: str = WARM
 
     @cached_property
     def module(self) -> ModuleOp:

@@ -15,9 +15,22 @@ from typing import Protocol
 
 from compiler.autotune.measure.limits import Sampling
 from compiler.targets.cpu.ceilings import Reading
-from compiler.targets.cpu.presence import QUIET, Disturbance, Taken, timed, undisturbed
+from compiler.targets.cpu.presence import QUIET, Disturbance, Taken, timed, timed_each, undisturbed
 
 Call = Callable[[], None]
+
+
+class ArrangedCall:
+    """A call whose operands are put in place before each: `arrange` does that, and gives what is to be timed."""
+
+    def arrange(self) -> Call:
+        """Put the operands in place, and give the call."""
+        raise NotImplementedError
+
+    def __call__(self) -> None:
+        """Both."""
+        self.arrange()()
+
 
 _OF_MEDIAN = 1.2533 * 1.4826
 """The standard error of a median is 1.25 deviations over the root of the count; a deviation 1.48 median ones."""
@@ -44,7 +57,7 @@ class YardstickProbe:
 
     def __init__(self, call: Call, cost: float, threads: int = 1) -> None:
         self._call, self._cost, self._threads = call, cost, threads
-        self._taken = undisturbed(lambda repeat: timed(call, 1, threads)).taken.present
+        self._taken = undisturbed(lambda repeat: taken(call, 1, threads)).taken.present
 
     @property
     def is_long(self) -> bool:
@@ -54,7 +67,7 @@ class YardstickProbe:
     def probe(self, seconds: float) -> Reading:
         """Operations per second, now: its cost over what a call takes."""
         calls = max(1, round(min(seconds, LONGEST) / max(self._taken, 1e-7)))
-        found = undisturbed(lambda repeat: timed(self._call, max(1, calls >> repeat), self._threads))
+        found = undisturbed(lambda repeat: taken(self._call, max(1, calls >> repeat), self._threads))
         self._taken = found.taken.present
         return Reading(self._cost / self._taken, found.disturbance)
 
@@ -104,7 +117,8 @@ class Clock:
         return chosen(samples, self.sampling.least)
 
     def calls(self, call: Call, seconds: float) -> int:
-        """How many calls a sample takes; where a first one was short, by another that finds the caches warm."""
+        """How many calls a sample takes; where a first one was short, by another that finds the caches warm. What is
+        done before each call counts here: many of them would take long."""
         once = seconds if seconds >= self.sampling.min_seconds else max(timed(call).present, 1e-7)
         return max(1, ceil(self.sampling.min_seconds / once))
 
@@ -115,7 +129,7 @@ class Clock:
         def take(repeat: int) -> Taken:
             if self.threads > 1 or repeat:
                 call()
-            return timed(call, max(1, calls >> repeat), self.threads)
+            return taken(call, max(1, calls >> repeat), self.threads)
 
         found = undisturbed(take, between=self.between)
         beside = self.ceiling.probe(min(found.taken.seconds, LONGEST))
@@ -126,6 +140,13 @@ class Clock:
         disturbed = any(one.disturbance.matters for one in found)
         enough = len(found) >= self.sampling.least * (2 if disturbed else 1)
         return enough and standard_error([one.cost for one in found]) <= self.sampling.spread
+
+
+def taken(call: Call, calls: int = 1, threads: int = 1) -> Taken:
+    """What some calls take; of arranged ones, without what that takes."""
+    if isinstance(call, ArrangedCall):
+        return timed_each(call.arrange, calls, threads)
+    return timed(call, calls, threads)
 
 
 def chosen(found: Sequence[TimedSample], least: int) -> Samples:

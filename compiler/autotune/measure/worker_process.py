@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from multiprocessing import Pipe
 from pathlib import Path
 from typing import BinaryIO, cast
 
-import compiler
+from compiler import processes
 from compiler.autotune.measure.worker import Reply, Setup
 
-BEGINS = "import sys; sys.path[:] = sys.argv[2:]; from compiler.autotune.measure.worker import main; main()"
-"""How a worker begins: it looks for modules where this process does, and never in the current folder."""
 STOPPED = "stopped"
 """The kind of death of a worker that a signal has stopped, and whose parent has ended it."""
 _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
@@ -37,19 +32,10 @@ class Worker:
 
     def __init__(self, setup: Setup, environment: Mapping[str, str], files: Sequence[int] = ()) -> None:
         self.ready = False
-        self.connection, theirs = Pipe()
         self._said = _in_memory()
         self._killed_before = _killed_for_memory()
-        self._process = subprocess.Popen(
-            [sys.executable, *_flags(), "-c", BEGINS, str(theirs.fileno()), *_path()],
-            stdin=subprocess.DEVNULL,
-            stdout=self._said,
-            stderr=self._said,
-            env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | dict(environment),
-            pass_fds=[theirs.fileno(), *files],
-            process_group=0,
-        )
-        theirs.close()
+        started = processes.start("compiler.autotune.measure.worker", self._said, environment, files)
+        self._process, self.connection = started.process, started.connection
         self.send(setup)
 
     @property
@@ -105,19 +91,6 @@ class Worker:
         self._said.seek(0)
         lines = self._said.read().decode(errors="replace").strip().splitlines()
         return lines[-1].strip() if lines else ""
-
-
-def _flags() -> list[str]:
-    """What keeps the current folder out of a worker, and whatever this process was told to keep out."""
-    kept = (("-E", sys.flags.ignore_environment), ("-s", sys.flags.no_user_site))
-    return ["-P", *(flag for flag, is_set in kept if is_set)]
-
-
-def _path() -> list[str]:
-    """Where a worker finds this package and what it needs: where this process does, but for what depends on the current
-    folder."""
-    root = str(Path(compiler.__file__).resolve().parents[1])
-    return list(dict.fromkeys([*(place for place in sys.path if os.path.isabs(place)), root]))
 
 
 def _in_memory() -> BinaryIO:

@@ -29,7 +29,8 @@ SECONDS = 4.0
 def warm_starts(
     database: Database, key: Key, program: str, machine: Machine | Gpu, seconds: float = SECONDS
 ) -> list[WarmStart]:
-    """What was measured of other programs under the rest of a key: of at most MEMBERS, the most similar last.
+    """What was measured of other programs, or by another timing, under the rest of a key: of at most MEMBERS, the most
+    similar last. Costs of one task are compared with each other alone.
 
     The features are those of the stored programs under the stored scripts, so that it does not matter which rules the
     candidates came from. Legality is not judged again: they were measured. Scripts that no longer apply are left out.

@@ -61,7 +61,7 @@ class Sketch:
         places are `closed`."""
         script = recorded.script.clone()
         ops = list(_sequence(script).body.block.ops)
-        options = {place: found for place, found in _options(program, ops).items() if place not in closed}
+        options = {place: found for place, found in _options(recorded).items() if place not in closed}
         choices = [Choice(place, options[place], _name(op)) for place, op in enumerate(ops) if place in options]
         positions = tuple(_position(ops[choice.place], choice) for choice in choices)
         for choice in choices:
@@ -181,24 +181,18 @@ def _name(op: Operation) -> str:
     return next((result.name_hint or "" for result in op.results), "")
 
 
-def _options(program: Program, ops: Sequence[Operation]) -> dict[int, tuple[tuple[int, ...], ...]]:
-    """By their places, what the choices of a decided script can choose."""
-    options: dict[int, tuple[tuple[int, ...], ...]] = {}
-
-    def plan(state: State, place: int, op: SchedOp) -> Plan:
-        if applies(op, *CHOICES):
-            options[place] = _options_of(state, op)
-        return planned_step(state, place, op)
-
-    played(program, ops, plan)
-    return options
+def _options(recorded: Schedule) -> dict[int, tuple[tuple[int, ...], ...]]:
+    """By their places, what the choices of a schedule's script can choose."""
+    ops = enumerate(_sequence(recorded.script).body.block.ops)
+    return {place: _options_of(recorded, op) for place, op in ops if applies(op, *CHOICES)}
 
 
-def _options_of(state: State, op: SchedOp) -> tuple[tuple[int, ...], ...]:
+def _options_of(recorded: Schedule, op: Operation) -> tuple[tuple[int, ...], ...]:
+    assert isinstance(op, SchedOp)
     stated, (over, *_) = primitive_of(op).stated(op), (*op.operands, None)
     if over is None:
         return tuple((candidate,) for candidate in stated["candidates"])
-    if applies(op, "sample_perfect_tile"):
-        extent = state.program.loops[state.loop(over)].extent
-        return tuple(perfect_tiles(extent, len(op.results), stated["innermost"]))
-    return tuple((n,) for n in range(ROOT, len(locations(state.program, state.block(over)))))
+    program, subject = recorded.when(op.results[0]), recorded.meaning(over)
+    if isinstance(subject, int):
+        return tuple(perfect_tiles(program.loops[subject].extent, len(op.results), stated["innermost"]))
+    return tuple((n,) for n in range(ROOT, len(locations(program, subject))))

@@ -1,6 +1,7 @@
 """What a person reads of tuning.
 
 progress.py  how far a run is; the times that are shown
+breakdown.py what the groups of a whole program take together, beside the whole
 facts.py     what is known of a run, as rows, sentences and data
 live.py      a run under way: a table on a terminal, lines elsewhere
 report.py    what a database knows of some tasks, as a page of HTML

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 
 from compiler.program.combiner import Combiner
@@ -18,10 +19,16 @@ def described(program: Program) -> str:
     return "\n".join((*_buffers(program), *(_statement(block) for block in program.blocks.values())))
 
 
+def indented(text: str) -> str:
+    """The lines of a text, two spaces further to the right."""
+    return textwrap.indent(text, "  ")
+
+
 def _buffers(program: Program) -> Iterator[str]:
     written = {access.buffer for block in program.blocks.values() for access in block.writes}
     for name, buffer in program.buffers.items():
         kind = "temporary" if name in program.allocs else "output" if name in written else "input"
+        kind = "constant" if name in program.stated else kind
         shape = "x".join(map(str, buffer.shape)) or "scalar"
         yield f"{name}: {kind} {shape} {buffer.element}"
 

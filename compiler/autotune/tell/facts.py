@@ -13,7 +13,7 @@ from compiler.autotune.space.gpu_features import ideal
 from compiler.autotune.space.space import work
 from compiler.autotune.task import SearchTask
 from compiler.autotune.tell.progress import Progress, Standing
-from compiler.printable import counted
+from compiler.printable import counted, duration
 from compiler.targets.cpu.ceilings import credible
 from compiler.targets.machine import Gpu
 
@@ -187,11 +187,3 @@ def ceiling_share(task: SearchTask, outcome: Outcome) -> float | None:
     if isinstance(task.machine, Gpu):
         return ideal(program, work(program), task.machine) / outcome.cost
     return share(program, task.machine, outcome.cost)
-
-
-def duration(seconds: float) -> str:
-    """A time with three digits, in a unit that suits it."""
-    for unit, factor in (("s", 1.0), ("ms", 1e3)):
-        if seconds * factor >= 1:
-            return f"{seconds * factor:.3g} {unit}"
-    return f"{seconds * 1e6:.3g} us"

@@ -11,7 +11,7 @@ from math import ceil, floor, log10
 
 from compiler.autotune.database import Key, Record
 from compiler.autotune.database.summary import ScriptTrials, by_script
-from compiler.autotune.outcome import together
+from compiler.autotune.outcome import NETWORK, together
 from compiler.autotune.search.ranking import pairs
 from compiler.autotune.tell.progress import Standing
 from compiler.printable import counted, printable
@@ -50,7 +50,8 @@ def _shown(text: str) -> str:
 
 def _task(name: str, key: Key, scripts: Sequence[ScriptTrials]) -> Iterator[str]:
     best_first = sorted((script for script in scripts if script.outcome.ranks), key=lambda script: script.outcome.cost)
-    where = f"{key.machine}, {counted(key.threads, 'thread')}, policy {key.policy}; program {key.program[:12]}"
+    timing = ", timed as in a network" if key.timing == NETWORK else ""
+    where = f"{key.machine}, {counted(key.threads, 'thread')}, policy {key.policy}{timing}; program {key.program[:12]}"
     yield f"<h1>{_shown(name)}</h1>"
     yield f"<p>{_shown(where)}</p>"
     yield f"<p>{len(scripts)} scripts tried, {len(best_first)} measured.{_ranking(best_first)}</p>"

@@ -8,7 +8,9 @@ alternatives, not as many as their combinations.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from compiler.autotune.space.rules.draft import Alternative, Draft, Rule
@@ -46,6 +48,26 @@ class Derivation:
 def derive(schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, threads: int = 1) -> Derived:
     """The sketches of an unscheduled program by some rules; the last one is the program as it is written."""
     dropped: dict[str, None] = {}
+    with _uncollected():
+        return _derived(schedule, rules, machine, threads, dropped)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without the garbage collector: drafts are dropped by the hundred, and to look for them takes as long as to write
+    them."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _derived(
+    schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, threads: int, dropped: dict[str, None]
+) -> Derived:
     ends = derivations(Draft(schedule.fork()[0], machine, threads, tuple(schedule.program.blocks)), rules, dropped)
     found: dict[str, Sketch] = {}
     for end in ends:

@@ -1,0 +1,141 @@
+"""A whole program as the different groups that it calls: each alone, with the inputs that never change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import SSAValue
+
+from compiler.dialects.functions import find_function
+from compiler.driver import level_of, parse
+from compiler.errors import InputError
+from compiler.files import read
+from compiler.graph.grouping import has_groups
+from compiler.graph.provenance import Provenance
+from compiler.graph.whole import Names, whole
+from compiler.interpret.numbers import dtype_of
+from compiler.printable import unknown
+from compiler.program.main import read_tensors
+from compiler.targets.arguments import Argument
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group of a whole program: a module of its function alone, the positions of the inputs that are constant
+    wherever it is called, and how often a run calls it. `provenance` is what the program calls its parts where it is
+    called first; None where these are its names."""
+
+    name: str
+    module: ModuleOp
+    constants: tuple[int, ...]
+    occurrences: int
+    provenance: Provenance | None = None
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A te module whose public function calls groups, and the positions of its inputs that never change. `names` are
+    what users call the inputs, where that is not what the module calls them; `parts` what they call the parts of each
+    function."""
+
+    module: ModuleOp
+    constants: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+    parts: Names = field(default_factory=dict)
+
+    def own_names(self, arrays: Mapping[str, object]) -> dict[str, object]:
+        """Arrays of inputs by the names that these have in the module."""
+        own = [buffer.name for buffer in read_tensors(self.function).inputs]
+        return {own[self.names.index(name)]: array for name, array in arrays.items()}
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """The inputs, by the names that users have for them."""
+        inputs = read_tensors(self.function).inputs
+        return tuple(Argument(n, b.shape, dtype_of(b.element)) for n, b in zip(self.names, inputs, strict=True))
+
+    @cached_property
+    def function(self) -> FuncOp:
+        """The public function: constants and calls."""
+        return find_function(self.module)
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """The different groups in the order of their first calls, without those that depend on constants alone: these
+        run once, before."""
+        calls: dict[str, list[tuple[bool, ...]]] = {}
+        for name, constants in self._calls():
+            calls.setdefault(name, []).append(constants)
+        return tuple(self._group(name, each) for name, each in calls.items())
+
+    def group(self, name: str) -> Group:
+        """A group by its name. Raises InputError where there is none."""
+        program, own = self.function.sym_name.data, {group.name: group for group in self.groups}
+        wanted = name.removeprefix(f"{program}.").removeprefix("@")
+        if wanted not in own:
+            raise InputError(f"{unknown('group', wanted, own)} ({program} has {', '.join(own)})")
+        return own[wanted]
+
+    def _calls(self) -> Iterator[tuple[str, tuple[bool, ...]]]:
+        """Each call that a run makes: what it calls, and which of its operands are constant."""
+        block = self.function.body.block
+        constant: set[SSAValue] = {block.args[n] for n in self.constants}
+        for op in block.ops:
+            known = tuple(operand in constant for operand in op.operands)
+            if all(known):
+                constant |= set(op.results)
+            elif isinstance(op, CallOp):
+                yield op.callee.string_value(), known
+
+    def _group(self, name: str, calls: Sequence[tuple[bool, ...]]) -> Group:
+        constants = tuple(n for n, each in enumerate(zip(*calls, strict=True)) if all(each))
+        module = ModuleOp([_public(find_function(self.module, name))])
+        return Group(name, module, constants, len(calls), self.parts.get(name))
+
+
+def _public(group: FuncOp) -> FuncOp:
+    """A group's function as a program of its own."""
+    function = group.clone()
+    function.attributes.pop("te.group", None)
+    function.properties.pop("sym_visibility", None)
+    return function
+
+
+def whole_of(x: object, constants: Sequence[str]) -> Whole | None:
+    """What a te program is cut into; None for one that fits one group, or is at another level. Raises InputError for
+    constants that are no inputs."""
+    module = _module(x)
+    if module is None or level_of(module) != "te":
+        return None
+    cut = whole(module)
+    if not has_groups(cut.module):
+        return None
+    function = find_function(module)
+    names = _input_names(x, function)
+    for name in constants:
+        if name not in names:
+            raise InputError(f"@{function.sym_name.data} has no input '{name}' (it has {', '.join(names) or 'none'})")
+    positions = tuple(n for n, name in enumerate(names) if name in constants)
+    return Whole(cut.module, positions, names, cut.names)
+
+
+def _module(x: object) -> ModuleOp | None:
+    """The module of a program as `compiler.lower` takes it; None for what is none."""
+    if isinstance(x, PathLike) or (isinstance(x, str) and "\n" not in x):
+        return parse(read(x), str(x))
+    if isinstance(x, str):
+        return parse(x)
+    module = getattr(x, "module", x)
+    return module if isinstance(module, ModuleOp) else None
+
+
+def _input_names(x: object, function: FuncOp) -> tuple[str, ...]:
+    """The names of a program's inputs: a te function's own, or those of its text."""
+    own = [tensor.name for tensor in getattr(x, "inputs", ())]
+    hints = [argument.name_hint or f"arg{n}" for n, argument in enumerate(function.body.block.args)]
+    return (*own, *hints[len(own) :])

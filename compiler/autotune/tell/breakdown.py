@@ -1,0 +1,85 @@
+"""`Breakdown`: what the groups of a whole program take together, beside what the whole takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from compiler.printable import duration
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+@dataclass(frozen=True)
+class GroupTime:
+    """A group: how often a run calls it, and the seconds of a call under its best record; None without one."""
+
+    name: str
+    occurrences: int
+    seconds: float | None
+
+    @property
+    def together(self) -> float | None:
+        """The seconds of all calls of a run."""
+        return None if self.seconds is None else self.occurrences * self.seconds
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """The groups of a whole program in the order of their first calls, and the seconds of a run of the whole that is
+    made of their best records, measured: both as in a network."""
+
+    groups: tuple[GroupTime, ...]
+    whole: float
+
+    @property
+    def total(self) -> float | None:
+        """The seconds of all calls of all groups; None where that of a group is not known."""
+        known = [group.together for group in self.groups if group.together is not None]
+        return sum(known) if len(known) == len(self.groups) else None
+
+    @property
+    def difference(self) -> float | None:
+        """The seconds of the whole beyond those of its groups: what passes between them, and what they do to each
+        other. Below zero where the whole is faster."""
+        return None if self.total is None else self.whole - self.total
+
+    def rows(self) -> Iterator[tuple[str, str, str, str, str]]:
+        """Name, calls, time of a call, time of all calls, and its share of the whole; the sum, the whole, and the
+        difference, last."""
+        for group in self.groups:
+            yield group.name, str(group.occurrences), _time(group.seconds), *self._part(group.together)
+        yield "sum of groups", "", "", *self._part(self.total)
+        yield "whole, measured", "", "", *self._part(self.whole)
+        yield "difference", "", "", *self._part(self.difference)
+
+    def table(self) -> Table:
+        """The rows under headings."""
+        from rich.table import Table
+
+        table = Table(box=None)
+        for heading in ("group", "calls", "one call", "all calls", "of the whole"):
+            table.add_column(heading, justify="left" if heading == "group" else "right", no_wrap=True)
+        for row in self.rows():
+            table.add_row(*row)
+        return table
+
+    def data(self) -> Mapping[str, object]:
+        """The same as JSON has it, in seconds."""
+        return {
+            "groups": [asdict(group) for group in self.groups],
+            "sum_seconds": self.total,
+            "whole_seconds": self.whole,
+            "difference_seconds": self.difference,
+        }
+
+    def _part(self, seconds: float | None) -> tuple[str, str]:
+        return (_time(seconds), "" if seconds is None else f"{seconds / self.whole:.1%}")
+
+
+def _time(seconds: float | None) -> str:
+    if seconds is None:
+        return "unknown"
+    return f"-{duration(-seconds)}" if seconds < 0 else duration(seconds)
