@@ -81,6 +81,7 @@ def _measure(
     rivals: list[Contender],
     settings: Settings,
 ) -> int:
+    from benchmarks.groups import breakdowns
     from benchmarks.harness import Plan, measure
     from benchmarks.report import rows
     from benchmarks.table import table
@@ -92,6 +93,8 @@ def _measure(
     for workload in chosen:
         measurement = measure(workload, rivals, settings, plan, options.seed)
         console.print(table(measurement))
+        for each in breakdowns(workload, [rival.name for rival in rivals], settings):
+            console.print(each)
         done.append(measurement)
         _write(options.json, done, last=measurement.interrupted or len(done) == len(chosen))
         wrong |= any(run.wrong is not None for run in measurement.runs)

@@ -1,0 +1,45 @@
+"""What the groups of a tuned whole program take together, beside the whole: a table after those of the contenders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
+
+from rich.table import Table
+
+from benchmarks.contenders import Settings
+from compiler.errors import InputError
+from compiler.te import Function
+
+
+class Program(Protocol):
+    """What is asked of a workload."""
+
+    @property
+    def constants(self) -> Sequence[str]:
+        """The names of the inputs that never change."""
+
+    def function(self) -> Function:
+        """The te function."""
+
+
+def breakdowns(workload: Program, contenders: Iterable[str], settings: Settings) -> Iterator[Table]:
+    """A table for each contender that runs what tuning has found for a program of several groups; none for a program
+    that is one, or of which the database knows nothing."""
+    from compiler.autotune.task import SearchTask
+
+    constants: dict[str, Sequence[str]] = {"tuned": (), "tuned.prepared": workload.constants}
+    for name in contenders:
+        if name not in constants:
+            continue
+        task = SearchTask(
+            workload.function(), threads=settings.threads, policy=settings.policy, constants=constants[name]
+        )
+        try:
+            records = task.best(settings.database) if task.groups else None
+        except InputError:
+            continue
+        if records is not None:
+            table = task.breakdown(records).table()
+            table.title, table.title_justify = f"{name}, by groups", "left"
+            yield table

@@ -1,0 +1,157 @@
+"""Whole networks as te programs, batch 1, weights as inputs: `python -m benchmarks.networks` prints their groups."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from compiler import te
+from compiler.dialects.functions import find_function
+from compiler.graph.grouping import group, is_group
+from compiler.graph.read import read
+from compiler.graph.tree import Call, Graph
+from compiler.te.tensor import Tensor
+
+nn = te.nn
+
+
+class Network:
+    """A network while it is written: its inputs and weights in the order of their first use."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.inputs: list[Tensor] = []
+
+    def input(self, name: str, *shape: int, dtype: str = "f32") -> Tensor:
+        """A new input."""
+        tensor: Tensor = te.placeholder(shape, dtype, name)
+        self.inputs.append(tensor)
+        return tensor
+
+    def weight(self, name: str, *shape: int) -> Tensor:
+        """A new weight, under a name of its own."""
+        return self.input(f"{name}{len(self.inputs)}", *shape)
+
+    def convolution(self, x: Tensor, filters: int, kernel: int, stride: int = 1) -> Tensor:
+        """A convolution with its bias: batch norms are part of the weights."""
+        weight = self.weight("W", filters, x.shape[1], kernel, kernel)
+        return nn.conv2d(x, weight, self.weight("b", filters), stride=stride, padding=kernel // 2)
+
+    def dense(self, x: Tensor, features: int) -> Tensor:
+        """x W + b."""
+        return nn.add(nn.matmul(x, self.weight("W", x.shape[1], features)), self.weight("b", features))
+
+    def norm(self, x: Tensor) -> Tensor:
+        """A layer norm."""
+        return nn.layer_norm(x, self.weight("g", x.shape[1]), self.weight("h", x.shape[1]))
+
+    def function(self, result: Tensor) -> te.Function:
+        """The function of all that was written."""
+        return te.function(self.name, self.inputs, result)
+
+
+def bert(layers: int = 12, tokens: int = 128, width: int = 768, heads: int = 12, hidden: int = 3072) -> te.Function:
+    """The encoder layers of BERT-base, X [tokens, width]."""
+    net = Network("bert")
+    x = net.input("X", tokens, width)
+
+    def split(t: Tensor) -> Tensor:
+        return nn.transpose(nn.reshape(t, (tokens, heads, width // heads)), (1, 0, 2))
+
+    for _ in range(layers):
+        q, k, v = (split(net.dense(x, width)) for _ in range(3))
+        a = nn.reshape(nn.transpose(nn.attention(q, k, v), (1, 0, 2)), (tokens, width))
+        y = net.norm(nn.add(x, net.dense(a, width)))
+        x = net.norm(nn.add(y, net.dense(nn.gelu(net.dense(y, hidden)), width)))
+    return net.function(x)
+
+
+def llama(layers: int = 4, tokens: int = 64, width: int = 512, heads: int = 8, hidden: int = 1408) -> te.Function:
+    """Decoder layers as of Llama: RMS norms, rotated queries and keys, a mask, a gated middle."""
+    net, depth = Network("llama"), width // heads
+    x, cos, sin = net.input("X", tokens, width), net.input("cos", tokens, depth), net.input("sin", tokens, depth)
+    mask = net.input("mask", tokens, tokens)
+
+    def linear(t: Tensor, features: int) -> Tensor:
+        return nn.matmul(t, net.weight("W", t.shape[1], features))
+
+    def rotated(t: Tensor) -> Tensor:
+        low = nn.slice(t, (0, 0, 0), (heads, tokens, depth // 2))
+        high = nn.slice(t, (0, 0, depth // 2), (heads, tokens, depth))
+        return nn.add(nn.mul(t, cos), nn.mul(nn.concat([high, low], 2), sin))
+
+    for _ in range(layers):
+        y = nn.rms_norm(x, net.weight("g", width))
+        parts = (nn.reshape(linear(y, width), (tokens, heads, depth)) for _ in range(3))
+        q, k, v = (nn.transpose(t, (1, 0, 2)) for t in parts)
+        a = nn.transpose(nn.attention(rotated(q), rotated(k), v, mask=mask), (1, 0, 2))
+        x = nn.add(x, linear(nn.reshape(a, (tokens, width)), width))
+        y = nn.rms_norm(x, net.weight("g", width))
+        x = nn.add(x, linear(nn.mul(nn.silu(linear(y, hidden)), linear(y, hidden)), width))
+    return net.function(x)
+
+
+def resnet50(size: int = 224, classes: int = 1000) -> te.Function:
+    """ResNet-50 v1.5, batch norms folded: 53 convolutions."""
+    net = Network("resnet50")
+    x = nn.relu(net.convolution(net.input("X", 1, 3, size, size), 64, 7, 2))
+    x = nn.max_pool2d(x, 3, 2, 1)
+    for stage, (blocks, channels) in enumerate(((3, 64), (4, 128), (6, 256), (3, 512))):
+        for block in range(blocks):
+            stride = 2 if stage and not block else 1
+            shortcut = x if block else net.convolution(x, 4 * channels, 1, stride)
+            y = nn.relu(net.convolution(x, channels, 1))
+            y = nn.relu(net.convolution(y, channels, 3, stride))
+            x = nn.relu(nn.add(net.convolution(y, 4 * channels, 1), shortcut))
+    return net.function(net.dense(nn.flatten(nn.global_avg_pool(x), 1), classes))
+
+
+def mobilenet_v2(size: int = 224, classes: int = 1000) -> te.Function:
+    """MobileNetV2, batch norms folded: 52 convolutions, of which 17 are depthwise."""
+    net = Network("mobilenet_v2")
+
+    def relu6(t: Tensor) -> Tensor:
+        return nn.clamp(t, 0, 6)
+
+    def depthwise(t: Tensor, stride: int) -> Tensor:
+        channels = t.shape[1]
+        made = nn.depthwise_conv2d(t, net.weight("W", channels, 1, 3, 3), stride=stride, padding=1)
+        return nn.add(made, nn.reshape(net.weight("b", channels), (1, channels, 1, 1)))
+
+    x = relu6(net.convolution(net.input("X", 1, 3, size, size), 32, 3, 2))
+    stages = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
+    for wider, channels, blocks, first in stages:
+        for stride in [first] + [1] * (blocks - 1):
+            y = relu6(net.convolution(x, wider * x.shape[1], 1)) if wider > 1 else x
+            y = net.convolution(relu6(depthwise(y, stride)), channels, 1)
+            x = nn.add(x, y) if x.shape == y.shape else y
+    x = relu6(net.convolution(x, 1280, 1))
+    return net.function(net.dense(nn.flatten(nn.global_avg_pool(x), 1), classes))
+
+
+NETWORKS: dict[str, Callable[[], te.Function]] = {
+    "bert layer": lambda: bert(1),
+    "bert": bert,
+    "llama": llama,
+    "resnet50": resnet50,
+    "mobilenet_v2": mobilenet_v2,
+}
+
+
+def table(function: te.Function) -> str:
+    """Its groups: how often each is called, its computes, and the shapes of its results."""
+    module = group(function.module)
+    graphs = {f.sym_name.data: read(f) for f in module.ops if is_group(f)}
+    calls = [node for node in read(find_function(module)).nodes if isinstance(node, Call)]
+    rows = [_row(graphs[name], count) for name, count in Counter(call.callee for call in calls).items()]
+    return "\n".join([f"{len(graphs)} groups, {len(calls)} calls", *rows])
+
+
+def _row(graph: Graph, count: int) -> str:
+    results = " ".join("x".join(map(str, graph.values[name].shape)) for name in graph.results)
+    return f"{graph.name:>10} x {count:<3} {results:<18} {' '.join(node.results[0].name for node in graph.nodes)}"
+
+
+if __name__ == "__main__":
+    for name, make in NETWORKS.items():
+        print(f"{name}: {table(make())}\n")
