@@ -22,10 +22,10 @@ from benchmarks.schedules import scheduled
 from benchmarks.workloads import PRESETS, find
 from compiler import universe
 from compiler.autotune import SearchTask
-from compiler.driver import build, parse, passes_from
+from compiler.driver import build, parse
 from compiler.errors import LoweringError, ScheduleError, TargetError
 from compiler.lowering.low_to_llvm import emit
-from compiler.pipeline import run
+from compiler.pipeline import passes_from, run
 from compiler.schedule import Schedule, replay
 from compiler.targets.machine import host
 from compiler.te import Function

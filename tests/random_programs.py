@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -22,10 +22,17 @@ LARGEST = 100
 DTYPES = ("f32", "f64", "f16", "bf16", "i8", "i16", "i32", "i64", "u8")
 
 
-def program(rng: random.Random, computes: int | None = None, dtype: str | None = None) -> te.Function:
+def program(
+    rng: random.Random,
+    computes: int | None = None,
+    dtype: str | None = None,
+    views: bool = False,
+    constants: float = 0.0,
+) -> te.Function:
     """Some computes, each of an earlier tensor, mostly the last; one or more of them are outputs. By default one to
-    four, mostly of f32 or i32."""
-    return _Maker(rng, dtype).function(computes)
+    four, mostly of f32 or i32. With `views`, half of them move elements only. Of what would be an input, a part is
+    constant."""
+    return _Maker(rng, dtype, KINDS + VIEWS if views else KINDS, constants).function(computes)
 
 
 def arrays_for(function: te.Function, seed: int) -> list[np.ndarray[Any, Any]]:
@@ -45,8 +52,10 @@ def arrays_for(function: te.Function, seed: int) -> list[np.ndarray[Any, Any]]:
 class _Maker:
     """The tensors so far."""
 
-    def __init__(self, rng: random.Random, dtype: str | None = None) -> None:
+    def __init__(self, rng: random.Random, dtype: str | None, kinds: Sequence[Kind], constants: float = 0.0) -> None:
         self.rng = rng
+        self.kinds = kinds
+        self.constants = constants
         self.dtype = dtype or rng.choice(
             ("f32", "f32", "f32", "i32", "i32", rng.choice(("f64", "f16", "bf16", "i8", "u8", "i16")))
         )
@@ -61,14 +70,16 @@ class _Maker:
         for _ in range(computes or rng.choice((1, 2, 2, 3, 3, 4))):
             self.add(self.source())
         others = [t for t in self.made[:-1] if rng.random() < 0.2]
-        return te.function("program", [*self.inputs, *self.indices], [*others, self.made[-1]])
+        given = [t for t in (*self.inputs, *self.indices) if t.source is None]
+        return te.function("program", given, [*others, self.made[-1]])
 
     def input(self, shape: tuple[int, ...], cut: bool = True) -> te.Tensor:
         """A new input, cut down where it is too large."""
         while cut and prod(shape) > LARGEST:
             shape = tuple(max(2, n - 1) for n in shape)
         tensor = P(shape, self.dtype, name=f"I{len(self.inputs)}")
-        self.inputs.append(tensor)
+        self.inputs.append(self.stated(tensor))
+        tensor = self.inputs[-1]
         return tensor
 
     def source(self) -> te.Tensor:
@@ -84,7 +95,7 @@ class _Maker:
 
     def add(self, x: te.Tensor) -> None:
         """A random compute of a tensor."""
-        for kind in self.rng.sample(KINDS, len(KINDS)):
+        for kind in self.rng.sample(self.kinds, len(self.kinds)):
             result = kind(self, x)
             if result is not None:
                 self.made += [result] if isinstance(result, te.Tensor) else result
@@ -101,9 +112,18 @@ class _Maker:
 
     def index(self, shape: tuple[int, ...]) -> te.Tensor:
         """A new input of indices."""
-        tensor = P(shape, "i64", name=f"N{len(self.indices)}")
-        self.indices.append(tensor)
-        return tensor
+        self.indices.append(self.stated(P(shape, "i64", name=f"N{len(self.indices)}")))
+        return self.indices[-1]
+
+    def stated(self, tensor: te.Tensor) -> te.Tensor:
+        """An input, or a constant in its place: many zeros and ones, or any elements."""
+        if not self.constants or self.rng.random() >= self.constants:
+            return tensor
+        (elements,) = arrays_for(te.function("f", [tensor], [tensor]), self.rng.randrange(2**32))
+        if self.rng.random() < 0.5 and tensor.dtype != "i64":
+            table = (0, 0, 1, 1, 2) if tensor.dtype == "u8" else (0, 0, 1, -1, 2)
+            elements = np.array(self.rng.choices(table, k=prod(tensor.shape))).reshape(tensor.shape)
+        return te.constant(elements.astype(numpy_dtype(tensor.dtype)), name=tensor.name)
 
     def gather(self, shape: tuple[int, ...], fn: Callable[..., Any]) -> Any:
         """A gather with axes i, j, k, l."""
@@ -372,3 +392,190 @@ KINDS: tuple[Kind, ...] = (
     gathered,
     gathered,
 )
+
+
+def reshaped(m: _Maker, x: te.Tensor) -> Any:
+    """x under another shape: dimensions split, joined, of extent 1"""
+    extents = [n for size in x.shape for n in _factors(m.rng, size)]
+    joined = [extents[0]] if extents else []
+    for n in extents[1:]:
+        if m.rng.random() < 0.4:
+            joined[-1] *= n
+        else:
+            joined.append(n)
+    if len(joined) < 4 and m.rng.random() < 0.4:
+        joined.insert(m.rng.randint(0, len(joined)), 1)
+    return te.nn.reshape(x, joined, m.name()) if 0 < len(joined) <= 4 else None
+
+
+def _factors(rng: random.Random, size: int) -> tuple[int, ...]:
+    found = [n for n in (2, 3) if size % n == 0 and size > n]
+    factor = rng.choice(found) if found and rng.random() < 0.6 else 0
+    return (factor, size // factor) if factor else (size,)
+
+
+def sliced(m: _Maker, x: te.Tensor) -> Any:
+    """A part of x, at times strided or reversed"""
+    if not x.rank:
+        return None
+    d = m.rng.randrange(x.rank)
+    starts, stops, steps = [0] * x.rank, list(x.shape), [1] * x.rank
+    starts[d], stops[d] = m.rng.randrange(x.shape[d]), m.rng.randint(1, x.shape[d])
+    if starts[d] >= stops[d]:
+        starts[d], stops[d] = 0, x.shape[d]
+    steps[d] = m.rng.choice((1, 1, 2))
+    part = te.nn.slice(x, starts, stops, steps, m.name())
+    m.made.append(part)
+    turned = te.nn.flip(part, d, m.name()) if m.rng.random() < 0.3 else part
+    m.made.remove(part)
+    return turned
+
+
+def repeated(m: _Maker, x: te.Tensor) -> Any:
+    """x along a new dimension"""
+    if prod(x.shape) * 2 > LARGEST or x.rank > 3:
+        return None
+    return te.nn.broadcast_to(x, (m.rng.randint(1, 2), *x.shape), m.name())
+
+
+def concatenated(m: _Maker, x: te.Tensor) -> Any:
+    """x beside another tensor or itself, whole or a part that may be of one of them"""
+    if not x.rank or prod(x.shape) * 2 > LARGEST:
+        return None
+    d = m.rng.randrange(x.rank)
+    both = te.nn.concat([x, m.like(x), x][: m.rng.randint(2, 3)] if m.rng.random() < 0.8 else [x, x], d, m.name())
+    if m.rng.random() < 0.4:
+        return both
+    m.made.append(both)
+    start = m.rng.choice((0, x.shape[d], m.rng.randrange(both.shape[d])))
+    starts, stops = [0] * x.rank, list(both.shape)
+    starts[d], stops[d] = start, min(both.shape[d], start + m.rng.randint(1, x.shape[d]))
+    part = te.nn.slice(both, starts, stops, None, m.name())
+    m.made.remove(both)
+    return part
+
+
+def surrounded(m: _Maker, x: te.Tensor) -> Any:
+    """x padded, then read beyond with the same value or another one"""
+    value = m.rng.choice((0, 0, 1))
+    inner = padded(m, x)
+    if inner is None:
+        return None
+    m.made.append(inner)
+    source, by = inner.padded(value), m.rng.randint(-2, 2)
+    result = m.compute(inner.shape, lambda *i: source[(i[0] + by, *i[1:])])
+    m.made.remove(inner)
+    return result
+
+
+def copied(m: _Maker, x: te.Tensor) -> Any:
+    """x again"""
+    return m.compute(x.shape, lambda *i: x[i])
+
+
+def again(m: _Maker, x: te.Tensor) -> Any:
+    """f(x) - f(x), computed twice, in another order of operands"""
+    y, seed = m.like(x), m.rng.random()
+    left = m.compute(
+        x.shape, lambda *i: x[i] * y[i] + m.rng.choice((1, 1, 2)) if seed < 0.5 else te.maximum(x[i], y[i])
+    )
+    m.made.append(left)
+    right = m.compute(x.shape, lambda *i: 1 + y[i] * x[i] if seed < 0.5 else te.maximum(y[i], x[i]))
+    m.made.append(right)
+    result = m.compute(x.shape, lambda *i: left[i] - right[i])
+    del m.made[-2:]
+    return [left, right, result] if m.rng.random() < 0.2 else result
+
+
+def kept(m: _Maker, x: te.Tensor) -> Any:
+    """A reduction over a dimension that stays, of extent 1, or over one of extent 1"""
+    if not x.rank:
+        return None
+    d = m.rng.randrange(x.rank)
+    r = te.reduce_axis(x.shape[d], "r")
+    one = te.reduce_axis(1, "s")
+    combine = m.rng.choice((te.sum, te.max, te.min))
+    shape = tuple(1 if e == d else n for e, n in enumerate(x.shape))
+    alone = m.rng.random() < 0.3
+
+    def element(*i: Any) -> Any:
+        inner = i if alone else (*i[:d], r + one, *i[d + 1 :])
+        at = tuple(index + one if e == 0 and alone else index for e, index in enumerate(inner))
+        return combine(x[at], axis=[one] if alone else [r, one])
+
+    y = m.compute(shape, element)
+    if m.rng.random() < 0.5:
+        return y
+    m.made.append(y)
+    result = m.compute(x.shape, lambda *i: x[i] - y[(*i[:d], 0, *i[d + 1 :])])
+    m.made.remove(y)
+    return result
+
+
+def shared(m: _Maker, x: te.Tensor) -> Any:
+    """A view and arithmetic, two results of one compute"""
+    if not x.rank:
+        return None
+    return list(m.compute(x.shape, lambda *i: (x[(x.shape[0] - 1 - i[0], *i[1:])], x[i] + 1)))
+
+
+def turned_table(m: _Maker, x: te.Tensor) -> Any:
+    """A permuted or cut table at a data-dependent index"""
+    if x.rank < 2:
+        return None
+    order = m.rng.sample(range(x.rank), x.rank)
+    if m.rng.random() < 0.6:
+        table = te.nn.transpose(x, order, m.name())
+    else:
+        table = te.nn.slice(x, [0] * x.rank, [max(1, x.shape[0] - 2), *x.shape[1:]], None, m.name())
+    m.made.append(table)
+    index = m.index((m.rng.randint(2, 5),))
+    result = m.gather((index.shape[0], *table.shape[1:]), lambda *i: table.at(index[i[0]], *i[1:]))
+    m.made.remove(table)
+    return result
+
+
+def alike(m: _Maker, x: te.Tensor) -> Any:
+    """The difference of two values that are computed in nearly the same way"""
+    if not x.rank:
+        return None
+    r, d = te.reduce_axis(x.shape[-1], "r"), x.rank - 1
+    if m.rng.random() < 0.5:
+        first, second = (m.compute(x.shape[:d], lambda *i, f=f: f(x[(*i, r)], axis=r)) for f in (te.max, te.min))
+    else:
+        sources = (x.padded(0), x.padded(1))
+        first, second = (m.compute(x.shape, lambda *i, s=s: s[(*i[:d], i[d] - 1)] * 2) for s in sources)
+    m.made += [first, second]
+    result = m.compute(first.shape, lambda *i: first[i] - second[i])
+    del m.made[-2:]
+    return result
+
+
+VIEWS: tuple[Kind, ...] = (
+    alike,
+    alike,
+    transpose,
+    transpose,
+    reshaped,
+    reshaped,
+    reshaped,
+    reshaped,
+    sliced,
+    sliced,
+    repeated,
+    concatenated,
+    concatenated,
+    concatenated,
+    surrounded,
+    surrounded,
+    copied,
+    again,
+    again,
+    kept,
+    kept,
+    kept,
+    shared,
+    turned_table,
+    turned_table,
+)
+"""What moves elements, computes twice, or has axes of extent 1."""

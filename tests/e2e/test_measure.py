@@ -15,12 +15,13 @@ from typing import Any
 
 import pytest
 
-from compiler.autotune.measure import Limits, Measurer, Sampling, Subject, worker_pool, worker_process
+from compiler.autotune.measure import Limits, Measurer, Sampling, Subject, worker_pool
 from compiler.autotune.measure.local import LocalExecutor
 from compiler.autotune.measure.worker_pool import STOPS, WorkerPool
 from compiler.autotune.measure.worker_process import Worker
 from compiler.autotune.outcome import Outcome
 from compiler.errors import InputError, TargetError
+from compiler.processes import path
 from tests.measuring import (
     ABORT,
     EXIT,
@@ -238,9 +239,9 @@ def test_nothing_in_the_current_folder_is_run(tmp_path: Path) -> None:
 def test_workers_find_modules_where_their_parent_does(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The package's own place comes last, where no other says it: it is the parent's, installed or not."""
     monkeypatch.setattr(sys, "path", ["", "lib", ".", str(tmp_path)])
-    assert worker_process._path() == [str(tmp_path), str(ROOT)]
+    assert path() == [str(tmp_path), str(ROOT)]
     monkeypatch.setattr(sys, "path", [str(ROOT), str(tmp_path)])
-    assert worker_process._path() == [str(ROOT), str(tmp_path)]
+    assert path() == [str(ROOT), str(tmp_path)]
 
 
 @pytest.mark.parametrize("size", [0, 3000])

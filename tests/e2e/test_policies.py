@@ -124,6 +124,7 @@ def said(policy: Policy) -> list[str]:
     """A policy's column in the document."""
     return [
         *(", ".join(flags) or "none" for flags in (policy.body, policy.sums, policy.extremes, ())),
+        "0" if policy.zeros else "computed",
         "polynomials" if policy.polynomials else "the C library",
         f"`--fmad={'true' if policy.fused else 'false'}`",
         "yes" if policy.narrow else "no",

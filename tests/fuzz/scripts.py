@@ -57,11 +57,11 @@ def interpreted(module: ModuleOp, arrays: list[np.ndarray], expected: list[np.nd
     return found
 
 
-def walk(seed: int, steps: int = STEPS, judge: bool = False) -> tuple[Function, Walker]:
+def walk(seed: int, steps: int = STEPS, judge: bool = False, constants: float = 0.0) -> tuple[Function, Walker]:
     """A random program under a random script; with `judge`, what is accepted is proved at each step, and none is
-    refuted."""
+    refuted. A part of the inputs is constant."""
     rng = random.Random(seed)
-    function = program(rng)
+    function = program(rng, constants=constants)
     walker = Walker(Schedule(lowered(function), seed=seed), rng)
     for _ in range(rng.randint(1, steps)):
         before = walker.s.program
@@ -74,9 +74,9 @@ def walk(seed: int, steps: int = STEPS, judge: bool = False) -> tuple[Function, 
     return function, walker
 
 
-def check(seed: int, native: bool, judge: bool = True) -> tuple[Walker, Verdict]:
+def check(seed: int, native: bool, judge: bool = True, constants: float = 0.0) -> tuple[Walker, Verdict]:
     """Run and check one seed; the walk, and the last verdict."""
-    function, walker = walk(seed, judge=judge)
+    function, walker = walk(seed, judge=judge, constants=constants)
     s = walker.s
     verify_module(s.module)
     arrays = arrays_for(function, seed)

@@ -49,6 +49,7 @@ inline thread_local int this_warp, this_lane;
 
 #define __global__
 #define __device__
+#define __constant__ static const
 #define __forceinline__ inline
 #define __launch_bounds__(threads)
 #define __align__(bytes) __attribute__((aligned(bytes)))

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from benchmarks import bounded, contenders, harness, same_loops, workloads
+from benchmarks import bounded, calls, contenders, harness, same_loops, workloads
 from benchmarks.contenders import Contender, Settings
 from benchmarks.harness import Measurement, Plan, Run, fault, measure
 from benchmarks.report import as_json, rows
@@ -494,3 +494,11 @@ def test_without_constants_nothing_is_prepared() -> None:
 def test_constants_are_inputs(name: str) -> None:
     workload = workloads.find(name)
     assert set(workload.constants) < {one.name for one in workload.inputs}
+
+
+def test_rows_of_calls() -> None:
+    """Every kind of arrays is taken; the rows say what they are compared with."""
+    rows = {row.what: row for row in calls.measure(calls.cases(), rounds=1, calls=2)}
+    assert {calls.EMPTY, calls.ADD, "numpy", "numpy, out", "__dlpack__", "bound"} <= rows.keys()
+    row = calls.Row("numpy", 2e-6, 5e-7, 2.5e-7)
+    assert str(row).split() == ["numpy", "2.00", "us", "4.0", "x", "empty", "8.0", "x", "numpy.add"]

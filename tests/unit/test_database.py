@@ -30,7 +30,7 @@ from compiler.autotune.database.lines import FORMAT, from_line, to_line
 from compiler.autotune.database.record import hash_of
 from compiler.autotune.database.replay import planned, replay
 from compiler.autotune.database.schema import PATIENCE, STEPS, VERSION
-from compiler.autotune.outcome import FAILURES, MEASURED, PASSING, Outcome
+from compiler.autotune.outcome import FAILURES, MEASURED, NETWORK, PASSING, WARM, Outcome
 from compiler.driver import parse
 from compiler.errors import InputError, ScheduleError
 from compiler.schedule import Schedule
@@ -447,6 +447,8 @@ def window() -> te.Function:
 WINDOW = program_of(window())
 FORMER = WINDOW.replace("%A[r + h]", "%A[h + r]")
 """The text of that program before version 4."""
+FOURTH = "ALTER TABLE records DROP COLUMN timing"
+"""What makes version 4 of version 5."""
 
 
 def test_programs_of_older_files_are_found_by_their_text_of_today(path: Path, tmp_path: Path) -> None:
@@ -456,13 +458,14 @@ def test_programs_of_older_files_are_found_by_their_text_of_today(path: Path, tm
     record = made(2.0, WINDOW, script=str(schedule))
     older = replace(record, program=FORMER, key=replace(record.key, program=hash_of(FORMER)))
     filled(path, older, made(3.0, "no program"))
-    sqlite3.connect(path).executescript("PRAGMA user_version = 3").close()
+    sqlite3.connect(path).executescript(f"{FOURTH}; PRAGMA user_version = 3").close()
     with Database(path) as database:
         assert database.best(record.key) == record
         assert len(database.records()) == 2 and str(replay(record).script) == str(schedule)
     with Database(path) as again:
         assert again.best(record.key) == record
     line = json.loads(to_line(older)) | {"format": 2}
+    del line["key"]["timing"]
     assert from_line(json.dumps(line)) == record == from_line(to_line(record))
     assert from_line(to_line(older)) == older, "a line of today is taken as it is"
 
@@ -587,7 +590,7 @@ def test_a_file_that_cannot_be_written_is_said(path: Path) -> None:
             database.add(made())
 
 
-ELSEWHERE = ["machine = x'ff'", "machine = CAST(x'ff' AS TEXT)", "policy = ''", "script = x'00'"]
+ELSEWHERE = ["timing = 'x'", "machine = x'ff'", "machine = CAST(x'ff' AS TEXT)", "policy = ''", "script = x'00'"]
 """Changes after which a record is of no key, or no script, that is known."""
 
 
@@ -678,12 +681,39 @@ def test_an_export_is_imported_exactly_and_once(path: Path, tmp_path: Path) -> N
     assert all(json.loads(line)["format"] == FORMAT for line in file.read_text().split("\n")[:-1])
 
 
+def former_key() -> dict[str, Any]:
+    """The key of a line of before version 4."""
+    key: dict[str, Any] = json.loads(to_line(FULL))["key"]
+    del key["timing"]
+    return key
+
+
 def test_lines_of_version_1_do_not_know_how_the_machine_was_disturbed() -> None:
     outcome = json.loads(to_line(FULL))["outcome"]
     del outcome["disturbance"]
-    assert from_line(edited(format=1, outcome=outcome)) == replace(
+    assert from_line(edited(format=1, outcome=outcome, key=former_key())) == replace(
         FULL, outcome=replace(FULL.outcome, disturbance=None)
     )
+
+
+def test_what_is_of_no_timing_was_timed_warm(path: Path) -> None:
+    assert from_line(edited(format=3, key=former_key())) == FULL and FULL.key.timing == WARM
+    with pytest.raises(InputError, match="the key has no field 'timing'"):
+        from_line(edited(key=former_key()))
+    sqlite3.connect(path).executescript(FIRST).close()
+    with Database(path) as database:
+        assert [record.key.timing for record in database.records()] == [WARM]
+
+
+def test_records_of_a_network_are_not_compared_with_warm_ones(path: Path) -> None:
+    warm = made(1.0)
+    cold = made(2.0, script="cold")
+    cold = replace(cold, key=replace(cold.key, timing=NETWORK))
+    with Database(filled(path, warm, cold)) as database:
+        assert database.best(warm.key) == warm and database.best(cold.key) == cold
+        found = database.keys()
+        assert [summary.key for summary in found] == [warm.key, cold.key]
+        assert from_line(to_line(cold)) == cold
 
 
 def test_the_best_knows_how_all_its_measurements_were_disturbed(path: Path) -> None:
@@ -702,7 +732,9 @@ def test_the_best_knows_how_all_its_measurements_were_disturbed(path: Path) -> N
 
 def test_an_older_file_that_cannot_be_written_is_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     filled(path, FULL)
-    sqlite3.connect(path).executescript("ALTER TABLE records DROP COLUMN disturbance; PRAGMA user_version = 2").close()
+    sqlite3.connect(path).executescript(
+        f"{FOURTH}; ALTER TABLE records DROP COLUMN disturbance; PRAGMA user_version = 2"
+    ).close()
     before = path.read_bytes()
     opened = schema._opened
     monkeypatch.setattr(schema, "_opened", lambda path, mode: opened(path, "ro"))
@@ -735,10 +767,12 @@ LINES = {
     "the record is not an object": "[]",
     "has no field 'uuid'": to_line(FULL).replace('"uuid"', '"id"'),
     "has a field 'more'": edited(more=1),
-    "has format 4": edited(format=4),
+    "has format 5": edited(format=5),
     "format is None": edited(format=None),
     "format is True": edited(format=True),
-    "the outcome has a field 'disturbance', which is unknown": edited(format=1),
+    "the key has a field 'timing', which is unknown": edited(format=3),
+    "the outcome has a field 'disturbance', which is unknown": edited(format=1, key=former_key()),
+    "the timing 'hot' is unknown": edited(key=former_key() | {"timing": "hot"}),
     "the disturbance is not an object": disturbed(3),
     "the disturbance has no field 'used'": disturbed({"seconds": 1.0, "away": 0.1, "repeated": 1}),
     "the disturbance has -1": disturbed({"seconds": 1.0, "away": -1, "repeated": 1, "used": 0}),
@@ -921,7 +955,20 @@ def test_a_program_that_is_none_is_said() -> None:
 # --- strata db ------------------------------------------------------------------------------------------------------
 
 OTHER = program_of(product(m=9))
-COLUMNS = ["task", "program", "machine", "threads", "policy", "trials", "ok", "failed", "best", "ms", "record"]
+COLUMNS = [
+    "task",
+    "program",
+    "machine",
+    "threads",
+    "policy",
+    "timing",
+    "trials",
+    "ok",
+    "failed",
+    "best",
+    "ms",
+    "record",
+]
 
 
 @pytest.fixture
@@ -950,9 +997,9 @@ def test_list_shows_the_tasks(file: str, capsys: pytest.CaptureFixture[str]) -> 
     assert heading.split() == COLUMNS
     short = hash_of(PROGRAM)[:12]
     assert [row.split() for row in rows] == [
-        ["product", short, "lab", "1", "contract", "3", "2", "wrong", "1", "2", "2"],
-        ["product", short, "lab", "2", "contract", "1", "1", "-", "4", "4"],
-        ["other", hash_of(OTHER)[:12], "lab", "1", "contract", "1", "0", "build", "1", "-", "-"],
+        ["product", short, "lab", "1", "contract", "warm", "3", "2", "wrong", "1", "2", "2"],
+        ["product", short, "lab", "2", "contract", "warm", "1", "1", "-", "4", "4"],
+        ["other", hash_of(OTHER)[:12], "lab", "1", "contract", "warm", "1", "0", "build", "1", "-", "-"],
     ]
     data = json.loads(said(capsys, "list", file, "--json"))
     assert data[0] == {
@@ -961,6 +1008,7 @@ def test_list_shows_the_tasks(file: str, capsys: pytest.CaptureFixture[str]) -> 
         "machine": "lab",
         "threads": 1,
         "policy": "contract",
+        "timing": "warm",
         "trials": 3,
         "ok": 2,
         "failed": {"wrong": 1},

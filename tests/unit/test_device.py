@@ -12,6 +12,7 @@ import pytest
 
 import compiler
 from benchmarks.gpu import case, tuned
+from compiler import te
 from compiler.autotune.measure import Measurer
 from compiler.autotune.measure.limits import Limits, Sampling
 from compiler.autotune.measure.subject import Subject
@@ -149,3 +150,26 @@ def test_an_array_that_means_more_than_its_elements(gpu: None) -> None:
     a = np.ones((8, 8), np.float32)
     with pytest.raises(TargetError, match=r"argument '\w+' is a MaskedArray: only its elements would be seen"):
         kernel(np.ma.masked_array(a, a > 0), a)
+
+
+def test_constants_of_a_program(gpu: None) -> None:
+    import cupy
+
+    random = np.random.default_rng(0)
+    w, table = random.standard_normal((48, 32)).astype(np.float32), random.standard_normal(32).astype(np.float16)
+    x, weights, scale = te.placeholder((8, 48), name="X"), te.constant(w, name="W"), te.constant(table, name="T")
+    y = te.nn.matmul(x, weights, name="Y")
+    f = te.function("f", [x], te.compute((8, 32), lambda i, j: y[i, j] * te.cast(scale[j], "f32"), name="Z"))
+    s = Schedule(lower(f))
+    for label in ("Y", "Z"):
+        i, j = s.get_loops(s.get_block(label))[:2]
+        s.bind(i, "block_x")
+        s.bind(j, "thread_x")
+    kernel = compiler.build(s, "cuda")
+    assert [a.name for a in kernel.arguments] == ["X", "Z"] and "__constant__" in kernel.text
+    given = random.standard_normal((8, 48)).astype(np.float32)
+    want = given @ w * table.astype(np.float32)
+    for _ in range(2):
+        np.testing.assert_allclose(cupy.asnumpy(kernel(given)), want, rtol=1e-4, atol=1e-4)
+    unbound = compiler.build(f, "cuda")
+    np.testing.assert_allclose(cupy.asnumpy(unbound(given)), want, rtol=1e-4, atol=1e-4)

@@ -294,3 +294,10 @@ def test_wrong_input_ends_in_a_sentence(name: str, tmp_path: Path, capsys: pytes
     captured = capsys.readouterr()
     assert captured.err.startswith("strata: error: ") and filled(expected) in captured.err
     assert captured.err.count("\n") == 1 and captured.out == ""
+
+
+def test_constants_are_passed_to_the_build_that_measures() -> None:
+    x, w = te.placeholder((32, 64), name="X"), te.constant(np.ones((64, 64), np.float32).cumsum(0), name="W")
+    doubled = te.compute((64, 64), lambda i, j: w[j, i] * 2.0, name="P")
+    e = explain(builds(te.function("f", [x], te.nn.matmul(x, doubled, name="Y"))), draw, calls=1)
+    assert e.profile is not None and e.profile.loops and len(e.kernel.fixed.arrays) == 1

@@ -54,7 +54,7 @@ HOSTILE = {
     "an index on an expression": ["CREATE INDEX more ON records (abs(id))"],
     "a missing index": ["DROP INDEX records_by_key"],
     "a check": [SCHEMA, "UPDATE sqlite_master SET sql = replace(sql, 'kind TEXT', 'kind TEXT CHECK (abs(1) = 1)')"],
-    "another default": [SCHEMA, "UPDATE sqlite_master SET sql = replace(sql, 'TEXT)', 'TEXT DEFAULT (abs(1)))')"],
+    "another default": [SCHEMA, "UPDATE sqlite_master SET sql = replace(sql, '''warm''', '(abs(1))')"],
     "no AUTOINCREMENT": [SCHEMA, "UPDATE sqlite_master SET sql = replace(sql, ' AUTOINCREMENT', '')"],
 }
 

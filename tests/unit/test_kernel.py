@@ -18,9 +18,13 @@ import compiler
 from compiler import te, universe
 from compiler.errors import InputError, TargetError
 from compiler.passes.plan_buffers import PlanBuffersPass
+from compiler.targets.address import HEADER, address, reader, stated
 from compiler.targets.arena import arena
-from compiler.targets.arguments import Argument, address, are_apart, check_input, plain
-from compiler.targets.cpu import Kernel, load
+from compiler.targets.arguments import Argument, are_apart, check_input
+from compiler.targets.cpu import Kernel, calls, load
+from compiler.targets.cpu.binding import Binder
+from compiler.targets.cpu.calls import UNUSUAL, NativeFunction, usual_call
+from compiler.targets.cpu.kinds import NUMPY
 from compiler.targets.cpu.presence import Disturbance, Taken
 from compiler.targets.machine import _cpu, host
 
@@ -146,6 +150,15 @@ def test_what_a_kernel_says_of_itself(matmul: Kernel) -> None:
     assert repr(matmul) == "<Kernel matmul(A: float32[3, 4], B: float32[4, 5], C: float32[3, 5]), 1 output>"
 
 
+def test_what_a_build_says_of_its_kernel() -> None:
+    A, b = te.placeholder((8, 4), name="A"), te.placeholder((4,), name="b")
+    f = te.function("f", [A, b], te.nn.add(te.nn.softmax(A), b))
+    kernel = compiler.build(f)
+    assert kernel.groups == () and kernel.arena_bytes > 0 and kernel.constant_bytes == 0
+    assert 0 < kernel.build_seconds < 60
+    assert compiler.build(f, constants={"b": np.ones(4, np.float32)}).constant_bytes == 16
+
+
 def test_texts(matmul: Kernel) -> None:
     assert (matmul.text("low"), matmul.text("te")) == ("the low text", "the te text")
     assert 'define void @"matmul"' in matmul.text("llvm")
@@ -218,28 +231,54 @@ def test_inputs_at_any_address(matmul: Kernel, offset: int) -> None:
 
 
 def test_usual_calls_need_no_other_checks(matmul: Kernel, scale: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the arrays that `plain` refuses, the other checks accept some; what it accepts they would."""
-    monkeypatch.delattr(Kernel, "_checked")
+    """Of the arrays that the usual call refuses, the other checks accept some; what it accepts they would."""
+    monkeypatch.delattr(Binder, "bind")
     (a, b), c = arrays(), np.empty((3, 5), np.float32)
-    np.testing.assert_array_equal(matmul(a, b), matmul(a, b, out=c))
-    assert matmul(a, b, out=[c]) is c
-    assert scale(np.ones(8, np.float32), np.array(2, np.float32)) is None
     frozen, swapped, subclass = a.copy(), a.astype(">f4"), a.view(np.recarray)
     frozen.flags.writeable = False
+    np.testing.assert_array_equal(matmul(a, b), matmul(a, b, out=c))
+    assert matmul(frozen, b, out=c) is c
+    x, s = np.ones(8, np.float32), np.array(2, np.float32)
+    assert scale(x, s) is None
     odd = np.frombuffer(bytearray(64), np.float32, 12, 1).reshape(3, 4)
-    for unusual in (frozen, swapped, subclass, odd, np.asfortranarray(a), a.astype(np.int32), a[:2], a.tolist(), None):
-        with pytest.raises(AttributeError, match="_checked"):
+    for copied in (odd, np.asfortranarray(a)):
+        np.testing.assert_array_equal(matmul(copied, b), matmul(copied.copy(), b))
+        with pytest.raises(AttributeError, match="bind"):
+            matmul(copied, b, out=c)
+    for unusual in (swapped, subclass, a.astype(np.int32), a[:2], a.tolist(), None):
+        with pytest.raises((AttributeError, TargetError), match=r"bind|is a (recarray|list|NoneType)"):
             matmul(unusual, b)
-    for out in (c[::-1], b[:3], (c, c), (), [None]):
-        with pytest.raises(AttributeError, match="_checked"):
+    frozen = c.copy()
+    frozen.flags.writeable = False
+    overlapping = b[:3]
+    for out in (c[::-1], overlapping, frozen, (c, c), (), [None]):
+        with pytest.raises(AttributeError, match="bind"):
             matmul(a, b, out=out)
+    for given in ((x, x[:1].reshape(())), (x[::-1], s), (x, np.float32(2))):
+        with pytest.raises(AttributeError, match="bind"):
+            scale(*given)
 
 
-def test_alignment_that_is_stated() -> None:
+@pytest.mark.parametrize("most_pairs", [32, 0])
+def test_the_usual_call_as_a_function(most_pairs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is passed at which position: constants, a workspace, threads; what is aligned and apart."""
+    monkeypatch.setattr(calls, "MOST_PAIRS", most_pairs)
+    passed: list[Any] = []
     memory = arena(256)
-    expected = Argument("x", (4,), np.dtype(np.float32), alignment=64)
-    first, second = (memory[start : start + 16].view(np.float32) for start in (0, 16))
-    assert plain([expected], [first]) == [first.ctypes.data] and plain([expected], [second]) is None
+    x, y, z, off = (memory[start : start + 16].view(np.float32) for start in (0, 64, 128, 208))
+    arguments = [Argument(name, (4,), np.dtype(np.float32), alignment=64) for name in "xyz"]
+    function = NativeFunction(lambda *given: passed.extend(given), arguments, 2, {1: 77, 4: 99}, True)
+    call = usual_call(function, NUMPY)
+    assert call((x,), (y, z), 5, 2) == (y, z)
+    assert passed == [x.ctypes.data, 77, y.ctypes.data, z.ctypes.data, 99, 5, 2]
+    new = call((x,), None, 0, 1)
+    assert isinstance(new, tuple) and [array.ctypes.data % 64 for array in new] == [0, 0]
+    for out in ((y, y), (x, z), (y, memory[136:152].view(np.float32)), (y, off), [y, z], (y,), y):
+        assert call((x,), out, 0, 1) is UNUSUAL
+    assert call((off,), (y, z), 0, 1) is UNUSUAL
+    passed.clear()
+    call((off,), None, 0, 1)
+    assert passed[0] != off.ctypes.data and passed[0] % 64 == 0
 
 
 def test_addresses_of_any_array() -> None:
@@ -256,16 +295,23 @@ def test_addresses_of_any_array() -> None:
         assert address(array) == array.ctypes.data
 
 
+@pytest.mark.parametrize("offset", [HEADER + 8, HEADER - 8, 1 << 20])
+def test_an_address_in_another_place_of_the_object_is_not_read(offset: int) -> None:
+    assert reader() is not stated
+    assert reader(offset) is stated
+
+
 def test_stretches_of_memory_apart() -> None:
     rng = np.random.default_rng(0)
     seen = set()
-    for _ in range(2000):
-        count = int(rng.integers(1, 5))
+    for _ in range(4000):
+        count = int(rng.integers(1, 6))
         starts, sizes = rng.integers(0, 12, count).tolist(), rng.integers(0, 5, count).tolist()
-        held = [set(range(start, start + size)) for start, size in zip(starts, sizes, strict=True)]
-        overlap = any(held[i] & held[j] for i in range(count) for j in range(i))
-        assert not (overlap and are_apart(starts, sizes))
-        assert overlap or 0 in sizes or are_apart(starts, sizes)
+        written = (rng.random(count) < 0.5).tolist()
+        places = [set(range(start, start + size)) for start, size in zip(starts, sizes, strict=True)]
+        overlap = any(places[i] & places[j] and (written[i] or written[j]) for i in range(count) for j in range(i))
+        assert not (overlap and are_apart(starts, sizes, written))
+        assert overlap or 0 in sizes or are_apart(starts, sizes, written)
         seen.add(overlap)
     assert seen == {True, False}
 
@@ -302,6 +348,12 @@ def test_outs_that_overlap(matmul: Kernel, staged: Kernel) -> None:
     x, y = np.zeros((2, 4096))
     said(lambda: staged(x, out=(y, y)), "'y' is written, but shares memory with 'z'")
     assert matmul(a, np.lib.stride_tricks.as_strided(pool, (4, 5), (0, 4))).shape == (3, 5)
+
+
+def test_inputs_may_overlap(matmul: Kernel) -> None:
+    pool = np.arange(64, dtype=np.float32)
+    a, b, c = pool[:12].reshape(3, 4), pool[4:24].reshape(4, 5), pool[24:39].reshape(3, 5)
+    np.testing.assert_array_equal(matmul(a, b, out=c), matmul(a.copy(), b.copy()))
 
 
 def test_several_outputs(staged: Kernel) -> None:

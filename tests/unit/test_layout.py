@@ -22,6 +22,7 @@ ORDER = [
     "files",
     "printable",
     "command",
+    "processes",
     "stated",
     "policies",
     "elements",
@@ -30,6 +31,7 @@ ORDER = [
     "affine",
     "dialects",
     "program",
+    "graph",
     "intrinsics",
     "te",
     "interpret",
@@ -40,6 +42,7 @@ ORDER = [
     "targets",
     "universe",
     "pipeline",
+    "native",
     "driver",
     "opt",
     "explain",
@@ -61,7 +64,7 @@ EDGES: dict[str, set[str]] = {
         "lowering.low_to_llvm.emit",
         "lowering.low_to_llvm.signature.Workspace",
         "lowering.low_to_llvm.signature.is_written",
-        "lowering.low_to_llvm.signature.parallel_loops",
+        "lowering.low_to_llvm.signature.takes_threads",
         "lowering.low_to_llvm.signature.workspace",
     },
 }
@@ -201,7 +204,7 @@ def public(node: ast.Module | ast.ClassDef) -> Iterator[ast.ClassDef | ast.Funct
 
 STARTS = re.compile(r"subprocess|find_library|os\.(system|popen|exec|spawn|posix_spawn|fork)|shutil\.which")
 STARTERS = {
-    "autotune/measure/worker_process.py": "workers, which look for modules where their parent does",
+    "processes.py": "workers, which look for modules where their parent does",
 }
 """The files that start processes, or look for programs, and what keeps those of the current folder out."""
 

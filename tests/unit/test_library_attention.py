@@ -47,6 +47,21 @@ def test_scores_and_weights_are_those_of_some_rows() -> None:
     )
 
 
+def test_operands_may_be_in_any_order() -> None:
+    """A canonical program orders them by structure: keys and values first, here."""
+    q, k, v = (te.placeholder((2, 7, 5), name=name) for name in "QKV")
+    d, n = te.reduce_axis(5, "d"), te.reduce_axis(7, "n")
+    scores = te.compute((2, 7, 7), lambda b, i, j: te.sum(k[b, j, d] * q[b, i, d], axis=d), name="O.scores")
+    weights = te.nn.softmax(scores, name="O.softmax")
+    o = te.compute((2, 7, 5), lambda b, i, e: te.sum(v[b, n, e] * weights[b, i, n], axis=n), name="O")
+    swapped = te.function("attention", [q, k, v], [o])
+    done = check(swapped, lambda s: schedule(s, AttentionTiles(3, 8, 4)), atol=ATOL)
+    usual = check(attention(2, 7, 5), lambda s: schedule(s, AttentionTiles(3, 8, 4)), atol=ATOL)
+    for name in ("K.pack", "Q.pack"):
+        assert done.program.buffers[name].shape == usual.program.buffers[name].shape
+    assert str(done.verify()) == "proved" and 'prefetch %n.1 "V"' in str(done.script)
+
+
 def test_a_single_vector_of_keys_has_no_partial_results() -> None:
     done = check(attention(1, 7, 5), lambda s: schedule(s, AttentionTiles(3, 16, 8)), atol=ATOL)
     assert not any(name.endswith(".rf") for name in done.program.buffers)

@@ -63,6 +63,21 @@ def test_implicit_gemm(image: tuple[int, int, int, int], sizes: tuple[int, int, 
     assert check(function, apply).verify()
 
 
+def test_weights_may_be_the_first_operand_of_a_convolution() -> None:
+    x, w = te.placeholder((2, 4, 6, 7), name="X"), te.placeholder((10, 4, 3, 3), name="W")
+    c, r, q = (te.reduce_axis(extent, name) for extent, name in ((4, "c"), (3, "r"), (3, "q")))
+    conv = te.compute(
+        (2, 10, 4, 5), lambda n, o, i, j: te.sum(w[o, c, r, q] * x[n, c, i + r, j + q], axis=[c, r, q]), name="conv"
+    )
+    function = te.function("conv", [x, w], [te.nn.relu(conv)])
+
+    def apply(s: Schedule) -> None:
+        library.implicit_gemm(s, *(s.get_block(label) for label in s.program.blocks), 4, 8, 2, lanes=4)
+        assert "W.pack" in s.program.buffers
+
+    assert check(function, apply).verify()
+
+
 def test_implicit_gemm_with_a_stride_and_no_epilogue() -> None:
     x, w = te.placeholder((1, 3, 9, 9), name="X"), te.placeholder((6, 3, 3, 3), name="W")
     function = te.function("conv", [x, w], [te.nn.conv2d(x, w, stride=2)])

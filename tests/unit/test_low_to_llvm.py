@@ -821,7 +821,7 @@ def test_refusals(case: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("func.func private @f(memref<4xf32>)", "blocks"),
+        ("func.func private @f(memref<4xf32>) -> f32", "blocks"),
         ("func.func @f(%a: f32) -> f32 { func.return %a : f32 }", "returns values"),
         ("func.func @f(%a: memref<?xf32>) { func.return }", "not static"),
         ("func.func @f(%a: memref<4x4xf32, strided<[1, 4]>>) { func.return }", "row-major"),

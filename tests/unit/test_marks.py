@@ -18,6 +18,7 @@ from compiler.schedule import Schedule, library
 from compiler.targets.cpu import load
 from compiler.targets.machine import host
 from tests.unit.test_kernel import MATMUL
+from tests.unit.test_long_bodies import norms
 
 
 def gebp() -> Schedule:
@@ -44,7 +45,7 @@ def code(assembly: str) -> list[str]:
     return [line for line in lines if not re.match(said, line)]
 
 
-@pytest.mark.parametrize("make", [gebp, softmax, conv, lambda: MATMUL])
+@pytest.mark.parametrize("make", [gebp, softmax, conv, lambda: MATMUL, lambda: norms(7)])
 def test_marks_do_not_change_the_code(make: object) -> None:
     b = builds(make())  # type: ignore[operator]
     plain, marked = code(b.kernel.text("asm")), code(b.marked.text("asm"))

@@ -12,7 +12,7 @@ import pytest
 
 from compiler.targets import machine, processors
 from compiler.targets.cpu import ceilings, openmp, presence
-from compiler.targets.cpu.presence import Disturbance, Taken, timed, undisturbed
+from compiler.targets.cpu.presence import Disturbance, Taken, timed, timed_each, undisturbed
 
 CLEAN, DISTURBED = Taken(1.0), Taken(1.0, 0.4)
 
@@ -112,6 +112,22 @@ def test_several_threads_are_watched_by_what_they_wait(
     assert (found.seconds, found.away) == (1.0, 0.25)
     monkeypatch.setattr(presence, "_waits", dict)
     assert timed(step(clock, perf_counter=1.0), threads=2).away == 0.0, "nothing says how long they wait"
+
+
+def test_what_is_arranged_before_a_call_counts_for_nothing(
+    clock: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = iter(step(clock, perf_counter=1.0, thread_time=1.0 - away) for away in (0.0, 0.25, -0.5))
+
+    def arrange() -> Callable[[], None]:
+        step(clock, perf_counter=8.0, thread_time=4.0)()
+        return next(calls)
+
+    found = timed_each(arrange, 3)
+    assert (found.seconds, found.away, found.calls) == (3.0, 0.25, 3), "one call's gain makes up for no other's loss"
+    monkeypatch.setattr(presence, "_waits", lambda: {"1": clock["perf_counter"] / 90})
+    several = timed_each(lambda: step(clock, perf_counter=9.0), 2, threads=2)
+    assert (several.seconds, several.away) == (18.0, pytest.approx(0.2))
 
 
 def test_time_that_other_guests_steal_is_a_disturbance(

@@ -66,6 +66,7 @@ TASK: dict[str, list[Any]] = {
     "machine": [7, "text", True, object()],
     "constants": [*NO_LIST, ["nothing"]],
     "arch": [*NOT_TEXT],
+    "timing": [*NOT_TEXT, None, "hot"],
 }
 
 

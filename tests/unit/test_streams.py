@@ -83,6 +83,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "check": ["strata", "check", SMALL],
         "bench": ["strata", "bench", "--list"],
         "explain": ["strata", "explain", EXAMPLE, "--static"],
+        "hash": ["strata", "hash", EXAMPLE],
         "space": ["strata", "space", SMALL, "--threads", "1"],
         "tune": ["strata", "tune", SMALL, "--threads", "1", "--no-database"],
         "replay": ["strata", "replay", SMALL, str(log), "--threads", "1"],

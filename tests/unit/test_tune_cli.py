@@ -28,11 +28,12 @@ from compiler.autotune.space import gpu_features
 from compiler.autotune.space.cpu_features import REASONS
 from compiler.autotune.task import MODES, SearchTask
 from compiler.autotune.tell import show
-from compiler.autotune.tell.facts import Facts, ceiling_share, duration
+from compiler.autotune.tell.facts import Facts, ceiling_share
 from compiler.autotune.tell.live import Lines, Screen, Silent, view
 from compiler.autotune.tell.progress import Progress
 from compiler.driver import parse
 from compiler.errors import InputError
+from compiler.printable import duration
 from compiler.schedule import replay
 from compiler.targets.cpu.presence import Disturbance
 

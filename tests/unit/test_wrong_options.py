@@ -60,6 +60,7 @@ BASES = {
     "check": ["{small}"],
     "bench": ["{small}"],
     "explain": ["{file}", "--static"],
+    "hash": ["{file}"],
     "space": ["{small}"],
     "tune": ["{small}", "--quiet"],
     "replay": ["{small}", "{log}"],

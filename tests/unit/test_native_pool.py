@@ -1,0 +1,106 @@
+"""Units compiled in several processes: the same as in one, whatever happens to the others."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import replace
+
+import pytest
+
+import compiler
+from compiler import processes, te
+from compiler.dialects.functions import find_function
+from compiler.errors import ScheduleError
+from compiler.native import pool
+from compiler.native.compile import Job, compile_unit, key_text
+from compiler.native.unit import Unit, UnitKey
+from compiler.schedule import Schedule
+
+
+def jobs(count: int = 4) -> list[Job]:
+    found = []
+    for n in range(count):
+        a = te.placeholder((8, 8 + n), name="A")
+        text = key_text(find_function(te.function("f", [a], te.nn.softmax(a)).module))
+        found.append(Job(UnitKey(text, None, (), (), "contract", 1, "here"), f"group_{n}"))
+    return found
+
+
+def same(found: list[Unit], expected: list[Unit]) -> bool:
+    return [replace(u, seconds=0.0) for u in found] == [replace(u, seconds=0.0) for u in expected]
+
+
+@pytest.fixture(scope="module")
+def alone() -> list[Unit]:
+    return [compile_unit(job) for job in jobs()]
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[processes.Started]:
+    """The processes that a pool starts, which it does at once."""
+    found: list[processes.Started] = []
+    start = processes.start
+
+    def noted(*args: object, **kwargs: object) -> processes.Started:
+        found.append(start(*args, **kwargs))  # type: ignore[arg-type]
+        return found[-1]
+
+    monkeypatch.setattr(processes, "start", noted)
+    monkeypatch.setattr(pool, "PAYS", 0.0)
+    return found
+
+
+def test_several_processes_compile_what_one_does(started: list[processes.Started], alone: list[Unit]) -> None:
+    assert same(pool.compiled(jobs(), 2), alone)
+    assert len(started) == 1 and started[0].process.poll() is not None
+
+
+def test_a_difference_is_seen(alone: list[Unit]) -> None:
+    other = replace(alone[0], call=alone[1].call)
+    assert not same([other, *alone[1:]], alone)
+
+
+@pytest.mark.parametrize(("seconds", "pays"), [(0.2, False), (2.0, True)])
+def test_small_programs_start_no_process(
+    seconds: float, pays: bool, monkeypatch: pytest.MonkeyPatch, alone: list[Unit]
+) -> None:
+    units = {job.name: replace(unit, seconds=seconds) for job, unit in zip(jobs(), alone, strict=True)}
+    monkeypatch.setattr(pool, "compile_unit", lambda job: units[job.name])
+    monkeypatch.setattr(processes, "start", None)
+    if pays:
+        with pytest.raises(TypeError):
+            pool.compiled(jobs(), 2)
+    else:
+        assert same(pool.compiled(jobs(), 2), alone)
+
+
+def test_one_process_is_this_one(monkeypatch: pytest.MonkeyPatch, alone: list[Unit]) -> None:
+    monkeypatch.setattr(processes, "start", None)
+    monkeypatch.setattr(pool, "PAYS", 0.0)
+    assert same(pool.compiled(jobs(), 1), alone)
+
+
+def test_what_a_dead_process_had_is_compiled_here(
+    started: list[processes.Started], alone: list[Unit], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = processes.start
+
+    def killed(*args: object, **kwargs: object) -> processes.Started:
+        found = start(*args, **kwargs)  # type: ignore[arg-type]
+        os.kill(found.process.pid, signal.SIGKILL)
+        return found
+
+    monkeypatch.setattr(processes, "start", killed)
+    assert same(pool.compiled(jobs(), 3), alone)
+    assert len(started) == 2
+
+
+def test_a_refusal_is_raised_here(started: list[processes.Started]) -> None:
+    a = te.placeholder((8, 8), name="A")
+    other = Schedule(compiler.lower(te.function("f", [a], te.nn.exp(a, name="another"))))
+    other.vectorize(other.get_loops(other.get_block("another"))[1])
+    wrong = [replace(job, key=replace(job.key, script=str(other.script))) for job in jobs(2)]
+    with pytest.raises(ScheduleError, match="another"):
+        pool.compiled([*jobs(3), *wrong], 2)
+    assert all(s.process.poll() is not None for s in started)

@@ -1,0 +1,165 @@
+"""The command line on a whole program: its groups by their names."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from compiler.autotune.database import Database
+from tests.unit.test_tune_cli import Fake, judged, measured, said
+from tests.whole import CONSTANTS, whole
+
+__all__ = ["judged"]
+NAMES = ["net.group_0", "net.group_1", "net.group_2"]
+TUNE = ["tune", "net.mlir", "--threads", "1", "--constants", ",".join(CONSTANTS), "--trials", "2"]
+Judged = Callable[..., list[Fake]]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the program, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "net.mlir").write_text(whole())
+    return tmp_path
+
+
+def alike(script: str) -> object:
+    """Every script takes a millisecond."""
+    return measured(1e-3)
+
+
+# --- strata tune ----------------------------------------------------------------------------------------------------
+
+
+def test_tune_says_how_far_each_group_is_and_what_they_take_together(
+    judged: Judged, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judged(alike)
+    out = said(capsys, *TUNE)
+    for place, (name, calls) in enumerate(zip(NAMES, ("2 calls", "1 call", "1 call"), strict=True), 1):
+        assert f"s] {name}, {calls} ({place} of 3)\n" in out and f"\n{name}: 1 ms, " in out
+    table = out[out.index(" group ") :].splitlines()
+    assert table[0].split() == ["group", "calls", "one", "call", "all", "calls", "of", "the", "whole"]
+    assert table[1].split()[:6] == ["net.group_0", "2", "1", "ms", "2", "ms"]
+    assert [re.split("  +", row.strip())[0] for row in table[1:7]] == [
+        *NAMES,
+        "sum of groups",
+        "whole, measured",
+        "difference",
+    ]
+    assert re.split("  +", table[4].strip())[1] == "4 ms" and table[6].split()[1].startswith("-")
+    assert table[7] == "the scripts: strata db best strata.db --task net"
+    with Database("strata.db", create=False) as database:
+        assert {record.name for record in database.records()} == set(NAMES)
+
+
+def test_tune_of_groups_as_json(judged: Judged, capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    judged(alike)
+    found = json.loads(said(capsys, *TUNE, "--json", "--log", "log"))
+    assert found["name"] == "net" and not found["interrupted"]
+    assert [group["name"] for group in found["groups"]] == NAMES
+    assert found["whole"]["sum_seconds"] == pytest.approx(4e-3)
+    assert found["whole"]["difference_seconds"] == pytest.approx(found["whole"]["whole_seconds"] - 4e-3)
+    assert found["whole"]["groups"][0] == {"name": NAMES[0], "occurrences": 2, "seconds": 1e-3}
+    assert sorted(path.name for path in here.glob("log*")) == ["log.group_0", "log.group_1", "log.group_2"]
+
+
+def test_an_interruption_says_what_there_is(judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:
+    judged(alike, end=1)
+    out = said(capsys, *TUNE, "--quiet", status=130)
+    assert out.splitlines()[0].startswith("net.group_0: 1 ms, ") and "net.group_1" not in out
+    assert "(interrupted)" in out and "sum of groups" not in out and "the scripts: " in out
+
+
+def test_nothing_measured_is_said_of_each_group(judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:
+    from compiler.autotune.outcome import Outcome
+
+    judged(lambda script: Outcome("wrong", reason="planted"))
+    out = said(capsys, *TUNE, "--quiet", status=1)
+    assert [line for line in out.splitlines() if "nothing was measured" in line] == [
+        f"{name}: nothing was measured in 2 trials" for name in NAMES
+    ]
+
+
+def test_one_group_is_tuned_alone(judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:
+    judged(alike)
+    assert said(capsys, *TUNE, "--group", "group_1", "--quiet").startswith("net.group_1: 1 ms, ")
+    assert "there is no group 'grop_1'; did you mean 'group_1'?" in said(capsys, *TUNE, "--group", "grop_1", status=1)
+    with Database("strata.db", create=False) as database:
+        assert {record.name for record in database.records()} == {"net.group_1"}
+
+
+# --- strata db, space, explain, replay ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tuned(judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:
+    judged(lambda script: measured(1e-3) if '"relu"' not in script else measured(2e-3))
+    said(capsys, *TUNE, "--quiet", "--log", "log")
+
+
+@pytest.mark.usefixtures("tuned")
+def test_the_best_of_a_whole_are_those_of_its_groups(capsys: pytest.CaptureFixture[str]) -> None:
+    out = said(capsys, "db", "best", "strata.db", "--task", "net")
+    assert re.findall("^// .*", out, re.MULTILINE) == [
+        "// net.group_0: 1 ms",
+        "// net.group_1: 1 ms",
+        "// net.group_2: 2 ms",
+    ]
+    one = said(capsys, "db", "best", "strata.db", "--task", "net.group_1")
+    assert one in out and "//" not in one
+    assert said(capsys, "db", "best", "strata.db", "--task", "net", "--mode", "python").startswith(
+        "# net.group_0: 1 ms"
+    )
+    assert len(said(capsys, "db", "best", "strata.db", "--task", "net", "--mode", "json").splitlines()) == 3
+    assert "network" in said(capsys, "db", "list", "strata.db")
+    wrong = said(capsys, "db", "best", "strata.db", "--task", "net.grup_1", status=1)
+    assert "no task 'net.grup_1' in strata.db; did you mean 'net.group_1'? (it has net.group_0, " in wrong
+    assert "there are several tasks (net.group_0 (" in said(capsys, "db", "best", "strata.db", status=1)
+    none = said(capsys, "db", "best", "strata.db", "--task", "net", "--timing", "warm", status=1)
+    assert "no such task with timing warm in strata.db (it has network)" in none
+
+
+@pytest.mark.usefixtures("tuned")
+def test_a_log_is_replayed_group_by_group(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["replay", "net.mlir", "--threads", "1", "--constants", ",".join(CONSTANTS)]
+    found = said(capsys, *arguments, "--group", "group_1", "log.group_1")
+    assert found.startswith("// net.group_1: the search repeats; 2 candidates were tried.")
+    wrong = said(capsys, *arguments, "log.group_1", status=1)
+    assert "net has groups, each with a log of its own: --group says which (net.group_0, net.group_1, " in wrong
+
+
+def test_space_lists_the_groups_or_shows_one(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["space", "net.mlir", "--threads", "1", "--constants", ",".join(CONSTANTS)]
+    heading, *rows = said(capsys, *arguments).splitlines()
+    assert heading == "net on 1 thread" and len(rows) == 3
+    assert re.fullmatch(r"net\.group_0, 2 calls: \d+ sketches, \d+ candidates", rows[0])
+    assert said(capsys, *arguments, "--group", "net.group_1").startswith("net.group_1 on 1 thread\n2 sketches, ")
+    for option in (["--show", "0"], ["--sample", "2"], ["--filter", "x"], ["--dropped"]):
+        wrong = said(capsys, *arguments, *option, status=1)
+        assert "net has groups, each with a space of its own: --group says which (net.group_0" in wrong
+
+
+def test_explain_lists_the_groups_or_explains_one(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    out = said(capsys, "explain", "net.mlir")
+    assert out.startswith("net.mlir has 4 groups; --group NAME explains one\n")
+    assert [row.split()[:3] for row in out.splitlines()[2:]] == [
+        ["group_3", "1", "1"],
+        ["group_0", "2", "2"],
+        ["group_1", "1", "1"],
+        ["group_2", "1", "1"],
+    ]
+    data = json.loads(said(capsys, "explain", "net.mlir", "--json"))
+    product = {"name": "group_0", "calls": 2, "computes": 2, "operations": 816, "bytes": 4 * (48 + 64 + 8 + 48)}
+    assert data[1] == product
+    assert said(capsys, "explain", "net.mlir", "--group", "group_2", "--static").startswith("@group_2(Z: float32[6, 8]")
+    (here / "empty.mlir").write_text("transform.named_sequence @s(%f: !transform.any_op) { transform.yield }\n")
+    scripted = said(capsys, "explain", "net.mlir", "--group", "group_2", "--static", "--script", "empty.mlir")
+    assert scripted.startswith("@group_2(")
+    for option in (["--loop", "1"], ["--asm"]):
+        assert "loops are those of one: --group says which" in said(capsys, "explain", "net.mlir", *option, status=1)
+    assert "no group 'group_9'; did you mean" in said(capsys, "explain", "net.mlir", "--group", "group_9", status=1)
