@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 HEADER = object.__basicsize__
 """The offset of the data pointer in an array object, in bytes: the first field of `PyArrayObject`."""
 
+WORD = ctypes.sizeof(ctypes.c_size_t)
+
 
 def stated(array: NDArray[Any]) -> int:
     """The address as numpy states it."""
@@ -20,12 +23,13 @@ def stated(array: NDArray[Any]) -> int:
 
 def reader(offset: int = HEADER) -> Callable[[NDArray[Any]], int]:
     """A function that reads the address at an offset in the array object; `stated`, if that is wrong for any sample."""
-    field = ctypes.c_size_t.from_address
+    memory = (ctypes.c_size_t * (sys.maxsize // WORD)).from_address(0)  # indexing makes no object of ctypes
+    words = offset // WORD
 
     def read(array: NDArray[Any]) -> int:
-        return field(id(array) + offset).value
+        return memory[id(array) // WORD + words]
 
-    fits = offset + ctypes.sizeof(ctypes.c_size_t) <= np.ndarray.__basicsize__
+    fits = offset % WORD == 0 and offset + WORD <= np.ndarray.__basicsize__
     return read if fits and all(read(sample) == stated(sample) for sample in _samples()) else stated
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from typing import TypeAlias
 
@@ -67,19 +67,39 @@ def are_apart(starts: Iterable[Passed], sizes: Iterable[int], written: Iterable[
     return True
 
 
+def rooms(expected: Argument) -> Callable[[], Array]:
+    """What makes new arrays for an argument, their elements not set."""
+    return partial(np.empty if _numpy_aligns(expected) else _from_arena, expected.shape, expected.dtype)
+
+
 def room(expected: Argument) -> Array:
     """A new array for an argument, its elements not set."""
-    if expected.alignment <= expected.dtype.alignment:
-        return np.empty(expected.shape, expected.dtype)
-    found: Array = arena(expected.size)[: expected.size].view(expected.dtype).reshape(expected.shape)
-    return found
+    return rooms(expected)()
 
 
 def copied(expected: Argument, array: Array) -> Array:
     """A new array for an argument with the elements of another."""
-    found = room(expected)
-    found[...] = array
-    return found
+    if _numpy_aligns(expected):
+        return array.astype(expected.dtype, "C")
+    new = _from_arena(expected.shape, expected.dtype)
+    new[...] = array
+    return new
+
+
+def in_native_order(expected: Argument, array: Array) -> Array | None:
+    """A copy of an array that does not fit for its byte order alone; None for others."""
+    fits = type(array) is np.ndarray and array.shape == expected.shape
+    return copied(expected, array) if fits and array.dtype.newbyteorder("=") == expected.dtype else None
+
+
+def _numpy_aligns(expected: Argument) -> bool:
+    return expected.alignment <= expected.dtype.alignment
+
+
+def _from_arena(shape: tuple[int, ...], dtype: np.dtype) -> Array:
+    size = prod(shape) * dtype.itemsize
+    new: Array = arena(size)[:size].view(dtype).reshape(shape)
+    return new
 
 
 def _is_aligned(expected: Argument, array: Array) -> bool:

@@ -241,11 +241,11 @@ def test_usual_calls_need_no_other_checks(matmul: Kernel, scale: Kernel, monkeyp
     x, s = np.ones(8, np.float32), np.array(2, np.float32)
     assert scale(x, s) is None
     odd = np.frombuffer(bytearray(64), np.float32, 12, 1).reshape(3, 4)
-    for copied in (odd, np.asfortranarray(a)):
-        np.testing.assert_array_equal(matmul(copied, b), matmul(copied.copy(), b))
+    for copied in (odd, np.asfortranarray(a), swapped, swapped[::-1]):
+        np.testing.assert_array_equal(matmul(copied, b), matmul(copied.astype(np.float32, "C"), b))
         with pytest.raises(AttributeError, match="bind"):
             matmul(copied, b, out=c)
-    for unusual in (swapped, subclass, a.astype(np.int32), a[:2], a.tolist(), None):
+    for unusual in (subclass, a.astype(np.int32), a.astype(">i4"), swapped[:2], a[:2], a.tolist(), None):
         with pytest.raises((AttributeError, TargetError), match=r"bind|is a (recarray|list|NoneType)"):
             matmul(unusual, b)
     frozen = c.copy()
@@ -268,7 +268,7 @@ def test_the_usual_call_as_a_function(most_pairs: int, monkeypatch: pytest.Monke
     x, y, z, off = (memory[start : start + 16].view(np.float32) for start in (0, 64, 128, 208))
     arguments = [Argument(name, (4,), np.dtype(np.float32), alignment=64) for name in "xyz"]
     function = NativeFunction(lambda *given: passed.extend(given), arguments, 2, {1: 77, 4: 99}, True)
-    call = usual_call(function, NUMPY)
+    call = usual_call("kernel", function, NUMPY)
     assert call((x,), (y, z), 5, 2) == (y, z)
     assert passed == [x.ctypes.data, 77, y.ctypes.data, z.ctypes.data, 99, 5, 2]
     new = call((x,), None, 0, 1)

@@ -51,8 +51,11 @@ class Binder:
         """The inputs in order, given by position and by name. Raises TargetError where one is missing or doubled."""
         names = self._names
         by_name = names[len(arrays) :]
-        if len(arrays) + len(named) == len(names) and self._names_differ and all(map(named.__contains__, by_name)):
-            return [*arrays, *map(named.__getitem__, by_name)]
+        if len(arrays) + len(named) == len(names) and self._names_differ:
+            try:
+                return [*arrays, *[named[name] for name in by_name]]
+            except KeyError:
+                pass  # the checks below say which
         if len(arrays) > len(names) or (not named and len(arrays) < len(names)):
             raise TargetError(f"{self._name}: takes {_arrays(len(names))}, got {len(arrays) + len(named)}")
         for name in named:

@@ -4,7 +4,8 @@ A call of a small kernel costs what Python does before it. So the function is wr
 kind of arrays:
 
     def call(arrays, out, workspace):
-        [a0, a1] = arrays
+        [g0, g1] = arrays
+        a0 = g0
         if not (type(a0) is Class and a0.shape == shape0 and a0.dtype == dtype0): return UNUSUAL
         p0 = address(a0)
         if not (a0.flags.c_contiguous and not p0 % 4): ...
@@ -18,13 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
+from functools import cached_property
 
 from compiler.targets.address import address
-from compiler.targets.arguments import Argument, are_apart, room
-from compiler.targets.cpu.kinds import Kind, kind_of
-from compiler.targets.foreign import as_numpy, is_array, note_writing, returned_as
+from compiler.targets.arguments import Argument, are_apart, rooms
+from compiler.targets.cpu.kinds import ANY, Kind, kind_of
 
 UNUSUAL = object()
 """What the function returns for arrays that it does not take."""
@@ -52,52 +51,36 @@ class UsualCalls(dict[type, Call]):
     """The usual calls of a native function by the class of the first array, each written when it is first needed.
 
     A call takes the arrays, `out`, the address of a workspace and, for parallel loops, the count of threads; it returns
-    what a call of the kernel does, or UNUSUAL.
+    what a call of the kernel does, or UNUSUAL. `on_views` takes arrays of any classes.
     """
 
     def __init__(self, kernel: str, function: NativeFunction) -> None:
-        self._function = function
-        self._places = [f"{kernel}: argument '{argument.name}'" for argument in function.arguments]
+        self._kernel, self._function = kernel, function
 
     def __missing__(self, cls: type) -> Call:
         kind = kind_of(cls)
-        self[cls] = self.on_views if kind is None else usual_call(self._function, kind)
+        self[cls] = self.on_views if kind is None else usual_call(self._kernel, self._function, kind)
         return self[cls]
 
-    def on_views(self, arrays: Sequence[object], out: object, *surroundings: int) -> object:
-        """The usual call of numpy's arrays, on the memory of any arrays. Raises TargetError for what is no array."""
-        if out is None and self._function.outputs:
-            results = self[np.ndarray](list(map(as_numpy, self._places, arrays)), None, *surroundings)
-            if results is UNUSUAL:
-                return UNUSUAL
-            kind = returned_as(arrays[0])
-            return tuple(map(kind, results)) if type(results) is tuple else kind(results)  # type: ignore[arg-type]
-        targets = out if type(out) is tuple else () if out is None else (out,)
-        written = targets or arrays
-        if not all(map(is_array, written)) or len(arrays) + len(targets) != len(self._places):
-            return UNUSUAL
-        views = list(map(as_numpy, self._places, [*arrays, *targets]))
-        inputs = len(arrays)
-        results = self[np.ndarray](views[:inputs], tuple(views[inputs:]) or None, *surroundings)
-        if results is UNUSUAL:
-            return UNUSUAL
-        for array in written:
-            note_writing(array)
-        return targets if len(targets) > 1 else targets[0] if targets else None
+    @cached_property
+    def on_views(self) -> Call:
+        """The call of arrays of any classes. Raises TargetError for what is no array."""
+        return usual_call(self._kernel, self._function, ANY)
 
 
 def _unusual(*given: object) -> object:
     return UNUSUAL
 
 
-def usual_call(function: NativeFunction, kind: Kind) -> Call:
-    """The usual call of a native function on arrays of a kind."""
+def usual_call(kernel: str, function: NativeFunction, kind: Kind) -> Call:
+    """The usual call of a kernel's native function on arrays of a kind."""
     if any(argument.by_value for argument in function.arguments):
         return _unusual
-    names: dict[str, object] = {"native": function.call, "are_apart": are_apart, "room": room, "address": address}
-    names |= {**kind.names, "Class": kind.cls, "copied": kind.copied, "UNUSUAL": UNUSUAL}
+    names: dict[str, object] = {"native": function.call, "are_apart": are_apart, "address": address}
+    names |= {**kind.names, "Class": kind.cls, "copied": kind.copied, "converted": kind.converted, "UNUSUAL": UNUSUAL}
     for n, argument in enumerate(function.arguments):
         names |= {f"argument{n}": argument, f"shape{n}": argument.shape, f"dtype{n}": kind.dtype(argument.dtype)}
+        names |= {f"room{n}": rooms(argument), f"place{n}": f"{kernel}: argument '{argument.name}'"}
     exec("\n".join(_lines(function, kind)), names)
     return names["call"]  # type: ignore[return-value]
 
@@ -106,17 +89,17 @@ def _lines(function: NativeFunction, kind: Kind) -> Iterator[str]:
     every = range(len(function.arguments))
     given, results = every[: len(every) - function.outputs], every[len(every) - function.outputs :]
     yield f"def call(arrays, out, workspace{', threads' if function.threads else ''}):"
-    yield f" [{', '.join(f'a{n}' for n in given)}] = arrays"
+    yield f" [{', '.join(f'g{n}' for n in given)}] = arrays"
     for n in given:
         yield from (_read if results else _write)(kind, n, function.arguments[n])
     if not results:
         yield " if out is not None: return UNUSUAL"
         yield from _on_given(function, kind, every, "None")
         return
-    returned = ", ".join(f"a{n}" for n in results)
+    returned = ", ".join(f"g{n}" for n in results)
     yield " if out is None:"
     for n in results:
-        yield from (f"  a{n} = room(argument{n})", f"  p{n} = address(a{n})")
+        yield from (f"  a{n} = room{n}()", f"  p{n} = address(a{n})")
     new = ", ".join(kind.returned.format(a=f"a{n}") for n in results)
     yield from (f"  {_native(function)}", f"  return {new}")
     if len(results) == 1:
@@ -131,7 +114,14 @@ def _lines(function: NativeFunction, kind: Kind) -> Iterator[str]:
 
 def _read(kind: Kind, n: int, argument: Argument) -> Iterator[str]:
     """Set the address of an array to read, or of a copy; what `out` holds must be apart even from what is copied."""
-    yield from _fitting(kind, n)
+    yield f" a{n} = {kind.read.format(g=f'g{n}', n=n)}"
+    yield f" if not ({kind.fits.format(a=f'a{n}', n=n)}):"
+    if kind.converted is not None:
+        yield f"  a{n} = converted(argument{n}, a{n}) if out is None else None"
+        yield f"  if a{n} is None: return UNUSUAL"
+    else:
+        yield "  return UNUSUAL"
+    yield from _start(kind, n)
     yield f" if not {_usable(kind.reads, n, argument)}:"
     yield "  if out is not None: return UNUSUAL"
     yield from (f"  a{n} = copied(argument{n}, a{n})", f"  p{n} = {kind.start.format(a=f'a{n}')}")
@@ -139,12 +129,13 @@ def _read(kind: Kind, n: int, argument: Argument) -> Iterator[str]:
 
 def _write(kind: Kind, n: int, argument: Argument) -> Iterator[str]:
     """Set the address of an array to write."""
-    yield from _fitting(kind, n)
+    yield f" a{n} = {kind.written.format(g=f'g{n}', n=n)}"
+    yield f" if not ({kind.fits.format(a=f'a{n}', n=n)}): return UNUSUAL"
+    yield from _start(kind, n)
     yield f" if not {_usable(kind.writes, n, argument)}: return UNUSUAL"
 
 
-def _fitting(kind: Kind, n: int) -> Iterator[str]:
-    yield f" if not ({kind.fits.format(a=f'a{n}', n=n)}): return UNUSUAL"
+def _start(kind: Kind, n: int) -> Iterator[str]:
     yield f" try: p{n} = {kind.start.format(a=f'a{n}')}"
     yield " except RuntimeError: return UNUSUAL"
 
@@ -158,7 +149,7 @@ def _on_given(function: NativeFunction, kind: Kind, written: range, returned: st
     """Call native code that writes to given arrays."""
     yield from _apart(function, written)
     yield f" {_native(function)}"
-    yield from (f" {kind.after_writing.format(a=f'a{n}')}" for n in written if kind.after_writing)
+    yield from (f" {kind.after_writing.format(g=f'g{n}')}" for n in written if kind.after_writing)
     yield f" return {returned}"
 
 

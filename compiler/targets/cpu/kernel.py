@@ -50,7 +50,8 @@ class _Surroundings(NamedTuple):
     memory: Array | None = None
 
 
-_PLAIN = _Surroundings((0,))
+_PLAIN = (0,)
+"""What is passed where there is neither a workspace nor a parallel loop."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,7 @@ class Kernel:
         Raises TargetError for arrays that do not fit, for a wrong count or name, and where this processor lacks what
         the kernel was built for. See docs/calls.md.
         """
-        surroundings = self._surroundings(threads).passed
+        surroundings = _PLAIN if threads is None and self._is_plain else self._surroundings(threads).passed
         inputs = self._binder.in_order(arrays, named) if named or len(arrays) != self._inputs else arrays
         if inputs:
             calls = self._usual_calls
@@ -217,8 +218,6 @@ class Kernel:
         return Timing(statistics.median(seconds), min(seconds), max(seconds), repeats, disturbance)
 
     def _surroundings(self, threads: int | None) -> _Surroundings:
-        if threads is None and self._is_plain:
-            return _PLAIN
         team = self._team(threads)
         memory = self._scratch(team or 1)
         passed = [0 if memory is None else address(memory)]
