@@ -11,6 +11,7 @@ normal.py    the normal form of a compute
 order.py     the order of what has none, by structure
 provenance.py  what a user calls the parts of a canonical graph
 scripts.py   scripts for canonical programs under the user's names
+concatenation.py  functions that only put their inputs one behind the other in memory
 canonical.py canonical text and hash of a te function
 grouping/    which computes make one function
 whole.py     canonical and grouped: what the build takes

@@ -58,19 +58,24 @@ def _part(join: Compute, position: int, access: Access, node: Compute, graph: Gr
     """The part of a join that a read of it needs."""
     if node.block.table is not None and access.buffer == node.block.table.buffer:
         return None
-    values = dict(enumerate(access.index))
-    value = join.block.body[position]
-    while isinstance(value, Apply) and value.kind.name == "arith.select":
-        truth = _truth(value.operands[0], values, node.block.axis_ranges)
-        if truth is None:
-            return None
-        value = value.operands[1 if truth else 2]
+    value = read_at(join.block.body[position], dict(enumerate(access.index)), node.block.axis_ranges)
     result = join.results[position]
     if not isinstance(value, Read):
         return None
     read = join.block.reads[value.position]
     source = graph.values[read.buffer]
     return View(source, read, result.shape) if source.element == result.element else None
+
+
+def read_at(value: Scalar, indices: Mapping[int, Linear], ranges: lin.Ranges) -> Scalar | None:
+    """What a value is behind its selects at some values of the axes, where these alone decide; `ranges` are those of
+    the variables in them."""
+    while isinstance(value, Apply) and value.kind.name == "arith.select":
+        truth = _truth(value.operands[0], indices, ranges)
+        if truth is None:
+            return None
+        value = value.operands[1 if truth else 2]
+    return value
 
 
 def _truth(value: Scalar, indices: Mapping[int, Linear], ranges: lin.Ranges) -> bool | None:

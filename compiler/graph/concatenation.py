@@ -1,0 +1,78 @@
+"""Functions that only put their inputs one behind the other in memory: concatenations, reshapes, stacks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+from compiler.affine import linear as lin
+from compiler.affine.linear import Linear
+from compiler.graph.laws.concatenations import read_at
+from compiler.graph.tree import Compute, Graph
+from compiler.program.body import Read
+
+
+@dataclass(frozen=True)
+class Part:
+    """An input, by its position, and the place of its first element among those of the result in row-major order."""
+
+    input: int
+    start: int
+
+
+def contiguous_parts(graph: Graph) -> tuple[Part, ...] | None:
+    """The parts of a function whose result is whole inputs one behind the other; None for any other function.
+
+        %J = te.compute "J" [i = 8, j = 2] (%a = %A[i, j] where (-i + 3 >= 0) else 0.0,
+            %b = %B[i - 4, j] where (i - 4 >= 0) else 0.0) { select i < 4, %a, %b }
+      ->
+        Part(A, 0), Part(B, 8)
+
+    Parts follow each other along the first axis of more than one element; a part may have another shape than its
+    stretch of the result, in the same order of elements.
+    """
+    node = graph.nodes[0] if len(graph.nodes) == 1 else None
+    if not isinstance(node, Compute) or node.block.combiners or node.block.table is not None:
+        return None
+    if graph.results != tuple(result.name for result in node.results) or len(node.block.body) != 1:
+        return None
+    shape, inputs = node.results[0].shape, [buffer.name for buffer in graph.inputs]
+    if not shape:
+        return None
+    axis = next((d for d, extent in enumerate(shape) if extent > 1), 0)
+    inner, start, found = prod(shape[axis + 1 :]), 0, list[Part]()
+    while start < shape[axis]:
+        position = _read_at(node, {axis: lin.constant(start)}, node.block.axis_ranges)
+        name = "" if position is None else node.block.reads[position].buffer
+        length, rest = divmod(prod(graph.values[name].shape) if name in inputs else 0, inner)
+        if position is None or rest or not 0 < length <= shape[axis] - start:
+            return None
+        if not _is_whole(graph, node, position, axis, start, length):
+            return None
+        found.append(Part(inputs.index(name), start * inner))
+        start += length
+    return tuple(found)
+
+
+def _read_at(node: Compute, values: Mapping[int, Linear], ranges: lin.Ranges) -> int | None:
+    """The position of the one read whose value a compute gives at all indices where some axes have these values."""
+    value = read_at(node.block.body[0], values, ranges)
+    return value.position if isinstance(value, Read) else None
+
+
+def _is_whole(graph: Graph, node: Compute, position: int, axis: int, start: int, length: int) -> bool:
+    """Whether a stretch of the result along an axis is a read's buffer, element by element in the order of memory."""
+    block, result = node.block, node.results[0]
+    access, source = block.reads[position], graph.values[block.reads[position].buffer]
+    values = {d: lin.constant(0) for d, extent in enumerate(result.shape) if extent == 1}
+    values[axis] = lin.constant(start) + (lin.variable(axis) if length > 1 else lin.constant(0))
+    ranges = {**block.axis_ranges, axis: (0, length - 1)}
+    if _read_at(node, values, ranges) != position or source.element != result.element:
+        return False
+    if not all(condition.substitute(values, ranges).always(ranges) for condition in access.where):
+        return False
+    index = [lin.substitute(form, values, ranges) for form in access.index]
+    target = [values.get(d, lin.variable(d)) for d in range(len(result.shape))]
+    here = lin.offset(target, result.shape) - lin.constant(start * prod(result.shape[axis + 1 :]))
+    return lin.joined(lin.offset(index, source.shape)) == here
