@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
+from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType, UnrealizedConversionCastOp
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.dialects.memref import CopyOp, ViewOp
 from xdsl.ir import Block, Operation
@@ -27,8 +27,8 @@ def require(module: ModuleOp, level: Level, by: str) -> None:
 
     A te function is te ops and the return, its arguments and results tensors; a loop function is loop ops and the
     return, its arguments memrefs, without results; what is neither te nor loop is low. A function that calls others
-    computes nothing itself: in te it has calls and constants, at the loop level calls, allocations and copies. Raises
-    LoweringError, at the first op that does not belong.
+    computes nothing itself: in te it has calls and constants, at the loop level calls, allocations, copies and views.
+    Raises LoweringError, at the first op that does not belong.
     """
     if level == "low":
         _require_low(module, by)
@@ -78,9 +78,9 @@ def _require_upper(function: FuncOp, level: Upper, by: str) -> None:
 
 def _require_main(function: FuncOp, level: Upper, by: str) -> None:
     """A function that calls others has calls, and what gives these their buffers."""
-    loops = (CallOp, CopyOp, loop.AllocOp, ViewOp, ConstantOp)
+    loops = (CallOp, CopyOp, loop.AllocOp, ViewOp, UnrealizedConversionCastOp, ConstantOp)
     allowed: tuple[type[Operation], ...] = (CallOp,) if level == "te" else loops
-    words = "calls and te.constant" if level == "te" else "calls, loop.alloc, memref.copy, and views of constants"
+    words = "calls and te.constant" if level == "te" else "calls, loop.alloc, memref.copy, and views"
     for op in function.body.block.ops:
         is_constant = level == "te" and op.name == "te.constant"
         if not isinstance(op, allowed) and not is_constant and op is not function.body.block.last_op:

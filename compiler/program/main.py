@@ -8,11 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from math import prod
 
 from xdsl.dialects import memref
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, MemRefType, i8, i64
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    UnrealizedConversionCastOp,
+    i8,
+    i64,
+)
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block as IrBlock
 from xdsl.ir import Region, SSAValue
@@ -43,6 +52,11 @@ class Call:
         """The buffers that it reads."""
         return self.inputs
 
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The buffers that it fills."""
+        return self.outputs
+
 
 @dataclass(frozen=True)
 class Copy:
@@ -56,6 +70,11 @@ class Copy:
         """The buffer that it reads."""
         return (self.source,)
 
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The buffer that it fills."""
+        return (self.target,)
+
 
 Step = Call | Copy
 
@@ -65,6 +84,15 @@ class Constant:
     """A buffer that no call of main changes, and its offset in bytes in the block of all constants."""
 
     buffer: Buffer
+    offset: int
+
+
+@dataclass(frozen=True)
+class View:
+    """A buffer in the memory of another one, a temporary or a result: that one's name, and the offset in bytes."""
+
+    buffer: Buffer
+    whole: str
     offset: int
 
 
@@ -84,6 +112,7 @@ class Main:
     constants: tuple[Constant, ...] = ()
     constant_bytes: int = 0
     elements: Mapping[str, Dense] = field(default_factory=dict)
+    views: tuple[View, ...] = ()
 
     @property
     def inputs(self) -> tuple[Buffer, ...]:
@@ -98,8 +127,13 @@ class Main:
     @cached_property
     def buffers(self) -> dict[str, Buffer]:
         """All buffers by name."""
-        constants = (constant.buffer for constant in self.constants)
-        return {buffer.name: buffer for buffer in (*self.arguments, *constants, *self.temporaries)}
+        others = (constant.buffer for constant in self.constants), (view.buffer for view in self.views)
+        return {buffer.name: buffer for buffer in (*self.arguments, *self.temporaries, *chain(*others))}
+
+    @cached_property
+    def wholes(self) -> dict[str, str]:
+        """The buffer that each view stands in, by the view's name."""
+        return {view.buffer.name: view.whole for view in self.views}
 
     @cached_property
     def calls(self) -> tuple[Call, ...]:
@@ -184,20 +218,22 @@ def read_tensors(function: FuncOp) -> Main:
 def read_buffers(function: FuncOp, results: Mapping[str, int]) -> Main:
     """The main function of a loop function that only calls others; `results` says how many outputs each of these has.
 
-    Raises InputError for other ops than allocations, calls, copies, and views of the block of constants.
+    Raises InputError for other ops than allocations, calls, copies, and views of the block of constants or of buffers.
     """
     block, made = function.body.block, _Buffers()
-    whole = {op.source for op in block.ops if isinstance(op, memref.ViewOp)}
+    whole = {op.source for op in block.ops if isinstance(op, memref.ViewOp) and not _is_cast(op.source)}
     for number, argument in enumerate(block.args):
         if argument not in whole:
             made.of(argument, argument.name_hint or f"arg{number}")
     count = len(made.buffers)
-    steps, constants = list[Step](), list[Constant]()
+    steps, constants, views = list[Step](), list[Constant](), list[View]()
     for op in block.ops:
         match op:
+            case memref.ViewOp() if _is_cast(op.source):
+                views.append(_view_of_buffer(op, made))
             case memref.ViewOp():
-                constants.append(_constant(op, made))
-            case ConstantOp():
+                constants.append(Constant(_viewed(op, made), _offset(op)))
+            case ConstantOp() | UnrealizedConversionCastOp():
                 continue
             case loop.AllocOp():
                 made.of(op.buffer, op.label.data)
@@ -213,23 +249,43 @@ def read_buffers(function: FuncOp, results: Mapping[str, int]) -> Main:
             case _:
                 raise InputError(f"'{op.name}' is not an op of a loop function that calls others")
     every = tuple(made.buffers.values())
-    held = {constant.buffer.name for constant in constants}
+    held = {constant.buffer.name for constant in constants} | {view.buffer.name for view in views}
     temporaries = tuple(buffer for buffer in every[count:] if buffer.name not in held)
     bytes = sum(shape_of(value)[0] for value in whole)
     name, number = function.sym_name.data, outputs(function)
-    return Main(name, every[:count], number, temporaries, tuple(steps), tuple(constants), bytes)
+    arguments, placed_at = every[:count], tuple(constants)
+    return Main(name, arguments, number, temporaries, tuple(steps), placed_at, bytes, views=tuple(views))
 
 
-def _constant(view: memref.ViewOp, made: _Buffers) -> Constant:
+def _is_cast(value: SSAValue) -> bool:
+    """Whether a value is the bytes of another buffer."""
+    return isinstance(value.owner, UnrealizedConversionCastOp)
+
+
+def _view_of_buffer(view: memref.ViewOp, made: _Buffers) -> View:
+    """A view of the bytes of a buffer. Raises InputError where it leaves that buffer."""
+    assert isinstance(view.source.owner, UnrealizedConversionCastOp)
+    viewed, offset = _viewed(view, made), _offset(view)
+    whole = next((made.names[value] for value in view.source.owner.inputs if value in made.names), None)
+    if whole is None or not 0 <= offset <= size(made.buffers[whole]) - size(viewed):
+        raise InputError("a view of a function that calls others is not within one of its buffers")
+    return View(viewed, whole, offset)
+
+
+def _viewed(view: memref.ViewOp, made: _Buffers) -> Buffer:
+    return made.buffers[made.of(view.result, view.result.name_hint or "view")]
+
+
+def _offset(view: memref.ViewOp) -> int:
     shift = view.byte_shift.owner
     if not isinstance(shift, ConstantOp) or not isinstance(shift.value, IntegerAttr):
-        raise InputError("a constant of a function that calls others is at an offset that is no constant")
-    return Constant(made.buffers[made.of(view.result, view.result.name_hint or "constant")], shift.value.value.data)
+        raise InputError("a view of a function that calls others is at an offset that is no constant")
+    return shift.value.value.data
 
 
 def write_loop(function: FuncOp, main: Main) -> None:
     """Give a function the loop form of a main function: each temporary is allocated before its first use, constants are
-    views of one argument."""
+    views of one argument, other views are of the bytes of what they stand in."""
 
     def allocate(buffer: Buffer, body: IrBlock) -> SSAValue:
         alloc = loop.AllocOp(buffer.name, memref_type(buffer.element, buffer.shape))
@@ -274,26 +330,50 @@ def _write(
         block = arguments.pop(first)
         block.name_hint = CONSTANTS
         for constant in main.constants:
-            shift = ConstantOp(IntegerAttr(constant.offset, IndexType()))
-            view = memref.ViewOp(block, shift, [], type_of(constant.buffer))
-            body.add_ops([shift, view])
-            values[constant.buffer.name] = view.result
+            values[constant.buffer.name] = _view(body, block, constant.offset, type_of(constant.buffer))
     values |= dict(zip((buffer.name for buffer in main.arguments), arguments, strict=True))
     for name, argument in values.items():
         argument.name_hint = hint(name)
-    _fill(body, main, values, allocate)
+    _fill(body, main, values, allocate, type_of)
     replace_body(function, Region(body))
     function.attributes["outputs"] = IntegerAttr(main.outputs, i64)
 
 
+def _view(body: IrBlock, bytes: SSAValue, offset: int, type: MemRefType) -> SSAValue:
+    """Add a view at an offset of some bytes."""
+    shift = ConstantOp(IntegerAttr(offset, IndexType()))
+    view = memref.ViewOp(bytes, shift, [], type)
+    body.add_ops([shift, view])
+    return view.result
+
+
 def _fill(
-    body: IrBlock, main: Main, values: dict[str, SSAValue], allocate: Callable[[Buffer, IrBlock], SSAValue]
+    body: IrBlock,
+    main: Main,
+    values: dict[str, SSAValue],
+    allocate: Callable[[Buffer, IrBlock], SSAValue],
+    type_of: Callable[[Buffer], MemRefType],
 ) -> None:
-    """Add the ops of the steps; a temporary is allocated where it is first named."""
+    """Add the ops of the steps; a temporary is allocated, and a view made, where it is first named."""
+    views = {view.buffer.name: view for view in main.views}
+    casts: dict[str, SSAValue] = {}
+
+    def bytes_of(name: str) -> SSAValue:
+        if name not in casts:
+            cast, casts[name] = UnrealizedConversionCastOp.cast_one(
+                value(name), memref_type(i8, (size(main.buffers[name]),))
+            )
+            casts[name].name_hint = None
+            body.add_op(cast)
+        return casts[name]
 
     def value(name: str) -> SSAValue:
         if name not in values:
-            values[name] = allocate(main.buffers[name], body)
+            view = views.get(name)
+            if view is None:
+                values[name] = allocate(main.buffers[name], body)
+            else:
+                values[name] = _view(body, bytes_of(view.whole), view.offset, type_of(view.buffer))
             values[name].name_hint = hint(name)
         return values[name]
 

@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue, Use
 from compiler.dialects.upstream.arith import kind_of
 from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.function import FunctionEmitter
-from compiler.lowering.low_to_llvm.signature import buffer_parameter, may_write
+from compiler.lowering.low_to_llvm.signature import buffer_parameter, is_view, may_write
 from compiler.lowering.low_to_llvm.types import llvm_type
 
 
@@ -66,7 +66,7 @@ def is_repeated(op: Operation) -> bool:
     """Whether an op is index arithmetic, a view or a constant's buffer: computed again where it is used."""
     if isinstance(op, arith.AddiOp | arith.SubiOp | arith.MuliOp):
         return isinstance(op.results[0].type, IndexType)
-    return isinstance(op, memref.ViewOp | memref.GetGlobalOp)
+    return is_view(op) or isinstance(op, memref.GetGlobalOp)
 
 
 def _from_outside(ops: Sequence[Operation]) -> Iterator[SSAValue]:
@@ -84,12 +84,11 @@ def _written(ops: Sequence[Operation]) -> set[SSAValue]:
 
 
 def _is_buffer(use: Use) -> bool:
-    is_view = isinstance(use.operation, memref.ViewOp)
-    return isinstance(use.operation.operands[use.index].type, MemRefType) and not is_view
+    return isinstance(use.operation.operands[use.index].type, MemRefType) and not is_view(use.operation)
 
 
 def _root(buffer: SSAValue) -> SSAValue:
     """The buffer that a view is of."""
-    while isinstance(buffer.owner, memref.ViewOp):
-        buffer = buffer.owner.source
+    while isinstance(buffer.owner, Operation) and is_view(buffer.owner):
+        buffer = buffer.owner.operands[0]
     return buffer

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import gcd
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import IntegerAttr, StringAttr
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, StringAttr, UnrealizedConversionCastOp, i8
 from xdsl.ir import Operation, SSAValue
 
 from compiler.affine.linear import Linear
@@ -90,6 +90,14 @@ def _view(f: FunctionEmitter, op: memref.ViewOp) -> None:
     f.alignments[op.result] = gcd(f.alignments[op.source], shift.constant, *divisors(f, shift))
 
 
+def _bytes(f: FunctionEmitter, op: UnrealizedConversionCastOp) -> None:
+    """The bytes of a buffer, of which views are taken."""
+    [source], [result] = op.inputs, op.results
+    if not isinstance(source.type, MemRefType) or result.type != MemRefType(i8, [buffer_bytes(source.type)]):
+        raise LoweringError("a builtin.unrealized_conversion_cast other than of a buffer to its bytes")
+    f.names[result], f.alignments[result] = f.use(source), f.alignments[source]
+
+
 def _copy(f: FunctionEmitter, op: memref.CopyOp) -> None:
     f.declare("void", "llvm.memcpy.p0.p0.i64", ["ptr", "ptr", "i64", "i1"])
     target, source = (f"ptr align {f.alignments[buffer]} {f.use(buffer)}" for buffer in (op.destination, op.source))
@@ -132,6 +140,7 @@ MEMORY: Handlers = {
     memref.AllocaOp: _alloca,
     memref.DeallocOp: _dealloc,
     memref.ViewOp: _view,
+    UnrealizedConversionCastOp: _bytes,
     memref.CopyOp: _copy,
     memref.GetGlobalOp: _get_global,
     PrefetchOp: _prefetch,

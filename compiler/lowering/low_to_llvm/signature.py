@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 
 from xdsl.dialects import memref, scf, vector
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, UnrealizedConversionCastOp
 from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.ir import Block, SSAValue, Use
+from xdsl.ir import Block, Operation, SSAValue, Use
 
 from compiler.affine.limits import fits
 from compiler.dialects.functions import SLOT_ALIGNMENT, called, callees, outputs
@@ -130,9 +130,13 @@ def slot_parameter(f: FunctionEmitter, slot: memref.AllocOp, name: str) -> str:
 def is_written(buffer: SSAValue) -> bool:
     """Whether anything may write to a buffer, directly or through a view of it."""
     return any(
-        is_written(use.operation.result) if isinstance(use.operation, memref.ViewOp) else may_write(use)
-        for use in buffer.uses
+        is_written(use.operation.results[0]) if is_view(use.operation) else may_write(use) for use in buffer.uses
     )
+
+
+def is_view(op: Operation) -> bool:
+    """Whether an op gives a buffer in the memory of another one."""
+    return isinstance(op, memref.ViewOp | UnrealizedConversionCastOp)
 
 
 def may_write(use: Use) -> bool:
