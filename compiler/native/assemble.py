@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from types import MappingProxyType
 
@@ -20,8 +20,9 @@ from compiler.interpret.numbers import Array, array_of
 from compiler.lowering.low_to_llvm import emit
 from compiler.native.compile import key_text
 from compiler.native.constants import Preparing, complete, filled
-from compiler.native.occurrences import Once, Units, once, replaceable
+from compiler.native.occurrences import Once, Units, once, replaceable, standing
 from compiler.native.pool import compiled
+from compiler.native.slices import joins, sliced
 from compiler.native.texts import empty, te_text, texts
 from compiler.native.unit import WRITTEN, Code, Settings, Source, Unit
 from compiler.passes.plan_buffers import PlanBuffersPass
@@ -102,17 +103,23 @@ def _planned(
         if is_main(callee):
             raise InputError(f"@{callee.sym_name.data} is called and calls others: calls are one level deep")
     parts = once(whole, constants)
+    if settings.slices:
+        parts = replace(parts, main=sliced(parts.main, joins(called), whole.buffers))
     keys = {callee.sym_name.data: key_text(callee) for callee in called}
     units = Units(whole.name, keys, sources, settings, host())
     before = [units.number(call.callee) for call in parts.before]
     shared = replaceable(parts.main) if settings.in_place else {}
     after = [units.number(c.callee, _constant(c, parts), shared.get(c.callee, ())) for c in parts.main.calls]
     units_done = compiled(units.jobs, settings.processes)
-    preparing = Preparing(whole)
+    pairs = ((call, units_done[number].shared) for call, number in zip(parts.main.calls, after, strict=True))
+    preparing = Preparing(whole, standing(pairs, parts.main.wholes))
     for call, number in zip(parts.before, before, strict=True):
         preparing.run_before(call, units_done[number])
     numbers = iter(after)
-    steps = [preparing.step(s, units_done[next(numbers)]) if isinstance(s, Call) else s for s in parts.main.steps]
+    steps = [
+        preparing.step(step, units_done[next(numbers)]) if isinstance(step, Call) else preparing.copy(step)
+        for step in parts.main.steps
+    ]
     given = {name: whole.buffers[name] for name in constants}
     main = complete(parts.main, steps, given | preparing.filled)
     hashes = {callee.sym_name.data: canonical_hash(ModuleOp([callee.clone()])) for callee in called}

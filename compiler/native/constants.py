@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from compiler.graph.tree import Names
 from compiler.interpret.numbers import Array, dtype_of
 from compiler.native.unit import Code, Unit
-from compiler.program.main import Call, Main, Step, placed, size
+from compiler.program.main import Call, Copy, Main, Step, placed, size
 from compiler.program.tree import Buffer
 from compiler.targets.address import address
 from compiler.targets.arena import arena
@@ -28,13 +28,13 @@ class Preparation:
 class Preparing:
     """The calls of main become calls of units; what these prepare of equal constants is prepared once."""
 
-    def __init__(self, main: Main) -> None:
+    def __init__(self, main: Main, stands: Mapping[str, str]) -> None:
+        """`stands` are the buffers that stand in the place of others."""
         self.main = main
         self.preparations: list[Preparation] = []
         self.filled: dict[str, Buffer] = {}
         self._names = Names(main.buffers)
-        self._stands: dict[str, str] = {}
-        """The buffers that stand in the memory of others."""
+        self._stands = stands
         self._made: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = {}
 
     def run_before(self, call: Call, unit: Unit) -> None:
@@ -47,10 +47,15 @@ class Preparing:
     def step(self, call: Call, unit: Unit) -> Call:
         """A call as it stands in main, where its unit prepares what depends on constants alone."""
         prepared = self._prepared(call, unit) if unit.prepare is not None else ()
-        stands = self._stands
-        stands |= {call.outputs[j]: stands.get(call.inputs[i], call.inputs[i]) for i, j in unit.shared}
-        inputs = (stands.get(call.inputs[n], call.inputs[n]) for n in unit.takes)
-        return Call(unit.call.name, (*inputs, *prepared), tuple(stands.get(name, name) for name in call.outputs))
+        inputs = (self._place(call.inputs[n]) for n in unit.takes)
+        return Call(unit.call.name, (*inputs, *prepared), tuple(map(self._place, call.outputs)))
+
+    def copy(self, copy: Copy) -> Copy:
+        """A copy as it stands in main."""
+        return Copy(self._place(copy.source), self._place(copy.target))
+
+    def _place(self, name: str) -> str:
+        return self._stands.get(name, name)
 
     def _prepared(self, call: Call, unit: Unit) -> tuple[str, ...]:
         assert unit.prepare is not None
@@ -66,7 +71,8 @@ class Preparing:
 
 def complete(main: Main, steps: Sequence[Step], constants: Mapping[str, Buffer]) -> Main:
     """Main with other steps and the constants that these read; without elements, and temporaries that no step has."""
-    used = {name for step in steps for name in (*step.reads, *(step.outputs if isinstance(step, Call) else ()))}
+    used = {name for step in steps for name in (*step.reads, *step.writes)}
+    used |= {main.wholes[name] for name in used & main.wholes.keys()}
     temporaries = tuple(buffer for buffer in main.temporaries if buffer.name in used)
     changed = replace(main, temporaries=temporaries, steps=tuple(steps), elements={})
     return placed(changed, constants.values())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -47,21 +47,50 @@ Pairs: TypeAlias = tuple[tuple[int, int], ...]
 
 def replaceable(main: Main) -> dict[str, Pairs]:
     """By function the inputs in whose place its outputs may stand in all its calls: temporaries that nothing reads
-    afterwards, and that the call reads once."""
-    temporaries = {buffer.name: buffer for buffer in main.temporaries}
-    last = {name: number for number, step in enumerate(main.steps) for name in step.reads}
+    afterwards, itself or by a view, and that the call reads once.
+
+    A view stays where it is: it is no such input. Where it is such an output, the input stands in its place, and so
+    must not stand in the place of a buffer that has views itself.
+    """
+    temporaries = {buffer.name for buffer in main.temporaries}
+    last = {main.wholes.get(name, name): number for number, step in enumerate(main.steps) for name in step.reads}
+    fixed = set(main.wholes.values())
+    """The buffers that have views, and what may stand in their places."""
     found: dict[str, set[tuple[int, int]]] = {}
     for number, call in enumerate(main.steps):
         if not isinstance(call, Call):
             continue
-        pairs = set()
+        pairs, memory = set(), [main.wholes.get(name, name) for name in call.inputs]
         for i, source in enumerate(call.inputs):
-            ends = source in temporaries and last[source] == number and call.inputs.count(source) == 1
+            ends = source in temporaries and last[source] == number and memory.count(source) == 1
             for j, target in enumerate(call.outputs) if ends else ():
-                if target in temporaries and _are_alike(temporaries[source], temporaries[target]):
+                stays = target in main.wholes
+                if not (target in temporaries or (stays and source not in fixed)):
+                    continue
+                if _are_alike(main.buffers[source], main.buffers[target]):
                     pairs.add((i, j))
+                    fixed |= {target} if source in fixed else set()
         found[call.callee] = found.get(call.callee, pairs) & pairs
     return {callee: tuple(sorted(pairs)) for callee, pairs in found.items()}
+
+
+def standing(calls: Iterable[tuple[Call, Pairs]], views: Container[str]) -> dict[str, str]:
+    """The buffers that stand in the place of others, and these; `calls` have the inputs and outputs that must be one
+    buffer. A view is what others stand in the place of."""
+    stands: dict[str, str] = {}
+
+    def place(name: str) -> str:
+        while name in stands:
+            name = stands[name]
+        return name
+
+    for call, pairs in calls:
+        for i, j in pairs:
+            source, target = place(call.inputs[i]), call.outputs[j]
+            if target in views:
+                source, target = target, source
+            stands[target] = source
+    return {name: place(name) for name in stands}
 
 
 def _are_alike(one: Buffer, two: Buffer) -> bool:
