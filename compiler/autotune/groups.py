@@ -8,10 +8,9 @@ from functools import cached_property
 from os import PathLike
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.ir import SSAValue
+from xdsl.dialects.func import FuncOp
 
-from compiler.dialects.functions import find_function
+from compiler.dialects.functions import callees, find_function
 from compiler.driver import level_of, parse
 from compiler.errors import InputError
 from compiler.files import read
@@ -19,6 +18,8 @@ from compiler.graph.grouping import has_groups
 from compiler.graph.provenance import Provenance
 from compiler.graph.whole import Names, whole
 from compiler.interpret.numbers import dtype_of
+from compiler.native.occurrences import once
+from compiler.native.slices import joins, sliced
 from compiler.printable import unknown
 from compiler.program.main import read_tensors
 from compiler.targets.arguments import Argument
@@ -66,8 +67,8 @@ class Whole:
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
-        """The different groups in the order of their first calls, without those that depend on constants alone: these
-        run once, before."""
+        """The different groups in the order of their first calls, without those that depend on constants alone, which
+        run once, before, and concatenations whose parts are written into their slices."""
         calls: dict[str, list[tuple[bool, ...]]] = {}
         for name, constants in self._calls():
             calls.setdefault(name, []).append(constants)
@@ -83,14 +84,10 @@ class Whole:
 
     def _calls(self) -> Iterator[tuple[str, tuple[bool, ...]]]:
         """Each call that a run makes: what it calls, and which of its operands are constant."""
-        block = self.function.body.block
-        constant: set[SSAValue] = {block.args[n] for n in self.constants}
-        for op in block.ops:
-            known = tuple(operand in constant for operand in op.operands)
-            if all(known):
-                constant |= set(op.results)
-            elif isinstance(op, CallOp):
-                yield op.callee.string_value(), known
+        main = read_tensors(self.function)
+        parts = once(main, {main.inputs[n].name for n in self.constants} | main.elements.keys())
+        for call in sliced(parts.main, joins(callees(self.function)), main.buffers).calls:
+            yield call.callee, tuple(name in parts.constants for name in call.inputs)
 
     def _group(self, name: str, calls: Sequence[tuple[bool, ...]]) -> Group:
         constants = tuple(n for n, each in enumerate(zip(*calls, strict=True)) if all(each))
