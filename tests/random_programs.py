@@ -35,6 +35,25 @@ def program(
     return _Maker(rng, dtype, KINDS + VIEWS if views else KINDS, constants).function(computes)
 
 
+def branches(rng: random.Random, computes: int, dtype: str = "i32") -> te.Function:
+    """Products of rows, and concatenations of what they give, whole or in parts, which several computes read or which
+    are results."""
+    size = rng.choice((3, 4, 16))
+    weights = [P((size, size), dtype, name=f"W{n}") for n in range(2)]
+    start = P((rng.randint(1, 3), size), dtype, name="X")
+    made, joined = [start], list[te.Tensor]()
+    for number in range(computes):
+        parts = rng.choices(made[-6:], k=rng.randint(2, 3))
+        if number > 1 and rng.random() < 0.4 and sum(part.shape[0] for part in parts) <= 24:
+            made.append(te.nn.concat(parts, 0, f"J{number}"))
+            joined.append(made[-1])
+        else:
+            source = rng.choice(joined[-2:] * 3 + made[-3:])
+            made.append(te.nn.matmul(source, rng.choice(weights), name=f"M{number}"))
+    results = [t for t in made[1:-1] if rng.random() < (0.3 if t in joined else 0.1)]
+    return te.function("branches", [start, *weights], [*results, made[-1]])
+
+
 def arrays_for(function: te.Function, seed: int) -> list[np.ndarray[Any, Any]]:
     """Random inputs: floats between -1 and 1, small integers."""
     rng = np.random.default_rng(seed)
