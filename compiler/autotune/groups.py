@@ -16,7 +16,7 @@ from compiler.errors import InputError
 from compiler.files import read
 from compiler.graph.grouping import has_groups
 from compiler.graph.provenance import Provenance
-from compiler.graph.whole import Names, whole
+from compiler.graph.whole import GivenNames, whole
 from compiler.interpret.numbers import dtype_of
 from compiler.native.occurrences import once
 from compiler.native.slices import joins, sliced
@@ -47,7 +47,7 @@ class Whole:
     module: ModuleOp
     constants: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
-    parts: Names = field(default_factory=dict)
+    parts: GivenNames = field(default_factory=dict)
 
     def own_names(self, arrays: Mapping[str, object]) -> dict[str, object]:
         """Arrays of inputs by the names that these have in the module."""

@@ -12,7 +12,8 @@ from compiler.dialects import te
 from compiler.dialects.checks import element_type
 from compiler.dialects.functions import is_private
 from compiler.errors import InputError
-from compiler.graph.tree import Call, Compute, Constant, Graph, Names, Node
+from compiler.graph.tree import Call, Compute, Constant, Graph, Node
+from compiler.program.names import Names
 from compiler.program.read import computed, gathered
 from compiler.program.tree import Buffer
 

@@ -6,7 +6,7 @@ bindings, guard and writes: its results are indexed by its spatial axes in order
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
@@ -27,7 +27,7 @@ class Compute:
     @property
     def operands(self) -> tuple[str, ...]:
         """The values that it reads, each once."""
-        return tuple(self.block.sources)
+        return self.block.sources
 
 
 @dataclass(frozen=True)
@@ -81,21 +81,3 @@ class Graph:
                 if not readers[name] or readers[name][-1] is not node:
                     readers[name].append(node)
         return readers
-
-
-class Names:
-    """Names that are given once: a stem, or the first of stem.1, stem.2 ... that is free, found without a search."""
-
-    def __init__(self, taken: Iterable[str] = ()) -> None:
-        self._taken = set(taken)
-        self._last: dict[str, int] = {}
-
-    def fresh(self, stem: str) -> str:
-        """A name that nothing has."""
-        number, name = self._last.get(stem, 0), stem
-        while name in self._taken:
-            number += 1
-            name = f"{stem}.{number}"
-        self._last[stem] = number
-        self._taken.add(name)
-        return name

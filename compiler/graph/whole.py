@@ -20,7 +20,7 @@ from compiler.graph.provenance import Provenance
 from compiler.graph.read import read
 from compiler.graph.write import write
 
-Names: TypeAlias = Mapping[str, Provenance]
+GivenNames: TypeAlias = Mapping[str, Provenance]
 """By the name of a function, what the program calls its parts."""
 
 
@@ -33,7 +33,7 @@ class Whole:
     """
 
     module: ModuleOp
-    names: Names
+    names: GivenNames
 
 
 def grouped(x: object, rules: Sequence[Rule] = RULES) -> ModuleOp:
@@ -72,7 +72,7 @@ def whole(x: object, rules: Sequence[Rule] = RULES) -> Whole:
     return Whole(result, names)
 
 
-def _canonical(parts: United, names: Names) -> tuple[United, dict[str, Provenance]]:
+def _canonical(parts: United, names: GivenNames) -> tuple[United, dict[str, Provenance]]:
     """Functions and groups as their canonical forms, those groups united that are then equal, and what the program
     calls their parts."""
     forms = {graph.name: canonical(graph, keep_signature=False) for graph in parts.groups}

@@ -22,8 +22,9 @@ from compiler.dialects.functions import functions, is_main
 from compiler.dialects.levels import has_tensors, require
 from compiler.program import body
 from compiler.program.main import read_tensors, write_loop
+from compiler.program.names import fresh
 from compiler.program.read import computed, gathered
-from compiler.program.tree import Access, Alloc, Block, Buffer, Literal, Loop, Node, Program, fresh, nested
+from compiler.program.tree import Access, Alloc, Block, Buffer, Literal, Loop, Node, Program, nested
 from compiler.program.write import update
 
 

@@ -6,10 +6,10 @@ import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from compiler.graph.tree import Names
 from compiler.interpret.numbers import Array, dtype_of
 from compiler.native.unit import Code, Unit
 from compiler.program.main import Call, Copy, Main, Step, placed, size
+from compiler.program.names import Names
 from compiler.program.tree import Buffer
 from compiler.targets.address import address
 from compiler.targets.arena import arena

@@ -15,8 +15,9 @@ from compiler.dialects.loop import BlockOp
 from compiler.errors import LoweringError
 from compiler.intrinsics import find
 from compiler.program.init import init_block, init_depth, init_nest
+from compiler.program.names import fresh
 from compiler.program.read import read
-from compiler.program.tree import Block, Loop, Node, Program, fresh, key_of, loops_in
+from compiler.program.tree import Block, Loop, Node, Program, key_of, loops_in
 from compiler.program.write import update
 
 

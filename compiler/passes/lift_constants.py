@@ -15,7 +15,7 @@ from compiler.dialects import loop, te
 from compiler.dialects.dense import DenseAttr, bytes_of
 from compiler.dialects.functions import constant_values, functions, is_private, positions, state_constants
 from compiler.interpret.numbers import Array, array_of
-from compiler.program.tree import fresh
+from compiler.program.names import fresh
 
 LARGE = 4096
 """A constant of more bytes is large: code has it as an argument, not inside."""

@@ -3,6 +3,7 @@
 body.py      scalar bodies as shared expressions
 combiner.py  named and joint combiners
 tree.py      buffers, accesses, blocks, loops, the program; finding and replacing nodes
+names.py     names that nothing has yet
 changed.py   the nests that a step changes
 init.py      the init of a reduction: its place, its guard, its nest
 limits.py    whether sizes and index expressions are 64-bit integers

@@ -32,6 +32,7 @@ from compiler.dialects.dense import Dense
 from compiler.dialects.functions import SLOT_ALIGNMENT, outputs
 from compiler.elements import element_bytes, is_unsigned
 from compiler.errors import InputError
+from compiler.program.names import Names
 from compiler.program.tree import Buffer
 from compiler.program.write import hint, memref_type, replace_body
 
@@ -163,15 +164,11 @@ class _Buffers:
     def __init__(self) -> None:
         self.names: dict[SSAValue, str] = {}
         self.buffers: dict[str, Buffer] = {}
-        self._numbers: dict[str, int] = {}
+        self._fresh = Names()
 
     def add(self, value: SSAValue, name: str) -> str:
         """The name of a new buffer of a value's type; a name that is taken gets a number."""
-        own, number = name, self._numbers.get(name, 0)
-        while own in self.buffers:
-            number += 1
-            own = f"{name}.{number}"
-        self._numbers[name] = number
+        own = self._fresh.fresh(name)
         self.buffers[own] = Buffer(own, tuple(shape_of(value)), element_type(value))
         return own
 

@@ -21,7 +21,8 @@ from compiler.dialects.functions import constant_values, outputs, positions
 from compiler.dialects.gather import scalar_of
 from compiler.errors import InputError
 from compiler.program import body, combiner
-from compiler.program.tree import Access, Alloc, Block, Buffer, Literal, Loop, Node, Program, Table, fresh
+from compiler.program.names import Names
+from compiler.program.tree import Access, Alloc, Block, Buffer, Literal, Loop, Node, Program, Table
 
 
 def read(function: FuncOp) -> Program:
@@ -36,7 +37,7 @@ class _Reader:
     def __init__(self, function: FuncOp) -> None:
         self.function = function
         self.names: dict[SSAValue, str] = {}
-        self.labels: set[str] = set()
+        self.buffers, self.labels = Names(), Names()
         self.loops: dict[SSAValue, int] = {}
         self.ranges: dict[int, lin.Range] = {}
 
@@ -62,7 +63,7 @@ class _Reader:
         return Literal(self._buffer(op.buffer, op.label.data, "global"), op.value)
 
     def _buffer(self, value: SSAValue, name: str, scope: str) -> Buffer:
-        name = self.names[value] = fresh(name, self.names.values())
+        name = self.names[value] = self.buffers.fresh(name)
         assert isinstance(value.type, MemRefType)
         return Buffer(name, value.type.get_shape(), element_type(value), scope)
 
@@ -90,8 +91,7 @@ class _Reader:
 
     def _placed(self, op: loop.Placed, block: Block) -> Block:
         """A block at its place: bound to loops, with its guard, targets and origin."""
-        label = fresh(block.label, self.labels)
-        self.labels.add(label)
+        label = self.labels.fresh(block.label)
         loops = [lin.variable(self.loops[value]) for value in op.loops]
         origin = None
         if op.origin_label is not None and op.origin_map is not None:

@@ -6,7 +6,7 @@ name. All three are unique in a program and survive rewrites.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias, TypeVar
@@ -22,6 +22,7 @@ from compiler.dialects.dense import DenseAttr
 from compiler.elements import scalar_type
 from compiler.program.body import Scalar
 from compiler.program.combiner import Combiner
+from compiler.program.names import fresh
 
 CONCURRENT = frozenset(
     ("parallel", "vectorized", "block_x", "block_y", "block_z", "thread_x", "thread_y", "thread_z", "vthread")
@@ -87,16 +88,16 @@ class Block:
     attributes: tuple[tuple[str, Attribute], ...] = ()
     table: Table | None = None
 
-    @property
-    def sources(self) -> list[str]:
+    @cached_property
+    def sources(self) -> tuple[str, ...]:
         """The buffers that it reads, each once, its table last."""
         table = () if self.table is None else (self.table.buffer,)
-        return list(dict.fromkeys((*(access.buffer for access in self.reads), *table)))
+        return tuple(dict.fromkeys([*[access.buffer for access in self.reads], *table]))
 
-    @property
+    @cached_property
     def spatial(self) -> int:
         """How many axes are spatial; they come first."""
-        return sum(not axis.is_reduce for axis in self.axes)
+        return sum([not axis.is_reduce for axis in self.axes])
 
     @cached_property
     def axis_ranges(self) -> dict[int, lin.Range]:
@@ -458,16 +459,6 @@ def pruned(nodes: Iterable[Node]) -> tuple[Node, ...]:
             node = replace(node, body=pruned(node.body))
         kept.append(node)
     return tuple(kept)
-
-
-def fresh(name: str, taken: Iterable[str]) -> str:
-    """The name, or the first of name.1, name.2 ... that is not taken."""
-    taken = taken if isinstance(taken, Collection) and not isinstance(taken, Sequence) else set(taken)
-    number, found = 0, name
-    while found in taken:
-        number += 1
-        found = f"{name}.{number}"
-    return found
 
 
 def rebound(block: Block, values: Mapping[int, Linear], ranges: lin.Ranges) -> Block:

@@ -8,7 +8,8 @@ from typing import NoReturn
 
 from compiler.analysis.legal import Step
 from compiler.errors import ScheduleError
-from compiler.program.tree import Block, Loop, Node, Program, fresh, walk
+from compiler.program.names import fresh
+from compiler.program.tree import Block, Loop, Node, Program, walk
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from xdsl.dialects.transform import NamedSequenceOp
 from xdsl.ir import SSAValue
 
 from compiler.dialects.sched import SchedOp
-from compiler.program.tree import fresh
+from compiler.program.names import fresh
 from compiler.schedule.primitive import primitive_of
 
 

@@ -10,7 +10,8 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear, Quotient
 from compiler.dialects.access import AxisAttr
-from compiler.program.tree import Access, Alloc, Block, Buffer, Node, Program, Table, fresh, key_of
+from compiler.program.names import fresh
+from compiler.program.tree import Access, Alloc, Block, Buffer, Node, Program, Table, key_of
 
 WINDOW = "w."
 """How the labels of axes begin that are bound to the low end of a window."""

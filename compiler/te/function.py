@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from compiler.dialects.dominance import verify_module
 from compiler.dialects.te import ConstantOp
 from compiler.elements import TYPES
 from compiler.errors import TeError
+from compiler.program.names import Names
 from compiler.te.emit import emit_compute, emit_gather
 from compiler.te.index import check_name
 from compiler.te.tensor import Constant, Gather, Source, Tensor
@@ -49,9 +51,9 @@ def function(name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | Te
     for tensor, argument in zip(inputs, block.args, strict=True):
         argument.name_hint = tensor.name
         values[_key(tensor)] = argument
-    taken = {tensor.name for tensor in inputs}
+    labels = Names((tensor.name for tensor in inputs), separator="_")
     for op in _ordered(outs, set(inputs)):
-        label = _unique(op.name, taken)
+        label = labels.fresh(op.name)
         emitted = _emitted(op, label, lambda tensor: _find(name, tensor, values))
         block.add_op(emitted)
         for position, result in enumerate(emitted.results):
@@ -83,12 +85,12 @@ def _tensors(name: str, what: str, given: object) -> tuple[Tensor, ...]:
 
 
 def _check_inputs(name: str, inputs: Sequence[Tensor]) -> None:
-    names = [tensor.name for tensor in inputs]
+    names = Counter(tensor.name for tensor in inputs)
     for tensor in inputs:
         if tensor.source is not None:
             kind = "a constant" if isinstance(tensor.source, Constant) else "computed"
             raise TeError(f"the input '{tensor.name}' of function '{name}' is {kind}, not a placeholder")
-        if names.count(tensor.name) > 1:
+        if names[tensor.name] > 1:
             raise TeError(f"two inputs of function '{name}' are named '{tensor.name}'")
 
 
@@ -117,15 +119,6 @@ def _ordered(outputs: Sequence[Tensor], inputs: set[Tensor]) -> list[Source]:
         stack.append((op, True))
         stack += [(t.source, False) for t in reversed(op.sources()) if t.source is not None]
     return list(ordered)
-
-
-def _unique(name: str, taken: set[str]) -> str:
-    label, number = name, 0
-    while label in taken:
-        number += 1
-        label = f"{name}_{number}"
-    taken.add(label)
-    return label
 
 
 def _type(tensor: Tensor) -> TensorType:

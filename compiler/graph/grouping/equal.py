@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from compiler.dialects.access import AxisAttr
-from compiler.graph.tree import Call, Compute, Constant, Graph, Names, Node
+from compiler.dialects.access import axis_attribute
+from compiler.graph.tree import Call, Compute, Constant, Graph, Node
+from compiler.program.names import Names
 from compiler.program.tree import Block, Buffer
 
 
@@ -63,7 +64,7 @@ def _plain(node: Node, label: str, values: Mapping[str, str]) -> Node:
 
 
 def _plain_block(block: Block, label: str, values: Mapping[str, str]) -> Block:
-    axes = tuple(AxisAttr(f"a{n}", axis.size, axis.is_reduce) for n, axis in enumerate(block.axes))
+    axes = tuple(axis_attribute(f"a{n}", axis.size, axis.is_reduce) for n, axis in enumerate(block.axes))
     reads = tuple(replace(access, buffer=values[access.buffer]) for access in block.reads)
     table = None if block.table is None else replace(block.table, buffer=values[block.table.buffer])
     return replace(block, label=label, axes=axes, reads=reads, table=table)

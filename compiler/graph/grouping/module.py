@@ -16,8 +16,9 @@ from compiler.graph.grouping.outline import Outlined, outlined
 from compiler.graph.grouping.rules import RULES
 from compiler.graph.grouping.view import View
 from compiler.graph.read import read
-from compiler.graph.tree import Graph, Names
+from compiler.graph.tree import Graph
 from compiler.graph.write import write
+from compiler.program.names import Names
 
 
 def group(module: ModuleOp, rules: Sequence[Rule] = RULES) -> ModuleOp:

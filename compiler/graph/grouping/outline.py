@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import UnitAttr
 
-from compiler.graph.tree import Call, Compute, Constant, Graph, Names
+from compiler.graph.tree import Call, Compute, Constant, Graph
+from compiler.program.names import Names
 
 GROUP = "te.group"
 """The attribute of functions that are groups."""

@@ -78,7 +78,7 @@ def consumers(view: View) -> Iterator[Choice]:
     for name in view.names:
         if view.kind(name) is not Kind.ELEMENTWISE or view.anchors(name):
             continue
-        near = [p for p in view.producers(name) if view.nodes[p].operands and _takes(view, p, name)]
+        near = [p for p in view.producers(name) if _takes(view, p, name)]
         near.sort(key=partial(_age, view), reverse=True)
         if near:
             together = tuple(p for p in near if p is near[0] or _alike(view, p, near[0]))
@@ -91,7 +91,7 @@ def producers(view: View) -> Iterator[Choice]:
     """An elementwise compute, or a gather, with the one group that reads it: padding, casts, what is before a norm. So
     does what reads nothing, such as the counts of a pooling's windows."""
     for name in reversed(view.names):
-        if view.anchors(name) and view.nodes[name].operands:
+        if view.anchors(name):
             continue
         readers = {view.group(r): r for r in view.readers(name)}
         if len(readers) == 1:

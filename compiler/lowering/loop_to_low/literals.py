@@ -25,7 +25,8 @@ from compiler.elements import scalar_type
 from compiler.interpret.numbers import array_of, dtype_of
 from compiler.lowering.loop_to_low.scopes import Scopes
 from compiler.program.body import Apply, Read, Scalar
-from compiler.program.tree import Literal, fresh
+from compiler.program.names import fresh
+from compiler.program.tree import Literal
 from compiler.program.write import memref_type
 
 Number = FloatAttr | IntegerAttr

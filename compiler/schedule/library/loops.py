@@ -106,7 +106,7 @@ def matmul_nest(s: Schedule, block: Handle, composite: str) -> list[Handle]:
     return loops
 
 
-def operands(s: Schedule, block: Handle) -> list[str]:
+def operands(s: Schedule, block: Handle) -> tuple[str, ...]:
     """The names of the buffers that a block reads, in the order of its operands."""
     return node_of(s, block).sources
 

@@ -7,12 +7,8 @@ from dataclasses import replace
 from compiler.affine import linear as lin
 from compiler.analysis.legal import Step
 from compiler.dialects.access import AxisAttr
-from compiler.program.tree import (
-    Access,
-    Block,
-    Program,
-    fresh,
-)
+from compiler.program.names import fresh
+from compiler.program.tree import Access, Block, Program
 from compiler.schedule.parameters import BLOCK
 from compiler.schedule.plan import (
     Plan,

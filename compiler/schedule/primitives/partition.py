@@ -8,18 +8,8 @@ from dataclasses import replace
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
 from compiler.analysis.legal import Step
-from compiler.program.tree import (
-    Access,
-    Alloc,
-    Block,
-    Loop,
-    Node,
-    Program,
-    blocks_in,
-    fresh,
-    map_blocks,
-    rebound,
-)
+from compiler.program.names import fresh
+from compiler.program.tree import Access, Alloc, Block, Loop, Node, Program, blocks_in, map_blocks, rebound
 from compiler.schedule.parameters import INT, LOOP
 from compiler.schedule.plan import (
     Plan,

@@ -11,7 +11,8 @@ from compiler.analysis.legal import Step
 from compiler.dialects.access import AxisAttr
 from compiler.program import body
 from compiler.program.init import init_depth
-from compiler.program.tree import Access, Alloc, Block, Buffer, Loop, Node, Program, fresh, nested, rebound
+from compiler.program.names import fresh
+from compiler.program.tree import Access, Alloc, Block, Buffer, Loop, Node, Program, nested, rebound
 from compiler.schedule.parameters import BLOCK, LOOP
 from compiler.schedule.plan import Plan, block_place, loop_place, new_label, refuse
 from compiler.schedule.primitive import primitive
