@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.affine.limits import bad_shape, fits
+from compiler.dialects import te
 from compiler.dialects.foreign import FOREIGN, said
 from compiler.dialects.functions import recursive
+from compiler.dialects.signature import signature
+
+MOST_SIGNATURES = 4096
+"""How many signatures of computes that have been verified are kept."""
+_verified: set[Hashable] = set()
 
 
 class Refusal(VerifyException):
@@ -33,6 +41,18 @@ def verify_module(module: ModuleOp) -> None:
 
 
 def _check(op: Operation, seen: set[SSAValue]) -> None:
+    """Verify an op and what is in it; a compute once of those that differ by names only, such as those of layers."""
+    own = signature(op) if isinstance(op, te.ComputeOp) else None
+    if own in _verified:
+        return
+    _check_each(op, seen)
+    if own is not None:
+        if len(_verified) >= MOST_SIGNATURES:
+            _verified.clear()
+        _verified.add(own)
+
+
+def _check_each(op: Operation, seen: set[SSAValue]) -> None:
     try:
         op.verify(verify_nested_ops=False)
     except VerifyException as error:

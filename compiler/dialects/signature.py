@@ -1,0 +1,49 @@
+"""The signature of a te.compute: equal ones pass the same verifiers, whatever the computes and their operands are
+called."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from compiler.dialects import te
+
+
+def signature(op: te.ComputeOp) -> Hashable | None:
+    """All that verifiers look at in a compute and in its regions, which value a label has aside.
+
+    None where a body is not one block of operations that use its own values: such an op is verified each time.
+    """
+    properties = tuple((name, type(value) if name == "label" else value) for name, value in op.properties.items())
+    outer = _types(op.operands), _types(op.results), properties, tuple(op.attributes.items())
+    try:
+        return (*outer, *map(_region, op.regions))
+    except KeyError:
+        return None
+
+
+def _region(region: Region) -> Hashable:
+    return tuple(_block(block) for block in region.blocks)
+
+
+def _block(block: Block) -> Hashable:
+    """Raises KeyError for an operand that is not defined before it, and for an operation that has parts."""
+    numbers: dict[SSAValue, int] = {value: n for n, value in enumerate(block.args)}
+    rows: list[Hashable] = []
+    for op in block.ops:
+        if op.regions or op.successors:
+            raise KeyError(op)
+        rows.append(_row(op, numbers))
+        for value in op.results:
+            numbers[value] = len(numbers)
+    return _types(block.args), tuple(rows)
+
+
+def _row(op: Operation, numbers: dict[SSAValue, int]) -> Hashable:
+    operands = tuple([numbers[value] for value in op.operands])
+    return type(op), operands, _types(op.results), tuple(op.properties.items()), tuple(op.attributes.items())
+
+
+def _types(values: Iterable[SSAValue]) -> Hashable:
+    return tuple([value.type for value in values])
