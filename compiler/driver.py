@@ -51,6 +51,7 @@ from compiler.targets.cpu.artefact import Artefact, Preparation, compile_artefac
 from compiler.targets.cpu.kernel import NOTHING, FixedArguments, Text
 from compiler.targets.gpus import kernel_maker
 from compiler.targets.machine import host
+from compiler.uncollected import uncollected
 
 _LOWER = "check-combiners,lift-constants,te-to-loop"
 _LEVEL_AFTER = {"te-to-loop": "loop", "reorder-contiguous": "loop", "promote-buffers": "low"}
@@ -111,14 +112,15 @@ def build(
     made = None if target == "cpu" else kernel_maker(target)
     if made is not None and (constants is not None or threads is not None):
         raise TargetError(f"threads and constants are the CPU's, not {target}'s")
-    module = _verified(x, policy, name)
+    with uncollected():
+        module = _verified(x, policy, name)
+        if made is None and level_of(module) == "te":
+            module = grouped(module)
     if made is not None:
         return made(*lower_to_kernels(module, name, policy), policy, arch)
     settings = _Settings(policy, thread_count(threads), start)
-    if level_of(module) == "te":
-        module = grouped(module)
-        if is_main(find_function(module, name)):
-            return _program(x, module, name, constants or {}, settings)
+    if level_of(module) == "te" and is_main(find_function(module, name)):
+        return _program(x, module, name, constants or {}, settings)
     if constants is not None or has_constants(find_function(module, name)):
         return _with_constants(x, module, name, constants or {}, settings)
     return _compiled(module, name, settings)

@@ -24,6 +24,7 @@ ORDER = [
     "command",
     "processes",
     "stated",
+    "uncollected",
     "policies",
     "elements",
     "elementary",

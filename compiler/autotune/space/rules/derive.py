@@ -8,9 +8,7 @@ alternatives, not as many as their combinations.
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from compiler.autotune.space.rules.draft import Alternative, Draft, Rule
@@ -19,6 +17,7 @@ from compiler.errors import ScheduleError
 from compiler.schedule import library
 from compiler.schedule.schedule import Schedule
 from compiler.targets.machine import Gpu, Machine
+from compiler.uncollected import uncollected
 
 
 @dataclass(frozen=True)
@@ -48,21 +47,8 @@ class Derivation:
 def derive(schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, threads: int = 1) -> Derived:
     """The sketches of an unscheduled program by some rules; the last one is the program as it is written."""
     dropped: dict[str, None] = {}
-    with _uncollected():
+    with uncollected():  # drafts are dropped by the hundred
         return _derived(schedule, rules, machine, threads, dropped)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without the garbage collector: drafts are dropped by the hundred, and to look for them takes as long as to write
-    them."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _derived(

@@ -1,0 +1,20 @@
+"""`uncollected`: work that leaves few cycles and many objects, without the garbage collector."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Without the collector of cycles: what makes objects by the thousand makes it look through all of them again and
+    again, a fifth of the time of canonicalising a program. What has no cycles is still freed at once."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
