@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
-from xdsl.ir.affine import AffineExpr, AffineSet
+from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineSet
 
 from compiler.affine import linear as lin
 from compiler.affine.text import constraint_isl, to_isl
@@ -24,15 +25,18 @@ def escape(expr: AffineExpr, size: int, extents: Sequence[int], condition: Affin
 
     Exact: None is a proof. A query that exceeds isl's operation limit counts as an escape at the box's origin.
     """
+    if isinstance(expr, AffineDimExpr) and extents[expr.position] <= size:
+        return None
     ranges = {i: (0, extent - 1) for i, extent in enumerate(extents)}
     form = lin.linear(expr, [lin.variable(i) for i in range(len(extents))], ranges)
     low, high = lin.bounds(form, ranges)
     if low >= 0 and high < size:
         return None
-    return _isl_escape(expr, size, extents, condition)
+    return _isl_escape(expr, size, tuple(extents), condition)
 
 
-def _isl_escape(expr: AffineExpr, size: int, extents: Sequence[int], condition: AffineSet | None) -> Escape | None:
+@lru_cache(maxsize=1024)
+def _isl_escape(expr: AffineExpr, size: int, extents: tuple[int, ...], condition: AffineSet | None) -> Escape | None:
     import islpy as isl
 
     names = [f"d{i}" for i in range(len(extents))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from xdsl.dialects.builtin import (
     AffineMapAttr,
@@ -70,6 +71,12 @@ class AxisAttr(ParametrizedAttribute):
             extent = parser.parse_integer(allow_boolean=False)
             reduce = parser.parse_optional_keyword("reduce") is not None
         return (StringAttr(label), IntAttr(extent), IntAttr(int(reduce)))
+
+
+@lru_cache(maxsize=4096)
+def axis_attribute(label: str, extent: int, reduce: bool = False) -> AxisAttr:
+    """The attribute of an axis. Axes of few names and extents are made by the thousand; to verify one takes long."""
+    return AxisAttr(label, extent, reduce)
 
 
 @irdl_attr_definition

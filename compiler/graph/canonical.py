@@ -13,10 +13,10 @@ from functools import cached_property
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 
-from compiler.dialects.access import AxisAttr
+from compiler.dialects.access import AxisAttr, axis_attribute
 from compiler.dialects.dense import DenseAttr
 from compiler.dialects.functions import find_function, functions
-from compiler.graph.order import graph_digest, input_order, ordered, result_order
+from compiler.graph.order import graph_digest, input_order, ordered, positions, result_order, upward
 from compiler.graph.provenance import Provenance
 from compiler.graph.read import read
 from compiler.graph.rename import reading
@@ -65,9 +65,11 @@ def canonical(graph: Graph, keep_signature: bool = True, callees: Callees | None
         used = {*graph.results, *(name for node in graph.nodes for name in node.operands)}
         graph = replace(graph, inputs=tuple(value for value in graph.inputs if value.name in used))
         graph = replace(graph, inputs=tuple(graph.values[name] for name in input_order(graph, hashes)))
-        results = result_order(graph, hashes)
+    colours = upward(graph, positions(graph), hashes)
+    if not keep_signature:
+        results = result_order(graph, colours)
         graph = replace(graph, results=tuple(graph.results[n] for n in results))
-    graph = ordered(graph, hashes)
+    graph = ordered(graph, colours)
     places = {value.name: n for n, value in enumerate(former.inputs)}
     arguments = tuple(places[value.name] for value in graph.inputs)
     renamed = _renamed(graph)
@@ -181,7 +183,7 @@ def _giving(node: Node, results: tuple[Buffer, ...], label: str) -> Node:
 
 def _axis(position: int, axis: AxisAttr, spatial: int) -> AxisAttr:
     label = f"r{position - spatial}" if axis.is_reduce else f"i{position}"
-    return AxisAttr(label, axis.size, axis.is_reduce)
+    return axis_attribute(label, axis.size, axis.is_reduce)
 
 
 def _stem(node: Node) -> str:

@@ -83,6 +83,20 @@ def sample_digest(constant: Dense) -> bytes:
     return digest("sample", text_of(constant.type), b"".join(parts))
 
 
+class NameColours(dict[str, bytes]):
+    """Colours that tell values apart by their names."""
+
+    def __missing__(self, name: str) -> bytes:
+        colour = self[name] = digest(name)
+        return colour
+
+
+@lru_cache(maxsize=4096)
+def axis_colour(size: int, is_reduce: bool, place: object) -> bytes:
+    """The colour of an axis that has a place among the axes of its compute, or none yet: ""."""
+    return digest("axis", size, is_reduce, place)
+
+
 def input_colour(value: Buffer, position: object) -> bytes:
     """The colour of an input: its type and, where inputs have an order, its position."""
     return digest("input", text_of(value.element), value.shape, position)
@@ -162,17 +176,26 @@ class Digests:
         What the first spatial axes move stands before what later ones move, such as the rows of a product before its
         columns, then what none moves, then literals; what is still alike is ordered by digests.
         """
-        if len(node.operands) < 2:
+        if node.kind.name not in _COMMUTATIVE and node.kind.name not in _SWAPPED:
             return node
-        first, second = map(self._rank, node.operands[:2])
-        other = swapped(node) if second <= first else None
-        if not isinstance(other, Apply) or (first == second and str(node.properties) <= str(other.properties)):
+        order = self._compared(*node.operands[:2])
+        other = swapped(node) if order >= 0 else None
+        if not isinstance(other, Apply) or (order == 0 and str(node.properties) <= str(other.properties)):
             return node
         return other
 
-    def _rank(self, node: Scalar) -> tuple[bool, bool, list[int], bytes]:
+    def _compared(self, first: Scalar, second: Scalar) -> int:
+        """Below, at or above 0: whether the first of two operands stands before the second. Digests decide last, since
+        they are what takes time."""
+        places = self._rank(first), self._rank(second)
+        if places[0] != places[1]:
+            return -1 if places[0] < places[1] else 1
+        digests = self.scalar(first), self.scalar(second)
+        return (digests[0] > digests[1]) - (digests[0] < digests[1])
+
+    def _rank(self, node: Scalar) -> tuple[bool, bool, list[int]]:
         moved = sorted(self._moved_by(node))
-        return isinstance(node, Apply) and not node.operands, not moved, moved, self.scalar(node)
+        return isinstance(node, Apply) and not node.operands, not moved, moved
 
     def _moved_by(self, node: Scalar) -> frozenset[int]:
         """The spatial axes that an expression depends on."""

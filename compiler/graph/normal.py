@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import is_
 
 from xdsl.ir import Attribute
 
@@ -15,7 +16,7 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.dialects.access import AxisAttr
-from compiler.graph.hashing import Colours, Digests, compute_digest, digest
+from compiler.graph.hashing import Colours, Digests, axis_colour, compute_digest
 from compiler.graph.tree import Compute
 from compiler.program import body
 from compiler.program.body import Apply, Read, Scalar
@@ -60,31 +61,37 @@ def _along(block: Block, axis: int) -> list[int]:
 def _axis_colours(block: Block, placed: Sequence[int]) -> list[bytes]:
     """The colours of axes of which some have a place."""
     ranks = {n: rank for rank, n in enumerate(placed)}
-    return [digest("axis", axis.size, axis.is_reduce, ranks.get(n, "")) for n, axis in enumerate(block.axes)]
+    return [axis_colour(axis.size, axis.is_reduce, ranks.get(n, "")) for n, axis in enumerate(block.axes)]
 
 
 def normal(node: Compute, sources: Colours) -> Compute:
-    """The normal form of a compute, by colours that tell all its sources apart."""
+    """The normal form of a compute, by colours that tell all its sources apart; the same object where it is one."""
     order = axis_order(node, sources)
     block = _with_axes(node.block, order)
     inside = Digests(block.reads, sources, _axis_colours(block, range(len(order))), block.spatial)
     reads = [_sorted(access, block, inside) for access in block.reads]
-    first = {access: position for position, access in reversed(list(enumerate(reads)))}
-    same = [first[access] for access in reads]
     if block.table is not None:
         used = [d for d in block.table.index if isinstance(d, int)]  # one dimension each, in order
         numbers = iter(range(len(used)))
         table = replace(block.table, index=tuple(next(numbers) if isinstance(d, int) else d for d in block.table.index))
         values: tuple[Scalar, ...] = (body.read(len(used), _type_of(block.body[0])),)
-        block = replace(block, table=table, body=values)
+        if table != block.table or values != block.body:
+            block = replace(block, table=table, body=values)
     else:
+        first = {access: position for position, access in reversed(list(enumerate(reads)))} if len(reads) > 1 else {}
+        merged = {n: first.get(access, n) for n, access in enumerate(reads)}
         inside = Digests(reads, sources, inside.axes, block.spatial)
-        values = tuple(_ordered(_merged(value, same), inside) for value in block.body)
+        values = tuple(_ordered(_moved(value, merged), inside) for value in block.body)
         used = _uses(values)
         values = tuple(_moved(value, {old: new for new, old in enumerate(used)}) for value in values)
-        block = replace(block, body=values, combiners=tuple(map(_combiner, block.combiners)))
-    types = tuple(block.read_types[position] for position in used)
-    return replace(node, block=replace(block, reads=tuple(reads[n] for n in used), read_types=types))
+        combiners = tuple(map(_combiner, block.combiners))
+        if values != block.body or combiners != block.combiners:
+            block = replace(block, body=values, combiners=combiners)
+    kept = tuple(reads[n] for n in used)
+    if kept != block.reads:
+        types = tuple(block.read_types[position] for position in used)
+        block = replace(block, reads=kept, read_types=types)
+    return node if block is node.block else replace(node, block=block)
 
 
 def _type_of(value: Scalar) -> Attribute:
@@ -124,6 +131,8 @@ def with_axes(block: Block, axes: Sequence[AxisAttr], moved: Mapping[int, Linear
 
 def _sorted(access: Access, block: Block, inside: Digests) -> Access:
     """A read without conditions that always hold, or that another one implies; the others in order."""
+    if not access.where and access.otherwise is None:
+        return access
     least: dict[object, Condition] = {}
     for condition in access.where:
         key = (condition.form if condition.equal else condition.form.terms, condition.equal)
@@ -133,12 +142,10 @@ def _sorted(access: Access, block: Block, inside: Digests) -> Access:
     return replace(access, where=tuple(where), otherwise=access.otherwise if where else None)
 
 
-def _merged(value: Scalar, same: Sequence[int]) -> Scalar:
-    return _moved(value, dict(enumerate(same)))
-
-
 def _moved(value: Scalar, places: Mapping[int, int]) -> Scalar:
     """An expression with its reads at other positions."""
+    if all(old == new for old, new in places.items()):
+        return value
 
     def leaf(node: Read | body.Index) -> Scalar:
         return body.read(places[node.position], node.type) if isinstance(node, Read) else node
@@ -155,8 +162,10 @@ def _ordered(value: Scalar, inside: Digests) -> Scalar:
             return node
         if id(node) not in done:
             new = inside.ordered(node)
-            operands = list(map(visit, new.operands))
-            done[id(node)] = body.apply(new.kind, operands, dict(new.properties), new.types, new.result)
+            operands = tuple(map(visit, new.operands))
+            done[id(node)] = new
+            if not all(map(is_, operands, new.operands)):
+                done[id(node)] = body.apply(new.kind, operands, dict(new.properties), new.types, new.result)
         return done[id(node)]
 
     return visit(value)

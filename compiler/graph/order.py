@@ -26,19 +26,17 @@ Callees = Mapping[str, bytes]
 """The hashes of the functions that are called."""
 
 
-def ordered(graph: Graph, callees: Callees) -> Graph:
+def ordered(graph: Graph, colours: Colours) -> Graph:
     """The graph with what computes read, reduce and combine in normal form, and its nodes in canonical order.
 
-    Nodes stand depth first from the results, operands in the order of the reads.
+    Nodes stand depth first from the results, operands in the order of the reads. `colours` tell all values apart.
     """
-    colours = upward(graph, positions(graph), callees)
     nodes = {id(n): normal(n, colours) if isinstance(n, Compute) else n for n in graph.nodes}
     return replace(graph, nodes=tuple(_depth_first(graph, nodes)))
 
 
-def result_order(graph: Graph, callees: Callees) -> list[int]:
-    """The positions of the results in an order by what they are."""
-    colours = upward(graph, positions(graph), callees)
+def result_order(graph: Graph, colours: Colours) -> list[int]:
+    """The positions of the results in an order by what they are, which colours say."""
     return sorted(range(len(graph.results)), key=lambda n: colours[graph.results[n]])
 
 

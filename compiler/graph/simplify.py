@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from operator import is_
 
-from compiler.graph.hashing import digest
+from compiler.graph.hashing import NameColours
 from compiler.graph.laws.concatenations import read_parts
 from compiler.graph.laws.dead import drop_dead
 from compiler.graph.laws.equal import merge_equal
@@ -43,12 +43,11 @@ def _unused_dropped(graph: Graph, done: dict[int, Node]) -> Graph:
 
     `done` are the nodes in that form, by identity; it is added to.
     """
-    colours = {name: digest(name) for name in graph.values}
+    colours = NameColours()
     nodes: list[Node] = []
     for node in graph.nodes:
         if isinstance(node, Compute) and id(node) not in done:
-            form = normal(node, colours)
-            node = node if form == node else form
+            node = normal(node, colours)
             done[id(node)] = node
         nodes.append(node)
     return graph if all(map(is_, nodes, graph.nodes)) else replace(graph, nodes=tuple(nodes))

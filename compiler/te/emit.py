@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet
 
 from compiler.dialects import te
+from compiler.dialects.access import axis_attribute
 from compiler.dialects.combination import Combination
 from compiler.dialects.gather import Gathered
 from compiler.dialects.upstream.arith import (
@@ -56,7 +57,7 @@ def emit_compute(op: Compute, label: str, value_of: Callable[[Tensor], SSAValue]
     body.block.add_op(te.YieldOp(*yielded))
     shape = [axis.extent for axis in op.spatial]
     results = [TensorType(TYPES[body.dtype], shape) for body in op.bodies]
-    axes = [te.AxisAttr(axis.name, axis.extent, axis.reduce) for axis in op.axes]
+    axes = [axis_attribute(axis.name, axis.extent, axis.reduce) for axis in op.axes]
     return te.ComputeOp(label, axes, inputs, accesses, results, Region(body.block), _combination(op))
 
 
@@ -76,7 +77,7 @@ def emit_gather(op: Gather, label: str, value_of: Callable[[Tensor], SSAValue]) 
         [value_of(read.tensor) for read in op.reads],
         [body.access(read) for read in op.reads],
     )
-    axes = [te.AxisAttr(axis.name, axis.extent) for axis in op.axes]
+    axes = [axis_attribute(axis.name, axis.extent) for axis in op.axes]
     assert isinstance(table.type, TensorType)
     result = TensorType(table.type.get_element_type(), [axis.extent for axis in op.axes])
     return te.GatherOp(label, axes, gathered, result)

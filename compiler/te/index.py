@@ -37,6 +37,8 @@ def check_extent(what: str, extent: object) -> int:
 
 def whole(value: object) -> int | None:
     """The value as an int, if it is an integer of Python's or numpy's."""
+    if type(value) is int:
+        return value
     if isinstance(value, bool | Index) or not isinstance(value, SupportsIndex):
         return None
     try:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from compiler.affine import linear as lin
-from compiler.graph.hashing import digest, sample_digest
+from compiler.graph.hashing import NameColours, sample_digest
 from compiler.graph.laws.identities import copied
 from compiler.graph.normal import normal
 from compiler.graph.rename import reading
@@ -29,7 +29,7 @@ def merge_equal(graph: Graph) -> Graph:
     a copy too. Others read the first.
     """
     names: dict[str, str] = {}
-    seen = _Seen(graph)
+    seen = _Seen()
     twins: dict[str, list[str]] = {}
     taken = set(graph.results)
     nodes: list[Node] = []
@@ -56,8 +56,8 @@ def merge_equal(graph: Graph) -> Graph:
 class _Seen:
     """The nodes so far, each different one once. Normal forms are made only of nodes that read and give alike."""
 
-    def __init__(self, graph: Graph) -> None:
-        self._colours = {name: digest(name) for name in graph.values}
+    def __init__(self) -> None:
+        self._colours = NameColours()
         self._alike: dict[object, Node] = {}
         self._equal: dict[object, Node] = {}
 
