@@ -37,6 +37,10 @@ from compiler.targets.cpu.tiles import permit_tiles
 from compiler.targets.machine import host, lacking
 
 
+MAIN_LEVEL = 1
+"""The level of LLVM's optimisations for main, which only calls: higher ones find nothing and take twice as long."""
+
+
 @dataclass(frozen=True)
 class Planned:
     """Main as it is compiled, its units, and what fills the constants."""
@@ -77,7 +81,7 @@ def build_program(
     low = _module(main, planned.codes)
     if any(code.tiles for code in planned.codes) and not lacking(machine):
         permit_tiles()
-    own = object_code(emit(low, machine), machine, elsewhere=[code.symbol for code in planned.codes])
+    own = object_code(emit(low, machine), machine, MAIN_LEVEL, [code.symbol for code in planned.codes])
     library = load_objects([own, *(code.object for code in planned.codes)], machine)
     fixed = _fixed(planned, arrays, library, settings)
     taken = interface(low, main.name, settings.threads)
