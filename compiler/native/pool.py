@@ -13,23 +13,28 @@ from compiler.targets.cpu.openmp import cores
 
 PAYS = 2.0
 """Seconds of work left from which on a further process pays: one takes about a second to start."""
+LEAST = 0.1
+"""Seconds that a unit takes at least, on average; what is left is judged by it until one has been timed."""
 
 
 def compiled(jobs: Sequence[Job], most: int | None = None) -> list[Unit]:
     """The units of jobs, in their order, compiled in at most so many processes; None is as many as there are cores.
 
-    This process compiles alone until the time of what is left can be told from the time of what is done. Others start
-    where that pays, as many as it pays for. What they give is what this process would; what one does not give, because
-    it died or because the unit is refused, this process compiles itself.
+    Others start as soon as that pays, as many as it pays for: at once where there are many units, else when the time of
+    what is left can be told from the time of what is done. What they give is what this process would; what one does not
+    give, because it died or because the unit is refused, this process compiles itself.
     """
     work = _Work(jobs)
     limit = cores() if most is None else most
     helpers: list[_Helper] = []
     try:
-        while (number := work.take()) is not None:
-            work.done(number, compile_unit(jobs[number]))
+        while True:
             while len(helpers) + 1 < limit and work.seconds_left() > PAYS * (len(helpers) + 1):
                 helpers.append(_Helper(work))
+            number = work.take()
+            if number is None:
+                break
+            work.done(number, compile_unit(jobs[number]))
         for helper in helpers:
             helper.thread.join()
     finally:
@@ -62,8 +67,10 @@ class _Work:
 
     def seconds_left(self) -> float:
         """What the jobs that nobody has taken would take here, judged by the lengths of their texts."""
+        if not self._finished:
+            return LEAST * len(self._left)
         spent = sum(unit.seconds for unit in list(self.units.values()))
-        return spent * sum(self._sizes[n] for n in list(self._left)) / max(1, self._finished)
+        return spent * sum(self._sizes[n] for n in list(self._left)) / self._finished
 
 
 class _Helper:

@@ -75,6 +75,13 @@ def test_small_programs_start_no_process(
         assert same(pool.compiled(jobs(), 2), alone)
 
 
+def test_many_units_start_a_process_before_any_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "compile_unit", lambda _: pytest.fail("compiled first"))
+    monkeypatch.setattr(processes, "start", None)
+    with pytest.raises(TypeError):
+        pool.compiled(jobs() * round(1 + pool.PAYS / pool.LEAST / 4), 2)
+
+
 def test_one_process_is_this_one(monkeypatch: pytest.MonkeyPatch, alone: list[Unit]) -> None:
     monkeypatch.setattr(processes, "start", None)
     monkeypatch.setattr(pool, "PAYS", 0.0)
