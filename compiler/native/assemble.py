@@ -36,7 +36,6 @@ from compiler.targets.cpu.openmp import usable
 from compiler.targets.cpu.tiles import permit_tiles
 from compiler.targets.machine import host, lacking
 
-
 MAIN_LEVEL = 1
 """The level of LLVM's optimisations for main, which only calls: higher ones find nothing and take twice as long."""
 
