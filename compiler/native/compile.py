@@ -47,20 +47,39 @@ def key_text(function: FuncOp) -> str:
     return str(ModuleOp([alone]))
 
 
+@dataclass(frozen=True)
+class _Scheduled:
+    """The scheduled loops of a unit as they are compiled: what is prepared and what each call runs, the names of the
+    arguments as the function was written, and which of these each call may write where an input stands."""
+
+    parts: Parts
+    names: Sequence[str]
+    shared: tuple[tuple[int, int], ...]
+
+
+def _scheduled(job: Job) -> _Scheduled:
+    module = loops(job)
+    names = [buffer.name for buffer in read(find_function(module)).arguments]
+    parts = split(find_function(module), [names[position] for position in job.key.constants])
+    return _Scheduled(parts, names, _share(parts, names, job.key.shared))
+
+
+def functions_of(job: Job) -> list[FuncOp]:
+    """The scheduled loops of a unit as they are compiled: what is prepared, and what each call runs."""
+    return list(_scheduled(job).parts.functions)
+
+
 def compile_unit(job: Job) -> Unit:
     """Compile a unit. Raises what the lowerings do, and ScheduleError for a script that does not apply."""
     start = perf_counter()
-    module = loops(job)
-    names = [buffer.name for buffer in read(find_function(module)).arguments]
-    parts = divided(module, job.key)
-    shared = _share(parts, names, job.key.shared)
+    scheduled = _scheduled(job)
+    parts, names, shared = scheduled.parts, scheduled.names, scheduled.shared
     codes = [_code(function, job.key.policy) for function in parts.functions]
     count = len(parts.prepared)
     takes = _positions(parts.main.arguments[: len(parts.main.arguments) - parts.main.outputs], names)
-    prepare = parts.prepare
-    if prepare is None:
+    if parts.prepare is None:
         return Unit(codes[-1], takes, None, (), (), shared, perf_counter() - start)
-    arguments = prepare.arguments
+    arguments = parts.prepare.arguments
     prepares = _positions(arguments[:-count], names)
     return Unit(codes[-1], takes, codes[0], prepares, arguments[-count:], shared, perf_counter() - start)
 
@@ -96,22 +115,6 @@ def loops(job: Job) -> ModuleOp:
     schedule.apply(Parser(universe.context(), job.key.script, f"the script of @{job.name}").parse_module())
     take_over(module, schedule)
     return module
-
-
-def divided(module: ModuleOp, key: UnitKey) -> Parts:
-    """What is prepared and what each call runs, of the loops of a unit."""
-    function = find_function(module)
-    arguments = read(function).arguments
-    return split(function, [arguments[position].name for position in key.constants])
-
-
-def functions_of(job: Job) -> list[FuncOp]:
-    """The scheduled loops of a unit as they are compiled: what is prepared, and what each call runs."""
-    module = loops(job)
-    names = [buffer.name for buffer in read(find_function(module)).arguments]
-    parts = divided(module, job.key)
-    _share(parts, names, job.key.shared)
-    return list(parts.functions)
 
 
 def lowered(function: FuncOp, policy: str) -> ModuleOp:
