@@ -1,0 +1,27 @@
+"""The driver: from any level to a callable kernel, to machine code as data, or to loops.
+
+source.py     what is built: the verified module of whatever a caller gives, and its level
+loops.py      `lower`: to loops, for a schedule; `lower_to_kernels`: to those that a GPU runs
+constants.py  inputs that never change: arrays by their names, and what a build makes of them
+artefact.py   `build_artefact`: to machine code as data
+kernels.py    `build`: to a callable kernel; `build_groups`: with schedules of groups
+"""
+
+from compiler.driver.artefact import build_artefact
+from compiler.driver.constants import with_constants
+from compiler.driver.kernels import build, build_groups, in_groups
+from compiler.driver.loops import lower, lower_to_kernels, unbound
+from compiler.driver.source import level_of, parse
+
+__all__ = [
+    "build",
+    "build_artefact",
+    "build_groups",
+    "in_groups",
+    "level_of",
+    "lower",
+    "lower_to_kernels",
+    "parse",
+    "unbound",
+    "with_constants",
+]

@@ -1,0 +1,92 @@
+"""Inputs that never change: arrays by the names of the inputs, and what a build makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from xdsl.dialects.builtin import ModuleOp
+
+from compiler.dialects.dense import DenseAttr
+from compiler.dialects.functions import (
+    find_function,
+    state_constants,
+)
+from compiler.driver.source import argument
+from compiler.errors import InputError
+from compiler.interpret.numbers import array_of
+from compiler.passes.split_constants import Parts, split
+from compiler.program.main import Main
+from compiler.program.read import read
+from compiler.program.tree import Program
+from compiler.program.write import constant_arguments
+from compiler.targets.arguments import Array, check_input, copied
+from compiler.targets.cpu import Kernel
+
+
+def with_constants(x: object, module: ModuleOp, names: Sequence[str], name: str | None = None) -> ModuleOp:
+    """The loop-level module of a program, with the inputs of these names said to be constant.
+
+    `x` is what the module was made of; its own names of inputs hold. Raises InputError for what is no
+    input, or is written.
+    """
+    module = module.clone()
+    function = find_function(module, name)
+    program = read(function)
+    constants = dict.fromkeys([*program.constants, *by_name(x, program, dict.fromkeys(names))])
+    split(function, constants)
+    state_constants(function, constant_arguments(replace(program, constants=tuple(constants))))
+    return module
+
+
+def all_constants(given: Mapping[str, object], known: Mapping[str, DenseAttr]) -> dict[str, object]:
+    """The constants that are given, and those whose elements the program knows. Raises InputError for both at once."""
+    for name in known.keys() & given:
+        raise InputError(f"'{name}' is a constant of the program: its elements are known")
+    return {**given, **{name: array_of(value.data) for name, value in known.items()}}
+
+
+def run_once(parts: Parts, preparation: Kernel | None, constants: Mapping[str, Array]) -> dict[str, Array]:
+    """What the preparation makes of the constants."""
+    if parts.prepare is None or preparation is None:
+        return {}
+    made = preparation(*(constants[b.name] for b in parts.prepare.arguments if b.name in constants))
+    return dict(zip(parts.prepared, made if isinstance(made, tuple) else (made,), strict=True))
+
+
+def fixed_arrays(
+    main: Program, constants: Mapping[str, Array], prepared: Mapping[str, Array], known: Collection[str]
+) -> dict[int, Array]:
+    """By position the arrays that no call gives: what was prepared, and of the constants that are still read copies,
+    or the program's own elements."""
+    fixed: dict[int, Array] = {}
+    for position, buffer in enumerate(main.arguments):
+        if buffer.name in prepared:
+            fixed[position] = prepared[buffer.name]
+        elif buffer.name in known:
+            fixed[position] = constants[buffer.name]
+        elif buffer.name in constants:
+            fixed[position] = copied(argument(buffer), constants[buffer.name])
+    for array in fixed.values():
+        array.flags.writeable = False
+    return fixed
+
+
+def by_name(x: object, program: Program | Main, constants: Mapping[str, object]) -> dict[str, object]:
+    """Constants by the names that arguments have in the program: a te function's own may be told apart by less."""
+    if not isinstance(constants, Mapping):
+        raise InputError(f"constants is a {type(constants).__name__}, expected arrays by the names of inputs")
+    own = [buffer.name for buffer in program.arguments]
+    said = [tensor.name for tensor in getattr(x, "inputs", ())]
+    names = dict(zip([*said, *own[len(said) :]], own, strict=True))
+    for name in constants:
+        if name not in names:
+            known = ", ".join(list(names)[: len(own) - program.outputs]) or "none"
+            raise InputError(f"@{program.name} has no input '{name}' (it has {known})")
+    return {names[name]: array for name, array in constants.items()}
+
+
+def checked_arrays(program: Program | Main, constants: Mapping[str, object]) -> dict[str, Array]:
+    """The constants as arrays of the shapes and dtypes of their arguments."""
+    expected = [b for b in program.arguments if b.name in constants]
+    return {b.name: check_input(program.name, argument(b), constants[b.name]) for b in expected}

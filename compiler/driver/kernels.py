@@ -1,0 +1,207 @@
+"""`build`: from any level to a callable kernel; `build_groups`: with schedules of groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from time import perf_counter
+from types import MappingProxyType
+from typing import Any, Literal, overload
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from compiler import universe
+from compiler.dialects.dense import without_elements
+from compiler.dialects.functions import (
+    callees,
+    constant_values,
+    find_function,
+    functions,
+    is_main,
+)
+from compiler.driver.constants import all_constants, by_name, checked_arrays, fixed_arrays, run_once
+from compiler.driver.loops import lower_to_kernels
+from compiler.driver.source import LOWER, check_words, level_of, module_of, verified
+from compiler.errors import InputError, TargetError
+from compiler.graph.whole import grouped
+from compiler.interpret.combination import check_combiners
+from compiler.native.assemble import build_program
+from compiler.native.unit import Settings, Source
+from compiler.passes.lift_constants import has_constants
+from compiler.passes.split_constants import split
+from compiler.pipeline import parse_passes, passes_from, run
+from compiler.program.main import read_tensors
+from compiler.program.read import read
+from compiler.targets.cpu import Kernel, load, thread_count
+from compiler.targets.cpu.kernel import NOTHING, FixedArguments, Text
+from compiler.targets.gpus import kernel_maker
+from compiler.targets.machine import host
+from compiler.uncollected import uncollected
+
+_LEVEL_AFTER = {"te-to-loop": "loop", "reorder-contiguous": "loop", "promote-buffers": "low"}
+
+
+@overload
+def build(
+    x: object,
+    target: Literal["cpu"] = ...,
+    threads: int | None = ...,
+    policy: str = ...,
+    name: str | None = ...,
+    constants: Mapping[str, object] | None = ...,
+) -> Kernel: ...
+
+
+@overload
+def build(
+    x: object,
+    target: str,
+    threads: int | None = ...,
+    policy: str = ...,
+    name: str | None = ...,
+    constants: Mapping[str, object] | None = ...,
+    arch: str = ...,
+) -> Any: ...  # what a target makes
+
+
+def build(
+    x: object,
+    target: str = "cpu",
+    threads: int | None = None,
+    policy: str = "contract",
+    name: str | None = None,
+    constants: Mapping[str, object] | None = None,
+    arch: str = "sm_80",
+) -> Any:
+    """Compile a te function, a Schedule, a module, MLIR text, or the path of a file, at whatever level it is.
+
+    `policy` says which liberties floating-point operations have: strict, contract or fast (docs/policies.md). `name`
+    picks one of several functions. `threads` is how many threads parallel loops run on where a call does not say: None
+    is what OMP_NUM_THREADS says, or the cores that the process may use.
+
+    `constants` are inputs that never change, such as weights: arrays by the names of the inputs. The kernel takes the
+    other inputs only. Nests at the top of the program that depend on constants alone, such as those that pack weights,
+    run here, once; see the pass split-constants, and `Kernel.fixed`. Constants that the rest still reads are copied, so
+    that what happens to the arrays later changes nothing. Other levels than te and loop have no constants.
+
+    For a GPU (see `compiler.targets.gpus`) loops bound to blocks and threads become kernels; what is not bound runs
+    on one thread. `arch` is what they are compiled for where no GPU says another; launches that it does not take are
+    refused. `threads` and `constants` are the CPU's.
+
+    Raises TargetError or InputError, also for constants that are no inputs, are written, or do not fit; and xDSL's
+    ParseError and VerifyException for text that is not a valid program.
+    """
+    check_words(target, policy, name, arch)
+    start = perf_counter()
+    made = None if target == "cpu" else kernel_maker(target)
+    if made is not None and (constants is not None or threads is not None):
+        raise TargetError(f"threads and constants are the CPU's, not {target}'s")
+    with uncollected():
+        module = verified(x, policy, name)
+        if made is None and level_of(module) == "te":
+            module = grouped(module)
+    if made is not None:
+        return made(*lower_to_kernels(module, name, policy), policy, arch)
+    settings = Settings(policy, thread_count(threads), start)
+    if level_of(module) == "te" and is_main(find_function(module, name)):
+        return _program(x, module, name, constants or {}, settings)
+    if constants is not None or has_constants(find_function(module, name)):
+        return _with_constants(x, module, name, constants or {}, settings)
+    return _compiled(module, name, settings)
+
+
+def build_groups(
+    module: ModuleOp,
+    sources: Mapping[str, Source],
+    threads: int | None = None,
+    policy: str = "contract",
+    constants: Mapping[str, object] | None = None,
+) -> Kernel:
+    """Compile a te module whose public function calls others, each under the schedule that `sources` have by its name;
+    else as `build`.
+
+    Raises InputError, too, for a name that no group has, ScheduleError for a script that does not apply to its group.
+    """
+    start = perf_counter()
+    whole = verified(module, policy, None)
+    names = [callee.sym_name.data for callee in callees(find_function(whole))]
+    for group in sources:
+        if group not in names:
+            raise InputError(f"the program has no group @{group} (it has {', '.join(names) or 'none'})")
+    settings = Settings(policy, thread_count(threads), start)
+    return _program(module, whole, None, constants or {}, settings, sources)
+
+
+def in_groups(x: object, name: str | None = None) -> ModuleOp:
+    """The module that `build` compiles: a te program of several groups cut into these, any other program as it is.
+
+    `name` picks one of several functions; that of a group is none of the program's, and leaves all groups.
+    """
+    module = module_of(x)
+    own = name if any(f.sym_name.data == name for f in functions(module)) else None
+    module = verified(module, "contract", own)
+    return grouped(module) if level_of(module) == "te" else module
+
+
+def _program(
+    x: object,
+    module: ModuleOp,
+    name: str | None,
+    constants: Mapping[str, object],
+    settings: Settings,
+    sources: Mapping[str, Source] = MappingProxyType({}),
+) -> Kernel:
+    """The kernel of a te program whose function calls others, of which some have schedules."""
+    check_combiners(module)
+    function = find_function(module, name)
+    main = read_tensors(function)
+    known = {main.inputs[n].name: value for n, value in constant_values(function).items()}
+    arrays = checked_arrays(main, all_constants(by_name(x, main, constants), known))
+    return build_program(module, sources, settings, arrays, name)
+
+
+def _with_constants(
+    x: object, module: ModuleOp, name: str | None, constants: Mapping[str, object], settings: Settings
+) -> Kernel:
+    """The kernel of a program some of whose inputs are constant, what depends on these alone done."""
+    level, source = level_of(module), module.clone()
+    if level == "low":
+        raise InputError("the program is at the low level, where nothing says what depends on constants alone")
+    if level == "te":
+        run(universe.context(), module, parse_passes(f"fold-constants,{LOWER},reorder-contiguous"))
+    function = find_function(module, name)
+    known = dict(read(function).values)
+    given = all_constants(by_name(x, read(function), constants), known)
+    parts = split(function, given)
+    arrays = checked_arrays(read(function), given)
+    *before, main = [ModuleOp([part]) for part in parts.functions]
+    preparation = _compiled(before[0], None, settings) if before else None
+    prepared = run_once(parts, preparation, arrays)
+    te = partial(str, without_elements(source)) if level == "te" else None
+    return _compiled(
+        main, None, settings, te, FixedArguments(fixed_arrays(parts.main, arrays, prepared, known), preparation)
+    )
+
+
+def _compiled(
+    module: ModuleOp, name: str | None, settings: Settings, te: Text | None = None, fixed: FixedArguments = NOTHING
+) -> Kernel:
+    """The kernel of a verified module, which is lowered in place; `te` is what it was made of, if of something else."""
+    level = level_of(module)
+    passes = passes_from(level, settings.policy)
+    source = module.clone()
+    texts: dict[str, Text] = {} if te is None else {"te": te}
+    texts[level] = lambda: str(source)
+    for position, item in enumerate(passes, 1):
+        if item.name in _LEVEL_AFTER:
+            texts[_LEVEL_AFTER[item.name]] = partial(_text_after, source, passes[:position])
+    run(universe.context(), module, passes, each=False)
+    return load(module, host(), name, texts, settings.policy, settings.threads, fixed=fixed, start=settings.start)
+
+
+def _text_after(source: ModuleOp, passes: Sequence[ModulePass]) -> str:
+    """The text of a module after some passes; made anew when it is asked for, since most never is."""
+    module = source.clone()
+    run(universe.context(), module, passes, each=False)
+    return str(module)

@@ -1,0 +1,74 @@
+"""What is built: the verified module of whatever a caller gives, and its level."""
+
+from __future__ import annotations
+
+from os import PathLike
+
+from xdsl.dialects.builtin import ModuleOp
+
+from compiler import files, stated, universe
+from compiler.dialects.dominance import verify_module
+from compiler.dialects.functions import (
+    SLOT_ALIGNMENT,
+    alone,
+)
+from compiler.dialects.parser import Parser
+from compiler.errors import InputError, TargetError
+from compiler.interpret.numbers import dtype_of
+from compiler.policies import policy_named
+from compiler.program.tree import Buffer
+from compiler.targets.cpu import Argument
+
+LOWER = "check-combiners,lift-constants,te-to-loop"
+"""The passes to loops in the order written."""
+
+
+def verified(x: object, policy: str, name: str | None) -> ModuleOp:
+    """A copy of the module to build: the function that is meant and what it calls. The policy is known."""
+    check_words("cpu", policy, name, "")
+    policy_named(policy, TargetError)
+    module = alone(module_of(x), name)
+    verify_module(module)
+    return module
+
+
+def check_words(target: object, policy: object, name: object, arch: object) -> None:
+    """Raise TargetError for words of a caller that are no texts."""
+    for what, value in (("target", target), ("policy", policy), ("arch", arch)):
+        stated.text(what, value, TargetError)
+    if name is not None:
+        stated.text("name", name, TargetError)
+
+
+def parse(text: str, source: str = "<text>") -> ModuleOp:
+    """The verified module of MLIR text at any of Strata's levels."""
+    module = Parser(universe.context(), text, source).parse_module()
+    verify_module(module)
+    return module
+
+
+def level_of(module: ModuleOp) -> str:
+    """te, loop or low: the highest level of which a module has an op or a type."""
+    if any("tensor<" in str(op.function_type) for op in module.ops if hasattr(op, "function_type")):
+        return "te"
+    dialects = {op.name.split(".")[0] for op in module.walk()}
+    return "te" if "te" in dialects else "loop" if "loop" in dialects else "low"
+
+
+def module_of(x: object) -> ModuleOp:
+    """The module that a caller gives. Raises InputError for what has none, and what reading text raises."""
+    if isinstance(x, ModuleOp):
+        return x
+    module = getattr(x, "module", None)
+    if isinstance(module, ModuleOp):
+        return module
+    if isinstance(x, PathLike) or (isinstance(x, str) and "\n" not in x and x.endswith(".mlir")):
+        return parse(files.read(x), str(x))
+    if isinstance(x, str):
+        return parse(x)
+    raise InputError(f"cannot build a {type(x).__name__}: give a te function, a schedule, a module, text or a path")
+
+
+def argument(buffer: Buffer) -> Argument:
+    """A buffer as the argument of a kernel."""
+    return Argument(buffer.name, buffer.shape, dtype_of(buffer.element), alignment=SLOT_ALIGNMENT)
