@@ -115,7 +115,7 @@ def _planned(
     after = [units.number(c.callee, _constant(c, parts), shared.get(c.callee, ())) for c in parts.main.calls]
     units_done = compiled(units.jobs, settings.processes)
     pairs = ((call, units_done[number].shared) for call, number in zip(parts.main.calls, after, strict=True))
-    preparing = Preparing(whole, standing(pairs, parts.main.wholes))
+    preparing = Preparing(whole, parts.main, standing(pairs, parts.main.wholes))
     for call, number in zip(parts.before, before, strict=True):
         preparing.run_before(call, units_done[number])
     numbers = iter(after)

@@ -28,12 +28,12 @@ class Preparation:
 class Preparing:
     """The calls of main become calls of units; what these prepare of equal constants is prepared once."""
 
-    def __init__(self, main: Main, stands: Mapping[str, str]) -> None:
-        """`stands` are the buffers that stand in the place of others."""
+    def __init__(self, main: Main, rest: Main, stands: Mapping[str, str]) -> None:
+        """`rest` is main without what runs once, `stands` the buffers that stand in the place of others."""
         self.main = main
         self.preparations: list[Preparation] = []
         self.filled: dict[str, Buffer] = {}
-        self._names = Names(main.buffers)
+        self._names = Names({**main.buffers, **rest.buffers})
         self._stands = stands
         self._made: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = {}
 
