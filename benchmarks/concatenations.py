@@ -1,0 +1,94 @@
+"""Blocks of one image whose branches are concatenated, with and without slices, in turns:
+`python -m benchmarks.concatenations`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from statistics import median
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+import compiler
+from benchmarks.schedules.matmul import matmul
+from compiler import te
+from compiler.dialects.functions import callees, find_function
+from compiler.driver import in_groups
+from compiler.graph.grouping.facts import Kind, kind_of
+from compiler.graph.read import read
+from compiler.graph.tree import Compute
+from compiler.native.assemble import build_program
+from compiler.native.unit import Settings, Source
+from compiler.schedule import Schedule
+from compiler.targets.cpu import Kernel
+from compiler.targets.machine import host
+
+ROUNDS = 40
+nn = te.nn
+
+
+def inception() -> te.Function:
+    """Four convolutions of 1x1 with 192 channels of 28x28, read by four others, as in GoogLeNet's block 3a; as products
+    of channels and pixels."""
+    x = te.placeholder((192, 784), name="X")
+    weights = [te.placeholder((n, 192), name=f"W{n}{i}") for i, n in enumerate((64, 128, 32, 32))]
+    heads = [te.placeholder((n, 256), name=f"V{n}{i}") for i, n in enumerate((128, 128, 32, 64))]
+    joined = nn.concat([nn.matmul(w, x) for w in weights])
+    pixels = [nn.matmul(v, joined) for v in heads]
+    return te.function("inception", [x, *weights, *heads], [nn.concat(pixels)])
+
+
+def dense(layers: int = 12, growth: int = 32) -> te.Function:
+    """A block of DenseNet: each layer's 32 channels of 28x28 behind all earlier ones; convolutions of 1x1."""
+    x = joined = te.placeholder((64, 784), name="X")
+    weights = []
+    for n in range(layers):
+        weights.append(te.placeholder((growth, joined.shape[0]), name=f"W{n}"))
+        joined = nn.concat([joined, nn.matmul(weights[-1], joined)])
+    return te.function("dense", [x, *weights], [joined])
+
+
+def schedules(module: ModuleOp) -> Iterator[tuple[str, Source]]:
+    """Packed tiles for the groups that are products."""
+    for group in callees(find_function(module)):
+        nodes = [node for node in read(group).nodes if isinstance(node, Compute)]
+        if [kind_of(node.block) for node in nodes] == [Kind.CONTRACTION]:
+            s = Schedule(compiler.lower(ModuleOp([group.clone()])))
+            matmul(s, host(), 1)
+            yield group.sym_name.data, Source(str(s.script))
+
+
+def kernels(f: te.Function) -> list[Kernel]:
+    """The kernel with slices, and the one that copies."""
+    module = in_groups(f)
+    sources = dict(schedules(module))
+    return [build_program(module, sources, Settings("contract", 1, 0.0, 1, slices=on)) for on in (True, False)]
+
+
+def main() -> None:
+    """Print for each block the times of a call, what share of them the copies took, and the arenas."""
+    for f in (inception(), dense()):
+        several = kernels(f)
+        rng = np.random.default_rng(0)
+        inputs = [rng.uniform(-1, 1, t.shape).astype(np.float32) for t in f.inputs]
+        out = np.empty(f.outputs[0].shape, np.float32)
+        times: list[list[float]] = [[], []]
+        for _ in range(ROUNDS):
+            for kernel, found in zip(several, times, strict=True):
+                start = time.process_time()
+                for _ in range(5):
+                    kernel(*inputs, out=out)
+                found.append((time.process_time() - start) / 5)
+        written, copied = map(median, times)
+        saved = median(1 - a / b for a, b in zip(*times, strict=True))
+        print(f"{f.name}: {1e6 * written:.0f} us in slices, {1e6 * copied:.0f} us with copies, {saved:.0%} less")
+        arenas = [
+            f"{kernel.arena_bytes >> 10} KiB ({kernel.temporaries_bytes >> 10} temporaries)" for kernel in several
+        ]
+        print(f"  arena {arenas[0]}, was {arenas[1]}; {len(several[0].groups)} groups, were {len(several[1].groups)}")
+        np.testing.assert_array_equal(several[0](*inputs), several[1](*inputs))
+
+
+if __name__ == "__main__":
+    main()
