@@ -227,7 +227,7 @@ def _layers(dtype: str = "f16", m: int = 64, sizes: tuple[int, int, int] = (64, 
     return te.function("layers", [x, w, v], [te.nn.matmul(h, v, dtype="f32", name="O")])
 
 
-@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+@pytest.mark.parametrize("dtype", some(["f16", "bf16"], 2))
 def test_narrow_products_run_on_tensor_cores(dtype: str) -> None:
     schedule, space = _space(_layers(dtype))
     useful = work(schedule.program)
@@ -304,7 +304,7 @@ def test_what_is_estimated_is_known_before_it_is_tried(tmp_path: Path) -> None:
     path = tmp_path / "gpu.db"
     task = SearchTask(product(16, 16, 16), target="cuda", arch="sm_86")
     assert task.estimated and task.space.estimated
-    task.tune(TuningOptions(trials=20, database=path, builders=1))
+    task.tune(TuningOptions(trials=12, database=path, builders=1))
     with Database(path) as database:
         records = database.records(task.key)
     told = [(r.predicted, r.outcome.cost) for r in records if r.predicted is not None]

@@ -19,6 +19,7 @@ from compiler.schedule.library import ThreadTiles
 from compiler.targets import simt
 from compiler.targets.cuda import ARCHITECTURES, CudaKernel, nvrtc
 from tests.host_cuda import needs_gxx, run_on_host
+from tests.sample import some
 
 RANDOM = np.random.default_rng(0)
 
@@ -125,7 +126,7 @@ def test_it_is_right_and_without_a_fault(name: str, tmp_path: Path) -> None:
 
 
 @needs_gxx
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", some(CASES, 2))
 def test_the_text_is_right_on_the_host(name: str, tmp_path: Path) -> None:
     make, schedule = CASES[name]
     function = make()
@@ -167,7 +168,7 @@ def test_a_round_ahead_needs_one_barrier_a_round_and_waits_before_it() -> None:
     assert {fault.kind for fault in found.faults} == {"uninitialised read", "race of a write with a copy"}
 
 
-@pytest.mark.parametrize(("vector", "twice"), [(1, False), (4, False), (4, True)])
+@pytest.mark.parametrize(("vector", "twice"), some([(1, False), (4, False), (4, True)], 2))
 def test_longer_rows_begin_in_different_banks(vector: int, twice: bool) -> None:
     function, conflicts = batched(1, 32, 32, 32), []
     inputs = [RANDOM.standard_normal((1, 32, 32), np.float32) for _ in range(2)]
@@ -185,7 +186,7 @@ def test_longer_rows_begin_in_different_banks(vector: int, twice: bool) -> None:
 
 
 @needs_gxx
-@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+@pytest.mark.parametrize("dtype", some(["f16", "bf16"], 2))
 def test_narrow_floats_are_those_of_the_cpu(dtype: str, tmp_path: Path) -> None:
     """What is computed in f32 and rounded is the same there, on numpy and in the text, up to roundings of exp."""
     function = narrow(dtype)

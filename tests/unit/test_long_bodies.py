@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from compiler import te
 from compiler.driver import parse
 from compiler.lowering.low_to_llvm import body, emit
 from compiler.schedule import Schedule
+from compiler.targets.cpu.kernel import Kernel
 from compiler.targets.machine import host
 
 EDGE = 64
@@ -51,9 +53,13 @@ def test_a_short_body_is_one_function() -> None:
     assert set(loops_of_functions(compiler.build(norms(3)).text("llvm"))) == {"norms", "norms.body"}
 
 
+@cache
+def built() -> Kernel:
+    return compiler.build(norms(7))
+
+
 def test_a_long_body_is_cut_and_computes_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    f = norms(7)
-    cut = compiler.build(f)
+    f, cut = norms(7), built()
     loops = loops_of_functions(cut.text("llvm"))
     assert loops["norms.body"] == 0 and max(loops.values()) < body.MOST_LOOPS
     assert sum(name.startswith("norms.body.part") for name in loops) > 2
@@ -67,13 +73,13 @@ def test_parallel_loops_stand_in_parts() -> None:
     f, kernel = norms(7), compiler.build(parallel_norms(7), threads=2)
     names = loops_of_functions(kernel.text("llvm"))
     assert any(".part" in name for name in names) and sum(name.endswith(".share") for name in names) > 40
-    expected = compiler.build(f)(*arrays(f))
+    expected = built()(*arrays(f))
     np.testing.assert_array_equal(kernel(*arrays(f), threads=1), kernel(*arrays(f), threads=2))
     np.testing.assert_allclose(kernel(*arrays(f)), expected, rtol=1e-5, atol=1e-5)
 
 
 def test_a_part_reads_what_it_does_not_write() -> None:
-    llvm = compiler.build(norms(7)).text("llvm")
+    llvm = built().text("llvm")
     assert isinstance(llvm, str)
     heads = re.findall(r'^define internal void @"norms.body.part\d+"\((.*)\)', llvm, re.MULTILINE)
     parameters = [parameter for head in heads for parameter in head.split(", ")]

@@ -85,7 +85,7 @@ def test_building_takes_time_in_proportion() -> None:
         compiler.build(compiler.lower(chain(count)))
 
     build(3)
-    short, long = (calls(lambda count=count: build(count)) for count in (20, 80))  # type: ignore[misc]
+    short, long = (calls(lambda count=count: build(count)) for count in (12, 48))  # type: ignore[misc]
     assert long < 4.4 * short, (short, long)
 
 

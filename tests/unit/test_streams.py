@@ -19,6 +19,7 @@ from compiler import __main__ as strata
 from compiler.autotune.search import Search
 from compiler.autotune.task import SearchTask
 from compiler.command import run
+from tests.sample import pairs
 from tests.unit.test_database import PROGRAM, filled, made
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -113,7 +114,8 @@ SAID = {
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
 def test_output_that_nobody_takes(tmp_path: Path) -> None:
     """One sentence where there is something to say, status 1, and nothing else."""
-    stated = {(name, how): arguments for name, arguments in commands(tmp_path).items() for how in SAID}
+    lines = commands(tmp_path)
+    stated = {(name, how): lines[name] for name, how in pairs(list(lines), list(SAID))}
     told = json.dumps([(arguments, how) for (_, how), arguments in stated.items()])
     done = subprocess.run([sys.executable, "-c", FORKS], input=told, capture_output=True, text=True, cwd=ROOT, env=ENV)
     assert done.returncode == 0, done.stderr

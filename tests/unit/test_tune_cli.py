@@ -524,6 +524,8 @@ FILES = {
     "unverified.mlir": TWO.replace("-> tensor<4xf32>", "-> tensor<4xi32>"),
     "empty.mlir": "",
 }
+BEYOND = ",".join(["99", *["0"] * (len(TASK.space.sketches[0].choices) - 1)])
+"""Decisions of the first sketch, whose first choice has no such position."""
 WRONG = {
     "no such file": (["space", "nowhere.mlir"], "nowhere.mlir cannot be read"),
     "no such workload": (["tune", "nothing"], "there is no workload 'nothing'"),
@@ -551,7 +553,7 @@ WRONG = {
     "sketch": (["space", NAME, "--show", "99"], "there is no sketch 99 (there are 0 to "),
     "sketch to compare": (["space", NAME, "--diff", "0", "99"], "there is no sketch 99"),
     "too few positions": (["space", NAME, "--script", "0:1"], "sketch 0 has "),
-    "position": (["space", NAME, "--show", "0", "--decide", "99,0,0"], "of sketch 0 has the positions 0 to "),
+    "position": (["space", NAME, "--show", "0", "--decide", BEYOND], "of sketch 0 has the positions 0 to "),
     "decide what": (["space", NAME, "--decide", "1"], "--decide is for --show"),
     "filter what": (["space", NAME, "--filter", "x", "--dropped"], "--filter is for the list"),
     "filter": (["space", NAME, "--filter", "zz"], "no sketch has 'zz' in its name"),

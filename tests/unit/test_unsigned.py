@@ -19,6 +19,7 @@ from compiler.policies import POLICIES
 from compiler.schedule import Schedule, library
 from compiler.targets import simt
 from tests.host_cuda import needs_gxx, run_on_host
+from tests.sample import some
 
 Array = np.ndarray[Any, Any]
 UNSIGNED = ("u8", "u16", "u32", "u64")
@@ -95,7 +96,7 @@ def same(found: Any, want: list[Array]) -> None:
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("dtype", UNSIGNED)
+@pytest.mark.parametrize("dtype", some(UNSIGNED, 2))
 def test_operations(dtype: str) -> None:
     function, (x, y) = operations(dtype), given(dtype)
     want = wanted(x, y)
@@ -114,7 +115,7 @@ def test_vectors(dtype: str) -> None:
 
 
 @needs_gxx
-@pytest.mark.parametrize("dtype", UNSIGNED)
+@pytest.mark.parametrize("dtype", some(UNSIGNED, 2))
 def test_on_gpus(dtype: str, tmp_path: Path) -> None:
     function, (x, y) = operations(dtype, places=False), given(dtype)
     kernel = compiler.build(spread(function), "cuda")

@@ -25,6 +25,7 @@ from compiler.targets import simt
 from compiler.targets.cuda import ARCHITECTURES, CudaKernel, nvrtc
 from compiler.targets.cuda.emit import emit
 from tests.host_cuda import needs_gxx, run_on_host
+from tests.sample import pairs, some
 
 DTYPES: dict[str, Any] = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32}
 needs_nvrtc = pytest.mark.skipif(not nvrtc.is_available() or not nvrtc.has_headers(), reason="there is no NVRTC")
@@ -126,7 +127,7 @@ def test_products_are_proved_and_without_a_fault(name: str) -> None:
 
 
 @needs_gxx
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", some(CASES, 2))
 def test_the_text_computes_the_same_on_the_host(name: str, tmp_path: Path) -> None:
     """In the layouts that the test's own header writes down once more."""
     facts, tiles = CASES[name]
@@ -243,8 +244,7 @@ def test_a_torn_warp_is_reported() -> None:
 
 
 @needs_gxx
-@pytest.mark.parametrize("transposed", [False, True])
-@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize(("transposed", "after"), pairs([False, True], [True, False]))
 def test_many_products(transposed: bool, after: bool, tmp_path: Path) -> None:
     function = batched(transposed)
     s = Schedule(compiler.lower(function))
@@ -308,7 +308,7 @@ def rows(combiner: str, n: int = 32) -> Schedule:
 
 
 @needs_gxx
-@pytest.mark.parametrize("combiner", ["add", "max", "min"])
+@pytest.mark.parametrize("combiner", some(["add", "max", "min"]))
 def test_a_warp_sums_up_by_exchanges(combiner: str, tmp_path: Path) -> None:
     s = rows(combiner)
     assert str(s.verify()) == "proved"
