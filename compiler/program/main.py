@@ -262,8 +262,8 @@ def _is_cast(value: SSAValue) -> bool:
 def _view_of_buffer(view: memref.ViewOp, made: _Buffers) -> View:
     """A view of the bytes of a buffer. Raises InputError where it leaves that buffer."""
     assert isinstance(view.source.owner, UnrealizedConversionCastOp)
-    viewed, offset = _viewed(view, made), _offset(view)
-    whole = next((made.names[value] for value in view.source.owner.inputs if value in made.names), None)
+    viewed, offset, cast = _viewed(view, made), _offset(view), view.source.owner
+    whole = made.names.get(cast.inputs[0]) if len(cast.inputs) == 1 else None
     if whole is None or not 0 <= offset <= size(made.buffers[whole]) - size(viewed):
         raise InputError("a view of a function that calls others is not within one of its buffers")
     return View(viewed, whole, offset)

@@ -11,6 +11,7 @@ import pytest
 
 import compiler
 from compiler import te
+from compiler.autotune.groups import whole_of
 from compiler.dialects.functions import find_function
 from compiler.driver import in_groups, parse
 from compiler.errors import InputError
@@ -284,6 +285,8 @@ def test_a_block_of_branches() -> None:
     for array, other in zip(listed(kernel, inputs), listed(apart, inputs), strict=True):
         np.testing.assert_array_equal(array, other)
     assert len(kernel.groups) == len(apart.groups) - 2
+    whole = whole_of(f, ())
+    assert whole is not None and [group.name for group in whole.groups] == [group.name for group in kernel.groups]
     assert kernel.temporaries_bytes == 0 < apart.temporaries_bytes == 4 * 25 * (14 + 6)
     given = tuple(np.full(result.shape, np.nan, np.float32) for result in f.outputs)
     assert listed(kernel, inputs, out=given)[0] is given[0]
@@ -355,3 +358,6 @@ def test_views_written_by_hand() -> None:
     for offset in ("20", "-4"):
         with pytest.raises(InputError, match="not within one of its buffers"):
             compiler.build(parse(text.replace("OFFSET", offset)), name="main")
+    several = text.replace("%c : memref<8xf32> to", "%c, %c : memref<8xf32>, memref<8xf32> to").replace("OFFSET", "0")
+    with pytest.raises(InputError, match="not within one of its buffers"):
+        compiler.build(parse(several), name="main")

@@ -16,7 +16,7 @@ from compiler.dialects.upstream.memref import GlobalOp, PrefetchOp
 from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.address import divisors, offset, place
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
-from compiler.lowering.low_to_llvm.signature import quoted, symbol
+from compiler.lowering.low_to_llvm.signature import is_view, quoted, symbol
 from compiler.lowering.low_to_llvm.types import buffer_bytes, is_truth, memory_type
 
 STACK_BYTES = 1 << 20
@@ -92,9 +92,10 @@ def _view(f: FunctionEmitter, op: memref.ViewOp) -> None:
 
 def _bytes(f: FunctionEmitter, op: UnrealizedConversionCastOp) -> None:
     """The bytes of a buffer, of which views are taken."""
-    [source], [result] = op.inputs, op.results
-    if not isinstance(source.type, MemRefType) or result.type != MemRefType(i8, [buffer_bytes(source.type)]):
-        raise LoweringError("a builtin.unrealized_conversion_cast other than of a buffer to its bytes")
+    first = op.operands[0].type if is_view(op) else None
+    if not isinstance(first, MemRefType) or op.results[0].type != MemRefType(i8, [buffer_bytes(first)]):
+        raise LoweringError("a builtin.unrealized_conversion_cast other than of a buffer to its bytes").at(op)
+    source, result = op.operands[0], op.results[0]
     f.names[result], f.alignments[result] = f.use(source), f.alignments[source]
 
 

@@ -136,7 +136,8 @@ def is_written(buffer: SSAValue) -> bool:
 
 def is_view(op: Operation) -> bool:
     """Whether an op gives a buffer in the memory of another one."""
-    return isinstance(op, memref.ViewOp | UnrealizedConversionCastOp)
+    is_cast = isinstance(op, UnrealizedConversionCastOp) and len(op.inputs) == len(op.outputs) == 1
+    return is_cast or isinstance(op, memref.ViewOp)
 
 
 def may_write(use: Use) -> bool:

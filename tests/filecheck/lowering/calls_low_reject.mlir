@@ -47,3 +47,27 @@ func.func @declares(%A: memref<4xf32>) {
 }
 // expected-error@below {{the attribute 'workspace' of @group is not two sizes: shared, and of each thread}}
 func.func private @group(%A: memref<4xf32>) attributes {workspace = array<i64: 64>}
+
+// -----
+
+func.func @floats(%A: memref<4xf32>, %B: memref<2xf32>) attributes {outputs = 1 : i64} {
+  // expected-error@below {{a builtin.unrealized_conversion_cast other than of a buffer to its bytes}}
+  %0 = builtin.unrealized_conversion_cast %A : memref<4xf32> to memref<8xi16>
+  func.return
+}
+
+// -----
+
+func.func @value(%a: f32, %B: memref<4xi8>) attributes {outputs = 1 : i64} {
+  // expected-error@below {{a builtin.unrealized_conversion_cast other than of a buffer to its bytes}}
+  %0 = builtin.unrealized_conversion_cast %a : f32 to memref<4xi8>
+  func.return
+}
+
+// -----
+
+func.func @several(%a: f32, %B: memref<4xi8>) attributes {outputs = 1 : i64} {
+  // expected-error@below {{a builtin.unrealized_conversion_cast other than of a buffer to its bytes}}
+  %0, %1 = builtin.unrealized_conversion_cast %B, %B : memref<4xi8>, memref<4xi8> to f32, f32
+  func.return
+}
