@@ -204,3 +204,13 @@ def test_contiguous_is_what_build_does(family: str) -> None:
     module = lower(program)
     run(universe.context(), module, parse_passes("reorder-contiguous"))
     assert outline(read(find_function(module))) == outline(schedule.program)
+
+
+@pytest.mark.parametrize(("depth", "extents"), [(32, [4, 2, 8, 16]), (12, [2, 12, 16])])
+def test_an_operand_packed_before_all_is_read_by_rows(depth: int, extents: list[int]) -> None:
+    A, B = te.placeholder((12, depth), name="A"), te.placeholder((depth, 32), name="B")
+    s = Schedule(lower(te.function("f", [A, B], te.nn.matmul(A, B, name="C"))))
+    tiles = library.GebpTiles(6, 1, depth, 2)
+    copy = library.tiled_gebp(s, s.get_block("C"), tiles, first="b").pack_b
+    assert copy is not None and [s.extent(loop) for loop in s.get_loops(copy)] == extents
+    assert s.verify()

@@ -42,6 +42,8 @@ def pack(
     copy = s.pack(block, buffer, tiles, order)
     if at is not None:
         s.compute_at(copy, at)
+    else:
+        _read_rows_together(s, copy)
     copy_in_vectors(s, copy, lanes)
     return copy
 
@@ -72,6 +74,25 @@ def copy_in_vectors(s: Schedule, block: Handle, lanes: int) -> None:
     in_vectors(s, [inner, vector])
 
 
+def _read_rows_together(s: Schedule, block: Handle) -> None:
+    """Fill all panels from a few rows before the next ones are read: the reads are then as many streams, which the
+    processor fetches ahead, instead of one piece of each row of the whole operand.
+
+        n.0 { k { n.1 { T[n.0, k, n.1] = B[k, 64*n.0 + n.1] } } }
+      ->
+        k.0 { n.0 { k.1 = 8 { n.1 { T[n.0, k, n.1] = B[k, 64*n.0 + n.1] } } } }
+    """
+    node, own = node_of(s, block), own_loops(s, block)
+    if len(own) < 3 or len(node.reads) != 1 or s.extent(own[-2]) % ROWS or s.extent(own[-2]) == ROWS:
+        return
+    panel, row, lane = own[-3:]
+    if all(s.label(lane) in _contiguous(s, block, access) for access in (node.reads[0], node.writes[0])):
+        outer, inner = s.split(row, [None, ROWS])
+        s.reorder(outer, panel, inner)
+
+
+ROWS = 8
+"""How many rows are read side by side: a processor follows at least as many streams."""
 MOST_ROWS = 32
 """The most rows that are transposed in registers at once."""
 FEW = 4
