@@ -12,8 +12,9 @@ from benchmarks.additional_outputs import PROGRAMS, with_outputs
 from compiler import te
 from compiler.autotune import SearchTask
 from compiler.driver import parse
+from compiler.program.tree import Loop
 from compiler.schedule import Schedule, library, replay
-from tests.sample import pairs, some
+from tests.sample import pairs
 
 ROWS, LENGTH = 24, 80
 NAMES = ["add_softmax", "softmax", "layer_norm", "add_and_norm"]
@@ -27,11 +28,19 @@ def arrays(f: te.Function) -> list[np.ndarray]:
 def check(f: te.Function, make: Callable[[SearchTask], Schedule], threads: int = 1) -> Schedule:
     task = SearchTask(func=f, threads=threads)
     s = make(task)
+    check_schedule(f, s, threads)
+    return s
+
+
+def check_schedule(f: te.Function, s: Schedule, threads: int = 1) -> None:
     assert s.verify()
     expected, got = compiler.build(f)(*arrays(f)), compiler.build(s, threads=threads)(*arrays(f))
     for one, two in zip(expected, got, strict=True):
         np.testing.assert_allclose(one, two, rtol=1e-4, atol=1e-5)
-    return s
+
+
+def nests(s: Schedule) -> int:
+    return len([node for node in s.program.body if isinstance(node, Loop)])
 
 
 def preferred(task: SearchTask) -> Schedule:
@@ -43,12 +52,52 @@ def test_rows_share_a_loop_with_every_additional_output(name: str, threads: int)
     for outputs, f in with_outputs(PROGRAMS[name](ROWS, LENGTH)).items():
         if outputs:
             s = check(f, preferred, threads)
-            assert len([node for node in s.program.body if hasattr(node, "extent")]) == 1, outputs
+            assert nests(s) == 1, outputs
 
 
-def test_attention_with_additional_outputs_is_right() -> None:
-    for f in some(with_outputs(PROGRAMS["attention"](ROWS, 16)).values(), 4):
-        check(f, preferred)
+@pytest.mark.parametrize(("outputs", "threads"), [("attention.scores", 1), ("all", 2)])
+def test_attention_stays_one_nest_with_additional_outputs(outputs: str, threads: int) -> None:
+    assert nests(check(with_outputs(PROGRAMS["attention"](ROWS, 16))[outputs], preferred, threads)) == 1
+
+
+def attention(q: tuple[int, ...], k: tuple[int, ...], mask: str = "", causal: bool = False) -> te.Function:
+    """Attention of queries and as many values as keys; the mask is of a dtype."""
+    inputs = [te.placeholder(shape, name=name) for shape, name in ((q, "q"), (k, "k"), (k, "v"))]
+    if mask:
+        inputs.append(te.placeholder((q[-2], k[-2]), mask, name="mask"))
+    return te.function("attention", inputs, [te.nn.attention(*inputs[:3], *inputs[3:], causal=causal)])
+
+
+SHAPES = {
+    "rows and keys that no tile divides": attention((2, 13, 6), (2, 11, 6)),
+    "one head": attention((1, 13, 6), (1, 13, 6)),
+    "one query of several heads": attention((3, 1, 6), (3, 11, 6)),
+    "heads that share keys, and a mask": attention((1, 4, 7, 5), (1, 2, 9, 5), mask="f32"),
+    "causal, of a batch": attention((2, 2, 9, 5), (2, 2, 9, 5), causal=True),
+    "narrow tiles only": attention((1, 2, 2), (1, 3, 2)),
+}
+
+
+@pytest.mark.parametrize(("shape", "group"), pairs(list(SHAPES), [1, 2]))
+def test_attention_of_any_shape_with_additional_outputs(shape: str, group: int) -> None:
+    f = with_outputs(SHAPES[shape])["all"]
+    s = Schedule(compiler.lower(f))
+    library.attention(s, s.get_block("attention"), library.AttentionTiles(3, 8, 4, group))
+    assert nests(s) == 1
+    check_schedule(f, s)
+
+
+def test_attention_without_heads() -> None:
+    """A canonical program of one head has no axis for it."""
+    q, k, v = (te.placeholder((13, 6), name=name) for name in "qkv")
+    scores = te.nn.matmul(q, te.nn.transpose(k, (1, 0)), name="scores")
+    weights = te.nn.softmax(scores, name="weights")
+    f = te.function("attention", [q, k, v], [weights, te.nn.matmul(weights, v, name="O")])
+    s = Schedule(compiler.lower(f))
+    s.inline(s.get_block(next(label for label in s.program.blocks if "transpose" in label)))
+    done = library.attention(s, s.get_block("O"), library.AttentionTiles(3, 8, 4))
+    assert done.heads == []
+    check_schedule(f, s)
 
 
 def test_a_result_of_other_rows_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from compiler.schedule.library.loops import (
@@ -17,6 +18,7 @@ from compiler.schedule.library.loops import (
     target_of,
 )
 from compiler.schedule.library.packing import even, pack_panels
+from compiler.schedule.library.rows import makes_result, shared_row
 from compiler.schedule.schedule import Handle, Schedule, Size
 
 
@@ -53,9 +55,10 @@ def attention_tiles(length: int, depth: int, lanes: int = 16) -> AttentionTiles:
 
 @dataclass(frozen=True)
 class Softmax:
-    """The blocks before the second product."""
+    """The blocks before the second product; `logits` are those between the scores and the maximum that make results."""
 
     scores: Handle
+    logits: list[Handle]
     largest: Handle
     powers: Handle
     total: Handle
@@ -99,32 +102,34 @@ def attention(s: Schedule, block: Handle, tiles: AttentionTiles | None = None) -
     weights exist at a time: the divisions of the next columns run while the multiply-adds of these are under way. The
     columns of the result are evened out over their panels. Nothing is reassociated but the sums.
 
+    Blocks on the way may make results of the function: they are written for the rows of one iteration, and read there.
+    Results of reductions are copies. Weights are then made of whole rows, before the second product.
+
     Requires the blocks of a softmax over the last axis (a maximum, a block of powers, their sum, their quotients)
-    between two products, the loops of `block` as written: heads, m, e, n. Source: Dao et al., FlashAttention, 2022 and
-    Rabe and Staats 2021 for attention by rows of queries, without the online softmax: all scores of a row fit into the
-    cache; register tiles as in BLIS.
+    between two products, the loops of `block` as written: heads, if there are any, m, e, n. Source: Dao et al.,
+    FlashAttention, 2022 and Rabe and Staats 2021 for attention by rows of queries, without the online softmax: all
+    scores of a row fit into the cache; register tiles as in BLIS.
     """
-    *heads, m, e, n = nest(s, block, "attention", least=4)
+    *heads, m, e, n = nest(s, block, "attention", least=3)
     tiles = tiles or attention_tiles(s.extent(n), s.extent(e))
     lanes, found = tiles.lanes, _blocks(s, block)
     _require_loops(s, block, found.scores)
     tiles = tiles.over(s.extent(m))
+    stages = _stages(s, found)
     group, rows, row = s.split(m, [None, tiles.group, tiles.mr])
     panel, *columns = by_vectors(s, e, lanes, even(s.extent(e), tiles.nr, lanes))
     some, one = s.split(n, [None, min(lanes, s.extent(n))])
     s.reorder(*heads, group, rows, panel, some, one, row, *columns)
-    s.compute_at(found.weights, some)
-    for stage in (found.total, found.powers, found.largest):
-        s.compute_at(stage, rows)
+    if found.weights not in stages:
+        s.compute_at(found.weights, some)
+        in_vectors(s, inside(s, found.weights, some))
+    for stage in reversed(stages):
+        rows = _for_rows(s, stage, block, rows, tiles)
+    *heads, group, rows = s.get_loops(block)[: len(heads) + 2]
     s.compute_at(found.scores, group)
-    packs = _scores(s, found.scores, heads[-1], group, tiles)
-    in_vectors(s, inside(s, found.weights, some))
+    packs = _scores(s, found.scores, heads[-1] if heads else None, group, tiles)
     _multiply_adds(s, block, some, [row, *columns])
-    _over_lanes(s, found.largest, rows, lanes)
-    total = _over_lanes(s, found.total, rows, lanes)
-    powers = _by_vectors(s, found.powers, rows, lanes)
-    if total is not None:
-        s.merge(powers, total)
+    _in_vectors(s, found, stages, rows, lanes)
     s.prefetch(one, operand_over(s, block, node_of(s, block).spatial - 1), AHEAD)
     return Attention(heads, group, rows, found, *packs)
 
@@ -136,11 +141,59 @@ def _blocks(s: Schedule, block: Handle) -> Softmax:
     powers = _only(s, block, s.get_producers(total), "one block of powers in the sum")
     largest = _only(s, block, [h for h in s.get_producers(powers) if _reduces(s, h)][-1:], "a maximum in the powers")
     logits = _only(s, block, s.get_producers(largest), "one block of logits in the maximum")
+    kept: list[Handle] = []
     while not _reduces(s, logits):
         before = _only(s, block, s.get_producers(logits), "one block of scores in the logits")
-        s.inline(logits)
+        if makes_result(s, node_of(s, logits)):
+            kept.insert(0, logits)
+        else:
+            s.inline(logits)
         logits = before
-    return Softmax(logits, largest, powers, total, weights)
+    return Softmax(logits, kept, largest, powers, total, weights)
+
+
+def _stages(s: Schedule, found: Softmax) -> list[Handle]:
+    """The blocks between the products that work on some rows at a time, in order. Results of reductions are copies."""
+    stages: list[Handle] = []
+    for block in (found.scores, *found.logits, found.largest, found.powers, found.total, found.weights):
+        is_result = makes_result(s, node_of(s, block))
+        if block != found.scores and (block != found.weights or is_result):
+            stages.append(block)
+        if is_result and _reduces(s, block):
+            stages.append(s.cache_write(block))
+    return stages
+
+
+def _for_rows(s: Schedule, stage: Handle, block: Handle, rows: Handle, tiles: AttentionTiles) -> Handle:
+    """Compute a stage for the rows of one iteration; what makes a result shares the loops of the second product down to
+    the one over rows, which is given."""
+    if not makes_result(s, node_of(s, stage)):
+        s.compute_at(stage, rows)
+        return rows
+    shape = [axis.size for axis in node_of(s, block).axes[:-2]]
+    _add_single_loops(s, stage, shape)
+    s.split(s.get_loops(stage)[len(shape) - 1], [None, tiles.group, tiles.mr])
+    return shared_row(s, stage, block, rows)
+
+
+def _add_single_loops(s: Schedule, stage: Handle, shape: Sequence[int]) -> None:
+    """Give a nest loops of one iteration where the shape of heads and rows has ones: a copy has none there."""
+    for n, size in enumerate(shape):
+        loops = nest(s, stage, "attention")
+        if size == 1 and n == len(loops):
+            s.split(loops[-1], [None, 1])
+        elif size == 1 and s.extent(loops[n]) > 1:
+            s.split(loops[n], [1, None])
+
+
+def _in_vectors(s: Schedule, found: Softmax, stages: Sequence[Handle], rows: Handle, lanes: int) -> None:
+    """The stages of all rows of an iteration by vectors; the powers and their sum share a loop."""
+    vectors: dict[Handle, Handle | None] = {}
+    for stage in stages:
+        vectors[stage] = (_over_lanes if _reduces(s, stage) else _by_vectors)(s, stage, rows, lanes)
+    powers, total = vectors[found.powers], vectors[found.total]
+    if powers is not None and total is not None:
+        s.merge(powers, total)
 
 
 def _require_loops(s: Schedule, block: Handle, scores: Handle) -> None:
@@ -161,7 +214,9 @@ def _reduces(s: Schedule, block: Handle) -> bool:
     return bool(node_of(s, block).combiners)
 
 
-def _scores(s: Schedule, block: Handle, head: Handle, group: Handle, tiles: AttentionTiles) -> tuple[Handle, Handle]:
+def _scores(
+    s: Schedule, block: Handle, head: Handle | None, group: Handle, tiles: AttentionTiles
+) -> tuple[Handle, Handle]:
     """The first product by register tiles, with both operands packed; a panel of keys serves all rows of a group."""
     *_, m, n, d = range(len(node_of(s, block).axes))
     keys = operand_over(s, block, n)
@@ -206,7 +261,8 @@ def _over_lanes(s: Schedule, block: Handle, rows: Handle, lanes: int) -> Handle 
         return None
     partial = s.rfactor(block, by_vectors(s, column, lanes)[1])
     buffer = target_of(s, partial)
-    s.lift_alloc(buffer, rows)
+    if row:
+        s.lift_alloc(buffer, rows)
     s.transform_layout(partial, buffer, lambda lane, *rest: (*rest, lane))
     for loop in row:
         s.distribute(loop, partial)

@@ -9,8 +9,10 @@ from compiler.schedule.library.loops import cut, in_vectors, node_of, own_loops,
 from compiler.schedule.schedule import Handle, Schedule, Size
 
 
-def pack_panels(s: Schedule, block: Handle, buffer: str, axis: int, size: Size, at: Handle, lanes: int) -> Handle:
-    """Pack an operand in panels of `size` indices of one axis of a block, just inside a loop, by vectors.
+def pack_panels(
+    s: Schedule, block: Handle, buffer: str, axis: int, size: Size, at: Handle | None, lanes: int
+) -> Handle:
+    """Pack an operand in panels of `size` indices of one axis of a block, by vectors, just inside a loop or before all.
 
         for b { C reads K[b, n, d] }             // axis n, size 64, at b
       ->

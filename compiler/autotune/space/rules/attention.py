@@ -36,7 +36,7 @@ def _apply(draft: Draft, label: str, vectors: int, grouped: bool) -> Sequence[st
     rows = draft.choose(range(2, most + 1) or [1], most, "rows")
     group = draft.choose(steps(max(2, queries // most), (2, 4, 8)), 4, "group") if grouped else 1
     tiles = replace(usual, mr=rows, nr=vectors * usual.lanes, group=group)
-    heads = library.attention(s, s.get_block(label), tiles).heads
-    if draft.threads > 1 and heads:
-        s.parallel(heads[0])
+    scheduled = library.attention(s, s.get_block(label), tiles)
+    if draft.threads > 1:
+        s.parallel([*scheduled.heads, scheduled.group][0])
     return draft.left
