@@ -17,7 +17,7 @@ import pytest
 
 from compiler.autotune.measure import Limits, Measurer, Sampling, Subject, worker_pool
 from compiler.autotune.measure.local import LocalExecutor
-from compiler.autotune.measure.worker_pool import STOPS, WorkerPool
+from compiler.autotune.measure.worker_pool import WorkerPool
 from compiler.autotune.measure.worker_process import Worker
 from compiler.autotune.outcome import Outcome
 from compiler.errors import InputError, TargetError
@@ -40,6 +40,7 @@ from tests.measuring import (
     split,
     subject,
 )
+from tests.sample import pairs, some
 
 FUNCTION = matmul()
 NONE, SPLIT = scripts(FUNCTION, none, split)
@@ -163,8 +164,7 @@ def stop(pid: int) -> None:
     os.kill(pid, signal.SIGSTOP)
 
 
-@pytest.mark.parametrize("role", ["builders", "runner"])
-@pytest.mark.parametrize("times", [1, 3])
+@pytest.mark.parametrize(("role", "times"), pairs(["builders", "runner"], [1, 3]))
 def test_a_worker_that_is_stopped_costs_nothing(processes: LocalExecutor, role: str, times: int) -> None:
     """It is no timeout, whatever the limit: somebody else did that."""
     workers: WorkerPool = getattr(processes, role)
@@ -174,9 +174,10 @@ def test_a_worker_that_is_stopped_costs_nothing(processes: LocalExecutor, role: 
     assert workers.pids != before
 
 
-def test_workers_that_are_stopped_each_time_are_said(processes: LocalExecutor) -> None:
+def test_workers_that_are_stopped_each_time_are_said(processes: LocalExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_pool, "STOPS", 2)
     with (
-        met(processes.runner, stop, STOPS + 1),
+        met(processes.runner, stop, 3),
         pytest.raises(TargetError, match="the processes that measure cannot work: a signal has stopped them"),
     ):
         measured(processes, [NONE])
@@ -244,7 +245,7 @@ def test_workers_find_modules_where_their_parent_does(monkeypatch: pytest.Monkey
     assert path() == [str(ROOT), str(tmp_path)]
 
 
-@pytest.mark.parametrize("size", [0, 3000])
+@pytest.mark.parametrize("size", some([3000, 0], 2))
 def test_a_full_temporary_folder_is_said_with_its_reason(size: int, tmp_path: Path) -> None:
     """The folder takes nothing, or too little for the reference."""
     limit = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); "
@@ -316,7 +317,7 @@ def gone(pid: str) -> bool:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system does not show its processes")
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=lambda how: how.name)
+@pytest.mark.parametrize("how", some([signal.SIGKILL, signal.SIGINT], 2), ids=lambda how: how.name)
 def test_no_worker_survives_its_parent(how: signal.Signals, tmp_path: Path) -> None:
     parent = subprocess.Popen(
         [sys.executable, "-m", "tests.measuring"],

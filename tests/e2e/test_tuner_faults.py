@@ -302,19 +302,19 @@ def test_candidates_that_misbehave_are_named_and_never_best(tmp_path: Path, monk
 
 @needs_proc
 def test_two_tuners_share_a_file(tmp_path: Path) -> None:
-    tuners = [Tuner(tmp_path, 12, seed, f"log{seed}") for seed in (1, 2)]
+    tuners = [Tuner(tmp_path, 8, seed, f"log{seed}") for seed in (1, 2)]
     assert [one.ended() for one in tuners] == ["", ""]
     assert all(one.said[-1] == "end" and one.process.returncode == 0 for one in tuners)
     with Database(tmp_path / "tuning.db") as database:
         records = database.records()
     own = Counter(run for run, _ in {(record.run, record.script) for record in records})
     found = len({record.script for record in records})
-    assert len(own) == 2 and 12 <= found <= 12 + 4 and all(one.reported >= 12 for one in tuners)
+    assert len(own) == 2 and 8 <= found <= 8 + 4 and all(one.reported >= 8 for one in tuners)
     for number in (1, 2):
         text = (tmp_path / f"log{number}").read_text()
         assert replay(_space(512), text).log() == text
         told = [json.loads(line).get("update") for line in text.splitlines()]
-        assert len({str(candidate) for candidate in told if candidate}) >= 12, "each learns what the other adds"
+        assert len({str(candidate) for candidate in told if candidate}) >= 8, "each learns what the other adds"
 
 
 # --- ends -----------------------------------------------------------------------------------------------------------
