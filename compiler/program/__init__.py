@@ -2,7 +2,7 @@
 
 body.py      scalar bodies as shared expressions
 combiner.py  named and joint combiners
-tree.py      buffers, accesses, blocks, loops, the program; finding and replacing nodes
+tree         buffers, accesses, blocks, loops, the program; finding and replacing nodes
 names.py     names that nothing has yet
 changed.py   the nests that a step changes
 init.py      the init of a reduction: its place, its guard, its nest

@@ -1,0 +1,247 @@
+"""Nodes: loops, allocations and blocks, the buffers that these access, and what a nest has.
+
+Loops are known by a number, which their variable carries in every form; blocks by their label; buffers by their
+name. All three are unique in a program and survive rewrites.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr
+from xdsl.ir import Attribute
+
+from compiler.affine import linear as lin
+from compiler.affine.condition import Condition
+from compiler.affine.linear import Linear
+from compiler.dialects.access import AxisAttr
+from compiler.dialects.dense import DenseAttr
+from compiler.elements import scalar_type
+from compiler.program.body import Scalar
+from compiler.program.combiner import Combiner
+
+CONCURRENT = frozenset(
+    ("parallel", "vectorized", "block_x", "block_y", "block_z", "thread_x", "thread_y", "thread_z", "vthread")
+)
+INTRINSIC = "intrinsic"
+"""The attribute of the outermost loop of a tensorized nest that names its intrinsic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """An argument of the function, or what an allocation makes."""
+
+    name: str
+    shape: tuple[int, ...]
+    element: Attribute
+    scope: str = "global"
+
+    @property
+    def scalar(self) -> Attribute:
+        """The type of its elements' values."""
+        return scalar_type(self.element)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Where a block accesses a buffer: forms over its axes; for a read, conditions and the value otherwise."""
+
+    buffer: str
+    index: tuple[Linear, ...]
+    where: tuple[Condition, ...] = ()
+    otherwise: FloatAttr | IntegerAttr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What a gather reads: in each dimension a form over its axes, or the number of the read that gives the index."""
+
+    buffer: str
+    index: tuple[Linear | int, ...]
+    otherwise: FloatAttr | IntegerAttr
+
+
+@dataclass(frozen=True)
+class Block:
+    """One structured statement; `bindings` and `guard` are over loops, everything else over axes (by position).
+
+    With a `table` it is a gather: `reads` are those of the index, and its body is read number len(reads), the table's.
+    """
+
+    label: str
+    axes: tuple[AxisAttr, ...]
+    bindings: tuple[Linear, ...]
+    guard: tuple[Condition, ...]
+    reads: tuple[Access, ...]
+    read_types: tuple[Attribute, ...]
+    writes: tuple[Access, ...]
+    body: tuple[Scalar, ...]
+    combiners: tuple[Combiner, ...] = ()
+    accumulate: bool = False
+    origin: tuple[str, tuple[Linear, ...]] | None = None
+    attributes: tuple[tuple[str, Attribute], ...] = ()
+    table: Table | None = None
+
+    @cached_property
+    def sources(self) -> tuple[str, ...]:
+        """The buffers that it reads, each once, its table last."""
+        table = () if self.table is None else (self.table.buffer,)
+        return tuple(dict.fromkeys([*[access.buffer for access in self.reads], *table]))
+
+    @cached_property
+    def spatial(self) -> int:
+        """How many axes are spatial; they come first."""
+        return sum([not axis.is_reduce for axis in self.axes])
+
+    @cached_property
+    def axis_ranges(self) -> dict[int, lin.Range]:
+        """The range of each axis."""
+        return {n: (0, axis.size - 1) for n, axis in enumerate(self.axes)}
+
+    @property
+    def has_init(self) -> bool:
+        """Whether the targets are set to the identity before the reduction."""
+        return bool(self.combiners) and not self.accumulate
+
+    def loops_of(self, reduce: bool) -> set[int]:
+        """The loops that occur in the bindings of the reduce, or spatial, axes."""
+        bound = zip(self.axes, self.bindings, strict=True)
+        return set().union(*(form.variables() for axis, form in bound if axis.is_reduce == reduce))
+
+    @cached_property
+    def loops(self) -> set[int]:
+        """The loops that occur in the bindings or in the guard."""
+        return set().union(*(f.variables() for f in self.bindings), *(c.form.variables() for c in self.guard))
+
+    @cached_property
+    def nest(self) -> Nest:
+        """What is here, where no loop is around it."""
+        return _nest(self)
+
+    def at(self, form: Linear, ranges: lin.Ranges) -> Linear:
+        """A form over axes as one over loops."""
+        return lin.substitute(form, dict(enumerate(self.bindings)), ranges)
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop; `number` is its variable in forms."""
+
+    number: int
+    label: str
+    extent: int
+    body: tuple[Node, ...]
+    kind: str = "serial"
+    attributes: tuple[tuple[str, Attribute], ...] = ()
+
+    @property
+    def intrinsic(self) -> str:
+        """The name of the intrinsic that replaces the nest that begins here, or nothing."""
+        value = dict(self.attributes).get(INTRINSIC)
+        return value.data if self.kind == "tensorized" and isinstance(value, StringAttr) else ""
+
+    @cached_property
+    def nest(self) -> Nest:
+        """What is here and inside. It stays with the loop, which passes from a program to what is made of that."""
+        return _nest(self)
+
+
+@dataclass(frozen=True)
+class Alloc:
+    """The beginning of a buffer's lifetime."""
+
+    buffer: Buffer
+
+    @cached_property
+    def nest(self) -> Nest:
+        """What is here."""
+        return _nest(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A buffer whose elements the program states: nothing writes it."""
+
+    buffer: Buffer
+    value: DenseAttr
+
+
+Node: TypeAlias = Loop | Alloc | Block
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a node stands: the loops around it, outermost first, and its position in each body."""
+
+    loops: tuple[Loop, ...]
+    positions: tuple[int, ...]
+
+
+Key: TypeAlias = int | str | tuple[str]
+"""What a node is known by: a loop's number, a block's label, a tuple of the name of an allocation's buffer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Nest:
+    """What is at and inside a node of a body; places are counted from there. `is_full` tells that each loop contains a
+    block."""
+
+    loops: dict[int, Loop]
+    blocks: dict[str, Block]
+    allocs: dict[str, Alloc]
+    ranges: dict[int, lin.Range]
+    places: dict[Key, Place]
+    is_full: bool
+
+    @cached_property
+    def readers(self) -> dict[str, list[Block]]:
+        """The blocks that read each buffer, in order."""
+        found: dict[str, list[Block]] = {}
+        for block in self.blocks.values():
+            for name in block.sources:
+                found.setdefault(name, []).append(block)
+        return found
+
+    @cached_property
+    def writers(self) -> dict[str, list[Block]]:
+        """The blocks that write each buffer, in order."""
+        found: dict[str, list[Block]] = {}
+        for block in self.blocks.values():
+            for name in dict.fromkeys(access.buffer for access in block.writes):
+                found.setdefault(name, []).append(block)
+        return found
+
+
+def _nest(node: Node) -> Nest:
+    found = Nest({}, {}, {}, {}, {}, False)
+    return replace(found, is_full=_collect(found, node, (), ()))
+
+
+def _collect(found: Nest, node: Node, loops: tuple[Loop, ...], positions: tuple[int, ...]) -> bool:
+    """Put a node and what is in it into a nest; whether each loop there contains a block."""
+    found.places[key_of(node)] = Place(loops, positions)
+    if isinstance(node, Alloc):
+        found.allocs[node.buffer.name] = node
+    elif isinstance(node, Block):
+        found.blocks[node.label] = node
+    else:
+        before = len(found.blocks)
+        found.loops[node.number] = node
+        found.ranges[node.number] = (0, node.extent - 1)
+        inner = (*loops, node)
+        full = [_collect(found, below, inner, (*positions, n)) for n, below in enumerate(node.body)]
+        return len(found.blocks) > before and all(full)
+    return True
+
+
+def key_of(node: Node) -> Key:
+    """What a node is known by."""
+    match node:
+        case Loop():
+            return node.number
+        case Block():
+            return node.label
+        case Alloc():
+            return (node.buffer.name,)

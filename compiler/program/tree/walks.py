@@ -1,0 +1,77 @@
+"""What is in some nodes, and nodes changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from compiler.affine import linear as lin
+from compiler.affine.linear import Linear
+from compiler.program.tree.nodes import Block, Loop, Node
+
+
+def walk(nodes: Iterable[Node]) -> Iterator[Node]:
+    """All nodes, each before what it contains."""
+    for node in nodes:
+        yield node
+        if isinstance(node, Loop):
+            yield from walk(node.body)
+
+
+def nested(loops: Iterable[Loop], inner: Node) -> Node:
+    """Perfectly nested loops, outermost first, around a node; what they contain is replaced."""
+    for loop in reversed(list(loops)):
+        inner = replace(loop, body=(inner,))
+    return inner
+
+
+def loops_in(*nodes: Node) -> list[Loop]:
+    """The loops at or inside nodes, each before what it contains."""
+    return [node for node in walk(nodes) if isinstance(node, Loop)]
+
+
+def blocks_in(*nodes: Node) -> list[Block]:
+    """The blocks at or inside nodes."""
+    return [node for node in walk(nodes) if isinstance(node, Block)]
+
+
+def touched(nodes: Iterable[Node]) -> tuple[set[str], set[str]]:
+    """The buffers read, and those written, by the blocks of some nodes."""
+    inside = blocks_in(*nodes)
+    return {name for b in inside for name in b.sources}, {a.buffer for b in inside for a in b.writes}
+
+
+def map_blocks(nodes: Iterable[Node], change: Callable[[Block], Block]) -> tuple[Node, ...]:
+    """The nodes with every block changed; what does not change stays the same object."""
+    made: list[Node] = []
+    for node in nodes:
+        if isinstance(node, Loop):
+            body = map_blocks(node.body, change)
+            made.append(node if all(a is b for a, b in zip(body, node.body, strict=True)) else replace(node, body=body))
+        else:
+            made.append(change(node) if isinstance(node, Block) else node)
+    return tuple(made)
+
+
+def pruned(nodes: Iterable[Node]) -> tuple[Node, ...]:
+    """The nodes without loops that contain no block."""
+    kept: list[Node] = []
+    for node in nodes:
+        if isinstance(node, Loop) and not node.nest.is_full:
+            if not node.nest.blocks:
+                continue
+            node = replace(node, body=pruned(node.body))
+        kept.append(node)
+    return tuple(kept)
+
+
+def rebound(block: Block, values: Mapping[int, Linear], ranges: lin.Ranges) -> Block:
+    """The block with loops replaced in its bindings and guard; conditions that always hold are dropped."""
+    if not block.loops & values.keys():
+        return block
+    guard = [c.substitute(values, ranges) for c in block.guard]
+    return replace(
+        block,
+        bindings=tuple(lin.substitute(f, values, ranges) for f in block.bindings),
+        guard=tuple(dict.fromkeys(c for c in guard if not c.always(ranges))),
+    )
