@@ -15,8 +15,6 @@ import numpy as np
 
 from compiler import build, te
 from compiler.autotune import SearchTask
-from compiler.driver import parse
-from compiler.schedule import replay
 from compiler.te import nn
 from compiler.te.tensor import Tensor
 
@@ -92,7 +90,7 @@ def microseconds(f: te.Function) -> tuple[float, float]:
     rng = np.random.default_rng(0)
     arrays = [rng.uniform(-1, 1, t.shape).astype(np.float32) for t in f.inputs]
     task = SearchTask(func=f, threads=1)
-    by_rule = replay(parse(task.space.script(task.space.defaults[0]), "preferred"), task.module)
+    by_rule = task.schedule_of(task.space.script(task.space.defaults[0]))
     written, preferred = (build(x, threads=1).time(*arrays, repeats=ROUNDS).minimum * 1e6 for x in (f, by_rule))
     return written, preferred
 

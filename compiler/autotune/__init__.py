@@ -1,6 +1,7 @@
 """The autotuner: rules write scripts with open choices, a cost model and a search fill them, workers measure.
 
 task.py       SearchTask: a program to be tuned, and what was found for it
+single.py     a te program of one group: canonical, as written, and from one to the other
 groups.py     a whole program as the different groups that it calls
 workloads.py  programs by name
 options.py    what can be asked of a run

@@ -16,7 +16,10 @@ from compiler.errors import InputError
 from compiler.files import read
 from compiler.graph.grouping import has_groups
 from compiler.graph.provenance import Provenance
+from compiler.graph.read import read as read_graph
+from compiler.graph.spelled import spelled_graph
 from compiler.graph.whole import GivenNames, whole
+from compiler.graph.write import write
 from compiler.interpret.numbers import dtype_of
 from compiler.native.occurrences import once
 from compiler.native.slices import joins, sliced
@@ -37,17 +40,25 @@ class Group:
     occurrences: int
     provenance: Provenance | None = None
 
+    @property
+    def spelled(self) -> ModuleOp:
+        """The module under the names of the program: for people to read."""
+        if self.provenance is None:
+            return self.module
+        return ModuleOp([write(spelled_graph(read_graph(find_function(self.module)), self.provenance))])
+
 
 @dataclass(frozen=True)
 class Whole:
     """A te module whose public function calls groups, and the positions of its inputs that never change. `names` are
     what users call the inputs, where that is not what the module calls them; `parts` what they call the parts of each
-    function."""
+    function; `hashes` the canonical hashes of groups, where they are known."""
 
     module: ModuleOp
     constants: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
     parts: GivenNames = field(default_factory=dict)
+    hashes: Mapping[str, str] = field(default_factory=dict)
 
     def own_names(self, arrays: Mapping[str, object]) -> dict[str, object]:
         """Arrays of inputs by the names that these have in the module."""
@@ -106,8 +117,8 @@ def _public(group: FuncOp) -> FuncOp:
 def whole_of(x: object, constants: Sequence[str]) -> Whole | None:
     """What a te program is cut into; None for one that fits one group, or is at another level. Raises InputError for
     constants that are no inputs."""
-    module = _module(x)
-    if module is None or level_of(module) != "te":
+    module = te_module(x)
+    if module is None:
         return None
     cut = whole(module)
     if not has_groups(cut.module):
@@ -118,17 +129,16 @@ def whole_of(x: object, constants: Sequence[str]) -> Whole | None:
         if name not in names:
             raise InputError(f"@{function.sym_name.data} has no input '{name}' (it has {', '.join(names) or 'none'})")
     positions = tuple(n for n, name in enumerate(names) if name in constants)
-    return Whole(cut.module, positions, names, cut.names)
+    return Whole(cut.module, positions, names, cut.names, cut.hashes)
 
 
-def _module(x: object) -> ModuleOp | None:
-    """The module of a program as `compiler.lower` takes it; None for what is none."""
+def te_module(x: object) -> ModuleOp | None:
+    """The module of a te program as `compiler.lower` takes it; None for what is none."""
     if isinstance(x, PathLike) or (isinstance(x, str) and "\n" not in x):
-        return parse(read(x), str(x))
-    if isinstance(x, str):
-        return parse(x)
-    module = getattr(x, "module", x)
-    return module if isinstance(module, ModuleOp) else None
+        module = parse(read(x), str(x))
+        return module if level_of(module) == "te" else None
+    found = parse(x) if isinstance(x, str) else getattr(x, "module", x)
+    return found if isinstance(found, ModuleOp) and level_of(found) == "te" else None
 
 
 def _input_names(x: object, function: FuncOp) -> tuple[str, ...]:

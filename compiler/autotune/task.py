@@ -18,6 +18,7 @@ from compiler.autotune.groups import Group, Whole, whole_of
 from compiler.autotune.measure.subject import Subject
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.outcome import NETWORK, TIMINGS, WARM
+from compiler.autotune.single import single_of
 from compiler.autotune.space.rules import GPU_RULES, RULES, Rule
 from compiler.autotune.space.rules.derive import Derived, derive
 from compiler.autotune.space.rules.template import from_template
@@ -28,11 +29,14 @@ from compiler.driver import build, build_groups, lower, parse, with_constants
 from compiler.errors import InputError, TargetError
 from compiler.graph.provenance import Provenance
 from compiler.graph.scripts import renamed
+from compiler.graph.spelled import spelled
 from compiler.interpret.numbers import dtype_of
 from compiler.native.unit import Source
+from compiler.opt.diagnostics import SAID
 from compiler.policies import policy_named
 from compiler.printable import counted, duration, printable, remark
 from compiler.program.read import read
+from compiler.program.tree import Buffer, Program
 from compiler.schedule import Schedule
 from compiler.stated import line, several
 from compiler.targets.cpu import Kernel
@@ -101,6 +105,9 @@ class SearchTask:
         whole = whole_of(self.func, constants) if gpu is None and template is None else None
         self._whole = whole
         self.module = whole.module if whole else with_constants(self.func, lower(self.func), constants)
+        self._single = single_of(self.func, self.module) if whole is None and template is None else None
+        if self._single is not None:
+            self.module, self.provenance = self._single.loops, self._single.names
         self._schedule = None if whole else Schedule(self.module)
         own = whole.function.sym_name.data if whole else self.schedule.name
         self.name = own if name is None else line("the name of a task", name)
@@ -173,6 +180,14 @@ class SearchTask:
         """What outcomes are comparable under."""
         return key_of(self._loops, self._place, self.threads, self.policy, timing=self.timing)
 
+    @cached_property
+    def former_key(self) -> Key | None:
+        """The key of a te function's loops as they are written, by which older versions knew a program of one group;
+        None for what is no such program."""
+        if self._single is None:
+            return None
+        return key_of(self._single.written, self._place, self.threads, self.policy, timing=self.timing)
+
     @property
     def _place(self) -> str:
         """The machine, as keys have it: what is estimated is not to be compared with what is measured."""
@@ -205,23 +220,32 @@ class SearchTask:
         from compiler.autotune.tell.describe import described, indented
 
         if not self.groups:
-            return described(self.schedule.program)
+            return described(self._spoken_program)
         return "\n".join(
             f"{group.name}, {counted(group.occurrences, 'call')}:\n{indented(group.compute_dag)}"
             for group in self.groups
         )
+
+    @property
+    def _spoken_program(self) -> Program:
+        """The unscheduled loops under the names of the program."""
+        if self._single is not None:
+            return self._single.program
+        loops = self.schedule.program
+        return loops if self.provenance is None else spelled(loops, self.provenance, {})
 
     @cached_property
     def derived(self) -> Derived:
         """The sketches of the program, and the alternatives that were refused."""
         if self.template is not None:
             return from_template(self.template, self.schedule, self.rules, self.machine, self.threads)
-        return derive(self.schedule, self.rules, self.machine, self.threads)
+        found = derive(self.schedule, self.rules, self.machine, self.threads)
+        return found if self.provenance is None else found.spoken(self.provenance)
 
     @cached_property
     def space(self) -> SketchSpace:
         """The search space."""
-        return SketchSpace(self.derived.sketches, self.machine, self.estimated)
+        return SketchSpace(self.derived.sketches, self.machine, self.estimated, self.provenance)
 
     def tune(self, options: TuningOptions | None = None) -> Best | None:
         """Search until the budget is spent, and give the best record; None where nothing could be measured.
@@ -245,18 +269,51 @@ class SearchTask:
         )
         from compiler.autotune.tuner import Problem
 
-        key, program, machine, estimated = self.key, self.program, self.machine, self.estimated
-        return Problem(self.name, key, program, machine, estimated, subject, lambda: self.derived.sketches)
+        return Problem(
+            self.name,
+            self.key,
+            self.program,
+            self.machine,
+            self.estimated,
+            subject,
+            lambda: self.derived.sketches,
+            self.former_key,
+        )
 
     def best(self, database: str | os.PathLike[str]) -> Best:
         """The best record of the task; of a whole program those of its groups, by their names. Raises InputError where
         there is none."""
         with Database(database, create=False) as opened:
-            every = {task.name: opened.best(task.key) for task in self.groups or (self,)}
+            every = {task.name: task._best_in(opened) for task in self.groups or (self,)}
         found = {name: record for name, record in every.items() if record is not None}
         if not found:
             raise InputError(f"{database} has nothing measured for {self.name} on {self.threads} threads")
         return found if self.groups else found[self.name]
+
+    def _best_in(self, database: Database) -> Record | None:
+        """The best record, also of those that older versions have made of the program as it is written."""
+        keys = [self.key] if self.former_key is None else [self.key, self.former_key]
+        found = [record for key in keys if (record := database.best(key)) is not None]
+        return min(found, key=lambda record: record.outcome.cost, default=None)
+
+    def script(self, record: Record) -> str:
+        """The script of a record under the names of the program, for people to read; what is no script as it is."""
+        try:
+            return str(self._spelled(parse(record.script, "the script"), record))
+        except SAID:
+            return record.script
+
+    def spoken(self, text: str) -> str:
+        """A text about the program, such as why a candidate failed, with the program's names."""
+        return text if self.provenance is None else self.provenance.spoken(text)
+
+    def _spelled(self, script: ModuleOp, record: Record) -> ModuleOp:
+        """The script of a record under the names of the program."""
+        return script if self.provenance is None or self._is_former(record) else renamed(script, self.provenance)
+
+    def _is_former(self, record: Record) -> bool:
+        """Whether a record is of the program as it is written, of which older versions made them."""
+        return self.former_key is not None and record.key.program == self.former_key.program
 
     def apply_best(self, database: str | os.PathLike[str], constants: Mapping[str, object] | None = None) -> Any:
         """The kernel of the best record, which takes the inputs that are not constant; `constants` are arrays of those
@@ -311,40 +368,51 @@ class SearchTask:
             group._print(record, mode)
 
     def _print(self, record: Record, mode: str) -> None:
-        """Print what a record is; a group's script under the names of its program, for people to read."""
-        if mode == "script" and self.provenance is not None:
-            print(printable(str(renamed(parse(record.script, "the script"), self.provenance))))
-        elif mode == "script":
-            print(printable(record.script))
+        """Print what a record is; scripts are under the names of the program, for people to read."""
+        if mode == "script":
+            print(printable(self.script(record)))
         elif mode == "python":
             from compiler.schedule.python import as_python
 
-            print(printable(as_python(replay(record).script)))
+            print(printable(as_python(self._spelled(replay(record).script, record))))
         elif mode == self.target:
             print(printable(self._built(record, {}).text))
         else:
-            arguments = {buffer.name: buffer for buffer in self.schedule.program.arguments}
-            nothing = {name: np.zeros(arguments[name].shape, dtype_of(arguments[name].element)) for name in self._fixed}
+            nothing = {b.name: np.zeros(b.shape, dtype_of(b.element)) for b in self._fixed}
             print(printable(self._built(record, nothing).text(mode)))
 
     @property
-    def _fixed(self) -> tuple[str, ...]:
-        """The constants whose elements the program does not know, as the loops name them."""
-        known = dict(self.schedule.program.values)
-        return tuple(name for name in self.schedule.program.constants if name not in known)
+    def _fixed(self) -> list[Buffer]:
+        """The constants whose elements the program does not know, as its own loops name them."""
+        program = read(find_function(self._single.written if self._single else self._loops))
+        known = dict(program.values)
+        return [b for b in program.arguments if b.name in program.constants and b.name not in known]
 
     def _built_whole(self, whole: Whole, records: Mapping[str, Record], constants: Mapping[str, object]) -> Kernel:
         own = {name.removeprefix(f"{self.name}."): record for name, record in records.items()}
         sources = {name: Source(str(replay(record).script), "record") for name, record in own.items()}
-        return build_groups(whole.module, sources, self.threads, self.policy, whole.own_names(constants))
+        own_constants = whole.own_names(constants)
+        return build_groups(whole.module, sources, self.threads, self.policy, own_constants, whole.hashes)
 
     def _built(self, record: Record, constants: Mapping[str, object]) -> Any:
-        schedule = Schedule(self.module).apply(replay(record).script)
+        schedule = self._scheduled(record)
         if self.target != "cpu":
             return build(schedule, self.target, policy=self.policy, arch=self.arch)
         if not constants:
             return build(schedule, threads=self.threads, policy=self.policy)
         return build(schedule, threads=self.threads, policy=self.policy, constants=constants)
+
+    def _scheduled(self, record: Record) -> ModuleOp | Schedule:
+        """The program's loops under a record, with its own arguments."""
+        script, single = replay(record).script, self._single
+        if single is None or self._is_former(record):
+            return Schedule(single.written if single else self.module).apply(script)
+        return single.spelled(single.schedule(script))
+
+    def schedule_of(self, script: ModuleOp | str) -> Schedule:
+        """The program under a script of its space: its arguments in their order, and the names of the space."""
+        script = parse(script, "the script") if isinstance(script, str) else script
+        return self._single.schedule(script) if self._single else Schedule(self.module).apply(script)
 
 
 def _seconds(record: Record | None) -> float | None:

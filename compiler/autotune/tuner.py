@@ -47,7 +47,8 @@ Given = TypeVar("Given")
 @dataclass(frozen=True)
 class Problem:
     """What a run tunes: a subject for the workers, the sketches of its space on a machine, and what its records say:
-    the name of the task, its key and the text of its program. `estimated` says that nothing can be measured."""
+    the name of the task, its key and the text of its program; `former` is the key that older versions gave it.
+    `estimated` says that nothing can be measured."""
 
     name: str
     key: Key
@@ -56,6 +57,7 @@ class Problem:
     estimated: bool
     subject: Subject
     sketches: Callable[[], Sequence[Sketch]]
+    former: Key | None = None
 
 
 def tune(task: Problem, options: TuningOptions) -> Record | None:
@@ -133,7 +135,7 @@ class _Run:
         self.seen, self.descending = 0, not self.options.search.descent
         self.say("learning from earlier tasks")
         seconds = SECONDS if self.options.seconds is None else min(SECONDS, self.options.seconds / 20)
-        known = warm_starts(self.database, task.key, task.program, task.machine, seconds)
+        known = warm_starts(self.database, task.key, task.program, task.machine, seconds, task.former)
         self.search = Search(self.space, self.options.seed, self.options.search, known)
         self.absorb()
         self.progress.earlier = len(self.trials)

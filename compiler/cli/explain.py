@@ -94,7 +94,8 @@ def _whole(given: object, options: argparse.Namespace) -> Whole | None:
 def _group(whole: Whole | None, options: argparse.Namespace) -> ModuleOp:
     if whole is None:
         raise InputError(f"{options.program} is one program: it has no groups, such as '{options.group}'")
-    return whole.group(options.group).module
+    group = whole.group(options.group)
+    return group.spelled if options.script is None else group.module  # scripts speak of canonical groups
 
 
 def _print_groups(whole: Whole, options: argparse.Namespace) -> None:

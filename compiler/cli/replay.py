@@ -21,6 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from compiler.autotune.search import replay
+    from compiler.autotune.tell.show import script
 
     task, log = program.task(options), read(options.log)
     if task.groups:
@@ -34,5 +35,5 @@ def run(options: argparse.Namespace) -> int:
         show(f"{task.name}: {len(search)} candidates were tried, none was measured")
         return 0
     show(f"// {task.name}: the search repeats; {len(search)} candidates were tried. {search.quality.line()}")
-    show(task.space.script(search.best))
+    show(script(task.space, search.best))
     return 0

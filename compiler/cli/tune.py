@@ -136,7 +136,7 @@ def _print(facts: Facts, database: str | None) -> None:
     if facts.record is None:
         return
     if database is None:
-        show(facts.record.script)
+        show(facts.task.script(facts.record))
     else:
         show(f"the script: {_command(facts, Path(database))}")
 

@@ -24,7 +24,7 @@ from compiler.driver.constants import all_constants, by_name, checked_arrays, fi
 from compiler.driver.loops import lower_to_kernels
 from compiler.driver.source import LOWER, check_words, level_of, module_of, verified
 from compiler.errors import InputError, TargetError
-from compiler.graph.whole import grouped
+from compiler.graph.whole import grouped, whole
 from compiler.interpret.combination import check_combiners
 from compiler.native.assemble import build_program
 from compiler.native.unit import Settings, Source
@@ -97,15 +97,17 @@ def build(
     made = None if target == "cpu" else kernel_maker(target)
     if made is not None and (constants is not None or threads is not None):
         raise TargetError(f"threads and constants are the CPU's, not {target}'s")
+    hashes: Mapping[str, str] = {}
     with uncollected():
         module = verified(x, policy, name)
         if made is None and level_of(module) == "te":
-            module = grouped(module)
+            cut = whole(module)
+            module, hashes = cut.module, cut.hashes
     if made is not None:
         return made(*lower_to_kernels(module, name, policy), policy, arch)
     settings = Settings(policy, thread_count(threads), start)
     if level_of(module) == "te" and is_main(find_function(module, name)):
-        return _program(x, module, name, constants or {}, settings)
+        return _program(x, module, name, constants or {}, settings, hashes=hashes)
     if constants is not None or has_constants(find_function(module, name)):
         return _with_constants(x, module, name, constants or {}, settings)
     return _compiled(module, name, settings)
@@ -117,20 +119,21 @@ def build_groups(
     threads: int | None = None,
     policy: str = "contract",
     constants: Mapping[str, object] | None = None,
+    hashes: Mapping[str, str] = MappingProxyType({}),
 ) -> Kernel:
     """Compile a te module whose public function calls others, each under the schedule that `sources` have by its name;
-    else as `build`.
+    else as `build`. `hashes` are the canonical hashes of these functions by name, where they are known.
 
     Raises InputError, too, for a name that no group has, ScheduleError for a script that does not apply to its group.
     """
     start = perf_counter()
-    whole = verified(module, policy, None)
-    names = [callee.sym_name.data for callee in callees(find_function(whole))]
+    own = verified(module, policy, None)
+    names = [callee.sym_name.data for callee in callees(find_function(own))]
     for group in sources:
         if group not in names:
             raise InputError(f"the program has no group @{group} (it has {', '.join(names) or 'none'})")
     settings = Settings(policy, thread_count(threads), start)
-    return _program(module, whole, None, constants or {}, settings, sources)
+    return _program(module, own, None, constants or {}, settings, sources, hashes)
 
 
 def in_groups(x: object, name: str | None = None) -> ModuleOp:
@@ -151,6 +154,7 @@ def _program(
     constants: Mapping[str, object],
     settings: Settings,
     sources: Mapping[str, Source] = MappingProxyType({}),
+    hashes: Mapping[str, str] = MappingProxyType({}),
 ) -> Kernel:
     """The kernel of a te program whose function calls others, of which some have schedules."""
     check_combiners(module)
@@ -158,7 +162,7 @@ def _program(
     main = read_tensors(function)
     known = {main.inputs[n].name: value for n, value in constant_values(function).items()}
     arrays = checked_arrays(main, all_constants(by_name(x, main, constants), known))
-    return build_program(module, sources, settings, arrays, name)
+    return build_program(module, sources, settings, arrays, name, hashes)
 
 
 def _with_constants(

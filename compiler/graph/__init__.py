@@ -3,7 +3,7 @@
 tree.py      values, computes, calls; a graph is a function
 read.py      from a te function
 write.py     to a te function
-rename.py    nodes that read other values in place of some
+rename.py    nodes that read, and that give, other values
 laws/        rewrites that keep every result
 simplify.py  all laws, until none applies
 hashing.py   digests of what is computed, not of names
@@ -12,6 +12,7 @@ order.py     the order of what has none, by structure
 provenance.py  what a user calls the parts of a canonical graph
 scripts.py   scripts for canonical programs under the user's names
 concatenation.py  functions that only put their inputs one behind the other in memory
+spelled.py   canonical programs under the user's names
 canonical.py canonical text and hash of a te function
 grouping/    which computes make one function
 whole.py     canonical and grouped: what the build takes

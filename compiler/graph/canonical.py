@@ -6,7 +6,6 @@ Laws make them the same program; what has no order is ordered by structure; name
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,16 +13,16 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 
 from compiler.dialects.access import AxisAttr, axis_attribute
-from compiler.dialects.dense import DenseAttr
 from compiler.dialects.functions import find_function, functions
 from compiler.graph.order import graph_digest, input_order, ordered, positions, result_order, upward
 from compiler.graph.provenance import Provenance
 from compiler.graph.read import read
-from compiler.graph.rename import reading
+from compiler.graph.rename import giving, reading
 from compiler.graph.simplify import simplified
 from compiler.graph.tree import Call, Compute, Constant, Graph, Node
 from compiler.graph.write import write
 from compiler.program.body import Apply, Read
+from compiler.program.names import Names
 from compiler.program.tree import Block, Buffer
 
 Callees = Mapping[str, "Canonical"]
@@ -47,6 +46,16 @@ class Canonical:
     def hash(self) -> str:
         """A hash of what it computes, in hexadecimal digits; names are no part of it. It reads all constants once."""
         return graph_digest(self.graph, self.callees).hex()
+
+    def signed(self, former: Graph) -> Graph:
+        """The canonical graph with the inputs and results of the graph that it was made of, in the order that they had
+        there; inputs that nothing reads get names of their own."""
+        own, unused = dict(zip(self.arguments, self.graph.inputs, strict=True)), Names(self.graph.values)
+        inputs = [
+            own[n] if n in own else replace(value, name=unused.fresh("unused")) for n, value in enumerate(former.inputs)
+        ]
+        results = dict(zip(self.results, self.graph.results, strict=True))
+        return replace(self.graph, inputs=tuple(inputs), results=tuple(results[n] for n in sorted(results)))
 
 
 def canonical(graph: Graph, keep_signature: bool = True, callees: Callees | None = None) -> Canonical:
@@ -166,19 +175,10 @@ def _renamed(graph: Graph) -> _Renamed:
             blocks[label] = block.label
             axes[label] = {a.label: b.label for a, b in zip(new, block.axes, strict=True)}
             node = replace(node, block=replace(block, label=label, axes=new))
-        nodes.append(_giving(node, named(node.results, label), label))
+        nodes.append(giving(node, named(node.results, label)))
     results = tuple(values[name] for name in graph.results)
     names = Provenance(blocks, axes, {new: old for old, new in values.items()})
     return _Renamed(replace(graph, inputs=inputs, nodes=tuple(nodes), results=results), names)
-
-
-def _giving(node: Node, results: tuple[Buffer, ...], label: str) -> Node:
-    """A node with results of other names."""
-    if not isinstance(node, Constant):
-        return replace(node, results=results)
-    (value,), held = results, copy(node.value.data)
-    held.name = label
-    return Constant(DenseAttr(held), (value,))
 
 
 def _axis(position: int, axis: AxisAttr, spatial: int) -> AxisAttr:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,25 @@ class Provenance:
             for label, found in self.axes.items()
         }
         return Provenance(_through(self.blocks, earlier.blocks), axes, _through(self.values, earlier.values))
+
+    @cached_property
+    def labels(self) -> Mapping[str, str]:
+        """Of values and of the labels of computes."""
+        return {**self.values, **self.blocks}
+
+    def spoken(self, text: str) -> str:
+        """A text for people, such as `product0: gebp ab`, with the former names of computes and values."""
+        return _WORD.sub(lambda word: self.labels.get(word[0], word[0]), text)
+
+
+_WORD = re.compile(r"[A-Za-z]+\d+")
+"""What canonical names are: a word and a number."""
+
+
+def derived(name: str, names: Mapping[str, str]) -> str:
+    """A name, or what a primitive has derived from it, under another: of `product0.init` the part before the dot."""
+    stem, dot, suffix = name.partition(".")
+    return f"{names.get(stem, stem)}{dot}{suffix}"
 
 
 def _through(names: Mapping[str, str], earlier: Mapping[str, str]) -> Mapping[str, str]:

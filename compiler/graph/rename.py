@@ -1,11 +1,14 @@
-"""Nodes that read other values in place of some."""
+"""Nodes that read other values in place of some, and nodes that give other values."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import replace
 
-from compiler.graph.tree import Call, Compute, Node
+from compiler.dialects.dense import DenseAttr
+from compiler.graph.tree import Call, Compute, Constant, Node
+from compiler.program.tree import Buffer
 
 
 def reading(node: Node, names: Mapping[str, str]) -> Node:
@@ -21,3 +24,12 @@ def reading(node: Node, names: Mapping[str, str]) -> Node:
     if table is not None:
         table = replace(table, buffer=names.get(table.buffer, table.buffer))
     return replace(node, block=replace(block, reads=reads, table=table))
+
+
+def giving(node: Node, results: tuple[Buffer, ...]) -> Node:
+    """A node whose results have other names."""
+    if not isinstance(node, Constant):
+        return replace(node, results=results)
+    (value,), held = results, copy(node.value.data)
+    held.name = value.name
+    return Constant(DenseAttr(held), (value,))

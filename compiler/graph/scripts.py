@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from compiler.graph.provenance import Provenance
+from compiler.graph.provenance import Provenance, derived
 
 
 def renamed(script: ModuleOp, names: Provenance) -> ModuleOp:
@@ -25,7 +25,7 @@ def renamed(script: ModuleOp, names: Provenance) -> ModuleOp:
     given stay. The copy is for reading: laws may have removed computes that the user's program has.
     """
     copy = script.clone()
-    labels = {**names.values, **names.blocks}
+    labels = names.labels
     about: dict[SSAValue, str] = {}
     for op in copy.walk():
         label = _label(op, about)
@@ -33,7 +33,7 @@ def renamed(script: ModuleOp, names: Provenance) -> ModuleOp:
         for result in op.results:
             about[result] = label
             if result.name_hint is not None:
-                new = _name(result.name_hint, known)
+                new = derived(result.name_hint, known)
                 result.name_hint = new if SSAValue.is_valid_name(new) else result.name_hint
         op.properties = {key: _attribute(value, labels) for key, value in op.properties.items()}
     return copy
@@ -47,15 +47,10 @@ def _label(op: Operation, about: Mapping[SSAValue, str]) -> str:
     return next((about[value] for value in op.operands if value in about), "")
 
 
-def _name(text: str, names: Mapping[str, str]) -> str:
-    stem, dot, suffix = text.partition(".")
-    return f"{names.get(stem, stem)}{dot}{suffix}"
-
-
 def _attribute(value: Attribute, names: Mapping[str, str]) -> Attribute:
     match value:
         case StringAttr():
-            return StringAttr(_name(value.data, names))
+            return StringAttr(derived(value.data, names))
         case ArrayAttr():
             return ArrayAttr([_attribute(each, names) for each in value])
     return value

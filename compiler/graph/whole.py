@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import ModuleOp
@@ -29,11 +29,12 @@ class Whole:
     """A program in groups.
 
     names: what the program calls the parts of each function, by the function's name; of a group the parts of its first
-    call. Functions that stay as they stand are not in it.
+    call. Functions that stay as they stand are not in it. hashes: the canonical hashes of the groups, by their names.
     """
 
     module: ModuleOp
     names: GivenNames
+    hashes: Mapping[str, str] = field(default_factory=dict)
 
 
 def grouped(x: object, rules: Sequence[Rule] = RULES) -> ModuleOp:
@@ -63,24 +64,32 @@ def whole(x: object, rules: Sequence[Rule] = RULES) -> Whole:
     made = united([part.main for part in parts], (graph for part in parts for graph in part.groups))
     names = {form.graph.name: form.names for form in given}
     callers = {graph.name: names[part.main.name] for part in parts for graph in part.groups}
-    made, names = _canonical(made, names | {name: callers[origin] for name, origin in made.origins.items()})
-    holding = with_constants(made)
-    if holding != made:
-        made, names = _canonical(holding, names)
-    result = ModuleOp(list(map(write, (*made.mains, *made.groups))), dict(module.attributes))
+    found = _canonical(made, names | {name: callers[origin] for name, origin in made.origins.items()})
+    holding = with_constants(found.parts)
+    if holding != found.parts:
+        found = _canonical(holding, found.names)
+    result = ModuleOp(list(map(write, (*found.parts.mains, *found.parts.groups))), dict(module.attributes))
     _name_interface(result, module)
-    return Whole(result, names)
+    return Whole(result, found.names, found.hashes)
 
 
-def _canonical(parts: United, names: GivenNames) -> tuple[United, dict[str, Provenance]]:
-    """Functions and groups as their canonical forms, those groups united that are then equal, and what the program
-    calls their parts."""
+@dataclass(frozen=True)
+class _CanonicalParts:
+    """Functions and groups in canonical form, what the program calls their parts, and the hashes of the groups."""
+
+    parts: United
+    names: GivenNames
+    hashes: Mapping[str, str]
+
+
+def _canonical(parts: United, names: GivenNames) -> _CanonicalParts:
+    """Functions and groups as their canonical forms, those groups united that are then equal."""
     forms = {graph.name: canonical(graph, keep_signature=False) for graph in parts.groups}
     mains = [canonical(graph, callees=forms) for graph in parts.mains]
     made = united([form.graph for form in mains], [form.graph for form in forms.values()])
     known = {form.graph.name: form.names.after(names[form.graph.name]) for form in mains}
     known |= {name: forms[origin].names.after(names[origin]) for name, origin in made.origins.items()}
-    return made, known
+    return _CanonicalParts(made, known, {name: forms[origin].hash for name, origin in made.origins.items()})
 
 
 def _name_interface(parts: ModuleOp, original: ModuleOp) -> None:

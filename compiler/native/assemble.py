@@ -49,7 +49,6 @@ class Planned:
     compiled: Sequence[Unit]
     preparing: Preparing
     temporaries_bytes: int
-    hashes: Mapping[str, str]
 
     @property
     def codes(self) -> list[Code]:
@@ -63,11 +62,13 @@ def build_program(
     settings: Settings,
     constants: Mapping[str, Array] = MappingProxyType({}),
     name: str | None = None,
+    hashes: Mapping[str, str] = MappingProxyType({}),
 ) -> Kernel:
     """The kernel of a te module whose function calls others, each of which is compiled once.
 
     `sources` are the schedules of functions by their names; those of others are as written. `constants` are arrays of
-    inputs that never change, contiguous and of the inputs' types, by the names of the inputs.
+    inputs that never change, contiguous and of the inputs' types, by the names of the inputs. `hashes` are
+    canonical hashes of functions, by their names, where they are known.
 
     Raises InputError where a function that is called calls others itself, and what compiling it raises.
     """
@@ -76,6 +77,7 @@ def build_program(
     whole = read_tensors(function)
     arrays = {name: array_of(held) for name, held in whole.elements.items()} | dict(constants)
     planned = _planned(whole, callees(function), sources, settings, arrays.keys())
+    hashes = {callee.sym_name.data: _hash(callee, hashes) for callee in callees(function)}
     main, machine = planned.main, host()
     low = _module(main, planned.codes)
     if any(code.tiles for code in planned.codes) and not lacking(machine):
@@ -85,7 +87,7 @@ def build_program(
     fixed = _fixed(planned, arrays, library, settings)
     taken = interface(low, main.name, settings.threads)
     facts = Facts(
-        tuple(_groups(planned, sources)),
+        tuple(_groups(planned, sources, hashes)),
         arena_bytes=taken.workspace.size(taken.threads or 1),
         temporaries_bytes=planned.temporaries_bytes,
         constant_bytes=main.constant_bytes,
@@ -125,8 +127,12 @@ def _planned(
     ]
     given = {name: whole.buffers[name] for name in constants}
     main = complete(parts.main, steps, given | preparing.filled)
-    hashes = {callee.sym_name.data: canonical_hash(ModuleOp([callee.clone()])) for callee in called}
-    return Planned(main, units, units_done, preparing, sum(map(size, parts.main.temporaries)), hashes)
+    return Planned(main, units, units_done, preparing, sum(map(size, parts.main.temporaries)))
+
+
+def _hash(callee: FuncOp, known: Mapping[str, str]) -> str:
+    """The canonical hash of a function."""
+    return known.get(callee.sym_name.data) or canonical_hash(ModuleOp([callee.clone()]))
 
 
 def _constant(call: Call, parts: Once) -> tuple[int, ...]:
@@ -168,9 +174,9 @@ def _fixed(planned: Planned, constants: Mapping[str, Array], library: Loaded, se
     return FixedArguments({len(planned.main.inputs): block})
 
 
-def _groups(planned: Planned, sources: Mapping[str, Source]) -> Iterator[Group]:
+def _groups(planned: Planned, sources: Mapping[str, Source], hashes: Mapping[str, str]) -> Iterator[Group]:
     units = planned.units
     every = zip(units.jobs, units.callees, units.occurrences, planned.compiled, strict=True)
     for job, callee, occurrences, unit in every:
         source = sources.get(callee, WRITTEN)
-        yield Group(job.name, planned.hashes[callee], occurrences, source.origin, source.verdict, unit.seconds)
+        yield Group(job.name, hashes[callee], occurrences, source.origin, source.verdict, unit.seconds)

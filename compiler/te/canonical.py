@@ -2,23 +2,58 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ModuleOp
+from os import PathLike
+from reprlib import repr as short
 
+from xdsl.context import Context
+from xdsl.dialects.builtin import Builtin, ModuleOp
+from xdsl.dialects.func import Func
+from xdsl.dialects.math import Math
+
+from compiler.dialects.dominance import verify_module
+from compiler.dialects.parser import Parser
+from compiler.dialects.te import TE
+from compiler.dialects.upstream.arith import ARITH
 from compiler.errors import TeError
+from compiler.files import read
 from compiler.te.function import Function
 
+DIALECTS = (Builtin, Func, ARITH, Math, TE)
+"""What te functions are made of."""
 
-def canonical_hash(f: Function | ModuleOp) -> str:
+
+def canonical_hash(f: Function | ModuleOp | str | PathLike[str]) -> str:
     """A hash of what a te function computes, and how, in hexadecimal digits.
 
     It depends on no name, nor on the order of computes, commutative operands and reductions; on the order of arguments
-    and results it does. Of a module it is that of its only function, or of the only one that is not private.
+    and results it does. `f` is a te function, a module, the text of one, or the path of a file: a `.mlir` file's name
+    or a path object. Of a module it is that of its only function, or of the only one that is not private.
 
-    Raises TeError for what is neither, InputError for a module without such a function.
+    Raises TeError for what is none of these, InputError for a file that cannot be read and for a module without such a
+    function, and xDSL's ParseError and VerifyException for text that is no te program.
     """
     from compiler.graph import canonical
 
-    module = f.module if isinstance(f, Function) else f
-    if not isinstance(module, ModuleOp):
-        raise TeError(f"canonical_hash takes a te function or a module, not {type(f).__name__}")
-    return canonical.canonical_hash(module)
+    return canonical.canonical_hash(_module(f))
+
+
+def _module(f: object) -> ModuleOp:
+    if isinstance(f, Function):
+        return f.module
+    if isinstance(f, ModuleOp):
+        return f
+    if isinstance(f, PathLike) or (isinstance(f, str) and "\n" not in f and f.endswith(".mlir")):
+        return _parsed(read(f), str(f))
+    if isinstance(f, str) and "\n" in f:
+        return _parsed(f, "<text>")
+    said = short(f) if isinstance(f, str) else f"a {type(f).__name__}"
+    raise TeError(f"canonical_hash takes a te function, a module, its text or the path of an .mlir file, not {said}")
+
+
+def _parsed(text: str, source: str) -> ModuleOp:
+    context = Context()
+    for dialect in DIALECTS:
+        context.load_dialect(dialect)
+    module = Parser(context, text, source).parse_module()
+    verify_module(module)
+    return module

@@ -11,9 +11,8 @@ import compiler
 from benchmarks.additional_outputs import PROGRAMS, with_outputs
 from compiler import te
 from compiler.autotune import SearchTask
-from compiler.driver import parse
 from compiler.program.tree import Loop
-from compiler.schedule import Schedule, library, replay
+from compiler.schedule import Schedule, library
 from tests.sample import pairs
 
 ROWS, LENGTH = 24, 80
@@ -44,7 +43,7 @@ def nests(s: Schedule) -> int:
 
 
 def preferred(task: SearchTask) -> Schedule:
-    return replay(parse(task.space.script(task.space.defaults[0]), "script"), task.module)
+    return task.schedule_of(task.space.script(task.space.defaults[0]))
 
 
 @pytest.mark.parametrize(("name", "threads"), pairs(NAMES, [1, 2]))

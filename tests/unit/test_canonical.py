@@ -254,10 +254,15 @@ def test_hash_of_a_function_of_a_module_and_on_the_command_line(
     assert re.fullmatch(r"[0-9a-f]{32}", found) and found == te.canonical_hash(function.module)
     file = tmp_path_factory.mktemp("hash") / "f.mlir"
     file.write_text(str(function))
+    assert found == te.canonical_hash(str(function)) == te.canonical_hash(file) == te.canonical_hash(str(file))
     assert main(["hash", str(file)]) == 0
     assert capsys.readouterr().out == f"{found} top\n"
     file.write_text("func.func @f(%A: memref<4xf32>) {\n func.return\n}")
     assert main(["hash", str(file)]) == 1
     assert "@f: 'A' is of type memref<4xf32>, expected a tensor" in capsys.readouterr().err
-    with pytest.raises(TeError, match="canonical_hash takes a te function or a module, not str"):
-        te.canonical_hash("top")  # type: ignore[arg-type]
+    with pytest.raises(
+        TeError, match=r"takes a te function, a module, its text or the path of an .mlir file, not 'top'"
+    ):
+        te.canonical_hash("top")
+    with pytest.raises(TeError, match="not a list"):
+        te.canonical_hash([function])  # type: ignore[arg-type]

@@ -44,7 +44,8 @@ def packed(first: str) -> Schedule:
 
 def test_constants_are_known_to_the_program_and_to_its_key() -> None:
     plain, fixed = SearchTask(layer(), threads=1), SearchTask(layer(), threads=1, constants=["W"])
-    assert fixed.schedule.program.constants == ("W",) and plain.schedule.program.constants == ()
+    assert fixed.schedule.program.constants == ("a0",) and plain.schedule.program.constants == ()
+    assert fixed.provenance is not None and fixed.provenance.values["a0"] == "W"
     assert read(fixed.schedule.function) == fixed.schedule.program
     assert plain.key != fixed.key == SearchTask(layer(), threads=1, constants=["W"]).key
 
@@ -96,7 +97,7 @@ def test_a_task_with_constants_is_tuned_and_built(tmp_path: Path) -> None:
             task.apply_best(database, given)
     with Database(database) as opened:
         original, scheduled = planned(next(iter(opened.records(task.key))))
-    assert original.constants == scheduled.constants == ("W",)
+    assert original.constants == scheduled.constants == ("a0",)
 
 
 def test_texts_need_no_arrays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -63,7 +63,8 @@ def test_a_te_constant_is_constant() -> None:
 
 
 def test_a_group_has_the_key_of_its_function_alone() -> None:
-    alone = Whole(parse(whole())).groups[1].module
+    """One that a person has grouped stays as it is written: its key is that of its loops."""
+    alone = lower(Whole(parse(whole())).groups[1].module)
     own = SearchTask(alone, threads=1, constants=("W",), timing=NETWORK)
     wide = SearchTask(whole(), threads=1, constants=("W",))
     assert wide.group("group_0").key == own.key != SearchTask(alone, threads=1, constants=("W",)).key
@@ -276,7 +277,7 @@ def test_bench_shows_the_groups_of_what_was_tuned(workers: Callable[..., Pretend
 def test_a_record_that_was_timed_warm_is_none_of_a_group(workers: Callable[..., Pretend], path: Path) -> None:
     workers()
     group = task().groups[1]
-    warm = SearchTask(Whole(parse(whole()), (1, 2, 3)).groups[1].module, threads=1)
+    warm = SearchTask(lower(Whole(parse(whole()), (1, 2, 3)).groups[1].module), threads=1)
     with Database(path) as database:
         outcome = Outcome("measured", (1e-9,), (1.0,))
         database.add(Record(warm.key, "warm", warm.program, "fast", outcome))

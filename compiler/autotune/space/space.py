@@ -17,6 +17,7 @@ from compiler.autotune.space.sketch import Sketch
 from compiler.autotune.space.structures import Runs, Structure
 from compiler.autotune.space.trace import Graph
 from compiler.errors import ScheduleError
+from compiler.graph.provenance import Provenance
 from compiler.passes.split_constants import called
 from compiler.program.tree import Program
 from compiler.targets.machine import Gpu, Machine
@@ -58,11 +59,17 @@ class SketchSpace:
 
     `defaults` are the decisions with which the sketches were recorded: those of the preferred sketch, then the program
     as it is written, which is what the others have to beat. Where nothing is measured, candidates are judged by an
-    estimate, which their features tell: `estimated`.
+    estimate, which their features tell: `estimated`. `names` are what the program calls the parts of a canonical form.
     """
 
-    def __init__(self, sketches: Sequence[Sketch], machine: Machine | Gpu, estimated: bool = False) -> None:
-        self.sketches = tuple(sketches)
+    def __init__(
+        self,
+        sketches: Sequence[Sketch],
+        machine: Machine | Gpu,
+        estimated: bool = False,
+        names: Provenance | None = None,
+    ) -> None:
+        self.sketches, self.names = tuple(sketches), names
         self.machine = machine
         self.estimated = estimated
         self._extractor = extractor_for(machine)

@@ -99,7 +99,7 @@ class Facts:
         """`2 wrong, the first: ...`, a line for each kind of failure."""
         lines = []
         for kind, count in sorted(self.progress.failed.items()):
-            reason = " ".join(self.progress.reasons.get(kind, "").split())
+            reason = self.task.spoken(" ".join(self.progress.reasons.get(kind, "").split()))
             lines.append(f"{count} {kind}" + (f", the first: {reason}" if reason else ""))
         return lines
 

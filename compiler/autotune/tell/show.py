@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from difflib import unified_diff
 from math import prod
 
@@ -17,6 +18,7 @@ from compiler.autotune.space.candidates import Candidate, total
 from compiler.autotune.space.sketch import Choice, Sketch
 from compiler.autotune.space.space import SketchSpace
 from compiler.errors import InputError
+from compiler.graph.scripts import renamed
 from compiler.printable import counted
 from compiler.schedule.primitive import applies
 from compiler.schedule.state import ROOT
@@ -48,7 +50,7 @@ def listed(space: SketchSpace, numbers: Sequence[int]) -> Iterator[str]:
     """
     yield f"{counted(len(space.sketches), 'sketch', 'es')}, {counted(total(space.sizes), 'candidate')}"
     for number in numbers:
-        sketch = space.sketches[number]
+        sketch = _sketch(space, number)
         yield f"sketch {number} ({counted(prod(sketch.sizes), 'candidate')}): {sketch.name}"
         for position, (choice, name) in enumerate(zip(sketch.choices, _names(sketch), strict=True)):
             options = f"{_options(choice)}{_default(sketch, position)}"
@@ -68,9 +70,8 @@ def filtered(space: SketchSpace, text: str | None) -> list[int]:
 def script(space: SketchSpace, place: Selection) -> str:
     """The script of a sketch, or of a candidate with its decisions. Raises InputError for what is not there."""
     number, positions = place
-    if positions is None:
-        return str(_sketch(space, number).script)
-    return space.script(candidate(space, number, positions))
+    sketch = _sketch(space, number)
+    return str(sketch.script) if positions is None else sketch.text(candidate(space, number, positions)[1])
 
 
 def candidate(space: SketchSpace, number: int, positions: Sequence[int]) -> Candidate:
@@ -94,7 +95,7 @@ def sampled(space: SketchSpace, numbers: Sequence[int], count: int, seed: int) -
     drawn = random.Random(seed)
     for _ in range(count):
         number = drawn.choice(numbers)
-        sketch = space.sketches[number]
+        sketch = _sketch(space, number)
         positions = tuple(drawn.randrange(size) for size in sketch.sizes)
         chosen = [
             f"{name} = {_option(choice, position)}"
@@ -120,9 +121,11 @@ def difference(space: SketchSpace, one: Selection, other: Selection) -> str:
 
 
 def _sketch(space: SketchSpace, number: int) -> Sketch:
+    """A sketch under the names of the program."""
     if not 0 <= number < len(space.sketches):
         raise InputError(f"there is no sketch {number} (there are 0 to {len(space.sketches) - 1})")
-    return space.sketches[number]
+    sketch = space.sketches[number]
+    return sketch if space.names is None else replace(sketch, script=renamed(sketch.script, space.names))
 
 
 def _titled(space: SketchSpace, place: Selection) -> str:

@@ -101,7 +101,7 @@ def composed(access: Access, view: View, block: Block) -> Access | None:
     """The read of what a view shows in place of a read of the view; None where that is not exact, or worse."""
     ranges = block.axis_ranges
     values = dict(enumerate(access.index))
-    index = tuple(lin.substitute(form, values, ranges) for form in view.access.index)
+    index = tuple(lin.joined(lin.substitute(form, values, ranges)) for form in view.access.index)
     inner = [c for c in (c.substitute(values, ranges) for c in view.where) if not c.always(ranges)]
     inner = [c for c in inner if c not in access.where]
     if inner and access.where and access.otherwise != view.otherwise:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.schedule.library.loops import along, by_vectors, in_vectors, node_of, operands, refusal, target_of
+from compiler.schedule.library.loops import (
+    along,
+    by_vectors,
+    in_vectors,
+    node_of,
+    operand_over,
+    operands,
+    refusal,
+    target_of,
+)
 from compiler.schedule.library.packing import even, pack_panels
 from compiler.schedule.schedule import Handle, Schedule
 
@@ -68,7 +77,7 @@ def conv_grad_weight(s: Schedule, block: Handle, tiles: GradientTiles = DEFAULT)
 
 def _one_reduction(s: Schedule, block: Handle, tiles: GradientTiles) -> Gradient:
     o, c, r, q, n, h, w = _seven(s, block)
-    a, b = operands(s, block)
+    a, b = _operands(s, block, 0)
     count = even(s.extent(o), tiles.nr, tiles.lanes)
     images, height = _groups(s, block, (a, b), tiles)
     out = s.cache_write(block, "local")
@@ -94,7 +103,7 @@ def _in_steps(s: Schedule, block: Handle, tiles: GradientTiles) -> Gradient:
         raise refusal(s, block, "conv_grad_weight", _NO_GRADIENT)
     _require_several(s, product)
     c, o, r, q, n = s.get_loops(total)
-    a, b = operands(s, product)
+    a, b = _operands(s, product, 2)
     count = even(s.extent(o), tiles.nr, tiles.lanes)
     images, _ = _groups(s, product, (a, b), tiles)
     panel, *lanes = by_vectors(s, o, tiles.lanes, count)
@@ -115,6 +124,12 @@ def _in_steps(s: Schedule, block: Handle, tiles: GradientTiles) -> Gradient:
     s.prefetch([*h, *w][-1], target_of(s, pack), AHEAD)
     _transposed(s, block, count, tiles)
     return Gradient(n0, n1, panel, c, pack, block)
+
+
+def _operands(s: Schedule, block: Handle, channels: int) -> tuple[str, str]:
+    """A and B, in whatever order they are read: the axis of output channels moves B."""
+    b = operand_over(s, block, channels)
+    return next((name for name in operands(s, block) if name != b), b), b
 
 
 _NO_GRADIENT = "it is no gradient of a convolution's weights: a sum over n, h, w of two operands, or that in steps"

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from compiler.autotune.space.rules.draft import Alternative, Draft, Rule
 from compiler.autotune.space.sketch import Sketch
 from compiler.errors import ScheduleError
+from compiler.graph.provenance import Provenance
 from compiler.schedule import library
 from compiler.schedule.schedule import Schedule
 from compiler.targets.machine import Gpu, Machine
@@ -26,6 +27,11 @@ class Derived:
 
     sketches: tuple[Sketch, ...]
     dropped: tuple[str, ...]
+
+    def spoken(self, names: Provenance) -> Derived:
+        """The same, in words that have a user's names."""
+        sketches = (replace(sketch, name=names.spoken(sketch.name)) for sketch in self.sketches)
+        return Derived(tuple(sketches), tuple(map(names.spoken, self.dropped)))
 
 
 @dataclass(frozen=True)

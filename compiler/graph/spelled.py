@@ -1,0 +1,125 @@
+"""A program whose names are canonical, under the names that a user wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
+from xdsl.ir import Attribute
+
+from compiler.dialects.access import AxisAttr, axis_attribute
+from compiler.graph.provenance import Provenance, derived
+from compiler.graph.rename import giving, reading
+from compiler.graph.tree import Compute, Graph, Node
+from compiler.program import tree
+from compiler.program.names import Names, fresh
+from compiler.program.tree import Access, Alloc, Block, Buffer, Program, blocks_in
+
+
+def spelled_graph(graph: Graph, names: Provenance) -> Graph:
+    """A te function under the names that a user wrote; those that would be there twice get a number."""
+    values = _distinct({name: names.values.get(name, name) for name in graph.values})
+    given = {node.block.label: names.blocks.get(node.block.label, node.block.label) for node in _computes(graph)}
+    labels = _distinct(given)
+
+    def spelled(node: Node) -> Node:
+        node = reading(node, values)
+        if isinstance(node, Compute):
+            label = node.block.label
+            axes = _axes(node.block.axes, names.axes.get(label, {}))
+            node = replace(node, block=replace(node.block, label=labels[label], axes=axes))
+        return giving(node, tuple(replace(value, name=values[value.name]) for value in node.results))
+
+    inputs = tuple(replace(value, name=values[value.name]) for value in graph.inputs)
+    results = tuple(values[name] for name in graph.results)
+    return replace(graph, inputs=inputs, nodes=tuple(map(spelled, graph.nodes)), results=results)
+
+
+def spelled(program: Program, names: Provenance, arguments: Mapping[str, str]) -> Program:
+    """A loop program, scheduled or not, under the names that a user wrote; `arguments` are those of its arguments.
+
+    What a primitive has derived from a name, such as `product0.init`, keeps its suffix. Names that the user has not
+    given stay, and those that would be there twice get a number.
+    """
+    return _Speller(program, names, arguments).program()
+
+
+class _Speller:
+    def __init__(self, program: Program, names: Provenance, arguments: Mapping[str, str]) -> None:
+        self.given, self.names = program, names
+        own = {n: arguments.get(n) or names.values.get(n) or derived(n, names.labels) for n in program.buffers}
+        self.buffers = _distinct(own)
+        self.labels = _distinct({label: derived(label, names.blocks) for label in program.blocks})
+
+    def program(self) -> Program:
+        given, buffers = self.given, self.buffers
+        return replace(
+            given,
+            arguments=tuple(map(self._buffer, given.arguments)),
+            body=tuple(self._node(node, {}) for node in given.body),
+            constants=tuple(buffers[name] for name in given.constants),
+            literals=tuple(replace(literal, buffer=self._buffer(literal.buffer)) for literal in given.literals),
+            values=tuple((buffers[name], value) for name, value in given.values),
+        )
+
+    def _buffer(self, buffer: Buffer) -> Buffer:
+        return replace(buffer, name=self.buffers[buffer.name])
+
+    def _node(self, node: tree.Node, around: Mapping[str, str]) -> tree.Node:
+        """A node inside loops whose names have become others: none in it may have one of these."""
+        match node:
+            case Alloc():
+                return Alloc(self._buffer(node.buffer))
+            case Block():
+                return self._block(node)
+        label = fresh(derived(node.label, self._axes_of(blocks_in(node)[0])), set(around.values()))
+        inside = {**around, node.label: label}
+        body = tuple(self._node(inner, inside) for inner in node.body)
+        attributes = tuple((name, self._attribute(value, inside)) for name, value in node.attributes)
+        return replace(node, label=label, body=body, attributes=attributes)
+
+    def _attribute(self, value: Attribute, loops: Mapping[str, str]) -> Attribute:
+        """An attribute of a loop inside some loops: it may name buffers and these loops, as that of a prefetch does."""
+        match value:
+            case StringAttr():
+                return StringAttr(self.buffers.get(value.data, loops.get(value.data, value.data)))
+            case ArrayAttr():
+                return ArrayAttr([self._attribute(each, loops) for each in value])
+            case DictionaryAttr():
+                asked = {self.buffers.get(n, n): self._attribute(each, loops) for n, each in value.data.items()}
+                return DictionaryAttr(asked)
+        return value
+
+    def _axes_of(self, block: Block) -> Mapping[str, str]:
+        """What the user calls the axes of the compute that a block is of."""
+        return self.names.axes.get(block.label.partition(".")[0], {})
+
+    def _block(self, block: Block) -> Block:
+        table, origin = block.table, block.origin
+        return replace(
+            block,
+            label=self.labels[block.label],
+            axes=_axes(block.axes, self._axes_of(block)),
+            reads=tuple(map(self._access, block.reads)),
+            writes=tuple(map(self._access, block.writes)),
+            table=None if table is None else replace(table, buffer=self.buffers[table.buffer]),
+            origin=None if origin is None else (derived(origin[0], self.names.blocks), origin[1]),
+        )
+
+    def _access(self, access: Access) -> Access:
+        return replace(access, buffer=self.buffers[access.buffer])
+
+
+def _computes(graph: Graph) -> Iterator[Compute]:
+    return (node for node in graph.nodes if isinstance(node, Compute))
+
+
+def _axes(axes: tuple[AxisAttr, ...], names: Mapping[str, str]) -> tuple[AxisAttr, ...]:
+    return tuple(axis_attribute(derived(axis.label, names), axis.size, axis.is_reduce) for axis in axes)
+
+
+def _distinct(names: Mapping[str, str]) -> dict[str, str]:
+    """The names, each once."""
+    taken = Names()
+    return {former: taken.fresh(name) for former, name in names.items()}
