@@ -2,6 +2,7 @@
 
 task.py       SearchTask: a program to be tuned, and what was found for it
 single.py     a te program of one group: canonical, as written, and from one to the other
+naming.py     the names that a program has for the parts of what a record is of
 groups.py     a whole program as the different groups that it calls
 workloads.py  programs by name
 options.py    what can be asked of a run

@@ -8,10 +8,14 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from xdsl.utils.exceptions import VerifyException
+
 from compiler.autotune.outcome import NETWORK, TIMINGS
-from compiler.cli.said import show, show_table
+from compiler.cli import program
+from compiler.cli.said import sentence, show, show_table
 from compiler.cli.values import positive
 from compiler.errors import InputError, ScheduleError
 from compiler.files import write
@@ -19,6 +23,8 @@ from compiler.policies import POLICIES
 from compiler.printable import counted, duration, printable, remark, unknown
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
     from compiler.autotune.database import Database, Key, Record, Removal, Summary
     from compiler.schedule import Schedule
 
@@ -48,6 +54,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=MODES,
         default="script",
         help="its script (default), that in Python, its line, or what it is compiled to here",
+    )
+    best.add_argument(
+        "--names",
+        metavar="FILE|NAME",
+        help="print scripts under the names of that program, which it was tuned for, for people to read",
     )
     exported = action("export", "write all records as lines of JSON", _export)
     exported.add_argument("output", metavar="OUTPUT", nargs="?", default="-", help="default: standard output")
@@ -214,19 +225,34 @@ def _wanted(database: Database, tasks: list[Summary], options: argparse.Namespac
 def _shown(record: Record, options: argparse.Namespace) -> str:
     """A record as its mode has it."""
     if options.mode == "script":
-        return record.script
+        return record.script if options.names is None else str(_named_script(record, options))
     if options.mode == "json":
         from compiler.autotune.database.lines import to_line
 
         return to_line(record)
-    schedule = _replayed(record, options)
     if options.mode == "python":
         from compiler.schedule.python import as_python
 
-        return as_python(schedule.script)
+        return as_python(_named_script(record, options))
     from compiler.driver import build
 
-    return build(schedule, threads=record.key.threads, policy=record.key.policy).text(options.mode)
+    return build(_replayed(record, options), threads=record.key.threads, policy=record.key.policy).text(options.mode)
+
+
+def _named_script(record: Record, options: argparse.Namespace) -> ModuleOp:
+    """The script of a record, under the names of the program that the arguments say, if they do."""
+    script = _replayed(record, options).script
+    if options.names is None:
+        return script
+    from compiler.autotune.naming import names_of
+    from compiler.graph.scripts import renamed
+
+    workload = program.workload(options.names, Fraction(1))
+    try:
+        given = program.module(options.names) if workload is None else workload.function()
+        return renamed(script, names_of(given, record))
+    except (VerifyException, InputError) as error:
+        raise InputError(f"{options.names}: {sentence(error)}") from error
 
 
 def _tasks(database: Database, options: argparse.Namespace) -> list[Summary]:

@@ -6,7 +6,7 @@ import argparse
 import json
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(facts.data(), indent=1))
     else:
-        _print(facts, _database(options))
+        _print(facts, _database(options), _names(options))
     if facts.interrupted:
         return INTERRUPTED
     return int(record is None)
@@ -126,11 +126,17 @@ def _whole(task: SearchTask, view: Silent, records: Mapping[str, Record], option
         if breakdown is not None:
             show_table(breakdown.table())
         if records and (database := _database(options)) is not None:
-            show(f"the scripts: {shlex.join(['strata', 'db', 'best', database, '--task', task.name])}")
+            names = [word for name in _names(options) for word in ("--names", name)]
+            show(f"the scripts: {shlex.join(['strata', 'db', 'best', database, '--task', task.name, *names])}")
     return INTERRUPTED if interrupted else int(not records)
 
 
-def _print(facts: Facts, database: str | None) -> None:
+def _names(options: argparse.Namespace) -> list[str]:
+    """The arguments with which the program gives its names to scripts, where it can be named again."""
+    return [] if options.program == "-" or options.function is not None or options.scale != 1 else [options.program]
+
+
+def _print(facts: Facts, database: str | None, names: Sequence[str] = ()) -> None:
     for line in facts.sentences():
         show(line)
     if facts.record is None:
@@ -138,10 +144,11 @@ def _print(facts: Facts, database: str | None) -> None:
     if database is None:
         show(facts.task.script(facts.record))
     else:
-        show(f"the script: {_command(facts, Path(database))}")
+        words = [*_command(facts, Path(database)), *(word for name in names for word in ("--names", name))]
+        show(f"the script: {shlex.join(words)}")
 
 
-def _command(facts: Facts, path: Path) -> str:
+def _command(facts: Facts, path: Path) -> list[str]:
     """The shortest command that prints the best script."""
     from compiler.autotune.database import Database
 
@@ -150,4 +157,4 @@ def _command(facts: Facts, path: Path) -> str:
         best = database.best(facts.task.key)
         only = len(database.keys()) == 1 and best is not None and best.script == facts.record.script
     words = ["strata", "db", "best", str(path)]
-    return shlex.join(words if only else [*words, "--record", str(facts.record.id)])
+    return words if only else [*words, "--record", str(facts.record.id)]

@@ -148,10 +148,10 @@ def test_tune_says_how_far_it_is_and_how_to_see_the_script(
         result,
     )
     assert wrong.endswith(" wrong, the first: C[0] is 1 and not 2")
-    assert command == "the script: strata db best strata.db"
-    script = said(capsys, *shlex.split(command)[3:])
-    schedule = replay(parse(script), parse(Database("strata.db").records()[0].program))
-    assert schedule.verify()
+    assert command == f"the script: strata db best strata.db --names {NAME}"
+    assert replay(parse(said(capsys, *shlex.split(command)[3:])), lower(program())).verify()
+    script = said(capsys, "db", "best", "strata.db")
+    assert replay(parse(script), parse(Database("strata.db").records()[0].program)).verify()
     tuned(capsys, "--quiet", "--database", "other.db")
     assert {path.name for path in here.iterdir()} >= {"strata.db", "other.db"}
 
@@ -270,7 +270,10 @@ def test_the_command_names_the_record_where_a_file_has_several_tasks(
     tuned(capsys, "--policy", "fast")
     command = tuned(capsys, "--quiet").splitlines()[-1].removeprefix("the script: strata ")
     assert " --record " in command
-    assert said(capsys, *shlex.split(command)).strip() == document(capsys)["script"]
+    script = document(capsys)["script"]
+    words = shlex.split(command)
+    assert words[-2:] == ["--names", NAME] and said(capsys, *words[:-2]).strip() == script
+    assert said(capsys, *words) != said(capsys, *words[:-2])
 
 
 # --- what is shown --------------------------------------------------------------------------------------------------
@@ -447,7 +450,10 @@ def test_a_record_by_its_number(
         assert said(capsys, "db", "best", "strata.db", "--record", str(record.id)) == f"{record.script}\n"
         line = said(capsys, "db", "best", "strata.db", "--record", str(record.id), "--mode", "json")
         assert from_line(line) == record
+    shown = said(capsys, "db", "best", "strata.db", "--names", NAME, "--mode", "python")
+    assert "get_block('matmul')" in shown and "product0" not in shown
     for arguments, sentence in (
+        (["--names", "softmax:8x8"], "of matmul_96x128x80, is of another program: no part of this one is the same"),
         (["--record", "99"], "there is no record 99"),
         (["--record", "1", "--threads", "1"], "--threads is for the best of a task"),
     ):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from compiler import te
 from compiler.autotune.database import Database
 from tests.unit.test_tune_cli import Fake, judged, measured, said
 from tests.whole import CONSTANTS, whole
@@ -52,7 +53,7 @@ def test_tune_says_how_far_each_group_is_and_what_they_take_together(
         "difference",
     ]
     assert re.split("  +", table[4].strip())[1] == "4 ms" and table[6].split()[1].startswith("-")
-    assert table[7] == "the scripts: strata db best strata.db --task net"
+    assert table[7] == "the scripts: strata db best strata.db --task net --names net.mlir"
     with Database("strata.db", create=False) as database:
         assert {record.name for record in database.records()} == set(NAMES)
 
@@ -91,6 +92,28 @@ def test_one_group_is_tuned_alone(judged: Judged, capsys: pytest.CaptureFixture[
     assert "there is no group 'grop_1'; did you mean 'group_1'?" in said(capsys, *TUNE, "--group", "grop_1", status=1)
     with Database("strata.db", create=False) as database:
         assert {record.name for record in database.records()} == {"net.group_1"}
+
+
+def layer() -> te.Function:
+    """Two products, each with its own elementwise consumer, and what is left."""
+    x, w, v = te.placeholder((6, 8), name="X"), te.placeholder((8, 8), name="W"), te.placeholder((8, 8), name="V")
+    first = te.nn.relu(te.nn.matmul(x, w, name="first"), name="act")
+    return te.function("layer", [x, w, v], [te.nn.relu(te.nn.matmul(te.nn.softmax(first), v, name="second"))])
+
+
+def test_groups_that_strata_made_are_shown_in_the_names_of_the_program(
+    judged: Judged, capsys: pytest.CaptureFixture[str], here: Path
+) -> None:
+    judged(alike)
+    (here / "layer.mlir").write_text(str(layer()))
+    said(capsys, "tune", "layer.mlir", "--threads", "1", "--trials", "1", "--group", "group_0", "--quiet")
+    canonical = said(capsys, "db", "best", "strata.db")
+    named = said(capsys, "db", "best", "strata.db", "--names", "layer.mlir")
+    assert '"product0"' in canonical and '"first"' in named and "product0" not in named
+    explained = said(capsys, "explain", "layer.mlir", "--group", "group_0", "--static")
+    assert explained.startswith("@group_0(X: float32[6, 8], W: float32[8, 8], act: float32[6, 8])")
+    space = said(capsys, "space", "layer.mlir", "--group", "group_0", "--threads", "1")
+    assert "first: gebp" in space and "product0" not in space
 
 
 # --- strata db, space, explain, replay ------------------------------------------------------------------------------
