@@ -154,7 +154,9 @@ def _tune(console: Console, database: str) -> bool:
         console.print(line, markup=False)
     if record is not None:
         console.print("the script that was found, abridged:")
-        console.print("\n".join(_abridged(record.script.splitlines(), 24)), markup=False, no_wrap=True, overflow="crop")
+        console.print(
+            "\n".join(_abridged(task.script(record).splitlines(), 24)), markup=False, no_wrap=True, overflow="crop"
+        )
     return not found.interrupted
 
 

@@ -68,6 +68,9 @@ class SearchTask:
     alone, their layout, is made once and is not timed. `timing` says where calls that are timed find their operands:
     `warm` in the caches, `network` where a network has them (see `compiler.autotune.outcome`).
 
+    A te function of one group is tuned in its canonical form, unless there is a template: `module`, `schedule` and the
+    scripts of `space` have canonical names, which `provenance` leads back from. Kernels have the function's arguments.
+
     A whole program, one whose public function calls groups, has a task for each different group in `groups`, timed as
     in the network. What it does it does for all of them; what is of one program alone, such as `space`, they have.
     Raises InputError or TargetError for what cannot be tuned.
@@ -159,7 +162,10 @@ class SearchTask:
 
     @property
     def schedule(self) -> Schedule:
-        """The program as loops, unscheduled. Raises InputError for a whole program, as all that is asked of one."""
+        """The program as loops, unscheduled; of a te function those of its canonical form.
+
+        Raises InputError for a whole program, as all that is asked of one.
+        """
         if self._schedule is None:
             names = ", ".join(group.name for group in self.groups)
             raise InputError(f"{self.name} has groups, and this is asked of one of them: {names}")
