@@ -60,7 +60,13 @@ class Linear:
 
     def variables(self) -> set[int]:
         """All variables that occur, also inside floordiv and mod."""
-        return set().union(*(_atom_variables(atom) for atom, _ in self.terms))
+        found: set[int] = set()
+        for atom, _ in self.terms:
+            if isinstance(atom, int):
+                found.add(atom)
+            else:
+                found |= atom.form.variables()
+        return found
 
     def coefficient(self, variable: int) -> int | None:
         """The factor of a variable, or None if it also occurs inside a floordiv or mod."""
