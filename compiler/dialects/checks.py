@@ -1,6 +1,7 @@
 """Checks that te.compute and loop.block share; each failure is one sentence that names the axis or operand."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from xdsl.dialects.builtin import AnyFloat, ContainerType, IndexType, IntegerType, ShapedType, Signedness
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -137,7 +138,11 @@ def check_order(block: Block) -> None:
 
 def element_type(value: SSAValue) -> Attribute:
     """The element type of a static tensor or memref of scalars."""
-    type = value.type
+    return _element_of(value.type)
+
+
+@lru_cache(maxsize=4096)
+def _element_of(type: Attribute) -> Attribute:
     assert isinstance(type, ContainerType) and isinstance(type, ShapedType)
     if any(size < 1 for size in type.get_shape()):
         raise VerifyException(f"{type} has a dynamic or empty dimension; shapes are static and positive")
