@@ -87,9 +87,9 @@ def _canonical(parts: United, names: GivenNames) -> _CanonicalParts:
     forms = {graph.name: canonical(graph, keep_signature=False) for graph in parts.groups}
     mains = [canonical(graph, callees=forms) for graph in parts.mains]
     made = united([form.graph for form in mains], [form.graph for form in forms.values()])
-    known = {form.graph.name: form.names.after(names[form.graph.name]) for form in mains}
-    known |= {name: forms[origin].names.after(names[origin]) for name, origin in made.origins.items()}
-    return _CanonicalParts(made, known, {name: forms[origin].hash for name, origin in made.origins.items()})
+    provenance = {form.graph.name: form.names.after(names[form.graph.name]) for form in mains}
+    provenance |= {name: forms[origin].names.after(names[origin]) for name, origin in made.origins.items()}
+    return _CanonicalParts(made, provenance, {name: forms[origin].hash for name, origin in made.origins.items()})
 
 
 def _name_interface(parts: ModuleOp, original: ModuleOp) -> None:

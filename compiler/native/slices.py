@@ -21,8 +21,8 @@ Joins: TypeAlias = Mapping[str, tuple[Part, ...]]
 
 def joins(functions: Iterable[FuncOp]) -> Joins:
     """Those of some te functions that only put inputs one behind the other in memory."""
-    found = {function.sym_name.data: contiguous_parts(read(function)) for function in functions}
-    return {name: parts for name, parts in found.items() if parts is not None}
+    parts_of = {function.sym_name.data: contiguous_parts(read(function)) for function in functions}
+    return {name: parts for name, parts in parts_of.items() if parts is not None}
 
 
 def sliced(main: Main, joins: Joins, buffers: Mapping[str, Buffer]) -> Main:
@@ -110,8 +110,8 @@ class _Slices:
 
     def _all_places(self, name: str) -> list[_Place]:
         """Where the elements of a buffer stand in others."""
-        own = [self._places[name]] if name in self._places else []
-        return own + self._copies.get(name, [])
+        placed = [self._places[name]] if name in self._places else []
+        return placed + self._copies.get(name, [])
 
     def main(self) -> Main:
         """Main with views and copies for the calls that are gone."""

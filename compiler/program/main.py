@@ -218,9 +218,9 @@ def read_buffers(function: FuncOp, results: Mapping[str, int]) -> Main:
     Raises InputError for other ops than allocations, calls, copies, and views of the block of constants or of buffers.
     """
     block, made = function.body.block, _Buffers()
-    whole = {op.source for op in block.ops if isinstance(op, memref.ViewOp) and not _is_cast(op.source)}
+    blocks = {op.source for op in block.ops if isinstance(op, memref.ViewOp) and not _is_cast(op.source)}
     for number, argument in enumerate(block.args):
-        if argument not in whole:
+        if argument not in blocks:
             made.of(argument, argument.name_hint or f"arg{number}")
     count = len(made.buffers)
     steps, constants, views = list[Step](), list[Constant](), list[View]()
@@ -246,9 +246,9 @@ def read_buffers(function: FuncOp, results: Mapping[str, int]) -> Main:
             case _:
                 raise InputError(f"'{op.name}' is not an op of a loop function that calls others")
     every = tuple(made.buffers.values())
-    held = {constant.buffer.name for constant in constants} | {view.buffer.name for view in views}
-    temporaries = tuple(buffer for buffer in every[count:] if buffer.name not in held)
-    bytes = sum(shape_of(value)[0] for value in whole)
+    placed = {constant.buffer.name for constant in constants} | {view.buffer.name for view in views}
+    temporaries = tuple(buffer for buffer in every[count:] if buffer.name not in placed)
+    bytes = sum(shape_of(value)[0] for value in blocks)
     name, number = function.sym_name.data, outputs(function)
     arguments, placed_at = every[:count], tuple(constants)
     return Main(name, arguments, number, temporaries, tuple(steps), placed_at, bytes, views=tuple(views))

@@ -7,6 +7,7 @@ one thread is that on its processor, so that what remains of a disturbance does 
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, sqrt
@@ -20,12 +21,12 @@ from compiler.targets.cpu.presence import QUIET, Disturbance, Taken, timed, time
 Call = Callable[[], None]
 
 
-class ArrangedCall:
+class ArrangedCall(ABC):
     """A call whose operands are put in place before each: `arrange` does that, and gives what is to be timed."""
 
+    @abstractmethod
     def arrange(self) -> Call:
         """Put the operands in place, and give the call."""
-        raise NotImplementedError
 
     def __call__(self) -> None:
         """Both."""

@@ -72,6 +72,6 @@ def decided(places: Mapping[str, str]) -> Rule:
 def _check(view: View, choice: Choice, rule: Rule) -> None:
     for name in (choice.compute, *(name for option in choice.options for name in option)):
         if name not in view.nodes:
-            known = ", ".join(view.names[:8]) + (", ..." if len(view.names) > 8 else "")
+            names = ", ".join(view.names[:8]) + (", ..." if len(view.names) > 8 else "")
             what = getattr(rule, "__name__", "a rule")
-            raise InputError(f"the rule '{what}' groups '{name}', which @{view.graph.name} has not (it has {known})")
+            raise InputError(f"the rule '{what}' groups '{name}', which @{view.graph.name} has not (it has {names})")

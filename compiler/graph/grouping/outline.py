@@ -42,8 +42,8 @@ def outlined(graph: Graph, groups: Sequence[Sequence[str]], names: Names) -> Out
 
 def _part(graph: Graph, computes: Sequence[Compute], outside: set[str], name: str) -> Graph:
     """The function of a group."""
-    own = {value.name for node in computes for value in node.results}
-    reads = dict.fromkeys(name for node in computes for name in node.operands if name not in own)
+    computed = {value.name for node in computes for value in node.results}
+    reads = dict.fromkeys(name for node in computes for name in node.operands if name not in computed)
     results = tuple(v.name for node in computes for v in node.results if v.name in outside)
     inputs = tuple(graph.values[name] for name in reads)
     return Graph(name, inputs, tuple(computes), results, True, {GROUP: UnitAttr()})

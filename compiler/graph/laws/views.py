@@ -163,11 +163,11 @@ def _table_through(table: Table, block: Block, view: Callable[[Access, Compute],
     seen = view(Access(table.buffer, forms), node)
     if seen is None or seen.where:
         return table
-    data = {d for d, index in enumerate(table.index) if isinstance(index, int)}
+    by_data = {d for d, index in enumerate(table.index) if isinstance(index, int)}
     index: list[Linear | int] = []
     moved: list[int] = []
     for form, size in zip(seen.access.index, seen.source.shape, strict=True):
-        used = form.variables() & data
+        used = form.variables() & by_data
         if not used:
             index.append(lin.substitute(form, dict(enumerate(forms)), block.axis_ranges))
             continue
@@ -179,4 +179,6 @@ def _table_through(table: Table, block: Block, view: Callable[[Access, Compute],
         assert isinstance(at, int)
         index.append(at)
     plain = all(isinstance(form, int) or not _quotients(form) for form in index)
-    return Table(seen.source.name, tuple(index), table.otherwise) if sorted(moved) == sorted(data) and plain else table
+    return (
+        Table(seen.source.name, tuple(index), table.otherwise) if sorted(moved) == sorted(by_data) and plain else table
+    )
