@@ -54,6 +54,41 @@ def branches(rng: random.Random, computes: int, dtype: str = "i32") -> te.Functi
     return te.function("branches", [start, *weights], [*results, made[-1]])
 
 
+def conditions(rng: random.Random) -> te.Function:
+    """Selects on conditions of axes and of tables of truth values, given or computed, nested and combined."""
+    shape = rng.randint(3, 6), rng.randint(3, 6)
+    given = [P(shape, "i32", name="X"), P(shape, "i1", name="M")]
+    values, tables = given[:1], given[1:]
+
+    def condition(i: Any, depth: int = 0) -> Any:
+        row, column = i
+        if depth < 2 and rng.random() < 0.2:
+            return rng.choice((te.all_of, te.any_of))(condition(i, depth + 1), condition(i, depth + 1))
+        if rng.random() < 0.5:
+            return rng.choice(tables)[i]
+        ways = (row >= column, row <= column, column >= 2, (row >= 1) & (column >= 1), te.not_equal(row, column))
+        return rng.choice(ways)
+
+    def chosen(*i: Any) -> Any:
+        value = values[-1][i] * rng.choice((1, 2))
+        inner = te.select(condition(i), value, rng.choice((0, 7))) if rng.random() < 0.4 else value
+        value = te.select(condition(i), inner, rng.choice((0, 7)))
+        return value + te.select(condition(i), rng.choice(values)[i], 3) if rng.random() < 0.3 else value
+
+    for name in "ABCDEF"[: rng.randint(2, 5)]:
+        kind, source = rng.random(), rng.choice((values, values, tables))[-1].padded(rng.choice((0, 1)))
+        if kind < 0.2:
+            tables.append(te.compute(shape, lambda *i: te.any_of(condition(i)), name))
+        elif kind < 0.35:
+            shifted = te.compute(shape, lambda i, j, source=source: source[i - 1, j], name)
+            (tables if shifted.dtype == "i1" else values).append(shifted)
+        else:
+            values.append(te.compute(shape, chosen, name))
+    r = te.reduce_axis(shape[1], "r")
+    result = te.compute(shape[:1], lambda i: rng.choice((te.max, te.sum))(values[-1][i, r], axis=r), "R")
+    return te.function("conditions", given, [result, *(t for t in values[1:] if rng.random() < 0.2)])
+
+
 def arrays_for(function: te.Function, seed: int) -> list[np.ndarray[Any, Any]]:
     """Random inputs: floats between -1 and 1, small integers."""
     rng = np.random.default_rng(seed)

@@ -29,6 +29,7 @@ from compiler.program import body
 from compiler.program.tree import Access, Alloc, Block, Loop, Program, key_of, walk
 from compiler.program.write import write
 from compiler.schedule import Schedule
+from compiler.te import Function
 from tests.faults import FAULTS
 from tests.fuzz.alarm import alarm, asked
 from tests.fuzz.scripts import close, interpreted
@@ -266,18 +267,23 @@ def check(seed: int) -> str:
     """Judge the mutants of one seed. Raises AssertionError where a wrong one is proved."""
     rng = random.Random(seed)
     function, walker = random_walk(seed, STEPS)
-    wrong: Program | None = walker.s.program
+    return judged(function, walker.s, rng, seed)
+
+
+def judged(function: Function, s: Schedule, rng: random.Random, seed: int) -> str:
+    """The verdict on a mutant of a schedule of a function. Raises AssertionError where a wrong one is proved."""
+    wrong: Program | None = s.program
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         wrong = mutant(wrong, rng) or wrong
     assert wrong is not None
-    if wrong is walker.s.program or not any(isinstance(n, Block) for n in walk(wrong.body)):
+    if wrong is s.program or not any(isinstance(n, Block) for n in walk(wrong.body)):
         return "none"
     try:
         module = ModuleOp([write(wrong)])
         verify_module(module)
     except (VerifyException, KeyError, ValueError):
         return "no program"
-    verdict = verify_schedule(wrong, Schedule(walker.s.original).program)
+    verdict = verify_schedule(wrong, Schedule(s.original).program)
     if verdict.answer != "proved":
         return verdict.answer
     for number in range(2):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import re
+from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,11 +16,14 @@ from xdsl.ir import Attribute
 from compiler import te
 from compiler.analysis.verify.prove import verify_schedule
 from compiler.driver import parse
+from compiler.errors import ScheduleError
 from compiler.opt import main as strata_opt
 from compiler.program.read import read
 from compiler.program.tree import Alloc, Program
 from compiler.schedule import Schedule
 from tests.faults import FAULTS
+from tests.fuzz import proofs
+from tests.random_programs import conditions
 from tests.sample import some
 from tests.schedules import SCHEDULES, agree, lowered, mm_exp_mm
 
@@ -119,23 +124,70 @@ def test_the_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert strata_opt([str(good), "-p", 'verify-schedule{original="none.mlir"}']) == 1
 
 
-def causal() -> Schedule:
-    """Causal attention, its masked scores inlined: their condition on indices decides in the readers."""
+def causal(mask: bool = False) -> Schedule:
+    """Causal attention, with a mask or without."""
     q, k, v = (te.placeholder((2, 6, 5), name=name) for name in "QKV")
-    s = Schedule(lowered(te.function("causal", [q, k, v], [te.nn.attention(q, k, v, causal=True, name="O")])))
-    return s
+    given = [q, k, v, *([te.placeholder((6, 6), "i1", name="M")] if mask else [])]
+    return Schedule(lowered(te.function("causal", given, [te.nn.attention(*given, causal=True, name="O")])))
 
 
-def test_an_inlined_condition_on_indices_is_proved() -> None:
-    s = causal()
-    original = s.program
+WRONG_CONDITIONS = (
+    ("cmpi sge", "cmpi slt"),
+    ("cmpi sge", "cmpi sgt"),
+    ("subi %0, %1", "subi %1, %0"),
+    ("%M[i1, k2]", "%M[k2, i1]"),
+    ("select %m_1, %6, %7", "select %m_1, %7, %6"),
+    ("select %4, %8, %7", "select %4, %6, %7"),
+    ("select %4, %8, %7", "select %m_1, %8, %7"),
+    ("0xff800000", "0xff000000"),
+)
+"""What is wrong with the first block that selects by itself."""
+
+
+@pytest.mark.parametrize("mask", [False, True])
+def test_inlined_conditions_are_proved(mask: bool) -> None:
+    s = causal(mask)
     s.inline(s.get_block("O.logits"))
     assert str(s.verify()) == "proved"
-    other = causal()  # the same, its triangle moved by one
-    text = str(s.module).replace(" sge, ", " sgt, ")
-    if text != str(s.module):
-        assert not verify_schedule(read(parse(text).body.block.first_op), original)
-    assert str(other.verify()) == "proved"
+
+
+@pytest.mark.parametrize(("right", "wrong"), WRONG_CONDITIONS)
+def test_wrong_conditions_are_refuted(right: str, wrong: str) -> None:
+    s = causal(mask=True)
+    original = s.program
+    s.inline(s.get_block("O.logits"))
+    text = str(s.module)
+    assert right in text
+    changed = parse(text.replace(right, wrong, 1)).body.block.first_op
+    assert verify_schedule(read(changed), original).answer == "refuted"  # type: ignore[arg-type]
+
+
+def test_a_copied_constant_is_the_one_of_its_case() -> None:
+    x, r = te.placeholder((4, 4), name="X"), te.reduce_axis(4, "r")
+    y = te.compute((4, 4), lambda i, j: te.select(i >= j, 7, x[i, j]), "Y")
+    s = Schedule(lowered(te.function("f", [x], [te.compute((4,), lambda i: te.sum(y[i, r], axis=r), "Z")])))
+    copy = replace(s.program.blocks["Y"], origin=None)
+    assert copy != s.program.blocks["Y"]
+    assert str(verify_schedule(s.program.replaced("Y", lambda _: [copy]), s.program)) == "proved"
+
+
+def test_selects_on_conditions_of_all_kinds_are_proved() -> None:
+    answers = Counter[str]()
+    for seed in range(40):
+        rng = random.Random(seed)
+        function = conditions(rng)
+        s = Schedule(lowered(function))
+        for label in list(s.program.blocks):
+            if s.program.blocks[label].reads and not s.program.blocks[label].combiners and rng.random() < 0.7:
+                inline_if_legal(s, label)
+        assert str(s.verify()) == "proved", seed
+        answers[proofs.judged(function, s, rng, seed)] += 1
+    assert answers["refuted"] > 10
+
+
+def inline_if_legal(s: Schedule, label: str) -> None:
+    with suppress(ScheduleError):
+        s.inline(s.get_block(label))
 
 
 @pytest.mark.parametrize("twice", [False, True])

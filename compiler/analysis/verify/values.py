@@ -15,14 +15,14 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.analysis.statements import Key
-from compiler.analysis.verify.content import Content, Unknown
+from compiler.analysis.verify.content import Content, Refuted, Unknown
 from compiler.analysis.verify.flow import Flow
 from compiler.analysis.verify.forms import affine_test, linear_of, same_operation
 from compiler.analysis.verify.tables import check_elements, data_sizes
 from compiler.dialects.upstream.arith import SelectOp
 from compiler.elements import is_unsigned
 from compiler.program import body
-from compiler.program.tree import Block, Program, Table
+from compiler.program.tree import Access, Block, Program, Table
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,13 @@ class Wanted:
         """The table whose value it is, if it is one's."""
         is_gathered = isinstance(self.node, body.Read) and self.node.position == len(self.block.reads)
         return self.block.table if is_gathered else None
+
+    @property
+    def access(self) -> Access | None:
+        """The access that reads it, if one does."""
+        if isinstance(self.node, body.Read) and self.node.position < len(self.block.reads):
+            return self.block.reads[self.node.position]
+        return None
 
 
 @dataclass(frozen=True)
@@ -58,7 +65,8 @@ class Comparison:
 
     def check(self, wanted: Wanted | Literal, actual: body.Scalar, domain: isl.UnionSet) -> None:
         """Raise Refuted unless both have one value on the domain."""
-        if domain.is_empty() or self._split(wanted, actual, domain):
+        domain = self._where_read(wanted, actual, domain)
+        if domain.is_empty() or self._by_cases(wanted, actual, domain):
             return
         if isinstance(wanted, Literal):
             self._check_literal(wanted.value, actual, domain)
@@ -68,6 +76,8 @@ class Comparison:
             self._check_read(wanted, wanted.node, actual, domain)
         elif isinstance(wanted.node, body.Index):
             self._check_index(wanted.at[wanted.node.axis], actual, domain)
+        elif wanted.node.kind is arith.ConstantOp and isinstance(actual, body.Read):
+            self._check_literal(dict(wanted.node.properties)["value"], actual, domain)
         elif isinstance(actual, body.Apply) and same_operation(wanted.node, actual):
             for part, operand in zip(wanted.node.operands, actual.operands, strict=True):
                 self.check(replace(wanted, node=part), operand, domain)
@@ -89,23 +99,62 @@ class Comparison:
             raise Unknown(f"what {self.flow.sample(domain, self.key)} finds could not be followed")
         self._refute(certain, what)
 
-    def _split(self, wanted: Wanted | Literal, actual: body.Scalar, domain: isl.UnionSet) -> bool:
-        """Judge a select on an affine condition by its two cases, where only one side still has the select."""
+    # --- cases ----------------------------------------------------------------------------------------------------
+
+    def _where_read(self, wanted: Wanted | Literal, actual: body.Scalar, domain: isl.UnionSet) -> isl.UnionSet:
+        """The instances at which a wanted read happens, the others judged by the value that stands for it there."""
+        access = wanted.access if isinstance(wanted, Wanted) else None
+        if not isinstance(wanted, Wanted) or access is None or not access.where or access.otherwise is None:
+            return domain
+        values = dict(enumerate(wanted.at))
+        inside = self.flow.holds(self.key, *(c.substitute(values, self.ranges) for c in access.where))
+        self.check(Literal(access.otherwise), actual, domain.subtract(inside))
+        return domain.intersect(inside)
+
+    def _by_cases(self, wanted: Wanted | Literal, actual: body.Scalar, domain: isl.UnionSet) -> bool:
+        """Judge selects case by case: both sides together where their conditions agree, whatever these read, and
+        otherwise one side whose condition is affine. False where neither is possible."""
         mine = _select(actual)
-        theirs = _select(wanted.node) if isinstance(wanted, Wanted) else None
-        if mine is not None and theirs is None:
-            condition = affine_test(mine.operands[0], self.block.bindings, self.ranges)
-            cases = [(wanted, case) for case in mine.operands[1:]]
-        elif theirs is not None and mine is None and isinstance(wanted, Wanted):
-            condition = affine_test(theirs.operands[0], wanted.at, self.ranges)
-            cases = [(replace(wanted, node=case), actual) for case in theirs.operands[1:]]
+        theirs = self._wanted_select(wanted, expand=bool(mine))
+        test = affine_test(mine[0], self.block.bindings, self.ranges) if mine else None
+        cases: list[tuple[Wanted | Literal, body.Scalar]]
+        if mine and theirs and self._agree(theirs[0], mine[0], domain):
+            cases = list(zip(theirs[1:], mine[1:], strict=True))
+        elif test is not None:
+            cases = [(wanted, case) for case in mine[1:]]
         else:
-            return False
-        if condition is None:
-            return False
-        inside = self.flow.holds(self.key, condition)
-        for (expected, found), part in zip(cases, (domain.intersect(inside), domain.subtract(inside)), strict=True):
+            test = affine_test(theirs[0].node, theirs[0].at, self.ranges) if theirs else None
+            if test is None:
+                return False
+            cases = [(case, actual) for case in theirs[1:]]
+        inside = domain if test is None else self.flow.holds(self.key, test)
+        outside = domain if test is None else domain.subtract(inside)
+        for (expected, found), part in zip(cases, (domain.intersect(inside), outside), strict=True):
             self.check(expected, found, part)
+        return True
+
+    def _wanted_select(self, wanted: Wanted | Literal, expand: bool) -> tuple[Wanted, ...]:
+        """The condition and the cases of a select that is wanted; with `expand`, also of one that computes the element
+        that a wanted read reads. Empty where there is none."""
+        if not isinstance(wanted, Wanted):
+            return ()
+        access = wanted.access
+        if access is None:
+            return tuple(replace(wanted, node=part) for part in _select(wanted.node))
+        expansion = self._expanded(access.buffer, self._index(wanted, access)) if expand else None
+        if expansion is None or (expansion.access is not None and expansion.access.where):
+            return ()
+        return self._wanted_select(expansion, expand)
+
+    def _agree(self, wanted: Wanted, actual: body.Scalar, domain: isl.UnionSet) -> bool:
+        """Whether two conditions are known to have one value on the domain."""
+        for leaf in body.leaves([actual]):  # what is wrong with these is wrong with the program
+            if isinstance(leaf, body.Read) and leaf.position < len(self.block.reads):
+                self._content(leaf)
+        try:
+            self.check(wanted, actual, domain)
+        except (Refuted, Unknown):
+            return False
         return True
 
     # --- leaves ---------------------------------------------------------------------------------------------------
@@ -150,14 +199,7 @@ class Comparison:
 
     def _check_read(self, wanted: Wanted, node: body.Read, actual: body.Scalar, domain: isl.UnionSet) -> None:
         access = wanted.block.reads[node.position]
-        values = dict(enumerate(wanted.at))
-        if access.where and access.otherwise is not None:
-            inside = self.flow.holds(self.key, *(c.substitute(values, self.ranges) for c in access.where))
-            self.check(Literal(access.otherwise), actual, domain.subtract(inside))
-            domain = domain.intersect(inside)
-            if domain.is_empty():
-                return
-        index = tuple(lin.substitute(f, values, self.ranges) for f in access.index)
+        index = self._index(wanted, access)
         expansion = self._expanded(access.buffer, index)
         if isinstance(actual, body.Read):
             elements = self._content(actual).final.get(access.buffer)
@@ -170,6 +212,11 @@ class Comparison:
             self.check(expansion, actual, domain)
         elif not domain.is_empty():
             self._refute(domain, f"does not read '{access.buffer}', as its origin does")
+
+    def _index(self, wanted: Wanted, access: Access) -> tuple[Linear, ...]:
+        """The element that a wanted read reads."""
+        values = dict(enumerate(wanted.at))
+        return tuple(lin.substitute(form, values, self.ranges) for form in access.index)
 
     def _expanded(self, buffer: str, index: Sequence[Linear]) -> Wanted | None:
         """The elementwise equation of an element, if it has one."""
@@ -194,8 +241,9 @@ class Comparison:
         self._refute_found(lack.instances, content, f"reads '{read}' where it does not hold the value of '{buffer}'")
 
 
-def _select(node: body.Scalar) -> body.Apply | None:
-    return node if isinstance(node, body.Apply) and node.kind is SelectOp else None
+def _select(node: body.Scalar) -> tuple[body.Scalar, ...]:
+    """The condition and the two cases of a select; empty for anything else."""
+    return node.operands if isinstance(node, body.Apply) and node.kind is SelectOp else ()
 
 
 def _unsigned(program: Program, block: Block, position: int) -> bool:
