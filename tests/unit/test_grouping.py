@@ -117,10 +117,32 @@ def test_products_go_in_pairs_where_rows_between_are_short() -> None:
     assert [len(computes) for computes in wide] == [2, 4, 2], "only the second and third have a short row between them"
 
 
-def test_a_softmax_between_products_without_batches_is_no_attention() -> None:
-    X, W, V = P((16, 8), name="X"), P((8, 12), name="W"), P((12, 8), name="V")
+@pytest.mark.parametrize(("columns", "groups"), [(8, [6]), (96, [6]), (97, [1, 4, 1])])
+def test_narrow_attention_without_batches_is_one_group(columns: int, groups: list[int]) -> None:
+    X, W, V = P((16, 8), name="X"), P((8, 12), name="W"), P((12, columns), name="V")
     function = te.function("f", [X, W, V], nn.matmul(nn.softmax(nn.matmul(X, W)), V))
-    assert [len(computes) for computes in grouped(graph_of(function))] == [1, 4, 1]
+    assert [len(computes) for computes in grouped(graph_of(function))] == groups
+
+
+def test_attention_of_one_head_is_one_group() -> None:
+    inputs = [P((1, 12, 8), name=name) for name in "QKV"]
+    function = te.function("f", inputs, nn.attention(*inputs))
+    module = whole(function)
+    assert calls_of(module) == []
+
+
+def test_weights_that_others_read_are_no_part_of_attention_without_batches() -> None:
+    X, W, V = P((16, 8), name="X"), P((8, 12), name="W"), P((12, 12), name="V")
+    weights = nn.softmax(nn.matmul(X, W))
+    for results in ([nn.matmul(weights, V), weights], [nn.add(nn.matmul(weights, V), weights)]):
+        computes = grouped(graph_of(te.function("f", [X, W, V], results)))
+        assert [len(group) for group in computes][:2] == [1, 4]
+
+
+def test_products_of_several_heads_with_one_query_share_no_rows() -> None:
+    q, k, v = P((3, 1, 6), name="Q"), P((3, 11, 6), name="K"), P((3, 11, 6), name="V")
+    module = whole(te.function("f", [q, k, v], nn.attention(q, k, v)))
+    assert len(calls_of(module)) == 3, "batches and columns, once the rows have gone"
 
 
 def test_norms_of_a_residual_do_not_join_around_a_product() -> None:
@@ -176,14 +198,15 @@ def constants_of(function: FuncOp) -> int:
 
 
 def test_small_constants_stand_in_groups_where_all_calls_agree() -> None:
-    X, half, values = P((8, 4), name="X"), te.constant(0.5, "f32", "half"), np.arange(16, dtype=np.float32)
+    X, g = P((8, 4), name="X"), P((4,), name="g")
+    half, values = te.constant(0.5, "f32", "half"), np.arange(16, dtype=np.float32)
     x = X
     for n in range(3):
         bias, table = te.constant(values[:4] + n, name=f"b{n}"), te.constant(np.ones((4, 4), np.float32), name="T")
         weight = te.constant(np.arange(16.0 * 9).reshape(4, 4 * 9)[:, ::9] / 64 + n, "f32", f"W{n}")
         product = nn.add(nn.matmul(nn.matmul(x, weight), table), bias)
-        x = nn.softmax(te.compute((8, 4), lambda i, j, p=product: p[i, j] * half[()], "scaled"))
-    function = te.function("f", [X], x)
+        x = nn.rms_norm(te.compute((8, 4), lambda i, j, p=product: p[i, j] * half[()], "scaled"), g)
+    function = te.function("f", [X, g], x)
     for module in (group(function.module), whole(function)):
         main, *groups = (op for op in module.ops if isinstance(op, FuncOp))
         assert [constants_of(main), *map(constants_of, groups)] == [6, 2, 0], "weights and biases differ"

@@ -96,7 +96,7 @@ def test_one_group_is_tuned_alone(judged: Judged, capsys: pytest.CaptureFixture[
 
 def layer() -> te.Function:
     """Two products, each with its own elementwise consumer, and what is left."""
-    x, w, v = te.placeholder((6, 8), name="X"), te.placeholder((8, 8), name="W"), te.placeholder((8, 8), name="V")
+    x, w, v = te.placeholder((6, 8), name="X"), te.placeholder((8, 8), name="W"), te.placeholder((8, 97), name="V")
     first = te.nn.relu(te.nn.matmul(x, w, name="first"), name="act")
     return te.function("layer", [x, w, v], [te.nn.relu(te.nn.matmul(te.nn.softmax(first), v, name="second"))])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from compiler.elements import element_bytes
@@ -15,23 +15,31 @@ from compiler.program.tree import Block
 NEAR = 32
 """The most computes that a rule looks at to find a pattern that ends with one."""
 BATCHED = 3
-"""The least axes of the results of attention's products: heads, rows, columns."""
+"""The least axes of the results of attention's products with batches: heads, rows, columns."""
+WIDEST = 96
+"""The most columns of the result of attention without batches: a register tile of six vectors of 16. A wider result
+takes several tiles, each of which divides the weights again: products apart were measured as fast from 128 columns on,
+twice as fast from 256, and half as fast up to 80, for 16 to 2048 keys, of weights that are constants, too."""
 ROW_BYTES = 4096
 """The longest row between two products of one group. The rows of a register tile, at most 16, are then 64 KiB, which
 every L2 holds beside the second operand's panel; longer rows are written and read again at no loss."""
 
 
 def attention(view: View) -> Iterator[Choice]:
-    """A product of batches, a softmax of its rows, and the product that weighs with it. A softmax has a maximum and a
-    sum."""
+    """A product, a softmax of its rows, and the product that weighs with it: with batches, or narrow and with nothing
+    between that others read. A softmax has a maximum and a sum."""
     for last in view.names:
-        if view.kind(last) is not Kind.CONTRACTION or not _is_product(view.block(last), BATCHED):
+        if view.kind(last) is not Kind.CONTRACTION:
             continue
-        above = _above(view, last, (Kind.ELEMENTWISE, Kind.ROWS))
+        batched, narrow = _is_product(view.block(last), BATCHED), _may_weigh(view, last)
+        above = _above(view, last, (Kind.ELEMENTWISE, Kind.ROWS)) if batched or narrow else []
         for first in above:
+            both = batched and _is_product(view.block(first), BATCHED)
+            if not both and not (narrow and _is_of_matrices(view.block(first))):
+                continue
             between = _below(view, [first], above)
             combiners = {c for name in between for c in view.block(name).combiners}
-            if {"max", "add"} <= combiners and _is_product(view.block(first), BATCHED):
+            if {"max", "add"} <= combiners and (both or _is_apart(view, [first, *between], last)):
                 yield Choice(first, ((*between, last),))
 
 
@@ -148,6 +156,26 @@ def _single_readers(view: View, name: str) -> Iterator[str]:
         if view.kind(readers[0]) is not Kind.ELEMENTWISE or not _is_pointwise(view, name, readers[0]):
             return
         name = readers[0]
+
+
+def _is_apart(view: View, computes: Sequence[str], last: str) -> bool:
+    """Whether only a last compute reads, of some others, what these do not read themselves."""
+    inside = {*computes, last}
+    return not any(name in view.returned or not inside.issuperset(view.readers(name)) for name in computes)
+
+
+def _may_weigh(view: View, name: str) -> bool:
+    """Whether a compute is a product of two matrices, of at most WIDEST columns, that alone reads one of them."""
+    alone = any(view.kind(p) is Kind.ELEMENTWISE and len(view.readers(p)) == 1 for p in view.producers(name))
+    return alone and _is_of_matrices(view.block(name)) and rows_of(view.block(name))[-1] <= WIDEST
+
+
+def _is_of_matrices(block: Block) -> bool:
+    """Whether a block is a product of two operands, one with the rows of its result and one with the columns; axes of
+    one element aside."""
+    kept = {n for n in range(block.spatial) if block.axes[n].size > 1}
+    moved = [{v for form in access.index for v in form.variables()} & kept for access in block.reads]
+    return _is_product(block) and len(kept) == 2 and sorted(map(len, moved)) == [1, 1] and moved[0] != moved[1]
 
 
 def _is_product(block: Block, spatial: int = 2) -> bool:
