@@ -15,6 +15,7 @@ from compiler.driver import parse
 from compiler.interpret import loop as loop_interpreter
 from compiler.interpret import te as evaluator
 from tests.operators import CASES, OPERATORS, inputs
+from tests.sample import pairs
 
 Array = np.ndarray[Any, Any]
 
@@ -42,8 +43,9 @@ def test_compiled_equals_evaluated(name: str, policy: str) -> None:
         close(got, expected)
 
 
-@pytest.mark.parametrize("name", [n for n in CASES if n.endswith(("-1", "f32", "i32"))])
-@pytest.mark.parametrize("policy", ["strict", "fast"])
+@pytest.mark.parametrize(
+    ("name", "policy"), pairs([n for n in CASES if n.endswith(("-1", "f32", "i32"))], ["strict", "fast"])
+)
 def test_policies(name: str, policy: str) -> None:
     test_compiled_equals_evaluated(name, policy)
 
@@ -53,7 +55,7 @@ def test_interpreted_equals_evaluated(name: str) -> None:
     function = CASES[name]()
     arrays = inputs(function)
     expected = evaluator.evaluate(function.module, arrays)
-    module = parse(compiler.build(function).text("loop"))
+    module = parse(str(compiler.lower(function)))
     outputs = [np.empty_like(e) for e in expected]
     loop_interpreter.run(module, [*arrays, *outputs])
     for got, want in zip(outputs, expected, strict=True):

@@ -18,7 +18,7 @@ from compiler.policies import POLICIES, Policy
 from compiler.schedule import Schedule
 from tests.operators import CASES, inputs
 from tests.random_programs import arrays_for, program
-from tests.sample import some
+from tests.sample import pairs, some
 
 Array = np.ndarray[Any, Any]
 PAGE = Path(__file__).parents[2] / "docs/policies.md"
@@ -46,8 +46,7 @@ def floating(name: str) -> bool:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("name", [name for name in some(CASES) if floating(name)])
+@pytest.mark.parametrize(("name", "policy"), pairs([name for name in some(CASES) if floating(name)], list(POLICIES)))
 def test_operators(name: str, policy: str) -> None:
     function = CASES[name]()
     arrays = [special(array, 1) for array in inputs(function)]
