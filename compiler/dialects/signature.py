@@ -7,10 +7,8 @@ from collections.abc import Hashable, Iterable
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from compiler.dialects import te
 
-
-def signature(op: te.ComputeOp) -> Hashable | None:
+def signature(op: Operation) -> Hashable | None:
     """All that verifiers look at in a compute and in its regions, which value a label has aside.
 
     None where a body is not one block of operations that use its own values: such an op is verified each time.
