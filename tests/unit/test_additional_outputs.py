@@ -13,7 +13,7 @@ from compiler import te
 from compiler.autotune import SearchTask
 from compiler.program.tree import Loop
 from compiler.schedule import Schedule, library
-from tests.sample import pairs
+from tests.sample import pairs, some
 
 ROWS, LENGTH = 24, 80
 NAMES = ["add_softmax", "softmax", "layer_norm", "add_and_norm"]
@@ -48,10 +48,9 @@ def preferred(task: SearchTask) -> Schedule:
 
 @pytest.mark.parametrize(("name", "threads"), pairs(NAMES, [1, 2]))
 def test_rows_share_a_loop_with_every_additional_output(name: str, threads: int) -> None:
-    for outputs, f in with_outputs(PROGRAMS[name](ROWS, LENGTH)).items():
-        if outputs:
-            s = check(f, preferred, threads)
-            assert nests(s) == 1, outputs
+    programs = with_outputs(PROGRAMS[name](ROWS, LENGTH))
+    for outputs in some([outputs for outputs in reversed(programs) if outputs]):
+        assert nests(check(programs[outputs], preferred, threads)) == 1, outputs
 
 
 @pytest.mark.parametrize(("outputs", "threads"), [("attention.scores", 1), ("all", 2)])
