@@ -6,8 +6,11 @@ import ctypes
 import shutil
 import subprocess
 from collections.abc import Sequence
+from functools import cache
+from hashlib import sha256
 from math import prod
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -103,10 +106,35 @@ def _library(parts: Sequence[str], folder: Path) -> ctypes.CDLL:
     source, library = folder / "kernels.cpp", folder / "kernels.so"
     head = ['#include "host_cuda.h"', WARPS["Fragment"], '#include "host_warps.h"']
     source.write_text("\n".join([*head, *parts, ""]))
-    command = ["g++", "-std=c++20", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-pthread", f"-I{HERE}"]
-    done = subprocess.run([*command, str(source), "-o", str(library)], capture_output=True, text=True)
+    command = [*_GXX, "-shared", f"-I{_precompiled()}", f"-I{HERE}", str(source), "-o", str(library)]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return ctypes.CDLL(str(library))
+
+
+_GXX = ("g++", "-std=c++20", "-O1", "-ffp-contract=off", "-fPIC", "-pthread")
+
+
+@cache
+def _precompiled() -> Path:
+    """A folder with the header of all kernels and what g++ has made of it, which saves most of its time."""
+    headers = sorted(HERE.glob("*.h"))
+    version = subprocess.run(["g++", "--version"], capture_output=True, check=True).stdout
+    key = sha256(b"".join([version, str(_GXX).encode(), *(header.read_bytes() for header in headers)]))
+    folder = HERE.parents[1] / "build" / f"host_cuda-{key.hexdigest()[:16]}"
+    if not folder.exists():
+        folder.parent.mkdir(exist_ok=True)
+        made = Path(mkdtemp(dir=folder.parent))
+        for header in headers:
+            shutil.copy(header, made)
+        command = [*_GXX, "-x", "c++-header", "host_cuda.h", "-o", "host_cuda.h.gch"]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=made)
+        assert done.returncode == 0, done.stderr
+        try:
+            made.rename(folder)
+        except OSError:  # another process was first
+            shutil.rmtree(made)
+    return folder
 
 
 def _on_host(text: str) -> str:
