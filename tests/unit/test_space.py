@@ -10,7 +10,7 @@ import pytest
 from compiler import lower, te
 from compiler.autotune.space.cpu_features import REASONS, WIDTH, extract
 from compiler.autotune.space.rules import RULES, Alternative, Draft
-from compiler.autotune.space.rules.derive import derive
+from compiler.autotune.space.rules.derive import derive, preferred
 from compiler.autotune.space.rules.template import from_template
 from compiler.autotune.space.space import SketchSpace, work
 from compiler.driver import parse
@@ -74,6 +74,12 @@ PROGRAMS = {
 def _space(program: te.Function, threads: int = 1) -> tuple[Schedule, SketchSpace]:
     schedule = Schedule(lower(program))
     return schedule, SketchSpace(derive(schedule, RULES, MACHINE, threads).sketches, MACHINE)
+
+
+@pytest.mark.parametrize("name", some(list(PROGRAMS)))
+def test_preferred_is_the_first_sketch(name: str) -> None:
+    schedule, space = _space(PROGRAMS[name])
+    assert str(preferred(schedule, RULES, MACHINE).draft.schedule.script) == space.script(space.defaults[0])
 
 
 MOST = 5

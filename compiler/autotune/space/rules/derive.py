@@ -57,6 +57,14 @@ def derive(schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, th
         return _derived(schedule, rules, machine, threads, dropped)
 
 
+def preferred(schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, threads: int = 1) -> Derivation:
+    """The derivation that takes the first alternative everywhere, without any other: `draft.schedule` is the schedule,
+    its choices decided as the rules would begin."""
+    draft = Draft(schedule.fork()[0], machine, threads, tuple(schedule.program.blocks))
+    with uncollected():
+        return _Follower(rules, {}).follow(Derivation(draft, unseen=draft.left), deviate=False)[0]
+
+
 def _derived(
     schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, threads: int, dropped: dict[str, None]
 ) -> Derived:
