@@ -54,7 +54,7 @@ def _depthwise(channels: int, size: int, kernel: int, stride: int, clamped: bool
 
 def _transposed(channels: int, size: int, filters: int, kernel: int, stride: int) -> te.Function:
     x, w = _in(1, channels, size, size), _in(channels, filters, kernel, kernel, name="W")
-    return te.function("f", [x, w], nn.conv_transpose2d(x, w, stride=stride, padding=(kernel - stride) // 2))
+    return te.function("f", [x, w], nn.conv2d_transpose(x, w, stride=stride, padding=(kernel - stride) // 2))
 
 
 def _grad_data(channels: int, size: int, filters: int) -> te.Function:
@@ -88,7 +88,7 @@ def _dense(m: int, n: int, k: int) -> te.Function:
     return te.function("f", [x, w, b], nn.dense(x, w, b))
 
 
-def _on(shape: tuple[int, ...], make: Callable[[Tensor], object], dtype: str = "f32") -> te.Function:
+def _on(shape: tuple[int, ...], make: Callable[[Tensor], Tensor], dtype: str = "f32") -> te.Function:
     x = _in(*shape, dtype=dtype)
     return te.function("f", [x], make(x))
 
