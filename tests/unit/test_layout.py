@@ -40,6 +40,7 @@ ORDER = [
     "schedule",
     "passes",
     "lowering",
+    "cache",
     "targets",
     "universe",
     "pipeline",

@@ -1,0 +1,50 @@
+"""`get` and `put`: dataclasses that are kept in the cache by words; without a cache there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+from compiler.cache.fingerprint import fingerprint
+from compiler.cache.place import place
+from compiler.cache.record import from_bytes, to_bytes
+from compiler.cache.store import Store
+
+Kind = TypeVar("Kind")
+
+
+def get(kind: type[Kind], words: Sequence[object]) -> Kind | None:
+    """The dataclass that was kept under these words; None where there is none."""
+    entry = _entry(kind, words)
+    data = None if entry is None else entry.store.get(entry.key)
+    return None if data is None else from_bytes(kind, data)
+
+
+def put(value: object, words: Sequence[object]) -> None:
+    """Keep a dataclass under words: texts, numbers, and tuples and dataclasses of these."""
+    entry = _entry(type(value), words)
+    if entry is not None:
+        entry.store.put(entry.key, to_bytes(value))
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """An entry: its store, and the text of its key."""
+
+    store: Store
+    key: str
+
+
+def _entry(kind: type, words: Sequence[object]) -> _Entry | None:
+    """Where a dataclass is kept, by its words, its class, and what all machine code of this process depends on."""
+    path = place().path
+    here = None if path is None else fingerprint()
+    return None if path is None or here is None else _Entry(_opened(path), repr((here, kind.__name__, *words)))
+
+
+@cache
+def _opened(path: Path) -> Store:
+    return Store(path)

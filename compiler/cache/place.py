@@ -1,0 +1,35 @@
+"""`place`: where the folder of the cache is, or why there is none, by the environment."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = "STRATA_CACHE_DIR"
+"""The environment variable that names the folder."""
+SWITCH = "STRATA_CACHE"
+"""The environment variable that, if it is "off", switches the cache off."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """The folder of the cache, which need not exist; None where there is none, and then why."""
+
+    path: Path | None
+    why: str = ""
+
+
+def place() -> Place:
+    """What STRATA_CACHE_DIR names, else `strata` in $XDG_CACHE_HOME, else in ~/.cache."""
+    if os.environ.get(SWITCH, "").strip().lower() == "off":
+        return Place(None, f"{SWITCH} is off")
+    stated, caches = os.environ.get(FOLDER, ""), os.environ.get("XDG_CACHE_HOME", "")
+    if stated:
+        return Place(Path(stated).absolute())
+    if os.path.isabs(caches):
+        return Place(Path(caches) / "strata")
+    home = os.path.expanduser("~")
+    if not os.path.isabs(home):
+        return Place(None, f"there is no home folder, and {FOLDER} is not set")
+    return Place(Path(home) / ".cache" / "strata")

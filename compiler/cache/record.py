@@ -1,0 +1,111 @@
+"""Dataclasses as bytes, and back: lines of JSON for what they say, and behind it the bytes that they have.
+
+Fields may be texts, numbers, truth values, None, bytes, tuples, mappings of texts, dataclasses, types of elements and
+numpy's dtypes. Nothing that is read runs: what a class does not declare is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import types
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import Builtin
+from xdsl.ir import Attribute
+from xdsl.parser import Parser
+
+from compiler.elements import DTYPES
+
+Kind = TypeVar("Kind")
+_LENGTH = 8
+"""The bytes that say how long the JSON is."""
+
+
+def to_bytes(value: object) -> bytes:
+    """A dataclass as bytes."""
+    blobs = bytearray()
+    head = json.dumps(_plain(value, blobs), separators=(",", ":")).encode()
+    return b"".join((len(head).to_bytes(_LENGTH, "little"), head, blobs))
+
+
+def from_bytes(kind: type[Kind], data: bytes) -> Kind:
+    """The dataclass of a kind that became these bytes. Raises ValueError for others."""
+    end = _LENGTH + int.from_bytes(data[:_LENGTH], "little")
+    found: Kind = _of(kind, json.loads(data[_LENGTH:end]), memoryview(data)[end:])
+    return found
+
+
+def _plain(value: Any, blobs: bytearray) -> object:
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, bytes):
+        blobs += value
+        return [len(blobs) - len(value), len(value)]
+    if isinstance(value, tuple):
+        return [_plain(item, blobs) for item in value]
+    if isinstance(value, Mapping):
+        return {name: _plain(item, blobs) for name, item in value.items()}
+    if isinstance(value, Attribute):
+        return str(value)
+    if isinstance(value, np.dtype):
+        return value.name
+    if is_dataclass(value):
+        return [_plain(getattr(value, field.name), blobs) for field in fields(value)]
+    raise TypeError(f"{type(value).__name__} has no place in a record")
+
+
+def _of(kind: Any, plain: Any, blobs: memoryview) -> Any:
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        (some,) = (part for part in inner if part is not types.NoneType)
+        return None if plain is None else _of(some, plain, blobs)
+    if kind is bytes:
+        start, length = _checked(list, plain)
+        return bytes(blobs[start : start + length])
+    if kind is np.dtype or origin is np.dtype:
+        return _dtype(_checked(str, plain))
+    if origin is tuple:
+        items = _checked(list, plain)
+        kinds = [inner[0]] * len(items) if inner[1:] == (...,) else inner
+        return tuple(_of(part, item, blobs) for part, item in zip(kinds, items, strict=True))
+    if origin is not None and issubclass(origin, Mapping):
+        return {name: _of(inner[1], item, blobs) for name, item in _checked(dict, plain).items()}
+    if isinstance(kind, type) and issubclass(kind, Attribute):
+        return _attribute(_checked(str, plain))
+    if isinstance(kind, type) and is_dataclass(kind):
+        hints = _hints(kind)
+        return kind(*(_of(hint, item, blobs) for hint, item in zip(hints, _checked(list, plain), strict=True)))
+    return _checked(kind, plain)
+
+
+def _checked(kind: type[Kind], plain: object) -> Kind:
+    if type(plain) is not kind:
+        raise ValueError(f"expected {kind.__name__}, got {type(plain).__name__}")
+    return plain
+
+
+@cache
+def _hints(kind: Any) -> tuple[Any, ...]:
+    """The types of the fields of a dataclass."""
+    found = get_type_hints(kind)
+    return tuple(found[field.name] for field in fields(kind))
+
+
+@cache
+def _dtype(name: str) -> np.dtype[Any]:
+    known = {row.numpy: row for row in DTYPES.values()}
+    if name not in known:
+        raise ValueError(f"there is no dtype {name}")
+    return known[name].array
+
+
+@cache
+def _attribute(text: str) -> Attribute:
+    context = Context()
+    context.load_dialect(Builtin)
+    return Parser(context, text).parse_attribute()

@@ -1,0 +1,199 @@
+"""`Store`: entries in a folder that is this user's alone, by the digests of their keys."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from compiler.files import NEW
+
+MOST_BYTES = 512 << 20
+"""What the entries of a folder take at most, in bytes; several processes may exceed it by what each writes between two
+counts."""
+_BETWEEN_COUNTS = 64
+"""A process counts again when it has written this part of the most bytes."""
+_LEFT = 7 / 8
+"""The part of the most bytes that is left when entries have been removed."""
+_ABANDONED = 600.0
+"""Seconds after which a file that is still partial belongs to nobody."""
+_MAGIC = b"strata cache 01\n"
+_DIGEST = sha256().digest_size
+_START = len(_MAGIC) + 2 * _DIGEST
+_ENTRY = re.compile(r"[0-9a-f]{64}")
+_PARTIAL = re.compile(r"\.[0-9a-f]{16}\.partial")
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class _Unusable(OSError):
+    """A folder or a file that someone else may have written; its text says why."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How many entries a folder has, and the bytes of its files."""
+
+    entries: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file of the folder: its name, its bytes, and when it was last used."""
+
+    name: str
+    bytes: int
+    used: float
+
+
+class Store:
+    """Entries in a folder: a magic, the digests of key and payload, the payload. The folder is made with the first one.
+
+    An entry is read only from a regular file of this user that nobody else may write, under its only name, in a folder
+    that nobody else may enter, and with the right digests; a file that is not so is no entry, and the next one of its
+    name takes its place. Files are written beside their names and renamed. All that the system refuses means that there
+    is no entry.
+    """
+
+    def __init__(self, path: Path, most_bytes: int = MOST_BYTES) -> None:
+        self.path = path
+        self.most_bytes = most_bytes
+        self._written: float = most_bytes
+        """Bytes written since files were counted: at first unknown."""
+
+    def get(self, key: str) -> bytes | None:
+        """The payload that was stored under a key; None without one."""
+        digest = sha256(key.encode())
+        try:
+            with self._folder() as folder:
+                return _checked(folder, digest.hexdigest(), digest.digest())
+        except OSError:
+            return None
+
+    def put(self, key: str, payload: bytes) -> bool:
+        """Store a payload; whether that succeeded."""
+        digest = sha256(key.encode())
+        content = b"".join((_MAGIC, digest.digest(), sha256(payload).digest(), payload))
+        if len(content) > self.most_bytes:
+            return False
+        try:
+            self._make()
+            with self._folder() as folder:
+                _write(folder, digest.hexdigest(), content)
+                self._written += len(content)
+                if self._written > self.most_bytes / _BETWEEN_COUNTS:
+                    self._written = 0
+                    self._bound(folder)
+        except OSError:
+            return False
+        return True
+
+    def summary(self) -> Summary:
+        """What the folder has. Raises OSError for one that is not used; one that does not exist has nothing."""
+        try:
+            with self._folder() as folder:
+                files = list(_files(folder))
+        except FileNotFoundError:
+            files = []
+        entries = [file for file in files if _ENTRY.fullmatch(file.name)]
+        return Summary(len(entries), sum(file.bytes for file in files))
+
+    def clear(self) -> Summary:
+        """Remove all entries; which these were. Raises OSError for a folder that is not used."""
+        before = self.summary()
+        with suppress(FileNotFoundError), self._folder() as folder:
+            for file in list(_files(folder)):
+                _remove(folder, file.name)
+        return before
+
+    def _make(self) -> None:
+        if not self.path.exists():
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with suppress(FileExistsError):
+                self.path.mkdir(mode=0o700)
+
+    @contextmanager
+    def _folder(self) -> Iterator[int]:
+        """The open folder. Raises OSError where there is none, or someone else may enter it."""
+        folder = os.open(self.path, _FOLDER)
+        try:
+            status = os.fstat(folder)
+            if status.st_uid != os.geteuid():
+                raise _Unusable("the folder belongs to another user")
+            if status.st_mode & 0o077:
+                mode = stat.S_IMODE(status.st_mode)
+                raise _Unusable(f"the folder is open to other users: its mode is {mode:04o}, expected 0700")
+            yield folder
+        finally:
+            os.close(folder)
+
+    def _bound(self, folder: int) -> None:
+        """Remove the least recently used files where there are too many, and partial ones that nobody writes."""
+        files = sorted(_files(folder), key=lambda file: file.used)
+        left = total = sum(file.bytes for file in files)
+        for file in files:
+            is_abandoned = _PARTIAL.fullmatch(file.name) and file.used < time.time() - _ABANDONED
+            if is_abandoned or (total > self.most_bytes and left > self.most_bytes * _LEFT):
+                _remove(folder, file.name)
+                left -= file.bytes
+
+
+def _checked(folder: int, name: str, key: bytes) -> bytes | None:
+    """The payload of a file, which is now the most recently used; None for what is no entry of that key."""
+    file = os.open(name, _FILE, dir_fd=folder)
+    try:
+        content = _read(file) if _is_ours(os.fstat(file)) else b""
+        payload = content[_START:]
+        if content[:_START] != b"".join((_MAGIC, key, sha256(payload).digest())):
+            return None
+        with suppress(OSError):
+            os.utime(file)
+        return payload
+    finally:
+        os.close(file)
+
+
+def _is_ours(status: os.stat_result) -> bool:
+    """Whether only this user can have written a file; one that was replaced since it was opened has no name."""
+    is_own = status.st_uid == os.geteuid() and not status.st_mode & 0o022
+    return stat.S_ISREG(status.st_mode) and is_own and status.st_nlink <= 1
+
+
+def _read(file: int) -> bytes:
+    with os.fdopen(os.dup(file), "rb") as stream:
+        return stream.read()
+
+
+def _write(folder: int, name: str, content: bytes) -> None:
+    partial = f".{secrets.token_hex(8)}.partial"
+    with os.fdopen(os.open(partial, NEW, 0o600, dir_fd=folder), "wb") as out:
+        try:
+            out.write(content)
+            out.flush()
+            os.replace(partial, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            _remove(folder, partial)
+            raise
+
+
+def _remove(folder: int, name: str) -> None:
+    with suppress(OSError):
+        os.unlink(name, dir_fd=folder)
+
+
+def _files(folder: int) -> Iterator[_File]:
+    """The files of a store in its folder, and no others."""
+    with os.scandir(folder) as found:
+        for file in found:
+            if _ENTRY.fullmatch(file.name) or _PARTIAL.fullmatch(file.name):
+                with suppress(FileNotFoundError):
+                    status = file.stat(follow_symlinks=False)
+                    yield _File(file.name, status.st_size, status.st_mtime)
