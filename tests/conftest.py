@@ -1,7 +1,12 @@
-"""What all tests share: property tests repeat exactly, no deadline, for machines that others use as well, and
-interruptions that are heard."""
+"""What all tests share: property tests repeat exactly, no deadline, for machines that others use as well,
+interruptions that are heard, and an empty cache of machine code for each test: some plant faults in the compiler."""
 
+import os
+import shutil
 import signal
+import tempfile
+from collections.abc import Iterator
+from itertools import count
 
 import pytest
 from hypothesis import settings
@@ -15,3 +20,25 @@ def _interruptible() -> None:
     """A shell that begins the tests in the background has them ignore interruptions."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+CACHE, TESTS = "STRATA_CACHE_DIR", count()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _caches() -> Iterator[str]:
+    """The folder of all caches; what is not built in a test has one of its own."""
+    with tempfile.TemporaryDirectory(prefix="strata-caches-") as folder:
+        os.environ.pop("STRATA_CACHE", None)
+        os.environ[CACHE] = os.path.join(folder, "shared")
+        yield folder
+
+
+@pytest.fixture(autouse=True)
+def _empty_cache(_caches: str) -> Iterator[None]:
+    """A cache of this test's, for its processes as well; the folder is made when something is kept."""
+    before, own = os.environ[CACHE], os.path.join(_caches, str(next(TESTS)))
+    os.environ[CACHE] = own
+    yield
+    os.environ[CACHE] = before
+    shutil.rmtree(own, ignore_errors=True)

@@ -20,7 +20,7 @@ def fingerprint() -> str | None:
 
     None where the sources cannot be read, or one is younger than this process, which then may run another one.
     """
-    found = sha256(repr((sys.version_info, *_versions())).encode())
+    found = sha256(repr((sys.version, *_versions())).encode())
     root = Path(compiler.__file__).resolve().parent
     try:
         sources = sorted(root.rglob("*.py"))
@@ -35,7 +35,7 @@ def fingerprint() -> str | None:
     return found.hexdigest()
 
 
-def _versions() -> tuple[object, ...]:
+def _versions() -> tuple[str, ...]:
     import islpy
     import llvmlite
     import llvmlite.binding as llvm
@@ -43,4 +43,4 @@ def _versions() -> tuple[object, ...]:
     import xdsl
 
     isl = islpy.version.VERSION_TEXT
-    return llvm.llvm_version_info, llvmlite.__version__, xdsl.__version__, isl, np.__version__
+    return tuple(map(str, (llvm.llvm_version_info, llvmlite.__version__, xdsl.__version__, isl, np.__version__)))

@@ -141,12 +141,13 @@ def _constant(call: Call, parts: Once) -> tuple[int, ...]:
 
 
 def _module(main: Main, codes: Sequence[Code]) -> ModuleOp:
-    """Main at the low level, its temporaries planned, beside declarations of what it calls."""
-    function = empty(main.name)
-    write_low(function, main)
-    by_name = {code.name: code for code in codes}
+    """Main at the low level, its temporaries planned, beside declarations of what it calls by its symbols."""
+    function, by_name = empty(main.name), {code.name: code for code in codes}
     called = {call.callee: call for call in main.calls}
-    module = ModuleOp([function, *(_declaration(main, call, by_name[name]) for name, call in called.items())])
+    declarations = [_declaration(main, call, by_name[name]) for name, call in called.items()]
+    steps = (replace(s, callee=by_name[s.callee].symbol) if isinstance(s, Call) else s for s in main.steps)
+    write_low(function, replace(main, steps=tuple(steps)))
+    module = ModuleOp([function, *declarations])
     PlanBuffersPass().apply(universe.context(), module)
     verify_module(module)
     return module
@@ -156,7 +157,7 @@ def _declaration(main: Main, call: Call, code: Code) -> FuncOp:
     """A function that is elsewhere, by one of its calls."""
     buffers = [main.buffers[name] for name in (*call.inputs, *call.outputs)]
     types = [memref_type(buffer.scalar, buffer.shape) for buffer in buffers]
-    function = FuncOp.external(code.name, types, [])
+    function = FuncOp.external(code.symbol, types, [])
     workspace = (code.workspace.shared, code.workspace.private)
     function.attributes["outputs"] = IntegerAttr(len(call.outputs), i64)
     function.attributes["workspace"] = DenseArrayBase.from_list(i64, workspace)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from time import perf_counter
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -14,7 +15,7 @@ from compiler.analysis.in_place import in_place, may_overwrite
 from compiler.dialects.functions import find_function
 from compiler.dialects.parser import Parser
 from compiler.lowering.low_to_llvm import emit
-from compiler.lowering.low_to_llvm.signature import symbol, takes_threads, workspace
+from compiler.lowering.low_to_llvm.signature import takes_threads, workspace
 from compiler.native.unit import Code, Unit, UnitKey
 from compiler.passes.schedule.face import take_over
 from compiler.passes.split_constants import Parts, split
@@ -28,7 +29,7 @@ from compiler.targets.cpu.tiles import uses_tiles
 from compiler.targets.machine import host
 
 UNIT = "unit"
-"""The name that all functions have in the text of a key."""
+"""The name that all functions have in the text of a key, and what the symbols of their machine code begin with."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,12 @@ class Job:
 
     key: UnitKey
     name: str
+
+    @property
+    def symbol(self) -> str:
+        """The symbol of its function, whatever its name: programs that call it by other names have the same machine
+        code."""
+        return f"{UNIT}.{sha256(repr(self.key).encode()).hexdigest()[:32]}"
 
 
 def key_text(function: FuncOp) -> str:
@@ -74,7 +81,7 @@ def compile_unit(job: Job) -> Unit:
     start = perf_counter()
     scheduled = _scheduled(job)
     parts, names, shared = scheduled.parts, scheduled.names, scheduled.shared
-    codes = [_code(function, job.key.policy) for function in parts.functions]
+    codes = [_code(function, job) for function in parts.functions]
     count = len(parts.prepared)
     takes = _positions(parts.main.arguments[: len(parts.main.arguments) - parts.main.outputs], names)
     if parts.prepare is None:
@@ -124,8 +131,11 @@ def lowered(function: FuncOp, policy: str) -> ModuleOp:
     return module
 
 
-def _code(function: FuncOp, policy: str) -> Code:
-    module = lowered(function, policy)
+def _code(function: FuncOp, job: Job) -> Code:
+    module = lowered(function, job.key.policy)
     low, machine = find_function(module), host()
-    name, code = low.sym_name.data, object_code(emit(module, machine), machine)
-    return Code(name, symbol(name), code, workspace(low), takes_threads(low), uses_tiles(module))
+    name = low.sym_name.data
+    low.properties["sym_name"] = StringAttr(own := job.symbol + name.removeprefix(job.name))
+    return Code(
+        name, own, object_code(emit(module, machine), machine), workspace(low), takes_threads(low), uses_tiles(module)
+    )

@@ -1,12 +1,14 @@
-"""Units compiled in this process and, where that pays, in others beside it."""
+"""Units from the cache; the others compiled in this process and, where that pays, in others beside it."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from threading import Thread
 
 from compiler import processes
+from compiler.cache import entries
 from compiler.native.compile import Job, compile_unit
 from compiler.native.unit import Unit
 from compiler.targets.cpu.openmp import cores
@@ -20,6 +22,7 @@ LEAST = 0.1
 def compiled(jobs: Sequence[Job], most: int | None = None) -> list[Unit]:
     """The units of jobs, in their order, compiled in at most so many processes; None is as many as there are cores.
 
+    What the cache has took no second. What is compiled is kept there, whoever compiled it.
     Others start as soon as that pays, as many as it pays for: at once where there are many units, else when the time of
     what is left can be told from the time of what is done. What they give is what this process would; what one does not
     give, because it died or because the unit is refused, this process compiles itself.
@@ -44,13 +47,14 @@ def compiled(jobs: Sequence[Job], most: int | None = None) -> list[Unit]:
 
 
 class _Work:
-    """The jobs that nobody has taken, the largest first, and the units that are done."""
+    """The jobs that nobody has taken and the cache has not, the largest first, and the units that are done."""
 
     def __init__(self, jobs: Sequence[Job]) -> None:
         self.jobs = jobs
-        self.units: dict[int, Unit] = {}
+        self.units = {n: unit for n, job in enumerate(jobs) if (unit := _kept(job)) is not None}
         self._sizes = [len(job.key.text) + len(job.key.script or "") for job in jobs]
-        self._left = deque(sorted(range(len(jobs)), key=lambda n: -self._sizes[n]))
+        left = set(range(len(jobs))) - self.units.keys()
+        self._left = deque(sorted(left, key=lambda n: -self._sizes[n]))
         self._finished = 0
 
     def take(self) -> int | None:
@@ -61,9 +65,10 @@ class _Work:
             return None
 
     def done(self, number: int, unit: Unit) -> None:
-        """Keep a unit."""
+        """Keep a unit, in the cache as well."""
         self.units[number] = unit
         self._finished += self._sizes[number]
+        entries.put(unit, [self.jobs[number].key])
 
     def seconds_left(self) -> float:
         """What the jobs that nobody has taken would take here, judged by the lengths of their texts."""
@@ -71,6 +76,12 @@ class _Work:
             return LEAST * len(self._left)
         spent = sum(unit.seconds for unit in list(self.units.values()))
         return spent * sum(self._sizes[n] for n in list(self._left)) / self._finished
+
+
+def _kept(job: Job) -> Unit | None:
+    """The unit of a job that the cache has."""
+    unit = entries.get(Unit, [job.key])
+    return None if unit is None else replace(unit.named(job.name), seconds=0.0)
 
 
 class _Helper:

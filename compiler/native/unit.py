@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compiler.lowering.low_to_llvm.signature import Workspace
 from compiler.program.tree import Buffer
@@ -66,7 +66,8 @@ class UnitKey:
 
 @dataclass(frozen=True)
 class Code:
-    """One native function: its name and symbol, its machine code, and what it takes beside its arguments."""
+    """One native function: its name in the program, the symbol of its machine code, which knows nothing of that name,
+    and what it takes beside its arguments."""
 
     name: str
     symbol: str
@@ -97,3 +98,11 @@ class Unit:
     def codes(self) -> tuple[Code, ...]:
         """The preparation, if there is one, and the function of each call."""
         return (self.call,) if self.prepare is None else (self.prepare, self.call)
+
+    def named(self, name: str) -> Unit:
+        """The same unit in a program that calls its function by another name."""
+
+        def renamed(code: Code) -> Code:
+            return replace(code, name=name + code.name.removeprefix(self.call.name))
+
+        return replace(self, call=renamed(self.call), prepare=self.prepare and renamed(self.prepare))

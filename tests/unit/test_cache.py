@@ -231,6 +231,13 @@ def test_the_environment_says_where(monkeypatch: pytest.MonkeyPatch) -> None:
     assert place() == Place(None, "STRATA_CACHE is off")
 
 
+def test_another_process_has_the_same_fingerprint() -> None:
+    code = "from compiler.cache.fingerprint import fingerprint; print(fingerprint())"
+    environment = {**os.environ, "PYTHONHASHSEED": "7"}
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+    assert found.stdout.strip() == fingerprint.fingerprint()
+
+
 def test_other_sources_have_another_fingerprint(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     began = fingerprint._BEGAN
     sources = {"__init__.py": "", "room/a.py": "x = 1"}
