@@ -5,14 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from compiler.driver import build, lower
+    from compiler.defaults import build
+    from compiler.driver import lower
 
 __all__ = ["build", "lower"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:
+    if name == "build":
+        from compiler import defaults
+
+        return defaults.build
+    if name == "lower":
         from compiler import driver
 
-        return getattr(driver, name)
+        return driver.lower
     raise AttributeError(f"module 'compiler' has no attribute '{name}'")

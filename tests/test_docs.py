@@ -43,6 +43,7 @@ def test_python(
     path: Path, code: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)  # some write a file
+    monkeypatch.delenv("STRATA_SCHEDULE")
     exec(compile(code, path.name, "exec"), {})
     document.check_claims(code, capsys.readouterr().out)
 

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from compiler.autotune.database import Database, Key, Record, key_of, program_of
 from compiler.autotune.database.replay import replay
-from compiler.autotune.groups import Group, Whole, whole_of
+from compiler.autotune.groups import Group, whole_of
 from compiler.autotune.measure.subject import Subject
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.outcome import NETWORK, TIMINGS, WARM
@@ -25,13 +25,13 @@ from compiler.autotune.space.rules.template import from_template
 from compiler.autotune.space.space import SketchSpace
 from compiler.autotune.workloads import made
 from compiler.dialects.functions import find_function
-from compiler.driver import build, build_groups, lower, parse, with_constants
+from compiler.driver import build, build_groups, build_scheduled, lower, parse, with_constants
 from compiler.errors import InputError, TargetError
 from compiler.graph.provenance import Provenance
 from compiler.graph.scripts import renamed
 from compiler.graph.spelled import spelled
 from compiler.interpret.numbers import dtype_of
-from compiler.native.unit import Source
+from compiler.native.unit import WRITTEN, Source
 from compiler.opt.diagnostics import SAID
 from compiler.policies import policy_named
 from compiler.printable import counted, duration, printable, remark
@@ -39,7 +39,7 @@ from compiler.program.read import read
 from compiler.program.tree import Buffer, Program
 from compiler.schedule import Schedule
 from compiler.stated import line, several
-from compiler.targets.cpu import Kernel
+from compiler.targets.cpu.facts import Group as Facts
 from compiler.targets.cpu.openmp import thread_count, usable
 from compiler.targets.gpus import DEFAULT_ARCH, at_hand, gpu_of
 from compiler.targets.machine import Gpu, Machine, host
@@ -332,7 +332,7 @@ class SearchTask:
                 f"{self.name} has these constants: {said}; arrays are given for: {', '.join(given) or 'none'}"
             )
         found = self.best(database)
-        return self._built(found, given) if self._whole is None else self._built_whole(self._whole, found, given)
+        return self._built(found, given) if self._whole is None else self._built_whole(found, given)
 
     def breakdown(self, records: Mapping[str, Record]) -> Breakdown:
         """What the groups of a whole program take together under some records, by their names as from `tune` and
@@ -348,11 +348,35 @@ class SearchTask:
             raise InputError(f"{self.name} is one program: it has no groups")
         random = np.random.default_rng(0)
         constants = {a.name: draw(a, random) for a in self._whole.arguments if a.name in self.constants}
-        kernel = self._built_whole(self._whole, records, constants)
+        kernel = self._built_whole(records, constants)
         return Breakdown(
             tuple(GroupTime(g.name, g.occurrences, _seconds(records.get(g.name))) for g in self.groups),
             seconds_of(kernel, host()),
         )
+
+    def built(self, sources: Mapping[str, Source], constants: Mapping[str, object] | None = None) -> Any:
+        """The kernel of the program under the schedules that `sources` have by the names of its groups, of one program
+        by its own; as written where they have none. `constants` are arrays of the inputs that are constant.
+
+        Raises ScheduleError for a script that does not apply.
+        """
+        if self._whole is not None:
+            short = {name.removeprefix(f"{self.name}."): source for name, source in sources.items()}
+            given = self._whole.own_names(constants or {})
+            return build_groups(self._whole.module, short, self.threads, self.policy, given, self._whole.hashes)
+        source, single = sources.get(self.name, WRITTEN), self._single
+        if single is None:
+            return build(self.func, threads=self.threads, policy=self.policy, constants=constants)
+        schedule = single.schedule(parse(source.script, "the script")) if source.script else None
+        loops = single.spelled(schedule) if schedule else None
+        group = Facts(single.graph.name, single.form.hash, 1, source.origin, source.verdict, 0.0)
+        return build_scheduled(self.func, loops, group, self.threads, self.policy, constants)
+
+    def records(self, database: str | os.PathLike[str]) -> dict[str, Record]:
+        """The best records of the program's canonical form by its name, of a whole program of its groups by theirs."""
+        with Database(database, create=False) as opened:
+            found = {task.name: opened.best(task.key) for task in self.groups or (self,)}
+        return {name: record for name, record in found.items() if record is not None}
 
     def print_best(self, database: str | os.PathLike[str], mode: str = "script") -> None:
         """Print the best record: its script, the same in Python, or the LLVM IR or assembly that it becomes; on a GPU
@@ -394,11 +418,8 @@ class SearchTask:
         known = dict(program.values)
         return [b for b in program.arguments if b.name in program.constants and b.name not in known]
 
-    def _built_whole(self, whole: Whole, records: Mapping[str, Record], constants: Mapping[str, object]) -> Kernel:
-        own = {name.removeprefix(f"{self.name}."): record for name, record in records.items()}
-        sources = {name: Source(str(replay(record).script), "record") for name, record in own.items()}
-        own_constants = whole.own_names(constants)
-        return build_groups(whole.module, sources, self.threads, self.policy, own_constants, whole.hashes)
+    def _built_whole(self, records: Mapping[str, Record], constants: Mapping[str, object]) -> Any:
+        return self.built({n: Source(str(replay(one).script), "record") for n, one in records.items()}, constants)
 
     def _built(self, record: Record, constants: Mapping[str, object]) -> Any:
         schedule = self._scheduled(record)

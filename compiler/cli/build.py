@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,6 +19,8 @@ from compiler.policies import POLICIES
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
+
+    from compiler.targets.cpu import Kernel
 
 Made = TypeVar("Made")
 HELP = "compile an MLIR file and print or write it at a level"
@@ -37,9 +40,16 @@ def program_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="the MLIR file, at the te, loop or low level; - is standard input")
     parser.add_argument("--function", help="which of several functions")
     parser.add_argument("--policy", choices=POLICIES, default="contract", help="liberties of floating point")
+    schedule_argument(parser)
     parser.add_argument(
         "--threads", type=positive, help="threads for parallel loops (default: OMP_NUM_THREADS, or the cores)"
     )
+
+
+def schedule_argument(parser: argparse._ActionsContainer) -> None:
+    """State the argument that says how te programs are scheduled."""
+    said = "of a te program: auto, written, or the path of a database (default: STRATA_SCHEDULE, or auto)"
+    parser.add_argument("--schedule", metavar="WAY", help=said)
 
 
 def parsed(options: argparse.Namespace) -> ModuleOp:
@@ -54,6 +64,13 @@ def parsed(options: argparse.Namespace) -> ModuleOp:
         raise InputError(f"{source}: {sentence(error)}") from error
 
 
+def built(options: argparse.Namespace, module: ModuleOp) -> Kernel:
+    """The kernel of a module as the arguments say. Raises InputError as `parsed` does."""
+    from compiler.defaults import build
+
+    return compiled(options, module, partial(build, schedule=options.schedule))
+
+
 def compiled(options: argparse.Namespace, module: ModuleOp, how: Callable[..., Made]) -> Made:
     """What `build` or `build_artefact` makes of a module as the arguments say. Raises InputError as `parsed` does."""
     try:
@@ -64,10 +81,8 @@ def compiled(options: argparse.Namespace, module: ModuleOp, how: Callable[..., M
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from compiler.driver import build
-
     level = options.emit or _level(options.output)
-    text = compiled(options, parsed(options), build).text(level)
+    text = built(options, parsed(options)).text(level)
     if options.output is None:
         sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
         return 0

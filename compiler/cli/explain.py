@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.cli import program
+from compiler.cli.build import schedule_argument
 from compiler.cli.checkout import Workload, benchmarks
 from compiler.cli.run import draw
 from compiler.cli.said import sentence, show_table
@@ -38,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     schedules = parser.add_mutually_exclusive_group()
     schedules.add_argument("--script", metavar="FILE", help="a schedule script to apply first")
     schedules.add_argument("--scheduled", action="store_true", help="a workload as bench measures it, on one thread")
+    schedule_argument(schedules)
     add("--function", help="which of several functions")
     add("--group", metavar="NAME", help="that group of a whole program; without it the groups are listed")
     add("--policy", choices=POLICIES, default="contract", help="liberties of floating point")
@@ -71,7 +73,7 @@ def _explain(given: object, workload: Workload | None, options: argparse.Namespa
     from compiler.explain.builds import builds
     from compiler.explain.explanation import explain, numbered
 
-    built = builds(given, options.policy, options.function)
+    built = builds(given, options.policy, options.function, options.schedule)
     static = options.static or options.loop is not None
     found = explain(built) if static else explain(built, _inputs(options, workload), options.calls, _probe())
     if options.loop is not None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from secrets import randbits
 from typing import TYPE_CHECKING
 
-from compiler.cli.build import compiled, parsed, program_arguments
+from compiler.cli.build import built, compiled, parsed, program_arguments
 from compiler.cli.own_process import in_own_process
 from compiler.cli.said import show
 from compiler.cli.values import positive, seed
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command; 1 where the result is wrong."""
-    from compiler.driver import build, build_artefact, level_of
+    from compiler.driver import build_artefact, level_of
 
     module = parsed(options)
     chosen = randbits(32) if options.seed is None else options.seed
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
         timing = in_own_process(options.file, _time_artefact, artefact, chosen, options.calls)
         _print_timing(timing, artefact.interface.threads)
         return 0
-    kernel = compiled(options, module, build)
+    kernel = built(options, module)
     inputs = _inputs(kernel, chosen)
     _print_interface(kernel, chosen)
     right = _compare(kernel, module, inputs)

@@ -4,24 +4,28 @@ source.py     what is built: the verified module of whatever a caller gives, and
 loops.py      `lower`: to loops, for a schedule; `lower_to_kernels`: to those that a GPU runs
 constants.py  inputs that never change: arrays by their names, and what a build makes of them
 artefact.py   `build_artefact`: to machine code as data
-kernels.py    `build`: to a callable kernel; `build_groups`: with schedules of groups
+kernels.py    `build`: to a callable kernel, as written; `build_groups`, `build_scheduled`: with schedules
 """
 
 from compiler.driver.artefact import build_artefact
 from compiler.driver.constants import with_constants
-from compiler.driver.kernels import build, build_groups, in_groups
+from compiler.driver.kernels import build, build_groups, build_scheduled, in_groups
 from compiler.driver.loops import lower, lower_to_kernels, unbound
-from compiler.driver.source import level_of, parse
+from compiler.driver.source import check_words, level_of, module_of, parse, verified
 
 __all__ = [
     "build",
     "build_artefact",
     "build_groups",
+    "build_scheduled",
+    "check_words",
     "in_groups",
     "level_of",
     "lower",
     "lower_to_kernels",
+    "module_of",
     "parse",
     "unbound",
+    "verified",
     "with_constants",
 ]

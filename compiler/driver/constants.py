@@ -72,10 +72,16 @@ def fixed_arrays(
     return fixed
 
 
-def by_name(x: object, program: Program | Main, constants: Mapping[str, object]) -> dict[str, object]:
-    """Constants by the names that arguments have in the program: a te function's own may be told apart by less."""
+def named(constants: object) -> Mapping[str, object]:
+    """Constants as they are given. Raises InputError for what is no mapping."""
     if not isinstance(constants, Mapping):
         raise InputError(f"constants is a {type(constants).__name__}, expected arrays by the names of inputs")
+    return constants
+
+
+def by_name(x: object, program: Program | Main, constants: Mapping[str, object]) -> dict[str, object]:
+    """Constants by the names that arguments have in the program: a te function's own may be told apart by less."""
+    constants = named(constants)
     own = [buffer.name for buffer in program.arguments]
     said = [tensor.name for tensor in getattr(x, "inputs", ())]
     names = dict(zip([*said, *own[len(said) :]], own, strict=True))

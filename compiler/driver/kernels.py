@@ -1,8 +1,9 @@
-"""`build`: from any level to a callable kernel; `build_groups`: with schedules of groups."""
+"""`build`: from any level to a callable kernel, as written; `build_groups`, `build_scheduled`: with schedules."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from types import MappingProxyType
@@ -34,6 +35,7 @@ from compiler.pipeline import parse_passes, passes_from, run
 from compiler.program.main import read_tensors
 from compiler.program.read import read
 from compiler.targets.cpu import Kernel, load, thread_count
+from compiler.targets.cpu.facts import Group
 from compiler.targets.cpu.kernel import NOTHING, FixedArguments, Text
 from compiler.targets.gpus import kernel_maker
 from compiler.targets.machine import host
@@ -74,24 +76,7 @@ def build(
     constants: Mapping[str, object] | None = None,
     arch: str = "sm_80",
 ) -> Any:
-    """Compile a te function, a Schedule, a module, MLIR text, or the path of a file, at whatever level it is.
-
-    `policy` says which liberties floating-point operations have: strict, contract or fast (docs/policies.md). `name`
-    picks one of several functions. `threads` is how many threads parallel loops run on where a call does not say: None
-    is what OMP_NUM_THREADS says, or the cores that the process may use.
-
-    `constants` are inputs that never change, such as weights: arrays by the names of the inputs. The kernel takes the
-    other inputs only. Nests at the top of the program that depend on constants alone, such as those that pack weights,
-    run here, once; see the pass split-constants, and `Kernel.fixed`. Constants that the rest still reads are copied, so
-    that what happens to the arrays later changes nothing. Other levels than te and loop have no constants.
-
-    For a GPU (see `compiler.targets.gpus`) loops bound to blocks and threads become kernels; what is not bound runs
-    on one thread. `arch` is what they are compiled for where no GPU says another; launches that it does not take are
-    refused. `threads` and `constants` are the CPU's.
-
-    Raises TargetError or InputError, also for constants that are no inputs, are written, or do not fit; and xDSL's
-    ParseError and VerifyException for text that is not a valid program.
-    """
+    """Compile what `compiler.build` takes, te programs as they are written; see there for arguments and errors."""
     check_words(target, policy, name, arch)
     start = perf_counter()
     made = None if target == "cpu" else kernel_maker(target)
@@ -136,6 +121,36 @@ def build_groups(
     return _program(module, own, None, constants or {}, settings, sources, hashes)
 
 
+def build_scheduled(
+    x: object,
+    loops: ModuleOp | None,
+    group: Group,
+    threads: int | None = None,
+    policy: str = "contract",
+    constants: Mapping[str, object] | None = None,
+) -> Kernel:
+    """Compile a te program of one group by the scheduled loops of its function, which have its arguments; without them
+    as it is written.
+
+    `group` says where the schedule is from; its seconds are set here. Raises what `build` does.
+    """
+    start = perf_counter()
+    if loops is None:
+        return _as_group(build(x, threads=threads, policy=policy, constants=constants), group)
+    module, te = verified(loops, policy, None), partial(str, without_elements(module_of(x)))
+    settings = Settings(policy, thread_count(threads), start)
+    if constants is not None or has_constants(find_function(module)):
+        return _as_group(_with_constants(x, module, None, constants or {}, settings, te), group)
+    return _as_group(_compiled(module, None, settings, te), group)
+
+
+def _as_group(kernel: Kernel, group: Group) -> Kernel:
+    """A kernel that says that it is one group."""
+    own = replace(group, seconds=kernel.facts.build_seconds)
+    kernel.facts = replace(kernel.facts, groups=(own,))
+    return kernel
+
+
 def in_groups(x: object, name: str | None = None) -> ModuleOp:
     """The module that `build` compiles: a te program of several groups cut into these, any other program as it is.
 
@@ -166,9 +181,15 @@ def _program(
 
 
 def _with_constants(
-    x: object, module: ModuleOp, name: str | None, constants: Mapping[str, object], settings: Settings
+    x: object,
+    module: ModuleOp,
+    name: str | None,
+    constants: Mapping[str, object],
+    settings: Settings,
+    te: Text | None = None,
 ) -> Kernel:
-    """The kernel of a program some of whose inputs are constant, what depends on these alone done."""
+    """The kernel of a program some of whose inputs are constant, what depends on these alone done; `te` is what its
+    loops were made of, if of something else."""
     level, source = level_of(module), module.clone()
     if level == "low":
         raise InputError("the program is at the low level, where nothing says what depends on constants alone")
@@ -182,7 +203,7 @@ def _with_constants(
     *before, main = [ModuleOp([part]) for part in parts.functions]
     preparation = _compiled(before[0], None, settings) if before else None
     prepared = run_once(parts, preparation, arrays)
-    te = partial(str, without_elements(source)) if level == "te" else None
+    te = partial(str, without_elements(source)) if level == "te" else te
     return _compiled(
         main, None, settings, te, FixedArguments(fixed_arrays(parts.main, arrays, prepared, known), preparation)
     )

@@ -10,8 +10,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from compiler import universe
+from compiler.defaults import build
 from compiler.dialects.functions import find_function
-from compiler.driver import build, in_groups, parse
+from compiler.driver import in_groups, parse
 from compiler.errors import InputError, TargetError
 from compiler.lowering.low_to_llvm.marks import emit_marked
 from compiler.passes.decompose_reductions import decomposed
@@ -56,11 +57,11 @@ class Builds:
         return load(self.module, host(), name, fixed=fixed, emission=lambda m, machine: emit_marked(m, machine, loops))
 
 
-def builds(x: object, policy: str = "contract", name: str | None = None) -> Builds:
-    """Build what `compiler.build` takes, or one of its groups by name. Raises what that does, and InputError for a
-    program of several groups."""
-    kernel = build(in_groups(x, name), policy=policy, name=name)
-    if kernel.groups:
+def builds(x: object, policy: str = "contract", name: str | None = None, schedule: object = None) -> Builds:
+    """Build what `compiler.build` takes, or one of its groups by name, on one thread. Raises what that does, and
+    InputError for a program of several groups."""
+    kernel = build(in_groups(x, name), threads=1, policy=policy, name=name, schedule=schedule)
+    if any(group.name != kernel.name for group in kernel.groups):
         names = ", ".join(group.name for group in kernel.groups)
         raise InputError(f"@{kernel.name} calls groups, each with loops of its own: name one of {names}")
     module = parse(kernel.text("low"), "low")

@@ -47,8 +47,9 @@ ORDER = [
     "native",
     "driver",
     "opt",
-    "explain",
     "autotune",
+    "defaults",
+    "explain",
     "cli",
     "__main__",
 ]

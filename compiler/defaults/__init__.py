@@ -1,0 +1,11 @@
+"""Good code without a trial: which schedule `build` gives each group of a program, and why it may.
+
+ways.py     "auto", "written", or the database of a path: what a caller asks for
+choice.py   the preferred schedule of a program by the rules
+judged.py   a schedule that is proved, or was tried beside the program as it is written
+building.py `build`: the public one
+"""
+
+from compiler.defaults.building import build
+
+__all__ = ["build"]

@@ -1,0 +1,148 @@
+"""`build`: from any level to a callable kernel, te programs under good schedules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, overload
+
+from xdsl.dialects.builtin import ModuleOp
+
+from compiler import driver
+from compiler.analysis.verify.prove import verify_schedule
+from compiler.autotune.database.record import Record
+from compiler.autotune.database.replay import replay
+from compiler.autotune.space.rules import GPU_RULES
+from compiler.autotune.space.rules.derive import as_written, preferred
+from compiler.autotune.task import SearchTask
+from compiler.defaults.choice import preferred_schedule
+from compiler.defaults.judged import judged
+from compiler.defaults.ways import WRITTEN, Way, way_of
+from compiler.driver.constants import named
+from compiler.errors import LoweringError, ScheduleError, TargetError
+from compiler.native.unit import WRITTEN as AS_WRITTEN
+from compiler.native.unit import Source
+from compiler.schedule import Schedule
+from compiler.targets.cpu import Kernel
+from compiler.targets.gpus import at_hand, gpu_of
+
+
+@overload
+def build(
+    x: object,
+    target: Literal["cpu"] = ...,
+    threads: int | None = ...,
+    policy: str = ...,
+    name: str | None = ...,
+    constants: Mapping[str, object] | None = ...,
+    *,
+    schedule: object = ...,
+) -> Kernel: ...
+
+
+@overload
+def build(
+    x: object,
+    target: str,
+    threads: int | None = ...,
+    policy: str = ...,
+    name: str | None = ...,
+    constants: Mapping[str, object] | None = ...,
+    arch: str = ...,
+    schedule: object = ...,
+) -> Any: ...  # what a target makes
+
+
+def build(
+    x: object,
+    target: str = "cpu",
+    threads: int | None = None,
+    policy: str = "contract",
+    name: str | None = None,
+    constants: Mapping[str, object] | None = None,
+    arch: str = "sm_80",
+    schedule: object = None,
+) -> Any:
+    """Compile a te function, a Schedule, a module, MLIR text, or the path of a file, at whatever level it is.
+
+    `schedule` says how a te program's loops are scheduled. `auto`, the default: each group as the rules of the tuner
+    prefer it, without a trial, where that is proved, or, where the proof is undecided, agrees with the written program
+    in one run. The path of a database: each group by its best record there, those without one as under `auto`.
+    `written`: as it is written. None is what the environment variable STRATA_SCHEDULE says, else `auto`. A Schedule and
+    programs at lower levels stay as they are. `Kernel.groups` says which it was, and the verdict.
+
+    `policy` says which liberties floating-point operations have: strict, contract or fast (docs/policies.md). `name`
+    picks one of several functions. `threads` is how many threads parallel loops run on where a call does not say: None
+    is what OMP_NUM_THREADS says, or the cores that the process may use.
+
+    `constants` are inputs that never change, such as weights: arrays by the names of the inputs. The kernel takes the
+    other inputs only. Nests at the top of the program that depend on constants alone, such as those that pack weights,
+    run here, once; see the pass split-constants, and `Kernel.fixed`. Constants that the rest still reads are copied, so
+    that what happens to the arrays later changes nothing. Other levels than te and loop have no constants.
+
+    For a GPU (see `compiler.targets.gpus`) loops bound to blocks and threads become kernels; what is not bound runs
+    on one thread. `arch` is what they are compiled for where no GPU says another; launches that it does not take are
+    refused. `threads` and `constants` are the CPU's, a database too.
+
+    Raises TargetError or InputError, also for constants that are no inputs, are written, or do not fit; and xDSL's
+    ParseError and VerifyException for text that is not a valid program.
+    """
+    driver.check_words(target, policy, name, arch)
+    way = way_of(schedule)
+    given = None if constants is None else dict(named(constants))
+    module = driver.module_of(x)
+    if way == WRITTEN or driver.level_of(module) != "te":
+        return driver.build(x, target, threads, policy, name, given, arch)
+    own = driver.verified(module, policy, name)
+    if target == "cpu":
+        return _for_cpu(x if name is None and hasattr(x, "inputs") else own, threads, policy, given, way)
+    if isinstance(way, Path):
+        raise TargetError(
+            f"the database '{way}' is the CPU's, not {target}'s: apply_best of a task has a GPU's records"
+        )
+    return _for_gpu(own, target, threads, policy, given, arch)
+
+
+def _for_cpu(x: object, threads: int | None, policy: str, constants: Mapping[str, object] | None, way: Way) -> Kernel:
+    task = SearchTask(x, threads=threads, policy=policy, constants=list(constants or ()))
+    records = task.records(way) if isinstance(way, Path) else {}
+    sources = {one.name: source_of(one, records.get(one.name)) for one in task.groups or (task,)}
+    try:
+        kernel: Kernel = task.built(sources, constants)
+    except (LoweringError, ScheduleError) as error:
+        said = f"not compiled: {error}"
+        kernel = task.built({name: replace(AS_WRITTEN, verdict=said) for name in sources}, constants)
+    return kernel
+
+
+def source_of(task: SearchTask, record: Record | None) -> Source:
+    """The schedule of one program: of its record, if there is one that can be used, else the preferred one that can,
+    else as written."""
+    verdict = ""
+    for origin, schedule in _ways(task, record):
+        usable, verdict = judged(schedule, task.schedule, task.policy, task.threads)
+        if usable:
+            return Source(str(schedule.script), origin, verdict)
+    return replace(AS_WRITTEN, verdict=verdict)
+
+
+def _ways(task: SearchTask, record: Record | None) -> Iterator[tuple[str, Schedule]]:
+    if record is not None:
+        yield "record", replay(record)
+    preferred = preferred_schedule(task)
+    if preferred is not None:
+        yield "model", preferred
+
+
+def _for_gpu(module: ModuleOp, target: str, threads: int | None, policy: str, constants: object, arch: str) -> Any:
+    """Kernels of the schedule that a GPU's rules prefer; of one that is not proved, each block spread over threads."""
+    if constants is not None or threads is not None:
+        raise TargetError(f"threads and constants are the CPU's, not {target}'s")
+    here = at_hand(target)
+    original = Schedule(driver.lower(module))
+    machine = gpu_of(target, here[1] if here else arch)
+    schedule = preferred(original, GPU_RULES, machine).draft.schedule
+    if not verify_schedule(schedule.program, original.program):
+        schedule = Schedule(original.module).apply(as_written(original, machine).script)
+    return driver.build(schedule, target, policy=policy, arch=arch)

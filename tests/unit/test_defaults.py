@@ -1,0 +1,191 @@
+"""Builds without a trial: which schedule each group has, why it may, and that results are right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import compiler
+from compiler import te
+from compiler.analysis.verify.prove import Verdict
+from compiler.autotune.database import Database, Record
+from compiler.autotune.outcome import Outcome
+from compiler.autotune.task import SearchTask
+from compiler.defaults import building, judged
+from compiler.defaults.choice import PAYS, preferred_schedule, seconds
+from compiler.defaults.ways import way_of
+from compiler.errors import InputError, LoweringError, TargetError
+from compiler.native.unit import Source
+from compiler.schedule import Schedule
+from compiler.targets.arguments import Array
+from compiler.targets.cpu import Kernel
+from compiler.te.tensor import Tensor
+
+nn = te.nn
+
+
+def _in(*shape: int, name: str = "X") -> Tensor:
+    return te.placeholder(shape, "f32", name)
+
+
+def _dense(m: int = 24, k: int = 40, n: int = 33) -> te.Function:
+    x, w, b = _in(m, k), _in(k, n, name="W"), _in(n, name="b")
+    return te.function("dense", [x, w, b], nn.relu(nn.add(nn.matmul(x, w), b)))
+
+
+def _two_groups() -> te.Function:
+    x, g, v, w = _in(20, 30), _in(40, name="G"), _in(30, 40, name="V"), _in(40, 24, name="W")
+    return te.function("two", [x, g, v, w], nn.matmul(nn.rms_norm(nn.matmul(x, v), g), w))
+
+
+def _arrays(f: te.Function) -> list[Array]:
+    random = np.random.default_rng(0)
+    return [random.standard_normal(tensor.shape).astype(np.float32) for tensor in f.inputs]
+
+
+def _sources(kernel: Kernel) -> set[tuple[str, str]]:
+    return {(group.source, group.verdict) for group in kernel.groups}
+
+
+@pytest.mark.parametrize("make", [_dense, _two_groups])
+def test_a_default_is_proved_and_right(make: Callable[[], te.Function]) -> None:
+    f = make()
+    arrays = _arrays(f)
+    kernel, written = compiler.build(f, schedule="auto"), compiler.build(f, schedule="written")
+    assert _sources(kernel) == {("model", "proved")}
+    assert [a.name for a in kernel.arguments] == [a.name for a in written.arguments]
+    np.testing.assert_allclose(kernel(*arrays), written(*arrays), rtol=1e-5, atol=1e-5)
+    assert "vectorized" in kernel.text("loop") and "vectorized" not in written.text("loop")
+
+
+def test_constants_are_prepared_once() -> None:
+    f = _dense()
+    x, w, b = _arrays(f)
+    kernel = compiler.build(f, constants={"W": w, "b": b}, schedule="auto")
+    assert [a.name for a in kernel.arguments][:1] == ["X"] and kernel.fixed.preparation is not None
+    np.testing.assert_allclose(kernel(x), np.maximum(x @ w + b, 0), rtol=1e-5, atol=1e-5)
+
+
+def test_the_environment_says_it_where_nobody_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = _dense()
+    monkeypatch.setenv("STRATA_SCHEDULE", "written")
+    assert compiler.build(f).groups == () and compiler.build(f, schedule="auto").groups
+    monkeypatch.delenv("STRATA_SCHEDULE")
+    assert compiler.build(f).groups
+    monkeypatch.setenv("STRATA_SCHEDULE", "fast")
+    with pytest.raises(InputError, match=r"'fast' \(STRATA_SCHEDULE\): neither auto nor written"):
+        compiler.build(f)
+
+
+@pytest.mark.parametrize("stated", ["best", 3, "/nowhere/a.db"])
+def test_other_ways_are_refused(stated: object) -> None:
+    with pytest.raises(InputError, match="schedule is"):
+        way_of(stated)
+
+
+def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.db").write_text("no database, but long enough to be one" * 100)
+    with pytest.raises(InputError, match=r"a\.db"):
+        compiler.build(_dense(), schedule=tmp_path / "a.db")
+    with pytest.raises(TargetError, match="apply_best"):
+        compiler.build(_dense(), "cuda", schedule=tmp_path / "a.db")
+
+
+def test_schedules_and_lower_levels_stay_as_they_are() -> None:
+    loops = compiler.lower(_dense())
+    schedule = Schedule(loops)
+    for x in (loops, str(loops), schedule):
+        kernel = compiler.build(x, schedule="auto")
+        assert kernel.groups == () and "vectorized" not in kernel.text("loop")
+
+
+def _database(path: Path, task: SearchTask, script: str) -> Path:
+    with Database(path) as database:
+        outcome = Outcome("measured", (1e-3,) * 3, (1.0,) * 3)
+        database.add(Record(task.key, task.name, task.program, script, outcome))
+    return path
+
+
+def test_a_record_is_preferred_and_others_are_defaults(tmp_path: Path) -> None:
+    f = _two_groups()
+    task = SearchTask(f, threads=1)
+    first = task.groups[0]
+    schedule = Schedule(first.module)
+    label = next(iter(schedule.program.blocks))
+    schedule.split(schedule.get_loops(schedule.get_block(label))[0], [None, 4])
+    path = _database(tmp_path / "a.db", first, str(schedule.script))
+    kernel = compiler.build(f, threads=1, schedule=path)
+    assert [group.source for group in kernel.groups] == ["record", *["model"] * (len(kernel.groups) - 1)]
+    arrays = _arrays(f)
+    np.testing.assert_allclose(kernel(*arrays), compiler.build(f)(*arrays), rtol=1e-4, atol=1e-5)
+
+
+def _says(answer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judged, "verify_schedule", lambda scheduled, original: Verdict(answer, "so it is"))
+
+
+def test_an_undecided_default_is_tried_beside_the_written_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    _says("undecided", monkeypatch)
+    kernel = compiler.build(_dense(), schedule="auto")
+    assert _sources(kernel) == {("model", "undecided: so it is; it agrees with the written program")}
+
+
+def test_a_refuted_default_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    _says("refuted", monkeypatch)
+    kernel = compiler.build(_dense(), schedule="auto")
+    assert _sources(kernel) == {("written", "refuted: so it is")}
+    assert "vectorized" not in kernel.text("loop")
+
+
+def test_a_schedule_of_another_program_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    _says("undecided", monkeypatch)
+    x = _in(20)
+    one, other = (Schedule(compiler.lower(te.function("f", [x], nn.add(x, n)))) for n in (1.0, 2.0))
+    usable, verdict = judged.judged(other, one, "contract", 1)
+    assert not usable and "it differs from the written program in 20 of 20 elements" in verdict
+    assert judged.judged(one, one, "contract", 1)[0]
+
+
+def test_known_constants_are_passed_where_a_schedule_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    _says("undecided", monkeypatch)
+    table = te.constant(np.arange(40, dtype=np.float32).reshape(8, 5), name="T")
+    x = _in(20, 8)
+    f = te.function("f", [x], nn.matmul(x, table))
+    ((source, verdict),) = _sources(compiler.build(f, schedule="auto"))
+    assert source == "model" and "agrees" in verdict
+
+
+def test_what_is_not_compiled_is_as_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    built = SearchTask.built
+
+    def refusing(self: SearchTask, sources: dict[str, Source], constants: object = None) -> object:
+        if any(source.script for source in sources.values()):
+            raise LoweringError("too much")
+        return built(self, sources, constants)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(SearchTask, "built", refusing)
+    assert _sources(compiler.build(_two_groups(), schedule="auto")) == {("written", "not compiled: too much")}
+
+
+def test_a_short_program_runs_on_one_thread() -> None:
+    short, long = SearchTask(_dense(), threads=2), SearchTask(_dense(256, 512, 512), threads=2)
+    assert seconds(short.schedule.program) < PAYS < seconds(long.schedule.program)
+    for task, parallel in ((short, False), (long, True)):
+        schedule = preferred_schedule(task)
+        assert schedule is not None and ("parallel" in str(schedule.module)) == parallel
+
+
+def test_what_computes_nothing_is_as_written() -> None:
+    x = _in(4)
+    f = te.function("f", [x], nn.reshape(x, (2, 2)))
+    np.testing.assert_array_equal(
+        building.build(f, schedule="auto")(np.arange(4.0, dtype=np.float32)), [[0, 1], [2, 3]]
+    )
+
+
+def test_a_gpu_gets_what_its_rules_prefer() -> None:
+    text = compiler.build(_dense(), "cuda", schedule="auto").text
+    assert "threadIdx.x" in text and "threadIdx.x" not in compiler.build(_dense(), "cuda", schedule="written").text
