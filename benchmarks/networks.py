@@ -129,12 +129,84 @@ def mobilenet_v2(size: int = 224, classes: int = 1000) -> te.Function:
     return net.function(net.dense(nn.flatten(nn.global_avg_pool(x), 1), classes))
 
 
+def efficientnet_b0(size: int = 224, classes: int = 1000) -> te.Function:
+    """EfficientNet-B0, batch norms folded: blocks that widen, filter by depth, weigh channels and narrow."""
+    net = Network("efficientnet_b0")
+
+    def depthwise(t: Tensor, kernel: int, stride: int) -> Tensor:
+        channels = t.shape[1]
+        made = nn.depthwise_conv2d(t, net.weight("W", channels, 1, kernel, kernel), stride=stride, padding=kernel // 2)
+        return nn.silu(nn.add(made, nn.reshape(net.weight("b", channels), (1, channels, 1, 1))))
+
+    def weighed(t: Tensor, squeezed: int) -> Tensor:
+        channels = t.shape[1]
+        small = nn.silu(net.convolution(nn.global_avg_pool(t), squeezed, 1))
+        return nn.mul(t, nn.sigmoid(net.convolution(small, channels, 1)))
+
+    x = nn.silu(net.convolution(net.input("X", 1, 3, size, size), 32, 3, 2))
+    stages = (
+        *((1, 16, 1, 1, 3), (6, 24, 2, 2, 3), (6, 40, 2, 2, 5), (6, 80, 3, 2, 3)),
+        *((6, 112, 3, 1, 5), (6, 192, 4, 2, 5), (6, 320, 1, 1, 3)),
+    )
+    for wider, channels, blocks, first, kernel in stages:
+        for stride in [first] + [1] * (blocks - 1):
+            y = nn.silu(net.convolution(x, wider * x.shape[1], 1)) if wider > 1 else x
+            y = net.convolution(weighed(depthwise(y, kernel, stride), x.shape[1] // 4), channels, 1)
+            x = nn.add(x, y) if x.shape == y.shape else y
+    x = nn.silu(net.convolution(x, 1280, 1))
+    return net.function(net.dense(nn.flatten(nn.global_avg_pool(x), 1), classes))
+
+
+def unet(size: int = 128, width: int = 32, depth: int = 3) -> te.Function:
+    """A U-Net: two convolutions a level, halved by a maximum, doubled by a transposed convolution, joined."""
+    net = Network("unet")
+
+    def twice(t: Tensor, filters: int) -> Tensor:
+        return nn.relu(net.convolution(nn.relu(net.convolution(t, filters, 3)), filters, 3))
+
+    x, left = net.input("X", 1, 3, size, size), list[Tensor]()
+    for level in range(depth):
+        x = twice(x, width << level)
+        left.append(x)
+        x = nn.max_pool2d(x, 2, 2)
+    x = twice(x, width << depth)
+    for level in reversed(range(depth)):
+        filters = width << level
+        up = nn.conv2d_transpose(x, net.weight("W", x.shape[1], filters, 2, 2), stride=2)
+        x = twice(nn.concat([left[level], up], 1), filters)
+    return net.function(net.convolution(x, 4, 1))
+
+
+def video(frames: int = 8, size: int = 56, width: int = 32) -> te.Function:
+    """A video network in the manner of R(2+1)D: filters over the image, then over time; 3x3x3 ones at the end."""
+    net = Network("video")
+
+    def convolution(t: Tensor, filters: int, kernel: tuple[int, ...], stride: tuple[int, ...] = (1, 1, 1)) -> Tensor:
+        weight, bias = net.weight("W", filters, t.shape[1], *kernel), net.weight("b", filters)
+        return nn.conv3d(t, weight, bias, stride=stride, padding=tuple(k // 2 for k in kernel))
+
+    x = nn.relu(convolution(net.input("X", 1, 3, frames, 2 * size, 2 * size), width, (1, 7, 7), (1, 2, 2)))
+    x = nn.relu(convolution(x, width, (3, 1, 1)))
+    for filters, stride in ((width, 1), (2 * width, 2)):
+        y = nn.relu(convolution(x, filters, (1, 3, 3), (1, stride, stride)))
+        y = convolution(y, filters, (3, 1, 1))
+        shortcut = x if stride == 1 else convolution(x, filters, (1, 1, 1), (1, stride, stride))
+        x = nn.relu(nn.add(y, shortcut))
+    x = nn.relu(convolution(x, 4 * width, (3, 3, 3), (2, 2, 2)))
+    x = nn.max_pool3d(x, 2, 2)
+    pooled = nn.mean(x, (2, 3, 4))
+    return net.function(net.dense(pooled, 400))
+
+
 NETWORKS: dict[str, Callable[[], te.Function]] = {
     "bert layer": lambda: bert(1),
     "bert": bert,
     "llama": llama,
     "resnet50": resnet50,
     "mobilenet_v2": mobilenet_v2,
+    "efficientnet_b0": efficientnet_b0,
+    "unet": unet,
+    "video": video,
 }
 
 

@@ -9,28 +9,25 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import partial
 from math import exp, log
+from pathlib import Path
 
 import numpy as np
 
+import compiler
 from benchmarks.defaults.cases import FAMILIES, Made
 from compiler import te
 from compiler.analysis.cost import flops, instances
-from compiler.analysis.verify.prove import verify_schedule
 from compiler.autotune.measure.reference import draw
-from compiler.autotune.space.rules import RULES
-from compiler.autotune.space.rules.derive import preferred
+from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
-from compiler.driver import build, build_groups
 from compiler.errors import StrataError
-from compiler.native.unit import Source
 from compiler.program.tree import Program
-from compiler.schedule import Schedule
-from compiler.targets.arguments import Array, room
+from compiler.targets.arguments import Argument, Array, room
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.ceilings import Arithmetic
 
@@ -41,13 +38,14 @@ ROUNDS = 7
 
 @dataclass(frozen=True)
 class Row:
-    """What was found of a case, times in seconds; `said` is the verdict and what the rules decided."""
+    """What was found of a case, times in seconds; `said` is where its schedules are from, and the verdicts."""
 
     written: float
     default: float
     arithmetic: float
     copy: float
     said: str
+    tuned: float | None = None
 
     @property
     def share(self) -> float:
@@ -57,77 +55,84 @@ class Row:
     def __str__(self) -> str:
         of = "flops" if self.arithmetic > self.copy else "bytes"
         gain = self.written / self.default
-        return f"{self.written * 1e3:9.3f} {self.default * 1e3:9.3f} {gain:7.2f} {self.share:7.0%} {of}  {self.said}"
+        tuned = "" if self.tuned is None else f" {self.tuned * 1e3:9.3f} {self.tuned / self.default:6.0%}"
+        times = f"{self.written * 1e3:9.3f} {self.default * 1e3:9.3f}"
+        return f"{times} {gain:7.2f} {self.share:7.0%} {of}{tuned}  {self.said}"
 
 
-HEAD = f"{'':28} {'written':>9} {'default':>9} {'gain':>7} {'bound':>7}"
-
-
-def measured(function: te.Function) -> Row:
-    """Measure a case. Raises StrataError for a default that is not built or wrong."""
+def measured(function: te.Function, database: Path | None = None, trials: int = 0) -> Row:
+    """Measure a case whose weights are constant; see `measured_module`."""
     weights = [tensor.name for tensor in function.inputs if tensor.name[0] in "Wb"]
-    task = SearchTask(function, threads=1, constants=weights)
-    sources, said = _sources(task)
+    return measured_module(function, weights, database, trials)
+
+
+def measured_module(x: object, weights: Sequence[str], database: Path | None = None, trials: int = 0) -> Row:
+    """Measure a program whose inputs of some names are constant, also tuned where a database is given.
+
+    What the database does not have is tuned before by so many trials. Raises StrataError for what is not built,
+    AssertionError for results that differ.
+    """
+    task = SearchTask(x, threads=1, constants=weights)
+    written = compiler.build(x, threads=1, schedule="written")
     random = np.random.default_rng(0)
-    arrays = {tensor.name: array for tensor, array in zip(function.inputs, _drawn(function, random), strict=True)}
-    constants = {name: arrays[name] for name in weights}
+    inputs = written.arguments[: len(written.arguments) - written.outputs]
+    arrays = {a.name: _drawn(a, random) for a in inputs}
+    constants = {name: array for name, array in arrays.items() if name in weights}
     given = [array for name, array in arrays.items() if name not in constants]
-    written = build(function, threads=1, constants=constants)
-    default = _built(task, sources, constants)
-    outs = [[room(a) for a in kernel.arguments[len(given) :]] for kernel in (written, default)]
-    calls = [k.bound(*given, out=out) for k, out in zip((written, default), outs, strict=True)]
+    kernels = [written if not constants else _built(x, constants, "written"), _built(x, constants, "auto")]
+    if database is not None:
+        _tune(task, database, trials)
+        kernels.append(_built(x, constants, database))
+    outs = [[room(a) for a in kernel.arguments[len(given) :]] for kernel in kernels]
+    calls = [kernel.bound(*given, out=out) for kernel, out in zip(kernels, outs, strict=True)]
     for each in calls:
         each()
-    for one, other in zip(*outs, strict=True):
-        np.testing.assert_allclose(_wide(other), _wide(one), rtol=2e-2 if one.itemsize < 4 else 1e-3, atol=1e-3)
+    _compare(outs)
     size = sum(array.nbytes for array in (*arrays.values(), *outs[0]))
     source, target = (np.ones(size // 8 + 1, np.float32) for _ in range(2))
-    turns: list[Callable[[], object]] = [*calls, partial(np.negative, source, target)]
-    peak = Arithmetic(1)
-    found: list[list[float]] = [[] for _ in turns]
-    rates = []
+    found, rate = _turns([*calls, partial(np.negative, source, target)])
+    work = sum(_work(one.schedule.program) * one.occurrences for one in task.groups or (task,))
+    *times, copy = found
+    said = ", ".join(dict.fromkeys(f"{group.source}, {group.verdict[:40]}" for group in kernels[1].groups))
+    return Row(times[0], times[1], work / rate, copy, said, times[2] if database is not None else None)
+
+
+def _built(x: object, constants: Mapping[str, Array], schedule: object) -> Kernel:
+    return compiler.build(x, threads=1, constants=constants or None, schedule=schedule)
+
+
+def _tune(task: SearchTask, database: Path, trials: int) -> None:
+    """Tune what a database does not have."""
+    if not database.exists() or not task.records(database):
+        task.tune(TuningOptions(trials=trials, database=str(database)))
+
+
+def _compare(outs: Sequence[Sequence[Array]]) -> None:
+    for others in outs[1:]:
+        for one, other in zip(outs[0], others, strict=True):
+            tolerance = 2e-2 if one.itemsize < 4 else 1e-3
+            np.testing.assert_allclose(_wide(other), _wide(one), rtol=tolerance, atol=tolerance)
+
+
+def _turns(calls: Sequence[Callable[[], object]]) -> tuple[list[float], float]:
+    """The least CPU seconds of each call, taken in turns, and the operations a second that the machine reached."""
+    peak, rates = Arithmetic(1), []
+    found: list[list[float]] = [[] for _ in calls]
     for _ in range(ROUNDS):
         rates.append(peak.probe(0.02).rate)
-        for samples, call in zip(found, turns, strict=True):
+        for samples, call in zip(found, calls, strict=True):
             samples.append(_taken(call))
-    work = sum(_work(one.schedule.program) * one.occurrences for one in task.groups or (task,))
-    slow, fast, copy = map(min, found)
-    return Row(slow, fast, work / max(rates), copy, said)
+    return [min(samples) for samples in found], max(rates)
 
 
 def _wide(array: Array) -> Array:
     return array.astype(np.float64) if array.dtype.kind not in "iub" else array
 
 
-def _drawn(function: te.Function, random: np.random.Generator) -> Iterator[Array]:
-    kernel = build(function, threads=1)
-    for tensor, argument in zip(function.inputs, kernel.arguments, strict=False):
-        yield np.arange(argument.shape[0], dtype=argument.dtype) if tensor.name == "I" else draw(argument, random)
-
-
-def _sources(task: SearchTask) -> tuple[dict[str, Source], str]:
-    """The preferred script of each group, and what is said of all."""
-    sources, said = {}, []
-    for one in task.groups or (task,):
-        start = time.process_time()
-        derivation = preferred(one.schedule, RULES, one.machine, 1)
-        seconds = time.process_time() - start
-        schedule = derivation.draft.schedule
-        verdict = verify_schedule(schedule.program, one.schedule.program)
-        sources[one.name.removeprefix(f"{task.name}.")] = Source(str(schedule.script), "default", str(verdict))
-        said.append(f"{str(verdict)[:30]} {seconds * 1e3:.0f} ms [{derivation.name}]")
-    return sources, " | ".join(said)
-
-
-def _built(task: SearchTask, sources: dict[str, Source], constants: dict[str, Array]) -> Kernel:
-    if task.groups:
-        whole = task._whole
-        assert whole is not None
-        return build_groups(whole.module, sources, 1, "contract", whole.own_names(constants), whole.hashes)
-    single, script = task._single, sources[task.name].script
-    assert single is not None and script is not None
-    schedule = Schedule(single.spelled(task.schedule_of(script)))
-    return build(schedule, threads=1, constants=constants) if constants else build(schedule, threads=1)
+def _drawn(argument: Argument, random: np.random.Generator) -> Array:
+    """Random elements; integers may be indices, so they are not negative."""
+    drawn = draw(argument, random)
+    return np.abs(drawn) if drawn.dtype.kind == "i" else drawn
 
 
 def _work(program: Program) -> float:
@@ -156,28 +161,51 @@ def chosen(patterns: Sequence[str]) -> Iterator[tuple[str, str, Made]]:
                 yield family, name, make
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.defaults", description=__doc__)
-    parser.add_argument("cases", nargs="*", help="FAMILY, or FAMILY/NAME with wildcards")
-    shares, gains = [], []
-    print(HEAD)
-    for _, name, make in chosen(parser.parse_args().cases):
+def arguments() -> argparse.ArgumentParser:
+    """The options of this benchmark and of that of networks."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tuned", metavar="DATABASE", type=Path, help="a database of records; tuned are also measured")
+    parser.add_argument("--trials", type=int, default=32, help="how many for what the database does not have")
+    return parser
+
+
+class Table:
+    """Rows as they are measured, and what they come to."""
+
+    def __init__(self, tuned: bool) -> None:
+        self.rows: list[Row] = []
+        beside = f"{'tuned':>15} {'share':>6}" if tuned else ""
+        print(f"{'':28} {'written':>9} {'default':>9} {'gain':>7} {'bound':>7}{beside}")
+
+    def add(self, name: str, measure: Callable[[], Row]) -> Row | None:
+        """Measure a case and print its row; what is refused or wrong has a sentence instead."""
         try:
-            row = measured(make())
+            row = measure()
         except (StrataError, AssertionError) as error:
             print(f"{name:28} {str(error).strip().splitlines()[0][:120]}", flush=True)
-            continue
-        shares.append(row.share)
-        gains.append(row.written / row.default)
+            return None
+        self.rows.append(row)
         print(f"{name:28} {row}", flush=True)
-    if shares:
-        print(f"of bounds: geometric mean {_mean(shares):.0%}, least {min(shares):.0%};", end=" ")
-        print(f"gain over written: geometric mean {_mean(gains):.2f}, least {min(gains):.2f}")
+        return row
+
+    def conclude(self) -> None:
+        """Print the means."""
+        shares, gains = [row.share for row in self.rows], [row.written / row.default for row in self.rows]
+        tuned = [row.tuned / row.default for row in self.rows if row.tuned is not None]
+        for what, values in (("share of the bound", shares), ("gain over written", gains), ("of tuned", tuned)):
+            if values:
+                print(f"{what}: geometric mean {exp(sum(map(log, values)) / len(values)):.2f}, least {min(values):.2f}")
 
 
-def _mean(values: Sequence[float]) -> float:
-    return exp(sum(map(log, values)) / len(values))
+def main() -> None:
+    """Measure and print."""
+    parser = arguments()
+    parser.add_argument("cases", nargs="*", help="FAMILY, or FAMILY/NAME with wildcards")
+    options = parser.parse_args()
+    table = Table(options.tuned is not None)
+    for _, name, make in chosen(options.cases):
+        table.add(name, lambda make=make: measured(make(), options.tuned, options.trials))  # type: ignore[misc]
+    table.conclude()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,69 @@
+"""`python -m benchmarks.defaults.networks [NAME ...]`: what the groups of networks take without a trial.
+
+Each group is measured as `benchmarks.defaults` does, its weights constant and its operands warm; the sum counts each
+as often as the network calls it. `--held-out` takes five of each network, of different kinds and sizes.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from benchmarks.defaults.__main__ import Row, Table, arguments, measured_module
+from benchmarks.networks import NETWORKS
+from compiler.autotune.groups import Group, Whole, whole_of
+from compiler.dialects.functions import find_function
+
+NAMES = ("resnet50", "mobilenet_v2", "efficientnet_b0", "bert layer", "unet", "video")
+EACH = 5
+
+
+def groups_of(name: str) -> list[tuple[Group, list[str]]]:
+    """The groups of a network, each with the names of its weights."""
+    function = NETWORKS[name]()
+    weights = [tensor.name for tensor in function.inputs if tensor.name != "X"]
+    whole = whole_of(function, weights)
+    assert isinstance(whole, Whole)
+    return [(group, _weights(group)) for group in whole.groups]
+
+
+def _weights(group: Group) -> list[str]:
+    arguments = find_function(group.module).args
+    return [arguments[n].name_hint or f"arg{n}" for n in group.constants]
+
+
+def held_out(name: str) -> list[tuple[Group, list[str]]]:
+    """Some groups of a network, evenly over their order, the most different sizes there are."""
+    every = groups_of(name)
+    step = max(1, len(every) // EACH)
+    return every[step // 2 :: step][:EACH]
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = arguments()
+    parser.add_argument("networks", nargs="*", default=NAMES, help=f"of {', '.join(NETWORKS)}")
+    parser.add_argument("--held-out", action="store_true", help=f"{EACH} groups of each network only")
+    options = parser.parse_args()
+    table = Table(options.tuned is not None)
+    for network in options.networks:
+        found: list[tuple[int, Row]] = []
+        for group, weights in (held_out if options.held_out else groups_of)(network):
+            measure = partial(measured_module, group.module, weights, options.tuned, options.trials)
+            row = table.add(f"{network}.{group.name} x {group.occurrences}", measure)
+            found += [] if row is None else [(group.occurrences, row)]
+        _print_sum(network, found)
+    table.conclude()
+
+
+def _print_sum(network: str, found: list[tuple[int, Row]]) -> None:
+    written, default, bound = (
+        sum(count * time for count, time in each)
+        for each in zip(
+            *([(n, r.written), (n, r.default), (n, max(r.arithmetic, r.copy))] for n, r in found), strict=True
+        )
+    )
+    print(f"{network}: written {written * 1e3:.2f} ms, default {default * 1e3:.2f}, bounds {bound * 1e3:.2f}")
+
+
+if __name__ == "__main__":
+    main()
