@@ -1,7 +1,9 @@
 """Good code without a trial: which schedule `build` gives each group of a program, and why it may.
 
 ways.py     "auto", "written", or the database of a path: what a caller asks for
-choice.py   the preferred schedule of a program by the rules
+choice.py   the preferred schedule of a program by the rules, its sizes by the forest
+forest.py   the forest that ships, as arrays: it compares candidates of one program
+data/       that forest, and the records that it was made of; tools/train.py makes both
 judged.py   a schedule that is proved, or was tried beside the program as it is written
 building.py `build`: the public one
 """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.transform import NamedSequenceOp, YieldOp
 from xdsl.ir import Operation
@@ -40,7 +42,19 @@ def replay(record: Record) -> Schedule:
         raise _at_step(error, script, places) from error
 
 
-def planned(record: Record) -> tuple[Program, Program]:
+class Scripted(Protocol):
+    """A stored program and a script, such as a record has."""
+
+    @property
+    def program(self) -> str:
+        """The text of the program."""
+
+    @property
+    def script(self) -> str:
+        """The text of the script."""
+
+
+def planned(record: Scripted) -> tuple[Program, Program]:
     """The stored program of a record as a tree, and what its script makes of it; whether that is legal is not judged.
 
     It takes some ten milliseconds, where proving each step takes a hundred. Raises ScheduleError as `replay` does.

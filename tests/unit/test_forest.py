@@ -1,0 +1,150 @@
+"""The forest that ships: it predicts as scikit-learn does, is refused where it is damaged, and chooses sizes."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.ensemble import RandomForestRegressor
+
+from compiler import lower, te
+from compiler.autotune.space.cpu_features import WIDTH
+from compiler.autotune.space.rules import RULES
+from compiler.autotune.space.rules.derive import preferred
+from compiler.autotune.space.sketch import Sketch
+from compiler.defaults import choice, forest
+from compiler.defaults.forest import LEAF, Forest
+from compiler.schedule import Schedule
+from compiler.targets.machine import Machine
+from tools import train
+
+MACHINE = Machine("test", "", "", 2, 512, 32, 32 << 10, 1 << 20, 8 << 20)
+
+
+def _rows(count: int = 300) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+    random = np.random.default_rng(0)
+    values = random.standard_normal((count, WIDTH)).astype(np.float32)
+    return values, values[:, 3] + np.where(values[:, 5] > 0.5, 2.0, values[:, 7])
+
+
+def _forest() -> Forest:
+    return train.fitted(*_rows())
+
+
+def test_arrays_predict_what_the_library_does() -> None:
+    values, targets = _rows()
+    own = RandomForestRegressor(8, min_samples_leaf=2, random_state=1).fit(values, targets)
+    arrays = train.as_arrays([one.tree_ for one in own.estimators_])
+    others = np.random.default_rng(2).standard_normal((500, WIDTH)).astype(np.float32)
+    others[:64] = values[:64]
+    np.testing.assert_allclose(arrays.predict(others), own.predict(others), rtol=1e-6, atol=1e-6)
+
+
+def test_a_threshold_that_float32_rounds_up_keeps_its_side() -> None:
+    class Tree:
+        children_left, children_right = np.array([1, -1, -1]), np.array([2, -1, -1])
+        feature, threshold = np.array([0, -2, -2]), np.array([0.1, -2.0, -2.0])
+        value = np.array([[[0.0]], [[1.0]], [[2.0]]])
+
+    rounded = np.float32(0.1)
+    assert float(rounded) > 0.1
+    row = np.full((1, WIDTH), rounded, np.float32)
+    assert train.as_arrays([Tree]).predict(row)[0] == 2.0
+
+
+def _saved(found: Forest) -> bytes:
+    file = io.BytesIO()
+    found.save(file)
+    return file.getvalue()
+
+
+def test_a_file_gives_the_forest_again() -> None:
+    found = _forest()
+    again = forest.opened(io.BytesIO(_saved(found)))
+    assert again is not None
+    np.testing.assert_array_equal(again.predict(_rows()[0]), found.predict(_rows()[0]))
+
+
+def test_a_forest_of_other_features_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    saved = _saved(_forest())
+    monkeypatch.setattr(forest, "features_hash", lambda: "00" * 16)
+    assert forest.opened(io.BytesIO(saved)) is None
+
+
+def test_damaged_files_are_not_used() -> None:
+    found, saved = _forest(), _saved(_forest())
+    inner = int(np.flatnonzero(found.feature != LEAF)[3])
+    for text in (b"", saved[:100], saved[: len(saved) // 2]):
+        assert forest.opened(io.BytesIO(text)) is None
+    for name, value in (("left", 0), ("left", inner), ("right", len(found.left)), ("feature", WIDTH), ("feature", -2)):
+        array = getattr(found, name).copy()
+        array[inner] = value
+        assert forest.opened(io.BytesIO(_saved(replace(found, **{name: array})))) is None, name
+    assert forest.opened(io.BytesIO(_saved(replace(found, roots=np.array([-1], np.int32))))) is None
+    assert forest.opened(io.BytesIO(_saved(replace(found, value=found.value[:-1])))) is None
+
+
+def test_the_hash_is_of_code_not_of_prose(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = forest.inspect.getsource(forest.cpu_features)
+    hashes = []
+    for text in (
+        source,
+        source.replace('"""Features', '"""Or so. Features'),
+        source.replace("DEPTHS = 5", "DEPTHS = 6"),
+    ):
+        forest.features_hash.cache_clear()
+        monkeypatch.setattr(forest.inspect, "getsource", lambda module, text=text: text)
+        hashes.append(forest.features_hash())
+    monkeypatch.undo()
+    forest.features_hash.cache_clear()
+    assert hashes[0] == hashes[1] != hashes[2] and hashes[0] == forest.features_hash()
+
+
+def _sketch() -> tuple[Schedule, Schedule, Sketch]:
+    a, b = te.placeholder((96, 80), name="A"), te.placeholder((80, 128), name="B")
+    original = Schedule(lower(te.function("f", [a, b], te.nn.matmul(a, b))))
+    found = preferred(original, RULES, MACHINE).draft.schedule
+    return original, found, Sketch.of("", original.program, found)
+
+
+class _Prefers:
+    """A forest that says how far positions are from some."""
+
+    def __init__(self, by: float) -> None:
+        self.by = by
+
+    def predict(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
+        said = np.zeros(len(rows))
+        said[-1] = -self.by
+        return said
+
+
+@pytest.mark.parametrize(("by", "changes"), [(2 * choice.MARGIN, True), (0.5 * choice.MARGIN, False)])
+def test_sizes_are_changed_where_the_forest_prefers_others_clearly(by: float, changes: bool) -> None:
+    original, found, sketch = _sketch()
+    assert sketch.choices
+    filled = choice.filled(original, found, MACHINE, _Prefers(by))  # type: ignore[arg-type]
+    assert (str(filled.script) != str(found.script)) == changes
+    assert filled.program.blocks.keys() == found.program.blocks.keys()
+
+
+def test_candidates_begin_with_the_recorded_ones() -> None:
+    _, _, sketch = _sketch()
+    found = choice.candidates(sketch)
+    assert tuple(found[0]) == sketch.recorded and len(found) <= choice.CANDIDATES
+    assert len({tuple(row) for row in found}) == len(found)
+    np.testing.assert_array_equal(found, choice.candidates(sketch))
+
+
+def test_what_ships_is_for_these_features_and_small() -> None:
+    assert not train.FOREST.exists() or forest.shipped() is not None, "run python tools/train.py fit"
+    assert sum(path.stat().st_size for path in train.DATA.glob("*")) < 4e6
+    assert not train.RECORDS.exists() or train.RECORDS.stat().st_size <= 2e6
+
+
+def test_no_training_program_is_held_out() -> None:
+    families = [family for family, _ in train.programs()]
+    assert set(families) == set(train.FAMILIES) and len(families) >= 50
