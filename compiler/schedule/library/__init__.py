@@ -14,7 +14,7 @@ convolution.py  implicit_gemm        a convolution as a matmul over a padded ima
                 tiled_convolution    the same with tiles as given, which may be open choices
 gradient.py     conv_grad_weight     the gradient of a convolution's weights, taps and output channels in registers
 attention.py    attention            two products and the softmax between them, some rows at a time
-rows.py         by_rows              softmax, norms: all that a row needs just before it
+rows.py         by_rows              softmax, norms, statistics: all that a row needs just before it
                 elementwise          the innermost loop by several vectors
                 row_reduction        a reduction into several vectors of partial results
 tensor.py       quantised_gebp       a matmul packed in groups, its innermost nest one dot product of groups

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
+from compiler.analysis.rows import Rows, plain, rows_of
 from compiler.program.body import Apply
-from compiler.program.tree import Block
-from compiler.schedule.library.loops import at_most, in_vectors, nest, node_of
+from compiler.program.tree import Access, Block
+from compiler.schedule.library.loops import along, around, at_most, in_vectors, inside, nest, node_of, refusal
 from compiler.schedule.schedule import Handle, Schedule, Size
 
 
@@ -51,52 +55,191 @@ def row_reduction(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4
     return partial
 
 
-def by_rows(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4, streamed: bool = False) -> Handle:
+def by_rows(
+    s: Schedule,
+    block: Handle,
+    lanes: int = 16,
+    vectors: Size = 4,
+    streamed: bool = False,
+    within: Sequence[str] | None = None,
+    columns: int = 0,
+    factored: bool = True,
+) -> Handle:
     """Compute all that a block needs of one row just before that row, by vectors, with rows between in the cache.
 
         i { max }  i { exp }  i { sum }  i { j { D } }
       ->
         i { max of a row;  exp of a row;  sum of a row;  j { D } }
 
-    Producers without a reduction and without mathematical functions are inlined where they have one reader. Those whose
-    values are results themselves share the loop over rows; of a reduction a copy does. With `streamed`, the block's
-    results go past the caches. Gives the loop over rows. Requires a block whose last loop runs along the row, and
-    producers that can be computed for one row; of results, as many rows. Source: the row-wise fusion of XLA, and of
-    Milakov and Gimelshein's softmax (2018).
+    What belongs to the rows is `rows_of` the block, among the blocks in `within`. Cheap producers are inlined. Those
+    whose values are results themselves share the loop over rows; of a reduction a copy does. The other axes run
+    inside a row, as one loop where they lie side by side. With `columns`, rows lie side by side: so many of them are
+    computed together, by vectors across them. `factored` reductions along a row have vectors of partial results, the
+    others are left to LLVM. With `streamed`, the block's results go past the caches. Gives the loop over rows. Requires
+    rows, and producers that can be computed for one. Source: the row-wise fusion of XLA, and of Milakov and
+    Gimelshein's softmax (2018).
     """
-    row = nest(s, block, "by_rows", least=2)[-2]
-    buffers = {access.buffer for access in node_of(s, block).writes}
-    for label, node in list(s.program.blocks.items()):
-        if node.combiners and makes_result(s, node):
-            s.cache_write(s.get_block(label))
-    for label in reversed([name for name in s.program.blocks if name != s.label(block)]):
-        row = place(s, label, row, block)
-    for label in list(s.program.blocks):
-        node = s.program.blocks[label]
-        own = s.program.enclosing(label)
-        if own[-1].extent <= lanes or own[-1].label == s.label(row):
-            continue
-        if node.combiners:
-            row_reduction(s, s.get_block(label), lanes, vectors)
-        else:
-            elementwise(s, s.get_block(label), lanes, vectors)
+    found = rows_of(s.program, s.label(block), s.program.blocks if within is None else within)
+    if found is None:
+        raise refusal(s, block, "by_rows", "it has no axis that nothing reduces")
+    results = {access.buffer for access in node_of(s, block).writes}
+    axes = _copied(s, _inlined(s, found))
+    loops = {label: _rows_first(s, label, numbers, columns) for label, numbers in axes.items()}
+    *others, anchor = axes
+    row = s.get_loops(s.get_block(anchor))[loops[anchor] - 1]
+    for label in reversed(others):
+        row = place(s, label, row, s.get_block(anchor))
+    for label, numbers in axes.items():
+        finish = partial(_across, column=numbers[-1]) if columns else partial(_along, factored=factored)
+        finish(s, s.get_block(label), row, lanes=lanes, vectors=vectors)
     if streamed:
-        for buffer in buffers:
+        for buffer in results:
             s.annotate(row, "nontemporal", buffer)
     return row
 
 
-def place(s: Schedule, label: str, row: Handle, block: Handle) -> Handle:
-    """Inline a producer of a block, or compute it for one row; one that makes a result shares the loop over rows, which
-    is given."""
-    node, handle = s.program.blocks[label], s.get_block(label)
-    readers = {b.label for access in node.writes for b in s.program.readers[access.buffer]}
-    if makes_result(s, node):
-        return shared_row(s, handle, block, row)
-    if not node.combiners and not is_costly(node) and len(readers) == 1:
-        s.inline(handle)
+def _inlined(s: Schedule, rows: Rows) -> dict[str, tuple[int, ...]]:
+    """Inline what costs less to compute again than to read again; the axes of the blocks that are left."""
+    for label in list(rows.axes)[:-1]:
+        if _is_cheap(s, s.program.blocks[label], rows.axes[label]):
+            s.inline(s.get_block(label))
+    return {label: numbers for label, numbers in rows.axes.items() if label in s.program.blocks}
+
+
+def _is_cheap(s: Schedule, block: Block, rows: Sequence[int]) -> bool:
+    """Whether a temporary is better computed where it is read: a reader alone reads it once, or it is made of one
+    element and what a row has in common."""
+    if makes_result(s, block) or block.combiners or block.table is not None or is_costly(block):
+        return False
+    written = {access.buffer for access in block.writes}
+    readers = [reader for name in written for reader in s.program.readers[name]]
+    uses = sum(access.buffer in written for reader in readers for access in reader.reads)
+    wide = [a for a in block.reads if not set().union(*(form.variables() for form in a.index)) <= set(rows)]
+    return bool(readers) and (uses == 1 or len(wide) <= 1)
+
+
+def _copied(s: Schedule, axes: dict[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+    """Reduce into a temporary where a reduction makes a result; the axes of the blocks, the copies among them."""
+    done: dict[str, tuple[int, ...]] = {}
+    for label, numbers in axes.items():
+        done[label] = numbers
+        node = s.program.blocks[label]
+        if node.combiners and makes_result(s, node):
+            dims = {plain(form): dim for dim, form in enumerate(node.writes[0].index)}
+            copy = s.cache_write(s.get_block(label))
+            done[s.label(copy)] = tuple(dims[number] for number in numbers)
+    return done
+
+
+def _rows_first(s: Schedule, label: str, rows: Sequence[int], columns: int) -> int:
+    """Run the loops of a block over rows outside, those over some columns together innermost; how many are outside."""
+    handle, node = s.get_block(label), s.program.blocks[label]
+    by_number = {loop.number: loop_handle for loop_handle, loop in around(s, handle)}
+    by_axis = {n: by_number[number] for n, form in enumerate(node.bindings) for number in form.variables()}
+    outer = [by_axis[n] for n in rows]
+    rest = [loop for n, loop in by_axis.items() if n not in rows]
+    if columns:
+        *outer, last = outer
+        several, together = s.split(last, [None, at_most(columns, s.extent(last))])
+        outer, rest = [*outer, several], [*rest, together]
+    if len(outer) + len(rest) > 1:
+        s.reorder(*outer, *rest)
+    return len(outer)
+
+
+def _along(s: Schedule, block: Handle, row: Handle, lanes: int, vectors: Size, factored: bool) -> None:
+    """Run what a block does for one row by vectors along the row."""
+    own = inside(s, block, row)
+    if not own:
+        return
+    own = _as_one(s, block, _contiguous_last(s, block, own))
+    node = node_of(s, block)
+    if s.extent(own[-1]) <= lanes:
+        return
+    if not node.combiners:
+        elementwise(s, block, lanes, vectors)
+    elif factored or len(node.combiners) > 1 or not isinstance(node.combiners[0], str):
+        row_reduction(s, block, lanes, vectors)
+
+
+def _contiguous_last(s: Schedule, block: Handle, own: list[Handle]) -> list[Handle]:
+    """Order the loops of a reduction as the dimensions of what it reads are that has most of them."""
+    node = node_of(s, block)
+    if not node.combiners or len(own) < 2:
+        return own
+    numbers = {loop.number: handle for handle, loop in around(s, block)}
+    read = max(node.reads, key=lambda access: len({n for form in access.index for n in form.variables()}))
+    labels = [s.label(loop) for loop in own]
+    ordered: dict[str, Handle] = {}
+    for form in read.index:
+        for axis in sorted(form.variables()):
+            for number in node.bindings[axis].variables():
+                if s.label(numbers[number]) in labels:
+                    ordered[s.label(numbers[number])] = numbers[number]
+    rest = [loop for loop in own if s.label(loop) not in ordered]
+    if [*map(s.label, rest), *ordered] == labels:
+        return own
+    s.reorder(*rest, *ordered.values())
+    return [*rest, *ordered.values()]
+
+
+def _as_one(s: Schedule, block: Handle, own: list[Handle]) -> list[Handle]:
+    """Fuse the innermost loops of a block where what they access lies side by side."""
+    while len(own) > 1 and _adjacent(s, block, own[-2], own[-1]):
+        own = [*own[:-2], s.fuse(*own[-2:])]
+    return own
+
+
+def _adjacent(s: Schedule, block: Handle, outer: Handle, inner: Handle) -> bool:
+    """Whether two loops bind an axis each, which index dimensions side by side wherever they index any."""
+    node = node_of(s, block)
+    if node.table is not None or node.guard:
+        return False
+    numbers = {loop.label: loop.number for loop in s.program.enclosing(node.label)}
+    axes = [
+        [n for n, form in enumerate(node.bindings) if plain(form) == numbers[s.label(loop)]] for loop in (outer, inner)
+    ]
+    if any(len(one) != 1 for one in axes) or node.axes[axes[0][0]].is_reduce != node.axes[axes[1][0]].is_reduce:
+        return False
+    (first,), (second,) = axes
+    for access in (*node.reads, *node.writes):
+        forms = [*access.index, *(c.form for c in access.where)]
+        uses = [n for n, form in enumerate(forms) if form.variables() & {first, second}]
+        if uses and not _is_pair(access, uses, first, second, s.program.buffers[access.buffer].shape, node):
+            return False
+    return True
+
+
+def _is_pair(access: Access, uses: Sequence[int], first: int, second: int, shape: Sequence[int], node: Block) -> bool:
+    at = uses[0]
+    if list(uses) != [at, at + 1] or at + 1 >= len(access.index):
+        return False
+    own = plain(access.index[at]), plain(access.index[at + 1])
+    return own == (first, second) and shape[at + 1] == node.axes[second].size
+
+
+def _across(s: Schedule, block: Handle, row: Handle, lanes: int, vectors: Size, column: int) -> None:
+    """Run what a block does for some columns by vectors across these; of a reduction some steps at once."""
+    own, last = inside(s, block, row), along(s, block, column, row)[-1]
+    rest = [loop for loop in own if s.label(loop) != s.label(last)]
+    if len(own) > 1:
+        s.reorder(*rest, last)
+    several, lane = s.split(last, [None, min(lanes, s.extent(last))])
+    if node_of(s, block).combiners and rest:
+        steps, few = s.split(rest[-1], [None, at_most(vectors, s.extent(rest[-1]))])
+        s.reorder(*rest[:-1], steps, several, few, lane)
+        in_vectors(s, [few, lane])
     else:
-        s.compute_at(handle, row)
+        few = s.split(several, [None, at_most(vectors, s.extent(several))])[1]
+        in_vectors(s, [few, lane])
+
+
+def place(s: Schedule, label: str, row: Handle, block: Handle) -> Handle:
+    """Compute a producer of a block for one row; one that makes a result shares the loop over rows, which is given."""
+    handle = s.get_block(label)
+    if makes_result(s, s.program.blocks[label]):
+        return shared_row(s, handle, block, row)
+    s.compute_at(handle, row)
     return row
 
 
