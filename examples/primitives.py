@@ -129,6 +129,19 @@ def reverse_refused(s: Schedule) -> None:
     s.reverse(both)
 
 
+@on(total)
+def add_unit_loop(s: Schedule) -> None:
+    *_, k = s.get_loops(s.get_block("T"))
+    s.add_unit_loop(k)
+
+
+@on(total)
+def add_unit_loop_refused(s: Schedule) -> None:
+    *_, k = s.get_loops(s.get_block("T"))
+    s.unroll(k)
+    s.add_unit_loop(k)
+
+
 @on(scale)
 def partition(s: Schedule) -> None:
     (i,) = s.get_loops(s.get_block("D"))

@@ -222,6 +222,7 @@ _ONCE: dict[str, Make] = {
     "get_producers": lambda w, b, ls: w.s.get_producers(b),
     "get_consumers": lambda w, b, ls: w.s.get_consumers(b),
     "auto": lambda w, b, ls: w.s.auto(b),
+    "add_unit_loop": lambda w, b, ls: w.s.add_unit_loop(w.rng.choice(ls)),
     "reverse": lambda w, b, ls: w.s.reverse(w.rng.choice(ls)),
     "multiple": _computed_factor,
     "product": _computed_factor,

@@ -11,6 +11,9 @@ from compiler.schedule.recorder import Recorder
 from compiler.schedule.recorder import script_of as script_of
 
 class Schedule(Recorder):
+    def add_unit_loop(self, loop: Handle) -> Handle:
+        """Put a loop of one iteration around a loop."""
+
     def annotate(self, loop: Handle, key: str, value: Attribute | int | float | str) -> None:
         """Attach a named attribute to a loop, for a lowering or rule that knows it."""
 
@@ -99,7 +102,7 @@ class Schedule(Recorder):
         """Choose factors whose product is a loop's extent, the innermost at most `innermost`."""
 
     def set_scope(self, block: Handle, scope: str) -> None:
-        """Set the scope of the buffer that a block writes."""
+        """Set the scope of the buffers that a block writes."""
 
     def software_pipeline(self, loop: Handle, stages: Sequence[int]) -> Handle:
         """Overlap the iterations of a loop: part number i of its body runs stages[i] iterations late."""

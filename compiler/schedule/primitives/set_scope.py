@@ -8,7 +8,7 @@ from compiler.analysis.legal import Step
 from compiler.program.tree import Program
 from compiler.schedule.layouts import temporary
 from compiler.schedule.parameters import BLOCK, word
-from compiler.schedule.plan import Plan
+from compiler.schedule.plan import Plan, target_names
 from compiler.schedule.primitive import primitive
 from compiler.schedule.region import with_buffer
 from compiler.scopes import SCOPES
@@ -22,13 +22,15 @@ from compiler.scopes import SCOPES
     scope=word("scope", SCOPES),
 )
 def set_scope(program: Program, block: str, scope: str) -> Plan:
-    """Set the scope of the buffer that a block writes.
+    """Set the scope of the buffers that a block writes.
 
         alloc T : memref<8xf32>                  // set_scope "shared"
       ->
         alloc T shared : memref<8xf32>
 
-    Requires a temporary. Elsewhere: TVM set_scope, Exo set_memory, MLIR memory spaces.
+    Requires temporaries. Elsewhere: TVM set_scope, Exo set_memory, MLIR memory spaces.
     """
-    buffer = temporary(program, block)
-    return Plan(Step(with_buffer(program, buffer.name, replace(buffer, scope=scope)), keeps_order=True))
+    after = program
+    for name in target_names(program.blocks[block]):
+        after = with_buffer(after, name, replace(temporary(program, block, name), scope=scope))
+    return Plan(Step(after, keeps_order=True))

@@ -33,36 +33,6 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 
 // -----
 
-// It has one target.
-func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<10xf32>
-  %U = loop.alloc "U" : memref<10xf32>
-  loop.for "h" %h = 10 {
-    loop.block "T" [i = 10 at %h]
-        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>, %U[i] : memref<10xf32>) origin "T"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0, %0 : f32, f32
-    }
-  }
-  loop.for "i" %i = 10 {
-    loop.block "D" [i = 10 at %i]
-        (%x = %T[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  // expected-error@below {{set_scope: block 'T': it writes 2 buffers, not one}}
-  sched.set_scope %t "shared"
-  transform.yield
-}
-
-// -----
-
 // There is such a scope.
 func.func @f(%A: memref<6x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
   %T = loop.alloc "T" : memref<6x8xf32>
