@@ -169,14 +169,16 @@ def insert_axis(block: Block, position: int, axis: AxisAttr, binding: Linear) ->
     )
 
 
-def renumbered(block: Block, values: Mapping[int, Linear]) -> Block:
-    """The block with its axes replaced in everything but `axes` and `bindings`; only renumberings are valid."""
+def renumbered(block: Block, values: Mapping[int, Linear], ranges: lin.Ranges | None = None) -> Block:
+    """The block with its axes replaced in everything but `axes` and `bindings`; other forms than renumberings need the
+    ranges of the axes that they are over."""
     from compiler.program import body
 
     if not values:
         return block
-    ranges = {new: block.axis_ranges[n] for n, form in values.items() for new in form.variables()}
-    ranges = {**block.axis_ranges, **ranges}
+    if ranges is None:
+        renamed = {new: block.axis_ranges[n] for n, form in values.items() for new in form.variables()}
+        ranges = {**block.axis_ranges, **renamed}
 
     def access(a: Access) -> Access:
         index = tuple(lin.substitute(f, values, ranges) for f in a.index)

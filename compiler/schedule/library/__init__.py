@@ -21,8 +21,11 @@ tensor.py       quantised_gebp       a matmul packed in groups, its innermost ne
                 tile_gebp            a matmul packed in groups, its innermost nest one product of tiles
 gpu.py          cooperative_fetch    threads copy a tile to shared memory together
                 tile_on_threads      any reduction for a GPU, by multi-level tiles, with what comes after
-                rows_on_threads      softmax, norms: a row for each block of threads
                 spread               any block, its results on threads
+reduction.py    rows_on_threads      softmax, norms: a row for each block of threads
+                reduce_rows          a result of a reduction for each block of threads
+                reduce_columns       neighbouring results by neighbouring threads, several for each
+                in_parts             a reduction cut into parts, which another kernel adds up
 warp.py         tile_on_warps        a matmul for the tensor cores of a GPU
 
 Each call is recorded as the primitives that it makes, so scripts need no composites. The loops and blocks that a
@@ -36,7 +39,6 @@ from compiler.schedule.library.gpu import (
     OnThreads,
     ThreadTiles,
     cooperative_fetch,
-    rows_on_threads,
     spread,
     tile_on_threads,
 )
@@ -61,6 +63,7 @@ from compiler.schedule.library.matmul import (
     tiled_gebp,
 )
 from compiler.schedule.library.packing import copy_in_vectors, even, pack_panels
+from compiler.schedule.library.reduction import in_parts, reduce_columns, reduce_rows, rows_on_threads
 from compiler.schedule.library.rows import by_rows, elementwise, is_costly, row_reduction
 from compiler.schedule.library.tensor import QuantisedGebp, TileGebp, quantised_gebp, tile_gebp
 from compiler.schedule.library.warp import OnWarps, WarpTiles, tile_on_warps
@@ -94,6 +97,7 @@ __all__ = [
     "even",
     "gebp",
     "implicit_gemm",
+    "in_parts",
     "is_costly",
     "matmul_nest",
     "nest",
@@ -102,6 +106,8 @@ __all__ = [
     "panels",
     "parallelize_outer",
     "quantised_gebp",
+    "reduce_columns",
+    "reduce_rows",
     "row_reduction",
     "rows_on_threads",
     "spread",

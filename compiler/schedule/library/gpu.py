@@ -1,21 +1,13 @@
-"""Composites for GPUs: cooperative fetches, tiled reductions, rows."""
+"""Composites for GPUs: cooperative fetches, tiled reductions, results spread over threads."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import Float32Type
-
 from compiler.analysis.barriers import ASYNC
-from compiler.intrinsics import INTRINSICS
-from compiler.schedule.library.loops import around, at_most, fused, inside, nest, node_of, operands, refusal, target_of
-from compiler.schedule.library.rows import place
+from compiler.schedule.library.loops import around, at_most, fused, inside, node_of, operands, refusal, target_of
 from compiler.schedule.schedule import Handle, Schedule, Size
-
-WARP, FEW = 32, 4
-"""How many threads add up the parts of a row's sum: first a warp, then a few."""
-
 
 def cooperative_fetch(
     s: Schedule,
@@ -205,83 +197,3 @@ def spread(s: Schedule, block: Handle, threads: Size = 256, vector: int = 1) -> 
     for lane in lanes:
         s.vectorize(lane)
     return thread
-
-
-def rows_on_threads(s: Schedule, block: Handle, warps: Size = 8, needed: Sequence[str] | None = None) -> Handle:
-    """Compute all that a block needs of one row just before that row, a row for each block of a GPU, its elements on
-    the block's threads; sums over a row in parts, one a thread, which the threads of a warp add up by shuffles, and
-    one thread then for all warps.
-
-        i { max }  i { exp }  i { sum }  i { j { D } }
-      ->
-        i block_x { max.rf thread_y, thread_x;  max.rf.1 thread_y, tensorized;  max
-                    exp thread_y, thread_x
-                    sum.rf thread_y, thread_x;  sum.rf.1 thread_y, tensorized;  sum
-                    j { D } thread_y, thread_x }
-
-    Gives the loop over rows. What is between is shared by the block. `needed` are the blocks that are computed with
-    it, in the order of the program; all others by default. Sums other than add, max and min of f32 are added up by
-    ever fewer threads: a warp, a few, one. Requires what `by_rows` does.
-    """
-    *outer, row, _ = nest(s, block, "rows_on_threads", least=2)
-    last = s.label(block)
-    needed = [name for name in s.program.blocks if name != last] if needed is None else needed
-    for label in reversed(needed):
-        row = place(s, label, row, block)
-    for label in [name for name in s.program.blocks if name in {*needed, last}]:
-        node, handle = s.program.blocks[label], s.get_block(label)
-        if label != last:
-            s.set_scope(handle, "shared")
-        if s.program.enclosing(label)[-1].label == s.label(row):
-            continue  # one element a row
-        inner = s.get_loops(handle)[-1]
-        across = max(1, min(warps, s.extent(inner) // WARP)) if isinstance(warps, int) else warps
-        if node.combiners:
-            _summed(s, handle, row, across)
-        else:
-            spread_on_threads(s, inner, (across, WARP), 1)
-    rows = fused(s, [*outer, row])
-    s.bind(rows, "block_x")
-    return rows
-
-
-def _summed(s: Schedule, block: Handle, row: Handle, warps: Size) -> None:
-    """Sum up a row by the threads of a block: each a part, then what the threads of a warp have, then the warps. Each
-    thread has several elements; a row of a warp's threads or fewer is summed up by one."""
-    node = node_of(s, block)
-    inner = s.get_loops(block)[-1]
-    if s.extent(inner) <= WARP:
-        return
-    warps = max(1, min(warps, s.extent(inner) // (2 * WARP))) if isinstance(warps, int) else warps
-    _, thread = s.split(inner, [None, s.product(warps, WARP)])
-    parts = s.rfactor(block, thread)
-    s.set_scope(parts, "shared")
-    *_, rounds, thread = inside(s, parts, row)
-    s.reorder(thread, rounds)
-    spread_on_threads(s, thread, (warps, WARP), 1)
-    kind = {type(s.program.buffers[access.buffer].element) for access in node.writes}
-    sum_up = f"warp.{node.combiners[0]}.f32"
-    if kind != {Float32Type} or len(node.combiners) != 1 or sum_up not in INTRINSICS:
-        for fewer in (WARP, FEW):
-            _added_by(s, block, fewer)
-        return
-    warp, lane = s.split(s.get_loops(block)[-1], [None, WARP])
-    if s.extent(warp) == 1:
-        s.tensorize(lane, sum_up)
-        return
-    sums = s.rfactor(block, warp)
-    s.set_scope(sums, "shared")
-    *_, warp, lane = inside(s, sums, row)
-    s.bind(warp, "thread_y")
-    s.tensorize(lane, sum_up)
-
-
-def _added_by(s: Schedule, block: Handle, threads: int) -> None:
-    """Let so many threads of a block each add up some of the parts of a sum, if there are more parts than that."""
-    loop = s.get_loops(block)[-1]
-    if s.extent(loop) <= threads:
-        return
-    thread, _ = s.split(loop, [threads, None])
-    parts = s.rfactor(block, thread)
-    s.set_scope(parts, "shared")
-    s.bind(next(h for h in s.get_loops(parts) if s.label(h) == s.label(thread)), "thread_x")

@@ -85,7 +85,9 @@ def reverse_compute_at(program: Program, block: str, loop: int) -> Plan:
         refuse(block_place(block), reason)
     for access in moved.writes:
         after = alloc_first(after, access.buffer)
-    after = _shrunk(after, buffer, spans, outer, loop)
+    for name in dict.fromkeys(access.buffer for access in sources):
+        writers = [b for b in blocks_in(node) if any(a.buffer == name for a in b.writes)]
+        after = _shrunk(after, name, region(program, name, writers, outer, writes=True), outer, loop)
     return Plan(Step(after, moved=frozenset((block,))))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from compiler.affine import linear as lin
-from compiler.affine.linear import Linear
+from compiler.affine.linear import Atom, Linear
 from compiler.analysis.legal import Step
 from compiler.dialects.access import AxisAttr
 from compiler.program import body
@@ -16,6 +16,7 @@ from compiler.program.tree import Access, Alloc, Block, Buffer, Loop, Node, Prog
 from compiler.schedule.parameters import BLOCK, LOOP
 from compiler.schedule.plan import Plan, block_place, loop_place, new_label, refuse
 from compiler.schedule.primitive import primitive
+from compiler.schedule.region import insert_axis, renumbered
 
 
 @primitive(
@@ -34,7 +35,8 @@ def rfactor(program: Program, block: str, loop: int) -> Plan:
         loop.for "k.0" { loop.for "k.1" { C.rf[k.0] += A[8*k.0 + k.1] } }
         loop.for "k.0" { C[] += C.rf[k.0] }
 
-    The loop is then spatial for the partial results, so it can run concurrently. Any combiner will do, joint ones too;
+    The loop is then spatial for the partial results, so it can run concurrently; where it goes from part to part of the
+    reduce axes, these are then those of a part. Any combiner will do, joint ones too;
     floating-point sums are reassociated, which a te reduction permits. Several targets have a buffer each.
 
     Requires a reduction with an implicit init, and a loop that binds reduce axes of it only.
@@ -57,7 +59,7 @@ def rfactor(program: Program, block: str, loop: int) -> Plan:
         for target in targets
     ]
     spatial = reduction.spatial
-    partial = _with_spatial_axis(reduction, node)
+    partial = _of_a_part(program, _with_spatial_axis(reduction, node), node)
     writes = tuple(
         Access(buffer.name, (lin.variable(spatial), *access.index))
         for buffer, access in zip(partials, partial.writes, strict=True)
@@ -75,10 +77,44 @@ def rfactor(program: Program, block: str, loop: int) -> Plan:
 
 def _with_spatial_axis(block: Block, node: Loop) -> Block:
     """The block with the loop as its last spatial axis."""
-    from compiler.schedule.region import insert_axis
-
     label = fresh(node.label, [axis.label for axis in block.axes])
     return insert_axis(block, block.spatial, AxisAttr(label, node.extent), lin.variable(node.number))
+
+
+def _of_a_part(program: Program, block: Block, node: Loop) -> Block:
+    """The block with reduce axes that are counted from the beginning of a part, if the loop, its last spatial axis, goes
+    from part to part: what it binds of them is then a matter of that axis alone, and its reduction begins inside."""
+    part = block.spatial - 1
+    axes, bindings = list(block.axes), list(block.bindings)
+    values: dict[int, Linear] = {}
+    for n, form in enumerate(block.bindings[block.spatial :], block.spatial):
+        if node.number not in form.variables():
+            continue
+        terms = [(atom, factor, _variables(atom)) for atom, factor in form.terms]
+        rest = Linear(tuple((atom, factor) for atom, factor, over in terms if node.number not in over), 0)
+        begin = Linear(tuple((atom, factor) for atom, factor, over in terms if over == {node.number}), form.constant)
+        if len(rest.terms) + len(begin.terms) < len(terms) or not _is_dense(rest, program.ranges):
+            return block
+        bindings[n] = rest
+        axes[n] = AxisAttr(axes[n].label, lin.bounds(rest, program.ranges)[1] + 1, reduce=True)
+        at_axis = lin.substitute(begin, {node.number: lin.variable(part)}, {part: (0, node.extent - 1)})
+        values[n] = at_axis + lin.variable(n)
+    ranges = {n: (0, axis.size - 1) for n, axis in enumerate(axes)}
+    return replace(renumbered(block, values, ranges), axes=tuple(axes), bindings=tuple(bindings))
+
+
+def _variables(atom: Atom) -> set[int]:
+    return {atom} if isinstance(atom, int) else atom.form.variables()
+
+
+def _is_dense(form: Linear, ranges: lin.Ranges) -> bool:
+    """Whether loops count through all numbers below some number."""
+    step = 1
+    for atom, factor in sorted(form.terms, key=lambda term: term[1]):
+        if not isinstance(atom, int) or factor != step:
+            return False
+        step *= ranges[atom][1] + 1
+    return True
 
 
 def _final(
