@@ -16,7 +16,9 @@ from tests.operators.catalogue import numpy_dtype
 
 P = te.placeholder
 LARGEST = 100
-"""How many elements a tensor has at most."""
+"""How many elements a tensor has at most, if nobody says otherwise."""
+EXTENTS = (2, 3, 4, 5, 6, 7, 8, 9)
+"""The extents of the first input, likewise."""
 
 
 DTYPES = ("f32", "f64", "f16", "bf16", "i8", "i16", "i32", "i64", "u8")
@@ -28,11 +30,13 @@ def program(
     dtype: str | None = None,
     views: bool = False,
     constants: float = 0.0,
+    extents: Sequence[int] = EXTENTS,
+    largest: int = LARGEST,
 ) -> te.Function:
     """Some computes, each of an earlier tensor, mostly the last; one or more of them are outputs. By default one to
     four, mostly of f32 or i32. With `views`, half of them move elements only. Of what would be an input, a part is
-    constant."""
-    return _Maker(rng, dtype, KINDS + VIEWS if views else KINDS, constants).function(computes)
+    constant. `extents` are those of the first input, `largest` the most elements of a tensor."""
+    return _Maker(rng, dtype, KINDS + VIEWS if views else KINDS, constants, extents, largest).function(computes)
 
 
 def branches(rng: random.Random, computes: int, dtype: str = "i32") -> te.Function:
@@ -106,8 +110,18 @@ def arrays_for(function: te.Function, seed: int) -> list[np.ndarray[Any, Any]]:
 class _Maker:
     """The tensors so far."""
 
-    def __init__(self, rng: random.Random, dtype: str | None, kinds: Sequence[Kind], constants: float = 0.0) -> None:
+    def __init__(
+        self,
+        rng: random.Random,
+        dtype: str | None,
+        kinds: Sequence[Kind],
+        constants: float = 0.0,
+        extents: Sequence[int] = EXTENTS,
+        largest: int = LARGEST,
+    ) -> None:
         self.rng = rng
+        self.extents = extents
+        self.largest = largest
         self.kinds = kinds
         self.constants = constants
         self.dtype = dtype or rng.choice(
@@ -120,7 +134,7 @@ class _Maker:
     def function(self, computes: int | None) -> te.Function:
         """The function of some random computes."""
         rng = self.rng
-        self.input(tuple(rng.choice((2, 3, 4, 5, 6, 7, 8, 9)) for _ in range(rng.choice((1, 2, 2, 2, 3)))))
+        self.input(tuple(rng.choice(self.extents) for _ in range(rng.choice((1, 2, 2, 2, 3)))))
         for _ in range(computes or rng.choice((1, 2, 2, 3, 3, 4))):
             self.add(self.source())
         others = [t for t in self.made[:-1] if rng.random() < 0.2]
@@ -129,7 +143,7 @@ class _Maker:
 
     def input(self, shape: tuple[int, ...], cut: bool = True) -> te.Tensor:
         """A new input, cut down where it is too large."""
-        while cut and prod(shape) > LARGEST:
+        while cut and prod(shape) > self.largest:
             shape = tuple(max(2, n - 1) for n in shape)
         tensor = P(shape, self.dtype, name=f"I{len(self.inputs)}")
         self.inputs.append(self.stated(tensor))
@@ -305,7 +319,7 @@ def product(m: _Maker, x: te.Tensor) -> Any:
         return None
     size = x.shape[-1]
     known = [
-        t for t in (*m.inputs, *m.made) if t.rank == 2 and t.shape[0] == size and t.shape[1] * x.shape[0] <= LARGEST
+        t for t in (*m.inputs, *m.made) if t.rank == 2 and t.shape[0] == size and t.shape[1] * x.shape[0] <= m.largest
     ]
     w = m.rng.choice(known) if known and m.rng.random() < 0.5 else m.input((size, m.rng.randint(2, 9)))
     if w.shape[0] != size:
@@ -318,7 +332,7 @@ def padded(m: _Maker, x: te.Tensor) -> Any:
     """x surrounded by a value"""
     widths = [(m.rng.randint(0, 2), m.rng.randint(0, 2)) for _ in x.shape]
     shape = [n + a + b for n, (a, b) in zip(x.shape, widths, strict=True)]
-    if not x.rank or prod(shape) > LARGEST:
+    if not x.rank or prod(shape) > m.largest:
         return None
     return te.nn.pad(x, widths, m.rng.choice((0, 1)), name=m.name())
 
@@ -487,14 +501,14 @@ def sliced(m: _Maker, x: te.Tensor) -> Any:
 
 def repeated(m: _Maker, x: te.Tensor) -> Any:
     """x along a new dimension"""
-    if prod(x.shape) * 2 > LARGEST or x.rank > 3:
+    if prod(x.shape) * 2 > m.largest or x.rank > 3:
         return None
     return te.nn.broadcast_to(x, (m.rng.randint(1, 2), *x.shape), m.name())
 
 
 def concatenated(m: _Maker, x: te.Tensor) -> Any:
     """x beside another tensor or itself, whole or a part that may be of one of them"""
-    if not x.rank or prod(x.shape) * 2 > LARGEST:
+    if not x.rank or prod(x.shape) * 2 > m.largest:
         return None
     d = m.rng.randrange(x.rank)
     both = te.nn.concat([x, m.like(x), x][: m.rng.randint(2, 3)] if m.rng.random() < 0.8 else [x, x], d, m.name())

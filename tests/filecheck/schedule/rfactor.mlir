@@ -1,12 +1,12 @@
 // RUN: strata-opt %s -p 'apply-schedule{verify=true}' --split-input-file | filecheck %s
 
-// Partial sums, one for each part; then their sum.
+// Partial sums, one for each part, counted from where it begins; then their sum.
 // CHECK-LABEL: func.func @outer(
 // CHECK-NEXT: [[S_RF:%\S+]] = loop.alloc "S.rf" : memref<4x1xf32>
 // CHECK-NEXT: loop.for "k.0" [[K_0:%\S+]] = 4 parallel {
 // CHECK-NEXT:   loop.for "k.1" [[K_1:%\S+]] = 8 {
-// CHECK-NEXT:     loop.block "S.rf" [i = 1 at 0, k.0 = 4 at [[K_0]], reduce k = 32 at [[K_0]] * 8 + [[K_1]]] combine [add]
-// CHECK-NEXT:         (%a = %A[k] : memref<32xf32>) -> ([[S_RF]][k.0, i] : memref<4x1xf32>)
+// CHECK-NEXT:     loop.block "S.rf" [i = 1 at 0, k.0 = 4 at [[K_0]], reduce k = 8 at [[K_1]]] combine [add]
+// CHECK-NEXT:         (%a = %A[k.0 * 8 + k] : memref<32xf32>) -> ([[S_RF]][k.0, i] : memref<4x1xf32>) origin "S"[i, k.0 * 8 + k] {
 // CHECK-NEXT:       loop.yield
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }

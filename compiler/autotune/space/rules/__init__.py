@@ -9,6 +9,7 @@ product.py      products by packed panels and register tiles
 rows.py         elementwise functions, softmax and norms by rows, sums by partial sums
 tiles.py        any reduction by multi-level tiles
 warp.py         GPUs: products on tensor cores
+reduction.py    GPUs: rows, columns and scalars by the threads of one block or of several
 gpu.py          GPUs: tiles on blocks and threads, rows on blocks, the rest spread over threads
 parts.py        long reductions into few results, on several threads
 template.py     from hand-written scripts with open choices to sketches
@@ -25,6 +26,7 @@ from compiler.autotune.space.rules.gpu import on_threads, rows_on_blocks, tiled_
 from compiler.autotune.space.rules.gradient import taps_in_registers
 from compiler.autotune.space.rules.parts import sums_in_parts
 from compiler.autotune.space.rules.product import packed_product
+from compiler.autotune.space.rules.reduction import products_of_few, reduced_together
 from compiler.autotune.space.rules.rows import by_rows, chains, elementwise, partial_sums
 from compiler.autotune.space.rules.tiles import tiled_reduction
 from compiler.autotune.space.rules.warp import on_warps
@@ -42,7 +44,15 @@ RULES: tuple[Rule, ...] = (
     elementwise,
 )
 """The rules of the CPU, the most specific first."""
-GPU_RULES: tuple[Rule, ...] = (chains, on_warps, tiled_on_threads, rows_on_blocks, on_threads)
+GPU_RULES: tuple[Rule, ...] = (
+    chains,
+    on_warps,
+    products_of_few,
+    tiled_on_threads,
+    rows_on_blocks,
+    reduced_together,
+    on_threads,
+)
 """The rules of GPUs, the most specific first."""
 
 __all__ = ["GPU_RULES", "RULES", "Alternative", "Draft", "Rule"]

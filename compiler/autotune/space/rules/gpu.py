@@ -7,6 +7,9 @@ from functools import partial
 from math import prod
 
 from compiler.autotune.space.rules.draft import Alternative, Draft, inlined
+from compiler.autotune.space.rules.reduction import reuses
+from compiler.errors import ScheduleError
+from compiler.program.body import Read
 from compiler.program.tree import Block
 from compiler.schedule import library
 from compiler.schedule.library import ThreadTiles
@@ -21,6 +24,8 @@ MOST_PANEL = 64
 """The most that is fetched at once along one reduce axis."""
 WIDE = 4
 """The elements that a thread fetches at once."""
+LONG = 1 << 16
+"""The length of rows of which each wants several blocks, where rows are few."""
 TILE = 64
 """Results of a thread where a search begins, if there are enough for all multiprocessors."""
 
@@ -32,7 +37,7 @@ def tiled_on_threads(draft: Draft, label: str) -> Iterator[Alternative]:
     Source: multi-level tiling on GPUs of Ansor (Zheng et al., OSDI 2020).
     """
     block = draft.block(label)
-    if not block.combiners or not block.spatial or block.table is not None or not _reuses(block):
+    if not block.combiners or not block.spatial or block.table is not None or not reuses(block):
         return
     after = draft.consumer(label)
     read = [draft.schedule.program.buffers[access.buffer] for access in block.reads if not access.where]
@@ -46,13 +51,6 @@ def tiled_on_threads(draft: Draft, label: str) -> Iterator[Alternative]:
         after_label = epilogue.label if epilogue is not None else None
         apply = partial(_tiled, label=label, after=after_label, vector=vector, twice=twice)
         yield Alternative(name + applied, apply)
-
-
-def _reuses(block: Block) -> bool:
-    """Whether several results need one element of an operand."""
-    spatial = {n for n, axis in enumerate(block.axes) if not axis.is_reduce and axis.size > 1}
-    moved = [set().union(*(form.variables() for form in access.index)) for access in block.reads]
-    return any(spatial - found for found in moved)
 
 
 def _tiled(draft: Draft, label: str, after: str | None, vector: int, twice: bool) -> Sequence[str]:
@@ -129,6 +127,9 @@ def rows_on_blocks(draft: Draft, label: str) -> Iterator[Alternative]:
     block = draft.block(label)
     if block.combiners or len(block.axes) < 2 or block.axes[-1].size < 2 * draft.gpu.warp:
         return
+    *rows, length = (axis.size for axis in block.axes)
+    if length >= LONG and 2 * prod(rows) < draft.gpu.multiprocessors:
+        return  # several blocks for a row
     if any(reader.label in draft.left and not _is_tiled(reader) for reader in draft.readers(label)):
         return  # a later block of the row is to come
     needed = _needed(draft, label)
@@ -137,7 +138,7 @@ def rows_on_blocks(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _is_tiled(block: Block) -> bool:
-    return bool(block.combiners) and _reuses(block)
+    return bool(block.combiners) and reuses(block)
 
 
 def _needed(draft: Draft, label: str) -> list[str]:
@@ -165,10 +166,21 @@ def on_threads(draft: Draft, label: str) -> Iterator[Alternative]:
         yield Alternative("on one thread", lambda draft: [label], optional=False)
         return
     if not block.combiners and block.table is None and draft.readers(label):
-        yield Alternative("inlined", partial(inlined, label=label), optional=False)
+        yield Alternative("inlined", partial(_inlined, label=label), optional=False)
     for vector in (1,) if block.combiners or block.table is not None else (1, 4):
         name = f"spread over threads{', four at a time' if vector > 1 else ''}"
         yield Alternative(name, partial(_spread, label=label, vector=vector), optional=False)
+
+
+def _inlined(draft: Draft, label: str) -> Sequence[str]:
+    """Inline a block, not into a copy that would then compute what no equation of the program is: one of several
+    results, or an element under a condition. Such a schedule could not be proved."""
+    readers = [reader.label for reader in draft.readers(label)]
+    done = inlined(draft, label)
+    for reader in map(draft.block, readers):
+        if reader.origin is None and not reader.combiners and not all(isinstance(value, Read) for value in reader.body):
+            raise ScheduleError(f"what '{reader.label}' would compute is no equation", "inline", f"block '{label}'")
+    return done
 
 
 def _spread(draft: Draft, label: str, vector: int) -> Sequence[str]:
