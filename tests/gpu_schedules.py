@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import compiler
 from compiler import te
+from compiler.analysis.barriers import BLOCKS, THREADS
+from compiler.autotune.space.rules import GPU_RULES, Rule
+from compiler.autotune.space.rules.derive import preferred
+from compiler.program.tree import Program
 from compiler.schedule import Schedule, library
+from compiler.targets.cuda import machine
 
 
 def product(m: int = 32, n: int = 32, k: int = 16) -> te.Function:
@@ -59,3 +66,26 @@ def spread_all(function: te.Function, threads: int = 32) -> Schedule:
         if any(axis.size > 1 for axis in s.program.blocks[label].axes if not axis.is_reduce):
             library.spread(s, s.get_block(label), threads)
     return s
+
+
+def default(function: te.Function, rules: tuple[Rule, ...] = GPU_RULES, arch: str = "sm_80") -> Schedule:
+    """A function as the rules of GPUs prefer it."""
+    return preferred(Schedule(compiler.lower(function)), rules, machine(arch)).draft.schedule
+
+
+def serial_blocks(program: Program, most: int = 1024) -> dict[str, int]:
+    """The blocks of more iterations than `most` that one thread runs, and how many these are."""
+    together = (*BLOCKS, *THREADS, "tensorized")
+    found = {}
+    for label in program.blocks:
+        loops = program.enclosing(label)
+        count = prod(loop.extent for loop in loops)
+        if count > most and all(loop.extent == 1 or loop.kind not in together for loop in loops):
+            found[label] = count
+    return found
+
+
+def threads_of(s: Schedule) -> list[tuple[int, int]]:
+    """The blocks and the threads of a block of each kernel."""
+    kernel = compiler.build(s, "cuda")
+    return [(prod(launch.grid), prod(launch.block)) for launch in kernel.launches]

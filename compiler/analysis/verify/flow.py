@@ -248,6 +248,7 @@ class Flow(Spaces):
             back = dependences.intersect_domain(self.domain(k)).reverse()
             if back.is_empty():
                 continue
+            back = back.coalesce()
             added = self.added(k, u)
             identity = self._neutral(u.buffer, [(k, u)])
             nothing = added.constant.get(identity) if identity is not None else None
@@ -300,6 +301,7 @@ class Flow(Spaces):
 
     def _finish(self, content: Content, name: str, points: isl.UnionMap) -> None:
         """Contributions that are complete are a finished value; the others stay partial."""
+        points = points.coalesce()
         elements = points.apply_range(self.to_values(name))
         missing = elements.apply_range(self.to_points(name)).subtract(points)
         if not elements.is_single_valued():

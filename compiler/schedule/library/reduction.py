@@ -163,19 +163,20 @@ def reduce_columns(
     return whole
 
 
-def in_parts(s: Schedule, block: Handle, parts: int) -> Handle:
-    """Cut a reduction into parts, whose results are combined by another nest, which is another kernel.
+def in_parts(s: Schedule, block: Handle, length: int) -> Handle:
+    """Cut the longest loop of a reduction into parts of some length, whose results are combined by another nest, which
+    is another kernel.
 
         i { k { C[i] += A[i, k] } }
       ->
-        k.0 = parts { i { k.1 { C.rf[k.0, i] += A } } }
+        k.0 { i { k.1 = length { C.rf[k.0, i] += A } } }
         i { k.0 { C[i] += C.rf[k.0, i] } }
 
     Gives the block of the parts. Requires what `reduce_rows` does. Source: split-K of the BLAS.
     """
     results, along = _results_and_reduction(s, block, "in_parts")
     longest = max(along, key=s.extent)
-    part, rest = s.split(longest, [parts, None])
+    part, rest = s.split(longest, [None, length])
     s.reorder(part, *results, *(rest if loop is longest else loop for loop in along))
     return s.rfactor(block, part)
 

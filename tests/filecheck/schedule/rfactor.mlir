@@ -84,7 +84,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-LABEL: func.func @argmax(
 // CHECK: [[V_RF:%\S+]] = loop.alloc "V.rf" : memref<4x4xf32>
 // CHECK-NEXT: [[I_RF:%\S+]] = loop.alloc "I.rf" : memref<4x4xi64>
-// CHECK: loop.block "M.rf" [m = 4 at %m, k.0 = 4 at {{.*}}, reduce k = 8 at {{.*}}]
+// CHECK: loop.block "M.rf" [m = 4 at %m, k.0 = 4 at {{.*}}, reduce k = 2 at {{.*}}]
 // CHECK: -> ([[V_RF]][k.0, m] : memref<4x4xf32>, [[I_RF]][k.0, m] : memref<4x4xi64>)
 // CHECK: loop.block "M" [m = 4 at {{.*}}, reduce k.0 = 4 at {{.*}}]
 // CHECK-NEXT: combine ({{.*}} = -inf : f32, {{.*}} = 9223372036854775807 : i64)

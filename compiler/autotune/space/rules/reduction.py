@@ -18,6 +18,8 @@ from compiler.schedule.schedule import Handle, Size
 
 WARP, THREADS = 32, 256
 """The threads of a warp, and of a block where a search begins."""
+MOST_THREADS = 1024
+"""The most threads of a block."""
 LEAST = 2 * WARP
 """Iterations of a reduction from which on several threads share it."""
 EACH = 4
@@ -96,26 +98,36 @@ def reduced_together(draft: Draft, label: str) -> Iterator[Alternative]:
     if extents.column is not None and extents.results >= draft.gpu.multiprocessors * THREADS:
         return  # a thread each is enough, and neighbours read neighbours
     after = draft.consumer(label) if len(block.writes) == 1 else None
-    several = _parts(draft, block, extents)
-    for parts in [several, 1] if several > 1 else [1]:
+    part = _part(draft, block, extents)
+    for length in [part, extents.longest] if part < extents.longest else [part]:
         for epilogue in [after.label, None] if after is not None else [None]:
             name = "columns on threads" if extents.column is not None else "rows on threads"
-            name += f", in {parts} parts" if parts > 1 else ""
+            name += f", in parts of {length}" if length < extents.longest else ""
             name += f", with '{epilogue}'" if epilogue is not None else ""
-            yield Alternative(name, partial(_apply, label=label, extents=extents, parts=parts, after=epilogue))
+            yield Alternative(name, partial(_apply, label=label, extents=extents, length=length, after=epilogue))
 
 
-def _parts(draft: Draft, block: Block, extents: Extents) -> int:
-    """Into how many parts a reduction is cut, that all multiprocessors have blocks."""
+def _part(draft: Draft, block: Block, extents: Extents) -> int:
+    """The part of the longest axis of a reduction that a block takes, so that all multiprocessors have blocks."""
     if extents.column is None:
         blocks, together = extents.results, THREADS
     else:
         size = block.axes[extents.column].size
         blocks, together = extents.results // size * -(-size // WARP), THREADS // WARP
-    return min(2 * draft.gpu.multiprocessors // blocks, extents.rounds // (EACH * together), extents.longest)
+    parts = min(2 * draft.gpu.multiprocessors // blocks, extents.rounds // (EACH * together), extents.longest)
+    return _even(-(-extents.longest // parts)) if parts > 1 else extents.longest
 
 
-def _apply(draft: Draft, label: str, extents: Extents, parts: int, after: str | None) -> Sequence[str]:
+def _even(length: int) -> int:
+    """A length that is hardly greater, which threads share evenly: a part of such a length has a guard of its own, and
+    two, one in the other, are hard sets."""
+    grain = 1
+    while 8 * grain <= length and grain < MOST_THREADS:
+        grain *= 2
+    return -(-length // grain) * grain
+
+
+def _apply(draft: Draft, label: str, extents: Extents, length: int, after: str | None) -> Sequence[str]:
     s = draft.schedule
     handle = s.get_block(label)
     epilogue = s.get_block(after) if after is not None else None
@@ -127,9 +139,9 @@ def _apply(draft: Draft, label: str, extents: Extents, parts: int, after: str | 
     order += [n for n in range(count, len(loops)) if n not in moved] + [n for n in moved if n >= count]
     if order != list(range(len(loops))):
         s.reorder(*(loops[n] for n in order))
-    if parts > 1:
-        _reduced(draft, library.in_parts(s, handle, parts), None, extents.column is not None)
-        if extents.results > 1 and parts < LEAST:
+    if length < extents.longest:
+        _reduced(draft, library.in_parts(s, handle, length), None, extents.column is not None)
+        if extents.results > 1 and extents.longest < LEAST * length:
             library.spread(s, handle)
             return [label]
         _reduced(draft, handle, epilogue, extents.results > 1)

@@ -1,0 +1,67 @@
+"""Random programs as CUDA runs them when nobody schedules them: proved, on several threads, without a fault on numpy,
+and right.
+
+`python -m tests.fuzz.gpu --seed 0 --cases 1000` runs many and reports each failure.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+
+import numpy as np
+
+from compiler import te
+from compiler.driver import lower_to_kernels
+from compiler.interpret import te as evaluator
+from compiler.targets import simt
+from tests.fuzz.alarm import alarm, asked
+from tests.fuzz.programs import agree
+from tests.gpu_schedules import default, serial_blocks
+from tests.random_programs import arrays_for, program
+
+EXTENTS = (2, 3, 7, 16, 33, 40, 64, 100, 257, 1000)
+LARGEST = 4000
+MOST = 64
+"""The most iterations of one thread alone."""
+SECONDS = 60
+"""The most that one program may take, on a machine that others use as well."""
+
+
+def drawn(seed: int) -> te.Function:
+    """A program, whose reductions may be long."""
+    return program(random.Random(seed), extents=EXTENTS, largest=LARGEST)
+
+
+def check(seed: int) -> None:
+    """Schedule and run one program. Raises AssertionError."""
+    function = drawn(seed)
+    s = default(function)
+    assert serial_blocks(s.program, MOST) == {}
+    assert str(s.verify()) == "proved", str(s.verify())
+    arrays = arrays_for(function, seed)
+    module, _, _ = lower_to_kernels(s.module.clone())
+    with np.errstate(all="ignore"):
+        expected = evaluator.evaluate(function.module, arrays)
+        found = simt.run(module, arrays, counts=False)
+    assert found.right, str(found.faults[0])
+    for position, (out, want) in enumerate(zip(found.outputs, expected, strict=True)):
+        assert agree(np.asarray(out).view(want.dtype), want), f"result {position} is wrong"
+
+
+def main(seed: int, cases: int) -> int:
+    """Run seeds from the first on; the number of failures."""
+    failures = 0
+    for one in range(seed, seed + cases):
+        try:
+            with alarm(SECONDS):
+                check(one)
+        except Exception as error:  # each seed is judged on its own, and all of them are reported
+            failures += 1
+            print(f"gpu: seed {one}: {type(error).__name__}: {str(error)[:300]}", flush=True)
+    print(f"gpu: {cases} programs, {failures} failures")
+    return failures
+
+
+if __name__ == "__main__":
+    sys.exit(main(*asked(__doc__)) > 0)
