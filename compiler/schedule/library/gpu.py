@@ -9,6 +9,7 @@ from compiler.analysis.barriers import ASYNC
 from compiler.schedule.library.loops import around, at_most, fused, inside, node_of, operands, refusal, target_of
 from compiler.schedule.schedule import Handle, Schedule, Size
 
+
 def cooperative_fetch(
     s: Schedule,
     block: Handle,

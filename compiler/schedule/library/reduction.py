@@ -70,9 +70,9 @@ def reduce_rows(s: Schedule, block: Handle, epilogue: Handle | None = None, warp
         i block_x { C.rf[k.1] thread_y, thread_x { k.0 { += A } };  C.rf.1 thread_y, tensorized;  C;  D }
 
     Neighbouring threads take neighbouring iterations of the innermost loop of the reduction; where that is short, of
-    several. A result without loops gets one of one iteration. Gives the loop over results. Without an epilogue a copy stores the result. Requires a
-    reduction with an implicit init whose loops over results come first, and an epilogue that reads it alone, at its own
-    indices.
+    several. A result without loops gets one of one iteration. Gives the loop over results. Without an epilogue a copy
+    stores the result. Requires a reduction with an implicit init whose loops over results come first, and an epilogue
+    that reads it alone, at its own indices.
     """
     results, along = _results_and_reduction(s, block, "reduce_rows")
     results = results or [s.add_unit_loop(along[0])]

@@ -82,8 +82,9 @@ def _with_spatial_axis(block: Block, node: Loop) -> Block:
 
 
 def _of_a_part(program: Program, block: Block, node: Loop) -> Block:
-    """The block with reduce axes that are counted from the beginning of a part, if the loop, its last spatial axis, goes
-    from part to part: what it binds of them is then a matter of that axis alone, and its reduction begins inside."""
+    """The block with reduce axes that are counted from the beginning of a part, if the loop, its last spatial axis,
+    goes from part to part: what it binds of them is then a matter of that axis alone, and its reduction begins inside.
+    """
     part = block.spatial - 1
     axes, bindings = list(block.axes), list(block.bindings)
     values: dict[int, Linear] = {}

@@ -1,7 +1,7 @@
 """Reductions on GPUs: rows, columns and scalars by the threads of blocks, a few results by several blocks each.
 
-Source: Harris, "Optimizing Parallel Reduction in CUDA" (2007); CUB's DeviceReduce and DeviceSegmentedReduce; TVM's rules
-of cross-thread reductions and of rfactor (Shao et al., NeurIPS 2022).
+Source: Harris, "Optimizing Parallel Reduction in CUDA" (2007); CUB's DeviceReduce and DeviceSegmentedReduce; TVM's
+rules of cross-thread reductions and of rfactor (Shao et al., NeurIPS 2022).
 """
 
 from __future__ import annotations
@@ -82,12 +82,12 @@ def products_of_few(draft: Draft, label: str) -> Iterator[Alternative]:
     if not block.has_init or not block.spatial or not reuses(block):
         return
     extents = Extents.of(block)
-    if _streams(block) or extents.results <= FEW and extents.rounds >= LONG:
+    if _streams(block) or (extents.results <= FEW and extents.rounds >= LONG):
         yield from reduced_together(draft, label)
 
 
 def reduced_together(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A reduction whose results are shared by threads: by the threads of one block, or of several, whose results another
+    """A reduction whose results are shared by threads: by those of one block, or of several, whose results another
     kernel adds up; with what comes after where it is elementwise."""
     block = draft.block(label)
     if not block.has_init or block.table is not None:
