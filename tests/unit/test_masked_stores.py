@@ -62,3 +62,23 @@ def test_gebp_of_bf16_stays_inside_its_rows() -> None:
     compiler.build(s)(x, y, out=whole[8:13].reshape(5, 1))
     assert (whole[8:13] == 1).all()
     assert (whole[13:] == 77).all()
+
+
+@pytest.mark.parametrize("count", [1, 5, 6, 8, 15, 19])
+@pytest.mark.parametrize("step", [2, 3, 4, 5])
+def test_what_steps_by_few_elements_is_picked_from_whole_vectors(step: int, count: int) -> None:
+    """Reads end where the buffer ends, and stores of a known number of lanes write nothing behind them."""
+    a = te.placeholder((count * step - step + 1,), name="A")
+    f = te.function("f", [a], [te.compute((count,), lambda i: a[i * step] * 2.0, name="C")])
+    s = Schedule(compiler.lower(f))
+    outer, vector = s.split(s.get_loops(s.get_block("C"))[0], [None, 8])
+    s.unroll(outer)
+    s.vectorize(vector)
+    x = np.arange(count * step - step + 1).astype(np.float32)
+    kernel = compiler.build(s)
+    whole = np.full(count + 16, 77, np.float32)
+    kernel(x, out=whole[8 : 8 + count])
+    np.testing.assert_array_equal(whole[8 : 8 + count], x[::step] * 2)
+    assert (whole[:8] == 77).all()
+    assert (whole[8 + count :] == 77).all()
+    assert ("masked.gather" in kernel.text("llvm")) == (step == 5)

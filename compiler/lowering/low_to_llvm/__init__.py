@@ -38,7 +38,7 @@ from compiler.lowering.low_to_llvm.mathematics import MATHEMATICS
 from compiler.lowering.low_to_llvm.memrefs import MEMORY, emit_global
 from compiler.lowering.low_to_llvm.parallel import PARALLEL
 from compiler.lowering.low_to_llvm.tensor import TENSOR, check_features
-from compiler.lowering.low_to_llvm.vectors import VECTORS
+from compiler.lowering.low_to_llvm.vectors import VECTORS, stores
 from compiler.targets.machine import Machine
 
 HANDLERS = {**CONTROL, **PARALLEL, **ARITHMETIC, **CONVERSIONS, **MATHEMATICS, **MEMORY, **VECTORS, **TENSOR}
@@ -53,7 +53,7 @@ def emit(module: ModuleOp, machine: Machine, handlers: Handlers = HANDLERS) -> s
     numpy. Raises LoweringError for an op or a type without a native form, and for an instruction that the machine
     lacks. `handlers` says how each op is emitted.
     """
-    handlers = {**handlers, **intrinsics(machine)}
+    handlers = {**handlers, **intrinsics(machine), **stores(machine)}
     texts: list[str] = []
     externals: set[str] = set()
     check_features(module, machine)

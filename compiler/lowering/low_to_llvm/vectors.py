@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from math import gcd
+
 from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import DenseArrayBase, MemRefType, VectorType
-from xdsl.ir import Attribute
+from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, IntegerAttr, MemRefType, VectorType
+from xdsl.ir import Attribute, SSAValue
 
 from compiler.dialects.upstream.vector import GatherOp, ScatterOp
 from compiler.errors import LoweringError
@@ -13,6 +15,7 @@ from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.literals import fast_flags, literal, number
 from compiler.lowering.low_to_llvm.memrefs import from_memory, load, store, to_memory
 from compiler.lowering.low_to_llvm.types import byte_size, is_float, is_truth, lanes, llvm_type, memory_type, suffix
+from compiler.targets.machine import Machine
 
 _DYNAMIC = -(1 << 63)
 
@@ -80,7 +83,71 @@ def _lane_pointers(f: FunctionEmitter, op: GatherOp | ScatterOp) -> str:
     return f"<{count} x ptr> align {size} {whole}"
 
 
+MOST_STEP = 4
+"""The longest step between lanes that are picked from whole vectors."""
+
+
+def _picked(f: FunctionEmitter, op: GatherOp, step: int, count: int) -> None:
+    """Every step-th element of `step` vectors, the last of which ends where the last lane does; where only the first
+    lanes are asked for, their elements alone are loaded.
+
+    Source: LLVM's interleaved access group; a gather takes a request for each lane.
+    """
+    at, all_lanes, element = place(f, op, op.base, op.indices), lanes(op.result.type), op.result.type.element_type
+    size, whole, picked = byte_size(element), memory_type(op.result.type), ""
+    last = (count - 1) * step
+    for part in range(step):
+        first = min(part * all_lanes, max(0, last - all_lanes + 1))
+        mine = [n for n in range(count) if n * step // all_lanes == part]
+        if not mine:
+            continue
+        to = (
+            f.temporary(f"getelementptr inbounds [{size} x i8], ptr {at.pointer}, i64 {first}") if first else at.pointer
+        )
+        loaded = _first_lanes(f, op, to, gcd(at.alignment, first * size), last + 1 - first)
+        old = picked or "poison"
+        picks = list(range(all_lanes))
+        for n in mine:
+            picks[n] = all_lanes + n * step - first
+        chosen = ", ".join(f"i32 {pick}" for pick in picks)
+        picked = f.temporary(f"shufflevector {whole} {old}, {whole} {loaded}, <{all_lanes} x i32> <{chosen}>")
+    if count < all_lanes:
+        chosen = ", ".join(f"i32 {n if n < count else all_lanes + n}" for n in range(all_lanes))
+        otherwise = to_memory(f, op.pass_thru)
+        picked = f.temporary(f"shufflevector {whole} {picked}, {whole} {otherwise}, <{all_lanes} x i32> <{chosen}>")
+    f.names[op.result] = picked
+    from_memory(f, op.result)
+
+
+def _first_lanes(f: FunctionEmitter, op: GatherOp, pointer: str, alignment: int, count: int) -> str:
+    """A vector from a place on, of which so many elements may be read."""
+    type, all_lanes = memory_type(op.result.type), lanes(op.result.type)
+    if count >= all_lanes:
+        return f.temporary(f"load {type}, ptr {pointer}, align {alignment}")
+    name = f"llvm.masked.load.{_memory_suffix(op.result.type)}.p0"
+    f.declare(type, name, ["ptr", f"<{all_lanes} x i1>", type])
+    mask = ", ".join(f"i1 {'true' if n < count else 'false'}" for n in range(all_lanes))
+    return f.temporary(
+        f"call {type} @{name}(ptr align {alignment} {pointer}, <{all_lanes} x i1> <{mask}>, {type} poison)"
+    )
+
+
+def _step(op: GatherOp) -> int | None:
+    """The step from lane to lane, where that is a small constant."""
+    owner = op.index_vec.owner
+    if not isinstance(owner, arith.ConstantOp) or not isinstance(owner.value, DenseIntOrFPElementsAttr):
+        return None
+    places = [int(n) for n in owner.value.get_values()]
+    if len(places) < 2 or places != list(range(0, len(places) * places[1], places[1] or 1)):
+        return None
+    return places[1] if 2 <= places[1] <= MOST_STEP else None
+
+
 def _gather(f: FunctionEmitter, op: GatherOp) -> None:
+    step, count = _step(op), _known_prefix(op.mask)
+    if step is not None and count:
+        _picked(f, op, step, count)
+        return
     type, count = memory_type(op.result.type), lanes(op.mask.type)
     pointers = _lane_pointers(f, op)
     name = f"llvm.masked.gather.{_memory_suffix(op.result.type)}.v{count}p0"
@@ -96,6 +163,49 @@ def _scatter(f: FunctionEmitter, op: ScatterOp) -> None:
     name = f"llvm.masked.scatter.{_memory_suffix(op.value.type)}.v{count}p0"
     f.declare("void", name, [type, f"<{count} x ptr>", llvm_type(op.mask.type)])
     f.line(f"call void @{name}({type} {to_memory(f, op.value)}, {pointers}, {f.typed(op.mask)})")
+
+
+def stores(machine: Machine) -> Handlers:
+    """The handlers of masked stores: what a processor without AVX-512 takes tens of cycles for is stored in pieces
+    where the lanes are known."""
+    return {vector.MaskedStoreOp: _masked_store if machine.vector_bits == 512 else _stored_in_pieces}
+
+
+def _stored_in_pieces(f: FunctionEmitter, op: vector.MaskedStoreOp) -> None:
+    """Store the first lanes, of a known number, as vectors of 4, 2 and 1 lanes and so on; else under the mask.
+
+    Source: Agner Fog's instruction tables: VMASKMOVPS to memory is microcode on AMD's Zen.
+    """
+    count = _known_prefix(op.mask)
+    if count is None:
+        _masked_store(f, op)
+        return
+    type, at = op.value_to_store.type, place(f, op, op.base, op.indices)
+    value, whole = to_memory(f, op.value_to_store), memory_type(type)
+    assert isinstance(type, VectorType)
+    size, element = byte_size(type.element_type), whole.split(" x ")[1].rstrip(">")
+    done = 0
+    for width in (1 << n for n in reversed(range(count.bit_length())) if count >> n & 1):
+        picks = ", ".join(f"i32 {lane}" for lane in range(done, done + width))
+        piece = f.temporary(f"shufflevector {whole} {value}, {whole} poison, <{width} x i32> <{picks}>")
+        to = f.temporary(f"getelementptr inbounds [{size} x i8], ptr {at.pointer}, i64 {done}") if done else at.pointer
+        f.line(f"store <{width} x {element}> {piece}, ptr {to}, align {gcd(at.alignment, done * size)}")
+        done += width
+
+
+def _known_prefix(mask: SSAValue) -> int | None:
+    """How many lanes, the first ones, a mask has, where that is known."""
+    owner, count = mask.owner, lanes(mask.type)
+    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, DenseIntOrFPElementsAttr):
+        truths = [bool(truth) for truth in owner.value.get_values()]
+        prefix = sum(truths)
+        return prefix if all(truths[:prefix]) else None
+    if not isinstance(owner, vector.CreateMaskOp):
+        return None
+    size = owner.mask_dim_sizes[0].owner
+    if not isinstance(size, arith.ConstantOp) or not isinstance(size.value, IntegerAttr):
+        return None
+    return max(0, min(size.value.value.data, count))
 
 
 def _memory_suffix(type: Attribute) -> str:
@@ -211,7 +321,6 @@ VECTORS: Handlers = {
     vector.LoadOp: _load,
     vector.StoreOp: _store,
     vector.MaskedLoadOp: _masked_load,
-    vector.MaskedStoreOp: _masked_store,
     GatherOp: _gather,
     ScatterOp: _scatter,
     vector.BroadcastOp: _broadcast,
