@@ -201,22 +201,32 @@ def _padded(program: Program, node: Loop, extent: int) -> Program:
 
 def _longer(program: Program, block: Block, loop: int, ranges: lin.Ranges, place: str) -> Block:
     axes = list(block.axes)
-    conditions: list[Condition] = []
+    extended: set[int] = set()
     for number, (axis, form) in enumerate(zip(block.axes, block.bindings, strict=True)):
         high = lin.bounds(form, ranges)[1]
         if loop not in form.variables() or high < axis.size:
             continue
         if axis.is_reduce:
             refuse(place, f"it binds the reduction '{axis.label}' of block '{block.label}'; guard it instead")
-        conditions.append(Condition(lin.constant(axis.size - 1) - lin.variable(number)))
+        extended.add(number)
         axes[number] = AxisAttr(axis.label, high + 1)
-    if not conditions:
+    longer = {number: (0, axis.size - 1) for number, axis in enumerate(axes)}
+    if not extended:
         refuse(place, f"block '{block.label}' would run more often, not on more elements")
     reads = []
     for access, type in zip(block.reads, block.read_types, strict=True):
-        needed = tuple(c for c in conditions if any(c.form.variables() & f.variables() for f in access.index))
-        reads.append(_conditional(access, needed, type))
+        reads.append(_conditional(access, _leaving(access, program.buffers[access.buffer], extended, longer), type))
     return replace(block, axes=tuple(axes), reads=tuple(reads))
+
+
+def _leaving(access: Access, buffer: Buffer, extended: set[int], ranges: lin.Ranges) -> tuple[Condition, ...]:
+    """The bounds of a buffer that an access leaves on longer axes: what it reads inside for the additional elements
+    does not matter."""
+    found = []
+    for form, size in zip(access.index, buffer.shape, strict=True):
+        if form.variables() & extended:
+            found += [bound for bound in inside([form], [size], ranges) if bound not in access.where]
+    return tuple(found)
 
 
 def _conditional(access: Access, needed: tuple[Condition, ...], type: object) -> Access:
