@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from compiler.autotune.space.rules.draft import Alternative, Draft
+from compiler.program.tree import Block
 from compiler.schedule import library
 from compiler.schedule.library import GradientTiles
 
@@ -17,6 +18,8 @@ def taps_in_registers(draft: Draft, label: str) -> Iterator[Alternative]:
         return
     if len(block.axes) != (7 if len(draft.left) == 1 else 4):
         return
+    if len(block.axes) == 7 and not _is_gradient(block):
+        return
     if any(not draft.block(before).combiners for before in draft.left[:-1]):
         return
     rows, lanes = block.axes[2].size, draft.lanes(label)
@@ -26,6 +29,13 @@ def taps_in_registers(draft: Draft, label: str) -> Iterator[Alternative]:
         name = f"{taps} rows of taps, {vectors} vectors, {bytes >> 10} KiB at a time"
         chosen = GradientTiles(min(taps, 3), vectors * lanes, lanes, bytes)
         yield Alternative(name, partial(_apply, label=label, tiles=chosen))
+
+
+def _is_gradient(block: Block) -> bool:
+    """Whether the channels of both operands, their second dimension, are the first two axes of the result: those of a
+    convolution itself are its images and filters."""
+    channels = [access.index[1].variables() for access in block.reads if len(access.index) == 4]
+    return len(channels) == 2 and {0} in channels and any(1 in axes for axes in channels)
 
 
 def _apply(draft: Draft, label: str, tiles: GradientTiles) -> Sequence[str]:
