@@ -12,6 +12,7 @@ matmul.py       gebp                 a matmul packed and register-tiled as in BL
                 apply_to_tiles       an elementwise consumer works on each finished tile
 convolution.py  implicit_gemm        a convolution as a matmul over a padded image, with its epilogue
                 tiled_convolution    the same with tiles as given, which may be open choices
+pixels.py       by_pixels            a depthwise or grouped convolution by vectors of pixels
 gradient.py     conv_grad_weight     the gradient of a convolution's weights, taps and output channels in registers
 attention.py    attention            two products and the softmax between them, some rows at a time
 rows.py         by_rows              softmax, norms, statistics: all that a row needs just before it
@@ -63,6 +64,7 @@ from compiler.schedule.library.matmul import (
     tiled_gebp,
 )
 from compiler.schedule.library.packing import copy_in_vectors, even, pack_panels
+from compiler.schedule.library.pixels import ByPixels, PixelTiles, by_pixels, image_of, share_of
 from compiler.schedule.library.reduction import in_parts, reduce_columns, reduce_rows, rows_on_threads
 from compiler.schedule.library.rows import by_rows, elementwise, is_costly, row_reduction
 from compiler.schedule.library.tensor import QuantisedGebp, TileGebp, quantised_gebp, tile_gebp
@@ -71,6 +73,7 @@ from compiler.schedule.library.warp import OnWarps, WarpTiles, tile_on_warps
 __all__ = [
     "Attention",
     "AttentionTiles",
+    "ByPixels",
     "ConvolutionTiles",
     "Gebp",
     "GebpTiles",
@@ -79,6 +82,7 @@ __all__ = [
     "ImplicitGemm",
     "OnThreads",
     "OnWarps",
+    "PixelTiles",
     "QuantisedGebp",
     "ThreadTiles",
     "TileGebp",
@@ -88,6 +92,7 @@ __all__ = [
     "attention",
     "attention_tiles",
     "block_tile",
+    "by_pixels",
     "by_rows",
     "contiguous",
     "conv_grad_weight",
@@ -96,6 +101,7 @@ __all__ = [
     "elementwise",
     "even",
     "gebp",
+    "image_of",
     "implicit_gemm",
     "in_parts",
     "is_costly",
@@ -110,6 +116,7 @@ __all__ = [
     "reduce_rows",
     "row_reduction",
     "rows_on_threads",
+    "share_of",
     "spread",
     "store_packed",
     "tile_gebp",

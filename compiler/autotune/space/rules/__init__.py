@@ -5,6 +5,7 @@ sizes.py        sizes that caches and registers suggest
 attention.py    attention by rows of queries
 gradient.py     gradients of convolutions' weights
 convolution.py  convolutions as implicit GEMM
+depthwise.py    depthwise and grouped convolutions by vectors of pixels
 product.py      products by packed panels and register tiles
 rows.py         elementwise functions, softmax and norms by rows, sums by partial sums
 tiles.py        any reduction by multi-level tiles
@@ -21,6 +22,7 @@ first. `RULES` are tried in order, each on the blocks that are left, in the orde
 
 from compiler.autotune.space.rules.attention import shared_rows
 from compiler.autotune.space.rules.convolution import implicit_gemm
+from compiler.autotune.space.rules.depthwise import vectors_of_pixels
 from compiler.autotune.space.rules.draft import Alternative, Draft, Rule
 from compiler.autotune.space.rules.gpu import on_threads, rows_on_blocks, tiled_on_threads
 from compiler.autotune.space.rules.gradient import taps_in_registers
@@ -35,6 +37,7 @@ RULES: tuple[Rule, ...] = (
     shared_rows,
     taps_in_registers,
     chains,
+    vectors_of_pixels,
     implicit_gemm,
     sums_in_parts,
     packed_product,

@@ -1,0 +1,68 @@
+"""The rule for depthwise and grouped convolutions: when it applies, that its scripts are proved and right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+import compiler
+from compiler import te
+from compiler.autotune.space.rules import RULES
+from compiler.autotune.space.rules.derive import preferred
+from compiler.autotune.task import SearchTask
+from tests.sample import some
+
+CASES = [
+    # channels of the image, its extents, groups, filters, taps, stride, padding, dilation
+    (3, (9, 14), 3, 3, (3, 3), (1, 1), 1, 1),
+    (2, (11, 13), 2, 4, (3, 5), (2, 2), (1, 2), 1),
+    (4, (5, 7), 2, 6, (3, 3), (1, 1), 1, 1),
+    (3, (7, 7), 3, 3, (5, 5), (2, 2), 2, 1),
+    (2, (6, 33), 2, 2, (3, 3), (1, 3), 1, 1),
+    (4, (40,), 4, 4, (4,), (1,), 3, 1),
+    (2, (3, 5, 20), 2, 2, (3, 3, 3), (1, 1, 2), 1, 1),
+    (3, (12, 21), 3, 3, (3, 3), (1, 1), 2, 2),
+    (5, (10, 19), 5, 5, (3, 3), (2, 1), 0, 1),
+]
+
+
+def convolution(
+    channels: int,
+    image: Sequence[int],
+    groups: int,
+    filters: int,
+    taps: Sequence[int],
+    stride: Sequence[int],
+    padding: int | tuple[int, int],
+    dilation: int,
+    after: bool,
+) -> te.Function:
+    x = te.placeholder((2, channels, *image), name="X")
+    w = te.placeholder((filters, channels // groups, *taps), name="W")
+    made = {1: te.nn.conv1d, 2: te.nn.conv2d, 3: te.nn.conv3d}[len(image)]
+    step = stride[0] if len(stride) == 1 else tuple(stride)
+    y = made(x, w, None, stride=step, padding=padding, dilation=dilation, groups=groups)
+    return te.function("f", [x, w], te.nn.relu(y) if after else y)
+
+
+@pytest.mark.parametrize("case", some(CASES, 2), ids=str)
+def test_it_is_proved_and_right(case: tuple[object, ...]) -> None:
+    function = convolution(*case, after=len(str(case)) % 2 == 0)  # type: ignore[arg-type]
+    task = SearchTask(function, threads=1)
+    derivation = preferred(task.schedule, RULES, task.machine)
+    assert "by vectors of pixels" in derivation.name
+    schedule = derivation.draft.schedule
+    assert str(schedule.verify()) == "proved"
+    written, kernel = compiler.build(task.schedule, threads=1), compiler.build(schedule, threads=1)
+    random = np.random.default_rng(0)
+    inputs = [random.standard_normal(a.shape, dtype=np.float32) for a in kernel.arguments[:-1]]
+    np.testing.assert_allclose(kernel(*inputs), written(*inputs), rtol=1e-4, atol=1e-4)
+
+
+def test_it_is_for_filters_that_share_few_channels() -> None:
+    for groups in (1, 2):
+        function = convolution(32, (8, 8), groups, 64, (3, 3), (1, 1), 1, 1, True)
+        task = SearchTask(function, threads=1)
+        assert "pixels" not in preferred(task.schedule, RULES, task.machine).name
