@@ -288,10 +288,11 @@ class Accessor:
                 return self._load_lanes(element, tests, rest)
             default = self.scopes.constant(through)
             return self.scopes.add(GatherOp(buffer, found.places, found.steps, found.mask, default))
-        places = self._first(element)
         mask = self._mask(tests)
         if mask is None:
+            places = self._places(self._in_lane(element, 0))
             return self.scopes.add(vector.LoadOp(buffer, places, VectorType(element.type, [self.context.lanes])))
+        places = self._first(element)
         return self.scopes.add(vector.MaskedLoadOp(buffer, places, mask, self.scopes.constant(through)))
 
     def known(self, access: Access) -> Number | None:
@@ -329,9 +330,10 @@ class Accessor:
 
         A condition that shares no variable with the place, the tests or any other condition, settled or not, may hold
         wherever the place is, and there it is inside. So rows that may be missing read the same vectors as those that
-        are there.
+        are there. Nor does any mask where the lanes are neighbours that are inside: clamping the other indices, which
+        all lanes share, changes no place of a lane that counts.
         """
-        if not self.free or self._inside(element):
+        if not self.free or self._inside(element) or self._inside_along_lanes(element):
             return self.guard
         ranges = self.scopes.ranges
         guard = self.context.conditions(self.block.guard, self.context.values)
@@ -348,6 +350,13 @@ class Accessor:
         """Whether an access stays inside its buffer whatever the guards say."""
         spans = [lin.bounds(form, self.scopes.ranges) for form in element.index]
         return all(low >= 0 and high < size for (low, high), size in zip(spans, element.shape, strict=True))
+
+    def _inside_along_lanes(self, element: Element) -> bool:
+        """Whether the lanes are neighbours along the last dimension, all inside it whatever the guards say."""
+        if not self.contiguous(element):
+            return False
+        low, high = lin.bounds(element.index[-1], self.scopes.ranges)
+        return low >= 0 and high < element.shape[-1]
 
     def is_whole(self, access: Access) -> bool:
         """Whether a target's lanes, all inside its buffer, are neighbours in a vector, or all the same element."""

@@ -130,14 +130,16 @@ func.func @private(%A: memref<5x6x4xf32>, %D: memref<3x4xf32>) attributes {outpu
 // -----
 
 // A condition that is settled before a read may keep it inside its buffer only together with the row's own: at k = 5,
-// which is behind the end of A, it holds in the row that is missing and in no other.
+// which is behind the end of A, it holds in the row that is missing and in no other. There k is clamped.
 // CHECK-LABEL: @together
 // CHECK: [[THERE:%.*]] = vector.broadcast %{{.*}} : i1 to vector<8xi1>
 // CHECK: scf.for %k
 // CHECK: scf.if
 // CHECK-NEXT: vector.load %A
 // CHECK: }
-// CHECK: vector.maskedload %A[%{{.*}}, %c0], [[THERE]]
+// CHECK: [[INSIDE:%.*]] = arith.minsi %k, %c4 : index
+// CHECK: vector.load %A[[[INSIDE]], %c0]
+// CHECK: vector.maskedstore %C[%{{.*}}, %c0], [[THERE]]
 func.func @together(%A: memref<5x8xf32>, %C: memref<5x8xf32>) attributes {outputs = 1 : i64} {
   loop.for "i" %i = 3 {
     loop.for "k" %k = 6 {
@@ -147,6 +149,34 @@ func.func @together(%A: memref<5x8xf32>, %C: memref<5x8xf32>) attributes {output
               where (%i * -2 - %u + 4 >= 0, %i * 2 + %u - %k >= 0) combine [add] accumulate
               (%a = %A[k, n] : memref<5x8xf32>) -> (%C[m, n] : memref<5x8xf32>) {
             loop.yield %a : f32
+          }
+        }
+      }
+    }
+  }
+  func.return
+}
+
+// -----
+
+// Panels of columns are packed, and the last tile has more panels than there are: the lanes of a panel are all inside
+// it, so that only the number of the panel is clamped, outside the reduction's loop, and nothing masks the read.
+// CHECK-LABEL: @panels
+// CHECK: [[PANEL:%.*]] = arith.minsi %{{.*}}, %{{.*}} : index
+// CHECK: scf.for %k
+// CHECK-NOT: vector.maskedload %B
+// CHECK: vector.load %B[[[PANEL]], %k, %{{.*}}]
+// CHECK: vector.maskedstore %C
+func.func @panels(%A: memref<6xf32>, %B: memref<3x6x4xf32>, %C: memref<11xf32>) attributes {outputs = 1 : i64} {
+  loop.for "o" %o = 2 {
+    loop.for "p" %p = 2 {
+      loop.for "k" %k = 6 {
+        loop.for "l" %l = 4 vectorized {
+          loop.block "C" [n = 11 at %o * 8 + %p * 4 + %l, reduce k = 6 at %k]
+              where (%o * -8 - %p * 4 - %l + 10 >= 0) combine [add] accumulate
+              (%a = %A[k] : memref<6xf32>, %b = %B[n floordiv 4, k, n mod 4] : memref<3x6x4xf32>) -> (%C[n] : memref<11xf32>) {
+            %0 = arith.mulf %a, %b : f32
+            loop.yield %0 : f32
           }
         }
       }
