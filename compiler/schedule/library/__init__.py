@@ -10,6 +10,8 @@ matmul.py       gebp                 a matmul packed and register-tiled as in BL
                 tiled_gebp           the same with tiles as given, which may be open choices
                 store_packed         an elementwise consumer writes what the next matmul reads as packed
                 apply_to_tiles       an elementwise consumer works on each finished tile
+streaming.py    dots                 a matrix times few vectors, sums by vectors along the reduction
+                streams              a matrix times few vectors, its rows added to the results
 convolution.py  implicit_gemm        a convolution as a matmul over a padded image, with its epilogue
                 tiled_convolution    the same with tiles as given, which may be open choices
 pixels.py       by_pixels            a depthwise or grouped convolution by vectors of pixels
@@ -67,6 +69,7 @@ from compiler.schedule.library.packing import copy_in_vectors, even, pack_panels
 from compiler.schedule.library.pixels import ByPixels, PixelTiles, by_pixels, image_of, share_of
 from compiler.schedule.library.reduction import in_parts, reduce_columns, reduce_rows, rows_on_threads
 from compiler.schedule.library.rows import by_rows, elementwise, is_costly, row_reduction
+from compiler.schedule.library.streaming import ThinTile, dots, streams
 from compiler.schedule.library.tensor import QuantisedGebp, TileGebp, quantised_gebp, tile_gebp
 from compiler.schedule.library.warp import OnWarps, WarpTiles, tile_on_warps
 
@@ -84,6 +87,7 @@ __all__ = [
     "OnWarps",
     "PixelTiles",
     "QuantisedGebp",
+    "ThinTile",
     "ThreadTiles",
     "TileGebp",
     "Tiles",
@@ -98,6 +102,7 @@ __all__ = [
     "conv_grad_weight",
     "cooperative_fetch",
     "copy_in_vectors",
+    "dots",
     "elementwise",
     "even",
     "gebp",
@@ -119,6 +124,7 @@ __all__ = [
     "share_of",
     "spread",
     "store_packed",
+    "streams",
     "tile_gebp",
     "tile_on_threads",
     "tile_on_warps",

@@ -6,6 +6,7 @@ attention.py    attention by rows of queries
 gradient.py     gradients of convolutions' weights
 convolution.py  convolutions as implicit GEMM
 depthwise.py    depthwise and grouped convolutions by vectors of pixels
+thin.py         a large matrix times few vectors, read as it lies
 product.py      products by packed panels and register tiles
 rows.py         elementwise functions, softmax and norms by rows, sums by partial sums
 tiles.py        any reduction by multi-level tiles
@@ -30,6 +31,7 @@ from compiler.autotune.space.rules.parts import sums_in_parts
 from compiler.autotune.space.rules.product import packed_product
 from compiler.autotune.space.rules.reduction import products_of_few, reduced_together
 from compiler.autotune.space.rules.rows import by_rows, chains, elementwise, partial_sums
+from compiler.autotune.space.rules.thin import thin_product
 from compiler.autotune.space.rules.tiles import tiled_reduction
 from compiler.autotune.space.rules.warp import on_warps
 
@@ -40,6 +42,7 @@ RULES: tuple[Rule, ...] = (
     vectors_of_pixels,
     implicit_gemm,
     sums_in_parts,
+    thin_product,
     packed_product,
     by_rows,
     tiled_reduction,
