@@ -4,19 +4,27 @@ source.py     what is built: the verified module of whatever a caller gives, and
 loops.py      `lower`: to loops, for a schedule; `lower_to_kernels`: to those that a GPU runs
 constants.py  inputs that never change: arrays by their names, and what a build makes of them
 artefact.py   `build_artefact`: to machine code as data
-kernels.py    `build`: to a callable kernel, as written; `build_groups`, `build_scheduled`: with schedules
+recipe.py     how a program is compiled, before it is
+nests.py      of a program that calls no others, what depends on constants apart
+programs.py   of a program of groups
+kept.py       a kernel from the cache, or by its recipe
+kernels.py    `build`: to a callable kernel, as written; `build_groups`, `build_scheduled`: with schedules;
+              `build_planned`: by a plan
 """
 
 from compiler.driver.artefact import build_artefact
 from compiler.driver.constants import with_constants
-from compiler.driver.kernels import build, build_groups, build_scheduled, in_groups
+from compiler.driver.kernels import build, build_groups, build_planned, build_scheduled, in_groups
 from compiler.driver.loops import lower, lower_to_kernels, unbound
+from compiler.driver.programs import Plan
 from compiler.driver.source import check_words, level_of, module_of, parse, verified
 
 __all__ = [
+    "Plan",
     "build",
     "build_artefact",
     "build_groups",
+    "build_planned",
     "build_scheduled",
     "check_words",
     "in_groups",

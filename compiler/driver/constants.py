@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
 
 from compiler.dialects.dense import DenseAttr
-from compiler.dialects.functions import (
-    find_function,
-    state_constants,
-)
+from compiler.dialects.functions import SLOT_ALIGNMENT, find_function, state_constants
 from compiler.driver.source import argument
 from compiler.errors import InputError
 from compiler.interpret.numbers import array_of
-from compiler.passes.split_constants import Parts, split
+from compiler.passes.split_constants import split
 from compiler.program.main import Main
 from compiler.program.read import read
-from compiler.program.tree import Program
+from compiler.program.tree import Buffer, Program
 from compiler.program.write import constant_arguments
 from compiler.targets.arguments import Array, check_input, copied
-from compiler.targets.cpu import Kernel
+
+
+@dataclass(frozen=True)
+class Face:
+    """What a caller knows of a program: its name and its arguments, constants among them, the last of them results; and
+    what the address of a constant's array is a multiple of."""
+
+    name: str
+    arguments: tuple[Buffer, ...]
+    outputs: int
+    alignment: int
+
+
+def face_of(program: Program | Main) -> Face:
+    """The face of a program. Groups assume no alignment, and what main reads is copied into a block."""
+    return Face(program.name, program.arguments, program.outputs, 1 if isinstance(program, Main) else SLOT_ALIGNMENT)
 
 
 def with_constants(x: object, module: ModuleOp, names: Sequence[str], name: str | None = None) -> ModuleOp:
@@ -46,21 +58,13 @@ def all_constants(given: Mapping[str, object], known: Mapping[str, DenseAttr]) -
     return {**given, **{name: array_of(value.data) for name, value in known.items()}}
 
 
-def run_once(parts: Parts, preparation: Kernel | None, constants: Mapping[str, Array]) -> dict[str, Array]:
-    """What the preparation makes of the constants."""
-    if parts.prepare is None or preparation is None:
-        return {}
-    made = preparation(*(constants[b.name] for b in parts.prepare.arguments if b.name in constants))
-    return dict(zip(parts.prepared, made if isinstance(made, tuple) else (made,), strict=True))
-
-
 def fixed_arrays(
-    main: Program, constants: Mapping[str, Array], prepared: Mapping[str, Array], known: Collection[str]
+    arguments: Sequence[Buffer], constants: Mapping[str, Array], prepared: Mapping[str, Array], known: Collection[str]
 ) -> dict[int, Array]:
     """By position the arrays that no call gives: what was prepared, and of the constants that are still read copies,
     or the program's own elements."""
     fixed: dict[int, Array] = {}
-    for position, buffer in enumerate(main.arguments):
+    for position, buffer in enumerate(arguments):
         if buffer.name in prepared:
             fixed[position] = prepared[buffer.name]
         elif buffer.name in known:
@@ -79,7 +83,7 @@ def named(constants: object) -> Mapping[str, object]:
     return constants
 
 
-def by_name(x: object, program: Program | Main, constants: Mapping[str, object]) -> dict[str, object]:
+def by_name(x: object, program: Program | Face, constants: Mapping[str, object]) -> dict[str, object]:
     """Constants by the names that arguments have in the program: a te function's own may be told apart by less."""
     constants = named(constants)
     own = [buffer.name for buffer in program.arguments]
@@ -92,7 +96,7 @@ def by_name(x: object, program: Program | Main, constants: Mapping[str, object])
     return {names[name]: array for name, array in constants.items()}
 
 
-def checked_arrays(program: Program | Main, constants: Mapping[str, object]) -> dict[str, Array]:
+def checked_arrays(program: Face, constants: Mapping[str, object]) -> dict[str, Array]:
     """The constants as arrays of the shapes and dtypes of their arguments."""
-    expected = [b for b in program.arguments if b.name in constants]
-    return {b.name: check_input(program.name, argument(b), constants[b.name]) for b in expected}
+    expected = [replace(argument(b), alignment=program.alignment) for b in program.arguments if b.name in constants]
+    return {a.name: check_input(program.name, a, constants[a.name]) for a in expected}

@@ -2,11 +2,12 @@
 
 unit.py        what machine code of a group depends on, and the machine code
 compile.py     one unit: te, loops, its schedule, low, LLVM, object code
-pool.py        units compiled in several processes, where that pays
+pool.py        units from the cache, or compiled, in several processes where that pays
 worker.py      what such a process runs
 occurrences.py the calls of main: those that run once, and the unit of each
 slices.py      concatenations whose parts are written into their slices
 constants.py   where constants stand, and what is run once to prepare them
 texts.py       the whole program at a level
-assemble.py    `build_program`: main beside its units, linked to one kernel
+linked.py      a program as data that makes a kernel
+assemble.py    `build_program`: main beside its units, as such data, and its kernel
 """

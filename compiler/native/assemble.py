@@ -1,10 +1,9 @@
-"""`build_program`: main beside its units, linked to one kernel."""
+"""`assembled`: main beside its units, as data that makes a kernel; `build_program`: that kernel."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from time import perf_counter
 from types import MappingProxyType
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, UnitAttr, i64
@@ -19,7 +18,8 @@ from compiler.graph.canonical import canonical_hash
 from compiler.interpret.numbers import Array, array_of
 from compiler.lowering.low_to_llvm import emit
 from compiler.native.compile import key_text
-from compiler.native.constants import Preparing, complete, filled
+from compiler.native.constants import Block, Preparing, complete
+from compiler.native.linked import Linked, load_linked
 from compiler.native.occurrences import Once, Units, once, replaceable, standing
 from compiler.native.pool import compiled
 from compiler.native.slices import joins, sliced
@@ -28,13 +28,11 @@ from compiler.native.unit import WRITTEN, Code, Settings, Source, Unit
 from compiler.passes.plan_buffers import PlanBuffersPass
 from compiler.program.main import Call, Main, read_tensors, size, write_low
 from compiler.program.write import memref_type
-from compiler.targets.cpu.compile import Loaded, load_objects, object_code
-from compiler.targets.cpu.facts import Facts, Group
-from compiler.targets.cpu.kernel import NOTHING, FixedArguments, Kernel
+from compiler.targets.cpu.compile import object_code
+from compiler.targets.cpu.facts import Group
+from compiler.targets.cpu.kernel import Kernel, Text
 from compiler.targets.cpu.load import interface
-from compiler.targets.cpu.openmp import usable
-from compiler.targets.cpu.tiles import permit_tiles
-from compiler.targets.machine import host, lacking
+from compiler.targets.machine import host
 
 MAIN_LEVEL = 1
 """The level of LLVM's optimisations for main, which only calls: higher ones find nothing and take twice as long."""
@@ -56,6 +54,14 @@ class Planned:
         return [code for unit in self.compiled for code in unit.codes]
 
 
+@dataclass(frozen=True)
+class Assembled:
+    """A program as data that makes a kernel, and its texts by level, most of which are made when they are asked for."""
+
+    linked: Linked
+    texts: Mapping[str, Text]
+
+
 def build_program(
     module: ModuleOp,
     sources: Mapping[str, Source],
@@ -64,37 +70,49 @@ def build_program(
     name: str | None = None,
     hashes: Mapping[str, str] = MappingProxyType({}),
 ) -> Kernel:
-    """The kernel of a te module whose function calls others, each of which is compiled once.
+    """The kernel of what `assembled` takes; `constants` are arrays of inputs that never change, contiguous and of the
+    inputs' types, by the names of the inputs. Raises what that does."""
+    elements = read_tensors(find_function(module, name)).elements
+    found = assembled(module, sources, settings, tuple(constants), name, hashes)
+    arrays = {name: array_of(held) for name, held in elements.items()} | dict(constants)
+    return load_linked(found.linked, arrays, found.texts, settings.start)
 
-    `sources` are the schedules of functions by their names; those of others are as written. `constants` are arrays of
-    inputs that never change, contiguous and of the inputs' types, by the names of the inputs. `hashes` are
-    canonical hashes of functions, by their names, where they are known.
+
+def assembled(
+    module: ModuleOp,
+    sources: Mapping[str, Source],
+    settings: Settings,
+    constants: Sequence[str] = (),
+    name: str | None = None,
+    hashes: Mapping[str, str] = MappingProxyType({}),
+) -> Assembled:
+    """Compile a te module whose function calls others, each once.
+
+    `sources` are the schedules of functions by their names; those of others are as written. `constants` are the names
+    of inputs that never change. `hashes` are canonical hashes of functions, by their names, where they are known.
 
     Raises InputError where a function that is called calls others itself, and what compiling it raises.
     """
     require(module, "te", "build")
     function = find_function(module, name)
     whole = read_tensors(function)
-    arrays = {name: array_of(held) for name, held in whole.elements.items()} | dict(constants)
-    planned = _planned(whole, callees(function), sources, settings, arrays.keys())
-    hashes = {callee.sym_name.data: _hash(callee, hashes) for callee in callees(function)}
-    main, machine = planned.main, host()
+    planned = _planned(whole, callees(function), sources, settings, [*whole.elements, *constants])
+    main, machine, preparing = planned.main, host(), planned.preparing
     low = _module(main, planned.codes)
-    if any(code.tiles for code in planned.codes) and not lacking(machine):
-        permit_tiles()
     own = object_code(emit(low, machine), machine, MAIN_LEVEL, [code.symbol for code in planned.codes])
-    library = load_objects([own, *(code.object for code in planned.codes)], machine)
-    fixed = _fixed(planned, arrays, library, settings)
-    taken = interface(low, main.name, settings.threads)
-    facts = Facts(
+    hashes = {callee.sym_name.data: _hash(callee, hashes) for callee in callees(function)}
+    linked = Linked(
+        interface(low, main.name, settings.threads),
+        (own, *(code.object for code in planned.codes)),
+        settings.policy,
+        settings.threads,
+        any(code.tiles for code in planned.codes),
+        len(main.inputs),
+        Block(main.constants, main.constant_bytes, tuple(preparing.preparations), preparing.filled),
         tuple(_groups(planned, sources, hashes)),
-        arena_bytes=taken.workspace.size(taken.threads or 1),
-        temporaries_bytes=planned.temporaries_bytes,
-        constant_bytes=main.constant_bytes,
-        build_seconds=perf_counter() - settings.start,
+        planned.temporaries_bytes,
     )
-    levels = texts(te_text(module), main, planned.units.jobs)
-    return Kernel(taken, library, settings.policy, levels, fixed, facts)
+    return Assembled(linked, texts(te_text(module), main, planned.units.jobs))
 
 
 def _planned(
@@ -164,15 +182,6 @@ def _declaration(main: Main, call: Call, code: Code) -> FuncOp:
     if code.parallel:
         function.attributes["parallel"] = UnitAttr()
     return function
-
-
-def _fixed(planned: Planned, constants: Mapping[str, Array], library: Loaded, settings: Settings) -> FixedArguments:
-    """The block of constants, at its position among the arguments of main."""
-    if not planned.main.constants:
-        return NOTHING
-    preparing = planned.preparing
-    block = filled(planned.main, preparing.preparations, preparing.filled, constants, library, usable(settings.threads))
-    return FixedArguments({len(planned.main.inputs): block})
 
 
 def _groups(planned: Planned, sources: Mapping[str, Source], hashes: Mapping[str, str]) -> Iterator[Group]:

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from compiler.interpret.numbers import Array, dtype_of
+from compiler.lowering.low_to_llvm.signature import Workspace
 from compiler.native.unit import Code, Unit
-from compiler.program.main import Call, Copy, Main, Step, placed, size
+from compiler.program.main import Call, Constant, Copy, Main, Step, placed, size
 from compiler.program.names import Names
 from compiler.program.tree import Buffer
 from compiler.targets.address import address
@@ -20,9 +21,22 @@ from compiler.targets.cpu.compile import Loaded
 class Preparation:
     """A call that is run once: its native function, and the names of what it reads and of what it fills."""
 
-    code: Code
+    symbol: str
+    workspace: Workspace
+    parallel: bool
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Block:
+    """The block of constants of main: where each stands in it, its bytes, what is run once to fill it, and the buffers
+    that this fills."""
+
+    constants: tuple[Constant, ...]
+    bytes: int
+    preparations: tuple[Preparation, ...]
+    filled: Mapping[str, Buffer]
 
 
 class Preparing:
@@ -42,7 +56,7 @@ class Preparing:
         for name in call.outputs:
             self.filled[name] = self.main.buffers[name]
         inputs = self.step(call, unit).inputs
-        self.preparations.append(Preparation(unit.call, inputs, call.outputs))
+        self._prepare(unit.call, inputs, call.outputs)
 
     def step(self, call: Call, unit: Unit) -> Call:
         """A call as it stands in main, where its unit prepares what depends on constants alone."""
@@ -65,8 +79,11 @@ class Preparing:
             buffers = [replace(buffer, name=self._names.fresh(buffer.name)) for buffer in unit.prepared]
             self.filled |= {buffer.name: buffer for buffer in buffers}
             self._made[key] = tuple(buffer.name for buffer in buffers)
-            self.preparations.append(Preparation(unit.prepare, inputs, self._made[key]))
+            self._prepare(unit.prepare, inputs, self._made[key])
         return self._made[key]
+
+    def _prepare(self, code: Code, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> None:
+        self.preparations.append(Preparation(code.symbol, code.workspace, code.parallel, inputs, outputs))
 
 
 def complete(main: Main, steps: Sequence[Step], constants: Mapping[str, Buffer]) -> Main:
@@ -78,38 +95,31 @@ def complete(main: Main, steps: Sequence[Step], constants: Mapping[str, Buffer])
     return placed(changed, constants.values())
 
 
-def filled(
-    main: Main,
-    preparations: Sequence[Preparation],
-    buffers: Mapping[str, Buffer],
-    given: Mapping[str, Array],
-    library: Loaded,
-    threads: int,
-) -> Array:
-    """The block of constants of main, by the arrays that are given and what is prepared of them.
+def fill(block: Block, given: Mapping[str, Array], library: Loaded, threads: int) -> Array:
+    """The memory of a block of constants, by the arrays that are given and what is prepared of them.
 
-    `buffers` are what preparations fill; what main does not read of it ends with this call.
+    What is prepared and main does not read ends with this call.
     """
-    block = arena(main.constant_bytes)[: main.constant_bytes]
+    memory = arena(block.bytes)[: block.bytes]
     arrays = dict(given)
-    for constant in main.constants:
-        stretch = block[constant.offset : constant.offset + size(constant.buffer)]
+    for constant in block.constants:
+        stretch = memory[constant.offset : constant.offset + size(constant.buffer)]
         array = stretch.view(dtype_of(constant.buffer.element)).reshape(constant.buffer.shape)
         if constant.buffer.name in given:
             array[...] = given[constant.buffer.name]
         arrays[constant.buffer.name] = array
-    scratch = arena(max((p.code.workspace.size(threads) for p in preparations), default=0))
-    for preparation in preparations:
+    scratch = arena(max((p.workspace.size(threads) for p in block.preparations), default=0))
+    for preparation in block.preparations:
         for name in preparation.outputs:
             if name not in arrays:
-                arrays[name] = arena(size(buffers[name]))
+                arrays[name] = arena(size(block.filled[name]))
         addresses = [address(arrays[name]) for name in (*preparation.inputs, *preparation.outputs)]
-        _run(preparation.code, [*addresses, address(scratch)], library, threads)
-    block.flags.writeable = False
-    return block
+        _run(preparation, [*addresses, address(scratch)], library, threads)
+    memory.flags.writeable = False
+    return memory
 
 
-def _run(code: Code, pointers: Sequence[int], library: Loaded, threads: int) -> None:
-    count = [ctypes.c_int32] if code.parallel else []
-    native = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(pointers), *count)(library.address(code.symbol))
-    native(*pointers, *([threads] if code.parallel else []))
+def _run(preparation: Preparation, pointers: Sequence[int], library: Loaded, threads: int) -> None:
+    count = [ctypes.c_int32] if preparation.parallel else []
+    native = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(pointers), *count)(library.address(preparation.symbol))
+    native(*pointers, *([threads] if preparation.parallel else []))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from xdsl.dialects.builtin import ModuleOp
 
 from compiler.lowering.low_to_llvm import emit
 from compiler.targets.cpu.compile import ObjectCode, load_object, object_code
-from compiler.targets.cpu.kernel import Interface, Kernel
+from compiler.targets.cpu.facts import UNKNOWN, Facts
+from compiler.targets.cpu.kernel import NOTHING, FixedArguments, Interface, Kernel, Text
 from compiler.targets.cpu.load import interface
 from compiler.targets.cpu.tiles import permit_tiles, uses_tiles
 from compiler.targets.machine import Machine, lacking
@@ -51,11 +54,17 @@ def compile_artefact(
     return Artefact(found, object_code(text, machine), policy, uses_tiles(module))
 
 
-def load_artefact(artefact: Artefact, machine: Machine) -> Kernel:
-    """The kernel of an artefact; it has no texts.
+def load_artefact(
+    artefact: Artefact,
+    machine: Machine,
+    texts: Mapping[str, Text] = MappingProxyType({}),
+    fixed: FixedArguments = NOTHING,
+    facts: Facts = UNKNOWN,
+) -> Kernel:
+    """The kernel of an artefact, without its preparation: `fixed` are the arrays that this, and others, have made.
 
     Raises TargetError where a function that it calls is in no library here, and where tile registers are refused.
     """
     if artefact.tiles and not lacking(machine):
         permit_tiles()
-    return Kernel(artefact.interface, load_object(artefact.code, machine), artefact.policy)
+    return Kernel(artefact.interface, load_object(artefact.code, machine), artefact.policy, texts, fixed, facts)

@@ -113,9 +113,11 @@ def object_code(text: str, machine: Machine, opt_level: int = 3, elsewhere: Coll
 
 
 def assembly(text: str, machine: Machine, opt_level: int = 3, elsewhere: Collection[str] = ()) -> str:
-    """The assembly of what `object_code` makes of a text."""
+    """The assembly of what `object_code` makes of a text, emitted from the optimised text as that of a library is."""
     found = _compiled(text, machine, opt_level, elsewhere)
-    written: str = found.native.emit_assembly(found.module)
+    again = llvm.parse_assembly(str(found.module), found.context)
+    written: str = found.native.emit_assembly(again)
+    again.close()
     found.module.close()
     _dispose(found.context)
     return written

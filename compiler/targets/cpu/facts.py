@@ -11,7 +11,7 @@ class Group:
 
     hash: of its canonical program; empty where it has none. source: where its schedule is from, "written" for the loops
     as they were lowered. verdict: what verify-schedule said of the schedule; empty for what was not scheduled.
-    seconds: what it took to compile.
+    seconds: what it took to compile; 0 where the cache had it.
     """
 
     name: str
@@ -28,7 +28,8 @@ class Facts:
 
     arena_bytes: temporaries between groups, which share memory, and scratch memory of the groups, for the kernel's
     count of threads. temporaries_bytes: all temporaries between groups, if none shared memory. constant_bytes:
-    constants and what was prepared of them. build_seconds: from the program to the kernel.
+    constants and what was prepared of them. build_seconds: from the program to the kernel. cached: whether its machine
+    code, main's included, is from the cache of earlier builds.
     """
 
     groups: tuple[Group, ...] = field(default=())
@@ -36,6 +37,7 @@ class Facts:
     temporaries_bytes: int = 0
     constant_bytes: int = 0
     build_seconds: float = 0.0
+    cached: bool = False
 
 
 UNKNOWN = Facts()
