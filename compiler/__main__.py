@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from compiler import command
 
-COMMANDS = ("run", "build", "check", "hash", "bench", "explain", "space", "tune", "replay", "db")
+COMMANDS = ("run", "build", "check", "hash", "bench", "explain", "space", "tune", "replay", "db", "cache")
 """Each is a module of compiler.cli, which states its HELP and its arguments, and runs."""
 NATIVE = ("run", "build", "bench", "explain", "space", "tune")
 """The commands that make code for this machine, or for the one that STRATA_MACHINE names."""

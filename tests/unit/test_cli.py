@@ -277,3 +277,29 @@ def test_the_demo_finds_the_inner_loop() -> None:
     )
     assert demo().inner_loop(assembly)[0].strip() == ".LBB0_2:"
     assert len(demo().inner_loop(assembly)) == 3 and demo().inner_loop("\tret\n") == []
+
+
+def test_cache_says_what_it_has_and_is_emptied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("STRATA_CACHE_DIR", str(folder))
+
+    def said(action: str, status: int = 0) -> str:
+        assert main(["cache", action]) == status
+        streams = capsys.readouterr()
+        return streams.err if status else streams.out
+
+    assert said("path") == f"{folder}\n" and "entries  0\n" in said("info") and not folder.exists()
+    assert main(["build", EXAMPLE, "--emit", "te"]) == 0
+    capsys.readouterr()
+    assert f"path     {folder}\nstate    on\nentries  1\n" in said("info")
+    assert said("clear") == "removed 1 entry\n" and list(folder.iterdir()) == []
+    folder.chmod(0o777)
+    assert "state    not used: the folder is open to other users: its mode is 0777" in said("info")
+    assert f"error: {folder} is not used as a cache: the folder is open" in said("clear", 1)
+    monkeypatch.setenv("STRATA_CACHE_DIR", EXAMPLE)
+    assert "state    not used: Not a directory" in said("info")
+    monkeypatch.setenv("STRATA_CACHE", "off")
+    assert said("info") == "state    off: STRATA_CACHE is off\n"
+    assert "error: there is no cache: STRATA_CACHE is off" in said("path", 1)

@@ -71,6 +71,9 @@ BASES = {
     "db replay": ["{db}"],
     "db report": ["{db}", "-"],
     "db prune": ["{db}", "--failed", "--dry-run"],
+    "cache info": [],
+    "cache clear": [],
+    "cache path": [],
 }
 """A call of each command that is right, the values of its positional arguments first."""
 

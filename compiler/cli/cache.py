@@ -1,0 +1,72 @@
+"""`strata cache info|clear|path`: the machine code that builds have kept."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from compiler.cache.place import place
+from compiler.cache.store import Store
+from compiler.cli.said import show
+from compiler.errors import InputError
+
+HELP = "show or empty the cache of machine code"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """State the command's arguments: a subcommand."""
+    actions = parser.add_subparsers(title="actions", required=True, metavar="ACTION")
+
+    def action(name: str, help: str, act: Callable[[], None]) -> None:
+        actions.add_parser(name, help=help, description=help).set_defaults(act=act)
+
+    action("info", "say where it is, whether it is used, and what it has", _info)
+    action("clear", "remove all entries", _clear)
+    action("path", "print its folder", lambda: show(str(_path())))
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    options.act()
+    return 0
+
+
+def _path() -> Path:
+    found = place()
+    if found.path is None:
+        raise InputError(f"there is no cache: {found.why}")
+    return found.path
+
+
+def _info() -> None:
+    found = place()
+    if found.path is None:
+        show(f"state    off: {found.why}")
+        return
+    show(f"path     {found.path}")
+    store = Store(found.path)
+    try:
+        summary = store.summary()
+    except OSError as error:
+        show(f"state    not used: {_reason(error)}")
+        return
+    show(f"state    on\nentries  {summary.entries}")
+    show(f"bytes    {_mebibytes(summary.bytes)} of at most {_mebibytes(store.most_bytes)}")
+
+
+def _clear() -> None:
+    path = _path()
+    try:
+        removed = Store(path).clear()
+    except OSError as error:
+        raise InputError(f"{path} is not used as a cache: {_reason(error)}") from error
+    show(f"removed {removed.entries} {'entry' if removed.entries == 1 else 'entries'}")
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error)
+
+
+def _mebibytes(count: int) -> str:
+    return f"{count / (1 << 20):.4g} MiB"
