@@ -4,6 +4,7 @@ bench.py    measure workloads beside contenders, in a checkout
 build.py    print or write a program at a level
 checkout.py what a checkout has beside the package: the benchmarks
 check.py    kernels without a GPU: races, barriers, bounds, results, memory traffic
+cache.py    strata cache info|clear|path: the machine code that builds have kept
 db.py       tuning records: list, best, export, import, replay, report, prune
 hash.py     the canonical hash of each te function
 explain.py  what was generated for a program, and what it costs
