@@ -12,13 +12,17 @@ import pytest
 
 import compiler
 from compiler import te
+from compiler.autotune.space.gpu_features import extract
 from compiler.autotune.space.rules import GPU_RULES
+from compiler.autotune.space.rules.derive import derive
 from compiler.autotune.space.rules.reduction import products_of_few, reduced_together
-from compiler.driver import lower_to_kernels
+from compiler.autotune.space.space import SketchSpace, work
+from compiler.driver import lower_to_kernels, parse
+from compiler.errors import ScheduleError
 from compiler.interpret import te as evaluator
-from compiler.schedule import Schedule
+from compiler.schedule import Schedule, library, replay
 from compiler.targets import simt
-from compiler.targets.cuda import CudaKernel
+from compiler.targets.cuda import CudaKernel, machine
 from tests.fuzz import gpu
 from tests.fuzz.programs import agree
 from tests.gpu_schedules import default, serial_blocks, threads_of
@@ -197,3 +201,43 @@ def test_draws_have_long_reductions() -> None:
     without = tuple(rule for rule in GPU_RULES if rule not in (reduced_together, products_of_few))
     drawn = [gpu.drawn(seed) for seed in range(30)]
     assert any(str(default(f, without).script) != str(default(f).script) for f in drawn)
+
+
+def test_copies_compute_what_is_an_equation_alone() -> None:
+    """A sum that is read with a border is not inlined into the copy with the border: that could not be proved."""
+    x, b, w = P((40, 7), name="X"), P((7,), name="b"), P((2,), name="W")
+    a = te.compute((40, 7), lambda i, j: x[i, j] + b[j], name="A")
+    source, r = a.padded(0), te.reduce_axis(2, "r")
+    y = te.compute((40, 9), lambda i, j: te.sum(source[i, j + 2 * r - 2] * w[r], axis=r), name="Y")
+    s = default(te.function("bordered", [x, b, w], [y]))
+    assert "A.pad.shared" in str(s.module) and str(s.verify()) == "proved"
+
+
+def test_the_search_sees_what_it_would_build() -> None:
+    schedule = Schedule(compiler.lower(reduced((20_000,), (0,))))
+    space = SketchSpace(derive(schedule, GPU_RULES, machine("sm_80")).sketches, machine("sm_80"))
+    assert [sketch.name for sketch in space.sketches[:2]] == [
+        "Y: rows on threads, in parts of 1280",
+        "Y: rows on threads",
+    ]
+    for number, sketch in enumerate(space.sketches[:2]):
+        last = tuple(size - 1 for size in sketch.sizes)
+        found = space.features(number, np.array([sketch.recorded, last]))
+        for positions, values in zip((sketch.recorded, last), found.values, strict=True):
+            applied = replay(parse(space.script((number, positions))), schedule.original)
+            concrete = extract(applied.program, work(schedule.program), machine("sm_80"))
+            assert np.allclose(np.array(concrete.features, np.float32), values, rtol=1e-5)
+
+
+def test_what_is_no_reduction_is_refused() -> None:
+    s = Schedule(compiler.lower(over(lambda x: te.nn.relu(x, name="Y"), 8)))
+    with pytest.raises(ScheduleError, match="reduce_rows: block 'Y': it is no reduction with an implicit init"):
+        library.reduce_rows(s, s.get_block("Y"))
+    s = Schedule(compiler.lower(reduced((80,), (0,))))
+    with pytest.raises(ScheduleError, match="reduce_columns: block 'Y': it has no loop over results"):
+        library.reduce_columns(s, s.get_block("Y"))
+
+
+def test_chains_of_sums_are_proved() -> None:
+    """Along four axes by threads, then by another kernel, within the budget of a proof."""
+    assert str(default(CASES["a scalar of short axes"]()).verify()) == "proved"
