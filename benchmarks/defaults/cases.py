@@ -59,7 +59,7 @@ def _transposed(channels: int, size: int, filters: int, kernel: int, stride: int
 
 def _grad_data(channels: int, size: int, filters: int) -> te.Function:
     g, w = _in(1, filters, size, size), _in(filters, channels, 3, 3, name="W")
-    return te.function("f", [g, w], nn.conv2d_grad_data(g, w, (size, size), padding=1))
+    return te.function("f", [g, w], nn.conv2d_grad_data(g, w, (1, channels, size, size), padding=1))
 
 
 def _matmul(m: int, n: int, k: int, after: str = "", dtype: str = "f32", weights: bool = True) -> te.Function:
