@@ -1,4 +1,4 @@
-"""The rule for depthwise and grouped convolutions: when it applies, that its scripts are proved and right."""
+"""The rules for convolutions: when they apply, that their scripts are proved and right."""
 
 from __future__ import annotations
 
@@ -26,6 +26,13 @@ CASES = [
     (3, (12, 21), 3, 3, (3, 3), (1, 1), 2, 2),
     (5, (10, 19), 5, 5, (3, 3), (2, 1), 0, 1),
 ]
+MANY = [
+    (5, (19,), 1, 20, (3,), (1,), 1, 1),
+    (4, (3, 6, 9), 1, 9, (3, 3, 3), (1, 2, 1), 1, 1),
+    (32, (6, 7), 2, 32, (3, 3), (1, 1), 1, 1),
+    (6, (40,), 1, 17, (5,), (2,), 2, 2),
+    (3, (11, 10), 1, 16, (3, 3), (2, 2), 1, 1),
+]
 
 
 def convolution(
@@ -48,17 +55,34 @@ def convolution(
 
 
 @pytest.mark.parametrize("case", some(CASES, 2), ids=str)
-def test_it_is_proved_and_right(case: tuple[object, ...]) -> None:
+def test_vectors_of_pixels_are_proved_and_right(case: tuple[object, ...]) -> None:
     function = convolution(*case, after=len(str(case)) % 2 == 0)  # type: ignore[arg-type]
+    assert "by vectors of pixels" in _checked(function)
+
+
+@pytest.mark.parametrize("case", some(MANY, 2), ids=str)
+def test_implicit_gemm_is_proved_and_right(case: tuple[object, ...]) -> None:
+    function = convolution(*case, after=len(str(case)) % 2 == 0)  # type: ignore[arg-type]
+    assert "implicit gemm" in _checked(function)
+
+
+def test_gradients_of_images_are_implicit_gemm() -> None:
+    g, w = te.placeholder((2, 5, 8, 9), name="G"), te.placeholder((5, 12, 3, 3), name="W")
+    function = te.function("f", [g, w], te.nn.conv2d_grad_data(g, w, (2, 12, 8, 9), padding=1))
+    assert "implicit gemm" in _checked(function)
+
+
+def _checked(function: te.Function) -> str:
+    """What the rules decided, after its script was proved and its results compared with those of the program."""
     task = SearchTask(function, threads=1)
     derivation = preferred(task.schedule, RULES, task.machine)
-    assert "by vectors of pixels" in derivation.name
     schedule = derivation.draft.schedule
     assert str(schedule.verify()) == "proved"
     written, kernel = compiler.build(task.schedule, threads=1), compiler.build(schedule, threads=1)
     random = np.random.default_rng(0)
     inputs = [random.standard_normal(a.shape, dtype=np.float32) for a in kernel.arguments[:-1]]
     np.testing.assert_allclose(kernel(*inputs), written(*inputs), rtol=1e-4, atol=1e-4)
+    return derivation.name
 
 
 def test_it_is_for_filters_that_share_few_channels() -> None:

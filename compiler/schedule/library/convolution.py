@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import gcd
+from math import gcd, prod
 
 from compiler.schedule.library.loops import (
     around,
@@ -62,11 +62,12 @@ def implicit_gemm(
     loads of the tile do not wait behind them. With `beforehand` all weights are packed first, as is right for constant
     ones.
 
-    Requires the seven loops of `te.nn.conv2d` in their order, the image as first operand. Source: implicit GEMM as in
-    cuDNN (Chetlur et al. 2014) and the direct convolutions of Georganas et al. (SC 2018).
+    Requires the loops of `te.nn.conv1d`, `conv2d` or `conv3d` in their order. Source: implicit GEMM as in cuDNN
+    (Chetlur et al. 2014) and the direct convolutions of Georganas et al. (SC 2018).
     """
     lanes = gcd(filters, lanes)
-    *_, w, c, _, _ = _seven(s, block)
+    nest = _nest(s, block)
+    w, c = nest.image[-1], nest.channels
     tiles = ConvolutionTiles(min(pixels, s.extent(w)), filters // lanes, even(s.extent(c), channels, 1))
     return tiled_convolution(s, block, epilogue, tiles, lanes, beforehand)
 
@@ -81,13 +82,26 @@ class ConvolutionTiles:
     channels: Size
 
 
-def _seven(s: Schedule, block: Handle) -> list[Handle]:
-    """The loops n, o, h, w, c, r, q."""
-    loops = nest(s, block, "implicit_gemm", least=7)
-    if len(loops) != 7 or len(operands(s, block)) != 2:
-        reason = f"a convolution has 7 loops and 2 operands, this has {len(loops)} and {len(operands(s, block))}"
+@dataclass(frozen=True)
+class _Nest:
+    """The loops of a convolution: over images and filters, along the dimensions of an image, over channels and taps."""
+
+    images: Handle
+    filters: Handle
+    image: list[Handle]
+    channels: Handle
+    taps: list[Handle]
+
+
+def _nest(s: Schedule, block: Handle) -> _Nest:
+    """The loops n, o, h, w, c, r, q, or those of another rank."""
+    loops, spatial = nest(s, block, "implicit_gemm", least=5), node_of(s, block).spatial
+    if len(loops) != 2 * spatial - 1 or spatial < 3 or len(operands(s, block)) != 2:
+        reason = (
+            f"a convolution has 5, 7 or 9 loops and 2 operands, this has {len(loops)} and {len(operands(s, block))}"
+        )
         raise refusal(s, block, "implicit_gemm", reason)
-    return loops
+    return _Nest(loops[0], loops[1], loops[2:spatial], loops[spatial], loops[spatial + 1 :])
 
 
 def tiled_convolution(
@@ -100,7 +114,9 @@ def tiled_convolution(
 ) -> ImplicitGemm:
     """`implicit_gemm` with tiles that are taken as they are, parameters among them; a parameter that counts vectors is
     taken to be above one."""
-    n, o, h, w, c, r, q = _seven(s, block)
+    loops = _nest(s, block)
+    if epilogue is None and target_of(s, block) not in s.program.allocs:
+        epilogue = s.cache_write(block)
     weights = operand_over(s, block, 1)
     image = next((name for name in operands(s, block) if name != weights), weights)
     reads = [access for access in node_of(s, block).reads if access.buffer == image]
@@ -108,27 +124,37 @@ def tiled_convolution(
     if pad is not None:
         copy_in_vectors(s, pad, lanes)
     filters = s.multiple(sizes.vectors, lanes)
-    pack = s.pack(block, weights, [filters, 1, 1, 1])
-    panels, *columns = s.split(o, [None, *([] if sizes.vectors == 1 else [sizes.vectors]), lanes])
-    tiles, pixel = s.split(w, [None, sizes.pixels])
-    chunks, c = s.split(c, [None, sizes.channels])
-    s.reorder(n, panels, chunks, h, tiles, c, r, q, pixel, *columns)
+    pack = _packed(s, block, weights, filters)
+    panels, *columns = s.split(loops.filters, [None, *([] if sizes.vectors == 1 else [sizes.vectors]), lanes])
+    tiles, pixel = s.split(loops.image[-1], [None, sizes.pixels])
+    chunks, c = s.split(loops.channels, [None, sizes.channels])
+    rows = [*loops.image[:-1], tiles]
+    s.reorder(loops.images, panels, chunks, *rows, c, *loops.taps, pixel, *columns)
     if not beforehand:
         s.compute_at(pack, chunks)
     target = target_of(s, block)
     if epilogue is not None:
         s.reverse_compute_at(epilogue, tiles)
-    s.transform_layout(block, target, tiles=[1, filters, 1, 1])
+    s.transform_layout(block, target, tiles=[1, filters, *(1 for _ in rows)])
     if epilogue is not None:
         _transposed(s, epilogue, lanes)
     in_vectors(s, [pixel, *columns])
     s.decompose_reduction(block, c)
     _pack_weights(s, pack, lanes)
     if s.extent(chunks) > 1:
-        lines = s.value(filters) * s.extent(c) * s.extent(r) * s.extent(q) // LINE
+        lines = s.value(filters) * s.extent(c) * prod(map(s.extent, loops.taps)) // LINE
         asked = target_of(s, pack) if beforehand else weights
-        s.prefetch(chunks, asked, 1, over=_spread(s, [h, tiles, c, r], lines))
-    return ImplicitGemm(panels, chunks, h, tiles, pad, pack)
+        s.prefetch(chunks, asked, 1, over=_spread(s, [*rows, c, *loops.taps[:-1]], lines))
+    return ImplicitGemm(panels, chunks, rows[0], tiles, pad, pack)
+
+
+def _packed(s: Schedule, block: Handle, weights: str, filters: Size) -> Handle:
+    """Pack weights in panels of filters, whichever dimension those are; the panels come first."""
+    access = next(access for access in node_of(s, block).reads if access.buffer == weights)
+    dim = next((d for d, form in enumerate(access.index) if 1 in form.variables()), 0)
+    tiles = [filters if d == dim else 1 for d in range(len(access.index))]
+    order = [dim, *(d for d in range(len(tiles) + 1) if d != dim)]
+    return s.pack(block, weights, tiles, order if dim else [])
 
 
 LINE = 16

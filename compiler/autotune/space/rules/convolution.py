@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from math import gcd
+from math import gcd, prod
 
 from compiler.autotune.space.rules.draft import Alternative, Draft
 from compiler.autotune.space.rules.sizes import evens
@@ -16,15 +16,18 @@ MOST_PIXELS = 14
 
 
 def implicit_gemm(draft: Draft, label: str) -> Iterator[Alternative]:
-    """C[n, o, h, w] += X[n, c, h.., w..] * W[o, c, r, q]: pixels of a row times filters in vectors.
+    """C[n, o, h, w] += X[n, c, h.., w..] * W[o, c, r, q], of one to three dimensions: pixels of a row times filters in
+    vectors.
 
     There is no matrix of windows. The elementwise block that reads the result is computed tile by tile. Weights are
     packed a chunk of channels at a time, or all of them first.
     """
     block = draft.block(label)
-    if block.combiners != ("add",) or len(block.reads) != 2 or block.table is not None or _shape(block) != (4, 3):
+    if block.combiners != ("add",) or len(block.reads) != 2 or block.table is not None:
         return
-    if any(block.axes[axis].size < 2 for axis in (1, 4)):
+    if not 3 <= block.spatial <= 5 or len(block.axes) != 2 * block.spatial - 1:
+        return
+    if any(block.axes[axis].size < 2 for axis in (1, block.spatial)):
         return
     constant = block.reads[1].buffer in draft.schedule.program.constants
     for beforehand in (constant, not constant):
@@ -32,34 +35,40 @@ def implicit_gemm(draft: Draft, label: str) -> Iterator[Alternative]:
         yield Alternative(name, partial(_apply, label=label, beforehand=beforehand))
 
 
-def _shape(block: Block) -> tuple[int, int]:
-    """How many axes are spatial, and how many reduced over."""
-    return block.spatial, len(block.axes) - block.spatial
-
-
 def _apply(draft: Draft, label: str, beforehand: bool) -> Sequence[str]:
     s, block = draft.schedule, draft.block(label)
     readers = [b for b in draft.readers(label) if not b.combiners and b.label in draft.left]
-    after = readers[0] if len(readers) == 1 and readers[0].spatial == 4 else None
-    lanes = min(draft.lanes(label), block.axes[1].size)
+    after = readers[0] if len(readers) == 1 and readers[0].spatial == block.spatial else None
+    share = _share(draft, label)
+    lanes = gcd(share, draft.lanes(label)) if share < block.axes[1].size else min(draft.lanes(label), share)
     epilogue = s.get_block(after.label) if after is not None else None
-    done = library.tiled_convolution(s, s.get_block(label), epilogue, _tiles(draft, block, lanes), lanes, beforehand)
+    done = library.tiled_convolution(
+        s, s.get_block(label), epilogue, _tiles(draft, block, lanes, share), lanes, beforehand
+    )
     if draft.threads > 1:
         s.parallel(done.panels if s.extent(done.panels) >= draft.threads else done.rows)
     return [label, *([after.label] if after is not None else [])]
 
 
-def _tiles(draft: Draft, block: Block, lanes: int) -> ConvolutionTiles:
+def _share(draft: Draft, label: str) -> int:
+    """The filters that read the same channels: all but in a grouped convolution."""
+    image = library.image_of(draft.schedule, draft.schedule.get_block(label))
+    return draft.block(label).axes[1].size if image is None else library.share_of(image)
+
+
+def _tiles(draft: Draft, block: Block, lanes: int, share: int) -> ConvolutionTiles:
     """The open choices: what suits registers and L1 is where the search begins."""
-    _, o, _, w, c, r, q = (axis.size for axis in block.axes)
-    machine, vectors = draft.machine, -(-o // lanes)
-    filters = min(2, vectors)
+    o, w, c = (block.axes[axis].size for axis in (1, block.spatial - 1, block.spatial))
+    taps = prod(axis.size for axis in block.axes[block.spatial + 1 :])
+    machine, vectors = draft.machine, -(-share // lanes)
+    whole = [n for n in range(1, min(4, vectors) + 1) if share == o or share % (n * lanes) == 0]
+    filters = max(n for n in whole if n <= 2)
     most = min((machine.registers - filters - 1) // filters, MOST_PIXELS, w)
     pixels = min(range(min(5, w), most + 1), key=lambda p: (-(-w // p) * p, -p), default=most)
-    channels = max(1, min(c, 2 * machine.l1_bytes // 5 // (4 * r * q * filters * lanes)))
-    whole = lanes // gcd(r * q, lanes)  # so many channels of a filter are whole vectors, which are transposed at once
+    channels = max(1, min(c, 2 * machine.l1_bytes // 5 // (4 * taps * filters * lanes)))
+    run = lanes // gcd(taps, lanes)  # so many channels of a filter are whole vectors, which are transposed at once
     return ConvolutionTiles(
         draft.choose(range(min(3, w), min(w, MOST_PIXELS) + 1), pixels, "pixels"),
-        draft.choose(range(2, min(4, vectors) + 1) or [1], filters, "vectors"),
-        draft.choose(evens(c, whole, min(c, 4), 512), channels, "channels"),
+        draft.choose([n for n in whole if n > 1] or [1], filters, "vectors"),
+        draft.choose(evens(c, run, min(c, 4), 512), channels, "channels"),
     )
