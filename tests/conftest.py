@@ -13,7 +13,7 @@ from hypothesis import settings
 
 settings.register_profile("strata", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("strata")
-os.environ["STRATA_SCHEDULE"] = "written"  # most tests are of programs as they stand; others say what they want
+os.environ.setdefault("STRATA_SCHEDULE", "written")  # most tests are of programs as they stand
 
 
 @pytest.fixture(autouse=True, scope="session")
