@@ -122,7 +122,7 @@ def peers(layers: int, tokens: int, arrays: Weights, threads: int) -> dict[str, 
     except ImportError:
         print("onnx is not installed: no peers")
         return found
-    for name, make in (("onnxruntime", _onnxruntime), ("openvino", _openvino)):
+    for name, make in (("onnxruntime", onnxruntime_call), ("openvino", openvino_call)):
         try:
             found[name] = make(text, threads)
         except ImportError:
@@ -130,7 +130,8 @@ def peers(layers: int, tokens: int, arrays: Weights, threads: int) -> dict[str, 
     return found
 
 
-def _onnxruntime(text: bytes, threads: int) -> Call:
+def onnxruntime_call(text: bytes, threads: int) -> Call:
+    """A model of the input X as a call of onnxruntime."""
     runtime = import_module("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
@@ -138,7 +139,8 @@ def _onnxruntime(text: bytes, threads: int) -> Call:
     return lambda x: session.run(None, {"X": x})[0]
 
 
-def _openvino(text: bytes, threads: int) -> Call:
+def openvino_call(text: bytes, threads: int) -> Call:
+    """A model of one input as a call of OpenVINO, in float32."""
     runtime = import_module("openvino")
     core = runtime.Core()
     settings = {"INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY"}

@@ -1,9 +1,11 @@
 """Whole networks as te programs, batch 1, weights as inputs: `python -m benchmarks.networks` prints their groups."""
 
+# mypy: disable-error-code="no-any-return"
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from compiler import te
 from compiler.dialects.functions import find_function
@@ -12,11 +14,11 @@ from compiler.graph.read import read
 from compiler.graph.tree import Call, Graph
 from compiler.te.tensor import Tensor
 
-nn = te.nn
-
 
 class Network:
-    """A network while it is written: its inputs and weights in the order of their first use."""
+    """A network while it is written: its inputs and weights in the order of their first use; `nn` are its operators."""
+
+    nn: Any = te.nn
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -35,24 +37,36 @@ class Network:
     def convolution(self, x: Tensor, filters: int, kernel: int, stride: int = 1) -> Tensor:
         """A convolution with its bias: batch norms are part of the weights."""
         weight = self.weight("W", filters, x.shape[1], kernel, kernel)
-        return nn.conv2d(x, weight, self.weight("b", filters), stride=stride, padding=kernel // 2)
+        return self.nn.conv2d(x, weight, self.weight("b", filters), stride=stride, padding=kernel // 2)
 
     def dense(self, x: Tensor, features: int) -> Tensor:
         """x W + b."""
-        return nn.add(nn.matmul(x, self.weight("W", x.shape[1], features)), self.weight("b", features))
+        return self.nn.add(self.nn.matmul(x, self.weight("W", x.shape[1], features)), self.weight("b", features))
 
     def norm(self, x: Tensor) -> Tensor:
         """A layer norm."""
-        return nn.layer_norm(x, self.weight("g", x.shape[1]), self.weight("h", x.shape[1]))
+        return self.nn.layer_norm(x, self.weight("g", x.shape[1]), self.weight("h", x.shape[1]))
 
     def function(self, result: Tensor) -> te.Function:
         """The function of all that was written."""
         return te.function(self.name, self.inputs, result)
 
 
-def bert(layers: int = 12, tokens: int = 128, width: int = 768, heads: int = 12, hidden: int = 3072) -> te.Function:
+Maker: TypeAlias = Callable[[str], Network]
+"""What a network is written into, by its name: te functions, unless something else is given."""
+
+
+def bert(
+    layers: int = 12,
+    tokens: int = 128,
+    width: int = 768,
+    heads: int = 12,
+    hidden: int = 3072,
+    make: Maker | None = None,
+) -> te.Function:
     """The encoder layers of BERT-base, X [tokens, width]."""
-    net = Network("bert")
+    net = (make or Network)("bert")
+    nn = net.nn
     x = net.input("X", tokens, width)
 
     def split(t: Tensor) -> Tensor:
@@ -66,9 +80,12 @@ def bert(layers: int = 12, tokens: int = 128, width: int = 768, heads: int = 12,
     return net.function(x)
 
 
-def llama(layers: int = 4, tokens: int = 64, width: int = 512, heads: int = 8, hidden: int = 1408) -> te.Function:
+def llama(
+    layers: int = 4, tokens: int = 64, width: int = 512, heads: int = 8, hidden: int = 1408, make: Maker | None = None
+) -> te.Function:
     """Decoder layers as of Llama: RMS norms, rotated queries and keys, a mask, a gated middle."""
-    net, depth = Network("llama"), width // heads
+    net, depth = (make or Network)("llama"), width // heads
+    nn = net.nn
     x, cos, sin = net.input("X", tokens, width), net.input("cos", tokens, depth), net.input("sin", tokens, depth)
     mask = net.input("mask", tokens, tokens)
 
@@ -91,9 +108,10 @@ def llama(layers: int = 4, tokens: int = 64, width: int = 512, heads: int = 8, h
     return net.function(x)
 
 
-def resnet50(size: int = 224, classes: int = 1000) -> te.Function:
+def resnet50(size: int = 224, classes: int = 1000, make: Maker | None = None) -> te.Function:
     """ResNet-50 v1.5, batch norms folded: 53 convolutions."""
-    net = Network("resnet50")
+    net = (make or Network)("resnet50")
+    nn = net.nn
     x = nn.relu(net.convolution(net.input("X", 1, 3, size, size), 64, 7, 2))
     x = nn.max_pool2d(x, 3, 2, 1)
     for stage, (blocks, channels) in enumerate(((3, 64), (4, 128), (6, 256), (3, 512))):
@@ -106,9 +124,10 @@ def resnet50(size: int = 224, classes: int = 1000) -> te.Function:
     return net.function(net.dense(nn.flatten(nn.global_avg_pool(x), 1), classes))
 
 
-def mobilenet_v2(size: int = 224, classes: int = 1000) -> te.Function:
+def mobilenet_v2(size: int = 224, classes: int = 1000, make: Maker | None = None) -> te.Function:
     """MobileNetV2, batch norms folded: 52 convolutions, of which 17 are depthwise."""
-    net = Network("mobilenet_v2")
+    net = (make or Network)("mobilenet_v2")
+    nn = net.nn
 
     def relu6(t: Tensor) -> Tensor:
         return nn.clamp(t, 0, 6)
@@ -129,9 +148,10 @@ def mobilenet_v2(size: int = 224, classes: int = 1000) -> te.Function:
     return net.function(net.dense(nn.flatten(nn.global_avg_pool(x), 1), classes))
 
 
-def efficientnet_b0(size: int = 224, classes: int = 1000) -> te.Function:
+def efficientnet_b0(size: int = 224, classes: int = 1000, make: Maker | None = None) -> te.Function:
     """EfficientNet-B0, batch norms folded: blocks that widen, filter by depth, weigh channels and narrow."""
-    net = Network("efficientnet_b0")
+    net = (make or Network)("efficientnet_b0")
+    nn = net.nn
 
     def depthwise(t: Tensor, kernel: int, stride: int) -> Tensor:
         channels = t.shape[1]
@@ -157,9 +177,10 @@ def efficientnet_b0(size: int = 224, classes: int = 1000) -> te.Function:
     return net.function(net.dense(nn.flatten(nn.global_avg_pool(x), 1), classes))
 
 
-def unet(size: int = 128, width: int = 32, depth: int = 3) -> te.Function:
+def unet(size: int = 128, width: int = 32, depth: int = 3, make: Maker | None = None) -> te.Function:
     """A U-Net: two convolutions a level, halved by a maximum, doubled by a transposed convolution, joined."""
-    net = Network("unet")
+    net = (make or Network)("unet")
+    nn = net.nn
 
     def twice(t: Tensor, filters: int) -> Tensor:
         return nn.relu(net.convolution(nn.relu(net.convolution(t, filters, 3)), filters, 3))
@@ -177,9 +198,10 @@ def unet(size: int = 128, width: int = 32, depth: int = 3) -> te.Function:
     return net.function(net.convolution(x, 4, 1))
 
 
-def video(frames: int = 8, size: int = 56, width: int = 32) -> te.Function:
+def video(frames: int = 8, size: int = 56, width: int = 32, make: Maker | None = None) -> te.Function:
     """A video network in the manner of R(2+1)D: filters over the image, then over time; 3x3x3 ones at the end."""
-    net = Network("video")
+    net = (make or Network)("video")
+    nn = net.nn
 
     def convolution(t: Tensor, filters: int, kernel: tuple[int, ...], stride: tuple[int, ...] = (1, 1, 1)) -> Tensor:
         weight, bias = net.weight("W", filters, t.shape[1], *kernel), net.weight("b", filters)

@@ -1,0 +1,274 @@
+"""`python -m benchmarks.whole [NAME ...]`: whole networks, built without a trial, beside onnxruntime and OpenVINO.
+
+Batch 1, float32, random weights that are constant in every contender, in turns; results are compared. A network is
+written once: what writes its te function writes its ONNX model too. Contenders that are not installed are left out and
+named. `--schedule` is that of `compiler.build`: a database compares tuned ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from statistics import median
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+import compiler
+from benchmarks.bounded import Array
+from benchmarks.encoder import onnxruntime_call, openvino_call
+from benchmarks.networks import (
+    Network,
+    bert,
+    efficientnet_b0,
+    mobilenet_v2,
+    resnet50,
+    unet,
+    video,
+)
+from benchmarks.onnx_model import IR_VERSION, OPSET, Graph
+from compiler import te
+from compiler.targets.cpu.ceilings import Arithmetic
+from compiler.te.tensor import Tensor
+
+ROUNDS = 9
+NETWORKS: dict[str, Callable[..., te.Function]] = {
+    "resnet50": resnet50,
+    "mobilenet_v2": mobilenet_v2,
+    "efficientnet_b0": efficientnet_b0,
+    "bert layer": lambda make=None: bert(1, make=make),
+    "unet": unet,
+    "video": video,
+}
+
+
+@dataclass(frozen=True)
+class Paired:
+    """A value of a network in both forms: the te tensor, and the name that it has in the ONNX model."""
+
+    tensor: Tensor
+    name: str
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its shape."""
+        return tuple(self.tensor.shape)
+
+
+class Operators:
+    """The operators of te.nn on values in both forms; the ONNX one is a method of the same name."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.arrays: dict[str, Array] = {}
+
+    def __getattr__(self, operator: str) -> Callable[..., Paired]:
+        def both(*given: Any, **options: Any) -> Paired:
+            tensors = [self._each(value, lambda paired: paired.tensor) for value in given]
+            named = {name: self._each(value, lambda paired: paired.tensor) for name, value in options.items()}
+            tensor = getattr(te.nn, operator)(*tensors, **named)
+            write = getattr(self, f"_{operator}")
+            names = [self._each(value, lambda paired: paired.name) for value in given]
+            own = {name: self._each(value, lambda paired: paired.name) for name, value in options.items()}
+            return Paired(tensor, write(tensor, *names, **own))
+
+        return both
+
+    def _each(self, value: Any, of: Callable[[Paired], Any]) -> Any:
+        if isinstance(value, list | tuple):
+            return type(value)(self._each(one, of) for one in value)
+        return of(value) if isinstance(value, Paired) else value
+
+    def held(self, values: object, dtype: type = np.int64) -> str:
+        """A constant of the model."""
+        name = f"held{len(self.arrays)}"
+        self.arrays[name] = np.array(values, dtype)
+        return name
+
+    def _number(self, value: object) -> str:
+        return value if isinstance(value, str) else self.graph.scalar(float(value))  # type: ignore[arg-type]
+
+    def _add(self, tensor: Tensor, x: str, y: object) -> str:
+        return self.graph("Add", x, self._number(y))
+
+    def _mul(self, tensor: Tensor, x: str, y: object) -> str:
+        return self.graph("Mul", x, self._number(y))
+
+    def _matmul(self, tensor: Tensor, x: str, y: str) -> str:
+        return self.graph("MatMul", x, y)
+
+    def _relu(self, tensor: Tensor, x: str) -> str:
+        return self.graph("Relu", x)
+
+    def _sigmoid(self, tensor: Tensor, x: str) -> str:
+        return self.graph("Sigmoid", x)
+
+    def _silu(self, tensor: Tensor, x: str) -> str:
+        return self.graph("Mul", x, self.graph("Sigmoid", x))
+
+    def _gelu(self, tensor: Tensor, x: str) -> str:
+        grown = self.graph("Erf", self.graph("Div", x, self.graph.scalar(2**0.5)))
+        return self.graph("Mul", self.graph("Mul", x, self.graph("Add", grown, self._number(1))), self._number(0.5))
+
+    def _clamp(self, tensor: Tensor, x: str, low: float, high: float) -> str:
+        return self.graph("Clip", x, self._number(low), self._number(high))
+
+    def _reshape(self, tensor: Tensor, x: str, shape: object) -> str:
+        return self.graph("Reshape", x, self.held(shape))
+
+    def _flatten(self, tensor: Tensor, x: str, start: int) -> str:
+        return self.graph("Flatten", x, axis=start)
+
+    def _transpose(self, tensor: Tensor, x: str, perm: object) -> str:
+        return self.graph("Transpose", x, perm=perm)
+
+    def _concat(self, tensor: Tensor, parts: list[str], axis: int) -> str:
+        return self.graph("Concat", *parts, axis=axis)
+
+    def _layer_norm(self, tensor: Tensor, x: str, gamma: str, beta: str) -> str:
+        return self.graph("LayerNormalization", x, gamma, beta, axis=-1, epsilon=1e-5)
+
+    def _attention(self, tensor: Tensor, q: str, k: str, v: str) -> str:
+        scores = self.graph("MatMul", q, self.graph("Transpose", k, perm=[0, 2, 1]))
+        scores = self.graph("Mul", scores, self._number(tensor.shape[-1] ** -0.5))
+        return self.graph("MatMul", self.graph("Softmax", scores, axis=-1), v)
+
+    def _mean(self, tensor: Tensor, x: str, axes: tuple[int, ...]) -> str:
+        return self.graph("ReduceMean", x, axes=list(axes), keepdims=0)
+
+    def _global_avg_pool(self, tensor: Tensor, x: str) -> str:
+        return self.graph("GlobalAveragePool", x)
+
+    def _max_pool2d(self, tensor: Tensor, x: str, kernel: int, stride: int, padding: int = 0) -> str:
+        return self._pooled(x, 2, kernel, stride, padding)
+
+    def _max_pool3d(self, tensor: Tensor, x: str, kernel: int, stride: int, padding: int = 0) -> str:
+        return self._pooled(x, 3, kernel, stride, padding)
+
+    def _pooled(self, x: str, rank: int, kernel: int, stride: int, padding: int) -> str:
+        sizes = {"kernel_shape": [kernel] * rank, "strides": [stride] * rank, "pads": [padding] * 2 * rank}
+        return self.graph("MaxPool", x, **sizes)
+
+    def _conv2d(
+        self, tensor: Tensor, x: str, w: str, bias: str | None = None, stride: Any = 1, padding: Any = 0
+    ) -> str:
+        return self._convolved(2, [x, w, bias], stride, padding)
+
+    def _conv3d(
+        self, tensor: Tensor, x: str, w: str, bias: str | None = None, stride: Any = 1, padding: Any = 0
+    ) -> str:
+        return self._convolved(3, [x, w, bias], stride, padding)
+
+    def _depthwise_conv2d(self, tensor: Tensor, x: str, w: str, stride: Any = 1, padding: Any = 0) -> str:
+        return self._convolved(2, [x, w], stride, padding, group=tensor.shape[1])
+
+    def _conv2d_transpose(self, tensor: Tensor, x: str, w: str, stride: int = 1) -> str:
+        return self.graph("ConvTranspose", x, w, strides=[stride] * 2)
+
+    def _convolved(self, rank: int, inputs: list[str | None], stride: Any, padding: Any, **more: object) -> str:
+        strides, pads = ([v] * rank if isinstance(v, int) else list(v) for v in (stride, padding))
+        return self.graph("Conv", *(name for name in inputs if name), strides=strides, pads=pads * 2, **more)
+
+
+class OnnxNetwork(Network):
+    """A network that is written in both forms."""
+
+    def __init__(self, name: str, onnx: ModuleType) -> None:
+        super().__init__(name)
+        self.graph = Graph(onnx)
+        self.nn = Operators(self.graph)
+
+    def input(self, name: str, *shape: int, dtype: str = "f32") -> Any:
+        """A new input."""
+        return Paired(super().input(name, *shape, dtype=dtype), name)
+
+    def function(self, result: Any) -> te.Function:
+        """The te function; the model is complete."""
+        self.graph.end(result.name)
+        return super().function(result.tensor)
+
+    def model(self, onnx: ModuleType, arrays: dict[str, Array]) -> bytes:
+        """The serialized model, weights its initializers."""
+        helper, f32 = onnx.helper, onnx.TensorProto.FLOAT
+        x = next(tensor for tensor in self.inputs if tensor.name == "X")
+        held = [onnx.numpy_helper.from_array(array, name) for name, array in {**arrays, **self.nn.arrays}.items()]
+        given = [helper.make_tensor_value_info("X", f32, list(x.shape))]
+        result = [helper.make_tensor_value_info("result", f32, None)]
+        whole = helper.make_graph(self.graph.nodes, self.name, given, result, held)
+        made = helper.make_model(whole, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
+        text: bytes = made.SerializeToString()
+        return text
+
+
+def weights_of(function: te.Function) -> dict[str, Array]:
+    """Random weights that keep activations near 1: as many inputs as a result sums, the smaller each."""
+    random, found = np.random.default_rng(0), {}
+    for tensor in function.inputs:
+        if tensor.name != "X":
+            shape = tuple(tensor.shape)
+            summed = np.prod(shape[1:]) if len(shape) > 2 else shape[0] if len(shape) == 2 else 100
+            found[tensor.name] = (random.standard_normal(shape) / np.sqrt(summed)).astype(np.float32)
+    return found
+
+
+def measured(name: str, schedule: object, threads: int) -> None:
+    """Build a network in every form, take turns, print."""
+    onnx = _installed("onnx")
+    written = [OnnxNetwork(name.replace(" ", "_"), onnx)] if onnx else []
+    function = NETWORKS[name](make=lambda _: written[0]) if written else NETWORKS[name]()
+    arrays = weights_of(function)
+    shape = next(tuple(tensor.shape) for tensor in function.inputs if tensor.name == "X")
+    x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+    start = time.perf_counter()
+    kernel = compiler.build(function, threads=threads, constants=arrays, schedule=schedule)
+    print(f"{name}: built in {time.perf_counter() - start:.2f} s")
+    calls: dict[str, Callable[[Array], Array]] = {"strata": kernel}
+    for peer, make in (("onnxruntime", onnxruntime_call), ("openvino", openvino_call)):
+        if onnx is not None and _installed(peer):
+            calls[peer] = make(written[0].model(onnx, arrays), threads)
+    _turns(calls, x, threads)
+
+
+def _turns(calls: dict[str, Callable[[Array], Array]], x: Array, threads: int) -> None:
+    expected = [np.array(call(x)) for call in calls.values()][-1]
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    ceiling, rates = Arithmetic(threads), list[float]()
+    for _ in range(ROUNDS):
+        rates.append(ceiling.probe(0.02).rate)
+        for name, call in calls.items():
+            call(x)
+            start = time.perf_counter()
+            result = call(x)
+            times[name].append(1e3 * (time.perf_counter() - start))
+            np.testing.assert_allclose(result, expected, rtol=2e-2, atol=2e-2 * float(np.abs(expected).max()))
+    own = median(times["strata"])
+    for name, every in times.items():
+        shown = f"{median(every):8.2f} ms ({min(every):.2f} to {max(every):.2f})"
+        print(f"  {name:12} {shown}  ours / it {own / median(every):.2f}", flush=True)
+
+
+def _installed(name: str) -> ModuleType | None:
+    try:
+        return import_module(name)
+    except ImportError:
+        print(f"{name} is not installed")
+        return None
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("networks", nargs="*", default=list(NETWORKS))
+    parser.add_argument("--schedule", default="auto")
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args()
+    for name in options.networks:
+        measured(name, options.schedule, options.threads)
+
+
+if __name__ == "__main__":
+    main()
