@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Sequence
 from secrets import randbits
 from typing import TYPE_CHECKING
@@ -50,6 +51,7 @@ def run(options: argparse.Namespace) -> int:
     kernel = built(options, module)
     inputs = _inputs(kernel, chosen)
     _print_interface(kernel, chosen)
+    _print_schedules(kernel)
     right = _compare(kernel, module, inputs)
     _print_timing(kernel.time(*inputs, repeats=options.calls), kernel.threads)
     return 0 if right else 1
@@ -74,6 +76,13 @@ def _time_artefact(artefact: Artefact, seed: int, calls: int) -> Timing:
 def _print_interface(of: Kernel | Interface, seed: int) -> None:
     inputs = len(of.arguments) - of.outputs
     show(f"@{of.name}: {_count(inputs, 'input')}, {_count(of.outputs, 'output')}, seed {seed}")
+
+
+def _print_schedules(kernel: Kernel) -> None:
+    """Print where the schedules of a te program's groups are from, and the verdicts."""
+    found = Counter(f"{group.source}{f', {group.verdict}' if group.verdict else ''}" for group in kernel.groups)
+    for said, count in found.items():
+        show(f"schedule: {said}" if len(kernel.groups) == 1 else f"schedule of {_count(count, 'group')}: {said}")
 
 
 def _print_timing(timing: Timing, threads: int | None) -> None:

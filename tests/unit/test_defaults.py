@@ -10,6 +10,7 @@ import pytest
 
 import compiler
 from compiler import te
+from compiler.__main__ import main
 from compiler.analysis.verify.prove import Verdict
 from compiler.autotune.database import Database, Record
 from compiler.autotune.outcome import Outcome
@@ -189,3 +190,14 @@ def test_what_computes_nothing_is_as_written() -> None:
 def test_a_gpu_gets_what_its_rules_prefer() -> None:
     text = compiler.build(_dense(), "cuda", schedule="auto").text
     assert "threadIdx.x" in text and "threadIdx.x" not in compiler.build(_dense(), "cuda", schedule="written").text
+
+
+def test_the_command_line_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "f.mlir"
+    path.write_text(str(_dense().module))
+    for way, said in (("auto", "schedule: model, proved\n"), ("written", "")):
+        assert main(["run", str(path), "--calls", "1", "--schedule", way]) == 0
+        out = capsys.readouterr().out
+        assert said in out and ("schedule" in out) == bool(said)
+    assert main(["run", str(path), "--schedule", "nowhere.db"]) == 1
+    assert "'nowhere.db': neither auto nor written" in capsys.readouterr().err
