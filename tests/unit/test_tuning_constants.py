@@ -64,7 +64,7 @@ def test_what_is_prepared_is_no_part_of_what_is_called() -> None:
 def test_layouts_of_constants_come_first_in_the_space() -> None:
     task = SearchTask(layer(), threads=1, constants=["W"])
     names = [sketch.name for sketch in task.space.sketches]
-    assert names[:2] == ["Y: gebp ab, b first", "Y: gebp b, b first"] and "Y: gebp unpacked" in names
+    assert names[:2] == ["Y: gebp b, b first", "Y: gebp ab, b first"] and "Y: gebp unpacked" in names
     both = SearchTask(layer(), threads=1, constants=["X", "W"])
     assert both.space.sketches[0].name == "Y: gebp ab, ab first"
     assert not any(sketch.name.endswith("b first") for sketch in SearchTask(layer(), threads=1).space.sketches[:1])

@@ -15,6 +15,7 @@ from compiler.schedule.schedule import Handle, Size
 
 MOST_ROWS = 14
 MOST_DEPTH = 1024
+FEW_ROWS = 16
 
 
 def packed_product(draft: Draft, label: str) -> Iterator[Alternative]:
@@ -64,19 +65,23 @@ def is_product(block: Block) -> bool:
 
 
 def _packs(draft: Draft, label: str) -> list[Packing]:
-    """The packings, the most promising first; constants are packed first, which costs the calls nothing."""
+    """The packings, the most promising first; constants are packed first, which costs the calls nothing.
+
+    Rows of A are read as they lie: a register tile broadcasts few of them, which stay in L1 for all panels of B.
+    """
     block = draft.block(label)
     m, n, k = (axis.size for axis in block.axes[-3:])
     constants = draft.schedule.program.constants
     first = "".join(name for name, read in zip("ab", block.reads, strict=True) if read.buffer in constants)
     if block.reads[0].buffer in draft.panels:
         return [*([Packing("b", "b")] if "b" in first else []), Packing("b"), Packing("")]
-    known = [Packing("ab", first), Packing(first, first)] if first else []
+    known = [Packing(first, first), Packing("ab", first)] if first else []
+    known = list(dict.fromkeys(known if "b" in first else known[::-1]))
     both = [] if first else [Packing("ab", "ab")]
     if 4 * k * (m + n) <= draft.machine.l2_bytes // 2:
         return [*known, Packing(""), Packing("ab"), Packing("b"), *both]
     many = [Packing("ab", groups=True)] if m > 2 * MOST_ROWS else []
-    return [*known, Packing("ab"), Packing("b"), *many, *both]
+    return [*known, Packing("b"), Packing("ab"), *many, *both]
 
 
 def _epilogues(draft: Draft, label: str) -> list[str]:
@@ -114,6 +119,7 @@ def _tiles(draft: Draft, block: Block, lanes: int, groups: bool) -> GebpTiles:
     m, n, k = (axis.size for axis in block.axes[-3:])
     panels = draft.panels.get(block.reads[0].buffer)
     wanted, vectors = register_tile(machine, m, n, lanes)
+    element = machine.vector_bits // (8 * draft.lanes(block.label))
     rows: Size
     if panels is not None:
         rows = panels
@@ -122,12 +128,14 @@ def _tiles(draft: Draft, block: Block, lanes: int, groups: bool) -> GebpTiles:
         fitting = {r for v in range(1, 5) for r in rows_of(machine, v) if r <= min(m, MOST_ROWS)}
         rows = draft.choose([r for r in fitting if r in (2, 3, 4, 6, 7, 8, 10, 12, 14)], wanted, "rows")
     chosen = draft.choose(range(2, min(4, -(-n // lanes)) + 1) or [1], vectors, "vectors")
-    kc = depth(machine, draft.schedule.value(rows))
+    kc = depth(machine, draft.schedule.value(rows), element)
     deep = draft.choose(evens(k, lanes, min(k, 4 * lanes), MOST_DEPTH), kc, "depth")
     count = -(-n // (lanes * draft.schedule.value(chosen)))
-    columns = width(machine, draft.schedule.value(deep)) // (lanes * draft.schedule.value(chosen))
+    columns = width(machine, draft.schedule.value(deep), element) // (lanes * draft.schedule.value(chosen))
     across = draft.choose(steps(count), min(count, columns), "panels")
-    around = draft.choose([g for g in (2, 4, 8, 16) if g * wanted <= m], 8, "groups") if groups else 1
+    around: Size = draft.choose([g for g in (2, 4, 8, 16) if g * wanted <= m], 8, "groups") if groups else 1
+    if not groups and m <= FEW_ROWS and panels is None:  # a panel of B is read once, for all rows
+        around = -(-m // draft.schedule.value(rows))
     return GebpTiles(rows, chosen, deep, across, around)
 
 

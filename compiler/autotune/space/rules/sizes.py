@@ -12,7 +12,7 @@ def register_tile(machine: Machine, m: int, n: int, lanes: int) -> tuple[int, in
 
     Candidates keep rows * vectors accumulators, the vectors of a row of B and one broadcast in registers, and have rows
     that nearly fill a power of two, since that many are transposed where A is packed. Padding counts as work, and so do
-    loads beyond one for each two multiplications, which is what the ports take.
+    loads beyond one for each two multiplications, which is what the ports take; and so does leaving no register free.
     """
     tiles = []
     for vectors in range(1, 5):
@@ -21,7 +21,8 @@ def register_tile(machine: Machine, m: int, n: int, lanes: int) -> tuple[int, in
             loads = (rows + vectors) / (rows * vectors)
             idle = max(1.0, 10 / (rows * vectors))  # accumulators hide the latency of ten multiplications
             start = 1 + 2 / (rows * vectors)  # what a tile costs before and after its loop
-            tiles.append((padded * max(1.0, 0.72 + 0.55 * loads) * idle * start, rows, vectors))
+            full = 1.1 if rows * vectors + vectors + 1 == machine.registers else 1.0
+            tiles.append((padded * max(1.0, 0.72 + 0.55 * loads) * idle * start * full, rows, vectors))
     _, rows, vectors = min(tiles)
     return rows, vectors
 
@@ -32,8 +33,8 @@ def rows_of(machine: Machine, vectors: int) -> range:
 
 
 def depth(machine: Machine, rows: int, bytes: int = 4) -> int:
-    """The length of a reduction in a cache tile: a panel of so many rows takes a sixth of L1."""
-    return max(64, machine.l1_bytes // (6 * bytes * rows) // 64 * 64)
+    """The length of a reduction in a cache tile: so many rows take half of L1."""
+    return max(64, machine.l1_bytes // (2 * bytes * rows) // 64 * 64)
 
 
 def width(machine: Machine, depth: int, bytes: int = 4) -> int:
