@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from reprlib import repr as short
 from statistics import median
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -25,7 +25,8 @@ from compiler.autotune.space.rules.template import from_template
 from compiler.autotune.space.space import SketchSpace
 from compiler.autotune.workloads import made
 from compiler.dialects.functions import find_function
-from compiler.driver import build, build_groups, build_scheduled, lower, parse, with_constants
+from compiler.driver import Plan, build, build_planned, lower, parse, with_constants
+from compiler.driver.kernels import scheduled, written
 from compiler.errors import InputError, TargetError
 from compiler.graph.provenance import Provenance
 from compiler.graph.scripts import renamed
@@ -360,17 +361,23 @@ class SearchTask:
 
         Raises ScheduleError for a script that does not apply.
         """
+        words = ("sources", sorted(sources.items()))
+        return build_planned(
+            self.func, partial(self.planned, sources), words, self.threads, self.policy, constants=constants
+        )
+
+    def planned(self, sources: Mapping[str, Source], module: ModuleOp) -> Plan:
+        """What `built` compiles of the program's module."""
         if self._whole is not None:
             short = {name.removeprefix(f"{self.name}."): source for name, source in sources.items()}
-            given = self._whole.own_names(constants or {})
-            return build_groups(self._whole.module, short, self.threads, self.policy, given, self._whole.hashes)
+            return Plan(self._whole.module, short, self._whole.hashes)
         source, single = sources.get(self.name, WRITTEN), self._single
         if single is None:
-            return build(self.func, threads=self.threads, policy=self.policy, constants=constants)
+            return written(module)
         schedule = single.schedule(parse(source.script, "the script")) if source.script else None
         loops = single.spelled(schedule) if schedule else None
         group = Facts(single.graph.name, single.form.hash, 1, source.origin, source.verdict, 0.0)
-        return build_scheduled(self.func, loops, group, self.threads, self.policy, constants)
+        return scheduled(loops, group, module)
 
     def records(self, database: str | os.PathLike[str]) -> dict[str, Record]:
         """The best records of the program's canonical form by its name, of a whole program of its groups by theirs."""

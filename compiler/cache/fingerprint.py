@@ -16,14 +16,14 @@ _BEGAN = time.time()
 
 @cache
 def fingerprint() -> str | None:
-    """A digest of all sources of the package and of the versions of what it compiles with.
+    """A digest of all files of the package, sources and data, and of the versions of what it compiles with.
 
     None where the sources cannot be read, or one is younger than this process, which then may run another one.
     """
     found = sha256(repr((sys.version, *_versions())).encode())
     root = Path(compiler.__file__).resolve().parent
     try:
-        sources = sorted(root.rglob("*.py"))
+        sources = sorted(path for path in root.rglob("*") if path.is_file() and path.parent.name != "__pycache__")
         if not sources or max(source.stat().st_mtime for source in sources) > _BEGAN:
             return None
         for source in sources:

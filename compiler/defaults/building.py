@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, overload
 
@@ -19,12 +21,14 @@ from compiler.autotune.task import SearchTask
 from compiler.defaults.choice import preferred_schedule
 from compiler.defaults.judged import judged
 from compiler.defaults.ways import WRITTEN, Way, way_of
+from compiler.driver import Plan
 from compiler.driver.constants import named
 from compiler.errors import LoweringError, ScheduleError, TargetError
 from compiler.native.unit import WRITTEN as AS_WRITTEN
 from compiler.native.unit import Source
 from compiler.schedule import Schedule
-from compiler.targets.cpu import Kernel
+from compiler.targets.cpu import Kernel, thread_count
+from compiler.targets.cpu.openmp import usable
 from compiler.targets.gpus import at_hand, gpu_of
 
 
@@ -105,14 +109,25 @@ def build(
 
 
 def _for_cpu(x: object, threads: int | None, policy: str, constants: Mapping[str, object] | None, way: Way) -> Kernel:
-    task = SearchTask(x, threads=threads, policy=policy, constants=list(constants or ()))
-    records = task.records(way) if isinstance(way, Path) else {}
-    sources = {one.name: source_of(one, records.get(one.name)) for one in task.groups or (task,)}
+    count = usable(thread_count(threads))
+
+    @cache
+    def task() -> SearchTask:
+        return SearchTask(x, threads=count, policy=policy, constants=list(constants or ()))
+
+    def plan(module: ModuleOp) -> Plan:
+        records = task().records(way) if isinstance(way, Path) else {}
+        sources = {one.name: source_of(one, records.get(one.name)) for one in task().groups or (task(),)}
+        return task().planned(sources, module)
+
+    words = ("records", sha256(way.read_bytes()).hexdigest()) if isinstance(way, Path) else (way,)
     try:
-        kernel: Kernel = task.built(sources, constants)
+        return driver.build_planned(x, plan, words, count, policy, constants=constants)
     except (LoweringError, ScheduleError) as error:
         said = f"not compiled: {error}"
-        kernel = task.built({name: replace(AS_WRITTEN, verdict=said) for name in sources}, constants)
+    kernel: Kernel = task().built(
+        {one.name: replace(AS_WRITTEN, verdict=said) for one in task().groups or (task(),)}, constants
+    )
     return kernel
 
 

@@ -71,7 +71,7 @@ def build(
         with uncollected():
             module = verified(x, policy, name)
         return maker(*lower_to_kernels(module, name, policy), policy, arch)
-    return build_planned(x, _written, (), threads, policy, name, constants)
+    return build_planned(x, written, (), threads, policy, name, constants)
 
 
 def build_groups(
@@ -119,7 +119,7 @@ def build_scheduled(
 def scheduled(loops: ModuleOp | None, group: Group, module: ModuleOp) -> Plan:
     """The plan of `build_scheduled` for a te module."""
     if loops is None:
-        return replace(_written(module), group=group)
+        return replace(written(module), group=group)
     return Plan(verified(loops, "contract", None), group=group, te=partial(str, without_elements(module)))
 
 
@@ -154,7 +154,7 @@ def build_planned(
     return remembered(request, recipe)
 
 
-def _written(module: ModuleOp) -> Plan:
+def written(module: ModuleOp) -> Plan:
     """A program as it is written, a te program in groups."""
     if level_of(module) != "te":
         return Plan(module)

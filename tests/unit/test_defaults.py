@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 
 import compiler
 from compiler import te
@@ -18,6 +19,7 @@ from compiler.autotune.task import SearchTask
 from compiler.defaults import building, judged
 from compiler.defaults.choice import PAYS, preferred_schedule, seconds
 from compiler.defaults.ways import way_of
+from compiler.driver import Plan
 from compiler.errors import InputError, LoweringError, TargetError
 from compiler.native.unit import Source
 from compiler.schedule import Schedule
@@ -160,14 +162,14 @@ def test_known_constants_are_passed_where_a_schedule_is_tried(monkeypatch: pytes
 
 
 def test_what_is_not_compiled_is_as_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    built = SearchTask.built
+    planned = SearchTask.planned
 
-    def refusing(self: SearchTask, sources: dict[str, Source], constants: object = None) -> object:
+    def refusing(self: SearchTask, sources: dict[str, Source], module: ModuleOp) -> Plan:
         if any(source.script for source in sources.values()):
             raise LoweringError("too much")
-        return built(self, sources, constants)  # type: ignore[arg-type]
+        return planned(self, sources, module)
 
-    monkeypatch.setattr(SearchTask, "built", refusing)
+    monkeypatch.setattr(SearchTask, "planned", refusing)
     assert _sources(compiler.build(_two_groups(), schedule="auto")) == {("written", "not compiled: too much")}
 
 

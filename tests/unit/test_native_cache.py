@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 import compiler
 from compiler import driver, te
 from compiler.cache import entries
+from compiler.defaults import building
 from compiler.dialects.functions import find_function
 from compiler.driver import Plan
 from compiler.errors import InputError, TargetError
@@ -256,6 +257,15 @@ def test_a_plan_is_made_once(folder: Path) -> None:
     assert len(made) == 1 and kernels[1].facts.cached and kernels[1].groups[0].source == "default"
     assert kernels[1].text("loop") == kernels[0].text("loop") and len(made) == 2
     assert not driver.build_planned(PAIR, plan, ("auto", "another"), 1).facts.cached
+
+
+def test_schedules_are_chosen_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = compiler.build(product(), schedule="auto", threads=1)
+    monkeypatch.setattr(building, "source_of", lambda *_: pytest.fail("chosen again"))
+    second = compiler.build(product(), schedule="auto", threads=1)
+    assert second.facts.cached and [g.source for g in second.groups] == [g.source for g in first.groups] == ["model"]
+    np.testing.assert_array_equal(results(second), results(first))
+    assert not compiler.build(product(), schedule="written", threads=1).facts.cached
 
 
 def test_wrong_constants_are_refused_by_a_kept_program(folder: Path) -> None:
