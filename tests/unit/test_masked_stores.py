@@ -9,6 +9,7 @@ import compiler
 from compiler import te
 from compiler.schedule import Schedule, library
 from compiler.targets.cpu.single_lanes import with_scalar_stores
+from tests.guard_pages import guarded
 from tests.operators.catalogue import numpy_dtype
 
 
@@ -67,14 +68,14 @@ def test_gebp_of_bf16_stays_inside_its_rows() -> None:
 @pytest.mark.parametrize("count", [1, 5, 6, 8, 15, 19])
 @pytest.mark.parametrize("step", [2, 3, 4, 5])
 def test_what_steps_by_few_elements_is_picked_from_whole_vectors(step: int, count: int) -> None:
-    """Reads end where the buffer ends, and stores of a known number of lanes write nothing behind them."""
+    """Reads end where a forbidden page begins, and stores of a known number of lanes write nothing behind them."""
     a = te.placeholder((count * step - step + 1,), name="A")
     f = te.function("f", [a], [te.compute((count,), lambda i: a[i * step] * 2.0, name="C")])
     s = Schedule(compiler.lower(f))
     outer, vector = s.split(s.get_loops(s.get_block("C"))[0], [None, 8])
     s.unroll(outer)
     s.vectorize(vector)
-    x = np.arange(count * step - step + 1).astype(np.float32)
+    x = guarded(np.arange(count * step - step + 1).astype(np.float32), at_end=True)
     kernel = compiler.build(s)
     whole = np.full(count + 16, 77, np.float32)
     kernel(x, out=whole[8 : 8 + count])
