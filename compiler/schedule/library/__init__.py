@@ -20,6 +20,8 @@ attention.py    attention            two products and the softmax between them, 
 rows.py         by_rows              softmax, norms, statistics: all that a row needs just before it
                 elementwise          the innermost loop by several vectors
                 row_reduction        a reduction into several vectors of partial results
+moving.py       transposed           a transpose by blocks in registers
+                windows              pooling: windows inside the borders apart from those across
 tensor.py       quantised_gebp       a matmul packed in groups, its innermost nest one dot product of groups
                 tile_gebp            a matmul packed in groups, its innermost nest one product of tiles
 gpu.py          cooperative_fetch    threads copy a tile to shared memory together
@@ -65,6 +67,7 @@ from compiler.schedule.library.matmul import (
     store_packed,
     tiled_gebp,
 )
+from compiler.schedule.library.moving import transposed, windows
 from compiler.schedule.library.packing import copy_in_vectors, even, pack_panels
 from compiler.schedule.library.pixels import ByPixels, PixelTiles, by_pixels, image_of, share_of
 from compiler.schedule.library.reduction import in_parts, reduce_columns, reduce_rows, rows_on_threads
@@ -130,5 +133,7 @@ __all__ = [
     "tile_on_warps",
     "tiled_convolution",
     "tiled_gebp",
+    "transposed",
     "vectorize_inner",
+    "windows",
 ]

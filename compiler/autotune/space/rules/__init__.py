@@ -8,6 +8,7 @@ convolution.py  convolutions as implicit GEMM
 depthwise.py    depthwise and grouped convolutions by vectors of pixels
 thin.py         a large matrix times few vectors, read as it lies
 product.py      products by packed panels and register tiles
+moving.py       transposes by blocks in registers, pooling, what LLVM moves better
 rows.py         elementwise functions, softmax and norms by rows, sums by partial sums
 tiles.py        any reduction by multi-level tiles
 warp.py         GPUs: products on tensor cores
@@ -27,6 +28,7 @@ from compiler.autotune.space.rules.depthwise import vectors_of_pixels
 from compiler.autotune.space.rules.draft import Alternative, Draft, Rule
 from compiler.autotune.space.rules.gpu import on_threads, rows_on_blocks, tiled_on_threads
 from compiler.autotune.space.rules.gradient import taps_in_registers
+from compiler.autotune.space.rules.moving import as_written, transposed, windows
 from compiler.autotune.space.rules.parts import sums_in_parts
 from compiler.autotune.space.rules.product import packed_product
 from compiler.autotune.space.rules.reduction import products_of_few, reduced_together
@@ -44,9 +46,12 @@ RULES: tuple[Rule, ...] = (
     sums_in_parts,
     thin_product,
     packed_product,
+    windows,
     by_rows,
     tiled_reduction,
     partial_sums,
+    transposed,
+    as_written,
     elementwise,
 )
 """The rules of the CPU, the most specific first."""

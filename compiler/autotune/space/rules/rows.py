@@ -111,6 +111,10 @@ def chains(draft: Draft, label: str) -> Iterator[Alternative]:
     block, readers = draft.block(label), draft.readers(label)
     if block.combiners or block.table is not None or library.is_costly(block) or len(readers) != 1:
         return
+    written = {access.buffer for access in block.writes}
+    uses = sum(access.buffer in written for access in readers[0].reads)
+    if uses > 1 and len(block.reads) > 1:
+        return
     if not readers[0].combiners and readers[0].table is None:
         yield Alternative("inlined", partial(inlined, label=label), optional=False)
 

@@ -1,0 +1,122 @@
+"""Composites for what moves elements: transposes by blocks in registers, windows apart from their borders."""
+
+from __future__ import annotations
+
+from compiler.program.tree import Block
+from compiler.schedule.library.loops import around, in_vectors, nest, node_of, refusal
+from compiler.schedule.schedule import Handle, Schedule
+
+
+def transposed(s: Schedule, block: Handle, lanes: int = 16) -> None:
+    """Transpose by blocks in registers: read by vectors along the source, written by vectors along the target.
+
+        i { j { T[i, j] = A[j, i] } }            // 8 lanes
+      ->
+        i.0 { j.0 { i.1 = 2 { j.1 = 2 { j.2 = 8 unrolled { i.2 = 8 vectorized { T[i, j] = A[j, i] } } } } } }
+
+    Two vectors by two are whole cache lines on both sides. Requires a block without a reduction whose loops bind an
+    axis each, one that steps by one element in what it writes, another that does in all that it reads and depends on
+    it, both of at least one vector. Source: transposes of 8 x 8 in
+    registers, as oneDNN's reorders do them; the pass transpose-scatters makes the shuffles.
+    """
+    turned = turned_axes(node_of(s, block), lanes)
+    if turned is None:
+        raise refusal(s, block, "transposed", "it does not read along one axis and write along another")
+    loops = nest(s, block, "transposed", least=2)
+    by_axis = _loops_by_axis(s, block)
+    target, source = (by_axis[axis] for axis in turned)
+    _without_rests(s, block, {s.label(target), s.label(source)}, lanes)
+    loops = nest(s, block, "transposed", least=2)
+    by_axis = _loops_by_axis(s, block)
+    target, source = (by_axis[axis] for axis in turned)
+    names = [s.label(target), s.label(source)]
+    outer = [h for h in loops if s.label(h) not in names]
+    (far, *near), (wide, *vector) = (s.split(h, [None, *_tile(s.extent(h), lanes)]) for h in (target, source))
+    s.reorder(*outer, wide, far, *vector[:-1], *near[:-1], near[-1], vector[-1])
+    in_vectors(s, [near[-1], vector[-1]])
+
+
+def _loops_by_axis(s: Schedule, block: Handle) -> dict[int, Handle]:
+    """The loop that binds each axis of a block."""
+    bindings = node_of(s, block).bindings
+    return {n: h for n, form in enumerate(bindings) for h, loop in around(s, block) if loop.number in form.variables()}
+
+
+def _without_rests(s: Schedule, block: Handle, names: set[str], lanes: int) -> None:
+    """Cut off what is left of two loops after whole vectors, into nests of their own."""
+    loops = s.get_loops(block)
+    for depth in reversed(range(len(loops))):
+        loop = loops[depth]
+        whole = s.extent(loop) // lanes * lanes
+        if s.label(loop) in names and whole < s.extent(loop):
+            s.partition(loop, whole)
+            for outer in reversed(s.get_loops(block)[:depth]):
+                s.distribute(outer, block)
+
+
+def _tile(extent: int, lanes: int) -> list[int]:
+    return [2, lanes] if extent % (2 * lanes) == 0 else [lanes]
+
+
+def turned_axes(node: Block, lanes: int) -> tuple[int, int] | None:
+    """The axis along which a block writes and the one along which it reads, by one element each; None where these are
+    not two."""
+    if node.combiners or node.table is not None or not node.writes[0].index:
+        return None
+    steps = [n for n, axis in enumerate(node.axes) if axis.size >= lanes]
+    target = [n for n in steps if node.writes[0].index[-1].coefficient(n) == 1]
+    wide = [access for access in node.reads if len({n for form in access.index for n in form.variables()}) > 1]
+    source = [n for n in steps if wide and all(access.index[-1].coefficient(n) == 1 for access in wide)]
+    if not target or not source or target[0] == source[0] or any(access.where for access in wide):
+        return None
+    if any(source[0] in form.variables() for access in node.reads if access not in wide for form in access.index[:-1]):
+        return None
+    return target[0], source[0]
+
+
+def windows(s: Schedule, block: Handle) -> None:
+    """Reduce each small window in a register, those that reach over a border apart from the others.
+
+        i = 56 { r = 3 { T[i] max= A[2i + r - 1] if 0 <= 2i + r - 1 else -inf } }
+      ->
+        i = 1 { r unrolled { ... } }   i = 55 { r unrolled { T[i + 1] max= A[2i + r + 1] } }
+
+    Each spatial loop is cut where conditions of reads begin and cease to hold, so that most windows are read without
+    them; their elements are unrolled, and LLVM takes several windows side by side. Requires a reduction whose loops
+    bind an axis each. Source: Halide's loop partitioning.
+    """
+    node = node_of(s, block)
+    if not node.combiners:
+        raise refusal(s, block, "windows", "it is no reduction")
+    pairs = around(s, block)
+    reduces = node.loops_of(reduce=True)
+    inner = [h for h, loop in pairs if loop.number in reduces]
+    outer = [h for h, loop in pairs if loop.number not in reduces]
+    if outer and inner:
+        s.reorder(*outer, *inner)
+    for loop in inner:
+        s.unroll(loop)
+    axes = {
+        loop.label: n for n, form in enumerate(node.bindings) for _, loop in pairs if loop.number in form.variables()
+    }
+    for loop in reversed(outer):
+        first, last = interior(node, axes[s.label(loop)])
+        if last < s.extent(loop) > 1 and last > 0:
+            loop = s.partition(loop, last)[0]
+        if 0 < first < s.extent(loop):
+            s.partition(loop, first)
+
+
+def interior(node: Block, axis: int) -> tuple[int, int]:
+    """The values of an axis, from the first to before the last, for which all conditions of reads that depend on it
+    hold; as long a run as there is."""
+    conditions = [c for access in node.reads for c in access.where if axis in c.form.variables()]
+    holds = [all(c.always({**node.axis_ranges, axis: (n, n)}) for c in conditions) for n in range(node.axes[axis].size)]
+    best = start = 0
+    length = 0
+    for n, one in enumerate([*holds, False]):
+        if not one:
+            if n - start > length:
+                best, length = start, n - start
+            start = n + 1
+    return (best, best + length) if length else (0, len(holds))
