@@ -120,12 +120,12 @@ def plain(form: Linear) -> int | None:
 def _found(classes: _Classes, block: Block, wanted: Sequence[Axis]) -> tuple[int, ...] | None:
     """The axes of a block of some classes, one each; None where it has not one of each."""
     own = [classes.of((block.label, axis)) for axis in range(block.spatial)]
-    if any(own.count(one) != 1 for one in wanted) or not _streams(block):
+    if any(own.count(one) != 1 for one in wanted) or not streams(block):
         return None
     return tuple(own.index(one) for one in wanted)
 
 
-def _streams(block: Block) -> bool:
+def streams(block: Block) -> bool:
     """Whether a reduction has an operand that is read once: a product, whose operands are all used again, and a window
     that overlaps the next one are no work of rows."""
     if not block.combiners:

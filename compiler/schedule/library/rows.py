@@ -136,6 +136,8 @@ def _rows_first(s: Schedule, label: str, rows: Sequence[int], columns: int) -> i
     handle, node = s.get_block(label), s.program.blocks[label]
     by_number = {loop.number: loop_handle for loop_handle, loop in around(s, handle)}
     by_axis = {n: by_number[number] for n, form in enumerate(node.bindings) for number in form.variables()}
+    if not set(rows) <= set(by_axis):
+        raise refusal(s, handle, "by_rows", "no loop runs over its rows")
     outer = [by_axis[n] for n in rows]
     rest = [loop for n, loop in by_axis.items() if n not in rows]
     if columns:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from compiler.analysis.rows import streams
 from compiler.autotune.space.rules.draft import Alternative, Draft
 from compiler.autotune.space.rules.sizes import evens
 from compiler.program.tree import Block
+from compiler.schedule import library
 from compiler.schedule.schedule import Handle, Size
 
 
@@ -20,9 +22,17 @@ def tiled_reduction(draft: Draft, label: str) -> Iterator[Alternative]:
     block = draft.block(label)
     if not block.combiners or not block.spatial or block.table is not None:
         return
+    if streams(block):
+        yield Alternative("as written", partial(_as_written, label=label))
     for cut in (False, True):
         if not cut or any(axis.size > 1 and axis.is_reduce for axis in block.axes):
             yield Alternative(f"tiles {'SRSRS' if cut else 'SRS'}", partial(_tiled, label=label, cut=cut))
+
+
+def _as_written(draft: Draft, label: str) -> Sequence[str]:
+    """What reads each element once gains nothing from tiles."""
+    library.contiguous(draft.schedule, draft.schedule.get_block(label))
+    return [label]
 
 
 def _tiled(draft: Draft, label: str, cut: bool) -> Sequence[str]:
