@@ -1,0 +1,158 @@
+"""`python -m benchmarks.defaults.random_groups [COUNT] [FIRST]`: defaults of random groups beside what is written.
+
+Each seed makes a few operations that share producers and have several results. The default and the written program run
+in turns, in CPU time of one thread; what is slower than LIMIT times as written is measured again before it counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from compiler import te
+from compiler.analysis.verify.prove import verify_schedule
+from compiler.autotune.measure.reference import draw
+from compiler.autotune.space.rules import RULES
+from compiler.autotune.space.rules.derive import preferred
+from compiler.autotune.task import SearchTask
+from compiler.driver import build
+from compiler.errors import StrataError
+from compiler.targets.arguments import room
+from compiler.te.tensor import Tensor
+
+nn = te.nn
+LIMIT = 1.1
+BURST = 2e-3
+"""Seconds of CPU time that the calls of a round last, at least."""
+ROUNDS = 5
+REPEATS = 3
+"""Measurements that all have to say that a group is slow."""
+EXTENTS = (1, 2, 3, 5, 7, 8, 13, 16, 24, 31, 32, 48, 64, 77, 100, 128, 200, 256, 384)
+DTYPES = ("f32",) * 8 + ("f64", "i32", "i8", "bf16")
+MOST = 1 << 19
+"""The most elements of an input."""
+
+
+def made(seed: int) -> te.Function:
+    """A random group: one or two inputs, two to five operations on earlier values, the last few of them results."""
+    rng = random.Random(seed)
+    dtype = rng.choice(DTYPES)
+    shape = [rng.choice(EXTENTS) for _ in range(rng.randint(1, 4))]
+    while np.prod(shape) > MOST:
+        shape[shape.index(max(shape))] //= 2
+    inputs = [te.placeholder(tuple(shape), dtype, "X")]
+    values: list[Tensor] = list(inputs)
+    for number in range(rng.randint(1, 5)):
+        values.append(_operation(rng, values, inputs, dtype, number))
+    own = values[1:] if values[1:] else values
+    results = [own[-1], *(value for value in own[:-1] if rng.random() < 0.3)]
+    return te.function("f", inputs, list(dict.fromkeys(results)))
+
+
+def _operation(rng: random.Random, values: list[Tensor], inputs: list[Tensor], dtype: str, number: int) -> Tensor:
+    x = rng.choice(values[-2:])
+    rank, axis = len(x.shape), rng.randrange(max(1, len(x.shape)))
+    kinds = ["unary", "binary", "scaled"]
+    if rank:
+        kinds += ["reduced", "reduced", "centred", "pad", "flip"]
+    if rank > 1:
+        kinds += ["transpose"]
+    if rank and dtype in ("f32", "f64"):
+        kinds += ["softmax"]
+    if rank == 2 and dtype in ("f32", "f64") and x.shape[1] <= 128:
+        kinds += ["product"]
+    kind = rng.choice(kinds)
+    if kind == "unary":
+        floats = (nn.relu, nn.exp, nn.tanh, nn.abs) if dtype in ("f32", "f64") else (nn.relu, nn.abs)
+        return rng.choice(floats)(x)
+    if kind == "scaled":
+        shape = tuple(size if rng.random() < 0.5 else 1 for size in x.shape)
+        inputs.append(te.placeholder(shape, x.dtype, f"Y{number}"))
+        return nn.mul(x, inputs[-1])
+    if kind == "reduced":
+        axes = tuple(sorted(rng.sample(range(rank), rng.randint(1, rank))))
+        return rng.choice((nn.sum, nn.max))(x, axes, keepdims=True)
+    if kind == "centred":
+        return nn.sub(x, nn.max(x, axis, keepdims=True))
+    if kind == "pad":
+        return nn.pad(x, tuple((1, rng.randint(0, 2)) for _ in range(rank)))
+    if kind == "flip":
+        return nn.flip(x, axis)
+    if kind == "transpose":
+        return nn.transpose(x, tuple(rng.sample(range(rank), rank)))
+    if kind == "softmax":
+        return nn.softmax(x, axis)
+    if kind == "product":
+        inputs.append(te.placeholder((x.shape[1], rng.choice(EXTENTS[:12])), x.dtype, f"Y{number}"))
+        return nn.matmul(x, inputs[-1])
+    return nn.add(x, next(other for other in values if tuple(other.shape) == tuple(x.shape)))
+
+
+def gains(seed: int) -> Iterator[tuple[float, str]]:
+    """By group of a random program: the default's time by that as written, and what the rules decided."""
+    task = SearchTask(made(seed), threads=1)
+    for one in task.groups or (task,):
+        derivation = preferred(one.schedule, RULES, one.machine, 1)
+        schedule = derivation.draft.schedule
+        verdict = str(verify_schedule(schedule.program, one.schedule.program))
+        if verdict != "proved":
+            yield 0.0, f"{verdict[:40]} [{derivation.name}]"
+            continue
+        written, default = (build(s, threads=1) for s in (one.schedule, schedule))
+        rng = np.random.default_rng(seed)
+        given = [draw(argument, rng) for argument in written.arguments[: -written.outputs]]
+        calls = [k.bound(*given, out=[room(a) for a in k.arguments[len(given) :]]) for k in (written, default)]
+        ratios = []
+        for _ in range(REPEATS):
+            slow, fast = _in_turns(calls)
+            ratios.append(fast / slow)
+            if ratios[-1] <= LIMIT:
+                break
+        yield min(ratios), f"{slow * 1e6:.1f} us [{derivation.name}]"
+
+
+def _in_turns(calls: Sequence[Callable[[], object]]) -> tuple[float, float]:
+    taken: list[list[float]] = [[], []]
+    for _ in range(ROUNDS):
+        for samples, call in zip(taken, calls, strict=True):
+            samples.append(_taken(call))
+    return min(taken[0]), min(taken[1])
+
+
+def _taken(call: Callable[[], object]) -> float:
+    count = 1
+    while True:
+        start = time.process_time()
+        for _ in range(count):
+            call()
+        spent = time.process_time() - start
+        if spent >= BURST:
+            return spent / count
+        count = max(2 * count, int(1.2 * count * BURST / max(spent, 1e-6)))
+
+
+def main() -> None:
+    """Measure, and print what is slower than as written or not proved."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.defaults.random_groups", description=__doc__)
+    parser.add_argument("count", nargs="?", type=int, default=300)
+    parser.add_argument("first", nargs="?", type=int, default=0)
+    given = parser.parse_args()
+    ratios = []
+    for seed in range(given.first, given.first + given.count):
+        try:
+            for ratio, said in gains(seed):
+                ratios.append(ratio)
+                if ratio > LIMIT or not ratio:
+                    print(f"{seed:5} {ratio:6.2f} {said}", flush=True)
+        except StrataError as error:
+            print(f"{seed:5} {str(error).splitlines()[0][:120]}", flush=True)
+    slow = sum(ratio > LIMIT for ratio in ratios)
+    print(f"{len(ratios)} groups, {slow} slower than {LIMIT} of written, {ratios.count(0.0)} not proved")
+
+
+if __name__ == "__main__":
+    main()
