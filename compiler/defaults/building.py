@@ -98,9 +98,11 @@ def build(
     module = driver.module_of(x)
     if way == WRITTEN or driver.level_of(module) != "te":
         return driver.build(x, target, threads, policy, name, given, arch)
+    if target == "cpu" and name is None and hasattr(x, "inputs"):
+        return _for_cpu(x, threads, policy, given, way)
     own = driver.verified(module, policy, name)
     if target == "cpu":
-        return _for_cpu(x if name is None and hasattr(x, "inputs") else own, threads, policy, given, way)
+        return _for_cpu(own, threads, policy, given, way)
     if isinstance(way, Path):
         raise TargetError(
             f"the database '{way}' is the CPU's, not {target}'s: apply_best of a task has a GPU's records"

@@ -121,7 +121,10 @@ def test_the_least_recently_used_go_first(tmp_path: Path) -> None:
         for file in store.path.iterdir():
             os.utime(file, (time.time() - 100 + number,) * 2) if file.stat().st_mtime > time.time() - 50 else None
     assert store.get("0") == PAYLOAD  # now the most recently used
-    for number in range(18, 60):
+    for number in range(18, 21):
+        assert store.put(str(number), PAYLOAD)
+    assert store.get("0") == PAYLOAD and store.get("1") is None
+    for number in range(21, 60):
         assert store.put(str(number), PAYLOAD)
         assert store.summary().bytes <= bound
     assert store.get("59") == PAYLOAD and store.get("1") is None
