@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from xdsl.dialects.builtin import ModuleOp
 
 from compiler.autotune.groups import te_module
-from compiler.dialects.functions import find_function
+from compiler.dialects.dense import DenseAttr
+from compiler.dialects.functions import constant_values, find_function, positions, state_constants
 from compiler.driver import lower, with_constants
 from compiler.graph.canonical import Canonical, canonical
 from compiler.graph.provenance import Provenance
@@ -25,11 +27,13 @@ from compiler.schedule import Schedule
 @dataclass(frozen=True)
 class Single:
     """A te function, its canonical form whose inputs and results are in canonical order too, and the loops of the
-    function as it is written, which say which inputs are constant."""
+    function as it is written, which say which inputs are constant. `known` are the inputs that the function itself says
+    are constant, by position, and the elements of those that it knows."""
 
     graph: Graph
     form: Canonical
     written: ModuleOp
+    known: Mapping[int, DenseAttr | None]
 
     @property
     def names(self) -> Provenance:
@@ -39,7 +43,7 @@ class Single:
     @cached_property
     def loops(self) -> ModuleOp:
         """The loops of the canonical form: what is tuned, and what scripts of records are for."""
-        return self._lowered(self.form.graph)
+        return self._lowered(self.form.graph, self.form.arguments)
 
     def schedule(self, script: ModuleOp) -> Schedule:
         """The canonical form under a script, with the program's arguments and results in its order. Raises
@@ -60,7 +64,7 @@ class Single:
     @cached_property
     def _signed(self) -> ModuleOp:
         """The loops of the canonical form with the program's arguments and results in its order."""
-        return self._lowered(self.form.signed(self.graph))
+        return self._lowered(self.form.signed(self.graph), range(len(self.graph.inputs)))
 
     def _spelled(self, program: Program) -> Program:
         """Such loops, scheduled or not, under the names of the program."""
@@ -76,11 +80,14 @@ class Single:
         names = [buffer.name for buffer in program.arguments]
         return [*names[: len(self.graph.inputs)], *names[len(names) - program.outputs :]]
 
-    def _lowered(self, graph: Graph) -> ModuleOp:
-        """The loops of the canonical form, its inputs in some order, with those constant that are as written."""
+    def _lowered(self, graph: Graph, inputs: Sequence[int]) -> ModuleOp:
+        """The loops of the canonical form, with those inputs constant that are as written; `inputs` are the positions
+        that its inputs have in the function."""
         stated = {n for n, buffer in enumerate(self._own.arguments) if buffer.name in self._own.constants}
         own = zip(self.form.arguments, self.form.graph.inputs, strict=True)
         module = ModuleOp([write(graph)])
+        known = {n: self.known[position] for n, position in enumerate(inputs) if position in self.known}
+        state_constants(find_function(module), known)
         return with_constants(module, lower(module), [value.name for n, value in own if n in stated])
 
 
@@ -90,8 +97,13 @@ def single_of(x: object, written: ModuleOp) -> Single | None:
     module = te_module(x)
     if module is None:
         return None
-    graph = read_graph(find_function(module))
+    function = find_function(module)
+    graph = read_graph(function)
     if not any(isinstance(node, Compute) for node in graph.nodes):
         return None
     form = canonical(graph, keep_signature=False)
-    return Single(graph, form, written) if any(isinstance(node, Compute) for node in form.graph.nodes) else None
+    if not any(isinstance(node, Compute) for node in form.graph.nodes):
+        return None
+    elements = constant_values(function)
+    known = {n: elements.get(n) for n in positions(function, "constants")}
+    return Single(graph, form, written, known)

@@ -21,6 +21,7 @@ from compiler.autotune.task import SearchTask
 from compiler.defaults.choice import preferred_schedule
 from compiler.defaults.judged import judged
 from compiler.defaults.ways import WRITTEN, Way, way_of
+from compiler.dialects.functions import find_function, is_main
 from compiler.driver import Plan
 from compiler.driver.constants import named
 from compiler.errors import LoweringError, ScheduleError, TargetError
@@ -157,6 +158,8 @@ def _for_gpu(module: ModuleOp, target: str, threads: int | None, policy: str, co
     if constants is not None or threads is not None:
         raise TargetError(f"threads and constants are the CPU's, not {target}'s")
     here = at_hand(target)
+    if is_main(find_function(module)):
+        return driver.build(module, target, policy=policy, arch=arch)  # which refuses it
     original = Schedule(driver.lower(module))
     machine = gpu_of(target, here[1] if here else arch)
     schedule = preferred(original, GPU_RULES, machine).draft.schedule

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from compiler.autotune.space.rules.draft import Alternative, Draft, Rule
+from compiler.autotune.space.rules.draft import Alternative, Draft, Rule, to_schedule
 from compiler.autotune.space.sketch import Sketch
 from compiler.errors import ScheduleError
 from compiler.graph.provenance import Provenance
@@ -60,7 +60,7 @@ def derive(schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, th
 def preferred(schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, threads: int = 1) -> Derivation:
     """The derivation that takes the first alternative everywhere, without any other: `draft.schedule` is the schedule,
     its choices decided as the rules would begin."""
-    draft = Draft(schedule.fork()[0], machine, threads, tuple(schedule.program.blocks))
+    draft = Draft(schedule.fork()[0], machine, threads, to_schedule(schedule.program))
     with uncollected():
         return _Follower(rules, {}).follow(Derivation(draft, unseen=draft.left), deviate=False)[0]
 
@@ -68,7 +68,7 @@ def preferred(schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu,
 def _derived(
     schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, threads: int, dropped: dict[str, None]
 ) -> Derived:
-    ends = derivations(Draft(schedule.fork()[0], machine, threads, tuple(schedule.program.blocks)), rules, dropped)
+    ends = derivations(Draft(schedule.fork()[0], machine, threads, to_schedule(schedule.program)), rules, dropped)
     found: dict[str, Sketch] = {}
     for end in ends:
         sketch = Sketch.of(end.name, schedule.program, end.draft.schedule)

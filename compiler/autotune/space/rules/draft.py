@@ -9,7 +9,7 @@ from typing import TypeAlias
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
 from compiler.elements import element_bytes
-from compiler.program.tree import Block
+from compiler.program.tree import Block, Program
 from compiler.schedule.schedule import Handle, Schedule, Size
 from compiler.targets.machine import Gpu, Machine
 
@@ -88,6 +88,20 @@ class Draft:
             return kept[0]
         nearest = min(range(len(kept)), key=lambda n: (abs(kept[n] - wanted), n))
         return self.schedule.sample_categorical(kept, decision=nearest, name=name)
+
+
+def to_schedule(program: Program) -> tuple[str, ...]:
+    """The blocks of a program that each call runs, in its order: not those that depend on constants alone, which are
+    run once where they stand, and so are not to be computed inside others."""
+    known, found = {*program.constants, *(literal.buffer.name for literal in program.literals)}, list[str]()
+    for label, block in program.blocks.items():
+        read = {access.buffer for access in block.reads} | ({block.table.buffer} if block.table else set())
+        made = {access.buffer for access in block.writes}
+        if read and read <= known and made <= program.allocs.keys():
+            known |= made
+        else:
+            found.append(label)
+    return tuple(found)
 
 
 def _moving(block: Block, index: Sequence[Linear]) -> list[Linear]:
