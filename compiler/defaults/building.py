@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from hashlib import sha256
@@ -123,7 +124,7 @@ def _for_cpu(x: object, threads: int | None, policy: str, constants: Mapping[str
         sources = {one.name: source_of(one, records.get(one.name)) for one in task().groups or (task(),)}
         return task().planned(sources, module)
 
-    words = ("records", sha256(way.read_bytes()).hexdigest()) if isinstance(way, Path) else (way,)
+    words = ("records", _digest(way)) if isinstance(way, Path) else (way,)
     try:
         return driver.build_planned(x, plan, words, count, policy, constants=constants)
     except (LoweringError, ScheduleError) as error:
@@ -132,6 +133,12 @@ def _for_cpu(x: object, threads: int | None, policy: str, constants: Mapping[str
         {one.name: replace(AS_WRITTEN, verdict=said) for one in task().groups or (task(),)}, constants
     )
     return kernel
+
+
+def _digest(database: Path) -> str:
+    """A digest of a database, with what SQLite has not moved into its file yet."""
+    log = database.with_name(f"{database.name}-wal")
+    return sha256(database.read_bytes() + (log.read_bytes() if log.exists() else b"")).hexdigest()
 
 
 def source_of(task: SearchTask, record: Record | None) -> Source:
@@ -147,7 +154,8 @@ def source_of(task: SearchTask, record: Record | None) -> Source:
 
 def _ways(task: SearchTask, record: Record | None) -> Iterator[tuple[str, Schedule]]:
     if record is not None:
-        yield "record", replay(record)
+        with suppress(ScheduleError):  # of an older version
+            yield "record", replay(record)
     preferred = preferred_schedule(task)
     if preferred is not None:
         yield "model", preferred

@@ -126,6 +126,17 @@ def test_a_record_is_preferred_and_others_are_defaults(tmp_path: Path) -> None:
     np.testing.assert_allclose(kernel(*arrays), compiler.build(f)(*arrays), rtol=1e-4, atol=1e-5)
 
 
+def test_a_record_that_does_not_apply_any_more_is_passed_over(tmp_path: Path) -> None:
+    task = SearchTask(_dense(), threads=1)
+    schedule = Schedule(task.module)
+    schedule.split(schedule.get_loops(schedule.get_block(next(iter(schedule.program.blocks))))[0], [None, 4])
+    script = str(schedule.script)
+    path = _database(tmp_path / "a.db", task, script.replace("sched.get_block", "sched.get_blocks", 1))
+    assert _sources(compiler.build(_dense(), threads=1, schedule=path)) == {("model", "proved")}
+    path = _database(tmp_path / "b.db", task, script)
+    assert _sources(compiler.build(_dense(), threads=1, schedule=path)) == {("record", "proved")}
+
+
 def _says(answer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judged, "verify_schedule", lambda scheduled, original: Verdict(answer, "so it is"))
 
