@@ -19,8 +19,8 @@ from compiler.autotune.task import SearchTask
 from compiler.defaults import building, judged
 from compiler.defaults.choice import PAYS, preferred_schedule, seconds
 from compiler.defaults.ways import way_of
-from compiler.driver import Plan
-from compiler.errors import InputError, LoweringError, TargetError
+from compiler.driver import Plan, in_groups
+from compiler.errors import InputError, LoweringError, StrataError, TargetError
 from compiler.native.unit import Source
 from compiler.schedule import Schedule
 from compiler.targets.arguments import Array
@@ -214,3 +214,16 @@ def test_the_command_line_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[
         assert said in out and ("schedule" in out) == bool(said)
     assert main(["run", str(path), "--schedule", "nowhere.db"]) == 1
     assert "'nowhere.db': neither auto nor written" in capsys.readouterr().err
+
+
+def test_a_sum_to_a_scalar_runs_on_many_threads_of_a_gpu() -> None:
+    x = _in(256, 512)
+    f = te.function("f", [x], nn.sum(x))
+    text = compiler.build(f, "cuda", schedule="auto").text
+    assert "__shared__" in text or "__shfl" in text
+    assert "threadIdx" not in compiler.build(f, "cuda", schedule="written").text
+
+
+def test_what_calls_others_is_refused_for_a_gpu() -> None:
+    with pytest.raises(StrataError, match="calls others"):
+        compiler.build(in_groups(_two_groups()), "cuda", schedule="auto")
