@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -227,3 +229,9 @@ def test_a_sum_to_a_scalar_runs_on_many_threads_of_a_gpu() -> None:
 def test_what_calls_others_is_refused_for_a_gpu() -> None:
     with pytest.raises(StrataError, match="calls others"):
         compiler.build(in_groups(_two_groups()), "cuda", schedule="auto")
+
+
+def test_a_build_loads_no_library_of_the_search() -> None:
+    script = "import sys; import compiler; compiler.build; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert "compiler.defaults.building" in loaded and not {"sklearn", "scipy", "rich"} & set(loaded)

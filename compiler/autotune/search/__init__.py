@@ -10,11 +10,26 @@ scorer.py      what the models say of candidates
 supply.py      candidates to choose from, drawn, enumerated, changed from good ones
 batch.py       which of a pool are proposed together
 log.py         what was asked of a search and what it answered
-replay.py      a search again from its log
+repetition.py  a search again from its log
 """
 
-from compiler.autotune.search.options import Options
-from compiler.autotune.search.replay import replay
-from compiler.autotune.search.search import Proposal, Search
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from compiler.autotune.search.options import Options
+    from compiler.autotune.search.repetition import replay
+    from compiler.autotune.search.search import Proposal, Search
 
 __all__ = ["Options", "Proposal", "Search", "replay"]
+_ROOMS = {"Options": "options", "Proposal": "search", "Search": "search", "replay": "repetition"}
+
+
+def __getattr__(name: str) -> object:
+    """What the search gives, loaded when it is asked for: the cost model's library takes seconds to load."""
+    if name in _ROOMS:
+        from importlib import import_module
+
+        return getattr(import_module(f"compiler.autotune.search.{_ROOMS[name]}"), name)
+    raise AttributeError(f"module 'compiler.autotune.search' has no attribute '{name}'")
