@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import compiler
 from compiler import te
+from compiler.driver import parse
 from compiler.schedule import Schedule, library
+from compiler.targets.cpu import load
 from compiler.targets.cpu.single_lanes import with_scalar_stores
+from compiler.targets.machine import host
 from tests.guard_pages import guarded
 from tests.operators.catalogue import numpy_dtype
 
@@ -83,3 +88,44 @@ def test_what_steps_by_few_elements_is_picked_from_whole_vectors(step: int, coun
     assert (whole[:8] == 77).all()
     assert (whole[8 + count :] == 77).all()
     assert ("masked.gather" in kernel.text("llvm")) == (step == 5)
+
+
+MASKS = {
+    "one condition": ("vector.broadcast %some : i1 to vector<8xi1>", lambda some, n: 8 * some),
+    "a number": ("vector.create_mask %n : vector<8xi1>", lambda some, n: n),
+    "both": ("arith.andi %all, %first : vector<8xi1>", lambda some, n: n * some),
+    "a condition and known lanes": ("arith.andi %all, %five : vector<8xi1>", lambda some, n: 5 * some),
+}
+"""Masks, and how many lanes they have."""
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_masks_of_all_lanes_are_branches(name: str) -> None:
+    """Without AVX-512: a plain store where the mask has all lanes, nothing where a condition fails."""
+    mask, lanes = MASKS[name]
+    module = parse(f"""
+    func.func @f(%A: memref<8xf32>, %flag: memref<1xi32>, %count: memref<1xindex>, %C: memref<8xf32>)
+        attributes {{outputs = 1 : i64}} {{
+      %zero = arith.constant 0 : index
+      %no = arith.constant 0 : i32
+      %held = memref.load %flag[%zero] : memref<1xi32>
+      %some = arith.cmpi ne, %held, %no : i32
+      %n = memref.load %count[%zero] : memref<1xindex>
+      %lanes = arith.constant 5 : index
+      %all = vector.broadcast %some : i1 to vector<8xi1>
+      %first = vector.create_mask %n : vector<8xi1>
+      %five = vector.create_mask %lanes : vector<8xi1>
+      %mask = {mask}
+      %a = vector.load %A[%zero] : memref<8xf32>, vector<8xf32>
+      vector.maskedstore %C[%zero], %mask, %a : memref<8xf32>, vector<8xi1>, vector<8xf32>
+      func.return
+    }}""")
+    kernel = load(module, replace(host(), vector_bits=256))
+    assert ("masked.store" in kernel.text("llvm")) == ("%n" in mask or "%first" in mask)
+    a = np.arange(8, dtype=np.float32)
+    for some in (False, True):
+        for n in (0, 3, 8):
+            found = np.full(8, 77, np.float32)
+            kernel(a, np.array([some], np.int32), np.array([n], np.int64), out=found)
+            count = int(lanes(some, n))
+            np.testing.assert_array_equal(found, [*a[:count], *[77] * (8 - count)])

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from compiler.dialects.upstream.vector import GatherOp, ScatterOp
 from compiler.errors import LoweringError
-from compiler.lowering.low_to_llvm.address import place
+from compiler.lowering.low_to_llvm.address import Address, place
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.literals import fast_flags, literal, number
 from compiler.lowering.low_to_llvm.memrefs import from_memory, load, store, to_memory
@@ -66,12 +66,15 @@ def _masked_load(f: FunctionEmitter, op: vector.MaskedLoadOp) -> None:
 
 
 def _masked_store(f: FunctionEmitter, op: vector.MaskedStoreOp) -> None:
-    value = op.value_to_store
-    type, at = memory_type(value.type), place(f, op, op.base, op.indices)
-    name = f"llvm.masked.store.{_memory_suffix(value.type)}.p0"
+    _store_masked(f, op, place(f, op, op.base, op.indices), to_memory(f, op.value_to_store))
+
+
+def _store_masked(f: FunctionEmitter, op: vector.MaskedStoreOp, at: Address, value: str) -> None:
+    """Store the lanes that a mask has."""
+    type = memory_type(op.value_to_store.type)
+    name = f"llvm.masked.store.{_memory_suffix(op.value_to_store.type)}.p0"
     f.declare("void", name, [type, "ptr", llvm_type(op.mask.type)])
-    pointer = f"ptr align {at.alignment} {at.pointer}"
-    f.line(f"call void @{name}({type} {to_memory(f, value)}, {pointer}, {f.typed(op.mask)})")
+    f.line(f"call void @{name}({type} {value}, ptr align {at.alignment} {at.pointer}, {f.typed(op.mask)})")
 
 
 def _lane_pointers(f: FunctionEmitter, op: GatherOp | ScatterOp) -> str:
@@ -172,16 +175,71 @@ def stores(machine: Machine) -> Handlers:
 
 
 def _stored_in_pieces(f: FunctionEmitter, op: vector.MaskedStoreOp) -> None:
-    """Store the first lanes, of a known number, as vectors of 4, 2 and 1 lanes and so on; else under the mask.
+    """Store the first lanes, of a known number, as vectors of 4, 2 and 1 lanes and so on; all of them at once where a
+    condition on all holds, or where the number turns out to be all; else under the mask.
 
     Source: Agner Fog's instruction tables: VMASKMOVPS to memory is microcode on AMD's Zen.
     """
-    count = _known_prefix(op.mask)
-    if count is None:
-        _masked_store(f, op)
-        return
-    type, at = op.value_to_store.type, place(f, op, op.base, op.indices)
-    value, whole = to_memory(f, op.value_to_store), memory_type(type)
+    at, value = place(f, op, op.base, op.indices), to_memory(f, op.value_to_store)
+    conditions, masks = _conjuncts(op.mask)
+    ends = [_begin_if(f, f.use(condition)) for condition in conditions]
+    if not masks:
+        _store_all(f, op, at, value)
+    elif len(masks) == 1 and (count := _known_prefix(masks[0])) is not None:
+        _store_lanes(f, op, at, value, count)
+    elif len(masks) == 1 and isinstance(masks[0].owner, vector.CreateMaskOp):
+        _stored_whole_or_masked(f, op, at, value, masks[0].owner)
+    else:
+        _store_masked(f, op, at, value)
+    for end in reversed(ends):
+        f.line(f"br label %{end}")
+        f.start(end)
+
+
+def _conjuncts(mask: SSAValue) -> tuple[list[SSAValue], list[SSAValue]]:
+    """What must hold for a mask to: conditions of all lanes, and masks."""
+    owner = mask.owner
+    if isinstance(owner, arith.AndIOp):
+        (conditions, masks), (others, more) = _conjuncts(owner.lhs), _conjuncts(owner.rhs)
+        return conditions + others, masks + more
+    if isinstance(owner, vector.BroadcastOp) and not isinstance(owner.source.type, VectorType):
+        return [owner.source], []
+    return [], [mask]
+
+
+def _begin_if(f: FunctionEmitter, condition: str) -> str:
+    """Begin what runs under a condition; the label of what comes after."""
+    then, after = f.fresh("then"), f.fresh("after")
+    f.line(f"br i1 {condition}, label %{then}, label %{after}")
+    f.start(then)
+    return after
+
+
+def _store_all(f: FunctionEmitter, op: vector.MaskedStoreOp, at: Address, value: str) -> None:
+    f.line(f"store {memory_type(op.value_to_store.type)} {value}, ptr {at.pointer}, align {at.alignment}")
+
+
+def _stored_whole_or_masked(
+    f: FunctionEmitter, op: vector.MaskedStoreOp, at: Address, value: str, mask: vector.CreateMaskOp
+) -> None:
+    """Store all lanes where a mask of the first ones has all, else those that it has."""
+    whole, some, done = f.fresh("whole"), f.fresh("some"), f.fresh("stored")
+    count = lanes(op.mask.type)
+    test = f.temporary(f"icmp sge i64 {f.use(mask.mask_dim_sizes[0])}, {count}")
+    f.line(f"br i1 {test}, label %{whole}, label %{some}")
+    f.start(whole)
+    _store_all(f, op, at, value)
+    f.line(f"br label %{done}")
+    f.start(some)
+    _store_masked(f, op, at, value)
+    f.line(f"br label %{done}")
+    f.start(done)
+
+
+def _store_lanes(f: FunctionEmitter, op: vector.MaskedStoreOp, at: Address, value: str, count: int) -> None:
+    """Store the first lanes in pieces."""
+    type = op.value_to_store.type
+    whole = memory_type(type)
     assert isinstance(type, VectorType)
     size, element = byte_size(type.element_type), whole.split(" x ")[1].rstrip(">")
     done = 0
