@@ -1,6 +1,7 @@
 """Good code without a trial: which schedule `build` gives each group of a program, and why it may.
 
 ways.py     "auto", "written", or the database of a path: what a caller asks for
+plain.py    a cheap estimate: whether a schedule is worth having
 choice.py   the preferred schedule of a program by the rules, its sizes by the forest
 forest.py   the forest that ships, as arrays: it compares candidates of one program
 data/       that forest, and the records that it was made of; tools/train.py makes both

