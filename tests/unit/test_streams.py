@@ -85,6 +85,8 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "bench": ["strata", "bench", "--list"],
         "explain": ["strata", "explain", EXAMPLE, "--static"],
         "hash": ["strata", "hash", EXAMPLE],
+        "cache info": ["strata", "cache", "info"],
+        "cache path": ["strata", "cache", "path"],
         "space": ["strata", "space", SMALL, "--threads", "1"],
         "tune": ["strata", "tune", SMALL, "--threads", "1", "--no-database"],
         "replay": ["strata", "replay", SMALL, str(log), "--threads", "1"],

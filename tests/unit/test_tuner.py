@@ -253,8 +253,8 @@ def test_seconds_alone_end_in_a_descent_and_in_turns(
 ) -> None:
     log = tmp_path / "log"
     pretend = workers(
-        cost=lambda script: luck(script) if "sched.split" in script else 9.0, seconds=0.5, clock=clock
-    )  # the program as written has no neighbours
+        cost=lambda script: luck(script) if "sched.pack" in script else 9.0, seconds=0.5, clock=clock
+    )  # the program as written has no neighbours, and tiles have few
     tuned(task(512, 512, 512), trials=None, seconds=40.0, database=path, log=log)
     calls = [json.loads(line) for line in log.read_text().splitlines()]
     (number,) = [n for n, call in enumerate(calls) if call.get("call") == "descend"]

@@ -71,7 +71,7 @@ def as_written(draft: Draft, label: str) -> Iterator[Alternative]:
     shuffled = not steps <= {0, 1} or any(last in c.form.variables() for access in block.reads for c in access.where)
     moves = len(block.reads) == 1 and isinstance(block.body[0], Read)
     if (moves and shuffled) or block.axes[last].size < 2 * draft.lanes(label):
-        yield Alternative("as written", partial(_as_written, label=label), optional=False)
+        yield Alternative("as written", partial(_as_written, label=label))
 
 
 def _as_written(draft: Draft, label: str) -> Sequence[str]:
