@@ -1,4 +1,5 @@
-"""Run the RUN lines of an .mlir file in this process: strata-opt, strata, filecheck, pipes, `not` and `2>&1`.
+"""Run the RUN lines of an .mlir file in this process: strata-opt, strata, filecheck, pipes, `not`, `2>&1`
+and `env NAME=VALUE`.
 
 `%s` is the file, `%t` a path for a temporary file. A file must check something, and each directive must be one
 that filecheck obeys: a CHECK without a colon, a misspelt suffix or a prefix of no RUN line is a failure.
@@ -7,6 +8,7 @@ that filecheck obeys: a CHECK without a colon, a misspelt suffix or a prefix of 
 from __future__ import annotations
 
 import io
+import os
 import re
 import shlex
 import sys
@@ -16,6 +18,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
+from unittest.mock import patch
 
 from filecheck.finput import FInput
 from filecheck.matcher import Matcher
@@ -113,6 +116,9 @@ def _steps(words: list[str]) -> Iterator[list[str]]:
 
 def _step(words: list[str], data: str) -> _Done:
     """One command with its input; what it says on stderr joins its output where the words ask for it."""
+    if len(words) > 2 and words[0] == "env":
+        with patch.dict(os.environ, [words[1].split("=", 1)]):
+            return _step(words[2:], data)
     tools = {"strata-opt": strata_opt, "strata": strata, "filecheck": lambda words: _filecheck(words, data)}
     if not words or words[0] not in tools:
         raise FileCheckError(f"a RUN line can run {' and '.join(tools)}, not '{' '.join(words)}'")

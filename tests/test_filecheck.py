@@ -37,6 +37,8 @@ def checked(folder: Path, *lines: str) -> None:
         ["// RUN: strata-opt %s -o %t", "// RUN: filecheck %s --input-file=%t", "// CHECK: func"],
         ["// RUN: not strata-opt %s -p nowhere 2>&1 | filecheck %s", "// CHECK: no pass 'nowhere'"],
         ["// RUN: strata-opt %s | filecheck %s --check-prefixes=A,B", "// A: module", "// B: func.func"],
+        ["// RUN: env STRATA_MACHINE=avx2 strata-opt %s | filecheck %s", "// CHECK: func"],
+        ["// RUN: not env STRATA_MACHINE=avx3 strata-opt %s -t llvm 2>&1 | filecheck %s", "// CHECK: is 'avx3'"],
         ["// RUN: strata-opt %s | not filecheck %s", "// CHECK: nowhere"],
         [RUN, "// A sentence that begins with a capital, and COM: below.", "// COM: CHECK", "// CHECK: func"],
         [DIAGNOSTICS],
