@@ -2,6 +2,7 @@
 
 Each seed makes a few operations that share producers and have several results. The default and the written program run
 in turns, in CPU time of one thread; what is slower than LIMIT times as written is measured again before it counts.
+Their results are compared.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from compiler import te
 from compiler.analysis.verify.prove import verify_schedule
 from compiler.autotune.measure.reference import draw
 from compiler.autotune.space.rules import RULES
-from compiler.autotune.space.rules.derive import preferred
+from compiler.autotune.space.rules.derive import as_written, preferred
 from compiler.autotune.task import SearchTask
 from compiler.defaults.choice import preferred_schedule
 from compiler.driver import build
 from compiler.errors import StrataError
-from compiler.targets.arguments import room
+from compiler.schedule import Schedule
+from compiler.targets.arguments import Array, room
 from compiler.te.tensor import Tensor
 
 nn = te.nn
@@ -59,7 +61,7 @@ def _operation(rng: random.Random, values: list[Tensor], inputs: list[Tensor], d
     rank, axis = len(x.shape), rng.randrange(max(1, len(x.shape)))
     kinds = ["unary", "binary", "scaled"]
     if rank:
-        kinds += ["reduced", "reduced", "centred", "pad", "flip"]
+        kinds += ["reduced", "reduced", "centred", "pad", "flip", "gather"]
     if rank > 1:
         kinds += ["transpose"]
     if rank and dtype in ("f32", "f64"):
@@ -81,6 +83,9 @@ def _operation(rng: random.Random, values: list[Tensor], inputs: list[Tensor], d
         return nn.sub(x, nn.max(x, axis, keepdims=True))
     if kind == "pad":
         return nn.pad(x, tuple((1, rng.randint(0, 2)) for _ in range(rank)))
+    if kind == "gather":
+        inputs.append(te.placeholder((rng.choice(EXTENTS[:12]),), "i32", f"I{number}"))
+        return nn.gather(x, inputs[-1], axis)
     if kind == "flip":
         return nn.flip(x, axis)
     if kind == "transpose":
@@ -94,28 +99,53 @@ def _operation(rng: random.Random, values: list[Tensor], inputs: list[Tensor], d
 
 
 def gains(seed: int) -> Iterator[tuple[float, str]]:
-    """By group of a random program: the default's time by that as written, and what the rules decided."""
+    """By group of a random program: the default's time by that as written, and what the rules decided; 0 where it is
+    not proved or its results differ."""
     task = SearchTask(made(seed), threads=1)
     for one in task.groups or (task,):
         schedule = preferred_schedule(one)
         if schedule is None:
             yield 1.0, "as written"
             continue
+        name = preferred(one.schedule, RULES, one.machine, 1).name
         verdict = str(verify_schedule(schedule.program, one.schedule.program))
         if verdict != "proved":
-            yield 0.0, verdict[:40]
+            yield 0.0, f"{verdict[:40]} [{name}]"
             continue
-        written, default = (build(s, threads=1) for s in (one.schedule, schedule))
-        rng = np.random.default_rng(seed)
-        given = [draw(argument, rng) for argument in written.arguments[: -written.outputs]]
-        calls = [k.bound(*given, out=[room(a) for a in k.arguments[len(given) :]]) for k in (written, default)]
-        ratios = []
-        for _ in range(REPEATS):
-            slow, fast = _in_turns(calls)
-            ratios.append(fast / slow)
-            if ratios[-1] <= LIMIT:
-                break
-        yield min(ratios), f"{slow * 1e6:.1f} us [{preferred(one.schedule, RULES, one.machine, 1).name}]"
+        written = one.schedule.fork()[0].apply(as_written(one.schedule, one.machine).script)
+        ratio, said = _measured(written, schedule, np.random.default_rng(seed))
+        yield ratio, f"{said} [{name}]"
+
+
+def _measured(original: Schedule, schedule: Schedule, rng: np.random.Generator) -> tuple[float, str]:
+    """The time of a schedule by that of its original, and the latter in words; 0 where their results differ."""
+    kernels = [build(s, threads=1) for s in (original, schedule)]
+    given = [draw(argument, rng) for argument in kernels[0].arguments[: -kernels[0].outputs]]
+    outs = [[room(a) for a in kernel.arguments[len(given) :]] for kernel in kernels]
+    calls = [kernel.bound(*given, out=out) for kernel, out in zip(kernels, outs, strict=True)]
+    for out, call, poison in zip(outs, calls, (1, 2), strict=True):
+        for array in out:
+            array.fill(poison)
+        call()
+    if not all(_close(*pair) for pair in zip(*outs, strict=True)):
+        return 0.0, "results differ"
+    ratios = []
+    for _ in range(REPEATS):
+        slow, fast = _in_turns(calls)
+        ratios.append(fast / slow)
+        if ratios[-1] <= LIMIT:
+            break
+    return min(ratios), f"{slow * 1e6:.1f} us"
+
+
+def _close(expected: Array, found: Array) -> bool:
+    """Whether results agree: integers exactly, floats as far as sums in another order do."""
+    if expected.dtype.kind in "iub":
+        return bool((expected == found).all())
+    wide, other = expected.astype(np.float64), found.astype(np.float64)
+    finite = np.abs(wide[np.isfinite(wide)])
+    tolerance = 5e-2 if expected.itemsize < 4 else 1e-3
+    return bool(np.allclose(other, wide, tolerance, tolerance * float(finite.max(initial=0)), equal_nan=True))
 
 
 def _in_turns(calls: Sequence[Callable[[], object]]) -> tuple[float, float]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler.affine import linear as lin
-from compiler.program.tree import Block, Loop
+from compiler.program.tree import Access, Block, Loop, Program
 
 
-def contiguous_order(block: Block, loops: Sequence[Loop]) -> tuple[Loop, ...]:
+def contiguous_order(program: Program, block: Block, loops: Sequence[Loop]) -> tuple[Loop, ...]:
     """The loops around a block with that innermost along which most accesses are contiguous; none to keep their order.
 
     Keeps the order of loops that are not a perfect serial nest, one for each axis in its order, of a block that is
@@ -19,20 +19,26 @@ def contiguous_order(block: Block, loops: Sequence[Loop]) -> tuple[Loop, ...]:
     bound = block.bindings == tuple(lin.variable(loop.number) for loop in loops)
     if not loops or not alone or not bound or block.guard or written & set(block.sources):
         return ()
-    inner = max(range(len(loops)), key=lambda axis: (_contiguous(block, axis), axis))
+    inner = max(range(len(loops)), key=lambda axis: (_contiguous(program, block, axis), axis))
     if inner == len(loops) - 1 or block.axes[inner].is_reduce:
         return ()
     return (*loops[:inner], *loops[inner + 1 :], loops[inner])
 
 
-def _contiguous(block: Block, axis: int) -> int:
+def _contiguous(program: Program, block: Block, axis: int) -> int:
     """How many accesses step by one element along an axis, less those that stride."""
-    score = 0
-    for access in (*block.reads, *block.writes):
-        *outer, last = access.index or (None,)
-        strides = sum(axis in form.variables() for form in outer if form is not None)
-        if last is not None and axis in last.variables():
-            score += (last.coefficient(axis) == 1) - bool(strides)
-        elif strides:
-            score -= 1
-    return score
+    if block.axes[axis].size == 1:
+        return -len(block.reads) - len(block.writes)
+    steps = [step(program, access, axis) for access in (*block.reads, *block.writes)]
+    return steps.count(1) - sum(by not in (0, 1, -1) for by in steps)
+
+
+def step(program: Program, access: Access, axis: int) -> int | None:
+    """By how many elements an access moves along an axis of its block; None where that is not the same everywhere."""
+    total, pitch = 0, 1
+    for form, extent in zip(reversed(access.index), reversed(program.buffers[access.buffer].shape), strict=True):
+        factor = form.coefficient(axis)
+        if factor is None:
+            return None
+        total, pitch = total + factor * pitch, pitch * extent
+    return total

@@ -42,6 +42,6 @@ def _reordered(program: Program) -> Iterator[tuple[int, Node]]:
     for position, node in enumerate(program.body):
         blocks = blocks_in(node)
         if isinstance(node, Loop) and len(blocks) == 1 and blocks[0].table is None:
-            order = contiguous_order(blocks[0], program.enclosing(blocks[0].label))
+            order = contiguous_order(program, blocks[0], program.enclosing(blocks[0].label))
             if order:
                 yield position, nested(order, blocks[0])

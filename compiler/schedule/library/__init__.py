@@ -20,6 +20,7 @@ attention.py    attention            two products and the softmax between them, 
 rows.py         by_rows              softmax, norms, statistics: all that a row needs just before it
                 elementwise          the innermost loop by several vectors
                 row_reduction        a reduction into several vectors of partial results
+                units_outside        loops of one iteration outside the others
 moving.py       transposed           a transpose by blocks in registers
                 windows              pooling: windows inside the borders apart from those across
 tensor.py       quantised_gebp       a matmul packed in groups, its innermost nest one dot product of groups
@@ -71,7 +72,7 @@ from compiler.schedule.library.moving import transposed, windows
 from compiler.schedule.library.packing import copy_in_vectors, even, pack_panels
 from compiler.schedule.library.pixels import ByPixels, PixelTiles, by_pixels, image_of, share_of
 from compiler.schedule.library.reduction import in_parts, reduce_columns, reduce_rows, rows_on_threads
-from compiler.schedule.library.rows import by_rows, elementwise, is_costly, row_reduction
+from compiler.schedule.library.rows import by_rows, elementwise, is_costly, row_reduction, units_outside
 from compiler.schedule.library.streaming import ThinTile, dots, streams
 from compiler.schedule.library.tensor import QuantisedGebp, TileGebp, quantised_gebp, tile_gebp
 from compiler.schedule.library.warp import OnWarps, WarpTiles, tile_on_warps
@@ -123,6 +124,7 @@ __all__ = [
     "reduce_columns",
     "reduce_rows",
     "row_reduction",
+    "units_outside",
     "rows_on_threads",
     "share_of",
     "spread",

@@ -79,7 +79,7 @@ def contiguous(s: Schedule, block: Handle) -> None:
     reduction. Source: the pass reorder-contiguous.
     """
     handles = {loop.number: handle for handle, loop in around(s, block)}
-    order = contiguous_order(node_of(s, block), s.program.enclosing(s.label(block)))
+    order = contiguous_order(s.program, node_of(s, block), s.program.enclosing(s.label(block)))
     if order:
         s.reorder(*(handles[loop.number] for loop in order))
 

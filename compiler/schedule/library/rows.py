@@ -29,6 +29,21 @@ def elementwise(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4) 
         in_vectors(s, s.split(inner, [None, at_most(vectors, -(-extent // lanes)), lanes])[1:])
 
 
+def units_outside(s: Schedule, block: Handle) -> list[Handle]:
+    """Run the loops of one iteration around a block outside the others, if the innermost is one; gives the loops.
+
+        i = 20 { j = 30 { k = 1 { D(i, j, k) } } }
+      ->
+        k = 1 { i = 20 { j = 30 { D } } }
+    """
+    loops = nest(s, block, "units_outside")
+    ordered = sorted(loops, key=lambda loop: s.extent(loop) > 1)
+    if s.extent(loops[-1]) == 1 < s.extent(ordered[-1]):
+        s.reorder(*ordered)
+        return ordered
+    return loops
+
+
 def row_reduction(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4) -> Handle:
     """Reduce along the innermost loop into some vectors of partial results, and combine those at the end.
 
@@ -113,6 +128,8 @@ def _is_cheap(s: Schedule, block: Block, rows: Sequence[int]) -> bool:
         return False
     written = {access.buffer for access in block.writes}
     readers = [reader for name in written for reader in s.program.readers[name]]
+    if any(access.where for access in block.reads) and any(reader.combiners for reader in readers):
+        return False
     uses = sum(access.buffer in written for reader in readers for access in reader.reads)
     wide = [a for a in block.reads if not set().union(*(form.variables() for form in a.index)) <= set(rows)]
     return bool(readers) and (uses == 1 or len(wide) <= 1)

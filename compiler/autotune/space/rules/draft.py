@@ -63,6 +63,10 @@ class Draft:
         element = self.schedule.program.buffers[block.writes[0].buffer].element
         return max(1, self.target.vector_bits // (8 * element_bytes(element)))
 
+    def is_temporary(self, label: str) -> bool:
+        """Whether what a block writes is no result of the program."""
+        return all(access.buffer in self.schedule.program.allocs for access in self.block(label).writes)
+
     def readers(self, label: str) -> list[Block]:
         """The blocks that read what a block writes."""
         program = self.schedule.program

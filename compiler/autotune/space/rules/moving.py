@@ -7,6 +7,7 @@ from functools import partial
 from math import prod
 
 from compiler.affine.linear import Linear
+from compiler.analysis.order import step
 from compiler.autotune.space.rules.draft import Alternative, Draft
 from compiler.program.body import Read
 from compiler.program.tree import Block
@@ -59,18 +60,19 @@ def _windows(draft: Draft, label: str) -> Sequence[str]:
 
 
 def as_written(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A block that moves elements backwards, by steps or under conditions along its innermost loop, and one that has
-    not two vectors along that: LLVM shuffles what masks and gathers would take apart."""
-    block = draft.block(label)
-    if block.combiners or block.table is not None or library.is_costly(block) or not block.axes:
+    """A block that reads backwards, by steps or, where it moves elements, under conditions along its innermost loop,
+    and one that has not two vectors along that: LLVM shuffles what masks and gathers would take apart."""
+    block, readers = draft.block(label), draft.readers(label)
+    if block.combiners or block.table is not None or not block.axes:
         return
-    if draft.readers(label) and all(not reader.combiners for reader in draft.readers(label)):
+    if draft.is_temporary(label) and readers and all(not reader.combiners for reader in readers):
         return
-    last = len(block.axes) - 1
-    steps = {form.coefficient(last) for access in block.reads for form in access.index[-1:]}
-    shuffled = not steps <= {0, 1} or any(last in c.form.variables() for access in block.reads for c in access.where)
-    moves = len(block.reads) == 1 and isinstance(block.body[0], Read)
-    if (moves and shuffled) or block.axes[last].size < 2 * draft.lanes(label):
+    last = max((n for n, axis in enumerate(block.axes) if axis.size > 1), default=len(block.axes) - 1)
+    short = block.axes[last].size < 2 * draft.lanes(label)
+    steps = {step(draft.schedule.program, access, last) for access in block.reads}
+    under = any(last in c.form.variables() for access in block.reads for c in access.where)
+    shuffled = not steps <= {0, 1} or (under and len(block.reads) == 1 and isinstance(block.body[0], Read))
+    if short or (shuffled and not library.is_costly(block)):
         yield Alternative("as written", partial(_as_written, label=label))
 
 

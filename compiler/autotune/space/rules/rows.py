@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from math import prod
 
+from compiler.analysis.order import step
 from compiler.analysis.rows import Rows, plain, rows_of
 from compiler.autotune.space.rules.draft import Alternative, Draft, inlined
 from compiler.elements import element_bytes
 from compiler.program.tree import Block
 from compiler.schedule import library
+from compiler.schedule.library.loops import along
 from compiler.schedule.schedule import Size
 
 LINE = 16
@@ -26,6 +28,8 @@ def by_rows(draft: Draft, label: str) -> Iterator[Alternative]:
     if rows is None or not any(draft.block(member).combiners for member in rows.axes):
         return
     columns = _columns(draft, rows)
+    if _scattered(draft, rows, columns) or (not columns and _is_small(draft, rows)):
+        return
     for streamed in _streams(draft, label):
         name = f"by {'columns' if columns else 'rows'}{', past the caches' if streamed else ''}"
         run = partial(_by_rows, rows=rows, streamed=streamed, columns=columns)
@@ -50,10 +54,9 @@ def _columns(draft: Draft, rows: Rows) -> int:
     half of L2, a multiple of a vector, and a cache line at least; 0 where rows do not lie so."""
     block, lanes = draft.block(rows.anchor), draft.lanes(rows.anchor)
     members = [draft.block(label) for label in rows.axes]
-    last = plain(block.writes[0].index[-1]) if block.writes[0].index else None
-    if last is None or last not in rows.axes[rows.anchor] or block.axes[last].size < lanes:
-        return 0
-    if any(member.combiners and _reads_along(member) for member in members):
+    long = [n for n in rows.axes[rows.anchor] if step(draft.schedule.program, block.writes[0], n) == 1]
+    last = next((n for n in long if n == rows.axes[rows.anchor][-1] and block.axes[n].size >= lanes), None)
+    if last is None or not all(_lie_so(draft, member, rows.axes[member.label][-1]) for member in members):
         return 0
     count = prod(block.axes[n].size for n in rows.axes[rows.anchor])
     length = max(prod(axis.size for axis in member.axes[: member.spatial]) // count for member in members)
@@ -61,10 +64,52 @@ def _columns(draft: Draft, rows: Rows) -> int:
     return min(max(most, LINE, lanes), -(-block.axes[last].size // lanes) * lanes)
 
 
-def _reads_along(block: Block) -> bool:
-    """Whether a reduction runs along the last dimension of what it reads."""
-    forms = [access.index[-1] for access in block.reads if access.index]
-    return any(axis >= block.spatial for form in forms for axis in form.variables())
+def _lie_so(draft: Draft, block: Block, axis: int) -> bool:
+    """Whether what a block reads lies side by side along an axis, wherever it moves along that."""
+    return all(step(draft.schedule.program, access, axis) in (0, 1) for access in block.reads)
+
+
+def _scattered(draft: Draft, rows: Rows, columns: int) -> bool:
+    """Whether rows are better left apart: what is read of one lies scattered, or one block alone reads much of it, in
+    pieces, so that nothing is gained from the others."""
+    members = [draft.block(label) for label in rows.axes]
+    wide = [block for block in members if _is_wide(block, rows.axes[block.label])]
+    if columns:
+        last = draft.block(rows.anchor).axes[rows.axes[rows.anchor][-1]]
+        return len(wide) < 2 and last.size % draft.lanes(rows.anchor) > 0
+    return any(not _in_row(draft, block, rows.axes[block.label], len(wide) < 2) for block in wide)
+
+
+def _is_small(draft: Draft, rows: Rows) -> bool:
+    """Whether rows are of four vectors and all of them together stay in L2, or of two and they stay in L3: what passes
+    from one block to the next is found there, and LLVM takes several short rows at once."""
+    program, members = draft.schedule.program, [draft.block(label) for label in rows.axes]
+    touched = {access.buffer for block in members for access in (*block.reads, *block.writes)}
+    size = sum(prod(program.buffers[name].shape) * element_bytes(program.buffers[name].element) for name in touched)
+    own = [prod(x.size for n, x in enumerate(block.axes) if n not in rows.axes[block.label]) for block in members]
+    vectors = max(own) / draft.lanes(rows.anchor)
+    room = 0 if vectors > 4 else draft.machine.l2_bytes if vectors > 2 else draft.machine.l3_bytes
+    return sum(length > 1 for length in own) > 1 and size <= room
+
+
+def _is_wide(block: Block, rows: Sequence[int]) -> bool:
+    """Whether a block reads or writes more than an element of each row."""
+    return any(axis.size > 1 for n, axis in enumerate(block.axes) if n not in rows)
+
+
+def _in_row(draft: Draft, block: Block, rows: Sequence[int], whole: bool) -> bool:
+    """Whether what a block reads of a row lies side by side along one of its other axes; all of it, if it is to be
+    `whole`."""
+    own = {n: axis.size for n, axis in enumerate(block.axes) if n not in rows and axis.size > 1}
+    for access in block.reads:
+        steps = {n: step(draft.schedule.program, access, n) for n in own}
+        moving = {n: abs(by) for n, by in steps.items() if by}
+        if None in steps.values() or not moving:
+            continue
+        span = 1 + sum((own[n] - 1) * by for n, by in moving.items())
+        if 1 not in moving.values() or (whole and span > prod(own[n] for n in moving)):
+            return False
+    return True
 
 
 def _streams(draft: Draft, label: str) -> list[bool]:
@@ -78,7 +123,7 @@ def _streams(draft: Draft, label: str) -> list[bool]:
 
 def _by_rows(draft: Draft, rows: Rows, streamed: bool, columns: int, factored: bool) -> Sequence[str]:
     s, lanes, label = draft.schedule, draft.lanes(rows.anchor), rows.anchor
-    vectors = _vectors(draft, draft.block(label).axes[-1].size, lanes)
+    vectors = _vectors(draft, columns or draft.block(label).axes[-1].size, lanes)
     within = list(rows.axes)
     row = library.by_rows(s, s.get_block(label), lanes, vectors, streamed, within, columns, factored)
     if draft.threads > 1:
@@ -87,8 +132,12 @@ def _by_rows(draft: Draft, rows: Rows, streamed: bool, columns: int, factored: b
 
 
 def _vectors(draft: Draft, extent: int, lanes: int) -> Size:
+    """How many vectors are computed one behind the other: as many as add little to the last ones, 4 at most."""
     count = -(-extent // lanes)
-    return draft.choose([v for v in (2, 3, 4, 6, 8, 12, 16) if v <= count] or [1], 4, "vectors")
+    padded = {v: -(-count // v) * v for v in (1, 2, 3, 4)}
+    least = min(padded[v] for v in (2, 3, 4))
+    wanted = max((v for v, size in padded.items() if v <= count and 10 * size <= 11 * least), default=1)
+    return draft.choose([v for v in (2, 3, 4, 6, 8, 12, 16) if v <= count] or [1], wanted, "vectors")
 
 
 def elementwise(draft: Draft, label: str) -> Iterator[Alternative]:
@@ -99,7 +148,8 @@ def elementwise(draft: Draft, label: str) -> Iterator[Alternative]:
     if not block.axes:
         yield Alternative("as it is", lambda draft: [label], optional=False)
         return
-    if draft.readers(label):
+    readers = draft.readers(label)
+    if readers and (len(readers) == 1 or not library.is_costly(block)):
         yield Alternative("inlined", partial(inlined, label=label), optional=False)
     for streamed in _streams(draft, label):
         name = f"by vectors{', past the caches' if streamed else ''}"
@@ -122,10 +172,9 @@ def chains(draft: Draft, label: str) -> Iterator[Alternative]:
 def _elementwise(draft: Draft, label: str, streamed: bool) -> Sequence[str]:
     s, lanes = draft.schedule, draft.lanes(label)
     block = s.get_block(label)
-    extent = draft.block(label).axes[-1].size
-    loops = s.get_loops(block)
+    loops = library.units_outside(s, block)
     outer = loops[-2] if len(loops) > 1 else None
-    library.elementwise(s, block, lanes, _vectors(draft, extent, lanes))
+    library.elementwise(s, block, lanes, _vectors(draft, s.extent(loops[-1]), lanes))
     if streamed and outer is not None:
         s.annotate(outer, "nontemporal", draft.block(label).writes[0].buffer)
     if draft.threads > 1 and outer is not None:
@@ -134,18 +183,23 @@ def _elementwise(draft: Draft, label: str, streamed: bool) -> Sequence[str]:
 
 
 def partial_sums(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A reduction along its innermost loop into vectors of partial results."""
+    """A reduction into vectors of partial results along the loop in which what it reads lies side by side."""
     block = draft.block(label)
-    last = block.axes[-1] if block.axes else None
-    if not block.combiners or len(block.combiners) != 1 or last is None or not last.is_reduce:
+    if not block.combiners or len(block.combiners) != 1:
         return
-    if last.size >= 2 * draft.lanes(label):
-        yield Alternative("partial sums", partial(_partial_sums, label=label))
+    program, axes = draft.schedule.program, range(block.spatial, len(block.axes))
+    beside = [n for n in axes if block.reads and all(step(program, access, n) in (0, 1) for access in block.reads)]
+    long = [n for n in beside if block.axes[n].size >= 2 * draft.lanes(label)]
+    if long:
+        yield Alternative("partial sums", partial(_partial_sums, label=label, axis=long[-1]))
 
 
-def _partial_sums(draft: Draft, label: str) -> Sequence[str]:
+def _partial_sums(draft: Draft, label: str, axis: int) -> Sequence[str]:
     s, lanes = draft.schedule, draft.lanes(label)
-    extent = draft.block(label).axes[-1].size
     block = s.get_block(label)
-    library.row_reduction(s, block, lanes, _vectors(draft, extent, lanes))
+    inner = along(s, block, axis)[-1]
+    rest = [loop for loop in s.get_loops(block) if s.label(loop) != s.label(inner)]
+    if rest:
+        s.reorder(*rest, inner)
+    library.row_reduction(s, block, lanes, _vectors(draft, s.extent(inner), lanes))
     return [label]
