@@ -70,8 +70,9 @@ def as_written(draft: Draft, label: str) -> Iterator[Alternative]:
     last = max((n for n, axis in enumerate(block.axes) if axis.size > 1), default=len(block.axes) - 1)
     short = block.axes[last].size < 2 * draft.lanes(label)
     steps = {step(draft.schedule.program, access, last) for access in block.reads}
+    moves = len(block.reads) == 1 and isinstance(block.body[0], Read)
     under = any(last in c.form.variables() for access in block.reads for c in access.where)
-    shuffled = not steps <= {0, 1} or (under and len(block.reads) == 1 and isinstance(block.body[0], Read))
+    shuffled = not steps <= {0, 1, None} or (moves and (under or None in steps))
     if short or (shuffled and not library.is_costly(block)):
         yield Alternative("as written", partial(_as_written, label=label))
 

@@ -18,6 +18,9 @@ from compiler.schedule.schedule import Size
 LINE = 16
 """The elements of a cache line, if they are of four bytes."""
 
+SHORT = 48
+"""The most vectors of a sum whose partial sums cost more to combine than they hide."""
+
 
 def by_rows(draft: Draft, label: str) -> Iterator[Alternative]:
     """All that a block needs of one row just before that row, with what else works along the same rows.
@@ -28,7 +31,7 @@ def by_rows(draft: Draft, label: str) -> Iterator[Alternative]:
     if rows is None or not any(draft.block(member).combiners for member in rows.axes):
         return
     columns = _columns(draft, rows)
-    if _scattered(draft, rows, columns) or (not columns and _is_small(draft, rows)):
+    if _scattered(draft, rows, columns) or _is_small(draft, rows, columns):
         return
     for streamed in _streams(draft, label):
         name = f"by {'columns' if columns else 'rows'}{', past the caches' if streamed else ''}"
@@ -56,7 +59,9 @@ def _columns(draft: Draft, rows: Rows) -> int:
     members = [draft.block(label) for label in rows.axes]
     long = [n for n in rows.axes[rows.anchor] if step(draft.schedule.program, block.writes[0], n) == 1]
     last = next((n for n in long if n == rows.axes[rows.anchor][-1] and block.axes[n].size >= lanes), None)
-    if last is None or not all(_lie_so(draft, member, rows.axes[member.label][-1]) for member in members):
+    if last is None or 3 * (-block.axes[last].size % lanes) > block.axes[last].size:
+        return 0
+    if not all(_lie_so(draft, member, rows.axes[member.label][-1]) for member in members):
         return 0
     count = prod(block.axes[n].size for n in rows.axes[rows.anchor])
     length = max(prod(axis.size for axis in member.axes[: member.spatial]) // count for member in members)
@@ -75,21 +80,26 @@ def _scattered(draft: Draft, rows: Rows, columns: int) -> bool:
     members = [draft.block(label) for label in rows.axes]
     wide = [block for block in members if _is_wide(block, rows.axes[block.label])]
     if columns:
-        last = draft.block(rows.anchor).axes[rows.axes[rows.anchor][-1]]
-        return len(wide) < 2 and last.size % draft.lanes(rows.anchor) > 0
+        return len(wide) < 2 and not _is_even(draft, rows)
     return any(not _in_row(draft, block, rows.axes[block.label], len(wide) < 2) for block in wide)
 
 
-def _is_small(draft: Draft, rows: Rows) -> bool:
-    """Whether rows are of four vectors and all of them together stay in L2, or of two and they stay in L3: what passes
+def _is_even(draft: Draft, rows: Rows) -> bool:
+    """Whether vectors divide the columns of a reduction, and it converts nothing."""
+    block, buffers = draft.block(rows.anchor), draft.schedule.program.buffers
+    elements = {buffers[access.buffer].element for access in (*block.reads, *block.writes)}
+    return block.axes[rows.axes[rows.anchor][-1]].size % draft.lanes(rows.anchor) == 0 and len(elements) == 1
+
+
+def _is_small(draft: Draft, rows: Rows, columns: int) -> bool:
+    """Whether rows are of few vectors, or columns of few elements, and all of them together stay in L3: what passes
     from one block to the next is found there, and LLVM takes several short rows at once."""
     program, members = draft.schedule.program, [draft.block(label) for label in rows.axes]
     touched = {access.buffer for block in members for access in (*block.reads, *block.writes)}
     size = sum(prod(program.buffers[name].shape) * element_bytes(program.buffers[name].element) for name in touched)
     own = [prod(x.size for n, x in enumerate(block.axes) if n not in rows.axes[block.label]) for block in members]
-    vectors = max(own) / draft.lanes(rows.anchor)
-    room = 0 if vectors > 4 else draft.machine.l2_bytes if vectors > 2 else draft.machine.l3_bytes
-    return sum(length > 1 for length in own) > 1 and size <= room
+    few = 4 if columns else 8 * draft.lanes(rows.anchor)
+    return sum(length > 1 for length in own) > 1 and max(own) <= few and size <= draft.machine.l3_bytes
 
 
 def _is_wide(block: Block, rows: Sequence[int]) -> bool:
@@ -190,7 +200,7 @@ def partial_sums(draft: Draft, label: str) -> Iterator[Alternative]:
     program, axes = draft.schedule.program, range(block.spatial, len(block.axes))
     beside = [n for n in axes if block.reads and all(step(program, access, n) in (0, 1) for access in block.reads)]
     long = [n for n in beside if block.axes[n].size >= 2 * draft.lanes(label)]
-    if long:
+    if long and prod(block.axes[n].size for n in axes) > SHORT * draft.lanes(label):
         yield Alternative("partial sums", partial(_partial_sums, label=label, axis=long[-1]))
 
 
