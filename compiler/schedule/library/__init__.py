@@ -124,7 +124,6 @@ __all__ = [
     "reduce_columns",
     "reduce_rows",
     "row_reduction",
-    "units_outside",
     "rows_on_threads",
     "share_of",
     "spread",
@@ -136,6 +135,7 @@ __all__ = [
     "tiled_convolution",
     "tiled_gebp",
     "transposed",
+    "units_outside",
     "vectorize_inner",
     "windows",
 ]

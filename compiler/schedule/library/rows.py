@@ -32,9 +32,9 @@ def elementwise(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4) 
 def units_outside(s: Schedule, block: Handle) -> list[Handle]:
     """Run the loops of one iteration around a block outside the others, if the innermost is one; gives the loops.
 
-        i = 20 { j = 30 { k = 1 { D(i, j, k) } } }
-      ->
-        k = 1 { i = 20 { j = 30 { D } } }
+      i = 20 { j = 30 { k = 1 { D(i, j, k) } } }
+    ->
+      k = 1 { i = 20 { j = 30 { D } } }
     """
     loops = nest(s, block, "units_outside")
     ordered = sorted(loops, key=lambda loop: s.extent(loop) > 1)

@@ -7,7 +7,7 @@ from functools import partial
 from math import prod
 
 from compiler.analysis.order import step
-from compiler.analysis.rows import Rows, plain, rows_of
+from compiler.analysis.rows import Rows, rows_of
 from compiler.autotune.space.rules.draft import Alternative, Draft, inlined
 from compiler.elements import element_bytes
 from compiler.program.tree import Block
