@@ -11,6 +11,9 @@ from compiler.program.tree import Access, Block
 from compiler.schedule.library.loops import along, around, at_most, in_vectors, inside, nest, node_of, refusal
 from compiler.schedule.schedule import Handle, Schedule, Size
 
+STEPS = 4
+"""The most steps of a reduction that are unrolled whole."""
+
 
 def elementwise(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4) -> None:
     """Run the innermost loop of a block by vectors, some of them one behind the other.
@@ -245,7 +248,8 @@ def _across(s: Schedule, block: Handle, row: Handle, lanes: int, vectors: Size, 
         s.reorder(*rest, last)
     several, lane = s.split(last, [None, min(lanes, s.extent(last))])
     if node_of(s, block).combiners and rest:
-        steps, few = s.split(rest[-1], [None, at_most(vectors, s.extent(rest[-1]))])
+        length = s.extent(rest[-1])
+        steps, few = s.split(rest[-1], [None, length if length <= STEPS else at_most(vectors, length)])
         s.reorder(*rest[:-1], steps, several, few, lane)
         in_vectors(s, [few, lane])
     else:

@@ -98,6 +98,8 @@ def _is_small(draft: Draft, rows: Rows, columns: int) -> bool:
     touched = {access.buffer for block in members for access in (*block.reads, *block.writes)}
     size = sum(prod(program.buffers[name].shape) * element_bytes(program.buffers[name].element) for name in touched)
     own = [prod(x.size for n, x in enumerate(block.axes) if n not in rows.axes[block.label]) for block in members]
+    if any(block.table is not None for block in members):
+        return False
     few = 4 if columns else 8 * draft.lanes(rows.anchor)
     return sum(length > 1 for length in own) > 1 and max(own) <= few and size <= draft.machine.l3_bytes
 
