@@ -8,7 +8,6 @@ are of CPU time of one thread, so that a neighbour on the machine counts little;
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -20,6 +19,7 @@ import numpy as np
 
 import compiler
 from benchmarks.defaults.cases import FAMILIES, Made
+from benchmarks.defaults.timing import least
 from compiler import te
 from compiler.analysis.cost import flops, instances
 from compiler.autotune.measure.reference import draw
@@ -31,8 +31,8 @@ from compiler.targets.arguments import Argument, Array, room
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.ceilings import Arithmetic
 
-BURST = 4e-3
-"""Seconds of CPU time that the calls of a round last, at least."""
+PROBE = 0.02
+"""Seconds of a probe of the ceiling."""
 ROUNDS = 7
 
 
@@ -116,13 +116,10 @@ def _compare(outs: Sequence[Sequence[Array]]) -> None:
 
 def _turns(calls: Sequence[Callable[[], object]]) -> tuple[list[float], float]:
     """The least CPU seconds of each call, taken in turns, and the operations a second that the machine reached."""
-    peak, rates = Arithmetic(1), []
-    found: list[list[float]] = [[] for _ in calls]
-    for _ in range(ROUNDS):
-        rates.append(peak.probe(0.02).rate)
-        for samples, call in zip(found, calls, strict=True):
-            samples.append(_taken(call))
-    return [min(samples) for samples in found], max(rates)
+    peak = Arithmetic(1)
+    rounds = [(peak.probe(PROBE).rate, least(calls, 1)) for _ in range(ROUNDS)]
+    rates, samples = zip(*rounds, strict=True)
+    return [min(each) for each in zip(*samples, strict=True)], max(rates)
 
 
 def _wide(array: Array) -> Array:
@@ -138,19 +135,6 @@ def _drawn(argument: Argument, random: np.random.Generator) -> Array:
 def _work(program: Program) -> float:
     """Floating-point operations of reductions: what else there is costs less than its bytes."""
     return float(sum(flops(b) * instances(program, b) for b in program.blocks.values() if b.combiners))
-
-
-def _taken(call: Callable[[], object]) -> float:
-    """CPU seconds of a call, as many in succession as last long enough."""
-    count = 1
-    while True:
-        start = time.process_time()
-        for _ in range(count):
-            call()
-        spent = time.process_time() - start
-        if spent >= BURST:
-            return spent / count
-        count = max(2 * count, int(count * BURST / max(spent, 1e-6)))
 
 
 def chosen(patterns: Sequence[str]) -> Iterator[tuple[str, str, Made]]:

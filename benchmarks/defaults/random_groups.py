@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import argparse
 import random
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
+from benchmarks.defaults.timing import least
 from compiler import te
 from compiler.analysis.verify.prove import verify_schedule
 from compiler.autotune.measure.reference import draw
 from compiler.autotune.space.rules import RULES
-from compiler.autotune.space.rules.derive import as_written, preferred
+from compiler.autotune.space.rules.derive import in_default_order, preferred
 from compiler.autotune.task import SearchTask
 from compiler.defaults.choice import preferred_schedule
 from compiler.driver import build
@@ -29,8 +29,6 @@ from compiler.te.tensor import Tensor
 
 nn = te.nn
 LIMIT = 1.1
-BURST = 2e-3
-"""Seconds of CPU time that the calls of a round last, at least."""
 ROUNDS = 5
 REPEATS = 3
 """Measurements that all have to say that a group is slow."""
@@ -112,7 +110,7 @@ def gains(seed: int) -> Iterator[tuple[float, str]]:
         if verdict != "proved":
             yield 0.0, f"{verdict[:40]} [{name}]"
             continue
-        written = one.schedule.fork()[0].apply(as_written(one.schedule, one.machine).script)
+        written = in_default_order(one.schedule, one.machine)
         ratio, said = _measured(written, schedule, np.random.default_rng(seed))
         yield ratio, f"{said} [{name}]"
 
@@ -131,7 +129,7 @@ def _measured(original: Schedule, schedule: Schedule, rng: np.random.Generator) 
         return 0.0, "results differ"
     ratios = []
     for _ in range(REPEATS):
-        slow, fast = _in_turns(calls)
+        slow, fast = least(calls, ROUNDS)
         ratios.append(fast / slow)
         if ratios[-1] <= LIMIT:
             break
@@ -146,26 +144,6 @@ def _close(expected: Array, found: Array) -> bool:
     finite = np.abs(wide[np.isfinite(wide)])
     tolerance = 5e-2 if expected.itemsize < 4 else 1e-3
     return bool(np.allclose(other, wide, tolerance, tolerance * float(finite.max(initial=0)), equal_nan=True))
-
-
-def _in_turns(calls: Sequence[Callable[[], object]]) -> tuple[float, float]:
-    taken: list[list[float]] = [[], []]
-    for _ in range(ROUNDS):
-        for samples, call in zip(taken, calls, strict=True):
-            samples.append(_taken(call))
-    return min(taken[0]), min(taken[1])
-
-
-def _taken(call: Callable[[], object]) -> float:
-    count = 1
-    while True:
-        start = time.process_time()
-        for _ in range(count):
-            call()
-        spent = time.process_time() - start
-        if spent >= BURST:
-            return spent / count
-        count = max(2 * count, int(1.2 * count * BURST / max(spent, 1e-6)))
 
 
 def main() -> None:

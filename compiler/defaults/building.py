@@ -17,7 +17,7 @@ from compiler.analysis.verify.prove import verify_schedule
 from compiler.autotune.database.record import Record
 from compiler.autotune.database.replay import replay
 from compiler.autotune.space.rules import GPU_RULES
-from compiler.autotune.space.rules.derive import as_written, preferred
+from compiler.autotune.space.rules.derive import in_default_order, preferred
 from compiler.autotune.task import SearchTask
 from compiler.defaults.choice import preferred_schedule
 from compiler.defaults.judged import judged
@@ -172,5 +172,5 @@ def _for_gpu(module: ModuleOp, target: str, threads: int | None, policy: str, co
     machine = gpu_of(target, here[1] if here else arch)
     schedule = preferred(original, GPU_RULES, machine).draft.schedule
     if not verify_schedule(schedule.program, original.program):
-        schedule = Schedule(original.module).apply(as_written(original, machine).script)
+        schedule = in_default_order(original, machine)
     return driver.build(schedule, target, policy=policy, arch=arch)

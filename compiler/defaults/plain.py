@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from math import prod
 
+from compiler.affine.linear import Linear
 from compiler.autotune.space.cpu_features import BlockView, ProgramView
+from compiler.autotune.space.rules.derive import in_default_order
 from compiler.elements import element_bytes
 from compiler.program.body import Apply, Scalar
 from compiler.program.tree import Block, Program
-from compiler.schedule import Schedule, library
+from compiler.schedule import Schedule
 from compiler.targets.machine import Machine
 
 FUNCTION = 12
@@ -32,7 +34,7 @@ def gains_nothing(original: Schedule, scheduled: Program, machine: Machine) -> b
     if size > machine.l2_bytes and not any(map(_is_doubtful, ProgramView(scheduled).statements.values())):
         return False
     part = CLEARLY if size <= machine.l2_bytes or len(program.blocks) == 1 else NOT_WORSE
-    return estimate(scheduled, machine) >= part * estimate(written(original), machine)
+    return estimate(scheduled, machine) >= part * estimate(in_default_order(original, machine).program, machine)
 
 
 def _is_simple(block: Block) -> bool:
@@ -42,8 +44,13 @@ def _is_simple(block: Block) -> bool:
         return False
     read = [set().union(*(form.variables() for form in access.index)) for access in block.reads]
     bound = {n for n, axis in enumerate(block.axes) if axis.size > 1}
-    plain = all(len(form.variables()) <= 1 for access in block.reads for form in access.index)
+    plain = all(_is_plain(form) for access in block.reads for form in access.index)
     return plain and (not block.combiners or sum(bool(bound - moved) for moved in read) <= 1)
+
+
+def _is_plain(form: Linear) -> bool:
+    """Whether an index is of one axis at most, and not of a quotient."""
+    return len(form.variables()) <= 1 and all(form.coefficient(axis) is not None for axis in form.variables())
 
 
 def _is_doubtful(s: BlockView) -> bool:
@@ -55,14 +62,6 @@ def _strided(s: BlockView) -> int:
     """How many accesses of a block step by several elements along its innermost loop."""
     inner = s.vector or s.loops[-1]
     return sum(touch.stride(inner.number) == 2 for touch in s.touches)
-
-
-def written(original: Schedule) -> Program:
-    """An unscheduled program in its default order."""
-    fresh = original.fork()[0]
-    for label in original.program.blocks:
-        library.contiguous(fresh, fresh.get_block(label))
-    return fresh.program
 
 
 def estimate(program: Program, machine: Machine) -> float:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from compiler import te
+from compiler.autotune.space.rules.derive import in_default_order
 from compiler.autotune.task import SearchTask
 from compiler.defaults.choice import preferred_schedule
-from compiler.defaults.plain import estimate, written
+from compiler.defaults.plain import estimate
 from compiler.targets.machine import Machine
 from compiler.te.tensor import Tensor
 
@@ -29,6 +30,7 @@ SCHEDULED = {
     "a transpose": ((256, 256), nn.transpose),
     "a pooling": ((1, 16, 56, 56), lambda x: nn.max_pool2d(x, 3, 2, 1)),
     "rows beyond L2": ((600, 512), nn.softmax),
+    "places at quotients": ((1, 8, 28, 28), lambda x: nn.resize_bilinear(x, (56, 56))),
     "a position": ((64, 128), lambda x: nn.argmax(x, -1)),
 }
 
@@ -47,7 +49,8 @@ def test_it_is_scheduled(name: str) -> None:
 
 def test_what_does_not_step_by_one_element_counts_more() -> None:
     task = _task(64, 64, make=lambda x: nn.add(nn.transpose(x), 1.0))
-    across, along = task.schedule.program, written(_task(64, 64, make=lambda x: nn.add(x, 1.0)).schedule)
+    across, added = task.schedule.program, _task(64, 64, make=lambda x: nn.add(x, 1.0)).schedule
+    along = in_default_order(added, MACHINE).program
     assert estimate(across, MACHINE) > 10 * estimate(along, MACHINE)
     wide = Machine("test", "", "", 2, 512, 32, 32 << 10, 512 << 10, 8 << 20)
     assert estimate(along, wide) == estimate(along, MACHINE) / 2

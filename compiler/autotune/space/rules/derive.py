@@ -78,15 +78,20 @@ def _derived(
 
 
 def as_written(schedule: Schedule, machine: Machine | Gpu) -> Sketch:
-    """The program as `build` compiles it when nobody has scheduled it, on a GPU each block spread over threads: a
-    candidate, and the yardstick of the others."""
+    """The program as `build` compiles it when nobody has scheduled it: a candidate, and the yardstick of the others."""
+    return Sketch.of("as written", schedule.program, in_default_order(schedule, machine))
+
+
+def in_default_order(schedule: Schedule, machine: Machine | Gpu) -> Schedule:
+    """An unscheduled program with its loops in the order that `build` gives them, on a GPU each block spread over
+    threads."""
     fresh = schedule.fork()[0]
     for label, block in schedule.program.blocks.items():
         if isinstance(machine, Machine):
             library.contiguous(fresh, fresh.get_block(label))
         elif any(not axis.is_reduce for axis in block.axes):
             library.spread(fresh, fresh.get_block(label))
-    return Sketch.of("as written", schedule.program, fresh)
+    return fresh
 
 
 def derivations(draft: Draft, rules: Sequence[Rule], dropped: dict[str, None]) -> list[Derivation]:
