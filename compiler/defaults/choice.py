@@ -7,8 +7,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.analysis.cost import instances, total_flops
-from compiler.autotune.space.cpu_features import ProgramView
+from compiler.analysis.cost import total_flops
 from compiler.autotune.space.rules.derive import preferred
 from compiler.autotune.space.sketch import Sketch
 from compiler.autotune.space.space import SketchSpace
@@ -26,17 +25,13 @@ PAYS = 50e-6
 """Seconds of work from which on a second thread pays: to wake and to await one takes some microseconds."""
 CANDIDATES = 192
 """Candidates that a forest is asked about: their features take some tens of milliseconds."""
-SHORT = 2e-6
-"""Seconds of work up to which vectors that are not filled turn a schedule away: longer ones gain by their order."""
-EMPTY = 3.0
-"""How many vectors for each that would do, were all lanes filled, are too many."""
 MARGIN = 0.1
 """By how much (log time) a forest must prefer other sizes than the rules'."""
 
 
 def preferred_schedule(task: SearchTask) -> Schedule | None:
-    """The schedule that the rules of a task prefer; None where they leave the program as it is written, where nothing
-    is to be gained on one thread, and where it is short and the lanes of its vectors stay empty.
+    """The schedule that the rules of a task prefer; None where they leave the program as it is written, and where
+    nothing is to be gained on one thread.
 
     It runs on the task's threads where the whole program is long enough for that. Sizes that the rules leave open are
     those that the shipped forest prefers, if it does so clearly.
@@ -48,24 +43,10 @@ def preferred_schedule(task: SearchTask) -> Schedule | None:
         return None if found.program is program else found
     if threads == 1 and gains_nothing(task.schedule, found.program, task.machine):
         return None
-    if seconds(program) < SHORT and emptiness(found.program, task.machine) > EMPTY:
-        return None
     forest = shipped()
     if forest is None:
         return found
     return filled(task.schedule, found, task.machine, forest)
-
-
-def emptiness(program: Program, machine: Machine) -> float:
-    """How many vectors a schedule computes in its vectorized loops for each that would do, were all lanes filled."""
-    computed, needed = 0.0, 0.0
-    for s in ProgramView(program).statements.values():
-        if s.vector is not None:
-            element = program.buffers[s.block.writes[0].buffer].element
-            work, count = max(1, s.work), prod(loop.extent for loop in s.loops)
-            computed += work * count / s.vector.extent
-            needed += work * instances(program, s.block) * 8 * element_bytes(element) / machine.vector_bits
-    return computed / needed if needed else 1.0
 
 
 def filled(original: Schedule, found: Schedule, machine: Machine, forest: Forest) -> Schedule:
