@@ -97,19 +97,17 @@ class Store:
         return True
 
     def summary(self) -> Summary:
-        """What the folder has. Raises OSError for one that is not used; one that does not exist has nothing."""
-        try:
-            with self._folder() as folder:
-                files = list(_files(folder))
-        except FileNotFoundError:
-            files = []
+        """What the folder has; it is made where there is none. Raises OSError for one that is not used, or not made."""
+        self._make()
+        with self._folder() as folder:
+            files = list(_files(folder))
         entries = [file for file in files if _ENTRY.fullmatch(file.name)]
         return Summary(len(entries), sum(file.bytes for file in files))
 
     def clear(self) -> Summary:
         """Remove all entries; which these were. Raises OSError for a folder that is not used."""
         before = self.summary()
-        with suppress(FileNotFoundError), self._folder() as folder:
+        with self._folder() as folder:
             for file in list(_files(folder)):
                 _remove(folder, file.name)
         return before

@@ -146,6 +146,8 @@ def test_clear_removes_entries_and_nothing_else(store: Store) -> None:
     assert store.clear().entries == 1
     assert [file.name for file in store.path.iterdir()] == ["notes.txt"]
     assert Store(store.path / "nowhere").clear().entries == 0
+    with pytest.raises(OSError):
+        Store(Path("/proc/nowhere")).summary()
 
 
 WRITES = """
