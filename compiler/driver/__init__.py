@@ -8,13 +8,13 @@ recipe.py     how a program is compiled, before it is
 nests.py      of a program that calls no others, what depends on constants apart
 programs.py   of a program of groups
 kept.py       a kernel from the cache, or by its recipe
-kernels.py    `build`: to a callable kernel, as written; `build_groups`, `build_scheduled`: with schedules;
+kernels.py    `build`: to a callable kernel, as written; `build_groups`: with schedules of groups;
               `build_planned`: by a plan
 """
 
 from compiler.driver.artefact import build_artefact
 from compiler.driver.constants import with_constants
-from compiler.driver.kernels import build, build_groups, build_planned, build_scheduled, in_groups
+from compiler.driver.kernels import build, build_groups, build_planned, in_groups
 from compiler.driver.loops import lower, lower_to_kernels, unbound
 from compiler.driver.programs import Plan
 from compiler.driver.source import check_words, level_of, module_of, parse, verified
@@ -25,7 +25,6 @@ __all__ = [
     "build_artefact",
     "build_groups",
     "build_planned",
-    "build_scheduled",
     "check_words",
     "in_groups",
     "level_of",

@@ -1,4 +1,4 @@
-"""`build`: from any level to a callable kernel, as written; `build_groups`, `build_scheduled`: with schedules;
+"""`build`: from any level to a callable kernel, as written; `build_groups`: with schedules of groups;
 `build_planned`: by a plan that is made only where the cache does not have the program."""
 
 from __future__ import annotations
@@ -99,25 +99,9 @@ def build_groups(
     return build_planned(module, plan, words, threads, policy, constants=constants)
 
 
-def build_scheduled(
-    x: object,
-    loops: ModuleOp | None,
-    group: Group,
-    threads: int | None = None,
-    policy: str = "contract",
-    constants: Mapping[str, object] | None = None,
-) -> Kernel:
-    """Compile a te program of one group by the scheduled loops of its function, which have its arguments; without them
-    as it is written.
-
-    `group` says where the schedule is from; its seconds are set here. Raises what `build` does.
-    """
-    words = ("scheduled", None if loops is None else [*map(str, loops.ops)], group)
-    return build_planned(x, partial(scheduled, loops, group), words, threads, policy, constants=constants)
-
-
 def scheduled(loops: ModuleOp | None, group: Group, module: ModuleOp) -> Plan:
-    """The plan of `build_scheduled` for a te module."""
+    """The plan of a te program of one group by the scheduled loops of its function, which have its arguments; without
+    them as it is written. `group` says where the schedule is from; its seconds are set when it is compiled."""
     if loops is None:
         return replace(written(module), group=group)
     return Plan(verified(loops, "contract", None), group=group, te=partial(str, without_elements(module)))
