@@ -290,7 +290,7 @@ def test_cache_says_what_it_has_and_is_emptied(
         streams = capsys.readouterr()
         return streams.err if status else streams.out
 
-    assert said("path") == f"{folder}\n" and "entries  0\n" in said("info") and not folder.exists()
+    assert said("path") == f"{folder}\n" and "entries  0\n" in said("info")
     assert main(["build", EXAMPLE, "--emit", "te"]) == 0
     capsys.readouterr()
     assert f"path     {folder}\nstate    on\nentries  1\n" in said("info")
