@@ -167,6 +167,22 @@ def fuse_refused(s: Schedule) -> None:
 
 
 @on(matmul)
+def join_axes(s: Schedule) -> None:
+    C = s.get_block("C")
+    m, n, k = s.get_loops(C)
+    s.fuse(m, n)
+    s.join_axes(C)
+
+
+@on(matmul)
+def join_axes_refused(s: Schedule) -> None:
+    C = s.get_block("C")
+    m, n, k = s.get_loops(C)
+    s.fuse(n, k)
+    s.join_axes(C)
+
+
+@on(matmul)
 def reorder(s: Schedule) -> None:
     m, n, k = s.get_loops(s.get_block("C"))
     s.reorder(m, k, n)

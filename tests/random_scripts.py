@@ -228,6 +228,7 @@ _ONCE: dict[str, Make] = {
     "product": _computed_factor,
     "partition": lambda w, b, ls: w.s.partition(w.rng.choice(ls), w.rng.randint(1, 4)),
     "fuse": _fuse,
+    "join_axes": lambda w, b, ls: w.s.join_axes(b),
     "distribute": lambda w, b, ls: w.s.distribute(w.rng.choice(ls), b),
     "unroll": lambda w, b, ls: w.s.unroll(w.rng.choice(ls)),
     "vectorize": lambda w, b, ls: w.s.vectorize(w.rng.choice(ls)),

@@ -268,7 +268,7 @@ def joined(form: Linear) -> Linear:
         if not isinstance(atom, Quotient) or atom.is_mod:
             continue
         rest = _remainder(atom.form, atom.divisor)
-        scale, left = divmod(factor, atom.divisor)
+        scale, left = factor // atom.divisor, factor % atom.divisor
         if left == 0 and scale and (rest, scale) in form.terms:
             pair = Linear(((atom, factor),)) + Linear(((rest, scale),))
             return joined(form - pair + atom.form.scaled(scale))

@@ -64,7 +64,9 @@ def relaid(program: Program, old: Buffer, new: Buffer, forms: Sequence[Linear]) 
         def access(a: Access) -> Access:
             if a.buffer != old.name:
                 return a
-            return replace(a, index=tuple(lin.substitute(f, dict(enumerate(a.index)), ranges) for f in forms))
+            return replace(
+                a, index=tuple(lin.joined(lin.substitute(f, dict(enumerate(a.index)), ranges)) for f in forms)
+            )
 
         return replace(block, reads=tuple(map(access, block.reads)), writes=tuple(map(access, block.writes)))
 

@@ -59,6 +59,9 @@ class Schedule(Recorder):
     def inline(self, block: Handle) -> None:
         """Replace every read of a block's result by the block's body, and drop the block."""
 
+    def join_axes(self, block: Handle) -> None:
+        """Give a block one axis in the place of adjacent ones that a fused loop runs over in row-major order."""
+
     def lift_alloc(self, buffer: str, loop: Handle | None = ...) -> None:
         """Move the beginning of a buffer's lifetime out: to a loop that encloses it, or to the function."""
 
