@@ -10,6 +10,7 @@ import pytest
 import compiler
 from compiler import te
 from compiler.autotune.space.rules import RULES
+from compiler.autotune.space.rules import convolution as rule
 from compiler.autotune.space.rules.derive import preferred
 from compiler.autotune.task import SearchTask
 from tests.sample import some
@@ -32,6 +33,15 @@ MANY = [
     (32, (6, 7), 2, 32, (3, 3), (1, 1), 1, 1),
     (6, (40,), 1, 17, (5,), (2,), 2, 2),
     (3, (11, 10), 1, 16, (3, 3), (2, 2), 1, 1),
+]
+POINTWISE = [
+    # channels of the image, its extents, filters, stride
+    (5, (7, 9), 14, (1, 1)),
+    (12, (8, 8), 6, (1, 1)),
+    (3, (15, 18), 7, (2, 2)),
+    (4, (5, 26), 9, (1, 2)),
+    (7, (61,), 8, (1,)),
+    (3, (4, 5, 6), 5, (1, 2, 1)),
 ]
 
 
@@ -64,6 +74,24 @@ def test_vectors_of_pixels_are_proved_and_right(case: tuple[object, ...]) -> Non
 def test_implicit_gemm_is_proved_and_right(case: tuple[object, ...]) -> None:
     function = convolution(*case, after=len(str(case)) % 2 == 0)  # type: ignore[arg-type]
     assert "implicit gemm" in _checked(function)
+
+
+@pytest.mark.parametrize("case", some(POINTWISE, 2), ids=str)
+def test_vectors_over_rows_are_proved_and_right(
+    case: tuple[int, tuple[int, ...], int, tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rule, "pays", lambda draft, label: True)
+    channels, image, filters, stride = case
+    taps = (1,) * len(image)
+    function = convolution(channels, image, 1, filters, taps, stride, 0, 1, after=channels % 2 == 0)
+    assert "by vectors over rows of pixels" in _checked(function)
+
+
+@pytest.mark.parametrize(("size", "filters", "name"), [(16, 128, "over rows"), (3, 128, "gemm"), (16, 8, "gemm")])
+def test_vectors_over_rows_are_preferred_where_they_pay(size: int, filters: int, name: str) -> None:
+    function = convolution(16, (size, size), 1, filters, (1, 1), (1, 1), 0, 1, after=True)
+    task = SearchTask(function, threads=1)
+    assert name in preferred(task.schedule, RULES, task.machine).name
 
 
 def test_gradients_of_images_are_implicit_gemm() -> None:

@@ -7,6 +7,7 @@ from functools import partial
 from math import gcd, prod
 
 from compiler.autotune.space.rules.draft import Alternative, Draft
+from compiler.autotune.space.rules.pointwise import over_rows, pays
 from compiler.autotune.space.rules.sizes import evens
 from compiler.program.tree import Block
 from compiler.schedule import library
@@ -20,7 +21,8 @@ def implicit_gemm(draft: Draft, label: str) -> Iterator[Alternative]:
     vectors.
 
     There is no matrix of windows. The elementwise block that reads the result is computed tile by tile. Weights are
-    packed a chunk of channels at a time, or all of them first.
+    packed a chunk of channels at a time, or all of them first. Those of one tap also have vectors of pixels, first
+    of all where these pay.
     """
     block = draft.block(label)
     if block.combiners != ("add",) or len(block.reads) != 2 or block.table is not None:
@@ -29,10 +31,16 @@ def implicit_gemm(draft: Draft, label: str) -> Iterator[Alternative]:
         return
     if any(block.axes[axis].size < 2 for axis in (1, block.spatial)):
         return
+    pixels = over_rows(draft, label)
+    pixels_first = pixels is not None and pays(draft, label)
+    if pixels is not None and pixels_first:
+        yield pixels
     constant = block.reads[1].buffer in draft.schedule.program.constants
     for beforehand in (constant, not constant):
         name = f"implicit gemm{', weights packed first' if beforehand else ''}"
         yield Alternative(name, partial(_apply, label=label, beforehand=beforehand))
+    if pixels is not None and not pixels_first:
+        yield pixels
 
 
 def _apply(draft: Draft, label: str, beforehand: bool) -> Sequence[str]:

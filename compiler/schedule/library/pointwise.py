@@ -1,0 +1,140 @@
+"""Composite for convolutions of one tap: a product of weights and pixels, with vectors of pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from compiler.program.tree import Access, Block
+from compiler.schedule.library.loops import cut, fused, in_vectors, nest, node_of, own_loops, refusal, target_of
+from compiler.schedule.library.packing import copy_in_vectors
+from compiler.schedule.schedule import Handle, Schedule, Size
+
+
+@dataclass(frozen=True)
+class PointwiseTiles:
+    """The register tile of a product over pixels, constants or parameters: `rows` of filters and `vectors` of pixels. A
+    parameter is taken to be above one."""
+
+    rows: Size
+    vectors: Size
+
+
+@dataclass(frozen=True)
+class Pointwise:
+    """The loops over images, and over panels of pixels; the blocks that pack the pixels and the weights."""
+
+    images: Handle
+    panels: Handle
+    pixels: Handle
+    weights: Handle
+
+
+def pointwise(s: Schedule, block: Handle, epilogue: Handle | None, tiles: PointwiseTiles, lanes: int = 16) -> Pointwise:
+    """Schedule a convolution of one tap C[n, o, h, w] += X[n, c, h*S, w*S] * W[o, c, 0, 0] as a product over pixels.
+
+        n { o { h { w { c { C } } } } }  n { o { h { w { D(C) } } } }
+      ->
+        pack W[o] in panels of rows
+        n { p.0 { pack X[c, p.1]
+          o.0 { C = 0
+            c { o.1 = rows unrolled { p.1 = vectors unrolled { lanes vectorized { C } } } }
+            D } } }
+
+    The pixels p of an image are h and w fused: a vector may go on in the next row. Pixels are packed a panel at a time,
+    those between the strides left out. `epilogue`, an elementwise consumer of C, works on each tile; without one the
+    tile is copied out. Requires an image without a border, read by all filters alike. Source: GEBP with the packed
+    operand in L1, Goto and van de Geijn 2008.
+    """
+    node = node_of(s, block)
+    found = pointwise_image(node)
+    if found is None:
+        raise refusal(s, block, "pointwise", "it is no convolution of one tap without a border")
+    loops, spatial = nest(s, block, "pointwise", least=node.spatial + 2), node.spatial
+    if epilogue is None:
+        epilogue = s.cache_write(block)
+    weights = next(access for access in node.reads if access.buffer != found.buffer)
+    pack = s.pack(block, weights.buffer, [tiles.rows, *(1 for _ in weights.index[1:])])
+    copy = _copied(s, block, found)
+    target, sizes = target_of(s, block), [axis.size for axis in node.axes[2:spatial]]
+    pixel = _flat(s, block, loops[2:spatial])
+    _flat(s, epilogue, s.get_loops(epilogue)[2:spatial])
+    _row_major(s, block, target, 2, sizes)
+    vectors = [] if tiles.vectors == 1 else [tiles.vectors]
+    panels, *columns = s.split(pixel, [None, *vectors, lanes], tail="pad")
+    filters, row = s.split(loops[1], [None, tiles.rows], tail="pad")
+    copy = _bordered(s, block, copy)
+    s.reorder(loops[0], panels, filters, *loops[spatial:], row, *columns)
+    s.compute_at(copy, panels)
+    s.reverse_compute_at(epilogue, filters)
+    for each in (copy, epilogue):
+        own = own_loops(s, each)
+        inner = cut(s, own[-1], lanes)
+        in_vectors(s, [*(own[-2:-1] if each is epilogue else []), *inner])
+    copy_in_vectors(s, pack, lanes)
+    in_vectors(s, [row, *columns])
+    s.decompose_reduction(block, loops[spatial])
+    return Pointwise(loops[0], panels, copy, pack)
+
+
+def pointwise_image(block: Block) -> Access | None:
+    """The read of the image by a convolution of one tap without a border; None for other blocks."""
+    spatial = block.spatial
+    if not 3 <= spatial <= 5 or len(block.reads) != 2 or len(block.axes) <= spatial:
+        return None
+    if any(axis.size > 1 for axis in block.axes[spatial + 1 :]) or any(access.where for access in block.reads):
+        return None
+    for image, weights in (block.reads, block.reads[::-1]):
+        steps = [form.coefficient(2 + d) for d, form in enumerate(image.index[2:])]
+        plain = len(image.index) == spatial and all(step is not None and step > 0 for step in steps)
+        moved = [{axis for axis in form.variables() if block.axes[axis].size > 1} for form in image.index]
+        moving = [{axis} if block.axes[axis].size > 1 else set() for axis in (0, spatial, *range(2, spatial))]
+        over = [{axis for axis in form.variables() if block.axes[axis].size > 1} for form in weights.index]
+        level = all(form.constant == 0 for form in image.index)
+        if plain and level and moved == moving and over[:2] == [{1}, {spatial}] and not any(over[2:]):
+            return image
+    return None
+
+
+def _copied(s: Schedule, block: Handle, image: Access) -> Handle:
+    """A copy of the image, its pixels in one dimension, those between the strides apart."""
+    steps = [form.coefficient(2 + d) or 1 for d, form in enumerate(image.index[2:])]
+    rank, cut_dims = len(image.index), [d for d, step in enumerate(steps) if step > 1]
+    inner = range(rank, rank + len(cut_dims))
+    copy = s.pack(block, image.buffer, [1, 1, *steps], [0, 1, *inner, *range(2, rank)])
+    target = target_of(s, copy)
+    shape = s.program.buffers[target].shape
+    _flat(s, copy, s.get_loops(copy)[-len(steps) :])
+    _row_major(s, copy, target, len(shape) - len(steps), shape[len(shape) - len(steps) :])
+    return copy
+
+
+def _bordered(s: Schedule, block: Handle, copy: Handle) -> Handle:
+    """The copy, with zeros beyond the last pixel where a vector runs over."""
+    target = target_of(s, copy)
+    access = next(access for access in node_of(s, block).reads if access.buffer == target)
+    if not access.where:
+        return copy
+    longer = s.pad(block, target)
+    s.inline(copy)
+    return longer
+
+
+def _flat(s: Schedule, block: Handle, loops: list[Handle]) -> Handle:
+    """The loops along an image as one, which binds one axis."""
+    sizes = [s.extent(loop) for loop in loops]
+    loop = fused(s, loops)
+    if sum(size > 1 for size in sizes) > 1:
+        s.join_axes(block)
+    return loop
+
+
+def _row_major(s: Schedule, block: Handle, buffer: str, first: int, sizes: Sequence[int]) -> None:
+    """The dimensions of a buffer from one on as one."""
+    steps = [prod(sizes[d + 1 :]) for d in range(len(sizes))]
+    s.transform_layout(
+        block,
+        buffer,
+        lambda *index: (*index[:first], sum((i * n for i, n in zip(index[first:], steps, strict=True)), 0 * index[0])),
+    )
