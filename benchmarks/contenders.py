@@ -69,11 +69,21 @@ def _installed(package: str) -> str:
 def _ours(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
     from benchmarks.schedules import scheduled
 
-    return _kernel(scheduled(workload, settings.threads) or workload.function(), settings, inputs, out)
+    return _kernel(scheduled(workload, settings.threads) or workload.function(), settings, inputs, out, "written")
 
 
 def _unscheduled(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
-    return _kernel(workload.function(), settings, inputs, out)
+    return _kernel(workload.function(), settings, inputs, out, "written")
+
+
+def _default(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
+    """Ours, without a trial."""
+    return _kernel(workload.function(), settings, inputs, out, "auto")
+
+
+def _default_prepared(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
+    """Ours, without a trial, where the workload's constants are known to be such."""
+    return _constant(workload, settings, inputs, out, workload.function(), "auto")
 
 
 def _tuned(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
@@ -88,48 +98,49 @@ def _tuned_prepared(workload: Workload, settings: Settings, inputs: Sequence[Arr
     return _best(workload, settings, inputs, out, workload.constants)
 
 
-def _best(
-    workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array, constants: Sequence[str]
-) -> Step:
+def _best(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array, names: Sequence[str]) -> Step:
     from compiler.autotune.task import SearchTask
 
-    task = SearchTask(workload.function(), threads=settings.threads, policy=settings.policy, constants=constants)
-    given = dict(zip((i.name for i in workload.inputs), inputs, strict=True))
-    kernel = task.apply_best(settings.database, {name: given.pop(name) for name in constants})
-
-    def step() -> Array:
-        kernel(*given.values(), out=out)
-        return out
-
-    return step
+    task = SearchTask(workload.function(), threads=settings.threads, policy=settings.policy, constants=names)
+    constants, given = _divided(workload, names, inputs)
+    return _step(task.apply_best(settings.database, constants), given, out)
 
 
 def _prepared(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
     """Ours, with what depends on the workload's constants alone done before the time begins."""
     from benchmarks.schedules.prepared import prepared
+
+    program = prepared(workload, settings.threads)
+    return _constant(workload, settings, inputs, out, program or workload.function(), "written")
+
+
+def _constant(
+    workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array, program: Any, schedule: str
+) -> Step:
     from compiler import build
 
     if not workload.constants:
         raise TargetError(f"{workload.name} has no constant inputs")
-    given = dict(zip((i.name for i in workload.inputs), inputs, strict=True))
-    constants = {name: given.pop(name) for name in workload.constants}
-    program = prepared(workload, settings.threads) or workload.function()
-    kernel = build(program, threads=settings.threads, policy=settings.policy, constants=constants)
+    constants, given = _divided(workload, workload.constants, inputs)
+    kernel = build(program, threads=settings.threads, policy=settings.policy, constants=constants, schedule=schedule)
     if kernel.fixed.preparation is None:
         raise TargetError(f"nothing in the loops of {workload.name} depends on its constants alone")
-
-    def step() -> Array:
-        kernel(*given.values(), out=out)
-        return out
-
-    return step
+    return _step(kernel, given, out)
 
 
-def _kernel(program: Any, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
+def _divided(workload: Workload, names: Sequence[str], inputs: Sequence[Array]) -> tuple[dict[str, Array], list[Array]]:
+    """The inputs of some names, and the others in order."""
+    given = dict(zip((i.name for i in workload.inputs), inputs, strict=True))
+    return {name: given.pop(name) for name in names}, list(given.values())
+
+
+def _kernel(program: Any, settings: Settings, inputs: Sequence[Array], out: Array, schedule: str) -> Step:
     from compiler import build
 
-    kernel = build(program, threads=settings.threads, policy=settings.policy)
+    return _step(build(program, threads=settings.threads, policy=settings.policy, schedule=schedule), inputs, out)
 
+
+def _step(kernel: Callable[..., object], inputs: Sequence[Array], out: Array) -> Step:
     def step() -> Array:
         kernel(*inputs, out=out)
         return out
@@ -207,6 +218,13 @@ CONTENDERS: dict[str, Contender] = {
     for contender in (
         Contender(OURS, "by its script in benchmarks/schedules", lambda: _installed("strata-compiler"), _ours),
         Contender("unscheduled", "ours, its loops as they come", lambda: _installed("strata-compiler"), _unscheduled),
+        Contender("default", "ours, without a trial", lambda: _installed("strata-compiler"), _default),
+        Contender(
+            "default.prepared",
+            "ours, without a trial, constant weights packed before",
+            lambda: _installed("strata-compiler"),
+            _default_prepared,
+        ),
         Contender("prepared", "ours, constant weights packed before", lambda: _installed("strata-compiler"), _prepared),
         Contender("tuned", "ours, by the best script of --database", lambda: _installed("strata-compiler"), _tuned),
         Contender(

@@ -111,7 +111,7 @@ def model(onnx: ModuleType, layers: int, tokens: int, arrays: Weights) -> bytes:
     return text
 
 
-Call = Callable[[Array], Array]
+Call = Callable[..., Array]
 
 
 def peers(layers: int, tokens: int, arrays: Weights, threads: int) -> dict[str, Call]:
@@ -131,22 +131,23 @@ def peers(layers: int, tokens: int, arrays: Weights, threads: int) -> dict[str, 
 
 
 def onnxruntime_call(text: bytes, threads: int) -> Call:
-    """A model of the input X as a call of onnxruntime."""
+    """A model as a call of onnxruntime: its inputs in order, its first result."""
     runtime = import_module("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     session = runtime.InferenceSession(text, options, providers=["CPUExecutionProvider"])
-    return lambda x: session.run(None, {"X": x})[0]
+    names = [one.name for one in session.get_inputs()]
+    return lambda *inputs: session.run(None, dict(zip(names, inputs, strict=True)))[0]
 
 
 def openvino_call(text: bytes, threads: int) -> Call:
-    """A model of one input as a call of OpenVINO, in float32."""
+    """A model as a call of OpenVINO, in float32: its inputs in order, its first result."""
     runtime = import_module("openvino")
     core = runtime.Core()
     settings = {"INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY"}
     compiled = core.compile_model(core.read_model(text, b""), "CPU", settings)
     request = compiled.create_infer_request()
-    return lambda x: request.infer({0: x}, share_inputs=True)[0]
+    return lambda *inputs: request.infer(dict(enumerate(inputs)), share_inputs=True)[0]
 
 
 def tuned(arguments: argparse.Namespace, arrays: Weights) -> Any:

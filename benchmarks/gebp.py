@@ -59,7 +59,7 @@ def _contenders(n: int, threads: int) -> dict[str, Callable[..., Any]]:
     s = Schedule(compiler.lower(function))
     tiles = library.gebp(s, s.get_block(next(iter(s.program.blocks))), mc=64, kc=256, nc=512, mr=8, nr=32)
     if threads == 1:
-        unscheduled = compiler.build(function)
+        unscheduled = compiler.build(function, schedule="written")
         return {"unscheduled": unscheduled, "gebp": compiler.build(s), "numpy": np.matmul}
     s.parallel(tiles.ic)
     assert tiles.pack_b is not None

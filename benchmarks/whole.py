@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from statistics import median
 from types import ModuleType
@@ -20,7 +21,7 @@ import numpy as np
 
 import compiler
 from benchmarks.bounded import Array
-from benchmarks.encoder import onnxruntime_call, openvino_call
+from benchmarks.encoder import Call, onnxruntime_call, openvino_call
 from benchmarks.networks import (
     Network,
     bert,
@@ -191,12 +192,12 @@ class OnnxNetwork(Network):
         self.graph.end(result.name)
         return super().function(result.tensor)
 
-    def model(self, onnx: ModuleType, arrays: dict[str, Array]) -> bytes:
+    def model(self, onnx: ModuleType, arrays: Mapping[str, Array]) -> bytes:
         """The serialized model, weights its initializers."""
         helper, f32 = onnx.helper, onnx.TensorProto.FLOAT
-        x = next(tensor for tensor in self.inputs if tensor.name == "X")
         held = [onnx.numpy_helper.from_array(array, name) for name, array in {**arrays, **self.nn.arrays}.items()]
-        given = [helper.make_tensor_value_info("X", f32, list(x.shape))]
+        inputs = [tensor for tensor in self.inputs if is_data(tensor)]
+        given = [helper.make_tensor_value_info(tensor.name, f32, list(tensor.shape)) for tensor in inputs]
         result = [helper.make_tensor_value_info("result", f32, None)]
         whole = helper.make_graph(self.graph.nodes, self.name, given, result, held)
         made = helper.make_model(whole, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
@@ -204,11 +205,24 @@ class OnnxNetwork(Network):
         return text
 
 
+def is_data(tensor: Tensor) -> bool:
+    """Whether an input is given at each call: its name begins with X. The others are weights."""
+    return tensor.name.startswith("X")
+
+
+def peers(network: OnnxNetwork, onnx: ModuleType, arrays: Mapping[str, Array], threads: int) -> dict[str, Call]:
+    """The runtimes that are installed, each as a call of a network whose weights are `arrays`."""
+    makers = {"onnxruntime": onnxruntime_call, "openvino": openvino_call}
+    return {
+        peer: make(network.model(onnx, arrays), threads) for peer, make in makers.items() if installed(peer) is not None
+    }
+
+
 def weights_of(function: te.Function) -> dict[str, Array]:
     """Random weights that keep activations near 1: as many inputs as a result sums, the smaller each."""
     random, found = np.random.default_rng(0), {}
     for tensor in function.inputs:
-        if tensor.name != "X":
+        if not is_data(tensor):
             shape = tuple(tensor.shape)
             summed = np.prod(shape[1:]) if len(shape) > 2 else shape[0] if len(shape) == 2 else 100
             found[tensor.name] = (random.standard_normal(shape) / np.sqrt(summed)).astype(np.float32)
@@ -217,7 +231,7 @@ def weights_of(function: te.Function) -> dict[str, Array]:
 
 def measured(name: str, schedule: object, threads: int) -> None:
     """Build a network in every form, take turns, print."""
-    onnx = _installed("onnx")
+    onnx = installed("onnx")
     written = [OnnxNetwork(name.replace(" ", "_"), onnx)] if onnx else []
     function = NETWORKS[name](make=lambda _: written[0]) if written else NETWORKS[name]()
     arrays = weights_of(function)
@@ -226,14 +240,10 @@ def measured(name: str, schedule: object, threads: int) -> None:
     start = time.perf_counter()
     kernel = compiler.build(function, threads=threads, constants=arrays, schedule=schedule)
     print(f"{name}: built in {time.perf_counter() - start:.2f} s")
-    calls: dict[str, Callable[[Array], Array]] = {"strata": kernel}
-    for peer, make in (("onnxruntime", onnxruntime_call), ("openvino", openvino_call)):
-        if onnx is not None and _installed(peer):
-            calls[peer] = make(written[0].model(onnx, arrays), threads)
-    _turns(calls, x, threads)
+    _turns({"strata": kernel} | (peers(written[0], onnx, arrays, threads) if onnx else {}), x, threads)
 
 
-def _turns(calls: dict[str, Callable[[Array], Array]], x: Array, threads: int) -> None:
+def _turns(calls: dict[str, Call], x: Array, threads: int) -> None:
     expected = [np.array(call(x)) for call in calls.values()][-1]
     times: dict[str, list[float]] = {name: [] for name in calls}
     ceiling, rates = Arithmetic(threads), list[float]()
@@ -251,7 +261,9 @@ def _turns(calls: dict[str, Callable[[Array], Array]], x: Array, threads: int) -
         print(f"  {name:12} {shown}  ours / it {own / median(every):.2f}", flush=True)
 
 
-def _installed(name: str) -> ModuleType | None:
+@cache
+def installed(name: str) -> ModuleType | None:
+    """A package; without it None, which is said once."""
     try:
         return import_module(name)
     except ImportError:

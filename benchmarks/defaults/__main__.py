@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from functools import partial
 from math import exp, log
@@ -46,6 +46,7 @@ class Row:
     copy: float
     said: str
     tuned: float | None = None
+    peers: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def share(self) -> float:
@@ -57,7 +58,8 @@ class Row:
         gain = self.written / self.default
         tuned = "" if self.tuned is None else f" {self.tuned * 1e3:9.3f} {self.tuned / self.default:6.0%}"
         times = f"{self.written * 1e3:9.3f} {self.default * 1e3:9.3f}"
-        return f"{times} {gain:7.2f} {self.share:7.0%} {of}{tuned}  {self.said}"
+        peers = "".join(f" {name} {time * 1e3:.3f}" for name, time in self.peers.items())
+        return f"{times} {gain:7.2f} {self.share:7.0%} {of}{tuned} {peers} {self.said}"
 
 
 def measured(function: te.Function, database: Path | None = None, trials: int = 0) -> Row:
@@ -66,11 +68,17 @@ def measured(function: te.Function, database: Path | None = None, trials: int = 
     return measured_module(function, weights, database, trials)
 
 
-def measured_module(x: object, weights: Sequence[str], database: Path | None = None, trials: int = 0) -> Row:
+Peers = Callable[[Mapping[str, Array]], Mapping[str, Callable[..., Array]]]
+"""Other compilers: given the weights, each is a call of the other inputs that returns the result."""
+
+
+def measured_module(
+    x: object, weights: Sequence[str], database: Path | None = None, trials: int = 0, peers: Peers | None = None
+) -> Row:
     """Measure a program whose inputs of some names are constant, also tuned where a database is given.
 
-    What the database does not have is tuned before by so many trials. Raises StrataError for what is not built,
-    AssertionError for results that differ.
+    What the database does not have is tuned before by so many trials; peers are timed beside. Raises StrataError for
+    what is not built, AssertionError for results that differ.
     """
     task = SearchTask(x, threads=1, constants=weights)
     written = compiler.build(x, threads=1, schedule="written")
@@ -87,14 +95,16 @@ def measured_module(x: object, weights: Sequence[str], database: Path | None = N
     calls = [kernel.bound(*given, out=out) for kernel, out in zip(kernels, outs, strict=True)]
     for each in calls:
         each()
-    _compare(outs)
+    others = {name: partial(call, *given) for name, call in (peers(constants) if peers else {}).items()}
+    _compare([*outs, *([call()] for call in others.values())])
     size = sum(array.nbytes for array in (*arrays.values(), *outs[0]))
     source, target = (np.ones(size // 8 + 1, np.float32) for _ in range(2))
-    found, rate = _turns([*calls, partial(np.negative, source, target)])
+    found, rate = _turns([*calls, partial(np.negative, source, target), *others.values()])
     work = sum(_work(one.schedule.program) * one.occurrences for one in task.groups or (task,))
-    *times, copy = found
+    times, (copy, *beside) = found[: len(calls)], found[len(calls) :]
     said = ", ".join(dict.fromkeys(f"{group.source}, {group.verdict[:40]}" for group in kernels[1].groups))
-    return Row(times[0], times[1], work / rate, copy, said, times[2] if database is not None else None)
+    tuned = times[2] if database is not None else None
+    return Row(times[0], times[1], work / rate, copy, said, tuned, dict(zip(others, beside, strict=True)))
 
 
 def _built(x: object, constants: Mapping[str, Array], schedule: object) -> Kernel:
@@ -174,11 +184,18 @@ class Table:
 
     def conclude(self) -> None:
         """Print the means."""
+        for peer in dict.fromkeys(name for row in self.rows for name in row.peers):
+            ratios = [row.peers[peer] / row.default for row in self.rows if peer in row.peers]
+            print(f"times faster than {peer}: {_spread(ratios)}")
         shares, gains = [row.share for row in self.rows], [row.written / row.default for row in self.rows]
         tuned = [row.tuned / row.default for row in self.rows if row.tuned is not None]
         for what, values in (("share of the bound", shares), ("gain over written", gains), ("of tuned", tuned)):
             if values:
-                print(f"{what}: geometric mean {exp(sum(map(log, values)) / len(values)):.2f}, least {min(values):.2f}")
+                print(f"{what}: {_spread(values)}")
+
+
+def _spread(values: Sequence[float]) -> str:
+    return f"geometric mean {exp(sum(map(log, values)) / len(values)):.2f}, least {min(values):.2f}"
 
 
 def main() -> None:

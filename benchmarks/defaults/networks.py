@@ -1,20 +1,23 @@
 """`python -m benchmarks.defaults.networks [NAME ...]`: what the groups of networks take without a trial.
 
 Each group is measured as `benchmarks.defaults` does, its weights constant and its operands warm; the sum counts each
-as often as the network calls it. `--held-out` takes five of each network, of different kinds and sizes.
+as often as the network calls it. `--held-out` takes the thirty layers of `layers` instead, beside onnxruntime and
+OpenVINO where these are installed.
 """
 
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
-from benchmarks.defaults.__main__ import Row, Table, arguments, measured_module
-from benchmarks.networks import NETWORKS
+from benchmarks.defaults.__main__ import Peers, Row, Table, arguments, measured_module
+from benchmarks.defaults.layers import LAYERS, layer
+from benchmarks.networks import NETWORKS, Network
+from benchmarks.whole import OnnxNetwork, installed, is_data, peers
 from compiler.autotune.groups import Group, Whole, whole_of
 from compiler.dialects.functions import find_function
 
 NAMES = ("resnet50", "mobilenet_v2", "efficientnet_b0", "bert layer", "unet", "video")
-EACH = 5
 
 
 def groups_of(name: str) -> list[tuple[Group, list[str]]]:
@@ -31,23 +34,33 @@ def _weights(group: Group) -> list[str]:
     return [arguments[n].name_hint or f"arg{n}" for n in group.constants]
 
 
-def held_out(name: str) -> list[tuple[Group, list[str]]]:
-    """Some groups of a network, evenly over their order, the most different sizes there are."""
-    every = groups_of(name)
-    step = max(1, len(every) // EACH)
-    return every[step // 2 :: step][:EACH]
+def held_out(table: Table, network: str, database: Path | None, trials: int) -> None:
+    """Measure the layers of a network beside other runtimes."""
+    onnx = installed("onnx")
+    for name in LAYERS.get(network, ()):
+        beside: Peers | None = None
+        if onnx is None:
+            function = layer(network, name, Network("layer"))
+        else:
+            function = layer(network, name, written := OnnxNetwork("layer", onnx))
+            beside = partial(peers, written, onnx, threads=1)
+        weights = [tensor.name for tensor in function.inputs if not is_data(tensor)]
+        table.add(name, partial(measured_module, function, weights, database, trials, beside))
 
 
 def main() -> None:
     """Measure and print."""
     parser = arguments()
     parser.add_argument("networks", nargs="*", default=NAMES, help=f"of {', '.join(NETWORKS)}")
-    parser.add_argument("--held-out", action="store_true", help=f"{EACH} groups of each network only")
+    parser.add_argument("--held-out", action="store_true", help="thirty layers only, beside other runtimes")
     options = parser.parse_args()
     table = Table(options.tuned is not None)
     for network in options.networks:
+        if options.held_out:
+            held_out(table, network, options.tuned, options.trials)
+            continue
         found: list[tuple[int, Row]] = []
-        for group, weights in (held_out if options.held_out else groups_of)(network):
+        for group, weights in groups_of(network):
             measure = partial(measured_module, group.module, weights, options.tuned, options.trials)
             row = table.add(f"{network}.{group.name} x {group.occurrences}", measure)
             found += [] if row is None else [(group.occurrences, row)]
