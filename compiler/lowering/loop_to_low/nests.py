@@ -30,6 +30,7 @@ from compiler.lowering.loop_to_low.scopes import INDEX, Scope, Scopes
 from compiler.lowering.loop_to_low.streams import check_streamed, streamed
 from compiler.lowering.loop_to_low.tensor import emit_tensorized, fragment_type
 from compiler.lowering.loop_to_low.threads import emit_bound, emit_on_chip, emit_stage
+from compiler.lowering.loop_to_low.widened import widened
 from compiler.policies import Policy
 from compiler.program.tree import Alloc, Buffer, Loop, Node, blocks_in, loops_in
 from compiler.program.tree import Block as Computed
@@ -38,7 +39,7 @@ from compiler.program.write import hint, replace_body
 
 def lower_function(function: FuncOp, policy: Policy) -> None:
     """Replace the body of a loop function by its low form."""
-    program = prepared(function)
+    program = widened(prepared(function))
     check_streamed(program)
     unsigned = [n for n, buffer in enumerate(program.arguments) if is_unsigned(buffer.element)]
     if unsigned:
