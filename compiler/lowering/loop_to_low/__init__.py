@@ -8,6 +8,7 @@ scopes.py      where ops go: index arithmetic, simplified, shared, and hoisted t
 nests.py       loops and their kinds, guards
 bounds.py      the bounds of a loop, narrowed by guards
 literals.py    constants: buffers of the module, numbers where the index is known
+widened.py     temporaries that grow, so that a tile that is not whole reads what is there
 cuts.py        where a loop of vectors is cut into whole iterations and a masked end
 accesses.py    the reads and writes of a block: plain, masked, lane by lane
 blocks.py      one block: reads, body, combination, writes; lanes where a loop is vectorized
