@@ -8,8 +8,9 @@ from typing import TypeAlias
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
+from compiler.dialects.access import AxisAttr
 from compiler.elements import element_bytes
-from compiler.program.tree import Block, Program
+from compiler.program.tree import Access, Block, Program
 from compiler.schedule.schedule import Handle, Schedule, Size
 from compiler.targets.machine import Gpu, Machine
 
@@ -75,14 +76,20 @@ class Draft:
         return list(found.values())
 
     def consumer(self, label: str) -> Block | None:
-        """The one elementwise block that reads what a block writes, at its own indices, and is left."""
-        readers = self.readers(label)
+        """The one elementwise block that reads what a block writes, at its own indices, and is left; axes and
+        dimensions of one element may differ."""
+        readers, block = self.readers(label), self.block(label)
         if len(readers) != 1 or readers[0].combiners or readers[0].label not in self.left:
             return None
-        written = self.block(label).writes[0].buffer
-        index = [_moving(readers[0], access.index) for access in readers[0].reads if access.buffer == written]
-        same = all(i == _moving(readers[0], readers[0].writes[0].index) for i in index)
-        return readers[0] if same and len(readers[0].axes) == self.block(label).spatial else None
+        written, place = block.writes[0].buffer, self._place(readers[0], readers[0].writes[0])
+        same = all(self._place(readers[0], access) == place for access in readers[0].reads if access.buffer == written)
+        return readers[0] if same and _long(readers[0].axes) == _long(block.axes[: block.spatial]) else None
+
+    def _place(self, block: Block, access: Access) -> list[Linear]:
+        """The index of an access in the dimensions of several elements, without the axes of one."""
+        still = {n: lin.constant(0) for n, axis in enumerate(block.axes) if axis.size == 1}
+        dims = zip(access.index, self.schedule.program.buffers[access.buffer].shape, strict=True)
+        return [lin.substitute(form, still, block.axis_ranges) for form, size in dims if size > 1]
 
     def choose(self, options: Sequence[int], wanted: int, name: str | None = None) -> Size:
         """An open choice among some sizes, recorded with the one nearest to what is wanted; no choice of one. `name` is
@@ -108,10 +115,9 @@ def to_schedule(program: Program) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _moving(block: Block, index: Sequence[Linear]) -> list[Linear]:
-    """Forms over the axes of a block, those that have one element left out."""
-    still = {n: lin.constant(0) for n, axis in enumerate(block.axes) if axis.size == 1}
-    return [lin.substitute(form, still, block.axis_ranges) for form in index]
+def _long(axes: Sequence[AxisAttr]) -> int:
+    """How many axes are of several elements."""
+    return sum(axis.size > 1 for axis in axes)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from compiler.analysis.order import step
 from compiler.autotune.space.rules.draft import Alternative, Draft
 from compiler.autotune.space.rules.sizes import depth, evens, register_tile, rows_of, steps, width
 from compiler.program.tree import Block
@@ -24,7 +25,7 @@ def packed_product(draft: Draft, label: str) -> Iterator[Alternative]:
     An elementwise consumer is applied to finished tiles; where another product reads it as rows, it is stored in the
     panels of that one.
     """
-    if not is_product(draft.block(label)):
+    if not is_product(draft.block(label)) or not _in_rows(draft, draft.block(label)):
         return
     packs = _packs(draft, label)
     after = _epilogues(draft, label)
@@ -50,8 +51,8 @@ class Packing:
 
 
 def is_product(block: Block) -> bool:
-    """Whether a block adds up products over its last axis, of one operand that its last but one axis moves and one that
-    the last spatial axis does."""
+    """Whether a block adds up products over its last axis k, of one operand that m moves, its last axis but two, and
+    one that n moves, the last but one; m or n may be one element, which moves nothing."""
     if block.combiners != ("add",) or len(block.axes) < 3 or block.table is not None:
         return False
     m, n, k = len(block.axes) - 3, len(block.axes) - 2, len(block.axes) - 1
@@ -60,8 +61,15 @@ def is_product(block: Block) -> bool:
     if block.reads[0].buffer == block.reads[1].buffer or any(access.where for access in block.reads):
         return False
     moved = [set().union(*(form.variables() for form in access.index)) for access in block.reads]
-    enough = all(block.axes[axis].size > 1 for axis in (m, n, k))
-    return enough and moved[0] & {m, n, k} == {m, k} and moved[1] & {m, n, k} == {n, k}
+    long = {axis for axis in (m, n, k) if block.axes[axis].size > 1}
+    return k in long and len(long) > 1 and moved[0] & long == {m, k} & long and moved[1] & long == {n, k} & long
+
+
+def _in_rows(draft: Draft, block: Block) -> bool:
+    """Whether results are rows of vectors: of several columns, which a single row reads as they lie."""
+    m, n = len(block.axes) - 3, len(block.axes) - 2
+    along = block.axes[m].size > 1 or step(draft.schedule.program, block.reads[1], n) == 1
+    return block.axes[n].size > 1 and along
 
 
 def _packs(draft: Draft, label: str) -> list[Packing]:
@@ -126,7 +134,7 @@ def _tiles(draft: Draft, block: Block, lanes: int, groups: bool) -> GebpTiles:
         vectors = max(1, min(4, -(-n // lanes), (machine.registers - 1) // (draft.schedule.value(panels) + 1)))
     else:
         fitting = {r for v in range(1, 5) for r in rows_of(machine, v) if r <= min(m, MOST_ROWS)}
-        rows = draft.choose([r for r in fitting if r in (2, 3, 4, 6, 7, 8, 10, 12, 14)], wanted, "rows")
+        rows = draft.choose([r for r in fitting if r in (2, 3, 4, 6, 7, 8, 10, 12, 14)] or [1], wanted, "rows")
     chosen = draft.choose(range(2, min(4, -(-n // lanes)) + 1) or [1], vectors, "vectors")
     kc = depth(machine, draft.schedule.value(rows), element)
     deep = draft.choose(evens(k, lanes, min(k, 4 * lanes), MOST_DEPTH), kc, "depth")

@@ -1,0 +1,81 @@
+"""The rule for packed products: extents of one element, what comes after a product, and how much code that is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import compiler
+from compiler import te
+from compiler.analysis.verify.prove import verify_schedule
+from compiler.autotune.space.rules import RULES
+from compiler.autotune.space.rules.derive import Derivation, derive, preferred
+from compiler.autotune.space.rules.product import is_product
+from compiler.autotune.task import SearchTask
+from compiler.schedule import Schedule
+from compiler.targets.machine import host
+
+nn = te.nn
+
+
+def squeezed(m: int, n: int, k: int, after: bool = True) -> te.Function:
+    """A batch of one product, a bias added to it, with or without the batch's axis."""
+    a, b, c = te.placeholder((1, m, k), name="A"), te.placeholder((1, k, n), name="B"), te.placeholder((n,), name="C")
+    product = nn.batch_matmul(a, b)
+    return te.function("f", [a, b, c], nn.relu(nn.add(nn.squeeze(product, 0) if after else product, c)))
+
+
+def matmul(m: int, n: int, k: int, turned: bool = False) -> Schedule:
+    a, b = te.placeholder((m, k), name="A"), te.placeholder((n, k) if turned else (k, n), name="B")
+    return Schedule(compiler.lower(te.function("f", [a, b], nn.dense(a, b) if turned else nn.matmul(a, b))))
+
+
+def first(schedule: Schedule) -> Derivation:
+    return preferred(schedule, RULES, host(), 1)
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(1, 8, 8), (8, 1, 8), (8, 8, 8)])
+def test_one_row_or_one_column_makes_a_product_too(m: int, n: int, k: int) -> None:
+    (block,) = matmul(m, n, k).program.blocks.values()
+    assert is_product(block)
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(1, 1, 8), (8, 8, 1)])
+def test_dot_and_outer_products_are_none(m: int, n: int, k: int) -> None:
+    (block,) = matmul(m, n, k).program.blocks.values()
+    assert not is_product(block)
+
+
+def test_only_rows_of_vectors_are_packed() -> None:
+    packed = [any("gebp" in s.name for s in derive(matmul(*case), RULES, host()).sketches) for case in CASES]
+    assert packed == [True, False, False, True]
+
+
+CASES = [(1, 4, 24), (1, 32, 12, True), (40, 1, 9), (16, 32, 12, True)]
+
+
+@pytest.mark.parametrize("after", [True, False])
+def test_a_consumer_may_have_axes_of_one_element(after: bool) -> None:
+    task = SearchTask(squeezed(13, 40, 17, after), threads=1)
+    derivation = first(task.schedule)
+    schedule = derivation.draft.schedule
+    assert "applied to tiles" in derivation.name
+    assert str(verify_schedule(schedule.program, task.schedule.program)) == "proved"
+    kernel = compiler.build(schedule, threads=1)
+    random = np.random.default_rng(0)
+    given = {x.shape: random.standard_normal(x.shape).astype(x.dtype) for x in kernel.arguments[:3]}
+    a, b, c = given[1, 13, 17], given[1, 17, 40], given[40,]
+    np.testing.assert_allclose(
+        kernel(*given.values()).reshape(13, 40), np.maximum(a[0] @ b[0] + c, 0), rtol=1e-4, atol=1e-4
+    )
+
+
+def test_what_comes_after_products_in_groups_is_unrolled_for_one_tile() -> None:
+    a, b = te.placeholder((200, 700), name="A"), te.placeholder((700, 500), name="B")
+    task = SearchTask(te.function("f", [a, b], nn.relu(nn.matmul(a, b))), threads=1)
+    sketches = derive(task.schedule, RULES, host()).sketches
+    sketch = next(s for s in sketches if "in groups, applied to tiles" in s.name)
+    program = task.schedule.fork()[0].apply(sketch.decided(sketch.recorded)).program
+    product, after = (program.enclosing(label) for label in program.blocks if label in ("product0", "map0"))
+    unrolled = [np.prod([loop.extent for loop in loops if loop.kind == "unrolled"]) for loops in (product, after)]
+    assert unrolled[0] == unrolled[1]
