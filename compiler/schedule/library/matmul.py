@@ -19,6 +19,7 @@ from compiler.schedule.library.loops import (
 )
 from compiler.schedule.library.packing import even, require_sizes
 from compiler.schedule.library.packing import pack as pack_operand
+from compiler.schedule.library.rows import is_costly
 from compiler.schedule.schedule import Handle, Schedule, Size
 
 
@@ -139,17 +140,18 @@ def store_packed(s: Schedule, consumer: Handle, product: Gebp, rows: Size, lanes
 def apply_to_tiles(s: Schedule, consumer: Handle, product: Gebp, lanes: int = 16) -> None:
     """Apply an elementwise consumer of a packed matmul, such as a bias and an activation, to each finished tile.
 
-        jr { C += A.pack * B.pack }  m { n { X = f(C) } }
+        jr { ir { C += A.pack * B.pack } }  m { n { X = f(C) } }
       ->
-        jr { C += A.pack * B.pack;  X = f(C) in the last round of pc }
+        jr { ir { C += A.pack * B.pack;  X = f(C) in the last round of pc } }
 
-    Requires a consumer that reads the matmul's result at its own indices.
+    A consumer with a mathematical function has a loop over the rows of a tile, others are unrolled. Requires a consumer
+    that reads the matmul's result at its own indices.
     """
-    s.reverse_compute_at(consumer, product.jr)
-    *i, j = own_loops(s, consumer) or [product.jr]
-    if s.label(j) == s.label(product.jr):
+    s.reverse_compute_at(consumer, product.ir)
+    *i, j = own_loops(s, consumer) or [product.ir]
+    if s.label(j) == s.label(product.ir):
         return
-    in_vectors(s, [*i, *cut(s, j, lanes)])
+    in_vectors(s, [*([] if is_costly(node_of(s, consumer)) else i), *cut(s, j, lanes)])
 
 
 @dataclass(frozen=True)
