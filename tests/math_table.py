@@ -44,7 +44,7 @@ TAIL = """
 the lanes that are so large.
 
 The coefficients come from `tools/minimax.sollya`. Where LLVM can scale by a power of two in one instruction (AVX-512),
-`intr.ldexp` is that; elsewhere it is made of two multiplications.
+`intr.ldexp` is that; elsewhere it is made of two multiplications, of one where the result is never subnormal.
 """
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import AnyFloatConstr, VectorType, f32, f64, i32, i64
+from xdsl.dialects.builtin import AnyFloatConstr, UnitAttr, VectorType, f32, f64, i32, i64
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     VarConstraint,
     irdl_op_definition,
     operand_def,
+    opt_prop_def,
     result_def,
     traits_def,
 )
@@ -38,7 +39,9 @@ class LdexpOp(IRDLOperation):
 
     x is an f32 or f64, n an integer of as many bits, or vectors of both. Requires that x is normal (or not finite, or
     zero), and that n is at most twice the exponent's bias either way, as the exponent of a result ever needs; the
-    result is undefined for others, unless x is NaN. AVX-512 has it as vscalefps. Source: C's ldexp, LLVM's llvm.ldexp.
+    result is undefined for others, unless x is NaN. With `normal`, 2 to the power n and the result are normal too,
+    which takes one multiplication where the processor cannot scale. AVX-512 has it as vscalefps. Source: C's ldexp,
+    LLVM's llvm.ldexp.
     """
 
     name = "intr.ldexp"
@@ -46,12 +49,14 @@ class LdexpOp(IRDLOperation):
     T: ClassVar = VarConstraint("T", AnyFloatConstr | VectorType.constr(AnyFloatConstr))
     x = operand_def(T)
     n = operand_def()
+    normal = opt_prop_def(UnitAttr)
     result = result_def(T)
-    assembly_format = "$x `,` $n attr-dict `:` type($x) `,` type($n)"
+    assembly_format = "$x `,` $n (`normal` $normal^)? attr-dict `:` type($x) `,` type($n)"
     traits = traits_def(Pure())
 
-    def __init__(self, x: SSAValue | Operation, n: SSAValue | Operation) -> None:
-        super().__init__(operands=[x, n], result_types=[SSAValue.get(x).type])
+    def __init__(self, x: SSAValue | Operation, n: SSAValue | Operation, normal: bool = False) -> None:
+        properties = {"normal": UnitAttr() if normal else None}
+        super().__init__(operands=[x, n], result_types=[SSAValue.get(x).type], properties=properties)
 
     def verify_(self) -> None:
         real, count = self.x.type, self.n.type

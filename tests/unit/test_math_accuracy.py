@@ -86,7 +86,11 @@ def test_machines_without_avx512_scale_by_multiplying(name: str, dtype: str) -> 
     ctx, machine = context(), dataclasses.replace(host(), vector_bits=256)
     module = driver.parse(text(FUNCTIONS[name], dtype, 4))
     run(ctx, module, parse_passes("low-to-cpu"))
-    assert "ldexp" not in emit(module, machine)
+    written = emit(module, machine)
+    assert "ldexp" not in written
+    assert ("ashr" in written) == (name not in ("tanh", "erf")), (
+        "two halves where results may be subnormal, and only there"
+    )
     other, ours = load(module, machine), kernel(name, dtype, 4)
     for x in samples(name, dtype, CHUNK):
         np.testing.assert_array_equal(other(x), ours(x))

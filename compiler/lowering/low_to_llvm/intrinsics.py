@@ -23,13 +23,15 @@ def _ldexp(f: FunctionEmitter, op: LdexpOp) -> None:
 
 
 def _ldexp_by_bits(f: FunctionEmitter, op: LdexpOp) -> None:
-    """x 2^(n/2) 2^(n - n/2), each power made of its bits: where llvm.ldexp would be a call for each lane."""
+    """x 2^(n/2) 2^(n - n/2), each power made of its bits: where llvm.ldexp would be a call for each lane. x 2^n where
+    that is normal."""
     real, whole = op.result.type, op.n.type
     digits, bias = _DIGITS[width(whole)]
-    half = f.temporary(f"ashr {f.typed(op.n)}, {number(1, whole)}")
-    rest = f.temporary(f"sub {f.typed(op.n)}, {half}")
-    result = f.use(op.x)
-    for n in (half, rest):
+    powers, result = [f.use(op.n)], f.use(op.x)
+    if op.normal is None:
+        half = f.temporary(f"ashr {f.typed(op.n)}, {number(1, whole)}")
+        powers = [half, f.temporary(f"sub {f.typed(op.n)}, {half}")]
+    for n in powers:
         exponent = f.temporary(f"add {llvm_type(whole)} {n}, {number(bias, whole)}")
         bits = f.temporary(f"shl {llvm_type(whole)} {exponent}, {number(digits, whole)}")
         power = f.temporary(f"bitcast {llvm_type(whole)} {bits} to {llvm_type(real)}")

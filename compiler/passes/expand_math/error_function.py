@@ -50,5 +50,5 @@ def erf(x: Real) -> Real:
     small = fma(x, horner(x * x, _SMALL[name]), x)
     size = x.magnitude()
     t = at_most(size, _ONE_FROM[name])
-    large = 1.0 - exp_inside(fma(t, horner(t, _EXPONENT[name]), -t))
+    large = 1.0 - exp_inside(fma(t, horner(t, _EXPONENT[name]), -t), normal=True)
     return with_sign_of(select(size < _EDGE[name], small, large), x)

@@ -69,10 +69,10 @@ def exp(x: Real) -> Real:
     return exp_inside(at_least(at_most(x, high), low))
 
 
-def exp_inside(x: Real) -> Real:
-    """e^x, for an x whose result neither overflows nor is far below the least number."""
+def exp_inside(x: Real, normal: bool = False) -> Real:
+    """e^x, for an x whose result neither overflows nor is far below the least number, or is `normal`."""
     reduced = _reduced(x)
-    return ldexp(horner(reduced.r, _EXP[x.site.format.name]), reduced.n)
+    return ldexp(horner(reduced.r, _EXP[x.site.format.name]), reduced.n, normal)
 
 
 def exp2(x: Real) -> Real:
@@ -98,7 +98,7 @@ def expm1(x: Real) -> Real:
 def expm1_inside(x: Real) -> Real:
     """e^x - 1, for an x whose e^x neither overflows nor is subnormal; of zero the positive one."""
     reduced = _reduced(x)
-    power = ldexp(x.site.real(1.0), reduced.n)
+    power = ldexp(x.site.real(1.0), reduced.n, normal=True)
     return fma(_less_one(reduced.r), power, power - 1.0)
 
 

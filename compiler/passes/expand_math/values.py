@@ -287,9 +287,9 @@ def with_sign_of(magnitude: Real, sign: Real) -> Real:
     return Real(sign.site, sign.site.add(math.CopySignOp(magnitude.ssa, sign.ssa)))
 
 
-def ldexp(x: Real, n: Bits) -> Real:
-    """x * 2^n, for a normal x."""
-    return Real(x.site, x.site.add(LdexpOp(x.ssa, n.ssa)))
+def ldexp(x: Real, n: Bits, normal: bool = False) -> Real:
+    """x * 2^n, for a normal x; `normal` says that the power and the result are so too."""
+    return Real(x.site, x.site.add(LdexpOp(x.ssa, n.ssa, normal)))
 
 
 def where_any(condition: Truth, fast: Sequence[Bits], slow: Callable[[Site], Sequence[Bits]]) -> list[Bits]:
