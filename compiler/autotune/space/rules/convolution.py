@@ -12,8 +12,11 @@ from compiler.autotune.space.rules.sizes import evens
 from compiler.program.tree import Block
 from compiler.schedule import library
 from compiler.schedule.library import ConvolutionTiles
+from compiler.targets.machine import Machine
 
-MOST_PIXELS = 14
+FEWEST_PIXELS, MOST_PIXELS = 3, 14
+LOAD, LATENCY = 0.58, 4
+"""Cycles of a load in a loop of loads and multiplications, of which two ports do each, and of a dependent sum."""
 
 
 def implicit_gemm(draft: Draft, label: str) -> Iterator[Alternative]:
@@ -70,13 +73,31 @@ def _tiles(draft: Draft, block: Block, lanes: int, share: int) -> ConvolutionTil
     taps = prod(axis.size for axis in block.axes[block.spatial + 1 :])
     machine, vectors = draft.machine, -(-share // lanes)
     whole = [n for n in range(1, min(4, vectors) + 1) if share == o or share % (n * lanes) == 0]
-    filters = max(n for n in whole if n <= 2)
-    most = min((machine.registers - filters - 1) // filters, MOST_PIXELS, w)
-    pixels = min(range(min(5, w), most + 1), key=lambda p: (-(-w // p) * p, -p), default=most)
+    pixels, filters = min(_fitting(machine, w, whole), key=lambda tile: _cycles(*tile, w, vectors, c * taps))
     channels = max(1, min(c, 2 * machine.l1_bytes // 5 // (4 * taps * filters * lanes)))
     run = lanes // gcd(taps, lanes)  # so many channels of a filter are whole vectors, which are transposed at once
     return ConvolutionTiles(
-        draft.choose(range(min(3, w), min(w, MOST_PIXELS) + 1), pixels, "pixels"),
+        draft.choose(_pixels(w), pixels, "pixels"),
         draft.choose([n for n in whole if n > 1] or [1], filters, "vectors"),
         draft.choose(evens(c, run, min(c, 4), 512), channels, "channels"),
     )
+
+
+def _fitting(machine: Machine, w: int, vectors: Sequence[int]) -> list[tuple[int, int]]:
+    """The register tiles of pixels and vectors of filters whose accumulators, weights and one pixel fit the registers."""
+    sizes = _pixels(w)
+    return [(p, n) for n in vectors for p in reversed(sizes) if (p + 1) * n + 1 <= machine.registers] or [(sizes[0], 1)]
+
+
+def _pixels(w: int) -> range:
+    """The pixels of a row that a register tile may have."""
+    return range(min(FEWEST_PIXELS, w), min(w, MOST_PIXELS) + 1)
+
+
+def _cycles(pixels: int, filters: int, w: int, vectors: int, steps: int) -> float:
+    """What the register tiles of a row take: a step is limited by multiplications, two a cycle, by loads, somewhat
+    fewer, or by the latency of a sum; a tile's sums are loaded and stored. Pixels and filters that fill up the last
+    tile count."""
+    sums = pixels * filters
+    step = max(sums / 2, LOAD * (pixels + filters), LATENCY)
+    return -(-w // pixels) * -(-vectors // filters) * (steps * step + 3 * sums)
