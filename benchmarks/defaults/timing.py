@@ -19,7 +19,9 @@ def least(calls: Sequence[Callable[[], object]], rounds: int) -> list[float]:
 
 
 def taken(call: Callable[[], object]) -> float:
-    """CPU seconds of a call, as many in succession as last long enough."""
+    """CPU seconds of a call, as many in succession as last long enough, after one whose time does not count: what ran
+    before has filled the caches."""
+    call()
     count = 1
     while True:
         start = time.process_time()
