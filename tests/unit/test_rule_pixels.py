@@ -12,6 +12,8 @@ from compiler import te
 from compiler.autotune.space.rules import RULES
 from compiler.autotune.space.rules import convolution as rule
 from compiler.autotune.space.rules.derive import preferred
+from compiler.autotune.space.rules.draft import Alternative, Draft
+from compiler.autotune.space.rules.pointwise import by_preference
 from compiler.autotune.task import SearchTask
 from tests.sample import some
 
@@ -76,19 +78,26 @@ def test_implicit_gemm_is_proved_and_right(case: tuple[object, ...]) -> None:
     assert "implicit gemm" in _checked(function)
 
 
+@pytest.mark.parametrize("way", [0, 1], ids=["pixels", "filters"])
 @pytest.mark.parametrize("case", some(POINTWISE, 2), ids=str)
-def test_vectors_over_rows_are_proved_and_right(
-    case: tuple[int, tuple[int, ...], int, tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
+def test_both_ways_of_one_tap_are_proved_and_right(
+    case: tuple[int, tuple[int, ...], int, tuple[int, ...]], way: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rule, "pays", lambda draft, label: True)
+    def chosen(draft: Draft, label: str) -> tuple[list[Alternative], list[Alternative]]:
+        every = sorted((one for ways in by_preference(draft, label) for one in ways), key=lambda one: one.name)
+        return ([every[-1 - way]], []) if every else ([], [])
+
+    monkeypatch.setattr(rule, "by_preference", chosen)
     channels, image, filters, stride = case
     taps = (1,) * len(image)
     function = convolution(channels, image, 1, filters, taps, stride, 0, 1, after=channels % 2 == 0)
-    assert "by vectors over rows of pixels" in _checked(function)
+    assert ("by vectors over rows of pixels", "by vectors of filters, pixels packed")[way] in _checked(function)
 
 
-@pytest.mark.parametrize(("size", "filters", "name"), [(16, 128, "over rows"), (3, 128, "gemm"), (16, 8, "gemm")])
-def test_vectors_over_rows_are_preferred_where_they_pay(size: int, filters: int, name: str) -> None:
+@pytest.mark.parametrize(
+    ("size", "filters", "name"), [(16, 128, "over rows"), (3, 128, "of filters"), (16, 8, "gemm"), (3, 8, "gemm")]
+)
+def test_the_way_of_one_tap_is_by_what_is_idle(size: int, filters: int, name: str) -> None:
     function = convolution(16, (size, size), 1, filters, (1, 1), (1, 1), 0, 1, after=True)
     task = SearchTask(function, threads=1)
     assert name in preferred(task.schedule, RULES, task.machine).name

@@ -16,6 +16,7 @@ convolution.py  implicit_gemm        a convolution as a matmul over a padded ima
                 tiled_convolution    the same with tiles as given, which may be open choices
 pixels.py       by_pixels            a depthwise or grouped convolution by vectors of pixels
 pointwise.py    pointwise            a convolution of one tap as a product over vectors of pixels
+                pointwise_by_filters the same with vectors of filters, over the pixels of all rows
 gradient.py     conv_grad_weight     the gradient of a convolution's weights, taps and output channels in registers
 attention.py    attention            two products and the softmax between them, some rows at a time
 rows.py         by_rows              softmax, norms, statistics: all that a row needs just before it
@@ -72,7 +73,13 @@ from compiler.schedule.library.matmul import (
 from compiler.schedule.library.moving import transposed, windows
 from compiler.schedule.library.packing import copy_in_vectors, even, pack_panels
 from compiler.schedule.library.pixels import ByPixels, PixelTiles, by_pixels, image_of, share_of
-from compiler.schedule.library.pointwise import Pointwise, PointwiseTiles, pointwise, pointwise_image
+from compiler.schedule.library.pointwise import (
+    Pointwise,
+    PointwiseTiles,
+    pointwise,
+    pointwise_by_filters,
+    pointwise_image,
+)
 from compiler.schedule.library.reduction import in_parts, reduce_columns, reduce_rows, rows_on_threads
 from compiler.schedule.library.rows import by_rows, elementwise, is_costly, row_reduction, units_outside
 from compiler.schedule.library.streaming import ThinTile, dots, streams
@@ -125,6 +132,7 @@ __all__ = [
     "panels",
     "parallelize_outer",
     "pointwise",
+    "pointwise_by_filters",
     "pointwise_image",
     "quantised_gebp",
     "reduce_columns",

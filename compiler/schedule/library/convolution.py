@@ -83,7 +83,7 @@ class ConvolutionTiles:
 
 
 @dataclass(frozen=True)
-class _Nest:
+class ConvolutionNest:
     """The loops of a convolution: over images and filters, along the dimensions of an image, over channels and taps."""
 
     images: Handle
@@ -93,7 +93,7 @@ class _Nest:
     taps: list[Handle]
 
 
-def _nest(s: Schedule, block: Handle) -> _Nest:
+def _nest(s: Schedule, block: Handle) -> ConvolutionNest:
     """The loops n, o, h, w, c, r, q, or those of another rank."""
     loops, spatial = nest(s, block, "implicit_gemm", least=5), node_of(s, block).spatial
     if len(loops) != 2 * spatial - 1 or spatial < 3 or len(operands(s, block)) != 2:
@@ -101,7 +101,7 @@ def _nest(s: Schedule, block: Handle) -> _Nest:
             f"a convolution has 5, 7 or 9 loops and 2 operands, this has {len(loops)} and {len(operands(s, block))}"
         )
         raise refusal(s, block, "implicit_gemm", reason)
-    return _Nest(loops[0], loops[1], loops[2:spatial], loops[spatial], loops[spatial + 1 :])
+    return ConvolutionNest(loops[0], loops[1], loops[2:spatial], loops[spatial], loops[spatial + 1 :])
 
 
 def tiled_convolution(
@@ -115,15 +115,29 @@ def tiled_convolution(
     """`implicit_gemm` with tiles that are taken as they are, parameters among them; a parameter that counts vectors is
     taken to be above one."""
     loops = _nest(s, block)
-    if epilogue is None and target_of(s, block) not in s.program.allocs:
-        epilogue = s.cache_write(block)
     weights = operand_over(s, block, 1)
     image = next((name for name in operands(s, block) if name != weights), weights)
     reads = [access for access in node_of(s, block).reads if access.buffer == image]
     pad = s.pad(block, image) if any(access.where for access in reads) else None
     if pad is not None:
         copy_in_vectors(s, pad, lanes)
-    filters = s.multiple(sizes.vectors, lanes)
+    return tiled_nest(s, block, epilogue, loops, pad, sizes, lanes, beforehand)
+
+
+def tiled_nest(
+    s: Schedule,
+    block: Handle,
+    epilogue: Handle | None,
+    loops: ConvolutionNest,
+    image: Handle | None,
+    sizes: ConvolutionTiles,
+    lanes: int,
+    beforehand: bool,
+) -> ImplicitGemm:
+    """The loops of a convolution whose image has no border, tiled; `image` is the block that copies it, if any."""
+    if epilogue is None and target_of(s, block) not in s.program.allocs:
+        epilogue = s.cache_write(block)
+    weights, filters = operand_over(s, block, 1), s.multiple(sizes.vectors, lanes)
     pack = _packed(s, block, weights, filters)
     panels, *columns = s.split(loops.filters, [None, *([] if sizes.vectors == 1 else [sizes.vectors]), lanes])
     tiles, pixel = s.split(loops.image[-1], [None, sizes.pixels])
@@ -145,7 +159,7 @@ def tiled_convolution(
         lines = s.value(filters) * s.extent(c) * prod(map(s.extent, loops.taps)) // LINE
         asked = target_of(s, pack) if beforehand else weights
         s.prefetch(chunks, asked, 1, over=_spread(s, [*rows, c, *loops.taps[:-1]], lines))
-    return ImplicitGemm(panels, chunks, rows[0], tiles, pad, pack)
+    return ImplicitGemm(panels, chunks, rows[0], tiles, image, pack)
 
 
 def _packed(s: Schedule, block: Handle, weights: str, filters: Size) -> Handle:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from compiler.program.tree import Access, Block
+from compiler.schedule.library.convolution import ConvolutionNest, ConvolutionTiles, ImplicitGemm, tiled_nest
 from compiler.schedule.library.loops import cut, fused, in_vectors, nest, node_of, own_loops, refusal, target_of
 from compiler.schedule.library.packing import copy_in_vectors
 from compiler.schedule.schedule import Handle, Schedule, Size
@@ -76,6 +77,48 @@ def pointwise(s: Schedule, block: Handle, epilogue: Handle | None, tiles: Pointw
     in_vectors(s, [row, *columns])
     s.decompose_reduction(block, loops[spatial])
     return Pointwise(loops[0], panels, copy, pack)
+
+
+def pointwise_by_filters(
+    s: Schedule,
+    block: Handle,
+    epilogue: Handle | None,
+    tiles: ConvolutionTiles,
+    lanes: int = 16,
+    beforehand: bool = False,
+) -> ImplicitGemm:
+    """Schedule a convolution of one tap as `implicit_gemm` with vectors of filters, over the pixels of all rows.
+
+        n { o { h { w { c { C } } } } }  n { o { h { w { D(C) } } } }
+      ->
+        pack X[n, p.0, c, p.1]
+        n { o panels { c chunks { p tiles { C = 0 in the first chunk
+          c { p.1 = pixels unrolled { o = filters / lanes unrolled { lanes vectorized { C } } } }
+          D in the last chunk, transposed in registers } } } }
+
+    The pixels p of an image are h and w fused, so that only the last tile of an image may not be whole, and the tiles
+    lie one behind the other. Requires what `pointwise` does. Source: as there.
+    """
+    node = node_of(s, block)
+    found = pointwise_image(node)
+    if found is None:
+        raise refusal(s, block, "pointwise_by_filters", "it is no convolution of one tap without a border")
+    loops, spatial = nest(s, block, "pointwise_by_filters", least=node.spatial + 2), node.spatial
+    if epilogue is None:
+        epilogue = s.cache_write(block)
+    copy = _copied(s, block, found)
+    target, sizes = target_of(s, block), [axis.size for axis in node.axes[2:spatial]]
+    pixel = _flat(s, block, loops[2:spatial])
+    _flat(s, epilogue, s.get_loops(epilogue)[2:spatial])
+    _row_major(s, block, target, 2, sizes)
+    flat = target_of(s, copy)
+    rank = len(s.program.buffers[flat].shape)
+    order = [0, rank - 1, *range(1, rank - 1), rank]
+    image = s.pack(block, flat, [*(1 for _ in range(rank - 1)), tiles.pixels], order)
+    s.inline(copy)
+    copy_in_vectors(s, image, lanes)
+    own = ConvolutionNest(loops[0], loops[1], [pixel], loops[spatial], loops[spatial + 1 :])
+    return tiled_nest(s, block, epilogue, own, image, tiles, lanes, beforehand)
 
 
 def pointwise_image(block: Block) -> Access | None:

@@ -7,16 +7,11 @@ from functools import partial
 from math import gcd, prod
 
 from compiler.autotune.space.rules.draft import Alternative, Draft
-from compiler.autotune.space.rules.pointwise import over_rows, pays
-from compiler.autotune.space.rules.sizes import evens
+from compiler.autotune.space.rules.pointwise import by_preference
+from compiler.autotune.space.rules.sizes import evens, pixel_tile, pixels_of
 from compiler.program.tree import Block
 from compiler.schedule import library
 from compiler.schedule.library import ConvolutionTiles
-from compiler.targets.machine import Machine
-
-FEWEST_PIXELS, MOST_PIXELS = 3, 14
-LOAD, LATENCY = 0.58, 4
-"""Cycles of a load in a loop of loads and multiplications, of which two ports do each, and of a dependent sum."""
 
 
 def implicit_gemm(draft: Draft, label: str) -> Iterator[Alternative]:
@@ -24,8 +19,8 @@ def implicit_gemm(draft: Draft, label: str) -> Iterator[Alternative]:
     vectors.
 
     There is no matrix of windows. The elementwise block that reads the result is computed tile by tile. Weights are
-    packed a chunk of channels at a time, or all of them first. Those of one tap also have vectors of pixels, first
-    of all where these pay.
+    packed a chunk of channels at a time, or all of them first. Those of one tap also have the ways of `pointwise`,
+    before the others where these are better.
     """
     block = draft.block(label)
     if block.combiners != ("add",) or len(block.reads) != 2 or block.table is not None:
@@ -34,16 +29,13 @@ def implicit_gemm(draft: Draft, label: str) -> Iterator[Alternative]:
         return
     if any(block.axes[axis].size < 2 for axis in (1, block.spatial)):
         return
-    pixels = over_rows(draft, label)
-    pixels_first = pixels is not None and pays(draft, label)
-    if pixels is not None and pixels_first:
-        yield pixels
+    better, worse = by_preference(draft, label)
+    yield from better
     constant = block.reads[1].buffer in draft.schedule.program.constants
     for beforehand in (constant, not constant):
         name = f"implicit gemm{', weights packed first' if beforehand else ''}"
         yield Alternative(name, partial(_apply, label=label, beforehand=beforehand))
-    if pixels is not None and not pixels_first:
-        yield pixels
+    yield from worse
 
 
 def _apply(draft: Draft, label: str, beforehand: bool) -> Sequence[str]:
@@ -73,31 +65,11 @@ def _tiles(draft: Draft, block: Block, lanes: int, share: int) -> ConvolutionTil
     taps = prod(axis.size for axis in block.axes[block.spatial + 1 :])
     machine, vectors = draft.machine, -(-share // lanes)
     whole = [n for n in range(1, min(4, vectors) + 1) if share == o or share % (n * lanes) == 0]
-    pixels, filters = min(_fitting(machine, w, whole), key=lambda tile: _cycles(*tile, w, vectors, c * taps))
+    pixels, filters = pixel_tile(machine, w, whole, vectors, c * taps)
     channels = max(1, min(c, 2 * machine.l1_bytes // 5 // (4 * taps * filters * lanes)))
     run = lanes // gcd(taps, lanes)  # so many channels of a filter are whole vectors, which are transposed at once
     return ConvolutionTiles(
-        draft.choose(_pixels(w), pixels, "pixels"),
+        draft.choose(pixels_of(w), pixels, "pixels"),
         draft.choose([n for n in whole if n > 1] or [1], filters, "vectors"),
         draft.choose(evens(c, run, min(c, 4), 512), channels, "channels"),
     )
-
-
-def _fitting(machine: Machine, w: int, vectors: Sequence[int]) -> list[tuple[int, int]]:
-    """The register tiles of pixels and vectors of filters whose accumulators, weights and one pixel fit the registers."""
-    sizes = _pixels(w)
-    return [(p, n) for n in vectors for p in reversed(sizes) if (p + 1) * n + 1 <= machine.registers] or [(sizes[0], 1)]
-
-
-def _pixels(w: int) -> range:
-    """The pixels of a row that a register tile may have."""
-    return range(min(FEWEST_PIXELS, w), min(w, MOST_PIXELS) + 1)
-
-
-def _cycles(pixels: int, filters: int, w: int, vectors: int, steps: int) -> float:
-    """What the register tiles of a row take: a step is limited by multiplications, two a cycle, by loads, somewhat
-    fewer, or by the latency of a sum; a tile's sums are loaded and stored. Pixels and filters that fill up the last
-    tile count."""
-    sums = pixels * filters
-    step = max(sums / 2, LOAD * (pixels + filters), LATENCY)
-    return -(-w // pixels) * -(-vectors // filters) * (steps * step + 3 * sums)

@@ -7,37 +7,31 @@ from functools import partial
 from math import prod
 
 from compiler.autotune.space.rules.draft import Alternative, Draft
-from compiler.autotune.space.rules.sizes import register_tile, rows_of
+from compiler.autotune.space.rules.sizes import evens, pixel_tile, pixels_of, register_tile, rows_of
 from compiler.program.tree import Block
 from compiler.schedule import library
-from compiler.schedule.library import PointwiseTiles
+from compiler.schedule.library import ConvolutionTiles, PointwiseTiles
 
-IDLE = 1.02
+IDLE = 1.1
 """By how much the lanes of all vectors of pixels may exceed the pixels: beyond, filters go into the lanes."""
-IDLE_IF_DEEP = 1.1
-"""The same where the weights of a register tile with filters in its lanes, two vectors of them, overflow L1's share."""
 FEWEST_TILES = 5
 """So many register tiles at least read the pixels that have been packed."""
 
 
-def over_rows(draft: Draft, label: str) -> Alternative | None:
-    """C[n, o, h, w] += X[n, c, h*S, w*S] * W[o, c, 0, 0] by vectors that go on where a row of the image ends; None for
-    other blocks."""
+def by_preference(draft: Draft, label: str) -> tuple[list[Alternative], list[Alternative]]:
+    """The ways of C[n, o, h, w] += X[n, c, h*S, w*S] * W[o, c, 0, 0] over pixels that are packed, vectors of them or of
+    filters: those that are better than reading the image where it lies, and those that are not. None for other
+    blocks."""
     block = draft.block(label)
     if library.pointwise_image(block) is None or _pixels(block) < 2:
-        return None
-    return Alternative("by vectors over rows of pixels", partial(_apply, label=label))
-
-
-def pays(draft: Draft, label: str) -> bool:
-    """Whether whole register tiles have few more pixels than a channel of the result, and enough of them read the same
-    pixels."""
-    block, lanes, machine = draft.block(label), draft.lanes(label), draft.machine
-    o, c = block.axes[1].size, block.axes[block.spatial].size
-    rows, vectors = register_tile(machine, o, _pixels(block), lanes)
-    deep = 4 * c * 2 * lanes > 2 * machine.l1_bytes // 5
-    lanes_used = -(-_pixels(block) // (vectors * lanes)) * vectors * lanes
-    return o >= FEWEST_TILES * rows and lanes_used <= (IDLE_IF_DEEP if deep else IDLE) * _pixels(block)
+        return [], []
+    over_pixels = Alternative("by vectors over rows of pixels", partial(_over_pixels, label=label))
+    by_filters = Alternative("by vectors of filters, pixels packed", partial(_by_filters, label=label))
+    o, lanes = block.axes[1].size, draft.lanes(label)
+    rows, vectors = register_tile(draft.machine, o, _pixels(block), lanes)
+    if -(-_pixels(block) // (vectors * lanes)) * vectors * lanes <= IDLE * _pixels(block):
+        return ([over_pixels], [by_filters]) if o >= FEWEST_TILES * rows else ([], [over_pixels, by_filters])
+    return ([by_filters], [over_pixels]) if o >= FEWEST_TILES * lanes else ([], [by_filters, over_pixels])
 
 
 def _pixels(block: Block) -> int:
@@ -45,13 +39,33 @@ def _pixels(block: Block) -> int:
     return prod(axis.size for axis in block.axes[2 : block.spatial])
 
 
-def _apply(draft: Draft, label: str) -> Sequence[str]:
+def _over_pixels(draft: Draft, label: str) -> Sequence[str]:
     s, block, after = draft.schedule, draft.block(label), draft.consumer(label)
     epilogue = s.get_block(after.label) if after is not None else None
     lanes = min(draft.lanes(label), _pixels(block))
     done = library.pointwise(s, s.get_block(label), epilogue, _tiles(draft, block, lanes), lanes)
     if draft.threads > 1:
         s.parallel(done.images if s.extent(done.images) >= draft.threads else done.panels)
+    return [label, *([after.label] if after is not None else [])]
+
+
+def _by_filters(draft: Draft, label: str) -> Sequence[str]:
+    s, block, after = draft.schedule, draft.block(label), draft.consumer(label)
+    epilogue = s.get_block(after.label) if after is not None else None
+    o, c = block.axes[1].size, block.axes[block.spatial].size
+    lanes = min(draft.lanes(label), o)
+    most = draft.machine.l2_bytes // 4 // (4 * 2 * lanes)
+    vectors = -(-o // lanes)
+    pixels, filters = pixel_tile(draft.machine, _pixels(block), range(1, min(4, vectors) + 1), vectors, c)
+    tiles = ConvolutionTiles(
+        draft.choose(pixels_of(_pixels(block)), pixels, "pixels"),
+        draft.choose(range(min(2, vectors), min(4, vectors) + 1), filters, "vectors"),
+        draft.choose(evens(c, lanes, min(c, 64), c), min(c, most), "channels"),
+    )
+    constant = next(a for a in block.reads if a != library.pointwise_image(block)).buffer in s.program.constants
+    done = library.pointwise_by_filters(s, s.get_block(label), epilogue, tiles, lanes, constant)
+    if draft.threads > 1:
+        s.parallel(done.panels if s.extent(done.panels) >= draft.threads else done.rows)
     return [label, *([after.label] if after is not None else [])]
 
 

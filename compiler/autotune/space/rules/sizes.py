@@ -32,6 +32,35 @@ def rows_of(machine: Machine, vectors: int) -> range:
     return range(2, min((machine.registers - vectors - 1) // vectors, 14) + 1)
 
 
+FEWEST_PIXELS, MOST_PIXELS = 3, 14
+LOAD, LATENCY = 0.58, 4
+"""Cycles of a load in a loop of loads and multiplications, of which two ports do each, and of a dependent sum."""
+
+
+def pixels_of(w: int) -> range:
+    """The pixels that a register tile of a row of w may have."""
+    return range(min(FEWEST_PIXELS, w), min(w, MOST_PIXELS) + 1)
+
+
+def pixel_tile(machine: Machine, w: int, counts: Sequence[int], vectors: int, steps: int) -> tuple[int, int]:
+    """Pixels of a row of w, and vectors of filters, of which there are so many in all, of the register tile of a
+    convolution that takes the least cycles.
+
+    A step, of which there are `steps`, is limited by multiplications, two a cycle, by loads, somewhat fewer, or by the
+    latency of a sum; a tile's sums are loaded and stored. What fills up the last tile counts.
+    """
+
+    def cycles(tile: tuple[int, int]) -> float:
+        pixels, filters = tile
+        sums = pixels * filters
+        step = max(sums / 2, LOAD * (pixels + filters), LATENCY)
+        return -(-w // pixels) * -(-vectors // filters) * (steps * step + 3 * sums)
+
+    sizes = pixels_of(w)
+    fitting = [(p, n) for n in counts for p in reversed(sizes) if (p + 1) * n + 1 <= machine.registers]
+    return min(fitting, key=cycles, default=(sizes[0], 1))
+
+
 def depth(machine: Machine, rows: int, bytes: int = 4) -> int:
     """The length of a reduction in a cache tile: so many rows take half of L1."""
     return max(64, machine.l1_bytes // (2 * bytes * rows) // 64 * 64)
