@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from compiler.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr, Reduce
-from compiler.te.index import Index, compared
+from compiler.te.index import Axis, Condition, Index, compared
 from compiler.te.nn.common import (
     Sizes,
     accumulator,
@@ -223,22 +223,73 @@ def _extents(over: Window, image: Sequence[int], extra: Sequence[int]) -> list[i
     return extents
 
 
+@dataclass(frozen=True)
+class _Meeting:
+    """Which tap an output meets which input with, and under which conditions."""
+
+    place: Index
+    tap: Index
+    holds: Sequence[Condition]
+
+
+@dataclass(frozen=True)
+class _Dimension:
+    """A dimension of a transposed convolution. Of `taps`, an output at i meets those that are (i + before) modulo the
+    stride: without dilation `tap` counts these only, and those of the last round may not be there."""
+
+    tap: Axis
+    taps: int
+    before: int
+    stride: int
+    dilation: int
+
+    @property
+    def by_phase(self) -> bool:
+        """Whether the taps that an output does not meet are left out."""
+        return self.stride > 1 and self.dilation == 1
+
+    @property
+    def overruns(self) -> bool:
+        """Whether the last round has fewer taps than the stride."""
+        return self.by_phase and self.taps % self.stride > 0
+
+    def met(self, i: Index) -> _Meeting:
+        """What an output meets."""
+        at = i + self.before
+        if self.by_phase:
+            return _Meeting(at // self.stride - self.tap, at % self.stride + self.tap * self.stride, ())
+        at = at - self.tap * self.dilation
+        holds = [compared(at % self.stride, "==", 0)] if self.stride > 1 else []
+        return _Meeting(at // self.stride, self.tap, holds)
+
+
+def _dimension(over: Window, d: int, taps: int) -> _Dimension:
+    made = _Dimension(over.taps[d], taps, over.before[d], over.strides[d], over.dilations[d])
+    if not made.by_phase:
+        return made
+    return replace(made, tap=reduce_axis(-(-taps // made.stride), over.taps[d].name))
+
+
 def _spread(x: Tensor, w: Tensor, over: Window, groups: int) -> Callable[..., Reduce]:
     """The element of a transposed convolution, which is also the gradient of a convolution for its data."""
     depth, share, sums = x.shape[1] // groups, w.shape[1], accumulator(x.dtype)
-    c = reduce_axis(depth, "c")
+    c, dims = reduce_axis(depth, "c"), [_dimension(over, d, w.shape[2 + d]) for d in range(len(over.taps))]
 
     def element(n: Index, o: Index, *at: Index) -> Reduce:
         channel = c if groups == 1 else (o // share) * depth + c
         filter = o if groups == 1 else o % share
-        steps = zip(at, over.before, over.taps, over.dilations, strict=True)
-        spread = [i + before - tap * dilation for i, before, tap, dilation in steps]
-        places = [s // stride for s, stride in zip(spread, over.strides, strict=True)]
-        holds = [compared(s % stride, "==", 0) for s, stride in zip(spread, over.strides, strict=True) if stride > 1]
-        for place, size in zip(places, x.shape[2:], strict=True):
-            holds += [place >= 0, place <= size - 1]
-        value = e.select(e.all_of(*holds), x[(n, channel, *places)], 0)
-        return e.sum(product(value, w[(channel, filter, *over.taps)], sums), axis=(c, *over.taps))
+        meets = [dim.met(i) for dim, i in zip(dims, at, strict=True)]
+        holds = [hold for meet in meets for hold in meet.holds]
+        for meet, size in zip(meets, x.shape[2:], strict=True):
+            holds += [meet.place >= 0, meet.place <= size - 1]
+        value = e.select(e.all_of(*holds), x[(n, channel, *(meet.place for meet in meets))], 0)
+        weight: Expr = w[(channel, filter, *(meet.tap for meet in meets))]
+        exists = [
+            meet.tap <= size - 1 for meet, dim, size in zip(meets, dims, w.shape[2:], strict=True) if dim.overruns
+        ]
+        if exists:
+            weight = e.select(e.all_of(*exists), weight, 0)
+        return e.sum(product(value, weight, sums), axis=(c, *(dim.tap for dim in dims)))
 
     return element
 
