@@ -109,6 +109,28 @@ def test_gradients_of_images_are_implicit_gemm() -> None:
     assert "implicit gemm" in _checked(function)
 
 
+PHASES = [
+    # image, kernel, stride, padding, output padding: of 5 channels and 12 filters
+    ((6, 7), 2, 2, 0, 0),
+    ((5, 9), 3, 2, 1, 1),
+    ((7, 5), 4, 2, 1, 0),
+    ((4, 6), 5, 3, 2, 0),
+    ((6, 4), 2, 3, 0, 0),
+    ((11,), 3, 2, 1, 0),
+]
+
+
+@pytest.mark.parametrize("case", some(PHASES, 2), ids=str)
+@pytest.mark.parametrize("after", [False, True])
+def test_transposed_ones_run_by_phases(case: tuple[tuple[int, ...], int, int, int, int], after: bool) -> None:
+    image, kernel, stride, padding, beyond = case
+    x, w = te.placeholder((2, 5, *image), name="X"), te.placeholder((5, 12, *(kernel,) * len(image)), name="W")
+    make = te.nn.conv1d_transpose if len(image) == 1 else te.nn.conv2d_transpose
+    y = make(x, w, stride=stride, padding=padding, output_padding=beyond)
+    function = te.function("f", [x, w], te.nn.relu(y) if after else y)
+    assert "by phases" in _checked(function)
+
+
 def _checked(function: te.Function) -> str:
     """What the rules decided, after its script was proved and its results compared with those of the program."""
     task = SearchTask(function, threads=1)

@@ -14,6 +14,7 @@ streaming.py    dots                 a matrix times few vectors, sums by vectors
                 streams              a matrix times few vectors, its rows added to the results
 convolution.py  implicit_gemm        a convolution as a matmul over a padded image, with its epilogue
                 tiled_convolution    the same with tiles as given, which may be open choices
+                by_phases            a transposed convolution as one for each phase of its strides
 pixels.py       by_pixels            a depthwise or grouped convolution by vectors of pixels
 pointwise.py    pointwise            a convolution of one tap as a product over vectors of pixels
                 pointwise_by_filters the same with vectors of filters, over the pixels of all rows
@@ -42,7 +43,14 @@ what came before that one stays applied. Tile sizes above a loop's extent are cu
 """
 
 from compiler.schedule.library.attention import Attention, AttentionTiles, attention, attention_tiles
-from compiler.schedule.library.convolution import ConvolutionTiles, ImplicitGemm, implicit_gemm, tiled_convolution
+from compiler.schedule.library.convolution import (
+    ConvolutionTiles,
+    ImplicitGemm,
+    by_phases,
+    implicit_gemm,
+    strides_of_phases,
+    tiled_convolution,
+)
 from compiler.schedule.library.gpu import (
     OnThreads,
     ThreadTiles,
@@ -111,6 +119,7 @@ __all__ = [
     "attention",
     "attention_tiles",
     "block_tile",
+    "by_phases",
     "by_pixels",
     "by_rows",
     "contiguous",
@@ -143,6 +152,7 @@ __all__ = [
     "spread",
     "store_packed",
     "streams",
+    "strides_of_phases",
     "tile_gebp",
     "tile_on_threads",
     "tile_on_warps",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import gcd, prod
 
+from compiler.affine.linear import Linear, variable
+from compiler.program.tree import Block
 from compiler.schedule.library.loops import (
     around,
     cut,
@@ -84,13 +86,15 @@ class ConvolutionTiles:
 
 @dataclass(frozen=True)
 class ConvolutionNest:
-    """The loops of a convolution: over images and filters, along the dimensions of an image, over channels and taps."""
+    """The loops of a convolution: over images and filters, along the dimensions of an image, over channels and taps;
+    of a transposed one those over the phases of its strides."""
 
     images: Handle
     filters: Handle
     image: list[Handle]
     channels: Handle
     taps: list[Handle]
+    phases: list[Handle] = field(default_factory=list)
 
 
 def _nest(s: Schedule, block: Handle) -> ConvolutionNest:
@@ -124,6 +128,58 @@ def tiled_convolution(
     return tiled_nest(s, block, epilogue, loops, pad, sizes, lanes, beforehand)
 
 
+def by_phases(
+    s: Schedule,
+    block: Handle,
+    epilogue: Handle | None,
+    strides: Sequence[int],
+    sizes: ConvolutionTiles,
+    lanes: int = 16,
+) -> ImplicitGemm:
+    """Schedule a transposed convolution as the convolutions that the phases of its strides are.
+
+        n { o { h { w { c { r { C[n, o, h, w] += X[n, c, h / S - r, ..] * W[c, o, h % S + r*S, ..] } } } } } }
+      ->
+        pad X;  pack W
+        n { o panels { h / S { h % S { w % S { w / S tiles { c { r { C } } } } };  D } } }
+
+    A phase is the outputs of one remainder along each dimension; all of them meet the same taps. `strides` are those
+    along the image; sizes and lanes as of `implicit_gemm`, of which this is otherwise a form; D runs on the rows of
+    an h / S. Requires the loops of `te.nn.conv2d_transpose`. Source: sub-pixel convolution, Shi et al. 2016.
+    """
+    loops = _nest(s, block)
+    for name in operands(s, block):
+        if any(access.where for access in node_of(s, block).reads if access.buffer == name):
+            pad = s.pad(block, name)
+            copy_in_vectors(s, pad, lanes)
+    if epilogue is None and target_of(s, block) not in s.program.allocs:
+        epilogue = s.cache_write(block)
+    split = [
+        s.split(loop, [None, step]) if step > 1 else [loop] for loop, step in zip(loops.image, strides, strict=True)
+    ]
+    phases = [pair[1] for pair in split if len(pair) > 1]
+    own = ConvolutionNest(loops.images, loops.filters, [pair[0] for pair in split], loops.channels, loops.taps, phases)
+    return tiled_nest(s, block, epilogue, own, None, sizes, lanes, True)
+
+
+def strides_of_phases(block: Block) -> list[int]:
+    """The strides along the image of what `by_phases` takes; none of other blocks."""
+    spatial = block.spatial
+    image = next((a for a in block.reads if any(map(_quotient, a.index[2:]))), None)
+    if image is None or not 3 <= spatial <= 5 or len(block.axes) != 2 * spatial - 1 or len(image.index) != spatial:
+        return []
+    if image.index[0] != variable(0) or image.index[1] != variable(spatial):
+        return []
+    found = [_quotient(form) or 1 for form in image.index[2:]]
+    plain = all(form.coefficient(2 + d) == 1 for d, form in enumerate(image.index[2:]) if found[d] == 1)
+    return found if plain else []
+
+
+def _quotient(form: Linear) -> int:
+    """The divisor in a form; 0 where there is none."""
+    return next((atom.divisor for atom, _ in form.terms if not isinstance(atom, int) and not atom.is_mod), 0)
+
+
 def tiled_nest(
     s: Schedule,
     block: Handle,
@@ -138,17 +194,18 @@ def tiled_nest(
     if epilogue is None and target_of(s, block) not in s.program.allocs:
         epilogue = s.cache_write(block)
     weights, filters = operand_over(s, block, 1), s.multiple(sizes.vectors, lanes)
-    pack = _packed(s, block, weights, filters)
+    pack = _packed(s, block, weights, filters, bool(loops.phases))
     panels, *columns = s.split(loops.filters, [None, *([] if sizes.vectors == 1 else [sizes.vectors]), lanes])
     tiles, pixel = s.split(loops.image[-1], [None, sizes.pixels])
     chunks, c = s.split(loops.channels, [None, sizes.channels])
     rows = [*loops.image[:-1], tiles]
-    s.reorder(loops.images, panels, chunks, *rows, c, *loops.taps, pixel, *columns)
+    above = [loops.images, panels, chunks, *rows[:-1]]
+    s.reorder(*above, *loops.phases, tiles, c, *loops.taps, pixel, *columns)
     if not beforehand:
         s.compute_at(pack, chunks)
     target = target_of(s, block)
     if epilogue is not None:
-        s.reverse_compute_at(epilogue, tiles)
+        s.reverse_compute_at(epilogue, above[-1] if loops.phases else tiles)
     s.transform_layout(block, target, tiles=[1, filters, *(1 for _ in rows)])
     if epilogue is not None:
         _transposed(s, epilogue, lanes)
@@ -162,13 +219,15 @@ def tiled_nest(
     return ImplicitGemm(panels, chunks, rows[0], tiles, image, pack)
 
 
-def _packed(s: Schedule, block: Handle, weights: str, filters: Size) -> Handle:
-    """Pack weights in panels of filters, whichever dimension those are; the panels come first."""
+def _packed(s: Schedule, block: Handle, weights: str, filters: Size, taps_first: bool) -> Handle:
+    """Pack weights in panels of filters, whichever dimension those are; the panels come first, then channels and taps,
+    or the other way round."""
     access = next(access for access in node_of(s, block).reads if access.buffer == weights)
     dim = next((d for d, form in enumerate(access.index) if 1 in form.variables()), 0)
     tiles = [filters if d == dim else 1 for d in range(len(access.index))]
-    order = [dim, *(d for d in range(len(tiles) + 1) if d != dim)]
-    return s.pack(block, weights, tiles, order if dim else [])
+    others = [d for d in range(len(tiles)) if d != dim]
+    order = [dim, *(others[1:] + others[:1] if taps_first else others), len(tiles)]
+    return s.pack(block, weights, tiles, order if order != sorted(order) else [])
 
 
 LINE = 16
@@ -189,15 +248,18 @@ def _spread(s: Schedule, loops: Sequence[Handle], lines: int) -> Handle:
 
 
 def _transposed(s: Schedule, block: Handle, lanes: int) -> None:
-    """An elementwise block over filters and pixels: vectors of filters, the pixels of each side by side."""
+    """An elementwise block over filters, rows, and pixels: vectors of filters, pixels of each side by side."""
     own = own_loops(s, block)
     if len(own) == 1:
         s.vectorize(own[0])
     if len(own) < 2:
         return
-    filters, pixels = own
+    filters, *rows, pixels = own
     *outer, vector = cut(s, filters, lanes)
-    s.reorder(*outer, pixels, vector)
+    if rows:
+        tiles, pixels = s.split(pixels, [None, min(lanes, s.extent(pixels))])
+        rows.append(tiles)
+    s.reorder(*rows, *outer, pixels, vector)
     in_vectors(s, [pixels, vector])
 
 

@@ -20,7 +20,7 @@ def implicit_gemm(draft: Draft, label: str) -> Iterator[Alternative]:
 
     There is no matrix of windows. The elementwise block that reads the result is computed tile by tile. Weights are
     packed a chunk of channels at a time, or all of them first. Those of one tap also have the ways of `pointwise`,
-    before the others where these are better.
+    before the others where these are better. A transposed one with a stride is one for each phase of it.
     """
     block = draft.block(label)
     if block.combiners != ("add",) or len(block.reads) != 2 or block.table is not None:
@@ -28,6 +28,9 @@ def implicit_gemm(draft: Draft, label: str) -> Iterator[Alternative]:
     if not 3 <= block.spatial <= 5 or len(block.axes) != 2 * block.spatial - 1:
         return
     if any(block.axes[axis].size < 2 for axis in (1, block.spatial)):
+        return
+    if strides := library.strides_of_phases(block):
+        yield Alternative("by phases of the stride", partial(_apply_by_phases, label=label, strides=strides))
         return
     better, worse = by_preference(draft, label)
     yield from better
@@ -48,6 +51,24 @@ def _apply(draft: Draft, label: str, beforehand: bool) -> Sequence[str]:
     done = library.tiled_convolution(
         s, s.get_block(label), epilogue, _tiles(draft, block, lanes, share), lanes, beforehand
     )
+    if draft.threads > 1:
+        s.parallel(done.panels if s.extent(done.panels) >= draft.threads else done.rows)
+    return [label, *([after.label] if after is not None else [])]
+
+
+def _apply_by_phases(draft: Draft, label: str, strides: Sequence[int]) -> Sequence[str]:
+    s, block, after = draft.schedule, draft.block(label), draft.consumer(label)
+    o, w, c = (block.axes[axis].size for axis in (1, block.spatial - 1, block.spatial))
+    taps = prod(axis.size for axis in block.axes[block.spatial + 1 :])
+    lanes = min(draft.lanes(label), o)
+    vectors, w = -(-o // lanes), -(-w // strides[-1])
+    counts = range(1, min(4, vectors) + 1)
+    pixels, filters = pixel_tile(draft.machine, w, counts, vectors, c * taps)
+    tiles = ConvolutionTiles(
+        draft.choose(pixels_of(w), pixels, "pixels"), draft.choose(counts[1:] or counts, filters, "vectors"), c
+    )
+    epilogue = s.get_block(after.label) if after is not None else None
+    done = library.by_phases(s, s.get_block(label), epilogue, strides, tiles, lanes)
     if draft.threads > 1:
         s.parallel(done.panels if s.extent(done.panels) >= draft.threads else done.rows)
     return [label, *([after.label] if after is not None else [])]
