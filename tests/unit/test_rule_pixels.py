@@ -28,6 +28,8 @@ CASES = [
     (2, (3, 5, 20), 2, 2, (3, 3, 3), (1, 1, 2), 1, 1),
     (3, (12, 21), 3, 3, (3, 3), (1, 1), 2, 2),
     (5, (10, 19), 5, 5, (3, 3), (2, 1), 0, 1),
+    (3, (9, 28), 3, 3, (3, 3), (2, 2), 1, 1),
+    (2, (6, 47), 2, 2, (5, 5), (3, 3), 2, 1),
 ]
 MANY = [
     (5, (19,), 1, 20, (3,), (1,), 1, 1),
@@ -142,6 +144,15 @@ def _checked(function: te.Function) -> str:
     inputs = [random.standard_normal(a.shape, dtype=np.float32) for a in kernel.arguments[:-1]]
     np.testing.assert_allclose(kernel(*inputs), written(*inputs), rtol=1e-4, atol=1e-4)
     return derivation.name
+
+
+@pytest.mark.parametrize("size", [14, 28, 56])
+def test_columns_apart_are_copied_without_masks(size: int) -> None:
+    """Lanes with a mask whose elements do not lie side by side are loaded one by one."""
+    function = convolution(3, (6, size), 3, 3, (3, 3), (2, 2), 1, 1, True)
+    task = SearchTask(function, threads=1)
+    kernel = compiler.build(preferred(task.schedule, RULES, task.machine).draft.schedule, threads=1)
+    assert "masked.gather" not in kernel.text("llvm")
 
 
 def test_it_is_for_filters_that_share_few_channels() -> None:

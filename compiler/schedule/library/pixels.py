@@ -109,18 +109,35 @@ def _copy_rows(s: Schedule, copy: Handle, step: int, lanes: int) -> None:
         column, part = s.split(column, [None, step])
         s.reorder(part, column)
         s.unroll(part)
-    left = -(-border // step)
-    whole = max(0, (width + border) // step - left) // lanes * lanes
-    pieces = []
-    for position in (left + whole, left):
-        if 0 < position < s.extent(column):
-            column, rest = s.partition(column, position)
-            pieces.append(rest)
-    for piece in (column, *pieces):
+    left, end = -(-border // step), width + border
+    pieces = _pieces(left, end // step, -(-end // step), lanes) if step > 1 else [left, left + width // lanes * lanes]
+    for piece in _partitioned(s, column, pieces):
         vectors = cut(s, piece, lanes)
         if len(vectors) > 1 and s.extent(vectors[0]) <= FEW:
             s.unroll(vectors[0])
         s.vectorize(vectors[-1])
+
+
+def _pieces(left: int, whole: int, end: int, lanes: int) -> list[int]:
+    """Where to cut a row whose columns lie apart: after the border on the left; vectors, then shorter and shorter ones,
+    up to the column that is the last in each part; and where the last part ends. Lanes with a mask would be gathered
+    one by one."""
+    at = left + max(0, whole - left) // lanes * lanes
+    found = [left, at]
+    while at < whole:
+        at += 1 << ((whole - at).bit_length() - 1)
+        found.append(at)
+    return [*found, end]
+
+
+def _partitioned(s: Schedule, loop: Handle, positions: list[int]) -> list[Handle]:
+    """A loop cut at the positions that are inside it."""
+    pieces = []
+    for position in sorted(set(positions), reverse=True):
+        if 0 < position < s.extent(loop):
+            loop, rest = s.partition(loop, position)
+            pieces.append(rest)
+    return [loop, *pieces]
 
 
 FEW = 8
