@@ -10,17 +10,17 @@ demo: .venv/ready
 	$(BIN)/python examples/demo.py
 
 test: .venv/ready
-	$(BIN)/python -m pytest -q -n auto
+	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 test-all: .venv/ready
-	STRATA_ALL_TESTS=1 $(BIN)/python -m pytest -q -n auto
+	STRATA_ALL_TESTS=1 $(BIN)/python -m pytest -q -n auto --dist worksteal
 
 fuzz: .venv/ready
 	$(BIN)/python -m tests.fuzz
 
 # The end-to-end tests with code for a machine that has AVX2 and a small L2: see docs/machines.md.
 test-avx2: .venv/ready
-	STRATA_MACHINE=avx2 $(BIN)/python -m pytest -q -n auto tests/e2e
+	STRATA_MACHINE=avx2 $(BIN)/python -m pytest -q -n auto --dist worksteal tests/e2e
 
 lint: .venv/ready
 	$(BIN)/ruff check .

@@ -1,9 +1,11 @@
 """What all tests share: property tests repeat exactly, no deadline, for machines that others use as well,
-interruptions that are heard, and an empty cache of machine code for each test: some plant faults in the compiler."""
+interruptions that are heard, bytecode that is kept, and an empty cache of machine code for each test: some plant
+faults in the compiler."""
 
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from itertools import count
@@ -14,6 +16,9 @@ from hypothesis import settings
 settings.register_profile("strata", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("strata")
 os.environ.setdefault("STRATA_SCHEDULE", "written")  # most tests are of programs as they stand
+# Tests start hundreds of processes: without bytecode each compiles all sources of the package, for a second.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -12,14 +12,19 @@ ALL = "STRATA_ALL_TESTS"
 """The environment variable that, set to 1, has all cases run."""
 
 
+def all_asked() -> bool:
+    """Whether the environment asks for all cases."""
+    return os.environ.get(ALL) == "1"
+
+
 def some(cases: Iterable[Case], step: int = 3) -> list[Case]:
     """One of each `step` cases, beginning with the first; all of them where the environment asks for it."""
     found = list(cases)
-    return found if os.environ.get(ALL) == "1" else found[::step]
+    return found if all_asked() else found[::step]
 
 
 def pairs(first: Sequence[Any], second: Sequence[Any]) -> list[tuple[Any, Any]]:
     """For each of the first one of the second, in turns; all pairs where the environment asks for it."""
-    if os.environ.get(ALL) == "1":
+    if all_asked():
         return list(product(first, second))
     return [(one, second[number % len(second)]) for number, one in enumerate(first)]

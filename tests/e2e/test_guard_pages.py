@@ -26,6 +26,7 @@ from compiler.interpret import te as evaluator
 from compiler.schedule import Handle, Schedule, library
 from tests.guard_pages import Array, guarded, workspace
 from tests.operators.catalogue import numpy_dtype
+from tests.sample import some
 
 CHUNK = 12
 DTYPES = ("f32", "f32", "f64", "f16", "bf16", "i32", "i8", "u8")
@@ -122,7 +123,7 @@ def run(first: int, count: int) -> str:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="pages are forbidden as Linux does")
-@pytest.mark.parametrize("first", range(0, 3 * CHUNK, CHUNK))
+@pytest.mark.parametrize("first", some(range(0, 3 * CHUNK, CHUNK), 2))
 def test_nothing_outside_is_touched(first: int) -> None:
     assert not run(first, CHUNK)
 

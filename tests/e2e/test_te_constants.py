@@ -422,7 +422,7 @@ def rng_least(seed: int) -> int:
     return (0, 16, 64)[seed % 3]
 
 
-@pytest.mark.parametrize("chunk", some(range(10), 5))
+@pytest.mark.parametrize("chunk", some(range(10), 10))
 def test_random_scripts_of_programs_with_constants(chunk: int) -> None:
     for seed in range(20000 + 10 * chunk, 20000 + 10 * chunk + 10):
         check(seed, native=seed % 2 == 0, constants=0.6)
@@ -453,7 +453,7 @@ def test_tasks_know_small_constants_by_their_elements(large: bool) -> None:
 def test_a_task_with_constants_is_tuned(large: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     function, database = product(large), tmp_path / "tuned.db"
     task = SearchTask(function, threads=1)
-    record = task.tune(TuningOptions(trials=3, batch=3, database=database))
+    record = task.tune(TuningOptions(trials=3, batch=3, database=database, builders=1))
     assert record is not None and record.outcome.ok
     kernel = task.apply_best(database)
     x = drawn(*kernel.arguments[0].shape)

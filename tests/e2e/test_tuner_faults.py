@@ -40,6 +40,8 @@ from tests.measuring import HANG, NOTHING, QUICK, SEGFAULT, Fault, hungry, matmu
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 300.0
+SIZE = 128
+"""The extents of the product that is tuned: a trial takes a moment, and there are thousands of candidates."""
 VICTIMS = ("tuner", "builder", "runner")
 needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system does not show its processes")
 
@@ -60,7 +62,7 @@ def child(database: str, trials: str, seed: str, log: str) -> None:
     options = TuningOptions(
         int(trials), database=database, seed=int(seed), builders=1, batch=4, log=log, callbacks=[say]
     )
-    SearchTask(matmul(512, 512, 512), threads=1).tune(options)
+    SearchTask(matmul(SIZE, SIZE, SIZE), threads=1).tune(options)
     print("end", flush=True)
 
 
@@ -217,7 +219,7 @@ class Campaign:
         last = Tuner(self.folder, self.known + 3)
         assert last.ended() == "" and last.process.returncode == 0
         assert last.said[-1] == "end" and last.reported == self.scripts() == self.known + 3
-        space = _space(512)
+        space = _space(SIZE)
         text = (self.folder / "log").read_text()
         assert replay(space, text).log() == text, "its log replays the search"
 
@@ -312,7 +314,7 @@ def test_two_tuners_share_a_file(tmp_path: Path) -> None:
     assert len(own) == 2 and 8 <= found <= 8 + 4 and all(one.reported >= 8 for one in tuners)
     for number in (1, 2):
         text = (tmp_path / f"log{number}").read_text()
-        assert replay(_space(512), text).log() == text
+        assert replay(_space(SIZE), text).log() == text
         told = [json.loads(line).get("update") for line in text.splitlines()]
         assert len({str(candidate) for candidate in told if candidate}) >= 8, "each learns what the other adds"
 

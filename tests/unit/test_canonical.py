@@ -23,6 +23,7 @@ from compiler.schedule import Schedule
 from tests.bitwise import results, same_bits
 from tests.graph_variants import changed, variant, with_inputs
 from tests.random_programs import arrays_for, program
+from tests.sample import some
 
 P = te.placeholder
 
@@ -35,7 +36,7 @@ def text_of(form: Canonical) -> str:
     return str(write(form.graph))
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", some(range(60)))
 def test_other_words_have_one_text(seed: int) -> None:
     rng = random.Random(seed)
     graph = graph_of(program(rng, rng.randint(1, 20), views=seed % 2 == 0))
@@ -48,7 +49,7 @@ def test_other_words_have_one_text(seed: int) -> None:
         assert (text_of(other), other.hash) == (text_of(form), form.hash)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", some(range(60)))
 def test_a_private_function_has_no_order_of_arguments(seed: int) -> None:
     rng = random.Random(seed)
     graph = graph_of(program(rng, rng.randint(1, 20), views=seed % 2 == 0))
@@ -63,8 +64,8 @@ def test_a_private_function_has_no_order_of_arguments(seed: int) -> None:
 
 
 def test_another_program_has_another_hash() -> None:
-    different = 0
-    for seed in range(200):
+    different, seeds = 0, some(range(200))
+    for seed in seeds:
         rng = random.Random(seed)
         graph = canonical(graph_of(program(rng, rng.randint(1, 8)))).graph
         other = changed(graph, rng)
@@ -72,10 +73,10 @@ def test_another_program_has_another_hash() -> None:
             different += 1
             assert canonical(other).hash != canonical(graph).hash
             assert canonical(other, keep_signature=False).hash != canonical(graph, keep_signature=False).hash
-    assert different > 50
+    assert different > len(seeds) // 4
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", some(range(60)))
 def test_results_stay_bit_for_bit(seed: int) -> None:
     rng = random.Random(seed)
     function = program(rng, rng.randint(1, 60), views=seed % 4 > 0)

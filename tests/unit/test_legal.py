@@ -329,7 +329,7 @@ def kinds(program: Program, rng: random.Random) -> Program:
     return program.replaced(number, lambda n: [replace(n, kind=kind)])  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("seed", some(range(60)))
+@pytest.mark.parametrize("seed", some(range(60), 6))
 def test_concurrency_agrees_with_enumeration(seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(10):
@@ -337,7 +337,7 @@ def test_concurrency_agrees_with_enumeration(seed: int) -> None:
         assert (legal(program) is None) == is_race_free(program), program
 
 
-@pytest.mark.parametrize("seed", some(range(60)))
+@pytest.mark.parametrize("seed", some(range(60), 6))
 def test_order_agrees_with_enumeration(seed: int) -> None:
     rng = random.Random(1000 + seed)
     for _ in range(10):

@@ -87,7 +87,7 @@ def test_a_runner_prepares_for_each_set_of_inputs(tmp_path: Path) -> None:
 def test_a_task_with_constants_is_tuned_and_built(tmp_path: Path) -> None:
     database = tmp_path / "tuned.db"
     task = SearchTask(layer(), threads=1, constants=["W"])
-    record = task.tune(TuningOptions(trials=2, batch=2, database=database))
+    record = task.tune(TuningOptions(trials=2, batch=2, database=database, builders=1))
     assert record is not None and record.outcome.ok
     random = np.random.default_rng(0)
     x, w = random.standard_normal((M, K), np.float32), random.standard_normal((K, N), np.float32)
@@ -103,7 +103,7 @@ def test_a_task_with_constants_is_tuned_and_built(tmp_path: Path) -> None:
 def test_texts_need_no_arrays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     database = tmp_path / "tuned.db"
     task = SearchTask(layer(), threads=1, constants=["W"])
-    task.tune(TuningOptions(trials=1, database=database))
+    task.tune(TuningOptions(trials=1, database=database, builders=1))
     for mode in ("llvm", "asm"):
         task.print_best(database, mode)
         assert "layer" in capsys.readouterr().out

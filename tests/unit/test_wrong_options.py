@@ -6,6 +6,7 @@ import argparse
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import NoReturn
 
@@ -17,6 +18,7 @@ from compiler.autotune.task import SearchTask
 from compiler.errors import InputError
 from compiler.opt import main as opt
 from compiler.opt.command_line import arguments as opt_arguments
+from tests.sample import some
 from tests.unit.test_database import PROGRAM, filled, made
 from tests.unit.test_printable import harmless
 
@@ -140,8 +142,7 @@ def check(status: int, said: str, call: list[str]) -> None:
     assert status != 1 or harmless(said), call
 
 
-@pytest.mark.parametrize("what", WRONG)
-@pytest.mark.parametrize("command", BASES)
+@pytest.mark.parametrize(("command", "what"), some(product(BASES, WRONG), 4))  # 4 does not divide len(WRONG)
 def test_strata(command: str, what: str, places: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     base = [word.format(**places) for word in BASES[command]]
     for call in stated(COMMANDS[command], base, WRONG[what]):
