@@ -267,11 +267,16 @@ def test_tensor_cores_are_for_what_they_take() -> None:
     def names(function: te.Function, arch: str = "sm_80") -> str:
         return str([sketch.name for sketch in derive(Schedule(lower(function)), GPU_RULES, machine(arch)).sketches])
 
+    def one(dtype: str, m: int = 32, size: int = 32) -> te.Function:
+        x, w = te.placeholder((m, size), dtype, name="X"), te.placeholder((size, size), dtype, name="W")
+        return te.function("one", [x, w], [te.nn.matmul(x, w, dtype="f32")])
+
     a, b = te.placeholder((4, 32, 64), "f16", name="A"), te.placeholder((4, 64, 32), "f16", name="B")
     assert "tensor cores" in names(te.function("many", [a, b], [te.nn.batch_matmul(a, b, dtype="f32")]))
-    assert "tensor cores" in names(_layers("f16"), "sm_75") and "tensor cores" not in names(_layers("bf16"), "sm_75")
-    assert "tensor cores" not in names(_layers("f32")) and "tensor cores" not in names(_layers("f16", 60))
-    assert "tensor cores" not in names(_layers("f16", 64, (60, 60, 60)))
+    assert "tensor cores" in names(one("f16"), "sm_75") and "tensor cores" not in names(one("bf16"), "sm_75")
+    assert "tensor cores" in names(one("bf16"))
+    assert "tensor cores" not in names(one("f32")) and "tensor cores" not in names(one("f16", 60))
+    assert "tensor cores" not in names(one("f16", 64, 60))
 
 
 # --- tasks ----------------------------------------------------------------------------------------------------------

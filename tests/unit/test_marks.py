@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from xdsl.dialects.builtin import ModuleOp
 import compiler
 from compiler import te
 from compiler.driver import parse
-from compiler.explain.builds import builds
+from compiler.explain.builds import Builds, builds
+from compiler.lowering.low_to_llvm import body
 from compiler.lowering.low_to_llvm.marks import CLOCK, PROFILE, emit_marked, loops_of
 from compiler.schedule import Schedule, library
 from compiler.targets.cpu import load
@@ -45,9 +47,20 @@ def code(assembly: str) -> list[str]:
     return [line for line in lines if not re.match(said, line)]
 
 
-@pytest.mark.parametrize("make", [gebp, softmax, conv, lambda: MATMUL, lambda: norms(7)])
-def test_marks_do_not_change_the_code(make: object) -> None:
-    b = builds(make())  # type: ignore[operator]
+def test_marks_do_not_change_the_code_of_a_body_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(body, "MOST_LOOPS", 8)
+    b = builds(norms(2))
+    assert "norms.body.part1" in b.kernel.text("llvm")
+    check_code(b)
+
+
+@pytest.mark.parametrize("make", [gebp, softmax, conv, lambda: MATMUL])
+def test_marks_do_not_change_the_code(make: Callable[[], object]) -> None:
+    check_code(builds(make()))
+
+
+def check_code(b: Builds) -> None:
+    """The marked code is the plain one."""
     plain, marked = code(b.kernel.text("asm")), code(b.marked.text("asm"))
     assert ".loc" in b.marked.text("asm") and ".loc" not in b.kernel.text("asm")
     assert len(plain) > 20 and plain == marked
@@ -68,8 +81,8 @@ def test_each_instruction_has_the_number_of_its_innermost_loop() -> None:
     assert depths == {3}
     assert {number for line, number in found if "store float" in line} == {2}
     assert {number for line, number in found if line.startswith("  ret")} == {0}
-    body = text.partition("define internal")[2].partition("\n}")[0]
-    assert all("!dbg" in line for line in body.splitlines()[1:] if line.startswith("  "))
+    inside = text.partition("define internal")[2].partition("\n}")[0]
+    assert all("!dbg" in line for line in inside.splitlines()[1:] if line.startswith("  "))
 
 
 def test_the_clock_counts_runs_and_ticks() -> None:
