@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
+from collections.abc import Iterator
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -21,18 +23,30 @@ def fingerprint() -> str | None:
     None where the sources cannot be read, or one is younger than this process, which then may run another one.
     """
     found = sha256(repr((sys.version, *_versions())).encode())
-    root = Path(compiler.__file__).resolve().parent
+    root = str(Path(compiler.__file__).resolve().parent)
     try:
-        sources = sorted(path for path in root.rglob("*") if path.is_file() and path.parent.name != "__pycache__")
+        sources = sorted(_files(root), key=lambda source: source.path)
         if not sources or max(source.stat().st_mtime for source in sources) > _BEGAN:
             return None
         for source in sources:
-            text = source.read_bytes()
-            found.update(f"{source.relative_to(root)} {len(text)}\n".encode())
+            with open(source.path, "rb", buffering=0) as file:
+                text = file.readall()
+            found.update(f"{source.path.removeprefix(root)} {len(text)}\n".encode())
             found.update(text)
     except OSError:
         return None
     return found.hexdigest()
+
+
+def _files(folder: str) -> Iterator[os.DirEntry[str]]:
+    """All files below a folder but bytecode; pathlib takes three times as long, in every process that builds."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if not entry.is_dir(follow_symlinks=False):
+                if entry.is_file():
+                    yield entry
+            elif entry.name != "__pycache__":
+                yield from _files(entry.path)
 
 
 def _versions() -> tuple[str, ...]:
