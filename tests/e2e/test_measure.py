@@ -47,7 +47,7 @@ NONE, SPLIT = scripts(FUNCTION, none, split)
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 300.0
 """Seconds after which what a test waits for has failed."""
-HUNG = 12.0
+HUNG = 6.0
 """Seconds after which a worker hangs: far more than a job takes where others use the machine."""
 
 
