@@ -6,9 +6,14 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from compiler.autotune.space.rules.draft import Alternative, Draft
+from compiler.autotune.space.rules.sizes import step_cycles
 from compiler.program.tree import Block
 from compiler.schedule import library
 from compiler.schedule.library import GradientTiles
+from compiler.targets.machine import Machine
+
+AGAIN = 1.2
+"""What it costs to go through the pixels for each row of taps."""
 
 
 def taps_in_registers(draft: Draft, label: str) -> Iterator[Alternative]:
@@ -22,13 +27,31 @@ def taps_in_registers(draft: Draft, label: str) -> Iterator[Alternative]:
         return
     if any(not draft.block(before).combiners for before in draft.left[:-1]):
         return
-    rows, lanes = block.axes[2].size, draft.lanes(label)
-    held = draft.machine.l2_bytes // 4
-    tiles = [(rows, 2, held), (rows, 1, held), (1, 4, held), (1, 2, held), (rows, 2, held // 2), (rows, 2, 2 * held)]
-    for taps, vectors, bytes in dict.fromkeys(tiles):
+    held, lanes = draft.machine.l2_bytes // 4, draft.lanes(label)
+    ordered = _by_cycles(draft.machine, block, lanes)
+    best, *others = [(taps, vectors, held) for taps, vectors in ordered]
+    tiles = [best, *others[:3], *((*best[:2], bytes) for bytes in (held // 2, 2 * held))]
+    for taps, vectors, bytes in tiles:
         name = f"{taps} rows of taps, {vectors} vectors, {bytes >> 10} KiB at a time"
-        chosen = GradientTiles(min(taps, 3), vectors * lanes, lanes, bytes)
+        chosen = GradientTiles(taps, vectors * lanes, lanes, bytes)
         yield Alternative(name, partial(_apply, label=label, tiles=chosen))
+
+
+def _by_cycles(machine: Machine, block: Block, lanes: int) -> list[tuple[int, int]]:
+    """Rows of taps, one or all of up to three, of sums in steps all, and vectors of output channels, of register tiles:
+    those that fit the registers first, and the least cycles first. A step loads the taps' elements and the vectors."""
+    in_one = len(block.axes) == 7
+    rows, columns, channels = block.axes[2].size, block.axes[3].size, block.axes[0].size
+
+    def cost(tile: tuple[int, int]) -> tuple[bool, float]:
+        taps, vectors = tile
+        sums = taps * columns * vectors
+        step = step_cycles(sums, taps * columns + vectors)
+        passes = -(-rows // taps) * -(-channels // (vectors * lanes))
+        return sums + vectors + 1 > machine.registers, passes * (step if taps == rows else AGAIN * step)
+
+    counts = sorted({1, min(rows, 3)}) if in_one else [rows]
+    return sorted(((t, v) for t in counts for v in range(1, 5)), key=cost)
 
 
 def _is_gradient(block: Block) -> bool:

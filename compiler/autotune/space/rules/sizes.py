@@ -37,6 +37,12 @@ LOAD, LATENCY = 0.58, 4
 """Cycles of a load in a loop of loads and multiplications, of which two ports do each, and of a dependent sum."""
 
 
+def step_cycles(sums: int, loads: int) -> float:
+    """Cycles of a step of a register tile: limited by multiplications, two a cycle, by loads, somewhat fewer, or by the
+    latency of a sum."""
+    return max(sums / 2, LOAD * loads, LATENCY)
+
+
 def pixels_of(w: int) -> range:
     """The pixels that a register tile of a row of w may have."""
     return range(min(FEWEST_PIXELS, w), min(w, MOST_PIXELS) + 1)
@@ -46,15 +52,14 @@ def pixel_tile(machine: Machine, w: int, counts: Sequence[int], vectors: int, st
     """Pixels of a row of w, and vectors of filters, of which there are so many in all, of the register tile of a
     convolution that takes the least cycles.
 
-    A step, of which there are `steps`, is limited by multiplications, two a cycle, by loads, somewhat fewer, or by the
-    latency of a sum; a tile's sums are loaded and stored. What fills up the last tile counts.
+    There are so many steps; a tile's sums are loaded and stored. What fills up the last tile counts.
     """
 
     def cycles(tile: tuple[int, int]) -> float:
         pixels, filters = tile
         sums = pixels * filters
-        step = max(sums / 2, LOAD * (pixels + filters), LATENCY)
-        return -(-w // pixels) * -(-vectors // filters) * (steps * step + 3 * sums)
+        rounds = -(-w // pixels) * -(-vectors // filters)
+        return rounds * (steps * step_cycles(sums, pixels + filters) + 3 * sums)
 
     sizes = pixels_of(w)
     fitting = [(p, n) for n in counts for p in reversed(sizes) if (p + 1) * n + 1 <= machine.registers]
