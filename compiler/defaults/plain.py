@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from math import prod
 
+from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
-from compiler.autotune.space.cpu_features import BlockView, ProgramView
+from compiler.autotune.space.cpu_features import BlockView, ProgramView, Touch
 from compiler.autotune.space.rules.derive import in_default_order
 from compiler.elements import element_bytes
 from compiler.program.body import Apply, Scalar
@@ -61,7 +62,17 @@ def _is_doubtful(s: BlockView) -> bool:
 def _strided(s: BlockView) -> int:
     """How many accesses of a block step by several elements along its innermost loop."""
     inner = s.vector or s.loops[-1]
-    return sum(touch.stride(inner.number) == 2 for touch in s.touches)
+    return sum(touch.stride(inner.number) == 2 and not _is_fused(touch, inner.number) for touch in s.touches)
+
+
+def _is_fused(touch: Touch, loop: int) -> bool:
+    """Whether an access steps by one element along a loop that is of several dimensions side by side: the place is its
+    quotient times the divisor and its remainder."""
+    place = lin.offset(touch.index, [int(size) for size in touch.shape])
+    atoms = [(atom, by) for atom, by in place.terms if not isinstance(atom, int) and loop in atom.form.variables()]
+    pairs = {(atom.form, atom.divisor, by * (atom.divisor if atom.is_mod else 1)) for atom, by in atoms}
+    whole = all(atom.form.coefficient(loop) == 1 and (by == 1 or not atom.is_mod) for atom, by in atoms)
+    return whole and len(atoms) == 2 and len(pairs) == 1
 
 
 def estimate(program: Program, machine: Machine) -> float:

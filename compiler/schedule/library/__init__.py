@@ -89,7 +89,7 @@ from compiler.schedule.library.pointwise import (
     pointwise_image,
 )
 from compiler.schedule.library.reduction import in_parts, reduce_columns, reduce_rows, rows_on_threads
-from compiler.schedule.library.rows import by_rows, elementwise, is_costly, row_reduction, units_outside
+from compiler.schedule.library.rows import by_rows, elementwise, is_costly, is_long, row_reduction, units_outside
 from compiler.schedule.library.streaming import ThinTile, dots, streams
 from compiler.schedule.library.tensor import QuantisedGebp, TileGebp, quantised_gebp, tile_gebp
 from compiler.schedule.library.warp import OnWarps, WarpTiles, tile_on_warps
@@ -134,6 +134,7 @@ __all__ = [
     "implicit_gemm",
     "in_parts",
     "is_costly",
+    "is_long",
     "matmul_nest",
     "nest",
     "operands",

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
+
+from xdsl.dialects import math
+from xdsl.ir import Operation
 
 from compiler.analysis.rows import Rows, plain, rows_of
 from compiler.program.body import Apply
 from compiler.program.tree import Access, Block
 from compiler.schedule.library.loops import along, around, at_most, in_vectors, inside, nest, node_of, refusal
 from compiler.schedule.schedule import Handle, Schedule, Size
+
+INSTRUCTIONS = (math.AbsFOp, math.AbsIOp, math.CopySignOp, math.FmaOp)
+"""Mathematical functions that are an instruction or two."""
 
 STEPS = 4
 """The most steps of a reduction that are unrolled whole."""
@@ -92,7 +98,8 @@ def by_rows(
     What belongs to the rows is `rows_of` the block, among the blocks in `within`. Cheap producers are inlined. Those
     whose values are results themselves share the loop over rows; of a reduction a copy does. The other axes run
     inside a row, as one loop where they lie side by side. With `columns`, rows lie side by side: so many of them are
-    computed together, by vectors across them. `factored` reductions along a row have vectors of partial results, the
+    computed together, by vectors across them. A mathematical function takes one vector at a time: more are no faster,
+    and more of the last ones are in vain. `factored` reductions along a row have vectors of partial results, the
     others are left to LLVM. With `streamed`, the block's results go past the caches. Gives the loop over rows. Requires
     rows, and producers that can be computed for one. Source: the row-wise fusion of XLA, and of Milakov and
     Gimelshein's softmax (2018).
@@ -179,7 +186,7 @@ def _along(s: Schedule, block: Handle, row: Handle, lanes: int, vectors: Size, f
     if s.extent(own[-1]) <= lanes:
         return
     if not node.combiners:
-        elementwise(s, block, lanes, vectors)
+        elementwise(s, block, lanes, 1 if is_long(node) else vectors)
     elif factored or len(node.combiners) > 1 or not isinstance(node.combiners[0], str):
         row_reduction(s, block, lanes, vectors)
 
@@ -252,6 +259,8 @@ def _across(s: Schedule, block: Handle, row: Handle, lanes: int, vectors: Size, 
         steps, few = s.split(rest[-1], [None, length if length <= STEPS else at_most(vectors, length)])
         s.reorder(*rest[:-1], steps, several, few, lane)
         in_vectors(s, [few, lane])
+    elif is_long(node_of(s, block)):
+        s.vectorize(lane)
     else:
         few = s.split(several, [None, at_most(vectors, s.extent(several))])[1]
         in_vectors(s, [few, lane])
@@ -284,11 +293,19 @@ def shared_row(s: Schedule, producer: Handle, block: Handle, row: Handle) -> Han
 
 def is_costly(node: Block) -> bool:
     """Whether a block's body has a mathematical function, which is not computed twice."""
+    return any(kind.name.startswith("math.") for kind in _kinds(node))
+
+
+def is_long(node: Block) -> bool:
+    """Whether a block's body has a mathematical function of many instructions, one after the other."""
+    return any(kind.name.startswith("math.") and kind not in INSTRUCTIONS for kind in _kinds(node))
+
+
+def _kinds(node: Block) -> Iterator[type[Operation]]:
+    """The operations of a block's body."""
     pending = list(node.body)
     while pending:
         scalar = pending.pop()
         if isinstance(scalar, Apply):
-            if scalar.kind.name.startswith("math."):
-                return True
+            yield scalar.kind
             pending += scalar.operands
-    return False

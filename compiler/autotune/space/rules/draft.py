@@ -64,6 +64,11 @@ class Draft:
         element = self.schedule.program.buffers[block.writes[0].buffer].element
         return max(1, self.target.vector_bits // (8 * element_bytes(element)))
 
+    def masks(self, label: str) -> bool:
+        """Whether the processor masks vectors of what a block writes: before AVX-512 no bytes or half words."""
+        element = self.schedule.program.buffers[self.block(label).writes[0].buffer].element
+        return element_bytes(element) >= 4 or self.target.vector_bits >= 512
+
     def is_temporary(self, label: str) -> bool:
         """Whether what a block writes is no result of the program."""
         return all(access.buffer in self.schedule.program.allocs for access in self.block(label).writes)

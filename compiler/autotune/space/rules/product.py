@@ -17,6 +17,8 @@ from compiler.schedule.schedule import Handle, Size
 MOST_ROWS = 14
 MOST_DEPTH = 1024
 FEW_ROWS = 16
+SHORT = 4
+"""The least products of a sum that are worth setting a register tile to zero and storing it."""
 
 
 def packed_product(draft: Draft, label: str) -> Iterator[Alternative]:
@@ -25,7 +27,11 @@ def packed_product(draft: Draft, label: str) -> Iterator[Alternative]:
     An elementwise consumer is applied to finished tiles; where another product reads it as rows, it is stored in the
     panels of that one.
     """
-    if not is_product(draft.block(label)) or not _in_rows(draft, draft.block(label)):
+    block = draft.block(label)
+    if not is_product(block) or not _in_rows(draft, block):
+        return
+    if 2 * block.axes[-2].size < draft.lanes(label) or block.axes[-1].size < SHORT:
+        yield Alternative("as written", partial(_as_written, label=label))
         return
     packs = _packs(draft, label)
     after = _epilogues(draft, label)
@@ -66,10 +72,16 @@ def is_product(block: Block) -> bool:
 
 
 def _in_rows(draft: Draft, block: Block) -> bool:
-    """Whether results are rows of vectors: of several columns, which a single row reads as they lie."""
+    """Whether results are rows of several columns, which a single row reads as they lie."""
     m, n = len(block.axes) - 3, len(block.axes) - 2
     along = block.axes[m].size > 1 or step(draft.schedule.program, block.reads[1], n) == 1
     return block.axes[n].size > 1 and along
+
+
+def _as_written(draft: Draft, label: str) -> Sequence[str]:
+    """What fills less than half a vector, or adds up few products, gains nothing from a register tile."""
+    library.contiguous(draft.schedule, draft.schedule.get_block(label))
+    return [label]
 
 
 def _packs(draft: Draft, label: str) -> list[Packing]:

@@ -9,6 +9,7 @@ from math import prod
 from compiler.analysis.order import step
 from compiler.analysis.rows import Rows, rows_of
 from compiler.autotune.space.rules.draft import Alternative, Draft, inlined
+from compiler.autotune.space.rules.moving import is_cut
 from compiler.elements import element_bytes
 from compiler.program.tree import Block
 from compiler.schedule import library
@@ -53,20 +54,26 @@ def region(draft: Draft, label: str) -> Rows | None:
 
 
 def _columns(draft: Draft, rows: Rows) -> int:
-    """The rows that are computed together where these lie side by side: as many as let what is stored of them stay in
-    half of L2, a multiple of a vector, and a cache line at least; 0 where rows do not lie so."""
+    """The rows that are computed together where these lie side by side: even pieces of as many as let what is stored of
+    them stay in half of L2, a multiple of a vector, and a cache line at least; 0 where rows do not lie so."""
     block, lanes = draft.block(rows.anchor), draft.lanes(rows.anchor)
     members = [draft.block(label) for label in rows.axes]
     long = [n for n in rows.axes[rows.anchor] if step(draft.schedule.program, block.writes[0], n) == 1]
     last = next((n for n in long if n == rows.axes[rows.anchor][-1] and block.axes[n].size >= lanes), None)
     if last is None or 3 * (-block.axes[last].size % lanes) > block.axes[last].size:
         return 0
+    if not draft.masks(rows.anchor) and block.axes[last].size % lanes:
+        return 0
     if not all(_lie_so(draft, member, rows.axes[member.label][-1]) for member in members):
         return 0
     count = prod(block.axes[n].size for n in rows.axes[rows.anchor])
     length = max(prod(axis.size for axis in member.axes[: member.spatial]) // count for member in members)
-    most = draft.machine.l2_bytes // (2 * 4 * max(1, length)) // lanes * lanes
-    return min(max(most, LINE, lanes), -(-block.axes[last].size // lanes) * lanes)
+    most = max(draft.machine.l2_bytes // (2 * 4 * max(1, length)) // lanes * lanes, LINE, lanes)
+    vectors = -(-block.axes[last].size // lanes)
+    pieces = -(-vectors * lanes // most)
+    columns = -(-vectors // pieces) * lanes
+    kept = any(member.table is not None for member in members) or _touched(draft, rows) <= 2 * draft.machine.l2_bytes
+    return 0 if pieces > 1 and kept else columns
 
 
 def _lie_so(draft: Draft, block: Block, axis: int) -> bool:
@@ -80,8 +87,23 @@ def _scattered(draft: Draft, rows: Rows, columns: int) -> bool:
     members = [draft.block(label) for label in rows.axes]
     wide = [block for block in members if _is_wide(block, rows.axes[block.label])]
     if columns:
-        return len(wide) < 2 and not _is_even(draft, rows)
+        return _torn(draft, rows, columns) if len(wide) > 1 else not _is_even(draft, rows)
     return any(not _in_row(draft, block, rows.axes[block.label], len(wide) < 2) for block in wide)
+
+
+def _torn(draft: Draft, rows: Rows, columns: int) -> bool:
+    """Whether a column of several blocks has parts of cache lines alone, and L2 does not keep these for the next;
+    of bytes and half words, LLVM has more in a vector."""
+    element = element_bytes(draft.schedule.program.buffers[draft.block(rows.anchor).writes[0].buffer].element)
+    beyond = _touched(draft, rows) > draft.machine.l2_bytes
+    return columns * element < 4 * LINE and (beyond or not draft.masks(rows.anchor))
+
+
+def _touched(draft: Draft, rows: Rows) -> int:
+    """The bytes of all that the blocks of some rows read and write."""
+    buffers, members = draft.schedule.program.buffers, [draft.block(label) for label in rows.axes]
+    names = {access.buffer for block in members for access in (*block.reads, *block.writes)}
+    return sum(prod(buffers[name].shape) * element_bytes(buffers[name].element) for name in names)
 
 
 def _is_even(draft: Draft, rows: Rows) -> bool:
@@ -94,14 +116,12 @@ def _is_even(draft: Draft, rows: Rows) -> bool:
 def _is_small(draft: Draft, rows: Rows, columns: int) -> bool:
     """Whether rows are of few vectors, or columns of few elements, and all of them together stay in L3: what passes
     from one block to the next is found there, and LLVM takes several short rows at once."""
-    program, members = draft.schedule.program, [draft.block(label) for label in rows.axes]
-    touched = {access.buffer for block in members for access in (*block.reads, *block.writes)}
-    size = sum(prod(program.buffers[name].shape) * element_bytes(program.buffers[name].element) for name in touched)
+    members, lanes = [draft.block(label) for label in rows.axes], draft.lanes(rows.anchor)
     own = [prod(x.size for n, x in enumerate(block.axes) if n not in rows.axes[block.label]) for block in members]
-    if any(block.table is not None for block in members):
+    if any(block.table is not None for block in members) and max(own) >= lanes:
         return False
-    few = 4 if columns else 8 * draft.lanes(rows.anchor)
-    return sum(length > 1 for length in own) > 1 and max(own) <= few and size <= draft.machine.l3_bytes
+    several = not columns or sum(length > 1 for length in own) > 1
+    return several and max(own) <= (4 if columns else 8 * lanes) and _touched(draft, rows) <= draft.machine.l3_bytes
 
 
 def _is_wide(block: Block, rows: Sequence[int]) -> bool:
@@ -153,7 +173,11 @@ def _vectors(draft: Draft, extent: int, lanes: int) -> Size:
 
 
 def elementwise(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A block without a reduction, on its own: its innermost loop by vectors; inlined into what reads it."""
+    """A block without a reduction, on its own: its innermost loop by vectors; inlined into what reads it.
+
+    Mathematical functions one of the other are not inlined but computed for a row: a processor looks ahead as far as
+    some vectors of one function, not over two, one behind the other.
+    """
     block = draft.block(label)
     if block.combiners or block.table is not None:
         return
@@ -161,11 +185,27 @@ def elementwise(draft: Draft, label: str) -> Iterator[Alternative]:
         yield Alternative("as it is", lambda draft: [label], optional=False)
         return
     readers = draft.readers(label)
-    if readers and (len(readers) == 1 or not library.is_costly(block)):
+    if len(readers) == 1 and library.is_long(block) and library.is_long(readers[0]) and _in_place(draft, label):
+        yield Alternative("by vectors, for a row", partial(_before, label=label), optional=False)
+    if readers and (len(readers) == 1 or not library.is_costly(block)) and not is_cut(draft, label):
         yield Alternative("inlined", partial(inlined, label=label), optional=False)
     for streamed in _streams(draft, label):
         name = f"by vectors{', past the caches' if streamed else ''}"
         yield Alternative(name, partial(_elementwise, label=label, streamed=streamed), optional=False)
+
+
+def _in_place(draft: Draft, label: str) -> bool:
+    """Whether the one elementwise block that reads a temporary does so at its own indices."""
+    return draft.is_temporary(label) and draft.consumer(label) is not None and len(draft.block(label).axes) > 1
+
+
+def _before(draft: Draft, label: str) -> Sequence[str]:
+    """Compute a block for a row of what reads it, just before that."""
+    s, block = draft.schedule, draft.schedule.get_block(label)
+    reader = s.get_block(draft.readers(label)[0].label)
+    s.compute_at(block, s.get_loops(reader)[-2])
+    library.elementwise(s, block, draft.lanes(label), 1)
+    return [label]
 
 
 def chains(draft: Draft, label: str) -> Iterator[Alternative]:
@@ -175,7 +215,7 @@ def chains(draft: Draft, label: str) -> Iterator[Alternative]:
         return
     written = {access.buffer for access in block.writes}
     uses = sum(access.buffer in written for access in readers[0].reads)
-    if uses > 1 and len(block.reads) > 1:
+    if (uses > 1 and len(block.reads) > 1) or is_cut(draft, label):
         return
     if not readers[0].combiners and readers[0].table is None:
         yield Alternative("inlined", partial(inlined, label=label), optional=False)
@@ -186,7 +226,10 @@ def _elementwise(draft: Draft, label: str, streamed: bool) -> Sequence[str]:
     block = s.get_block(label)
     loops = library.units_outside(s, block)
     outer = loops[-2] if len(loops) > 1 else None
-    library.elementwise(s, block, lanes, _vectors(draft, s.extent(loops[-1]), lanes))
+    if not draft.masks(label):
+        lanes = min(lanes, s.extent(loops[-1]) & -s.extent(loops[-1]))
+    vectors = 1 if library.is_long(draft.block(label)) else _vectors(draft, s.extent(loops[-1]), lanes)
+    library.elementwise(s, block, lanes, vectors)
     if streamed and outer is not None:
         s.annotate(outer, "nontemporal", draft.block(label).writes[0].buffer)
     if draft.threads > 1 and outer is not None:
