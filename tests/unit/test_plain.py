@@ -54,3 +54,11 @@ def test_what_does_not_step_by_one_element_counts_more() -> None:
     assert estimate(across, MACHINE) > 10 * estimate(along, MACHINE)
     wide = Machine("test", "", "", 2, 512, 32, 32 << 10, 512 << 10, 8 << 20)
     assert estimate(along, wide) == estimate(along, MACHINE) / 2
+
+
+def test_loops_that_are_fused_count_as_one() -> None:
+    schedule = _task(64, 24, make=lambda x: nn.add(x, 1.0)).schedule
+    apart = estimate(schedule.program, MACHINE)
+    (block,) = schedule.program.blocks
+    schedule.fuse(*schedule.get_loops(schedule.get_block(block)))
+    assert estimate(schedule.program, MACHINE) == apart

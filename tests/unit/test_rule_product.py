@@ -54,6 +54,11 @@ def test_only_rows_of_vectors_are_packed() -> None:
 CASES = [(1, 4, 24), (1, 32, 12, True), (40, 1, 9), (16, 32, 12, True)]
 
 
+@pytest.mark.parametrize(("m", "n", "k"), [(256, 2, 5), (13, 13, 3)])
+def test_what_fills_no_register_tile_stays_as_written(m: int, n: int, k: int) -> None:
+    assert first(matmul(m, n, k)).name.endswith("as written")
+
+
 @pytest.mark.parametrize("after", [True, False])
 def test_a_consumer_may_have_axes_of_one_element(after: bool) -> None:
     task = SearchTask(squeezed(13, 40, 17, after), threads=1)
