@@ -160,3 +160,10 @@ def test_it_is_for_filters_that_share_few_channels() -> None:
         function = convolution(32, (8, 8), groups, 64, (3, 3), (1, 1), 1, 1, True)
         task = SearchTask(function, threads=1)
         assert "pixels" not in preferred(task.schedule, RULES, task.machine).name
+
+
+def test_the_image_of_a_grouped_convolution_is_no_weight() -> None:
+    function = convolution(32, (6, 7), 2, 32, (3, 3), (1, 1), 1, 1, True)
+    task = SearchTask(function, threads=1)
+    schedule = preferred(task.schedule, RULES, task.machine).draft.schedule
+    assert [step.split()[0] for step in str(schedule.script).split("sched.")[1:]].count("pad") == 1

@@ -119,7 +119,7 @@ def tiled_convolution(
     """`implicit_gemm` with tiles that are taken as they are, parameters among them; a parameter that counts vectors is
     taken to be above one."""
     loops = _nest(s, block)
-    weights = operand_over(s, block, 1)
+    weights = _weights(s, block)
     image = next((name for name in operands(s, block) if name != weights), weights)
     reads = [access for access in node_of(s, block).reads if access.buffer == image]
     pad = s.pad(block, image) if any(access.where for access in reads) else None
@@ -193,7 +193,7 @@ def tiled_nest(
     """The loops of a convolution whose image has no border, tiled; `image` is the block that copies it, if any."""
     if epilogue is None and target_of(s, block) not in s.program.allocs:
         epilogue = s.cache_write(block)
-    weights, filters = operand_over(s, block, 1), s.multiple(sizes.vectors, lanes)
+    weights, filters = _weights(s, block), s.multiple(sizes.vectors, lanes)
     pack = _packed(s, block, weights, filters, bool(loops.phases))
     panels, *columns = s.split(loops.filters, [None, *([] if sizes.vectors == 1 else [sizes.vectors]), lanes])
     tiles, pixel = s.split(loops.image[-1], [None, sizes.pixels])
@@ -217,6 +217,13 @@ def tiled_nest(
         asked = target_of(s, pack) if beforehand else weights
         s.prefetch(chunks, asked, 1, over=_spread(s, [*rows, c, *loops.taps[:-1]], lines))
     return ImplicitGemm(panels, chunks, rows[0], tiles, image, pack)
+
+
+def _weights(s: Schedule, block: Handle) -> str:
+    """The operand that each filter reads for itself: the image of a grouped convolution depends on the filter's group
+    alone."""
+    own = [access.buffer for access in node_of(s, block).reads if any(form.coefficient(1) for form in access.index)]
+    return own[0] if own else operand_over(s, block, 1)
 
 
 def _packed(s: Schedule, block: Handle, weights: str, filters: Size, taps_first: bool) -> Handle:
