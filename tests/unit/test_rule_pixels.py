@@ -30,6 +30,7 @@ CASES = [
     (5, (10, 19), 5, 5, (3, 3), (2, 1), 0, 1),
     (3, (9, 28), 3, 3, (3, 3), (2, 2), 1, 1),
     (2, (6, 47), 2, 2, (5, 5), (3, 3), 2, 1),
+    (3, (7, 7), 3, 3, (3, 3), (1, 1), 1, 1),
 ]
 MANY = [
     (5, (19,), 1, 20, (3,), (1,), 1, 1),
@@ -153,6 +154,14 @@ def test_columns_apart_are_copied_without_masks(size: int) -> None:
     task = SearchTask(function, threads=1)
     kernel = compiler.build(preferred(task.schedule, RULES, task.machine).draft.schedule, threads=1)
     assert "masked.gather" not in kernel.text("llvm")
+
+
+@pytest.mark.parametrize(("size", "taps", "copied"), [(4, 3, False), (7, 5, True), (40, 3, True)])
+def test_an_image_in_one_register_tile_is_read_as_it_lies(size: int, taps: int, copied: bool) -> None:
+    function = convolution(3, (size, size), 3, 3, (taps, taps), (1, 1), taps // 2, 1, True)
+    task = SearchTask(function, threads=1)
+    schedule = preferred(task.schedule, RULES, task.machine).draft.schedule
+    assert any(name.endswith(".pad") for name in schedule.program.allocs) == copied
 
 
 def test_it_is_for_filters_that_share_few_channels() -> None:

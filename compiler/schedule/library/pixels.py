@@ -23,12 +23,12 @@ class PixelTiles:
 @dataclass(frozen=True)
 class ByPixels:
     """The loops over groups of filters, over the filters of a group where there are several, and over vectors of
-    pixels; and the block that copies the channels of a group with their border."""
+    pixels; and the block that copies the channels of a group with their border, where these are copied."""
 
     groups: Handle
     filters: Handle | None
     pixels: Handle
-    pad: Handle
+    pad: Handle | None
 
 
 def by_pixels(s: Schedule, block: Handle, epilogue: Handle | None, tiles: PixelTiles, lanes: int = 16) -> ByPixels:
@@ -62,14 +62,18 @@ def by_pixels(s: Schedule, block: Handle, epilogue: Handle | None, tiles: PixelT
     count = [] if tiles.vectors == 1 else [tiles.vectors]
     pixels, *vectors = s.split(loops[spatial - 1], [None, *count, lanes], tail="pad")
     access = next(access for access in node_of(s, block).reads if access.buffer == image.buffer)
-    pad = s.pad(block, image.buffer) if access.where else s.cache_read(block, image.buffer, "global")
+    in_one_tile = step == 1 and tiles.unrolled and s.extent(pixels) == 1 and all(s.extent(loop) == 1 for loop in rows)
+    pad = None
+    if not in_one_tile:
+        pad = s.pad(block, image.buffer) if access.where else s.cache_read(block, image.buffer, "global")
     outer, (c, *taps) = loops[2 : spatial - 2] if spatial > 3 else [], loops[spatial:]
     s.reorder(loops[0], groups, *filters, *outer, *rows, pixels, c, *taps, *row, *vectors)
-    s.compute_at(pad, groups)
     s.reverse_compute_at(epilogue, pixels)
-    if step > 1:
-        s.transform_layout(pad, target_of(s, pad), lambda *i: (*i[:-1], i[-1] % step, i[-1] // step))
-    _copy_rows(s, pad, step, lanes)
+    if pad is not None:
+        s.compute_at(pad, groups)
+        if step > 1:
+            s.transform_layout(pad, target_of(s, pad), lambda *i: (*i[:-1], i[-1] % step, i[-1] // step))
+        _copy_rows(s, pad, step, lanes)
     own = own_loops(s, epilogue)
     in_vectors(s, [*own[:-1], *cut(s, own[-1], lanes)])
     for loop in [c, *taps]:

@@ -13,7 +13,7 @@ from compiler.schedule.library import PixelTiles
 
 MOST_UNROLLED = 40
 """The most multiplications of a register tile with all its taps unrolled: more code takes longer to compile and is no
-faster."""
+faster. A tile that holds the whole image may have twice as many: its conditions are decided then."""
 
 
 def vectors_of_pixels(draft: Draft, label: str) -> Iterator[Alternative]:
@@ -53,4 +53,6 @@ def _tiles(draft: Draft, block: Block, lanes: int) -> PixelTiles:
     high = draft.choose([n for n in (1, 2, 3, 4, 6, 7, 8) if n <= height] or [1], rows, "rows")
     wide = draft.choose([n for n in range(1, 5) if n <= count], vectors, "vectors")
     taps = prod(axis.size for axis in block.axes[block.spatial + 1 :])
-    return PixelTiles(high, wide, taps * draft.schedule.value(high) * draft.schedule.value(wide) <= MOST_UNROLLED)
+    tall, across = draft.schedule.value(high), draft.schedule.value(wide)
+    in_one_tile = tall >= height and across >= count
+    return PixelTiles(high, wide, taps * tall * across <= (2 if in_one_tile else 1) * MOST_UNROLLED)
