@@ -45,7 +45,7 @@ from compiler.te.tensor import Tensor
 nn = te.nn
 DATA = Path(__file__).parents[1] / "compiler" / "defaults" / "data"
 RECORDS, FOREST = DATA / "records.jsonl.xz", DATA / "forest.npz"
-TRIALS = 40
+TRIALS = 32
 """Trials of each program."""
 KEPT = 32
 """Records of each program that are kept: the best half, and of the rest evenly over their times."""
@@ -271,16 +271,16 @@ def _features(row: Row, machine: Machine) -> NDArray[np.float32] | None:
     return np.array(found, np.float32)
 
 
-def fitted(values: NDArray[np.float32], targets: NDArray[np.float64]) -> Forest:
-    """The forest of some rows."""
+def fitted(values: NDArray[np.float32], targets: NDArray[np.float64], machines: Sequence[Machine] = ()) -> Forest:
+    """The forest of some rows, which were measured on some machines."""
     forest = RandomForestRegressor(
         TREES, max_leaf_nodes=LEAVES, min_samples_leaf=LEAST, max_features=0.4, random_state=0, n_jobs=1
     )
     forest.fit(values, targets)
-    return as_arrays([one.tree_ for one in forest.estimators_])
+    return as_arrays([one.tree_ for one in forest.estimators_], machines)
 
 
-def as_arrays(trees: Sequence[object]) -> Forest:
+def as_arrays(trees: Sequence[object], machines: Sequence[Machine] = ()) -> Forest:
     """Trees of scikit-learn as arrays. A threshold is rounded down to float32, so that a feature of float32 is at most
     the one where it is at most the other."""
     parts: defaultdict[str, list[NDArray[np.float64]]] = defaultdict(list)
@@ -305,6 +305,7 @@ def as_arrays(trees: Sequence[object]) -> Forest:
         whole["right"].astype(np.int32),
         whole["value"].astype(np.float32),
         np.array(roots, np.int32),
+        np.array(sorted({(one.vector_bits, one.registers) for one in machines}), np.int32).reshape(-1, 2),
     )
 
 
@@ -336,7 +337,7 @@ def fit(database: Path | None) -> None:
     table = table_of(kept)
     judge(table)
     with FOREST.open("wb") as file:
-        fitted(table.values, table.targets).save(file)
+        fitted(table.values, table.targets, [one.machine for one in kept]).save(file)
     print(f"{RECORDS.name}: {RECORDS.stat().st_size / 1e6:.2f} MB; {FOREST.name}: {FOREST.stat().st_size / 1e6:.2f} MB")
 
 

@@ -34,7 +34,7 @@ def preferred_schedule(task: SearchTask) -> Schedule | None:
     nothing is to be gained on one thread.
 
     It runs on the task's threads where the whole program is long enough for that. Sizes that the rules leave open are
-    those that the shipped forest prefers, if it does so clearly.
+    those that the shipped forest prefers, if it does so clearly and knows such machines.
     """
     program = task.schedule.program
     threads = task.threads if seconds(program) > PAYS else 1
@@ -44,7 +44,7 @@ def preferred_schedule(task: SearchTask) -> Schedule | None:
     if threads == 1 and gains_nothing(task.schedule, found.program, task.machine):
         return None
     forest = shipped()
-    if forest is None:
+    if forest is None or not forest.knows(task.machine):
         return found
     return filled(task.schedule, found, task.machine, forest)
 

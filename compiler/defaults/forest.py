@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.autotune.space import cpu_features
+from compiler.targets.machine import Machine
 
 NAME = "data/forest.npz"
 LEAF = -1
@@ -28,7 +29,8 @@ class Forest:
 
     All arrays (nodes,) but `roots` (trees,), the nodes at which trees begin: `feature` i16, LEAF where `value` f32 is
     what the tree says; `threshold` f32; `left`, `right`, `roots` i32. What the trees say is log time about the median
-    of a program's candidates, so that it compares candidates of one program.
+    of a program's candidates, so that it compares candidates of one program. `units` i32 (machines, 2) are the vector
+    bits and registers of the machines that were measured.
     """
 
     feature: NDArray[np.int16]
@@ -37,6 +39,11 @@ class Forest:
     right: NDArray[np.int32]
     value: NDArray[np.float32]
     roots: NDArray[np.int32]
+    units: NDArray[np.int32]
+
+    def knows(self, machine: Machine) -> bool:
+        """Whether a machine with such vector units was measured: of others a forest only guesses."""
+        return (machine.vector_bits, machine.registers) in {tuple(row) for row in self.units.tolist()}
 
     def predict(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
         """What the trees say (n,) of rows (n, features), on average."""
@@ -72,6 +79,8 @@ def _is_sound(forest: Forest) -> bool:
     inner = np.flatnonzero(forest.feature != LEAF)
     nodes = len(forest.feature)
     even = {len(array) for array in (forest.threshold, forest.left, forest.right, forest.value)} == {nodes}
+    if forest.units.ndim != 2 or forest.units.shape[1] != 2:
+        return False
     if not even or len(forest.roots) == 0 or not ((forest.roots >= 0) & (forest.roots < nodes)).all():
         return False
     children = np.stack([forest.left[inner], forest.right[inner]])

@@ -31,7 +31,7 @@ def _rows(count: int = 300) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
 
 
 def _forest() -> Forest:
-    return train.fitted(*_rows())
+    return train.fitted(*_rows(), [MACHINE])
 
 
 def test_arrays_predict_what_the_library_does() -> None:
@@ -68,6 +68,13 @@ def test_a_file_gives_the_forest_again() -> None:
     np.testing.assert_array_equal(again.predict(_rows()[0]), found.predict(_rows()[0]))
 
 
+def test_it_knows_machines_with_the_vector_units_that_were_measured() -> None:
+    again = forest.opened(io.BytesIO(_saved(_forest())))
+    assert again is not None and again.knows(MACHINE) and again.knows(replace(MACHINE, l2_bytes=1 << 19))
+    assert not again.knows(replace(MACHINE, registers=16)) and not again.knows(replace(MACHINE, vector_bits=256))
+    assert not train.fitted(*_rows()).knows(MACHINE)
+
+
 def test_a_forest_of_other_features_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     saved = _saved(_forest())
     monkeypatch.setattr(forest, "features_hash", lambda: "00" * 16)
@@ -84,6 +91,7 @@ def test_damaged_files_are_not_used() -> None:
         array[inner] = value
         assert forest.opened(io.BytesIO(_saved(replace(found, **{name: array})))) is None, name
     assert forest.opened(io.BytesIO(_saved(replace(found, roots=np.array([-1], np.int32))))) is None
+    assert forest.opened(io.BytesIO(_saved(replace(found, units=np.array([256, 16], np.int32))))) is None
     assert forest.opened(io.BytesIO(_saved(replace(found, value=found.value[:-1])))) is None
 
 
