@@ -309,7 +309,7 @@ def test_what_is_estimated_is_known_before_it_is_tried(tmp_path: Path) -> None:
     path = tmp_path / "gpu.db"
     task = SearchTask(product(16, 16, 16), target="cuda", arch="sm_86")
     assert task.estimated and task.space.estimated
-    task.tune(TuningOptions(trials=6, database=path, builders=1))
+    task.tune(TuningOptions(trials=12, database=path, builders=1))
     with Database(path) as database:
         records = database.records(task.key)
     told = [(r.predicted, r.outcome.cost) for r in records if r.predicted is not None]
