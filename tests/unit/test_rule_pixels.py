@@ -106,6 +106,13 @@ def test_the_way_of_one_tap_is_by_what_is_idle(size: int, filters: int, name: st
     assert name in preferred(task.schedule, RULES, task.machine).name
 
 
+def test_one_image_without_a_consumer_has_both_ways() -> None:
+    x, w = te.placeholder((1, 12, 13, 13), name="X"), te.placeholder((40, 12, 1, 1), name="W")
+    space = SearchTask(te.function("f", [x, w], te.nn.conv2d(x, w, stride=2)), threads=1).space
+    names = [sketch.name for sketch in space.sketches]
+    assert any("over rows of pixels" in name for name in names) and any("pixels packed" in name for name in names)
+
+
 def test_gradients_of_images_are_implicit_gemm() -> None:
     g, w = te.placeholder((2, 5, 8, 9), name="G"), te.placeholder((5, 12, 3, 3), name="W")
     function = te.function("f", [g, w], te.nn.conv2d_grad_data(g, w, (2, 12, 8, 9), padding=1))

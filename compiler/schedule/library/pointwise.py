@@ -60,7 +60,7 @@ def pointwise(s: Schedule, block: Handle, epilogue: Handle | None, tiles: Pointw
     copy = _copied(s, block, found)
     target, sizes = target_of(s, block), [axis.size for axis in node.axes[2:spatial]]
     pixel = _flat(s, block, loops[2:spatial])
-    _flat(s, epilogue, s.get_loops(epilogue)[2:spatial])
+    _flat(s, epilogue, s.get_loops(epilogue)[2 - spatial :])
     _row_major(s, block, target, 2, sizes)
     vectors = [] if tiles.vectors == 1 else [tiles.vectors]
     panels, *columns = s.split(pixel, [None, *vectors, lanes], tail="pad")
@@ -109,7 +109,7 @@ def pointwise_by_filters(
     copy = _copied(s, block, found)
     target, sizes = target_of(s, block), [axis.size for axis in node.axes[2:spatial]]
     pixel = _flat(s, block, loops[2:spatial])
-    _flat(s, epilogue, s.get_loops(epilogue)[2:spatial])
+    _flat(s, epilogue, s.get_loops(epilogue)[2 - spatial :])
     _row_major(s, block, target, 2, sizes)
     flat = target_of(s, copy)
     rank = len(s.program.buffers[flat].shape)
