@@ -12,7 +12,7 @@ from statistics import median
 import compiler
 from benchmarks import workloads
 from benchmarks.schedules import scheduled
-from compiler.analysis import sets, shared_element, statements
+from compiler.analysis import sets, statements
 from compiler.schedule import Handle, Schedule
 
 ROUNDS = 15
@@ -53,7 +53,6 @@ def forget() -> None:
     """Empty every cache of the analysis."""
     sets.sample.cache_clear()
     statements.forget()
-    shared_element.forget()
 
 
 def main() -> None:

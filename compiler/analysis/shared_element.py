@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
@@ -86,7 +85,6 @@ class SharedElement:
             return ()
 
 
-@lru_cache(maxsize=8192)
 def _coefficients(form: Linear) -> dict[int, int] | None:
     """The factors of a form's variables, or None if it has quotients."""
     if any(not isinstance(atom, int) for atom, _ in form.terms):
@@ -120,8 +118,3 @@ def _forced(f: Linear, g: Linear, shared: set[int], ranges: lin.Ranges, known: s
             break
         found.add(loop)
     return found
-
-
-def forget() -> None:
-    """Empty the cache of coefficients."""
-    _coefficients.cache_clear()

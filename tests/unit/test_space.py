@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from compiler.autotune.space.rules import RULES, Alternative, Draft
 from compiler.autotune.space.rules.derive import derive, preferred
 from compiler.autotune.space.rules.template import from_template
 from compiler.autotune.space.space import SketchSpace, work
+from compiler.autotune.task import SearchTask
 from compiler.driver import parse
 from compiler.errors import ScheduleError
 from compiler.schedule import Schedule, replay
@@ -207,3 +209,19 @@ def test_a_template_that_does_not_apply() -> None:
     schedule = Schedule(lower(PROGRAMS["softmax"]))
     with pytest.raises(ScheduleError, match="there is none"):
         from_template(parse(TEMPLATE), schedule, RULES, MACHINE)
+
+
+def test_features_do_not_depend_on_what_was_asked_before() -> None:
+    """Nothing that an analysis remembers of one candidate is told of another: here of tiles that overrun their loop."""
+    x, w = te.placeholder((1, 12, 13, 13), name="X"), te.placeholder((40, 12, 1, 1), name="W")
+    function = te.function("f", [x, w], te.nn.conv2d(x, w, stride=2))
+
+    found = []
+    for seed in (1, 2):
+        space = SearchTask(function, threads=1).space
+        number = next(n for n, one in enumerate(space.sketches) if "over rows of pixels" in one.name)
+        every = np.array(list(product(*map(range, space.sizes[number]))))
+        order = np.random.default_rng(seed).permutation(len(every))
+        told = {int(n): space.features(number, every[[n]]) for n in order}
+        found.append([(*told[n].reasons.tolist(), *told[n].values[0].tolist()) for n in range(len(every))])
+    assert found[0] == found[1]

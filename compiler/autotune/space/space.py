@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from compiler.analysis import statements
 from compiler.analysis.cost import flops, instances
 from compiler.autotune.space.candidates import LATER, Candidate, Features
 from compiler.autotune.space.extractor import extractor_for
@@ -119,7 +120,7 @@ class SketchSpace:
         return Features(values, reasons, self._extractor.reasons)
 
     def _fill(self, traced: _Traced, chunk: _Chunk) -> None:
-        rows = np.arange(len(chunk.positions))
+        rows, traced_last = np.arange(len(chunk.positions)), -1
         while len(rows):
             unseen = []
             for structure, mine in traced.runs.sorted(traced.graph, chunk.columns, chunk.known, rows):
@@ -130,6 +131,11 @@ class SketchSpace:
             rows = np.sort(np.concatenate(unseen)) if unseen else rows[:0]
             if not len(rows):
                 return
+            if rows[0] == traced_last:  # its own run does not tell of it: the traced code remembers another
+                chunk.reasons[rows[:1]] = self._extractor.reasons.index("script")
+                rows = rows[1:]
+                continue
+            traced_last = int(rows[0])
             if len(chunk.positions) > FEW and not self._may_trace(traced):
                 chunk.reasons[rows] = self._extractor.reasons.index(LATER)
                 return
@@ -142,16 +148,20 @@ class SketchSpace:
         return not traced.structures or self.structures < FREE + self._asked // PER
 
     def _structure(self, traced: _Traced, positions: tuple[int, ...]) -> Structure:
+        """The run of one candidate. What analyses have cached is forgotten before and after: it may depend on traced
+        numbers, whose witness is another's, and whose guards are recorded once."""
         graph = traced.graph
         graph.begin()
+        statements.forget()
         nodes: tuple[int, ...] | None = None
         try:
             program = traced.sketch.planned(graph, positions)
-        except ScheduleError:
-            pass
-        else:
             found = self._extractor.of(called(program), self._useful)
             nodes = tuple(graph.number_of(value) for value in (*found.features, *found.infeasible))
+        except ScheduleError:
+            pass
+        finally:
+            statements.forget()
         return Structure(tuple(graph.guards), nodes)
 
     def _write(self, graph: Graph, structure: Structure, rows: NDArray[np.int64], chunk: _Chunk) -> None:
