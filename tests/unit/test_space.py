@@ -217,11 +217,11 @@ def test_features_do_not_depend_on_what_was_asked_before() -> None:
     function = te.function("f", [x, w], te.nn.conv2d(x, w, stride=2))
 
     found = []
-    for seed in (1, 2):
+    for seed in (None, 1):
         space = SearchTask(function, threads=1).space
         number = next(n for n, one in enumerate(space.sketches) if "over rows of pixels" in one.name)
         every = np.array(list(product(*map(range, space.sizes[number]))))
-        order = np.random.default_rng(seed).permutation(len(every))
+        order = range(len(every)) if seed is None else np.random.default_rng(seed).permutation(len(every))
         told = {int(n): space.features(number, every[[n]]) for n in order}
         found.append([(*told[n].reasons.tolist(), *told[n].values[0].tolist()) for n in range(len(every))])
     assert found[0] == found[1]
