@@ -557,7 +557,7 @@ def apart():
     return len(processors()) == 2
 for _ in range(30):
     apart()
-print(any(all(apart() for _ in range(6)) for _ in range(60)), masks() == before, len(before))
+print(any(all(apart() for _ in range(6)) for _ in range(300)), masks() == before, len(before))
 """
     )
     assert python(code, OPENBLAS_NUM_THREADS="1").split() == ["True", "True", "2"]
