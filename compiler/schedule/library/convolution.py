@@ -152,14 +152,13 @@ def by_phases(
         if any(access.where for access in node_of(s, block).reads if access.buffer == name):
             pad = s.pad(block, name)
             copy_in_vectors(s, pad, lanes)
-    if epilogue is None and target_of(s, block) not in s.program.allocs:
-        epilogue = s.cache_write(block)
     split = [
         s.split(loop, [None, step]) if step > 1 else [loop] for loop, step in zip(loops.image, strides, strict=True)
     ]
     phases = [pair[1] for pair in split if len(pair) > 1]
-    own = ConvolutionNest(loops.images, loops.filters, [pair[0] for pair in split], loops.channels, loops.taps, phases)
-    return tiled_nest(s, block, epilogue, own, None, sizes, lanes, True)
+    rows = [pair[0] for pair in split]
+    phased = ConvolutionNest(loops.images, loops.filters, rows, loops.channels, loops.taps, phases)
+    return tiled_nest(s, block, epilogue, phased, None, sizes, lanes, True)
 
 
 def strides_of_phases(block: Block) -> list[int]:
@@ -170,9 +169,9 @@ def strides_of_phases(block: Block) -> list[int]:
         return []
     if image.index[0] != variable(0) or image.index[1] != variable(spatial):
         return []
-    found = [_quotient(form) or 1 for form in image.index[2:]]
-    plain = all(form.coefficient(2 + d) == 1 for d, form in enumerate(image.index[2:]) if found[d] == 1)
-    return found if plain else []
+    strides = [_quotient(form) or 1 for form in image.index[2:]]
+    plain = all(form.coefficient(2 + d) == 1 for d, form in enumerate(image.index[2:]) if strides[d] == 1)
+    return strides if plain else []
 
 
 def _quotient(form: Linear) -> int:

@@ -48,20 +48,10 @@ def pointwise(s: Schedule, block: Handle, epilogue: Handle | None, tiles: Pointw
     tile is copied out. Requires an image without a border, read by all filters alike. Source: GEBP with the packed
     operand in L1, Goto and van de Geijn 2008.
     """
-    node = node_of(s, block)
-    found = pointwise_image(node)
-    if found is None:
-        raise refusal(s, block, "pointwise", "it is no convolution of one tap without a border")
-    loops, spatial = nest(s, block, "pointwise", least=node.spatial + 2), node.spatial
-    if epilogue is None:
-        epilogue = s.cache_write(block)
-    weights = next(access for access in node.reads if access.buffer != found.buffer)
+    spatial = node_of(s, block).spatial
+    loops, pixel, copy, epilogue = _over_pixels(s, block, epilogue, "pointwise")
+    weights = next(access for access in node_of(s, block).reads if access.buffer != target_of(s, copy))
     pack = s.pack(block, weights.buffer, [tiles.rows, *(1 for _ in weights.index[1:])])
-    copy = _copied(s, block, found)
-    target, sizes = target_of(s, block), [axis.size for axis in node.axes[2:spatial]]
-    pixel = _flat(s, block, loops[2:spatial])
-    _flat(s, epilogue, s.get_loops(epilogue)[2 - spatial :])
-    _row_major(s, block, target, 2, sizes)
     vectors = [] if tiles.vectors == 1 else [tiles.vectors]
     panels, *columns = s.split(pixel, [None, *vectors, lanes], tail="pad")
     filters, row = s.split(loops[1], [None, tiles.rows], tail="pad")
@@ -70,9 +60,8 @@ def pointwise(s: Schedule, block: Handle, epilogue: Handle | None, tiles: Pointw
     s.compute_at(copy, panels)
     s.reverse_compute_at(epilogue, filters)
     for each in (copy, epilogue):
-        own = own_loops(s, each)
-        inner = cut(s, own[-1], lanes)
-        in_vectors(s, [*(own[-2:-1] if each is epilogue else []), *inner])
+        *outer, pixels = own_loops(s, each)
+        in_vectors(s, [*(outer[-1:] if each is epilogue else []), *cut(s, pixels, lanes)])
     copy_in_vectors(s, pack, lanes)
     in_vectors(s, [row, *columns])
     s.decompose_reduction(block, loops[spatial])
@@ -99,26 +88,16 @@ def pointwise_by_filters(
     The pixels p of an image are h and w fused, so that only the last tile of an image may not be whole, and the tiles
     lie one behind the other. Requires what `pointwise` does. Source: as there.
     """
-    node = node_of(s, block)
-    found = pointwise_image(node)
-    if found is None:
-        raise refusal(s, block, "pointwise_by_filters", "it is no convolution of one tap without a border")
-    loops, spatial = nest(s, block, "pointwise_by_filters", least=node.spatial + 2), node.spatial
-    if epilogue is None:
-        epilogue = s.cache_write(block)
-    copy = _copied(s, block, found)
-    target, sizes = target_of(s, block), [axis.size for axis in node.axes[2:spatial]]
-    pixel = _flat(s, block, loops[2:spatial])
-    _flat(s, epilogue, s.get_loops(epilogue)[2 - spatial :])
-    _row_major(s, block, target, 2, sizes)
+    spatial = node_of(s, block).spatial
+    loops, pixel, copy, epilogue = _over_pixels(s, block, epilogue, "pointwise_by_filters")
     flat = target_of(s, copy)
     rank = len(s.program.buffers[flat].shape)
     order = [0, rank - 1, *range(1, rank - 1), rank]
     image = s.pack(block, flat, [*(1 for _ in range(rank - 1)), tiles.pixels], order)
     s.inline(copy)
     copy_in_vectors(s, image, lanes)
-    own = ConvolutionNest(loops[0], loops[1], [pixel], loops[spatial], loops[spatial + 1 :])
-    return tiled_nest(s, block, epilogue, own, image, tiles, lanes, beforehand)
+    fused_nest = ConvolutionNest(loops[0], loops[1], [pixel], loops[spatial], loops[spatial + 1 :])
+    return tiled_nest(s, block, epilogue, fused_nest, image, tiles, lanes, beforehand)
 
 
 def pointwise_image(block: Block) -> Access | None:
@@ -138,6 +117,26 @@ def pointwise_image(block: Block) -> Access | None:
         if plain and level and moved == moving and over[:2] == [{1}, {spatial}] and not any(over[2:]):
             return image
     return None
+
+
+def _over_pixels(
+    s: Schedule, block: Handle, epilogue: Handle | None, composite: str
+) -> tuple[list[Handle], Handle, Handle, Handle]:
+    """The loops of a convolution of one tap, the one over all pixels of an image that replaces those along it, the copy
+    of the image that it reads, and the block behind it, over the same pixels. Raises ScheduleError for other blocks."""
+    node = node_of(s, block)
+    image = pointwise_image(node)
+    if image is None:
+        raise refusal(s, block, composite, "it is no convolution of one tap without a border")
+    loops, spatial = nest(s, block, composite, least=node.spatial + 2), node.spatial
+    if epilogue is None:
+        epilogue = s.cache_write(block)
+    copy = _copied(s, block, image)
+    target, sizes = target_of(s, block), [axis.size for axis in node.axes[2:spatial]]
+    pixel = _flat(s, block, loops[2:spatial])
+    _flat(s, epilogue, s.get_loops(epilogue)[2 - spatial :])
+    _row_major(s, block, target, 2, sizes)
+    return loops, pixel, copy, epilogue
 
 
 def _copied(s: Schedule, block: Handle, image: Access) -> Handle:

@@ -6,7 +6,7 @@ attention.py    attention by rows of queries
 gradient.py     gradients of convolutions' weights
 convolution.py  convolutions as implicit GEMM
 depthwise.py    depthwise and grouped convolutions by vectors of pixels
-pointwise.py    convolutions of one tap by vectors of pixels, an alternative to implicit GEMM
+pointwise.py    convolutions of one tap over packed pixels, alternatives to implicit GEMM
 thin.py         a large matrix times few vectors, read as it lies
 product.py      products by packed panels and register tiles
 moving.py       transposes by blocks in registers, pooling, what LLVM moves better
