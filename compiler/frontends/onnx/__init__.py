@@ -1,0 +1,1 @@
+"""Models of ONNX as te functions."""

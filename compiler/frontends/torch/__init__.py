@@ -1,0 +1,1 @@
+"""Graphs of core ATen operators as te functions."""

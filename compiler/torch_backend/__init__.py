@@ -1,0 +1,1 @@
+"""What `torch.compile(model, backend="strata")` calls."""
