@@ -23,12 +23,26 @@ def _axes(rng: random.Random) -> Parameters:
 
 def _axis(rng: random.Random) -> Parameters:
     found = shape(rng)
-    return {"shape": found, "axis": rng.randrange(-len(found), len(found)), "keep": rng.random() < 0.5}
+    return {
+        "shape": found,
+        "axis": rng.randrange(-len(found), len(found)),
+        "keep": rng.random() < 0.5,
+        "last": rng.random() < 0.3,
+    }
 
 
 def _reduced(name: str, dtype: str, p: Parameters) -> te.Function:
     x = P(p["shape"], dtype, name="X")
-    return te.function(name, [x], getattr(te.nn, name)(x, p["axis"], p["keep"]))
+    return te.function(name, [x], getattr(te.nn, name)(x, p["axis"], p["keep"], *([p["last"]] if "last" in p else [])))
+
+
+def _place(function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(p: Parameters, x: Any) -> Any:
+        if not p["last"]:
+            return function(x, axis=p["axis"], keepdims=p["keep"])
+        return x.shape[p["axis"]] - 1 - function(np.flip(x, p["axis"]), axis=p["axis"], keepdims=p["keep"])
+
+    return call
 
 
 def _numpy(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -55,5 +69,5 @@ PLACES = {"argmax": np.argmax, "argmin": np.argmin}
 FAMILY = (
     *(Operator(n, NUMBERS, _axes, partial(_reduced, n), _numpy(f), _torch(t)) for n, (f, t) in REDUCTIONS.items()),
     Operator("mean", FLOATS, _axes, partial(_reduced, "mean"), _numpy(np.mean), _torch("mean")),
-    *(Operator(n, NUMBERS, _axis, partial(_reduced, n), _numpy(f), _torch(n)) for n, f in PLACES.items()),
+    *(Operator(n, NUMBERS, _axis, partial(_reduced, n), _place(f), None) for n, f in PLACES.items()),
 )

@@ -1,6 +1,7 @@
 # ruff: noqa: F403
 """Named operators: plain functions that build te computes.
 
+adaptive.py        pooling to a size
 attention.py       scaled dot-product attention
 contraction.py     matrix products
 convolution.py     convolutions, transposed ones, gradients
@@ -17,6 +18,8 @@ window.py          windows over images, as convolutions and pooling move them
 common.py          what the operators share: checks that end in a sentence
 """
 
+from compiler.te.nn.adaptive import adaptive_avg_pool as adaptive_avg_pool
+from compiler.te.nn.adaptive import adaptive_max_pool as adaptive_max_pool
 from compiler.te.nn.attention import attention as attention
 from compiler.te.nn.contraction import batch_matmul as batch_matmul
 from compiler.te.nn.contraction import dense as dense
@@ -46,9 +49,11 @@ from compiler.te.nn.pooling import avg_pool1d as avg_pool1d
 from compiler.te.nn.pooling import avg_pool2d as avg_pool2d
 from compiler.te.nn.pooling import avg_pool3d as avg_pool3d
 from compiler.te.nn.pooling import global_avg_pool as global_avg_pool
+from compiler.te.nn.pooling import lp_pool as lp_pool
 from compiler.te.nn.pooling import max_pool1d as max_pool1d
 from compiler.te.nn.pooling import max_pool2d as max_pool2d
 from compiler.te.nn.pooling import max_pool3d as max_pool3d
+from compiler.te.nn.pooling import max_pool_with_places as max_pool_with_places
 from compiler.te.nn.reduction import max as max
 from compiler.te.nn.reduction import mean as mean
 from compiler.te.nn.reduction import min as min

@@ -5,14 +5,25 @@ from __future__ import annotations
 import math
 from typing import Protocol
 
-from compiler.elements import is_float, limits
 from compiler.errors import TeError
 from compiler.te import scalar as e
+from compiler.te.combiner import combiner, reduce
 from compiler.te.compute import compute
 from compiler.te.expr import Expr, Number, Reduce, as_expr
 from compiler.te.index import Index
-from compiler.te.nn.common import Sizes, accumulator, check_flag, check_float, check_rank, check_tensor, named, several
+from compiler.te.nn.common import (
+    Sizes,
+    accumulator,
+    check_flag,
+    check_float,
+    check_number,
+    check_rank,
+    check_tensor,
+    named,
+    several,
+)
 from compiler.te.nn.reduction import mean
+from compiler.te.nn.selection import LAST, best, worst
 from compiler.te.nn.window import SPATIAL, Window, listed, window
 from compiler.te.tensor import Tensor
 
@@ -21,7 +32,14 @@ class MaxPool(Protocol):
     """The maxima over the windows of an image."""
 
     def __call__(
-        self, x: Tensor, kernel: Sizes, stride: Sizes | None = None, padding: Sizes = 0, name: str = ...
+        self,
+        x: Tensor,
+        kernel: Sizes,
+        stride: Sizes | None = None,
+        padding: Sizes = 0,
+        dilation: Sizes = 1,
+        ceil_mode: bool = False,
+        name: str = ...,
     ) -> Tensor: ...
 
 
@@ -35,14 +53,22 @@ class AvgPool(Protocol):
         stride: Sizes | None = None,
         padding: Sizes = 0,
         count_include_pad: bool = True,
+        dilation: Sizes = 1,
+        ceil_mode: bool = False,
+        divisor: int | None = None,
         name: str = ...,
     ) -> Tensor: ...
 
 
-def _window(operator: str, x: Tensor, kernel: Sizes, stride: Sizes | None, padding: Sizes, rank: int) -> Window:
-    check_rank(operator, x, rank + 2, f"N, C, and {rank} of the image")
+def _window(
+    operator: str, x: Tensor, kernel: Sizes, stride: Sizes | None, padding: Sizes, dilation: Sizes, ceil: bool
+) -> Window:
+    rank = check_tensor(operator, x).rank - 2
+    if rank not in SPATIAL:
+        raise TeError(f"{operator}: '{x.name}' has shape {x.shape}, expected [N, C, and an image of 1 to 3 dimensions]")
     sizes = several(operator, "kernel", kernel, 1, rank)
-    return window(operator, sizes, kernel if stride is None else stride, padding)
+    check_flag(operator, "ceil_mode", ceil)
+    return window(operator, sizes, kernel if stride is None else stride, padding, dilation, ceil)
 
 
 def _pooled(x: Tensor, over: Window, combine: e.Reduction, outside: Number, dtype: str, name: str) -> Tensor:
@@ -55,15 +81,22 @@ def _pooled(x: Tensor, over: Window, combine: e.Reduction, outside: Number, dtyp
     return compute(shape, element, name, axes=("n", "c", *SPATIAL[x.rank - 2]))
 
 
-def _counted(x: Tensor, over: Window, dtype: str, name: str) -> Tensor:
-    """How many elements of each window lie inside the image."""
+def _counted(x: Tensor, over: Window, include_pad: bool, dtype: str, name: str) -> Tensor:
+    """How many elements of each window lie inside the image, or inside its padding."""
     image = x.shape[2:]
+    before, after = (over.before, over.after) if include_pad else ((0,) * len(image),) * 2
 
     def element(*at: Index) -> Reduce:
-        holds = [h for p, n in zip(over.places(at), image, strict=True) for h in (p >= 0, p < n)]
+        sides = zip(over.places(at), image, before, after, strict=True)
+        holds = [h for p, n, low, high in sides for h in (p >= -low, p < n + high)]
         return e.sum(e.cast(as_expr(e.all_of(*holds)), dtype), axis=over.taps)
 
     return compute(over.positions(image), element, name, axes=SPATIAL[len(image)])
+
+
+_OPTIONS = """kernel, stride (the kernel where it is
+not given), dilation and padding are integers or one for each dimension, padding also before and after. With
+ceil_mode a last window may reach beyond the padding, if it does not begin there. Raises TeError."""
 
 
 def _max_pool(rank: int) -> MaxPool:
@@ -72,15 +105,20 @@ def _max_pool(rank: int) -> MaxPool:
     @named(
         operator,
         "Y[n, c, at] = max over the window of X[n, c, at*stride + tap - before]; what is outside X never counts.\n\n"
-        f"x is [N, C, {listed(SPATIAL[rank])}]; kernel, stride (the kernel where it is\n"
-        "not given) and padding are integers or one for each dimension, padding also before and after. Raises TeError.",
+        f"x is [N, C, {listed(SPATIAL[rank])}]; {_OPTIONS}",
     )
     def build(
-        x: Tensor, kernel: Sizes, stride: Sizes | None = None, padding: Sizes = 0, name: str = operator
+        x: Tensor,
+        kernel: Sizes,
+        stride: Sizes | None = None,
+        padding: Sizes = 0,
+        dilation: Sizes = 1,
+        ceil_mode: bool = False,
+        name: str = operator,
     ) -> Tensor:
-        over = _window(operator, x, kernel, stride, padding, rank)
-        least = -math.inf if is_float(x.dtype) else limits(x.dtype)[0]
-        return _pooled(x, over, e.max, least, x.dtype, name)
+        check_rank(operator, x, rank + 2, f"N, C, and {rank} of the image")
+        over = _window(operator, x, kernel, stride, padding, dilation, ceil_mode)
+        return _pooled(x, over, e.max, worst(x.dtype, least=True), x.dtype, name)
 
     return build
 
@@ -92,7 +130,8 @@ def _avg_pool(rank: int) -> AvgPool:
         operator,
         "Y[n, c, at] = the mean over the window of X[n, c, at*stride + tap - before]; outside X is 0 or uncounted.\n\n"
         f"x is [N, C, {listed(SPATIAL[rank])}], of a float dtype; the rest as\n"
-        f"max_pool{rank}d. Sums are formed in f32 of narrower floats. Raises TeError.",
+        f"max_pool{rank}d. What a last window has beyond the padding does not count; sums are divided by `divisor`\n"
+        "where it is given. They are formed in f32 of narrower floats. Raises TeError.",
     )
     def build(
         x: Tensor,
@@ -100,18 +139,23 @@ def _avg_pool(rank: int) -> AvgPool:
         stride: Sizes | None = None,
         padding: Sizes = 0,
         count_include_pad: bool = True,
+        dilation: Sizes = 1,
+        ceil_mode: bool = False,
+        divisor: int | None = None,
         name: str = operator,
     ) -> Tensor:
-        check_float(operator, x)
+        check_float(operator, check_rank(operator, x, rank + 2, f"N, C, and {rank} of the image"))
         check_flag(operator, "count_include_pad", count_include_pad)
-        over, wide = _window(operator, x, kernel, stride, padding, rank), accumulator(x.dtype)
+        over, wide = _window(operator, x, kernel, stride, padding, dilation, ceil_mode), accumulator(x.dtype)
+        count = math.prod(over.sizes) if divisor is None else several(operator, "divisor", divisor, 1, 1)[0]
         total = _pooled(x, over, e.sum, 0, wide, f"{name}.sum")
-        share = 1.0 / math.prod(over.sizes)
-        everywhere = count_include_pad or not over.is_padded
-        ones = None if everywhere else _counted(x, over, wide, f"{name}.count")
+        counts = over.overshoots(x.shape[2:]) if count_include_pad else over.is_padded
+        ones = None
+        if counts and divisor is None:
+            ones = _counted(x, over, count_include_pad, wide, f"{name}.count")
 
         def element(*i: Index) -> Expr:
-            return e.cast(total[i] * share if ones is None else total[i] / ones[i[2:]], x.dtype)
+            return e.cast(total[i] * (1.0 / count) if ones is None else total[i] / ones[i[2:]], x.dtype)
 
         return compute(total.shape, element, name, axes=("n", "c", *SPATIAL[rank]))
 
@@ -120,6 +164,80 @@ def _avg_pool(rank: int) -> AvgPool:
 
 max_pool1d, max_pool2d, max_pool3d = (_max_pool(rank) for rank in (1, 2, 3))
 avg_pool1d, avg_pool2d, avg_pool3d = (_avg_pool(rank) for rank in (1, 2, 3))
+
+
+def max_pool_with_places(
+    x: Tensor,
+    kernel: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    ceil_mode: bool = False,
+    name: str = "max_pool",
+) -> tuple[Tensor, Tensor]:
+    """Y, P = the maximum of each window, and its place in the image of X[n, c] in row-major order, an i64.
+
+    Of equal elements the first, and NaN before all others; a window without an element of X has place 2^63 - 1.
+    The rest as max_pool2d, for images of one to three dimensions. Raises TeError.
+    Elsewhere: torch max_pool2d with return_indices.
+    """
+    over = _window("max_pool_with_places", x, kernel, stride, padding, dilation, ceil_mode)
+    image, source = x.shape[2:], over.source(x, worst(x.dtype, least=True))
+    pick = combiner(best(lambda a, b: a > b, x.dtype), (worst(x.dtype, least=True), LAST))
+
+    def element(n: Index, c: Index, *at: Index) -> tuple[Reduce, ...]:
+        places = over.places(at)
+        flat: Index = places[0]
+        for place, size in zip(places[1:], image[1:], strict=True):
+            flat = flat * size + place
+        position = e.cast(flat, "i64")
+        if over.is_padded:
+            inside = e.all_of(*(h for p, size in zip(places, image, strict=True) for h in (p >= 0, p < size)))
+            position = e.select(inside, position, LAST)
+        return reduce(pick, (source[(n, c, *places)], position), axis=over.taps)
+
+    shape = (*x.shape[:2], *over.positions(image))
+    values, places = compute(shape, element, name, axes=("n", "c", *SPATIAL[x.rank - 2]))
+    return values, places
+
+
+def lp_pool(
+    x: Tensor,
+    kernel: Sizes,
+    p: float = 2,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    ceil_mode: bool = False,
+    name: str = "lp_pool",
+) -> Tensor:
+    """Y[n, c, at] = (the sum over the window of |X[n, c, at*stride + tap - before]|^p)^(1/p); outside X is 0.
+
+    p is above 0; x is of a float dtype; the rest as max_pool2d, for images of one to three dimensions. Raises TeError.
+    Elsewhere: ONNX LpPool; torch lp_pool2d, for elements that are not negative.
+    """
+    power = check_number("lp_pool", "p", p)
+    if power <= 0:
+        raise TeError(f"lp_pool: p is {p}, expected a number above 0")
+    over, wide = (
+        _window("lp_pool", check_float("lp_pool", x), kernel, stride, padding, dilation, ceil_mode),
+        accumulator(x.dtype),
+    )
+    shape, source = (*x.shape[:2], *over.positions(x.shape[2:])), over.source(x, 0)
+
+    def element(n: Index, c: Index, *at: Index) -> Reduce:
+        size = e.abs(e.cast(source[(n, c, *over.places(at))], wide))
+        return e.sum(size if power == 1 else size * size if power == 2 else e.pow(size, power), axis=over.taps)
+
+    axes = ("n", "c", *SPATIAL[x.rank - 2])
+    total = compute(shape, element, f"{name}.sum", axes=axes)
+
+    def root(*i: Index) -> Expr:
+        value: Expr = total[i]
+        value = value if power == 1 else e.sqrt(value) if power == 2 else e.pow(value, 1.0 / power)
+        return e.cast(value, x.dtype)
+
+    return compute(shape, root, name, axes=axes)
 
 
 def global_avg_pool(x: Tensor, name: str = "global_avg_pool") -> Tensor:

@@ -19,25 +19,29 @@ from compiler.te.tensor import Tensor, reduce_axis
 class Selection(Protocol):
     """Where the greatest or the least element along an axis is."""
 
-    def __call__(self, x: Tensor, axis: int = -1, keepdims: bool = False, name: str = ...) -> Tensor: ...
+    def __call__(
+        self, x: Tensor, axis: int = -1, keepdims: bool = False, last: bool = False, name: str = ...
+    ) -> Tensor: ...
 
 
-_LAST = 2**63 - 1
+LAST = 2**63 - 1
+"""A place behind all others."""
 
 
 def _select(operator: str, better: Callable[[Expr, Expr], Expr], formula: str) -> Selection:
     @named(
         operator,
         f"Y[i...] = the least k, an i64, at which X[i..., k, ...] is {formula} along one axis; NaN counts as such.\n\n"
-        "The axis is dropped, or kept with extent 1. Ties go to the first. Raises TeError.",
+        "The axis is dropped, or kept with extent 1. Ties go to the first, or the last. Raises TeError.",
     )
-    def build(x: Tensor, axis: int = -1, keepdims: bool = False, name: str = operator) -> Tensor:
+    def build(x: Tensor, axis: int = -1, keepdims: bool = False, last: bool = False, name: str = operator) -> Tensor:
         along = check_axis(operator, check_tensor(operator, x), axis)
         check_flag(operator, "keepdims", keepdims)
+        check_flag(operator, "last", last)
         k = reduce_axis(x.shape[along], f"k{along}")
         shown = [d for d in range(x.rank) if keepdims or d != along]
-        worst = _worst(x.dtype, least=operator == "argmax")
-        pick = combiner(_first(better, x.dtype), (worst, _LAST))
+        least = worst(x.dtype, least=operator == "argmax")
+        pick = combiner(best(better, x.dtype, last), (least, -1 if last else LAST))
 
         def element(*i: Index) -> tuple[Reduce, ...]:
             at = dict(zip(shown, i, strict=True)) | {along: k}
@@ -50,8 +54,8 @@ def _select(operator: str, better: Callable[[Expr, Expr], Expr], formula: str) -
     return build
 
 
-def _first(better: Callable[[Expr, Expr], Expr], dtype: str) -> Combine:
-    """The better of two values with its place; NaN is best, and of equals the first."""
+def best(better: Callable[[Expr, Expr], Expr], dtype: str, last: bool = False) -> Combine:
+    """The better of two values with its place; NaN is best, and of equals the first, or the last."""
 
     def combine(held: tuple[Expr, ...], added: tuple[Expr, ...]) -> tuple[Expr, Expr]:
         (v, i), (w, j) = held, added
@@ -59,13 +63,14 @@ def _first(better: Callable[[Expr, Expr], Expr], dtype: str) -> Combine:
         if is_float(dtype):
             nan, other = e.not_equal(w, w), e.not_equal(v, v)
             wins, ties = wins | (nan & ~other), ties | (nan & other)
-        take = wins | (ties & (j < i))
+        take = wins | (ties & (j > i if last else j < i))
         return e.select(take, w, v), e.select(take, j, i)
 
     return combine
 
 
-def _worst(dtype: str, least: bool) -> float:
+def worst(dtype: str, least: bool) -> float:
+    """The least, or the greatest, value of a dtype."""
     if is_float(dtype):
         return -math.inf if least else math.inf
     low, high = limits(dtype)

@@ -25,7 +25,10 @@ def listed(labels: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Window:
-    """The sizes of a window, its strides and dilations, and the padding before and after the image, one a dimension."""
+    """The sizes of a window, its strides and dilations, and the padding before and after the image, one a dimension.
+
+    With `ceil` a last window may reach beyond the padding, if it begins before the padding after the image.
+    """
 
     operator: str
     sizes: tuple[int, ...]
@@ -33,6 +36,7 @@ class Window:
     dilations: tuple[int, ...]
     before: tuple[int, ...]
     after: tuple[int, ...]
+    ceil: bool = False
 
     @cached_property
     def taps(self) -> tuple[Axis, ...]:
@@ -42,7 +46,7 @@ class Window:
     @property
     def is_padded(self) -> bool:
         """Whether windows reach beyond the image."""
-        return any((*self.before, *self.after))
+        return self.ceil or any((*self.before, *self.after))
 
     def spans(self) -> list[int]:
         """What a window covers of each dimension."""
@@ -57,8 +61,16 @@ class Window:
                 raise TeError(
                     f"{self.operator}: a window of {self.sizes[d]} does not fit an extent of {size} padded by {padding}"
                 )
-            counts.append((size + padding - span) // self.strides[d] + 1)
+            stride, room = self.strides[d], size + padding - span
+            steps = -(-room // stride) if self.ceil else room // stride
+            overshot = self.ceil and steps * stride >= size + self.before[d]
+            counts.append(steps + 1 - overshot)
         return tuple(counts)
+
+    def overshoots(self, image: Sequence[int]) -> bool:
+        """Whether a window reaches beyond the padding after an image."""
+        last = zip(self.positions(image), self.strides, self.spans(), image, self.before, self.after, strict=True)
+        return any((n - 1) * stride + span > sum(room) for n, stride, span, *room in last)
 
     def places(self, at: Sequence[Index]) -> list[Index]:
         """The index of each tap in the image, of the window at a position."""
@@ -70,12 +82,14 @@ class Window:
         return x.padded(outside) if self.is_padded else x
 
 
-def window(operator: str, sizes: Sequence[int], stride: Sizes, padding: Sizes, dilation: Sizes = 1) -> Window:
+def window(
+    operator: str, sizes: Sequence[int], stride: Sizes, padding: Sizes, dilation: Sizes = 1, ceil: bool = False
+) -> Window:
     """A window, from an integer or one for each dimension; padding also for both sides of each. Raises TeError."""
     rank = len(sizes)
     strides = several(operator, "stride", stride, 1, rank)
     dilations = several(operator, "dilation", dilation, 1, rank)
-    return Window(operator, tuple(sizes), strides, dilations, *borders(operator, padding, rank))
+    return Window(operator, tuple(sizes), strides, dilations, *borders(operator, padding, rank), ceil)
 
 
 def borders(operator: str, padding: Sizes, rank: int) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -1,0 +1,90 @@
+"""Pooling over windows that a size of the result gives: adaptive pooling."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from compiler.errors import TeError
+from compiler.te import scalar as e
+from compiler.te.compute import compute
+from compiler.te.expr import Expr, Number, Reduce
+from compiler.te.index import Condition, Index
+from compiler.te.nn.common import Sizes, accumulator, check_float, check_tensor, several
+from compiler.te.nn.selection import worst
+from compiler.te.nn.window import SPATIAL, TAPS
+from compiler.te.tensor import Tensor, reduce_axis
+
+
+def adaptive_avg_pool(x: Tensor, size: Sizes, name: str = "adaptive_avg_pool") -> Tensor:
+    """Y[n, c, at] = the mean of X[n, c, at*X // Y to (at + 1)*X // Y, rounded up], X and Y being extents.
+
+    x is [N, C, and an image of one to three dimensions] of a float dtype, size the extents of the result's image.
+    Raises TeError. Elsewhere: torch adaptive_avg_pool2d.
+    """
+    wide = accumulator(check_float("adaptive_avg_pool", x).dtype)
+    sizes = _sizes("adaptive_avg_pool", x, size)
+    total = _pooled(x, sizes, e.sum, 0, wide, f"{name}.sum")
+    even = all(n % size == 0 for n, size in zip(x.shape[2:], sizes, strict=True))
+    share = 1.0 / math.prod(n // size for n, size in zip(x.shape[2:], sizes, strict=True)) if even else 1.0
+
+    def element(*i: Index) -> Expr:
+        if even:
+            return e.cast(total[i] * share, x.dtype)
+        count: Expr | None = None
+        for at, n, size in zip(i[2:], x.shape[2:], sizes, strict=True):
+            length = e.cast(_end(at, n, size) - _start(at, n, size), wide)
+            count = length if count is None else count * length
+        return e.cast(total[i] / e.cast(count, wide) if count is not None else total[i], x.dtype)
+
+    return compute(total.shape, element, name, axes=("n", "c", *SPATIAL[x.rank - 2]))
+
+
+def adaptive_max_pool(x: Tensor, size: Sizes, name: str = "adaptive_max_pool") -> Tensor:
+    """Y[n, c, at] = the maximum of X[n, c, at*X // Y to (at + 1)*X // Y, rounded up], X and Y being extents.
+
+    As adaptive_avg_pool, of any dtype of numbers. Raises TeError. Elsewhere: torch adaptive_max_pool2d.
+    """
+    sizes = _sizes("adaptive_max_pool", x, size)
+    return _pooled(x, sizes, e.max, worst(x.dtype, least=True), x.dtype, name)
+
+
+def _sizes(operator: str, x: Tensor, size: Sizes) -> tuple[int, ...]:
+    rank = check_tensor(operator, x).rank - 2
+    if rank not in SPATIAL:
+        raise TeError(f"{operator}: '{x.name}' has shape {x.shape}, expected [N, C, and an image of 1 to 3 dimensions]")
+    return several(operator, "size", size, 1, rank)
+
+
+def _start(at: Index, extent: int, size: int) -> Index:
+    """Where the window of an index begins."""
+    return at * (extent // size) if extent % size == 0 else at * extent // size
+
+
+def _end(at: Index, extent: int, size: int) -> Index:
+    """Where the window of an index ends."""
+    return ((at + 1) * extent + (size - 1)) // size
+
+
+def _pooled(x: Tensor, sizes: Sequence[int], combine: e.Reduction, outside: Number, dtype: str, name: str) -> Tensor:
+    """The elements of each window combined, in a dtype."""
+    image, rank = x.shape[2:], x.rank - 2
+    longest = [_longest(n, size) for n, size in zip(image, sizes, strict=True)]
+    taps = tuple(reduce_axis(n, label) for n, label in zip(longest, TAPS[rank], strict=True))
+
+    def element(n: Index, c: Index, *at: Index) -> Reduce:
+        places: list[Index] = []
+        holds: list[Condition] = []
+        for i, tap, extent, size in zip(at, taps, image, sizes, strict=True):
+            places.append(_start(i, extent, size) + tap)
+            holds += [places[-1] < _end(i, extent, size)] if extent % size else []
+        read = x[(n, c, *places)]
+        value = e.select(e.all_of(*holds), read, outside) if holds else read
+        return combine(e.cast(value, dtype), axis=taps)
+
+    return compute((*x.shape[:2], *sizes), element, name, axes=("n", "c", *SPATIAL[rank]))
+
+
+def _longest(extent: int, size: int) -> int:
+    """The length of the longest window: that which begins at the greatest fraction of an element."""
+    return -(-(extent + size - math.gcd(extent, size)) // size)
