@@ -235,6 +235,14 @@ FAMILY = (
         _spread_torch,
     ),
     Operator(
+        "conv3d_transpose",
+        NUMBERS,
+        _spread(3),
+        _build("conv3d_transpose", *_TRANSPOSED),
+        _spread_reference,
+        _spread_torch,
+    ),
+    Operator(
         "conv2d_grad_data",
         NUMBERS,
         _images(2),

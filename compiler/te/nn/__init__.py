@@ -31,6 +31,7 @@ from compiler.te.nn.convolution import conv2d_grad_data as conv2d_grad_data
 from compiler.te.nn.convolution import conv2d_grad_weight as conv2d_grad_weight
 from compiler.te.nn.convolution import conv2d_transpose as conv2d_transpose
 from compiler.te.nn.convolution import conv3d as conv3d
+from compiler.te.nn.convolution import conv3d_transpose as conv3d_transpose
 from compiler.te.nn.convolution import depthwise_conv2d as depthwise_conv2d
 from compiler.te.nn.elementwise import *
 from compiler.te.nn.gather import embedding as embedding
@@ -39,10 +40,14 @@ from compiler.te.nn.gather import take_along_axis as take_along_axis
 from compiler.te.nn.losses import cross_entropy as cross_entropy
 from compiler.te.nn.losses import mse_loss as mse_loss
 from compiler.te.nn.normalisation import batch_norm as batch_norm
+from compiler.te.nn.normalisation import batch_norm_training as batch_norm_training
+from compiler.te.nn.normalisation import group_norm as group_norm
 from compiler.te.nn.normalisation import instance_norm as instance_norm
 from compiler.te.nn.normalisation import layer_norm as layer_norm
+from compiler.te.nn.normalisation import local_response_norm as local_response_norm
 from compiler.te.nn.normalisation import log_softmax as log_softmax
 from compiler.te.nn.normalisation import logsumexp as logsumexp
+from compiler.te.nn.normalisation import lp_normalize as lp_normalize
 from compiler.te.nn.normalisation import rms_norm as rms_norm
 from compiler.te.nn.normalisation import softmax as softmax
 from compiler.te.nn.pooling import avg_pool1d as avg_pool1d

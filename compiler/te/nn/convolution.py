@@ -207,7 +207,7 @@ def _transpose(rank: int) -> Transposed:
     return build
 
 
-conv1d_transpose, conv2d_transpose = (_transpose(rank) for rank in (1, 2))
+conv1d_transpose, conv2d_transpose, conv3d_transpose = (_transpose(rank) for rank in (1, 2, 3))
 
 
 def _extents(over: Window, image: Sequence[int], extra: Sequence[int]) -> list[int]:

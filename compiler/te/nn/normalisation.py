@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from compiler.errors import TeError
@@ -11,9 +12,20 @@ from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
 from compiler.te.index import Index
-from compiler.te.nn.common import Indices, accumulator, check_axis, check_equal, check_flag, check_float, check_rank
+from compiler.te.nn.common import (
+    Indices,
+    accumulator,
+    check_axis,
+    check_equal,
+    check_flag,
+    check_float,
+    check_number,
+    check_rank,
+    is_count,
+)
 from compiler.te.nn.reduction import Axes, axes_of, reduced
-from compiler.te.tensor import Tensor
+from compiler.te.nn.shape import reshape
+from compiler.te.tensor import Tensor, reduce_axis
 
 Value: TypeAlias = Callable[[Indices], Expr]
 """An element as a function of its index."""
@@ -93,28 +105,61 @@ def logsumexp_as(dtype: str, x: Tensor, along: Sequence[int], keepdims: bool, na
 
 
 def layer_norm(
-    x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5, axis: int = -1, name: str = "layer_norm"
+    x: Tensor,
+    gamma: Tensor | None = None,
+    beta: Tensor | None = None,
+    eps: float = 1e-5,
+    axis: Axes = -1,
+    name: str = "layer_norm",
 ) -> Tensor:
-    """Y = (X - mean) / sqrt(variance + eps) * gamma + beta, mean and variance along one axis.
+    """Y = (X - mean) / sqrt(variance + eps) * gamma + beta, mean and variance over one axis or several.
 
-    gamma and beta have one element for each position of that axis. Raises TeError.
+    gamma and beta, where they are given, have the extents of these axes, in their order in x. Raises TeError.
     """
-    along = check_axis("layer_norm", check_float("layer_norm", x), axis)
-    _check_scales("layer_norm", x, along, (gamma, beta))
-    scaled = _standardised(x, [along], eps, name)
-    return _map(x, lambda i: e.cast(scaled(i) * _wide(gamma)((i[along],)) + _wide(beta)((i[along],)), x.dtype), name)
+    along = axes_of("layer_norm", check_float("layer_norm", x), axis)
+    scales = _scales("layer_norm", x, along, gamma, beta)
+    scaled = _standardised(x, along, check_number("layer_norm", "eps", eps), name)
+    return _map(x, lambda i: scales.applied(scaled(i), tuple(i[d] for d in along), x.dtype), name)
 
 
-def _check_scales(operator: str, x: Tensor, along: int, scales: Sequence[Tensor]) -> None:
+@dataclass(frozen=True)
+class _Scales:
+    """What standardised elements are multiplied by, and what is added then; None where nothing is."""
+
+    gamma: Tensor | None
+    beta: Tensor | None
+
+    def applied(self, value: Expr, at: Indices, dtype: str) -> Expr:
+        """The value with the scale at an index, rounded to a dtype."""
+        value = value if self.gamma is None else value * _wide(self.gamma)(at)
+        return e.cast(value if self.beta is None else value + _wide(self.beta)(at), dtype)
+
+
+def _scales(operator: str, x: Tensor, along: Sequence[int], gamma: Tensor | None, beta: Tensor | None) -> _Scales:
+    """The scales of an operator, with the extents of some dimensions. Raises TeError."""
+    _check_scales(operator, x, along, [t for t in (gamma, beta) if t is not None])
+    return _Scales(gamma, beta)
+
+
+def _check_scales(operator: str, x: Tensor, along: Sequence[int], scales: Sequence[Tensor]) -> None:
     for scale in scales:
-        check_rank(operator, scale, 1, "one element a position of the axis")
-        check_equal(operator, f"the extents of the axis and of '{scale.name}'", x.shape[along], scale.shape[0])
+        check_rank(operator, scale, len(along), "one element a position of the axes")
+        for d, extent in zip(along, scale.shape, strict=True):
+            check_equal(operator, f"the extents of the axis and of '{scale.name}'", x.shape[d], extent)
         if scale.dtype != x.dtype:
             raise TeError(f"{operator}: '{x.name}' is of {x.dtype}, '{scale.name}' of {scale.dtype}")
 
 
-def _standardised(x: Tensor, along: Sequence[int], eps: float, name: str) -> Value:
-    """(X - mean) / sqrt(variance + eps) over some dimensions, as a function of the index."""
+@dataclass(frozen=True)
+class _Standard:
+    """Elements less their mean, and the mean of their squares, over dimensions that it has with extent 1."""
+
+    middle: Tensor
+    centred: Tensor
+    variance: Tensor
+
+
+def _moments(x: Tensor, along: Sequence[int], name: str) -> _Standard:
     value, share = _wide(x), 1.0 / math.prod(x.shape[d] for d in along)
 
     def mean(of: Value, label: str) -> Tensor:
@@ -124,36 +169,75 @@ def _standardised(x: Tensor, along: Sequence[int], eps: float, name: str) -> Val
     middle = mean(value, f"{name}.mean")
     centred = _map(x, lambda i: value(i) - middle[_less(i, along)], f"{name}.centred")
     squares = _map(x, lambda i: centred[i] * centred[i], f"{name}.square")
-    variance = mean(lambda at: squares[at], f"{name}.variance")
-    return lambda i: centred[i] * e.rsqrt(variance[_less(i, along)] + eps)
+    return _Standard(middle, centred, mean(lambda at: squares[at], f"{name}.variance"))
 
 
-def instance_norm(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5, name: str = "instance_norm") -> Tensor:
+def _standardised(x: Tensor, along: Sequence[int], eps: float, name: str) -> Value:
+    """(X - mean) / sqrt(variance + eps) over some dimensions, as a function of the index."""
+    found = _moments(x, along, name)
+    return lambda i: found.centred[i] * e.rsqrt(found.variance[_less(i, along)] + eps)
+
+
+def instance_norm(
+    x: Tensor, gamma: Tensor | None = None, beta: Tensor | None = None, eps: float = 1e-5, name: str = "instance_norm"
+) -> Tensor:
     """Y[n, c, ...] = (X - mean) / sqrt(variance + eps) * gamma[c] + beta[c], mean and variance of each n and c.
 
-    x is [N, C, ...] with at least one more dimension, gamma and beta are [C]. Raises TeError.
+    x is [N, C, ...] with at least one more dimension, gamma and beta, where they are given, are [C]. Raises TeError.
     """
     check_float("instance_norm", x)
     if x.rank < 3:
         raise TeError(f"instance_norm: '{x.name}' has shape {x.shape}, expected [N, C, ...]")
-    _check_scales("instance_norm", x, 1, (gamma, beta))
-    scaled = _standardised(x, range(2, x.rank), eps, name)
-    return _map(x, lambda i: e.cast(scaled(i) * _wide(gamma)((i[1],)) + _wide(beta)((i[1],)), x.dtype), name)
+    scales = _scales("instance_norm", x, [1], gamma, beta)
+    scaled = _standardised(x, range(2, x.rank), check_number("instance_norm", "eps", eps), name)
+    return _map(x, lambda i: scales.applied(scaled(i), (i[1],), x.dtype), name)
 
 
-def rms_norm(x: Tensor, gamma: Tensor, eps: float = 1e-6, axis: int = -1, name: str = "rms_norm") -> Tensor:
-    """Y = X / sqrt(mean of X^2 + eps) * gamma, the mean along one axis, gamma one element a position of it.
+def group_norm(
+    x: Tensor,
+    groups: int,
+    gamma: Tensor | None = None,
+    beta: Tensor | None = None,
+    eps: float = 1e-5,
+    name: str = "group_norm",
+) -> Tensor:
+    """Y[n, c, ...] = (X - mean) / sqrt(variance + eps) * gamma[c] + beta[c], of each n and group of channels.
+
+    x is [N, C, ...], gamma and beta, where they are given, are [C]; groups of C / groups consecutive channels.
+    Raises TeError. Source: Wu and He, Group Normalization, 2018.
+    """
+    check_float("group_norm", x)
+    if x.rank < 2:
+        raise TeError(f"group_norm: '{x.name}' has shape {x.shape}, expected [N, C, ...]")
+    if not is_count(groups) or not groups or x.shape[1] % groups:
+        raise TeError(f"group_norm: {groups!r} groups do not divide the {x.shape[1]} channels of '{x.name}'")
+    scales, share = _scales("group_norm", x, [1], gamma, beta), x.shape[1] // groups
+    split = reshape(x, (x.shape[0], groups, share, *x.shape[2:]), f"{name}.groups")
+    scaled = _standardised(split, range(2, split.rank), check_number("group_norm", "eps", eps), name)
+
+    def element(i: Indices) -> Expr:
+        n, c, *rest = i
+        return scales.applied(scaled((n, c // share, c % share, *rest)), (c,), x.dtype)
+
+    return _map(x, element, name)
+
+
+def rms_norm(
+    x: Tensor, gamma: Tensor | None = None, eps: float = 1e-6, axis: Axes = -1, name: str = "rms_norm"
+) -> Tensor:
+    """Y = X / sqrt(mean of X^2 + eps) * gamma, the mean over one axis or several, gamma as layer_norm.
 
     Raises TeError. Source: Zhang and Sennrich, Root Mean Square Layer Normalization, 2019.
     """
-    along = check_axis("rms_norm", check_float("rms_norm", x), axis)
-    _check_scales("rms_norm", x, along, (gamma,))
-    value, share = _wide(x), 1.0 / x.shape[along]
-    total = _over(x, [along], e.sum, lambda at: value(at) * value(at), f"{name}.sum")
+    along = axes_of("rms_norm", check_float("rms_norm", x), axis)
+    scales = _scales("rms_norm", x, along, gamma, None)
+    value, share = _wide(x), 1.0 / math.prod(x.shape[d] for d in along)
+    eps = check_number("rms_norm", "eps", eps)
+    total = _over(x, along, e.sum, lambda at: value(at) * value(at), f"{name}.sum")
 
     def element(i: Indices) -> Expr:
-        scale = e.rsqrt(total[_less(i, [along])] * share + eps)
-        return e.cast(value(i) * scale * _wide(gamma)((i[along],)), x.dtype)
+        scale = e.rsqrt(total[_less(i, along)] * share + eps)
+        return scales.applied(value(i) * scale, tuple(i[d] for d in along), x.dtype)
 
     return _map(x, element, name)
 
@@ -174,12 +258,108 @@ def batch_norm(
     channel. Raises TeError. Source: Ioffe and Szegedy, Batch Normalization, 2015.
     """
     along = check_axis("batch_norm", check_float("batch_norm", x), axis)
-    _check_scales("batch_norm", x, along, [t for t in (mean, variance, gamma, beta) if t is not None])
+    _check_scales("batch_norm", x, [along], [t for t in (mean, variance, gamma, beta) if t is not None])
+    scales = _Scales(gamma, beta)
 
     def element(i: Indices) -> Expr:
         c = i[along]
         found = (_wide(x)(i) - _wide(mean)((c,))) * e.rsqrt(_wide(variance)((c,)) + eps)
-        found = found if gamma is None else found * _wide(gamma)((c,))
-        return e.cast(found if beta is None else found + _wide(beta)((c,)), x.dtype)
+        return scales.applied(found, (c,), x.dtype)
 
     return _map(x, element, name)
+
+
+def batch_norm_training(
+    x: Tensor,
+    gamma: Tensor | None = None,
+    beta: Tensor | None = None,
+    eps: float = 1e-5,
+    axis: int = 1,
+    name: str = "batch_norm_training",
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Y, M, V = batch_norm of X with its own mean M[c] and variance V[c], c being the index along one axis.
+
+    V is the mean of the squares, divided by the number of elements; gamma and beta as batch_norm. Raises TeError.
+    """
+    operator = "batch_norm_training"
+    along = check_axis(operator, check_float(operator, x), axis)
+    scales, others = _scales(operator, x, [along], gamma, beta), [d for d in range(x.rank) if d != along]
+    eps = check_number(operator, "eps", eps)
+    if not others:
+        raise TeError(f"{operator}: '{x.name}' has no dimension beside its channels")
+    found = _moments(x, others, name)
+
+    def element(i: Indices) -> Expr:
+        scaled = found.centred[i] * e.rsqrt(found.variance[_less(i, others)] + eps)
+        return scales.applied(scaled, (i[along],), x.dtype)
+
+    def vector(of: Tensor, label: str) -> Tensor:
+        def at(c: Index) -> Expr:
+            return e.cast(of[tuple(c if d == along else 0 for d in range(x.rank))], x.dtype)
+
+        return compute((x.shape[along],), at, f"{name}.{label}")
+
+    return _map(x, element, name), vector(found.middle, "means"), vector(found.variance, "variances")
+
+
+def lp_normalize(x: Tensor, p: float = 2, axis: Axes = -1, eps: float = 0.0, name: str = "lp_normalize") -> Tensor:
+    """Y = X / max((sum |X|^p)^(1/p), eps), the sum over one axis or several; 0 where that divisor is 0.
+
+    p is above 0. Raises TeError. Elsewhere: ONNX LpNormalization; torch normalize, with an eps.
+    """
+    along, power = axes_of("lp_normalize", check_float("lp_normalize", x), axis), check_number("lp_normalize", "p", p)
+    least = check_number("lp_normalize", "eps", eps)
+    if power <= 0 or least < 0:
+        raise TeError(f"lp_normalize: p is {p} and eps {eps}, expected p above 0 and eps not below")
+    value = _wide(x)
+
+    def powered(at: Indices) -> Expr:
+        size = e.abs(value(at))
+        return size if power == 1 else size * size if power == 2 else e.pow(size, power)
+
+    total = _over(x, along, e.sum, powered, f"{name}.sum")
+
+    def root(i: Indices) -> Expr:
+        value: Expr = total[i]
+        value = value if power == 1 else e.sqrt(value) if power == 2 else e.pow(value, 1.0 / power)
+        return e.maximum(value, least) if least else e.select(e.equal(value, 0.0), math.inf, value)
+
+    norm = _map(total, root, f"{name}.norm")
+    return _map(x, lambda i: e.cast(value(i) / norm[_less(i, along)], x.dtype), name)
+
+
+def local_response_norm(
+    x: Tensor,
+    size: int,
+    alpha: float = 1e-4,
+    beta: float = 0.75,
+    bias: float = 1.0,
+    before: int | None = None,
+    name: str = "local_response_norm",
+) -> Tensor:
+    """Y[n, c, ...] = X / (bias + alpha / size * sum over k < size of X[n, c - before + k, ...]^2)^beta.
+
+    x is [N, C, ...] of a float dtype; outside of it are zeros; before is size // 2 where it is not given. Raises
+    TeError. Elsewhere: torch local_response_norm; ONNX LRN, with (size - 1) // 2 before.
+    """
+    operator = "local_response_norm"
+    check_float(operator, x)
+    if x.rank < 2 or not is_count(size) or not size:
+        raise TeError(
+            f"{operator}: '{x.name}' has shape {x.shape}, and the size is {size!r}: expected [N, C, ...] and 1"
+        )
+    share, power, least = (
+        check_number(operator, what, n) for what, n in (("alpha", alpha), ("beta", beta), ("bias", bias))
+    )
+    start = size // 2 if before is None else before
+    if not is_count(start):
+        raise TeError(f"{operator}: before is {before!r}, expected an integer of at least 0")
+    wide, source, k = accumulator(x.dtype), x.padded(0), reduce_axis(size, "k")
+
+    def squares(*i: Index) -> Expr:
+        value = e.cast(source[(i[0], i[1] - start + k, *i[2:])], wide)
+        return e.sum(value * value, axis=k)
+
+    total = compute(x.shape, squares, f"{name}.sum")
+    value = _wide(x)
+    return _map(x, lambda i: e.cast(value(i) / e.pow(total[i] * (share / size) + least, power), x.dtype), name)
