@@ -215,11 +215,11 @@ def group_norm(
     split = reshape(x, (x.shape[0], groups, share, *x.shape[2:]), f"{name}.groups")
     scaled = _standardised(split, range(2, split.rank), check_number("group_norm", "eps", eps), name)
 
-    def element(i: Indices) -> Expr:
-        n, c, *rest = i
+    def element(n: Index, c: Index, *rest: Index) -> Expr:
         return scales.applied(scaled((n, c // share, c % share, *rest)), (c,), x.dtype)
 
-    return _map(x, element, name)
+    labels = [f"i{d}" for d in range(2, x.rank)]
+    return compute(x.shape, element, name, axes=("n", "c", *labels))
 
 
 def rms_norm(
