@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from compiler.defaults import build
     from compiler.driver import lower
+    from compiler.frontends.torch import from_torch
 
-__all__ = ["build", "lower"]
+__all__ = ["build", "from_torch", "lower"]
 
 
 def __getattr__(name: str) -> Any:
@@ -20,4 +21,8 @@ def __getattr__(name: str) -> Any:
         from compiler import driver
 
         return driver.lower
+    if name == "from_torch":
+        from compiler.frontends import torch
+
+        return torch.from_torch
     raise AttributeError(f"module 'compiler' has no attribute '{name}'")

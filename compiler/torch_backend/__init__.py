@@ -1,1 +1,12 @@
-"""What `torch.compile(model, backend="strata")` calls."""
+"""What `torch.compile(model, backend="strata")` calls.
+
+backend.py    `strata`: the backend, which torch finds by the package's entry point
+options.py    what `options=` of torch.compile says
+partition.py  a graph as parts that are compiled in turn with parts that stay with torch
+part.py       one compiled part: its kernel, and the parameters that are constants of it
+timing.py     the time of a graph's parts, for a report
+"""
+
+from compiler.torch_backend.backend import strata
+
+__all__ = ["strata"]

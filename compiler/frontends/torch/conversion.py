@@ -1,0 +1,187 @@
+"""From the nodes of a graph to te tensors."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from itertools import chain, count
+from typing import Any, TypeAlias
+
+import torch
+from torch import fx
+
+from compiler.errors import StrataError
+from compiler.frontends.torch import operators
+from compiler.frontends.torch.dtypes import dtype_of
+from compiler.frontends.torch.table import OPERATORS, Call, Results, Row, Unsupported
+from compiler.te.constant import constant
+from compiler.te.tensor import Tensor, placeholder
+
+Values: TypeAlias = dict[fx.Node, Results]
+"""What nodes have become."""
+assert operators.FAMILIES
+
+
+def row_of(node: fx.Node) -> Row:
+    """The table's row of a node's operator. Raises Unsupported."""
+    name = str(node.target)
+    row = OPERATORS.get(name.removeprefix("aten.")) if name.startswith("aten.") else None
+    if row is None:
+        raise Unsupported(f"{spelled(node)} has no te form")
+    return row
+
+
+def spelled(node: fx.Node) -> str:
+    """The operator of a node as users know it."""
+    return str(node.target) if isinstance(node.target, torch._ops.OpOverload) else getattr(node.target, "__name__", "?")
+
+
+def moves(node: fx.Node) -> bool:
+    """Whether a node computes nothing: it moves elements, states them, or takes one of several results."""
+    return node.op != "call_function" or node.target is operator.getitem or row_of(node).moves
+
+
+def converted(node: fx.Node, values: Mapping[fx.Node, Results]) -> Results:
+    """What a node becomes, whose arguments have. Raises Unsupported, with the reason."""
+    if node.op == "get_attr":
+        return stated(node)
+    if node.op != "call_function":
+        raise Unsupported(f"a node of the kind {node.op}")
+    if node.target is operator.getitem:
+        return _item(node, values)
+    row = row_of(node)
+    call = _call(node)
+    arguments = fx.map_arg((node.args, node.kwargs), lambda n: _argument(n, values))
+    try:
+        return row.convert(call, *_plain(arguments[0]), **_plain(arguments[1]))
+    except Unsupported as reason:
+        raise Unsupported(f"{spelled(node)}: {reason}") from reason
+    except StrataError as refusal:
+        raise Unsupported(f"{spelled(node)}: {refusal}") from refusal
+
+
+def _item(node: fx.Node, values: Mapping[fx.Node, Results]) -> Tensor:
+    source, position = node.args
+    found = values[source]
+    item: Tensor | None = found[position] if isinstance(found, tuple) else None
+    if item is None:
+        raise Unsupported(f"result {position} of {spelled(source)} has no te form")
+    return item
+
+
+def _call(node: fx.Node) -> Call:
+    value = node.meta.get("val")
+    results = [one for one in (value if isinstance(value, tuple | list) else (value,)) if one is not None]
+    if not results or not all(isinstance(one, torch.Tensor) for one in results):
+        raise Unsupported(f"{spelled(node)}: its result is no tensor")
+    shapes = tuple(_shape(one) for one in results)
+    return Call(node.name, shapes, tuple(dtype_of(one.dtype) for one in results), _common(node))
+
+
+def _shape(value: torch.Tensor) -> tuple[int, ...]:
+    if value.device.type != "cpu":
+        raise Unsupported(f"a tensor on the device {value.device.type}")
+    if value.layout is not torch.strided:
+        raise Unsupported(f"a tensor of the layout {value.layout}".replace("torch.", ""))
+    return tuple(int(size) for size in value.shape)
+
+
+def _common(node: fx.Node) -> str:
+    """The dtype that torch promotes the first two arguments to."""
+    given = [a.meta.get("val") if isinstance(a, fx.Node) else a for a in node.args[:2]]
+    known = [a for a in given if isinstance(a, torch.Tensor | int | float)]
+    if not known or not isinstance(known[0], torch.Tensor):
+        return "f32"
+    return dtype_of(torch.result_type(known[0], known[-1]))
+
+
+def _argument(node: fx.Node, values: Mapping[fx.Node, Results]) -> Any:
+    value = node.meta.get("val")
+    if isinstance(value, torch.SymInt | int) and node not in values:
+        return int(value)
+    return values[node]
+
+
+def _plain(arguments: Any) -> Any:
+    """Arguments in lists and mappings of Python's, symbolic integers as integers."""
+    if isinstance(arguments, Mapping):
+        return {name: _plain(value) for name, value in arguments.items()}
+    if isinstance(arguments, Sequence) and not isinstance(arguments, str):
+        return [_plain(value) for value in arguments]
+    return int(arguments) if isinstance(arguments, torch.SymInt) else arguments
+
+
+def stated(node: fx.Node) -> Tensor:
+    """The tensor that a graph's module has, as a constant."""
+    value = node.graph.owning_module
+    for part in str(node.target).split("."):
+        value = getattr(value, part)
+    if not isinstance(value, torch.Tensor) or value.device.type != "cpu":
+        raise Unsupported("an attribute that is no tensor on the CPU")
+    value = value.detach().contiguous()
+    dtype = dtype_of(value.dtype)
+    array = (value.float() if dtype == "bf16" else value).numpy()
+    return constant(array, dtype, name_of(node.name))
+
+
+def name_of(name: str) -> str:
+    """A name that te can spell, close to one."""
+    found = "".join(c if c.isascii() and (c.isalnum() or c in "_.$") else "_" for c in name)
+    return found if found[:1].isalpha() and found not in ("mod", "floordiv", "ceildiv", "reduce") else f"x_{found}"
+
+
+def input_of(node: fx.Node, name: str | None = None) -> Tensor:
+    """An input that stands for a node's value. Raises Unsupported."""
+    value = node.meta.get("val")
+    if not isinstance(value, torch.Tensor):
+        raise Unsupported(f"the input '{node.name}' is no tensor")
+    try:
+        return placeholder(_shape(value), dtype_of(value.dtype), name_of(name or node.name))
+    except Unsupported:
+        raise
+    except StrataError as error:
+        raise Unsupported(str(error)) from error
+
+
+def why_not(node: fx.Node) -> str | None:
+    """The reason why a node stays with torch, None if it has a te form."""
+    try:
+        if node.op == "call_function" and node.target is operator.getitem:
+            return _why_no_item(node)
+        values: Values = {n: _stand_in(n) for n in node.all_input_nodes if isinstance(_value(n), torch.Tensor)}
+        converted(node, values)
+    except Unsupported as reason:
+        return str(reason)
+    return None
+
+
+def _why_no_item(node: fx.Node) -> str | None:
+    source = node.args[0]
+    assert isinstance(source, fx.Node)
+    values: Values = {n: _stand_in(n) for n in source.all_input_nodes if isinstance(_value(n), torch.Tensor)}
+    _item(node, {source: converted(source, values)})
+    return None
+
+
+def _value(node: fx.Node) -> object:
+    return node.meta.get("val")
+
+
+def _stand_in(node: fx.Node) -> Tensor:
+    if node.op == "get_attr":
+        return stated(node)
+    return input_of(node)
+
+
+class Names:
+    """Names that te can spell, each once."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def fresh(self, name: str) -> str:
+        """A name close to one."""
+        own = name_of(name)
+        found = next(n for n in chain((own,), (f"{own}_{k}" for k in count(1))) if n not in self._taken)
+        self._taken.add(found)
+        return found

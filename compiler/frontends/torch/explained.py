@@ -1,0 +1,44 @@
+"""`explain`: what of a model is compiled when it is called, and what stays with torch, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch._dynamo.backends.registry import lookup_backend
+from torch._dynamo.utils import counters
+
+from compiler.errors import InputError
+from compiler.frontends.torch.report import Report
+
+
+def explain(model: Callable[..., Any], *inputs: Any, options: Mapping[str, Any] | None = None) -> Report:
+    """A report of one call of a model under `torch.compile(model, backend="strata")`, without gradients.
+
+    options: those of the backend. The model runs three times: twice to compile what torch sees in it, then to time
+    each graph, kernel by kernel and operator by operator.
+    """
+    if not callable(model):
+        raise InputError(f"explain takes a model, not a {type(model).__name__}")
+    report, backend = Report(), _backend()
+
+    def reporting(graph: torch.fx.GraphModule, examples: list[Any]) -> Any:
+        return backend(graph, examples, options={**(options or {}), "report": report})
+
+    compiled = torch.compile(model, backend=reporting)
+    before = Counter(counters["graph_break"])
+    with torch.no_grad():
+        for _ in range(3):
+            compiled(*inputs)
+    report.breaks.extend((Counter(counters["graph_break"]) - before).elements())
+    return report
+
+
+def _backend() -> Callable[..., Any]:
+    try:
+        found: Callable[..., Any] = lookup_backend("strata")
+    except torch._dynamo.exc.InvalidBackend as error:
+        raise InputError("torch does not know the backend 'strata': install the package, with its metadata") from error
+    return found

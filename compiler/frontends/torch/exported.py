@@ -1,0 +1,108 @@
+"""`from_torch`: a module as a te function, by torch.export."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import fx
+from torch.export.graph_signature import ExportGraphSignature, InputKind, OutputKind
+
+from compiler.errors import InputError
+from compiler.frontends.torch.conversion import Names, Values, converted, input_of, why_not
+from compiler.frontends.torch.table import Unsupported
+from compiler.frontends.torch.tracing import decompositions
+from compiler.imported import Imported
+from compiler.te.function import function
+from compiler.te.tensor import Tensor
+
+_FIXED = {InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR}
+
+
+def from_torch(module: torch.nn.Module, inputs: torch.Tensor | Sequence[Any]) -> Imported:
+    """A module in inference, for inputs of the shapes and dtypes of examples, as a te function.
+
+    Parameters and buffers are inputs of the function under their names, and `constants` has their values: `build` and
+    `tune` take both. Results that stand in lists and mappings follow each other. Raises InputError for a module that
+    torch.export refuses, that writes to its inputs or buffers, or that has operators without a te form: all of these
+    are named.
+    """
+    if not isinstance(module, torch.nn.Module):
+        raise InputError(f"from_torch takes a torch.nn.Module, not a {type(module).__name__}")
+    given = (inputs,) if isinstance(inputs, torch.Tensor) else tuple(inputs)
+    program = _exported(module, given)
+    graph, signature = program.graph_module.graph, program.graph_signature
+    graph.eliminate_dead_code()
+    _check_outputs(signature)
+    reasons = dict.fromkeys(reason for node in graph.nodes if node.op == "call_function" and (reason := why_not(node)))
+    if reasons:
+        raise InputError(f"operators without a te form: {'; '.join(reasons)}")
+    return _imported(type(module).__name__, program)
+
+
+def _exported(module: torch.nn.Module, inputs: tuple[Any, ...]) -> torch.export.ExportedProgram:
+    try:
+        with torch.no_grad(), _without_fast_path():
+            return torch.export.export(module, inputs).run_decompositions(decompositions())
+    except (RuntimeError, ValueError, TypeError, AssertionError, torch._dynamo.exc.TorchDynamoException) as error:
+        said = str(error).strip().split("\n")[0]
+        raise InputError(f"torch.export refuses {type(module).__name__}: {said}") from error
+
+
+@contextmanager
+def _without_fast_path() -> Iterator[None]:
+    """While encoder layers are plain operators."""
+    before = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(before)
+
+
+def _check_outputs(signature: ExportGraphSignature) -> None:
+    for output in signature.output_specs:
+        if output.kind is not OutputKind.USER_OUTPUT:
+            kind = output.kind.name.lower().replace("_", " ")
+            raise InputError(f"the module writes to '{output.target}' ({kind}): a te function writes to no input")
+
+
+def _imported(name: str, program: torch.export.ExportedProgram) -> Imported:
+    names, values = Names(), Values()
+    given: list[Tensor] = []
+    fixed: list[Tensor] = []
+    constants: dict[str, Any] = {}
+    nodes = {node.name: node for node in program.graph.nodes}
+    state = {**program.state_dict, **program.constants}
+    for spec in program.graph_signature.input_specs:
+        node = nodes[spec.arg.name]
+        if spec.kind in _FIXED and not node.users:
+            continue
+        tensor = _input(node, names.fresh(spec.target if spec.kind in _FIXED else node.name))
+        values[node] = tensor
+        (fixed if spec.kind in _FIXED else given).append(tensor)
+        if spec.kind in _FIXED:
+            constants[tensor.name] = state[spec.target].detach()
+    outputs: list[Tensor] = []
+    for node in program.graph.nodes:
+        if node.op == "call_function":
+            values[node] = converted(node, values)
+        elif node.op == "output":
+            outputs = [_output(argument, values) for argument in node.args[0]]
+    return Imported(function(names.fresh(name), [*given, *fixed], outputs), constants)
+
+
+def _input(node: fx.Node, name: str) -> Tensor:
+    try:
+        return input_of(node, name)
+    except Unsupported as error:
+        raise InputError(f"input '{node.name}': {error}") from error
+
+
+def _output(argument: object, values: Values) -> Tensor:
+    found = values.get(argument) if isinstance(argument, fx.Node) else None
+    if not isinstance(found, Tensor):
+        raise InputError(f"a result of the module is no tensor: {argument!r}")
+    return found

@@ -1,0 +1,44 @@
+"""The te forms of operators, by family.
+
+attention.py      scaled dot-product attention
+contraction.py    matrix products
+convolution.py    convolutions, transposed ones
+creation.py       tensors of numbers, ranges, copies, conversions
+elements.py       what the families share: operators of elements
+indexing.py       reads at indices that a tensor holds
+normalisation.py  softmax, batch, layer and group norms
+pooling.py        maxima and means over windows
+pointwise.py      arithmetic, mathematics, comparisons
+reduction.py      sums, extremes, their places, variances
+resize.py         images at another size, pads that repeat elements
+views.py          operators that move elements
+"""
+
+from compiler.frontends.torch.operators import (
+    attention,
+    contraction,
+    convolution,
+    creation,
+    indexing,
+    normalisation,
+    pointwise,
+    pooling,
+    reduction,
+    resize,
+    views,
+)
+
+FAMILIES = (
+    pointwise,
+    contraction,
+    convolution,
+    attention,
+    normalisation,
+    pooling,
+    reduction,
+    resize,
+    indexing,
+    views,
+    creation,
+)
+"""The files of the table."""

@@ -1,0 +1,66 @@
+"""Scaled dot-product attention."""
+
+from __future__ import annotations
+
+from compiler.frontends.torch.operators.elements import converted
+from compiler.frontends.torch.table import Call, Unsupported, default, operator
+from compiler.te import nn
+from compiler.te.tensor import Tensor
+
+
+@operator("scaled_dot_product_attention")
+def scaled_dot_product_attention(
+    call: Call,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """softmax(scale Q K' + mask) V for each head."""
+    default("dropout_p", dropout_p, 0.0)
+    if query.rank < 3 or len({query.rank, key.rank, value.rank}) > 1:
+        raise Unsupported(f"attention of tensors of {query.rank}, {key.rank} and {value.rank} dimensions")
+    q, k, v = (_folded(t, f"{call.name}.{label}") for t, label in ((query, "q"), (key, "k"), (value, "v")))
+    if not q.shape[0] == k.shape[0] == v.shape[0] or (q.rank == 4 and q.shape[1] != k.shape[1] and not enable_gqa):
+        raise Unsupported("attention whose batches are broadcast")
+    mask = None if attn_mask is None else _mask(call, attn_mask, query, q.rank)
+    found = nn.attention(q, k, v, mask, is_causal, scale, name=call.name)
+    shaped = found if found.shape == call.shape else nn.reshape(found, call.shape, f"{call.name}.shaped")
+    return converted(shaped, call.dtype, call.name)
+
+
+def _folded(tensor: Tensor, name: str) -> Tensor:
+    """A tensor with its leading dimensions joined, so that at most two stand before rows and columns."""
+    if tensor.rank <= 4:
+        return tensor
+    return nn.reshape(tensor, (-1, *tensor.shape[-3:]), name)
+
+
+def _mask(call: Call, mask: Tensor, query: Tensor, rank: int) -> Tensor:
+    """The mask with the scores' rank, or of rows and columns."""
+    if query.rank > 4 and mask.rank > 2:
+        raise Unsupported("a mask of attention with more than two batch dimensions")
+    same = mask if mask.dtype == "i1" else converted(mask, query.dtype, f"{call.name}.mask")
+    if same.rank > 2:
+        return nn.reshape(same, (1,) * (rank - same.rank) + same.shape, f"{call.name}.mask")
+    return nn.reshape(same, (1,) * (2 - same.rank) + same.shape, f"{call.name}.mask") if same.rank < 2 else same
+
+
+@operator("_scaled_dot_product_flash_attention_for_cpu")
+def flash_attention(
+    call: Call,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    attn_mask: Tensor | None = None,
+    scale: float | None = None,
+) -> tuple[Tensor | None, ...]:
+    """The same; the logarithms of the sums, which gradients need, have no te form."""
+    found = scaled_dot_product_attention(call, query, key, value, attn_mask, dropout_p, is_causal, scale)
+    return found, None

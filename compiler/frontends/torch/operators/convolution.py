@@ -1,0 +1,49 @@
+"""Convolutions of one to three dimensions, and transposed ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler.frontends.torch.operators.elements import converted
+from compiler.frontends.torch.table import Call, Unsupported, operator
+from compiler.te import nn
+from compiler.te.tensor import Tensor
+
+_PLAIN = {1: nn.conv1d, 2: nn.conv2d, 3: nn.conv3d}
+_TRANSPOSED = {1: nn.conv1d_transpose, 2: nn.conv2d_transpose}
+
+
+@operator("convolution")
+def convolution(
+    call: Call,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+) -> Tensor:
+    """Windows of an image times filters, or their transposed map."""
+    rank = weight.rank - 2
+    if x.rank != weight.rank:
+        raise Unsupported("an image without a batch dimension")
+    steps, borders, spread = (_each(values, rank) for values in (stride, padding, dilation))
+    if transposed:
+        if rank not in _TRANSPOSED:
+            raise Unsupported("a transposed convolution of three dimensions")
+        extra = _each(output_padding, rank)
+        build = _TRANSPOSED[rank]
+        found = build(x, weight, bias, steps, borders, extra, spread, groups, name=call.name)
+    elif rank == 2 and groups == x.shape[1] > 1:
+        found = nn.depthwise_conv2d(x, weight, bias, steps, borders, spread, name=call.name)
+    else:
+        found = _PLAIN[rank](x, weight, bias, steps, borders, spread, groups, name=call.name)
+    return converted(found, call.dtype, call.name)
+
+
+def _each(values: Sequence[int], rank: int) -> tuple[int, ...]:
+    """One number for each dimension: torch may give one for all."""
+    return tuple(values) if len(values) == rank else tuple(values) * rank

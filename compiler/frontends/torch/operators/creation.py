@@ -1,0 +1,68 @@
+"""Tensors of numbers and ranges, and copies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler.frontends.torch.operators.elements import filled, working
+from compiler.frontends.torch.table import Call, operator
+from compiler.te import scalar as e
+from compiler.te.compute import compute
+from compiler.te.expr import Expr
+from compiler.te.index import Index
+from compiler.te.tensor import Tensor
+
+
+@operator("full", moves=True)
+def full(call: Call, size: Sequence[int], fill_value: float, **named: object) -> Tensor:
+    """A tensor of equal elements."""
+    return filled(call.shape, fill_value, call.dtype, call.name)
+
+
+@operator("full_like", "new_full", moves=True)
+def full_like(call: Call, x: Tensor, *given: float, **named: object) -> Tensor:
+    """A tensor of equal elements, of another's shape."""
+    return filled(call.shape, given[-1], call.dtype, call.name)
+
+
+@operator("fill.Scalar", moves=True)
+def fill(call: Call, x: Tensor, value: float) -> Tensor:
+    """A tensor of equal elements, of another's shape."""
+    return filled(call.shape, value, call.dtype, call.name)
+
+
+@operator("scalar_tensor", moves=True)
+def scalar_tensor(call: Call, value: float, **named: object) -> Tensor:
+    """A number."""
+    return filled((), value, call.dtype, call.name)
+
+
+@operator("zeros", "zeros_like", "empty.memory_format", "empty_like", "new_zeros", "new_empty", moves=True)
+def zeros(call: Call, *given: object, **named: object) -> Tensor:
+    """Zeros, for elements that nobody has stated, too."""
+    return filled(call.shape, 0, call.dtype, call.name)
+
+
+@operator("ones", "ones_like", "new_ones", moves=True)
+def ones(call: Call, *given: object, **named: object) -> Tensor:
+    """Ones."""
+    return filled(call.shape, 1, call.dtype, call.name)
+
+
+@operator("arange.start_step", moves=True)
+def arange(call: Call, start: float, end: float, step: float = 1, **named: object) -> Tensor:
+    """start, start + step, and so on."""
+    own = working(call.dtype)
+
+    def element(i: Index) -> Expr:
+        if isinstance(start, int) and isinstance(step, int):
+            return e.cast(e.cast(i * step + start, own), call.dtype)
+        return e.cast(e.cast(i, own) * step + start, call.dtype)
+
+    return compute(call.shape, element, call.name)
+
+
+@operator("alias", "detach", "clone", "lift_fresh_copy", "lift", "contiguous", moves=True)
+def same(call: Call, x: Tensor, *rest: object, **named: object) -> Tensor:
+    """The tensor itself: what te computes is never written to."""
+    return x

@@ -1,0 +1,88 @@
+"""What the families share: operators of elements, with torch's broadcasting and promotion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from compiler.elements import is_float
+from compiler.frontends.torch.table import Call, Unsupported
+from compiler.te import scalar as e
+from compiler.te.compute import compute
+from compiler.te.expr import Const, Expr, Scalar, as_expr
+from compiler.te.index import Index
+from compiler.te.nn.common import accumulator
+from compiler.te.tensor import Compute, Tensor
+
+Operand: TypeAlias = Tensor | float
+"""A tensor, or a number that stands for one."""
+
+
+def working(dtype: str) -> str:
+    """The dtype in which elements of a dtype are computed: f32 of narrower floats, i8 of truth values."""
+    return accumulator(dtype) if is_float(dtype) else "i8" if dtype == "i1" else dtype
+
+
+def read(operand: Operand, at: Sequence[Index], dtype: str) -> Expr:
+    """The element of an operand that is broadcast to an index, in a dtype."""
+    if not isinstance(operand, Tensor):
+        return number(operand, dtype)
+    stated = literal(operand)
+    if stated is not None:
+        return number(stated, dtype)
+    own = at[len(at) - operand.rank :]
+    element = operand[tuple(0 if size == 1 else index for size, index in zip(operand.shape, own, strict=True))]
+    return e.cast(element, dtype)
+
+
+def number(value: object, dtype: str) -> Const:
+    """A number of torch's in a dtype; float numbers become integers by truncation. Raises Unsupported."""
+    if not isinstance(value, int | float):
+        raise Unsupported(f"{value!r} is not a real number")
+    if dtype == "i1":
+        return Const(bool(value), "i1")
+    return e.const(float(value) if is_float(dtype) else int(value), dtype)
+
+
+def literal(tensor: Tensor) -> float | None:
+    """The number that all elements of a tensor are stated to be."""
+    source = tensor.source
+    body = source.bodies[0] if isinstance(source, Compute) and not source.reduce else None
+    return body.value if isinstance(body, Const) else None
+
+
+def pointwise(
+    call: Call, formula: Callable[..., Scalar], *operands: Operand, dtype: str | None = None, name: str | None = None
+) -> Tensor:
+    """A formula of operands, each converted to a dtype, by default that of the result, to which it is rounded once."""
+    own = working(dtype or call.dtype)
+
+    def element(*at: Index) -> Expr:
+        found = as_expr(formula(*(read(operand, at, own) for operand in operands)), own)
+        return e.cast(found, call.dtype)
+
+    return compute(call.shape, element, name or call.name)
+
+
+def converted(tensor: Tensor, dtype: str, name: str) -> Tensor:
+    """A tensor as another dtype; itself where it is of that one."""
+    if tensor.dtype == dtype:
+        return tensor
+    return compute(tensor.shape, lambda *at: e.cast(read(tensor, at, tensor.dtype), dtype), name)
+
+
+def filled(shape: Sequence[int], value: float, dtype: str, name: str) -> Tensor:
+    """A tensor of equal elements."""
+    stated = number(value, dtype)
+    return compute(tuple(shape), lambda *at: stated, name)
+
+
+def dimension(axis: int, rank: int) -> int:
+    """A dimension that may count from the end."""
+    return axis % rank if rank else 0
+
+
+def dimensions(axes: int | Sequence[int] | None, rank: int) -> list[int]:
+    """Several dimensions in order; all of them for None or none."""
+    given = [axes] if isinstance(axes, int) else list(axes or range(rank))
+    return sorted({dimension(axis, rank) for axis in given}) if rank else []

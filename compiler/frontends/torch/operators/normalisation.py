@@ -1,0 +1,133 @@
+"""Softmax and the normalisations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from compiler.frontends.torch.operators.elements import converted, dimension, filled, pointwise, working
+from compiler.frontends.torch.table import Call, operator
+from compiler.te import nn
+from compiler.te import scalar as e
+from compiler.te.compute import compute
+from compiler.te.expr import Expr
+from compiler.te.index import Index
+from compiler.te.nn.reduction import reduced
+from compiler.te.tensor import Tensor
+
+
+@operator("_softmax", "softmax.int")
+def softmax(call: Call, x: Tensor, dim: int, half_to_float: object = False) -> Tensor:
+    """exp(x) over its sum along a dimension."""
+    if not x.rank:
+        return filled((), 1, call.dtype, call.name)
+    return nn.softmax(converted(x, call.dtype, f"{call.name}.wide"), dimension(dim, x.rank), call.name)
+
+
+@operator("_log_softmax", "log_softmax.int")
+def log_softmax(call: Call, x: Tensor, dim: int, half_to_float: object = False) -> Tensor:
+    """The logarithm of softmax."""
+    if not x.rank:
+        return filled((), 0, call.dtype, call.name)
+    return nn.log_softmax(converted(x, call.dtype, f"{call.name}.wide"), dimension(dim, x.rank), call.name)
+
+
+@operator("_safe_softmax")
+def safe_softmax(call: Call, x: Tensor, dim: int, dtype: object = None) -> Tensor:
+    """Softmax; zero where all elements are -inf."""
+    along = dimension(dim, x.rank)
+    wide = converted(x, call.dtype, f"{call.name}.wide")
+    top = nn.max(wide, along, True, name=f"{call.name}.top")
+    found = nn.softmax(wide, along, f"{call.name}.shares")
+    return pointwise(call, lambda v, m: e.select(e.equal(m, -math.inf), 0, v), found, top)
+
+
+@operator("_native_batch_norm_legit_no_training", "native_batch_norm", "_native_batch_norm_legit")
+def batch_norm(
+    call: Call,
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    mean: Tensor,
+    variance: Tensor,
+    *rest: float,
+) -> tuple[Tensor | None, ...]:
+    """(x - mean) / sqrt(variance + eps) times a weight plus a bias, of each channel; by stated statistics only."""
+    if len(rest) == 3 and rest[0]:
+        return None, None, None
+    wide = working(x.dtype)
+
+    def element(*i: Index) -> Expr:
+        c = i[1]
+        scale = e.rsqrt(e.cast(variance[c], wide) + rest[-1])
+        found = (e.cast(x[i], wide) - e.cast(mean[c], wide)) * scale
+        found = found if weight is None else found * e.cast(weight[c], wide)
+        return e.cast(found if bias is None else found + e.cast(bias[c], wide), call.dtype)
+
+    return compute(x.shape, element, call.name), None, None
+
+
+def _standardised(x: Tensor, along: Sequence[int], eps: float, name: str) -> tuple[Tensor, Tensor, Tensor]:
+    """The centred tensor, its mean, and 1 / sqrt(variance + eps), over dimensions that are kept with extent 1."""
+    wide, share = working(x.dtype), 1.0 / math.prod(x.shape[d] for d in along)
+
+    def less(i: Sequence[Index]) -> tuple[Index | int, ...]:
+        return tuple(0 if d in along else index for d, index in enumerate(i))
+
+    total = reduced(x.shape, along, True, lambda at, axes: e.sum(e.cast(x[at], wide), axes), f"{name}.total")
+    middle = compute(total.shape, lambda *i: total[i] * share, f"{name}.mean")
+    centred = compute(x.shape, lambda *i: e.cast(x[i], wide) - middle[less(i)], f"{name}.centred")
+    squares = compute(x.shape, lambda *i: centred[i] * centred[i], f"{name}.square")
+    spread = reduced(x.shape, along, True, lambda at, axes: e.sum(squares[at], axes), f"{name}.spread")
+    scale = compute(spread.shape, lambda *i: e.rsqrt(spread[i] * share + eps), f"{name}.scale")
+    return centred, middle, scale
+
+
+def _statistic(call: Call, position: int, kept: Tensor) -> Tensor:
+    shape = call.shapes[position]
+    shaped = kept if kept.shape == shape else nn.reshape(kept, shape, f"{call.name}.{position}")
+    return converted(shaped, call.dtypes[position], f"{call.name}.{position}")
+
+
+@operator("native_layer_norm")
+def layer_norm(
+    call: Call, x: Tensor, shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Tensor, ...]:
+    """(x - mean) / sqrt(variance + eps) over the last dimensions, times a weight plus a bias; mean and 1 / sqrt."""
+    first = x.rank - len(shape)
+    along, wide = range(first, x.rank), working(x.dtype)
+    centred, middle, scale = _standardised(x, along, eps, call.name)
+
+    def element(*i: Index) -> Expr:
+        found = centred[i] * scale[(*i[:first], *(0 for _ in along))]
+        found = found if weight is None else found * e.cast(weight[i[first:]], wide)
+        return e.cast(found if bias is None else found + e.cast(bias[i[first:]], wide), call.dtype)
+
+    return compute(x.shape, element, call.name), _statistic(call, 1, middle), _statistic(call, 2, scale)
+
+
+@operator("native_group_norm")
+def group_norm(
+    call: Call,
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    batch: int,
+    channels: int,
+    pixels: int,
+    groups: int,
+    eps: float,
+) -> tuple[Tensor, ...]:
+    """(x - mean) / sqrt(variance + eps) over the channels of a group and their image, times a weight plus a bias."""
+    own, wide = channels // groups, working(x.dtype)
+    parts = nn.reshape(x, (batch, groups, own, *x.shape[2:]), f"{call.name}.groups")
+    along = range(2, parts.rank)
+    centred, middle, scale = _standardised(parts, along, eps, call.name)
+
+    def element(*i: Index) -> Expr:
+        n, c = i[:2]
+        found = centred[(n, c // own, c % own, *i[2:])] * scale[(n, c // own, *(0 for _ in along))]
+        found = found if weight is None else found * e.cast(weight[c], wide)
+        return e.cast(found if bias is None else found + e.cast(bias[c], wide), call.dtype)
+
+    return compute(x.shape, element, call.name), _statistic(call, 1, middle), _statistic(call, 2, scale)

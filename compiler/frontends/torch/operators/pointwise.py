@@ -1,0 +1,348 @@
+"""Arithmetic, mathematics and comparisons, element by element."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from compiler.elementary import ELEMENTARY
+from compiler.elements import is_float
+from compiler.frontends.torch.operators.elements import Operand, converted, pointwise, read
+from compiler.frontends.torch.table import Call, Unsupported, operator
+from compiler.te import scalar as e
+from compiler.te.compute import compute
+from compiler.te.expr import Apply, Expr, Scalar, unary
+from compiler.te.index import Index
+from compiler.te.tensor import Tensor
+
+
+def _function(name: str) -> Callable[[Expr], Expr]:
+    return lambda x: unary(name, x)
+
+
+def _exact(formula: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
+    """A function that changes floats only: integers are what it would make of them."""
+    return lambda x: formula(x) if is_float(x.dtype) else x
+
+
+def _sign(x: Expr) -> Expr:
+    return e.cast(x > 0, x.dtype) - e.cast(x < 0, x.dtype)
+
+
+def _gelu_tanh(x: Expr) -> Expr:
+    return 0.5 * x * (1.0 + e.tanh((x + 0.044715 * x * x * x) * math.sqrt(2 / math.pi)))
+
+
+_UNARY: dict[str, Callable[[Expr], Scalar]] = {
+    name: _function(name)
+    for name in ELEMENTARY
+    if name not in ("abs", "cbrt", "ceil", "floor", "round", "round_away", "trunc", "atan2", "copysign", "fma", "pow")
+} | {
+    "abs": e.abs,
+    "ceil": _exact(_function("ceil")),
+    "erfc": lambda x: 1.0 - e.erf(x),
+    "floor": _exact(e.floor),
+    "neg": lambda x: -x,
+    "reciprocal": lambda x: 1.0 / x,
+    "relu": lambda x: e.maximum(x, 0),
+    "round": _exact(e.round),
+    "sigmoid": e.sigmoid,
+    "sign": _sign,
+    "silu": lambda x: x * e.sigmoid(x),
+    "trunc": _exact(_function("trunc")),
+    "mish": lambda x: x * e.tanh(e.maximum(x, 0.0) + e.log(1.0 + e.exp(-e.abs(x)))),
+}
+
+
+def _enter_unary(name: str, formula: Callable[[Expr], Scalar]) -> None:
+    operator(name)(lambda call, x: pointwise(call, formula, x))
+
+
+for _name, _formula in _UNARY.items():
+    _enter_unary(_name, _formula)
+
+
+@operator("gelu")
+def gelu(call: Call, x: Tensor, approximate: str = "none") -> Tensor:
+    """x times the normal distribution's function at x, or its approximation by tanh."""
+    exact = approximate == "none"
+    return pointwise(call, (lambda v: 0.5 * v * (1.0 + e.erf(v * 0.5**0.5))) if exact else _gelu_tanh, x)
+
+
+@operator("hardtanh", "clamp")
+def clamp(call: Call, x: Tensor, low: float | None = None, high: float | None = None, **named: float | None) -> Tensor:
+    """Between two numbers."""
+    low, high = named.get("min", named.get("min_val", low)), named.get("max", named.get("max_val", high))
+    return clamp_tensor(call, x, low, high)
+
+
+@operator("clamp.Tensor")
+def clamp_tensor(call: Call, x: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
+    """Between two tensors."""
+    bounds = [bound for bound in (min, max) if bound is not None]
+
+    def formula(v: Expr, *given: Expr) -> Expr:
+        left = list(given)
+        v = v if min is None else e.maximum(v, left.pop(0))
+        return v if max is None else e.minimum(v, left.pop(0))
+
+    return pointwise(call, formula, x, *bounds)
+
+
+@operator("elu")
+def elu(call: Call, x: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Tensor:
+    """x, or alpha (exp x - 1) where x is below 0."""
+    return pointwise(call, lambda v: e.select(v > 0, v * scale, (e.exp(v * input_scale) - 1.0) * (alpha * scale)), x)
+
+
+@operator("leaky_relu")
+def leaky_relu(call: Call, x: Tensor, negative_slope: float = 0.01) -> Tensor:
+    """x, or a part of it where it is below 0."""
+    return pointwise(call, lambda v: e.select(v > 0, v, v * negative_slope), x)
+
+
+@operator("hardswish")
+def hardswish(call: Call, x: Tensor) -> Tensor:
+    """x min(max(x + 3, 0), 6) / 6."""
+    return pointwise(call, lambda v: v * e.minimum(e.maximum(v + 3.0, 0.0), 6.0) * (1.0 / 6.0), x)
+
+
+@operator("hardsigmoid")
+def hardsigmoid(call: Call, x: Tensor) -> Tensor:
+    """min(max(x + 3, 0), 6) / 6."""
+    return pointwise(call, lambda v: e.minimum(e.maximum(v + 3.0, 0.0), 6.0) * (1.0 / 6.0), x)
+
+
+@operator("softplus")
+def softplus(call: Call, x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """log(1 + exp(beta x)) / beta, x where beta x is beyond the threshold."""
+
+    def formula(v: Expr) -> Expr:
+        scaled = v * beta
+        soft = e.maximum(scaled, 0.0) + e.log(1.0 + e.exp(-e.abs(scaled)))
+        return e.select(scaled > threshold, v, soft * (1 / beta))
+
+    return pointwise(call, formula, x)
+
+
+@operator("add.Tensor", "add.Scalar")
+def add(call: Call, x: Operand, y: Operand, alpha: float = 1) -> Tensor:
+    """x + alpha y."""
+    return pointwise(call, lambda a, b: a + (b if alpha == 1 else b * alpha), x, y)
+
+
+@operator("sub.Tensor", "sub.Scalar")
+def sub(call: Call, x: Operand, y: Operand, alpha: float = 1) -> Tensor:
+    """x - alpha y."""
+    return pointwise(call, lambda a, b: a - (b if alpha == 1 else b * alpha), x, y)
+
+
+@operator("mul.Tensor", "mul.Scalar")
+def mul(call: Call, x: Operand, y: Operand) -> Tensor:
+    """x y."""
+    return pointwise(call, lambda a, b: a * b, x, y)
+
+
+@operator("div.Tensor", "div.Scalar")
+def div(call: Call, x: Operand, y: Operand) -> Tensor:
+    """x / y."""
+    if isinstance(y, int | float) and y and math.frexp(y)[0] == 0.5:  # a power of two: its reciprocal is exact
+        return pointwise(call, lambda a: a * (1.0 / y), x)
+    return pointwise(call, lambda a, b: a / b, x, y)
+
+
+@operator("div.Tensor_mode", "div.Scalar_mode")
+def div_mode(call: Call, x: Operand, y: Operand, rounding_mode: str | None = None) -> Tensor:
+    """x / y, rounded down or towards zero."""
+    if rounding_mode is None:
+        return div(call, x, y)
+    if is_float(call.dtype):
+        rounded = e.floor if rounding_mode == "floor" else _function("trunc")
+        return pointwise(call, lambda a, b: rounded(a / b), x, y)
+    _check_divisor(y)
+    return pointwise(call, _whole_division if rounding_mode == "floor" else _truncated, x, y)
+
+
+def _check_divisor(y: Operand) -> None:
+    if not isinstance(y, int | float) or y == 0:
+        raise Unsupported("integers are divided by a tensor: torch raises an error where it is zero")
+
+
+def _whole_division(a: Expr, b: Expr) -> Expr:
+    return a // b
+
+
+def _truncated(a: Expr, b: Expr) -> Expr:
+    quotient = e.abs(a) // e.abs(b)
+    return e.select(_differ(a, b), -quotient, quotient)
+
+
+def _differ(a: Expr, b: Expr) -> Expr:
+    return e.not_equal(e.cast(a < 0, "i8"), e.cast(b < 0, "i8"))
+
+
+@operator("remainder.Tensor", "remainder.Scalar")
+def remainder(call: Call, x: Operand, y: Operand) -> Tensor:
+    """What division leaves, with the sign of the divisor."""
+    if not is_float(call.dtype):
+        _check_divisor(y)
+        return pointwise(call, lambda a, b: a - (a // b) * b, x, y)
+    return pointwise(call, lambda a, b: a - e.floor(a / b) * b, x, y)
+
+
+@operator("fmod.Tensor", "fmod.Scalar")
+def fmod(call: Call, x: Operand, y: Operand) -> Tensor:
+    """What division leaves, with the sign of the dividend."""
+    if not is_float(call.dtype):
+        _check_divisor(y)
+        return pointwise(call, lambda a, b: a - _truncated(a, b) * b, x, y)
+    return pointwise(call, lambda a, b: a - unary("trunc", a / b) * b, x, y)
+
+
+@operator("pow.Tensor_Tensor", "pow.Tensor_Scalar", "pow.Scalar")
+def pow(call: Call, x: Operand, y: Operand) -> Tensor:
+    """x to the power y."""
+    if isinstance(y, int | float) and float(y).is_integer() and 0 <= y <= 8:
+        return pointwise(call, lambda a: _power(a, int(y)), x)
+    if isinstance(y, float | int) and is_float(call.dtype) and y in _ROOTS:
+        return pointwise(call, _ROOTS[y], x)
+    if not is_float(call.dtype):
+        raise Unsupported("a power of integers with a large exponent, or with one of a tensor")
+    return pointwise(call, e.pow, x, y)
+
+
+_ROOTS: dict[float, Callable[[Expr], Expr]] = {0.5: e.sqrt, -0.5: e.rsqrt, -1: lambda a: 1.0 / a}
+
+
+def _power(a: Expr, exponent: int) -> Expr:
+    if exponent == 0:
+        return e.const(1, a.dtype)
+    half = _power(a, exponent // 2) if exponent > 1 else None
+    squared = a if half is None else half * half
+    return squared * a if half is not None and exponent % 2 else squared
+
+
+@operator("maximum")
+def maximum(call: Call, x: Tensor, y: Tensor) -> Tensor:
+    """The greater of x and y; NaN if one of them is."""
+    return pointwise(call, e.maximum, x, y)
+
+
+@operator("minimum")
+def minimum(call: Call, x: Tensor, y: Tensor) -> Tensor:
+    """The lesser of x and y; NaN if one of them is."""
+    return pointwise(call, e.minimum, x, y)
+
+
+@operator("atan2")
+def atan2(call: Call, x: Tensor, y: Tensor) -> Tensor:
+    """The angle of (y, x)."""
+    return pointwise(call, lambda a, b: Apply("atan2", (a, b), a.dtype), x, y)
+
+
+_RELATIONS: dict[str, Callable[[Expr, Expr], Scalar]] = {
+    "eq": e.equal,
+    "ne": e.not_equal,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+}
+
+
+def _enter_relation(name: str, relation: Callable[[Expr, Expr], Scalar]) -> None:
+    def compare(call: Call, x: Tensor, y: Operand) -> Tensor:
+        return pointwise(call, relation, x, y, dtype=call.common)
+
+    operator(f"{name}.Tensor", f"{name}.Scalar")(compare)
+
+
+for _name, _relation in _RELATIONS.items():
+    _enter_relation(_name, _relation)
+
+
+def _truths(call: Call, formula: Callable[..., Expr], *operands: Tensor) -> Tensor:
+    def element(*at: Index) -> Expr:
+        return formula(*(e.cast(read(operand, at, operand.dtype), "i1") for operand in operands))
+
+    return compute(call.shape, element, call.name)
+
+
+@operator("logical_not")
+def logical_not(call: Call, x: Tensor) -> Tensor:
+    """Whether x is zero."""
+    return _truths(call, lambda a: ~a, x)
+
+
+@operator("logical_and")
+def logical_and(call: Call, x: Tensor, y: Tensor) -> Tensor:
+    """Whether neither is zero."""
+    return _truths(call, lambda a, b: a & b, x, y)
+
+
+@operator("logical_or")
+def logical_or(call: Call, x: Tensor, y: Tensor) -> Tensor:
+    """Whether one of them is not zero."""
+    return _truths(call, lambda a, b: a | b, x, y)
+
+
+@operator("logical_xor")
+def logical_xor(call: Call, x: Tensor, y: Tensor) -> Tensor:
+    """Whether just one of them is not zero."""
+    return _truths(call, lambda a, b: (a | b) & ~(a & b), x, y)
+
+
+def _enter_bits(name: str, truth: Callable[..., Tensor], *names: str) -> None:
+    def bits(call: Call, *operands: Tensor) -> Tensor:
+        if call.dtype != "i1" or not all(isinstance(operand, Tensor) for operand in operands):
+            raise Unsupported("bits of integers")
+        return truth(call, *operands)
+
+    operator(*names)(bits)
+
+
+_enter_bits("not", logical_not, "bitwise_not")
+_enter_bits("and", logical_and, "bitwise_and.Tensor", "bitwise_and.Scalar")
+_enter_bits("or", logical_or, "bitwise_or.Tensor", "bitwise_or.Scalar")
+_enter_bits("xor", logical_xor, "bitwise_xor.Tensor", "bitwise_xor.Scalar")
+
+
+@operator("isnan")
+def isnan(call: Call, x: Tensor) -> Tensor:
+    """Whether x is no number."""
+    return pointwise(call, lambda a: e.not_equal(a, a), x, dtype=x.dtype)
+
+
+@operator("isinf")
+def isinf(call: Call, x: Tensor) -> Tensor:
+    """Whether x is infinite."""
+    if not is_float(x.dtype):
+        return pointwise(call, lambda a: False, x, dtype="i1")
+    return pointwise(call, lambda a: e.equal(e.abs(a), math.inf), x, dtype=x.dtype)
+
+
+@operator("where.self")
+def where(call: Call, condition: Tensor, x: Operand, y: Operand) -> Tensor:
+    """x where the condition holds, else y."""
+
+    def element(*at: Index) -> Expr:
+        truth = read(condition, at, "i1")
+        return e.select(truth, read(x, at, call.dtype), read(y, at, call.dtype))
+
+    return compute(call.shape, element, call.name)
+
+
+@operator("_to_copy", "to.dtype")
+def to_copy(call: Call, x: Tensor, *rest: object, **named: object) -> Tensor:
+    """x as another dtype."""
+    return converted(x, call.dtype, call.name)
+
+
+@operator("copy")
+def copy(call: Call, x: Tensor, source: Operand, non_blocking: bool = False) -> Tensor:
+    """The elements of the source, broadcast and converted."""
+    return compute(call.shape, lambda *at: e.cast(read(source, at, _own(source, call.dtype)), call.dtype), call.name)
+
+
+def _own(operand: Operand, dtype: str) -> str:
+    return operand.dtype if isinstance(operand, Tensor) else dtype

@@ -1,0 +1,183 @@
+"""Sums, products, extremes and where these are, variances and norms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from compiler.frontends.torch.operators.elements import converted, dimension, dimensions, pointwise, working
+from compiler.frontends.torch.table import Call, Unsupported, operator
+from compiler.te import nn
+from compiler.te import scalar as e
+from compiler.te.expr import Expr
+from compiler.te.nn.reduction import reduced
+from compiler.te.tensor import Tensor
+
+Dims: TypeAlias = int | Sequence[int] | None
+"""Dimensions, all of them for None."""
+
+
+def _over(
+    call: Call,
+    combine: e.Reduction,
+    x: Tensor,
+    along: Sequence[int],
+    keep: bool,
+    dtype: str,
+    value: Callable[[Expr], Expr] = lambda v: v,
+    label: str = "reduced",
+) -> Tensor:
+    """Values of elements, in a dtype, combined over dimensions."""
+    if not x.rank:
+        return pointwise(Call(f"{call.name}.{label}", ((),), (dtype,), dtype), value, x)
+    name = f"{call.name}.{label}"
+    return reduced(x.shape, along, keep, lambda at, axes: combine(value(e.cast(x[at], dtype)), axes), name)
+
+
+@operator("sum.dim_IntList", "sum")
+def sum(call: Call, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype: object = None) -> Tensor:
+    """The sum over dimensions."""
+    total = _over(call, e.sum, x, dimensions(dim, x.rank), keepdim, working(call.dtype))
+    return converted(total, call.dtype, call.name)
+
+
+@operator("mean.dim", "mean")
+def mean(call: Call, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype: object = None) -> Tensor:
+    """The mean over dimensions."""
+    along = dimensions(dim, x.rank)
+    total = _over(call, e.sum, x, along, keepdim, working(call.dtype))
+    share = 1.0 / math.prod(x.shape[d] for d in along)
+    return pointwise(call, lambda v: v * share, total)
+
+
+@operator("prod", "prod.dim_int")
+def prod(call: Call, x: Tensor, dim: int | None = None, keepdim: bool = False, dtype: object = None) -> Tensor:
+    """The product over a dimension, or of all elements."""
+    total = _over(call, e.prod, x, dimensions(dim, x.rank), keepdim, working(call.dtype))
+    return converted(total, call.dtype, call.name)
+
+
+@operator("amax", "max")
+def amax(call: Call, x: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """The greatest over dimensions."""
+    found = _over(call, e.max, x, dimensions(dim, x.rank), keepdim, working(call.dtype))
+    return converted(found, call.dtype, call.name)
+
+
+@operator("amin", "min")
+def amin(call: Call, x: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """The least over dimensions."""
+    found = _over(call, e.min, x, dimensions(dim, x.rank), keepdim, working(call.dtype))
+    return converted(found, call.dtype, call.name)
+
+
+@operator("max.dim")
+def max_dim(call: Call, x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The greatest along a dimension, and where it is first."""
+    return amax(call, x, [dim], keepdim), _place(call, nn.argmax, x, dim, keepdim)
+
+
+@operator("min.dim")
+def min_dim(call: Call, x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The least along a dimension, and where it is first."""
+    return amin(call, x, [dim], keepdim), _place(call, nn.argmin, x, dim, keepdim)
+
+
+def _place(call: Call, select: Callable[..., Tensor], x: Tensor, dim: int, keepdim: bool) -> Tensor:
+    if not x.rank:
+        return pointwise(Call(call.name, ((),), ("i64",), "i64"), lambda: 0)
+    wide = converted(x, working(x.dtype), f"{call.name}.wide")
+    return select(wide, dimension(dim, x.rank), keepdim, name=f"{call.name}.place")
+
+
+def _argument(call: Call, select: Callable[..., Tensor], x: Tensor, dim: int | None, keepdim: bool) -> Tensor:
+    if dim is not None:
+        return _place(call, select, x, dim, keepdim)
+    flat = nn.reshape(x, (-1,), f"{call.name}.flat")
+    return nn.reshape(_place(call, select, flat, 0, False), call.shape, call.name)
+
+
+@operator("argmax")
+def argmax(call: Call, x: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Where the greatest is first."""
+    return _argument(call, nn.argmax, x, dim, keepdim)
+
+
+@operator("argmin")
+def argmin(call: Call, x: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Where the least is first."""
+    return _argument(call, nn.argmin, x, dim, keepdim)
+
+
+def _truth(call: Call, combine: e.Reduction, x: Tensor, dim: int | Sequence[int] | None, keepdim: bool) -> Tensor:
+    held = converted(x, "i1", f"{call.name}.truth")
+    found = _over(call, combine, held, dimensions(dim, x.rank), keepdim, "i8")
+    return converted(found, call.dtype, call.name)
+
+
+@operator("any", "any.dim", "any.dims")
+def any(call: Call, x: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
+    """Whether one element is not zero."""
+    return _truth(call, e.max, x, dim, keepdim)
+
+
+@operator("all", "all.dim", "all.dims")
+def all(call: Call, x: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
+    """Whether no element is zero."""
+    return _truth(call, e.min, x, dim, keepdim)
+
+
+def _moments(call: Call, x: Tensor, along: Sequence[int], correction: float) -> tuple[Tensor, Tensor]:
+    """Variance and mean over dimensions, kept with extent 1."""
+    count, wide = math.prod(x.shape[d] for d in along), working(x.dtype)
+    if count <= correction:
+        raise Unsupported("a variance of no more elements than its correction")
+    total = _over(call, e.sum, x, along, True, wide, label="total")
+    kept = Call(call.name, (total.shape,), (wide,), wide)
+    middle = pointwise(kept, lambda v: v * (1.0 / count), total, name=f"{call.name}.mean")
+    whole = Call(call.name, (x.shape,), (wide,), wide)
+    squares = pointwise(whole, lambda a, m: (a - m) * (a - m), x, middle, name=f"{call.name}.squares")
+    spread = _over(call, e.sum, squares, along, True, wide, label="spread")
+    share = 1.0 / (count - correction)
+    return pointwise(kept, lambda v: v * share, spread, name=f"{call.name}.variance"), middle
+
+
+def _correction(given: float | None) -> float:
+    return 1.0 if given is None else given
+
+
+def _shown(call: Call, kept: Tensor, position: int) -> Tensor:
+    shape = call.shapes[position]
+    shaped = kept if kept.shape == shape else nn.reshape(kept, shape, f"{call.name}.{position}.shaped")
+    return converted(shaped, call.dtypes[position], f"{call.name}.{position}")
+
+
+@operator("var.correction")
+def var(call: Call, x: Tensor, dim: Dims = None, correction: float | None = None, keepdim: bool = False) -> Tensor:
+    """The variance over dimensions."""
+    return _shown(call, _moments(call, x, dimensions(dim, x.rank), _correction(correction))[0], 0)
+
+
+@operator("var_mean.correction")
+def var_mean(
+    call: Call, x: Tensor, dim: Dims = None, correction: float | None = None, keepdim: bool = False
+) -> tuple[Tensor, Tensor]:
+    """Variance and mean over dimensions."""
+    variance, middle = _moments(call, x, dimensions(dim, x.rank), _correction(correction))
+    return _shown(call, variance, 0), _shown(call, middle, 1)
+
+
+@operator("linalg_vector_norm")
+def vector_norm(
+    call: Call, x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False, dtype: object = None
+) -> Tensor:
+    """The norm over dimensions: of order 1, 2 or infinity."""
+    along, wide = dimensions(dim, x.rank), working(call.dtype)
+    if ord == 2:
+        total = _over(call, e.sum, x, along, keepdim, wide, lambda v: v * v)
+        return pointwise(call, e.sqrt, total)
+    if ord not in (1, math.inf):
+        raise Unsupported(f"a norm of order {ord}; supported are 1, 2 and infinity")
+    found = _over(call, e.sum if ord == 1 else e.max, x, along, keepdim, wide, e.abs)
+    return converted(found, call.dtype, call.name)

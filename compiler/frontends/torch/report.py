@@ -1,0 +1,60 @@
+"""`Report`: what of a model was compiled, and what was not, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+
+@dataclass
+class GraphReport:
+    """One graph that torch captured.
+
+    compiled, total: its nodes that compute, those compiled and all.
+    reasons: why others stayed with torch, each with how many nodes.
+    seconds_compiled, seconds: of one call, in kernels and in all.
+    """
+
+    compiled: int
+    total: int
+    parts: int
+    reasons: Counter[str] = field(default_factory=Counter)
+    seconds_compiled: float = 0.0
+    seconds: float = 0.0
+
+
+@dataclass
+class Report:
+    """What `explain` found: the graphs of a call, and where torch broke between them."""
+
+    graphs: list[GraphReport] = field(default_factory=list)
+    breaks: list[str] = field(default_factory=list)
+
+    @property
+    def nodes_share(self) -> float:
+        """The part of all nodes that is compiled."""
+        return _share(sum(g.compiled for g in self.graphs), sum(g.total for g in self.graphs))
+
+    @property
+    def time_share(self) -> float:
+        """The part of the time of all graphs that kernels take."""
+        return _share(sum(g.seconds_compiled for g in self.graphs), sum(g.seconds for g in self.graphs))
+
+    @property
+    def unsupported(self) -> Counter[str]:
+        """Each operator that stayed with torch, with its reason, and how often."""
+        return sum((g.reasons for g in self.graphs), Counter())
+
+    def __str__(self) -> str:
+        nodes, compiled = sum(g.total for g in self.graphs), sum(g.compiled for g in self.graphs)
+        lines = [
+            f"{len(self.graphs)} graph{'' if len(self.graphs) == 1 else 's'}, {len(self.breaks)} graph breaks",
+            f"nodes compiled: {compiled} of {nodes}, {self.nodes_share:.0%}; of the time: {self.time_share:.0%}",
+        ]
+        lines += [f"graph break: {reason}" for reason in self.breaks]
+        lines += [f"left to torch ({n}): {reason}" for reason, n in self.unsupported.most_common()]
+        return "\n".join(lines)
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole else 1.0

@@ -1,0 +1,124 @@
+"""`strata`: the backend of torch.compile."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from functools import cache
+from typing import Any
+
+import torch
+from torch import fx
+from torch._dynamo.backends.common import aot_autograd
+from torch._functorch.aot_autograd import make_boxed_func
+from torch._guards import TracingContext
+
+from compiler.errors import StrataError
+from compiler.frontends.torch.report import GraphReport
+from compiler.frontends.torch.tracing import decompositions, kept_whole
+from compiler.torch_backend.options import Options, options_of
+from compiler.torch_backend.part import Part
+from compiler.torch_backend.partition import Split, split
+from compiler.torch_backend.timing import Timed
+
+Compiled = Callable[..., Any]
+_table = cache(decompositions)
+GRADIENTS = (
+    "strata compiles the forward pass; gradients stay with torch, and what they need is kept: for inference alone, call"
+    " the model under torch.no_grad()"
+)
+
+
+def strata(
+    graph: fx.GraphModule, examples: list[Any], *, options: object = None, mode: object = None
+) -> Callable[..., Any]:
+    """Compile a graph that torch has captured, for inference: `torch.compile(model, backend="strata")`.
+
+    Parameters and buffers are constants, made ready when the graph is first called; where one is written to or replaced
+    afterwards, that is done again. Operators without a te form stay with torch. Graphs are compiled for the shapes that
+    they are captured with: torch captures others anew, up to its own limit. `options` are those of
+    `compiler.torch_backend.options.Options`. Raises InputError for options that there are not.
+    """
+    chosen = options_of(options, mode)
+    _fix_shapes(graph)
+    gradients = torch.is_grad_enabled() and any(isinstance(x, torch.Tensor) and x.requires_grad for x in examples)
+    if gradients:
+        warnings.warn(GRADIENTS, stacklevel=2)
+
+    def forward(captured: fx.GraphModule, inputs: Sequence[Any]) -> Compiled:
+        return compiled(captured, chosen)
+
+    def backward(captured: fx.GraphModule, inputs: Sequence[Any]) -> Compiled:
+        return make_boxed_func(captured.forward)  # type: ignore[no-any-return]
+
+    compiler = aot_autograd(
+        fw_compiler=forward, bw_compiler=backward, inference_compiler=forward, decompositions=_table()
+    )
+    with nullcontext() if gradients else kept_whole():
+        return compiler(graph, examples)  # type: ignore[no-any-return]
+
+
+def _fix_shapes(graph: fx.GraphModule) -> None:
+    """Make torch hold the symbolic sizes of a graph's inputs for the ones at hand, so that others are captured anew."""
+    for node in graph.graph.nodes:
+        value = node.meta.get("example_value") if node.op == "placeholder" else None
+        for size in (*value.shape, *value.stride()) if isinstance(value, torch.Tensor) else (value,):
+            if isinstance(size, torch.SymInt):
+                int(size)
+
+
+def compiled(graph: fx.GraphModule, options: Options) -> Compiled:
+    """A graph of core ATen operators, its parts compiled when they are first called."""
+    found, fixed = split(graph), _parameters()
+    module = found.module
+    places = [node for node in module.graph.nodes if node.op == "placeholder"]
+    constant = {node for n, node in enumerate(places) if n in fixed}
+    ready: set[str] = set()
+    for node in module.graph.nodes:
+        if node.op == "call_module" and node.target in found.compiled:
+            own = [n for n, argument in enumerate(node.args) if argument in constant]
+            part = _OrTorch(module.get_submodule(node.target), node.target, own, options)
+            setattr(module, node.target, part)
+            ready.add(node.target)
+    module.recompile()
+    if options.report is None:
+        return make_boxed_func(module.forward)  # type: ignore[no-any-return]
+    return make_boxed_func(Timed(module, ready, _reported(found, options)).run)  # type: ignore[no-any-return]
+
+
+def _reported(found: Split, options: Options) -> GraphReport:
+    report = GraphReport(found.computing_compiled, found.computing, len(found.compiled), found.reasons)
+    assert options.report is not None
+    options.report.graphs.append(report)
+    return report
+
+
+def _parameters() -> set[int]:
+    """The positions of a graph's inputs that are parameters or buffers, and that it does not write to."""
+    context = TracingContext.try_get()
+    known = context.fw_metadata if context is not None else None
+    if known is None:
+        return set()
+    written = {n for n, info in enumerate(known.input_info) if info.mutates_data}
+    return set(known.static_input_indices) - written
+
+
+class _OrTorch(torch.nn.Module):  # type: ignore[misc]
+    """A compiled part; it stays with torch where no kernel can be made of it."""
+
+    def __init__(self, module: Any, name: str, fixed: Sequence[int], options: Options) -> None:
+        super().__init__()
+        self._plain, self._run = module, Part(module, f"graph_{name}", fixed, options)
+        self.refused: str | None = None
+
+    def forward(self, *arguments: Any) -> Any:
+        """The part's results."""
+        if self.refused is not None:
+            return self._plain(*arguments)
+        try:
+            return self._run(*arguments)
+        except StrataError as error:
+            self.refused = str(error)
+            warnings.warn(f"a part of a graph stays with torch: {error}", stacklevel=2)
+            return self._plain(*arguments)

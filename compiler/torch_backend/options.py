@@ -1,0 +1,80 @@
+"""What `options=` of torch.compile says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from compiler import stated
+from compiler.errors import InputError
+from compiler.files import named
+from compiler.frontends.torch.report import Report
+from compiler.policies import policy_named
+
+
+@dataclass(frozen=True)
+class Options:
+    """How graphs are compiled.
+
+    database: of tuning records; each group is compiled by its best one there.
+    trials: how many the database shall hold for each graph before it is compiled; they are measured then.
+    threads: of parallel loops; by default those of torch.
+    policy: of floating-point operations: strict, contract or fast.
+    report: is told what was compiled.
+    """
+
+    database: Path | None = None
+    trials: int = 0
+    threads: int | None = None
+    policy: str = "contract"
+    report: Report | None = None
+
+
+_NAMES = tuple(Options.__dataclass_fields__)
+
+
+def options_of(given: object, mode: object = None) -> Options:
+    """The options, checked. Raises InputError."""
+    if mode not in (None, "default"):
+        raise InputError(f"the backend strata has no mode {mode!r}: trials are spent by options={{'trials': 64}}")
+    if given is None:
+        return Options()
+    if not isinstance(given, Mapping):
+        raise InputError(f"options are a dictionary, not a {type(given).__name__}")
+    for name in given:
+        if name not in _NAMES:
+            close = get_close_matches(str(name), _NAMES, 1)
+            hint = f"; did you mean '{close[0]}'?" if close else f" (there are {', '.join(_NAMES)})"
+            raise InputError(f"the backend strata has no option {name!r}{hint}")
+    checked: dict[str, Any] = {name: _CHECKS[name](value) for name, value in given.items() if value is not None}
+    return Options(**checked)
+
+
+def _database(value: Any) -> Path:
+    if not isinstance(value, str | os.PathLike):
+        raise InputError(f"the option database is {value!r}, expected the path of a database")
+    return named(value)
+
+
+def _policy(value: Any) -> str:
+    policy_named(value, InputError)
+    return str(value)
+
+
+def _report(value: Any) -> Report:
+    if not isinstance(value, Report):
+        raise InputError(f"the option report is {value!r}, expected a Report")
+    return value
+
+
+_CHECKS = {
+    "database": _database,
+    "trials": lambda value: stated.integer("the option trials", value, 0, error=InputError),
+    "threads": lambda value: stated.integer("the option threads", value, 1, error=InputError),
+    "policy": _policy,
+    "report": _report,
+}

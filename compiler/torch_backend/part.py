@@ -1,0 +1,145 @@
+"""One compiled part of a graph: its kernel, and the parameters that are constants of it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import fx
+
+from compiler.autotune import SearchTask, TuningOptions
+from compiler.defaults import build
+from compiler.frontends.torch.conversion import Names, Values, converted, input_of
+from compiler.targets.cpu import Kernel
+from compiler.te import nn
+from compiler.te.function import Function, function
+from compiler.te.tensor import Tensor
+from compiler.torch_backend.options import Options
+
+MOST_CHANGES = 3
+"""How often a kernel is made again for new values of a parameter; then it is an input like others."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A part as a te function.
+
+    positions: of its inputs among the part's arguments.
+    views: the dimensions of each result in the order in which torch has them, where they lie in memory in another one.
+    single: whether the part returns a tensor, not a tuple.
+    """
+
+    function: Function
+    positions: tuple[int, ...]
+    views: tuple[tuple[int, ...] | None, ...]
+    single: bool
+
+
+def program_of(module: fx.GraphModule, name: str) -> Program:
+    """The te function of a part, all of whose nodes have a te form."""
+    names, values = Names(), Values()
+    inputs: dict[int, Tensor] = {}
+    placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+    for position, node in enumerate(placeholders):
+        if isinstance(node.meta.get("val"), torch.Tensor):
+            values[node] = inputs[position] = input_of(node, names.fresh(node.name))
+    returned: Any = ()
+    for node in module.graph.nodes:
+        if node.op == "output":
+            returned = node.args[0]
+        elif node.op != "placeholder":
+            values[node] = converted(node, values)
+    single = isinstance(returned, fx.Node)
+    nodes = [returned] if single else list(returned)
+    orders = [_order(node) for node in nodes]
+    results = [_laid(values[node], order) for node, order in zip(nodes, orders, strict=True)]
+    views = tuple(None if order is None else tuple(order.index(d) for d in range(len(order))) for order in orders)
+    return Program(function(names.fresh(name), list(inputs.values()), results), tuple(inputs), views, single)
+
+
+def _order(node: fx.Node) -> tuple[int, ...] | None:
+    """The dimensions of a result from the outermost on, where torch has them in another order, without gaps."""
+    value = node.meta["val"]
+    if value.is_contiguous() or 0 in value.stride():
+        return None
+    order = tuple(sorted(range(value.dim()), key=lambda d: (-value.stride(d), d)))
+    return order if value.permute(order).is_contiguous() else None
+
+
+def _laid(tensor: object, order: Sequence[int] | None) -> Tensor:
+    assert isinstance(tensor, Tensor)
+    return tensor if order is None else nn.transpose(tensor, order, f"{tensor.name}.laid")
+
+
+class Part:
+    """A compiled part, a function of torch tensors; those at the positions `fixed` are constants while none changes."""
+
+    def __init__(self, module: fx.GraphModule, name: str, fixed: Iterable[int], options: Options) -> None:
+        self.program = program_of(module, name)
+        self._options = options
+        self._fixed = set(fixed) & set(self.program.positions)
+        self._changes: Counter[int] = Counter()
+        self._held: list[tuple[int, int, int]] = []
+        self._owners: list[torch.Tensor] = []
+        self._given: list[int] = []
+        self._kernel: Kernel | None = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        """The results of the part, new tensors."""
+        if self._kernel is None:
+            self.prepare(arguments)
+        for position, start, version in self._held:
+            tensor = arguments[position]
+            if tensor._version != version or tensor.data_ptr() != start:
+                self._note_changes(arguments)
+                self.prepare(arguments)
+                break
+        assert self._kernel is not None
+        given = [a if not (a := arguments[n]).requires_grad else a.detach() for n in self._given]
+        found = self._kernel(*given)
+        if self.program.single:
+            return found if (view := self.program.views[0]) is None else found.permute(view)
+        results = found if isinstance(found, tuple) else (found,)
+        return tuple(r if v is None else r.permute(v) for r, v in zip(results, self.program.views, strict=True))
+
+    def prepare(self, arguments: Sequence[Any]) -> None:
+        """Make the kernel for the values that parameters have. Raises a StrataError where that is not possible."""
+        inputs = dict(zip(self.program.positions, self.program.function.inputs, strict=True))
+        fixed = [n for n in inputs if n in self._fixed and not arguments[n].is_inference()]
+        constants = {inputs[n].name: arguments[n].detach() for n in fixed}
+        self._kernel = built(self.program.function, constants, self._options)
+        self._owners = [arguments[n] for n in fixed]
+        self._held = [(n, arguments[n].data_ptr(), arguments[n]._version) for n in fixed]
+        self._given = [n for n in inputs if n not in fixed]
+
+    def _note_changes(self, arguments: Sequence[Any]) -> None:
+        for position, start, version in self._held:
+            if arguments[position]._version != version or arguments[position].data_ptr() != start:
+                self._changes[position] += 1
+        self._fixed -= {position for position, times in self._changes.items() if times >= MOST_CHANGES}
+
+
+def built(program: Function, constants: dict[str, Any], options: Options) -> Kernel:
+    """The kernel of a te function, tuned before where the options have trials."""
+    threads = options.threads or torch.get_num_threads()
+    if not options.trials:
+        return build(program, "cpu", threads, options.policy, constants=constants, schedule=options.database)
+    with _database(options) as database:
+        task = SearchTask(program, threads=threads, policy=options.policy, constants=list(constants))
+        task.tune(TuningOptions(trials=options.trials, database=database))
+        return build(program, "cpu", threads, options.policy, constants=constants, schedule=database)
+
+
+@contextmanager
+def _database(options: Options) -> Iterator[Path]:
+    if options.database is not None:
+        yield options.database
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder) / "trials.db"

@@ -1,0 +1,73 @@
+"""A graph as parts that are compiled, in turn with parts that stay with torch."""
+
+from __future__ import annotations
+
+import operator
+from collections import Counter
+from dataclasses import dataclass
+
+from torch import fx
+from torch.fx.passes.split_module import split_module
+
+from compiler.frontends.torch.conversion import moves, why_not
+
+
+@dataclass(frozen=True)
+class Split:
+    """A module that calls parts: which of them are to be compiled, and why nodes of the others are not.
+
+    `computing` counts the nodes that compute, of all parts.
+    """
+
+    module: fx.GraphModule
+    compiled: tuple[str, ...]
+    reasons: Counter[str]
+    computing: int
+    computing_compiled: int
+
+
+def split(graph: fx.GraphModule) -> Split:
+    """A graph as few parts: part 2n is compiled and needs only parts before it; part 2n + 1 stays with torch."""
+    nodes = [node for node in graph.graph.nodes if node.op not in ("placeholder", "output", "get_attr")]
+    reasons = _reasons(nodes)
+    supported = {node for node in nodes if reasons[node] is None}
+    turns = _turns(nodes, supported)
+    while idle := _idle(turns, supported):
+        supported -= idle
+        turns = _turns(nodes, supported)
+    place = {node: 2 * turn + (node not in supported) for node, turn in turns.items()}
+    module = split_module(graph, None, lambda node: place[node])
+    compiled = tuple(f"submod_{2 * turn}" for turn in sorted({turns[node] for node in supported}))
+    computing = [node for node in nodes if node.target is not operator.getitem]
+    why = Counter(reason for node in computing if (reason := reasons[node]) is not None)
+    return Split(module, compiled, why, len(computing), sum(node in supported for node in computing))
+
+
+def _reasons(nodes: list[fx.Node]) -> dict[fx.Node, str | None]:
+    """Why each node stays with torch; an operator of several results does where one that is read has no te form."""
+    reasons = {node: why_not(node) for node in nodes}
+    for node in nodes:
+        if node.target is operator.getitem and reasons[node] and not reasons[node.args[0]]:
+            reasons[node.args[0]] = reasons[node]
+    for node in nodes:
+        if node.target is operator.getitem:
+            reasons[node] = reasons[node.args[0]]
+    return reasons
+
+
+def _turns(nodes: list[fx.Node], supported: set[fx.Node]) -> dict[fx.Node, int]:
+    """After how many changes from compiled to not compiled a node can run; what has no inputs runs where it is used."""
+    turns: dict[fx.Node, int] = {}
+    for node in nodes:
+        before = [turns[n] + (node in supported and n not in supported) for n in node.all_input_nodes if n in turns]
+        turns[node] = max(before, default=0)
+    for node in reversed(nodes):
+        if not any(n in turns for n in node.all_input_nodes) and node in supported:
+            turns[node] = min((turns[user] for user in node.users if user in turns), default=turns[node])
+    return turns
+
+
+def _idle(turns: dict[fx.Node, int], supported: set[fx.Node]) -> set[fx.Node]:
+    """The nodes of parts that compute nothing."""
+    busy = {turns[node] for node in supported if not moves(node)}
+    return {node for node in supported if turns[node] not in busy}

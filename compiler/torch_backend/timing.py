@@ -1,0 +1,32 @@
+"""The time of a graph's parts, for a report."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+from torch import fx
+
+from compiler.frontends.torch.report import GraphReport
+
+
+class Timed(fx.Interpreter):  # type: ignore[misc]
+    """Runs a graph of parts, and notes how long those that are compiled take, and all of them."""
+
+    def __init__(self, module: fx.GraphModule, compiled: set[str], report: GraphReport) -> None:
+        super().__init__(module)
+        self._compiled, self._report = compiled, report
+
+    def run(self, *arguments: Any, **named: Any) -> Any:
+        """The graph's results."""
+        self._report.seconds = self._report.seconds_compiled = 0.0
+        return super().run(*arguments, **named)
+
+    def call_module(self, target: Any, args: Any, kwargs: Any) -> Any:
+        """A part's results."""
+        begin = perf_counter()
+        found = super().call_module(target, args, kwargs)
+        seconds = perf_counter() - begin
+        self._report.seconds += seconds
+        self._report.seconds_compiled += seconds if target in self._compiled else 0.0
+        return found
