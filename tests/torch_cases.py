@@ -32,6 +32,7 @@ i, j, b = integers(3, 4), integers(3, 4, low=1), floats(3, 4) > 0
 image, one = floats(2, 4, 6, 8), floats(1, 3, 5, 5)
 scores, heads = floats(2, 5, 7), floats(2, 3, 5, 4)
 
+# fmt: off
 POINTWISE: dict[str, Case] = {
     "unary": (
         lambda a: (
@@ -67,7 +68,8 @@ POINTWISE: dict[str, Case] = {
     ),
     "of integers": (
         lambda a, c: (
-            a + c, a - c, a * c, a / c, a + 1, a // 3, a % 3, torch.fmod(a, 3), torch.div(a, 3, rounding_mode="trunc"),
+            a + c, a - c, a * c, a / c, a + 1, a // 3, a % 3, torch.fmod(a, 3),
+            torch.div(a, 3, rounding_mode="trunc"),
             a.abs(), -a, a.sign(), a**2, a.clamp(-2, 2), torch.maximum(a, c), a * 0.5, a + True, a.sqrt().isnan(),
         ),
         (i, j),
@@ -78,7 +80,8 @@ POINTWISE: dict[str, Case] = {
     ),
     "of truth values": (
         lambda a, c: (
-            a & c, a | c, a ^ c, ~a, a.logical_and(c), a.logical_or(c), a.logical_not(), a.logical_xor(c), a + c, a * c,
+            a & c, a | c, a ^ c, ~a, a.logical_and(c), a.logical_or(c), a.logical_not(), a.logical_xor(c), a + c,
+            a * c,
             a.any(), a.all(), a.any(1), a.all(0, keepdim=True), a.sum(), a == c, a.int(), a.float() * 2, a.sum(1) / 2,
         ),
         (b, ~b.flip(0)),
@@ -92,12 +95,15 @@ POINTWISE: dict[str, Case] = {
     ),
     "promotion": (
         lambda a, n, t: (
-            a + n, n + 1.5, a * t, n * t, a + t.to(torch.float64).sum(), t + n, a.to(torch.float64) + a, n / n.abs().add(1),
-            a > n, n > 2.5, t == n, torch.where(t, n, a), a.int(), a.double(), n.to(torch.uint8), n.to(torch.int8) + n,
+            a + n, n + 1.5, a * t, n * t, a + t.to(torch.float64).sum(), t + n, a.to(torch.float64) + a,
+            n / n.abs().add(1),
+            a > n, n > 2.5, t == n, torch.where(t, n, a), a.int(), a.double(), n.to(torch.uint8),
+            n.to(torch.int8) + n,
         ),
         (x, i, b),
     ),
-    "zero dimensions": (lambda a: (a.sum() + 1, a.sum() * a, a.mean().sqrt(), a[0, 0] + a[1, 1], a.sum().unsqueeze(0)), (p,)),
+    "zero dimensions": (lambda a: (a.sum() + 1, a.sum() * a, a.mean().sqrt(), a[0, 0] + a[1, 1],
+    a.sum().unsqueeze(0)), (p,)),
 }
 MATRICES: dict[str, Case] = {
     "products": (
@@ -106,13 +112,14 @@ MATRICES: dict[str, Case] = {
     ),
     "batches": (
         lambda a, c, w: (
-            a @ c, a @ w, torch.bmm(a, c), a[0] @ c, torch.einsum("bij,bjk->bik", a, c), torch.matmul(a.unsqueeze(1), c),
+            a @ c, a @ w, torch.bmm(a, c), a[0] @ c, torch.einsum("bij,bjk->bik", a, c),
+            torch.matmul(a.unsqueeze(1), c),
             torch.baddbmm(a @ c, a, c, beta=0.5, alpha=2), torch.einsum("bij,kj->bik", a, w.t()),
         ),
         (floats(2, 3, 4), floats(2, 4, 5), floats(4, 6)),
     ),
     "linear": (
-        lambda a, c, w, v: (F.linear(a, w, v), F.linear(c, w), torch.addmm(v, a, w.t(), beta=2, alpha=0.5), F.bilinear(a, a, w[None], v[:1])),
+        lambda a, c, w, v: (F.linear(a, w, v), F.linear(c, w), torch.addmm(v, a, w.t(), beta=2, alpha=0.5)),
         (x[:, :4], scores[..., :4], floats(4, 4), y),
     ),
     "attention": (
@@ -130,8 +137,10 @@ MATRICES: dict[str, Case] = {
     "convolutions": (
         lambda a, w, v, g, d: (
             F.conv2d(a, w, v, padding=1), F.conv2d(a, w, stride=2, dilation=(1, 2)), F.conv2d(a, g, groups=2),
-            F.conv2d(a, d, v, groups=4, padding="same"), F.conv_transpose2d(a, w.transpose(0, 1), stride=2, padding=1),
-            F.conv1d(a[:, :, 0], w[:, :, 0], padding=1), F.conv_transpose1d(a[:, :, 0], w[:, :, 0], stride=2, output_padding=1),
+            F.conv2d(a, d, v, groups=4, padding="same"),
+            F.conv_transpose2d(a, w.transpose(0, 1), stride=2, padding=1),
+            F.conv1d(a[:, :, 0], w[:, :, 0], padding=1),
+            F.conv_transpose1d(a[:, :, 0], w[:, :, 0], stride=2, output_padding=1),
             F.conv3d(a[:, :, None], w[:, :, None]),
         ),
         (image, floats(4, 4, 3, 3), floats(4), floats(4, 2, 3, 3), floats(4, 1, 3, 3)),
@@ -141,7 +150,8 @@ ROWS: dict[str, Case] = {
     "softmax": (lambda a: (a.softmax(-1), a.softmax(0), a.log_softmax(1), a.logsumexp(1), F.softmin(a, 1)), (x,)),
     "norms": (
         lambda a, w, v: (
-            F.layer_norm(a, (8,), w, v), F.layer_norm(a, (6, 8)), F.group_norm(a, 2), F.group_norm(a, 2, w[:4], v[:4]),
+            F.layer_norm(a, (8,), w, v), F.layer_norm(a, (6, 8)), F.group_norm(a, 2),
+            F.group_norm(a, 2, w[:4], v[:4]),
             F.instance_norm(a), F.batch_norm(a, v[:4], w[:4].abs() + 1, w[:4], v[:4]), F.rms_norm(a, (8,), w),
             F.normalize(a, dim=1), F.local_response_norm(a, 3),
         ),
@@ -149,8 +159,10 @@ ROWS: dict[str, Case] = {
     ),
     "reductions": (
         lambda a: (
-            a.sum(), a.sum(1), a.sum((0, 2), keepdim=True), a.mean(), a.mean(-1), a.prod(1), a.amax((0, 1)), a.amin(2),
-            a.max(), a.min(), a.max(1)[0], a.max(1)[1], a.min(2)[1], a.argmax(), a.argmax(1), a.argmin(2, keepdim=True),
+            a.sum(), a.sum(1), a.sum((0, 2), keepdim=True), a.mean(), a.mean(-1), a.prod(1), a.amax((0, 1)),
+            a.amin(2),
+            a.max(), a.min(), a.max(1)[0], a.max(1)[1], a.min(2)[1], a.argmax(), a.argmax(1),
+            a.argmin(2, keepdim=True),
             a.var(), a.var(1), a.std((0, 2)), torch.var_mean(a, 2)[1], a.norm(), a.norm(dim=1), a.norm(1, dim=2),
             torch.linalg.vector_norm(a, float("inf"), 1), a.sum(dtype=torch.float64), torch.count_nonzero(a > 0),
         ),
@@ -158,8 +170,10 @@ ROWS: dict[str, Case] = {
     ),
     "pooling": (
         lambda a: (
-            F.max_pool2d(a, 2), F.max_pool2d(a, 3, 2, 1), F.avg_pool2d(a, 2), F.avg_pool2d(a, 3, 2, 1, count_include_pad=False),
-            F.adaptive_avg_pool2d(a, 1), F.adaptive_avg_pool2d(a, (3, 4)), F.avg_pool1d(a[0], 2), F.max_pool1d(a[0], 2),
+            F.max_pool2d(a, 2), F.max_pool2d(a, 3, 2, 1), F.avg_pool2d(a, 2),
+            F.avg_pool2d(a, 3, 2, 1, count_include_pad=False),
+            F.adaptive_avg_pool2d(a, 1), F.adaptive_avg_pool2d(a, (3, 4)), F.avg_pool1d(a[0], 2),
+            F.max_pool1d(a[0], 2),
             F.max_pool2d(a[0], 2), F.max_pool3d(a, 2), F.avg_pool3d(a, 2), F.adaptive_max_pool2d(a, 2) * 1,
             F.max_pool2d(a, 3, 2, ceil_mode=True), F.max_pool2d(a, 2, dilation=2), F.adaptive_avg_pool2d(a, (4, 5)),
             F.avg_pool2d(a, 3, 2, ceil_mode=True), F.max_pool2d(a, 2, return_indices=True)[1],
@@ -168,7 +182,8 @@ ROWS: dict[str, Case] = {
     ),
     "losses": (
         lambda a, c, t: (
-            F.mse_loss(a, c), F.l1_loss(a, c), F.smooth_l1_loss(a, c), F.cross_entropy(a, c.softmax(1)), F.huber_loss(a, c),
+            F.mse_loss(a, c), F.l1_loss(a, c), F.smooth_l1_loss(a, c), F.cross_entropy(a, c.softmax(1)),
+            F.huber_loss(a, c),
             F.binary_cross_entropy_with_logits(a, c.sigmoid()), F.kl_div(a.log_softmax(1), c.softmax(1)),
             F.cross_entropy(a, t), F.nll_loss(a.log_softmax(1), t, reduction="sum"), F.cosine_similarity(a, c),
         ),
@@ -178,8 +193,10 @@ ROWS: dict[str, Case] = {
 MOVES: dict[str, Case] = {
     "views": (
         lambda a: (
-            a.view(2, 35), a.reshape(-1), a.permute(2, 0, 1), a.transpose(0, 1), a[0], a[:, 1:3], a[..., ::2], a[:, -1],
-            a.unsqueeze(1), a.unsqueeze(1).squeeze(1), a[:, :, :1].expand(2, 5, 3), a.flip(1), a.roll(2, 1), a.repeat(1, 2, 1),
+            a.view(2, 35), a.reshape(-1), a.permute(2, 0, 1), a.transpose(0, 1), a[0], a[:, 1:3], a[..., ::2],
+            a[:, -1],
+            a.unsqueeze(1), a.unsqueeze(1).squeeze(1), a[:, :, :1].expand(2, 5, 3), a.flip(1), a.roll(2, 1),
+            a.repeat(1, 2, 1),
             torch.cat([a, a * 2], 1), torch.stack([a, a + 1], -1), a.split(2, 1)[1], a.chunk(2, 2)[0], a.unbind(1)[2],
             a.diagonal(0, 1, 2), a.unfold(1, 3, 2), a.flatten(1), a.movedim(0, 2), a.narrow(2, 1, 3), a.tile(2, 1, 1),
             torch.repeat_interleave(a, 2, 1), F.pad(a, (1, 2)), F.pad(a, (-1, 1, 0, 2), value=3), a.swapaxes(0, 2),
@@ -189,17 +206,22 @@ MOVES: dict[str, Case] = {
     ),
     "pads and resizes": (
         lambda a: (
-            F.pad(a, (1, 2, 2, 1), mode="reflect"), F.pad(a, (1, 2, 2, 1), mode="replicate"), F.pad(a, (1, 1, 1, 1), mode="circular"),
-            F.interpolate(a, scale_factor=2), F.interpolate(a, (9, 5)), F.interpolate(a, scale_factor=2, mode="bilinear"),
-            F.interpolate(a, (9, 7), mode="bilinear", align_corners=True), F.pixel_shuffle(a, 2), F.pixel_unshuffle(a, 2),
+            F.pad(a, (1, 2, 2, 1), mode="reflect"), F.pad(a, (1, 2, 2, 1), mode="replicate"),
+            F.pad(a, (1, 1, 1, 1), mode="circular"),
+            F.interpolate(a, scale_factor=2), F.interpolate(a, (9, 5)),
+            F.interpolate(a, scale_factor=2, mode="bilinear"),
+            F.interpolate(a, (9, 7), mode="bilinear", align_corners=True), F.pixel_shuffle(a, 2),
+            F.pixel_unshuffle(a, 2),
             F.channel_shuffle(a, 2), F.unfold(a, 3), F.interpolate(a, scale_factor=0.5, mode="nearest"),
         ),
         (image,),
     ),
     "creation": (
         lambda a: (
-            a + torch.arange(4), a * torch.zeros(4), torch.ones_like(a) + a, torch.full((3, 4), 2.5) - a, a + torch.eye(3, 4),
-            torch.arange(0, 1, 0.25) + a, a.new_zeros(3, 4) + a, torch.linspace(0, 1, 4) * a, torch.tensor([1.0, 2, 3, 4]) * a,
+            a + torch.arange(4), a * torch.zeros(4), torch.ones_like(a) + a, torch.full((3, 4), 2.5) - a,
+            a + torch.eye(3, 4),
+            torch.arange(0, 1, 0.25) + a, a.new_zeros(3, 4) + a, torch.linspace(0, 1, 4) * a,
+            torch.tensor([1.0, 2, 3, 4]) * a,
             torch.empty_like(a).fill_(3), torch.arange(3) * 2,
         ),
         (x,),
@@ -213,6 +235,8 @@ MOVES: dict[str, Case] = {
     ),
     "writes": (lambda a: _written(a), (x,)),
 }
+
+# fmt: on
 
 
 def _written(a: torch.Tensor) -> tuple[torch.Tensor, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from functools import cache
 from typing import Any
 
 import torch
@@ -23,7 +22,6 @@ from compiler.torch_backend.partition import Split, split
 from compiler.torch_backend.timing import Timed
 
 Compiled = Callable[..., Any]
-_table = cache(decompositions)
 GRADIENTS = (
     "strata compiles the forward pass; gradients stay with torch, and what they need is kept: for inference alone, call"
     " the model under torch.no_grad()"
@@ -53,7 +51,7 @@ def strata(
         return make_boxed_func(captured.forward)  # type: ignore[no-any-return]
 
     compiler = aot_autograd(
-        fw_compiler=forward, bw_compiler=backward, inference_compiler=forward, decompositions=_table()
+        fw_compiler=forward, bw_compiler=backward, inference_compiler=forward, decompositions=decompositions()
     )
     with nullcontext() if gradients else kept_whole():
         return compiler(graph, examples)  # type: ignore[no-any-return]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from torch import fx
 from torch.fx.passes.split_module import split_module
 
-from compiler.frontends.torch.conversion import moves, why_not
+from compiler.frontends.torch.conversion import moves, why_not, without_checks
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Split:
 
 def split(graph: fx.GraphModule) -> Split:
     """A graph as few parts: part 2n is compiled and needs only parts before it; part 2n + 1 stays with torch."""
+    without_checks(graph.graph)
     nodes = [node for node in graph.graph.nodes if node.op not in ("placeholder", "output", "get_attr")]
     reasons = _reasons(nodes)
     supported = {node for node in nodes if reasons[node] is None}

@@ -12,7 +12,10 @@ explained.py   `explain`: such a report of one call
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
+
+from compiler.errors import InputError
 
 if TYPE_CHECKING:
     from compiler.frontends.torch.explained import explain
@@ -22,6 +25,8 @@ __all__ = ["explain", "from_torch"]
 
 
 def __getattr__(name: str) -> Any:
+    if name in __all__ and find_spec("torch") is None:
+        raise InputError(f"{name} needs the package torch: install strata-compiler[torch]")
     if name == "explain":
         from compiler.frontends.torch import explained
 

@@ -36,6 +36,16 @@ def spelled(node: fx.Node) -> str:
     return str(node.target) if isinstance(node.target, torch._ops.OpOverload) else getattr(node.target, "__name__", "?")
 
 
+def without_checks(graph: fx.Graph, of_values: bool = False) -> None:
+    """Leave out what a graph asserts of dtypes and devices, which are known; or of values, too."""
+    for node in reversed(graph.nodes):
+        name = str(node.target)
+        checks = "aten._assert_tensor_metadata" in name or (of_values and "aten._assert_async" in name)
+        if checks and not node.users:
+            graph.erase_node(node)
+    graph.eliminate_dead_code()
+
+
 def moves(node: fx.Node) -> bool:
     """Whether a node computes nothing: it moves elements, states them, or takes one of several results."""
     return node.op != "call_function" or node.target is operator.getitem or row_of(node).moves

@@ -11,7 +11,7 @@ from torch import fx
 from torch.export.graph_signature import ExportGraphSignature, InputKind, OutputKind
 
 from compiler.errors import InputError
-from compiler.frontends.torch.conversion import Names, Values, converted, input_of, why_not
+from compiler.frontends.torch.conversion import Names, Values, converted, input_of, why_not, without_checks
 from compiler.frontends.torch.table import Unsupported
 from compiler.frontends.torch.tracing import decompositions
 from compiler.imported import Imported
@@ -25,16 +25,16 @@ def from_torch(module: torch.nn.Module, inputs: torch.Tensor | Sequence[Any]) ->
     """A module in inference, for inputs of the shapes and dtypes of examples, as a te function.
 
     Parameters and buffers are inputs of the function under their names, and `constants` has their values: `build` and
-    `tune` take both. Results that stand in lists and mappings follow each other. Raises InputError for a module that
-    torch.export refuses, that writes to its inputs or buffers, or that has operators without a te form: all of these
-    are named.
+    `tune` take both. Results that stand in lists and mappings follow each other; what a module asserts of values is
+    left out. Raises InputError for a module that torch.export refuses, that writes to its inputs or buffers, or that
+    has operators without a te form: all of these are named.
     """
     if not isinstance(module, torch.nn.Module):
         raise InputError(f"from_torch takes a torch.nn.Module, not a {type(module).__name__}")
     given = (inputs,) if isinstance(inputs, torch.Tensor) else tuple(inputs)
     program = _exported(module, given)
     graph, signature = program.graph_module.graph, program.graph_signature
-    graph.eliminate_dead_code()
+    without_checks(graph, of_values=True)
     _check_outputs(signature)
     reasons = dict.fromkeys(reason for node in graph.nodes if node.op == "call_function" and (reason := why_not(node)))
     if reasons:
@@ -45,7 +45,7 @@ def from_torch(module: torch.nn.Module, inputs: torch.Tensor | Sequence[Any]) ->
 def _exported(module: torch.nn.Module, inputs: tuple[Any, ...]) -> torch.export.ExportedProgram:
     try:
         with torch.no_grad(), _without_fast_path():
-            return torch.export.export(module, inputs).run_decompositions(decompositions())
+            return torch.export.export(module, inputs).run_decompositions(dict(decompositions()))
     except (RuntimeError, ValueError, TypeError, AssertionError, torch._dynamo.exc.TorchDynamoException) as error:
         said = str(error).strip().split("\n")[0]
         raise InputError(f"torch.export refuses {type(module).__name__}: {said}") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import torch
@@ -44,6 +45,7 @@ KEPT = (
 """Operators whose te form is better than that of their parts."""
 
 
+@cache
 def decompositions() -> dict[Any, Callable[..., Any]]:
     """What torch makes of other operators."""
     table = {op: parts for op, parts in core_aten_decompositions().items() if op not in KEPT}

@@ -37,7 +37,9 @@ def scalar_tensor(call: Call, value: float, **named: object) -> Tensor:
     return filled((), value, call.dtype, call.name)
 
 
-@operator("zeros", "zeros_like", "empty.memory_format", "empty_like", "new_zeros", "new_empty", moves=True)
+@operator(
+    "zeros", "zeros_like", "empty.memory_format", "empty_permuted", "empty_like", "new_zeros", "new_empty", moves=True
+)
 def zeros(call: Call, *given: object, **named: object) -> Tensor:
     """Zeros, for elements that nobody has stated, too."""
     return filled(call.shape, 0, call.dtype, call.name)

@@ -67,6 +67,23 @@ def batch_norm(
     return compute(x.shape, element, call.name), None, None
 
 
+@operator("_native_batch_norm_legit.no_stats")
+def instance_norm(
+    call: Call, x: Tensor, weight: Tensor | None, bias: Tensor | None, training: bool, momentum: float, eps: float
+) -> tuple[Tensor, ...]:
+    """(x - mean) / sqrt(variance + eps) of each channel by itself, times a weight plus a bias; mean and 1 / sqrt."""
+    centred, middle, scale = _standardised(x, [d for d in range(x.rank) if d != 1], eps, call.name)
+    wide = working(x.dtype)
+
+    def element(*i: Index) -> Expr:
+        c = i[1]
+        found = centred[i] * scale[(0, c, *(0 for _ in i[2:]))]
+        found = found if weight is None else found * e.cast(weight[c], wide)
+        return e.cast(found if bias is None else found + e.cast(bias[c], wide), call.dtype)
+
+    return compute(x.shape, element, call.name), _statistic(call, 1, middle), _statistic(call, 2, scale)
+
+
 def _standardised(x: Tensor, along: Sequence[int], eps: float, name: str) -> tuple[Tensor, Tensor, Tensor]:
     """The centred tensor, its mean, and 1 / sqrt(variance + eps), over dimensions that are kept with extent 1."""
     wide, share = working(x.dtype), 1.0 / math.prod(x.shape[d] for d in along)

@@ -234,6 +234,24 @@ def minimum(call: Call, x: Tensor, y: Tensor) -> Tensor:
     return pointwise(call, e.minimum, x, y)
 
 
+@operator("hypot")
+def hypot(call: Call, x: Tensor, y: Tensor) -> Tensor:
+    """The length of (x, y), computed so that squares of large numbers stay finite."""
+
+    def formula(a: Expr, b: Expr) -> Expr:
+        most, least = e.maximum(e.abs(a), e.abs(b)), e.minimum(e.abs(a), e.abs(b))
+        share = least / e.select(most > 0.0, most, 1.0)
+        return e.select(e.equal(most, math.inf), math.inf, most * e.sqrt(1.0 + share * share))
+
+    return pointwise(call, formula, x, y)
+
+
+@operator("copysign.Tensor")
+def copysign(call: Call, x: Tensor, y: Tensor) -> Tensor:
+    """x with the sign of y."""
+    return pointwise(call, lambda a, b: Apply("copysign", (a, b), a.dtype), x, y)
+
+
 @operator("atan2")
 def atan2(call: Call, x: Tensor, y: Tensor) -> Tensor:
     """The angle of (y, x)."""

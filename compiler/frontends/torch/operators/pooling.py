@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler.frontends.torch.operators.elements import converted
-from compiler.frontends.torch.table import Call, Unsupported, default, operator
+from compiler.frontends.torch.table import Call, operator
 from compiler.te import nn
 from compiler.te.tensor import Tensor
 
@@ -23,11 +23,10 @@ def _batched(call: Call, x: Tensor, rank: int) -> Tensor:
     return x if x.rank == rank + 2 else nn.expand_dims(x, 0, f"{call.name}.batch")
 
 
-def _shaped(call: Call, found: Tensor) -> Tensor:
-    if found.shape[-len(call.shape) :] != call.shape:
-        raise Unsupported("a window in ceil mode that lies beyond the image")
-    shaped = found if found.shape == call.shape else nn.reshape(found, call.shape, call.name)
-    return converted(shaped, call.dtype, call.name)
+def _shaped(call: Call, found: Tensor, position: int = 0) -> Tensor:
+    shape, label = call.shapes[position], f"{call.name}.{position}"
+    shaped = found if found.shape == shape else nn.reshape(found, shape, f"{label}.shaped")
+    return converted(shaped, call.dtypes[position], label)
 
 
 def _enter_max(rank: int) -> None:
@@ -39,15 +38,15 @@ def _enter_max(rank: int) -> None:
         padding: Sequence[int] = (0,),
         dilation: Sequence[int] = (1,),
         ceil_mode: bool = False,
-    ) -> tuple[Tensor | None, ...]:
-        default("ceil_mode", ceil_mode, False)
-        default("dilation", _each(dilation, rank), (1,) * rank)
-        sizes = _each(kernel, rank)
+    ) -> tuple[Tensor, ...]:
+        sizes, images = _each(kernel, rank), _batched(call, x, rank)
         steps = _each(stride, rank) if stride else sizes
-        found = _MAX[rank](_batched(call, x, rank), sizes, steps, _each(padding, rank), name=call.name)
-        return _shaped(call, found), None
+        window = (sizes, steps, _each(padding, rank), _each(dilation, rank), ceil_mode)
+        values = _MAX[rank](images, *window, name=call.name)
+        _, places = nn.max_pool_with_places(images, *window, name=f"{call.name}.places")
+        return _shaped(call, values), _shaped(call, places, 1)
 
-    convert.__doc__ = "The greatest of each window."
+    convert.__doc__ = "The greatest of each window, and its place in the image."
     operator(f"max_pool{rank}d_with_indices")(convert)
 
 
@@ -62,34 +61,34 @@ def _enter_avg(rank: int) -> None:
         count_include_pad: bool = True,
         divisor_override: int | None = None,
     ) -> Tensor:
-        default("ceil_mode", ceil_mode, False)
-        default("divisor_override", divisor_override, None)
-        sizes = _each(kernel, rank)
+        sizes, images = _each(kernel, rank), _batched(call, x, rank)
         steps = _each(stride, rank) if stride else sizes
-        images = _batched(call, x, rank)
-        found = _AVG[rank](images, sizes, steps, _each(padding, rank), count_include_pad, name=call.name)
+        borders = _each(padding, rank)
+        found = _AVG[rank](
+            images, sizes, steps, borders, count_include_pad, 1, ceil_mode, divisor_override, name=call.name
+        )
         return _shaped(call, found)
 
     convert.__doc__ = "The mean of each window."
     operator(f"avg_pool{rank}d")(convert)
 
 
-_enter_max(2)
-_enter_max(3)
-_enter_avg(1)
-_enter_avg(2)
-_enter_avg(3)
+for _rank in (2, 3):
+    _enter_max(_rank)
+for _rank in (1, 2, 3):
+    _enter_avg(_rank)
 
 
 @operator("_adaptive_avg_pool2d", "_adaptive_avg_pool3d")
 def adaptive_avg_pool(call: Call, x: Tensor, size: Sequence[int]) -> Tensor:
     """The means of as many windows as the result has places."""
     rank = len(size)
-    image = x.shape[-rank:]
-    if any(n % m for n, m in zip(image, size, strict=True)):
-        raise Unsupported(f"adaptive pooling of {image} to {tuple(size)}: windows of different sizes")
-    if all(m == 1 for m in size):
-        mean = nn.mean(x, tuple(range(x.rank - rank, x.rank)), keepdims=True, name=call.name)
-        return _shaped(call, mean)
-    sizes = tuple(n // m for n, m in zip(image, size, strict=True))
-    return _shaped(call, _AVG[rank](_batched(call, x, rank), sizes, sizes, name=call.name))
+    if all(n == 1 for n in size):
+        return _shaped(call, nn.mean(x, tuple(range(x.rank - rank, x.rank)), keepdims=True, name=call.name))
+    return _shaped(call, nn.adaptive_avg_pool(_batched(call, x, rank), tuple(size), name=call.name))
+
+
+@operator("adaptive_max_pool2d", "adaptive_max_pool3d")
+def adaptive_max_pool(call: Call, x: Tensor, size: Sequence[int]) -> tuple[Tensor | None, ...]:
+    """The greatest of as many windows as the result has places; where they are has no te form."""
+    return _shaped(call, nn.adaptive_max_pool(_batched(call, x, len(size)), tuple(size), name=call.name)), None
