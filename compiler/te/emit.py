@@ -279,10 +279,18 @@ _INT_OPS: dict[str, Callable[..., Operation]] = {
     "and": arith.AndIOp,
     "or": arith.OrIOp,
     "xor": arith.XOrIOp,
+    "shl": arith.ShLIOp,
+    "shr": arith.ShRSIOp,
+    "truncdiv": arith.DivSIOp,
+    "truncmod": arith.RemSIOp,
+    "pow": math_dialect.IPowIOp,
 }
 _UNSIGNED_OPS = _INT_OPS | {
     "maximum": arith.MaxUIOp,
     "minimum": arith.MinUIOp,
     "floordiv": arith.DivUIOp,
     "mod": arith.RemUIOp,
+    "shr": arith.ShRUIOp,
+    "truncdiv": arith.DivUIOp,
+    "truncmod": arith.RemUIOp,
 }

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
 
-from compiler.elements import DTYPES, check_dtype, is_float, limits
+from compiler.elements import DTYPES, INDICES, check_dtype, has_sign, is_float, limits, width
 from compiler.errors import TeError
 from compiler.te.index import Axis, Condition, Index
 
@@ -15,7 +15,7 @@ Operator: TypeAlias = "Callable[[Expr, Scalar], Expr]"
 
 
 def _operator(name: str) -> Operator:
-    if name in ("and", "or"):
+    if name in ("and", "or", "xor"):
         return lambda self, other: logical(name, self, other)
     return lambda self, other: (compare if name in _RELATIONS else binary)(name, self, other)
 
@@ -26,6 +26,8 @@ def _reflected(name: str) -> Operator:
 
 
 _RELATIONS = ("lt", "le", "gt", "ge")
+FLOAT_FUNCTIONS = ("atan2", "copysign")
+"""Functions of two floats."""
 
 
 class Expr:
@@ -44,13 +46,26 @@ class Expr:
     __floordiv__, __rfloordiv__ = _operator("floordiv"), _reflected("floordiv")
     __mod__, __rmod__ = _operator("mod"), _reflected("mod")
     __lt__, __le__, __gt__, __ge__ = map(_operator, _RELATIONS)
-    __and__, __or__ = _operator("and"), _operator("or")
+    __and__, __or__, __xor__ = _operator("and"), _operator("or"), _operator("xor")
+
+    def __lshift__(self, other: Scalar) -> Expr:
+        return shifted("shl", self, other)
+
+    def __rshift__(self, other: Scalar) -> Expr:
+        return shifted("shr", self, other)
 
     def __neg__(self) -> Expr:
         return unary("neg", self)
 
     def __invert__(self) -> Expr:
-        return logical("xor", self, Const(True, "i1"))
+        ones = (
+            True
+            if self.dtype == "i1"
+            else -1
+            if has_sign(self.dtype) or is_float(self.dtype)
+            else limits(self.dtype)[1]
+        )
+        return logical("xor", self, Const(ones, self.dtype))
 
     def __bool__(self) -> NoReturn:
         raise TeError("an expression has no value while it is built; use te.select instead of if, and, or")
@@ -201,9 +216,9 @@ def binary(name: str, lhs: object, rhs: object) -> Expr:
     left, right = pair_of(name, lhs, rhs)
     if left.dtype == "i1":
         raise TeError(f"{name} of truth values: use &, | and ~, or te.cast them")
-    if name in ("div", "pow") and not is_float(left.dtype):
+    if (name == "div" or name in FLOAT_FUNCTIONS) and not is_float(left.dtype):
         raise TeError(f"{name} of {left.dtype}: integers divide by //, or te.cast to a float")
-    if name in ("floordiv", "mod") and is_float(left.dtype):
+    if name in ("floordiv", "mod", "truncdiv", "truncmod") and is_float(left.dtype):
         raise TeError(f"{name} of {left.dtype} is for integers; use te.floor(a / b)")
     return Apply(name, (left, right), left.dtype)
 
@@ -215,11 +230,33 @@ def compare(relation: str, lhs: object, rhs: object) -> Expr:
 
 
 def logical(name: str, lhs: object, rhs: object) -> Expr:
-    """and, or, xor of truth values."""
+    """and, or, xor of truth values, or of the bits of integers."""
     left, right = pair_of(name, lhs, rhs)
-    if left.dtype != "i1":
-        raise TeError(f"{name} of {left.dtype}: only truth values (i1) combine so")
-    return Apply(name, (left, right), "i1")
+    if is_float(left.dtype):
+        raise TeError(f"{name} of {left.dtype}: only truth values (i1) and integers combine so")
+    return Apply(name, (left, right), left.dtype)
+
+
+def shifted(name: str, lhs: object, rhs: object) -> Expr:
+    """An integer with its bits moved to the left (shl) or the right (shr), as if it had bits without end.
+
+    What comes in is the sign on the left, zeros on the right; a negative count moves all bits out.
+    """
+    value, count = pair_of(name, lhs, rhs)
+    if value.dtype not in INDICES:
+        raise TeError(f"{name} of {value.dtype} is for integers")
+    bits, signed = width(value.dtype), has_sign(value.dtype)
+    if isinstance(count, Const) and 0 <= count.value < bits:
+        return Apply(name, (value, count), value.dtype)
+    last = Const(bits - 1, value.dtype)
+    inside = compare("le", count, last)
+    if signed:
+        inside = logical("and", inside, compare("ge", count, 0))
+    held = Apply("select", (inside, count, last), value.dtype)
+    moved = Apply(name, (value, held), value.dtype)
+    if name == "shr" and signed:
+        return moved
+    return Apply("select", (inside, moved, Const(0, value.dtype)), value.dtype)
 
 
 def unary(name: str, value: object) -> Expr:

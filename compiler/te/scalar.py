@@ -28,16 +28,31 @@ from compiler.te.tensor import Read
 
 __all__ = [
     "abs",
+    "acos",
+    "acosh",
     "all_of",
     "any_of",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
     "cast",
+    "ceil",
     "const",
+    "copysign",
     "cos",
+    "cosh",
     "equal",
     "erf",
     "exp",
+    "exp2",
+    "expm1",
     "floor",
     "log",
+    "log1p",
+    "log2",
+    "log10",
     "max",
     "maximum",
     "min",
@@ -50,9 +65,14 @@ __all__ = [
     "select",
     "sigmoid",
     "sin",
+    "sinh",
     "sqrt",
     "sum",
+    "tan",
     "tanh",
+    "trunc",
+    "truncdiv",
+    "truncmod",
 ]
 
 Comparable: TypeAlias = Scalar | IndexLike
@@ -78,6 +98,22 @@ sin = _unary("sin", "The sine of x")
 cos = _unary("cos", "The cosine of x")
 floor = _unary("floor", "The greatest integer not above x")
 round = _unary("round", "The integer nearest to x, of two the even one")
+ceil = _unary("ceil", "The least integer not below x")
+trunc = _unary("trunc", "x without its fraction")
+exp2 = _unary("exp2", "2 to the power x")
+expm1 = _unary("expm1", "exp(x) - 1, precise near 0")
+log2 = _unary("log2", "The logarithm of x to the base 2")
+log10 = _unary("log10", "The logarithm of x to the base 10")
+log1p = _unary("log1p", "log(1 + x), precise near 0")
+tan = _unary("tan", "The tangent of x")
+asin = _unary("asin", "The inverse of the sine, in [-pi/2, pi/2]")
+acos = _unary("acos", "The inverse of the cosine, in [0, pi]")
+atan = _unary("atan", "The inverse of the tangent, in [-pi/2, pi/2]")
+sinh = _unary("sinh", "The hyperbolic sine of x")
+cosh = _unary("cosh", "The hyperbolic cosine of x")
+asinh = _unary("asinh", "The inverse of the hyperbolic sine")
+acosh = _unary("acosh", "The inverse of the hyperbolic cosine, of a number of at least 1")
+atanh = _unary("atanh", "The inverse of the hyperbolic tangent")
 abs = _unary("abs", "The absolute value of x (integers too)")
 
 
@@ -87,8 +123,31 @@ def sigmoid(value: Scalar) -> Expr:
 
 
 def pow(base: Scalar, exponent: Scalar) -> Expr:
-    """base to the power exponent, of floats."""
+    """base to the power exponent, of floats or integers.
+
+    Integers wrap, and a negative exponent gives 1 / base, truncated.
+    """
     return binary("pow", base, exponent)
+
+
+def atan2(y: Scalar, x: Scalar) -> Expr:
+    """The angle of the point (x, y), in [-pi, pi], of floats."""
+    return binary("atan2", y, x)
+
+
+def copysign(value: Scalar, sign: Scalar) -> Expr:
+    """The absolute value of one float with the sign of another."""
+    return binary("copysign", value, sign)
+
+
+def truncdiv(lhs: Scalar, rhs: Scalar) -> Expr:
+    """The quotient of two integers, truncated towards zero as in C."""
+    return binary("truncdiv", lhs, rhs)
+
+
+def truncmod(lhs: Scalar, rhs: Scalar) -> Expr:
+    """The remainder of truncdiv, which has the sign of the dividend."""
+    return binary("truncmod", lhs, rhs)
 
 
 def maximum(lhs: Scalar, rhs: Scalar) -> Expr:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from compiler import te
-from tests.operators.catalogue import EVERY, FLOATS, NUMBERS, Operator, Parameters, numpy_dtype, shape
+from tests.operators.catalogue import EVERY, FLOATS, INTEGERS, NUMBERS, Operator, Parameters, numpy_dtype, shape
 
 P = te.placeholder
 erf = np.vectorize(math.erf, otypes=[np.float64])
@@ -39,11 +39,15 @@ def _unary(name: str, positive: bool, dtype: str, p: Parameters) -> te.Function:
 def _binary(name: str, dtype: str, p: Parameters) -> te.Function:
     x, y = (
         P(p["a"], dtype, name="posA" if name == "pow" else "A"),
-        P(p["b"], dtype, name="posB" if name == "div" else "B"),
+        P(p["b"], dtype, name="posB" if name in POSITIVE else "B"),
     )
-    if p["number"] is not None:
+    if p["number"] is not None and dtype != "i1":
         return te.function(name, [x], getattr(te.nn, name)(x, p["number"]))
     return te.function(name, [x, y], getattr(te.nn, name)(x, y))
+
+
+POSITIVE = ("div", "pow", "left_shift", "right_shift", "fmod", "remainder", "floor_divide", "trunc_divide")
+"""Operators whose second operands are above 0."""
 
 
 def _of_one(function: Callable[[Any], Any]) -> Callable[..., Any]:
@@ -84,7 +88,6 @@ UNARY: dict[str, Callable[[Any], Any]] = {
     "tanh": np.tanh,
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "silu": lambda x: x / (1 + np.exp(-x)),
-    "gelu": lambda x: x * (1 + erf(x / math.sqrt(2))) / 2,
     "neg": np.negative,
     "abs": np.abs,
     "square": np.square,
@@ -98,15 +101,56 @@ UNARY: dict[str, Callable[[Any], Any]] = {
     "cos": np.cos,
     "erf": erf,
     "round": np.rint,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+    "exp2": np.exp2,
+    "expm1": np.expm1,
+    "log2": np.log2,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "tan": lambda x: np.sin(x) / np.cos(x),
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "reciprocal": np.reciprocal,
+    "sign": np.sign,
+    "isnan": np.isnan,
+    "isinf": np.isinf,
+    "bitwise_not": np.invert,
+    "softsign": lambda x: x / (1 + np.abs(x)),
+    "mish": lambda x: x * np.tanh(np.logaddexp(x, 0)),
+    "selu": lambda x: 1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * np.expm1(x)),
+    "celu": lambda x: np.where(x > 0, x, np.expm1(x)),
+    "hardsigmoid": lambda x: np.clip(x / 6 + 0.5, 0, 1),
+    "threshold": lambda x: np.where(x > 1, x, 0),
 }
-EXACT = ("relu", "neg", "abs", "square")
+EXACT = ("relu", "neg", "abs", "square", "sign")
 """What integers have as well."""
+ABOVE_ZERO = ("log", "sqrt", "rsqrt", "log2", "log10", "log1p", "reciprocal")
+BITS = ("bitwise_not", "bitwise_and", "bitwise_or", "bitwise_xor")
+SHIFTS = ("left_shift", "right_shift")
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
     "div": np.divide,
     "pow": np.power,
+    "fmod": np.fmod,
+    "remainder": np.mod,
+    "floor_divide": np.floor_divide,
+    "trunc_divide": lambda a, b: np.sign(a) * np.sign(b) * (abs(a) // abs(b)),
+    "atan2": np.arctan2,
+    "hypot": np.hypot,
+    "bitwise_and": np.bitwise_and,
+    "bitwise_or": np.bitwise_or,
+    "bitwise_xor": np.bitwise_xor,
+    "left_shift": lambda a, b: a * 2 ** np.asarray(b),
+    "right_shift": lambda a, b: a // 2 ** np.asarray(b),
     "maximum": np.maximum,
     "minimum": np.minimum,
     "equal": np.equal,
@@ -118,14 +162,55 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+def _dtypes(name: str) -> tuple[str, ...]:
+    """The dtypes of an operator on two tensors."""
+    if name in BITS:
+        return (*INTEGERS, "i1")
+    return INTEGERS if name in SHIFTS else FLOATS if name in ("div", "atan2", "hypot") else NUMBERS
+
+
 def _clamped(rng: random.Random) -> Parameters:
     low, high = sorted(rng.sample(range(5), 2))
-    return {**_shape(rng), "low": low, "high": high}
+    low, high = rng.choice([(low, high), (low, high), (None, high), (low, None), ("L", high), ("L", "H")])
+    p = _broadcast(rng)
+    return {"shape": p["a"], "bound": p["b"], "low": low, "high": high}
 
 
 def _clamp(dtype: str, p: Parameters) -> te.Function:
     x = P(p["shape"], dtype, name="X")
-    return te.function("clamp", [x], te.nn.clamp(x, p["low"], p["high"]))
+    bounds = {n: P(p["bound"], dtype, name=n) for n in (p["low"], p["high"]) if isinstance(n, str)}
+    return te.function(
+        "clamp", [x, *bounds.values()], te.nn.clamp(x, *(bounds.get(n, n) for n in (p["low"], p["high"])))
+    )
+
+
+def _clamp_reference(p: Parameters, x: Any, *bounds: Any) -> Any:
+    given = list(bounds)
+    low, high = (given.pop(0) if isinstance(n, str) else n for n in (p["low"], p["high"]))
+    x = x if low is None else np.maximum(x, low)
+    return x if high is None else np.minimum(x, high)
+
+
+def _sloped(dtype: str, p: Parameters) -> te.Function:
+    x, slope = P(p["a"], dtype, name="X"), P(p["b"], dtype, name="S")
+    return te.function("prelu", [x, slope], te.nn.prelu(x, slope))
+
+
+def _approximated(dtype: str, p: Parameters) -> te.Function:
+    x = P(p["shape"], dtype, name="X")
+    return te.function("gelu", [x], te.nn.gelu(x, p["approximate"]))
+
+
+def _gelu(p: Parameters, x: Any) -> Any:
+    if p["approximate"] == "none":
+        return x * (1 + erf(x / math.sqrt(2))) / 2
+    return x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2
+
+
+def _gelu_torch(p: Parameters, x: Any) -> Any:
+    import torch
+
+    return torch.nn.functional.gelu(x, approximate=p["approximate"])
 
 
 def _converted(rng: random.Random) -> Parameters:
@@ -170,9 +255,9 @@ FAMILY = (
     *(
         Operator(
             name,
-            NUMBERS if name in EXACT else FLOATS,
+            NUMBERS if name in EXACT else (*INTEGERS, "i1") if name in BITS else FLOATS,
             _shape,
-            partial(_unary, name, name in ("log", "sqrt", "rsqrt")),
+            partial(_unary, name, name in ABOVE_ZERO),
             _of_one(function),
             _torch_of_one(name),
         )
@@ -181,7 +266,7 @@ FAMILY = (
     *(
         Operator(
             name,
-            FLOATS if name in ("div", "pow") else NUMBERS,
+            _dtypes(name),
             _broadcast,
             partial(_binary, name),
             _of_two(function),
@@ -189,14 +274,16 @@ FAMILY = (
         )
         for name, function in BINARY.items()
     ),
+    Operator("clamp", NUMBERS, _clamped, _clamp, _clamp_reference, None),
     Operator(
-        "clamp",
-        NUMBERS,
-        _clamped,
-        _clamp,
-        lambda p, x: np.clip(x, p["low"], p["high"]),
-        lambda p, x: x.clamp(p["low"], p["high"]),
+        "gelu",
+        FLOATS,
+        lambda rng: {**_shape(rng), "approximate": rng.choice(["none", "tanh"])},
+        _approximated,
+        _gelu,
+        _gelu_torch,
     ),
+    Operator("prelu", FLOATS, _broadcast, _sloped, lambda p, x, s: np.where(x < 0, x * s, x), None),
     Operator("cast", EVERY, _converted, _cast, _cast_reference, None),
     Operator("where", EVERY, _chosen, _where, lambda p, c, a, b: np.where(c, a, b), _torch_where),
 )

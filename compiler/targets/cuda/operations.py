@@ -95,7 +95,12 @@ FUNCTIONS: Mapping[type[Operation], str] = {
 }
 """Functions of CUDA's mathematics; f in single precision, in which narrower floats are computed, too."""
 
-_SPECIAL = {arith.MaximumfOp: "maximum", arith.MinimumfOp: "minimum", math.AbsIOp: "absolute"}
+_SPECIAL = {
+    arith.MaximumfOp: "maximum",
+    arith.MinimumfOp: "minimum",
+    math.AbsIOp: "absolute",
+    math.IPowIOp: "integer_power",
+}
 """Helpers on numbers of the result's type."""
 
 _RELATIONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}

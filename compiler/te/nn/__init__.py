@@ -1,11 +1,13 @@
 # ruff: noqa: F403
 """Named operators: plain functions that build te computes.
 
+activation.py      activations
 adaptive.py        pooling to a size
 attention.py       scaled dot-product attention
 contraction.py     matrix products
 convolution.py     convolutions, transposed ones, gradients
-elementwise.py     activations, arithmetic with numpy's broadcasting
+division.py        quotients and remainders
+elementwise.py     functions of elements, arithmetic with numpy's broadcasting
 gather.py          reads at indices that a tensor holds
 losses.py          cross entropy, mean squared error
 normalisation.py   softmax, logsumexp, layer, batch and other norms
@@ -18,6 +20,7 @@ window.py          windows over images, as convolutions and pooling move them
 common.py          what the operators share: checks that end in a sentence
 """
 
+from compiler.te.nn.activation import *
 from compiler.te.nn.adaptive import adaptive_avg_pool as adaptive_avg_pool
 from compiler.te.nn.adaptive import adaptive_max_pool as adaptive_max_pool
 from compiler.te.nn.attention import attention as attention
@@ -33,6 +36,7 @@ from compiler.te.nn.convolution import conv2d_transpose as conv2d_transpose
 from compiler.te.nn.convolution import conv3d as conv3d
 from compiler.te.nn.convolution import conv3d_transpose as conv3d_transpose
 from compiler.te.nn.convolution import depthwise_conv2d as depthwise_conv2d
+from compiler.te.nn.division import *
 from compiler.te.nn.elementwise import *
 from compiler.te.nn.gather import embedding as embedding
 from compiler.te.nn.gather import gather as gather

@@ -1,58 +1,85 @@
-"""Activations, and arithmetic with numpy's broadcasting."""
+"""Functions element by element, and arithmetic with numpy's broadcasting."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Protocol
 
-from compiler.elements import is_float
+from compiler.elements import has_sign, is_float
 from compiler.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.compute import compute
-from compiler.te.expr import Expr
+from compiler.te.expr import Expr, as_expr
 from compiler.te.index import Index
-from compiler.te.nn.common import Indices, accumulator, check_float, check_tensor, named
+from compiler.te.nn.common import Indices, accumulator, check_tensor, is_count, named
 from compiler.te.tensor import Tensor
 
 __all__ = [
     "abs",
+    "acos",
+    "acosh",
     "add",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
     "cast",
+    "ceil",
     "clamp",
     "cos",
+    "cosh",
     "div",
-    "elu",
     "equal",
     "erf",
     "exp",
+    "exp2",
+    "expm1",
     "floor",
-    "gelu",
     "greater",
     "greater_equal",
-    "hardswish",
-    "leaky_relu",
+    "hypot",
+    "isinf",
+    "isnan",
+    "left_shift",
     "less",
     "less_equal",
     "log",
+    "log1p",
+    "log2",
+    "log10",
     "maximum",
     "minimum",
     "mul",
     "neg",
     "not_equal",
     "pow",
+    "reciprocal",
     "relu",
+    "right_shift",
     "round",
     "rsqrt",
     "sigmoid",
-    "silu",
+    "sign",
     "sin",
-    "softplus",
+    "sinh",
     "sqrt",
     "square",
     "sub",
+    "tan",
     "tanh",
+    "trunc",
     "where",
 ]
+
+
+MOST_FACTORS = 64
+"""The greatest exponent that makes a product of an integer's power."""
 
 
 class OnOne(Protocol):
@@ -67,7 +94,7 @@ class OnTwo(Protocol):
     def __call__(self, a: Tensor, b: Tensor | float, name: str = ...) -> Tensor: ...
 
 
-def _map(operator: str, formula: str, scalar: Callable[[Expr], Expr], narrow: bool = True) -> OnOne:
+def mapped(operator: str, formula: str, scalar: Callable[[Expr], Expr], narrow: bool = True) -> OnOne:
     """An operator of one tensor; unless `narrow`, floats below f32 are computed in f32 and rounded once."""
 
     @named(operator, f"Y[i...] = {formula} of X[i...], for a tensor of any rank.")
@@ -84,54 +111,61 @@ def _map(operator: str, formula: str, scalar: Callable[[Expr], Expr], narrow: bo
     return build
 
 
-relu = _map("relu", "max(x, 0)", lambda x: e.maximum(x, 0))
-exp = _map("exp", "exp(x)", e.exp)
-log = _map("log", "log(x)", e.log)
-sqrt = _map("sqrt", "sqrt(x)", e.sqrt)
-rsqrt = _map("rsqrt", "1 / sqrt(x)", e.rsqrt)
-sin = _map("sin", "sin(x)", e.sin)
-cos = _map("cos", "cos(x)", e.cos)
-erf = _map("erf", "erf(x)", e.erf)
-floor = _map("floor", "the greatest integer not above x", e.floor)
-round = _map("round", "the nearest integer, of two the even one", e.round)
-abs = _map("abs", "|x|", e.abs)
-neg = _map("neg", "-x", lambda x: -x)
-square = _map("square", "x * x", lambda x: x * x)
-tanh = _map("tanh", "tanh(x)", e.tanh, narrow=False)
-sigmoid = _map("sigmoid", "1 / (1 + exp(-x))", e.sigmoid, narrow=False)
-silu = _map("silu", "x / (1 + exp(-x))", lambda x: x * e.sigmoid(x), narrow=False)
-gelu = _map("gelu", "x * (1 + erf(x / sqrt 2)) / 2", lambda x: 0.5 * x * (1.0 + e.erf(x * 0.5**0.5)), narrow=False)
-softplus = _map(
-    "softplus",
-    "log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|))",
-    lambda x: e.maximum(x, 0.0) + e.log(1.0 + e.exp(-e.abs(x))),
-    narrow=False,
-)
-hardswish = _map(
-    "hardswish",
-    "x * min(max(x + 3, 0), 6) / 6",
-    lambda x: x * e.minimum(e.maximum(x + 3.0, 0.0), 6.0) * (1.0 / 6.0),
-    narrow=False,
-)
+relu = mapped("relu", "max(x, 0)", lambda x: e.maximum(x, 0))
+exp = mapped("exp", "exp(x)", e.exp)
+log = mapped("log", "log(x)", e.log)
+sqrt = mapped("sqrt", "sqrt(x)", e.sqrt)
+rsqrt = mapped("rsqrt", "1 / sqrt(x)", e.rsqrt)
+sin = mapped("sin", "sin(x)", e.sin)
+cos = mapped("cos", "cos(x)", e.cos)
+erf = mapped("erf", "erf(x)", e.erf)
+floor = mapped("floor", "the greatest integer not above x", e.floor)
+round = mapped("round", "the nearest integer, of two the even one", e.round)
+ceil = mapped("ceil", "the least integer not below x", e.ceil)
+trunc = mapped("trunc", "x without its fraction", e.trunc)
+exp2 = mapped("exp2", "2^x", e.exp2, narrow=False)
+expm1 = mapped("expm1", "exp(x) - 1, precise near 0,", e.expm1, narrow=False)
+log2 = mapped("log2", "log2(x)", e.log2, narrow=False)
+log10 = mapped("log10", "log10(x)", e.log10, narrow=False)
+log1p = mapped("log1p", "log(1 + x), precise near 0,", e.log1p, narrow=False)
+tan = mapped("tan", "tan(x)", e.tan, narrow=False)
+asin = mapped("asin", "the inverse of the sine", e.asin, narrow=False)
+acos = mapped("acos", "the inverse of the cosine", e.acos, narrow=False)
+atan = mapped("atan", "the inverse of the tangent", e.atan, narrow=False)
+sinh = mapped("sinh", "sinh(x)", e.sinh, narrow=False)
+cosh = mapped("cosh", "cosh(x)", e.cosh, narrow=False)
+asinh = mapped("asinh", "the inverse of the hyperbolic sine", e.asinh, narrow=False)
+acosh = mapped("acosh", "the inverse of the hyperbolic cosine", e.acosh, narrow=False)
+atanh = mapped("atanh", "the inverse of the hyperbolic tangent", e.atanh, narrow=False)
+reciprocal = mapped("reciprocal", "1 / x", lambda x: 1.0 / x, narrow=False)
+sign = mapped("sign", "1 above 0, -1 below, and x itself if it is 0 or NaN, for x", lambda x: _sign(x))
+isnan = mapped("isnan", "whether x is NaN, an i1,", lambda x: e.not_equal(x, x))
+isinf = mapped("isinf", "whether x is infinite, an i1,", lambda x: e.equal(e.abs(x), math.inf))
+bitwise_not = mapped("bitwise_not", "all bits turned round, or not x for an i1,", lambda x: ~x)
+abs = mapped("abs", "|x|", e.abs)
+neg = mapped("neg", "-x", lambda x: -x)
+square = mapped("square", "x * x", lambda x: x * x)
+tanh = mapped("tanh", "tanh(x)", e.tanh, narrow=False)
+sigmoid = mapped("sigmoid", "1 / (1 + exp(-x))", e.sigmoid, narrow=False)
 
 
-def leaky_relu(x: Tensor, slope: float = 0.01, name: str = "leaky_relu") -> Tensor:
-    """Y[i...] = X[i...], or slope * X[i...] where that is below 0."""
-    return _map("leaky_relu", "", lambda v: e.select(v < 0.0, v * slope, v), narrow=False)(
-        check_float("leaky_relu", x), name
-    )
+def clamp(
+    x: Tensor, low: Tensor | float | None = None, high: Tensor | float | None = None, name: str = "clamp"
+) -> Tensor:
+    """Y[i...] = min(max(X[i...], low), high), with numbers or tensors broadcast as numpy does; None for no bound."""
+    bounds = [bound for bound in (low, high) if isinstance(bound, Tensor)]
+    shape = check_tensor("clamp", x).shape
+    for bound in bounds:
+        shape = broadcast_shape("clamp", shape, bound)
 
+    def element(*i: Index) -> Expr:
+        value = read_at(x, i)
+        for bound, limited in ((low, e.maximum), (high, e.minimum)):
+            if bound is not None:
+                value = limited(value, read_at(bound, i) if isinstance(bound, Tensor) else bound)
+        return value
 
-def elu(x: Tensor, alpha: float = 1.0, name: str = "elu") -> Tensor:
-    """Y[i...] = X[i...], or alpha * (exp(X[i...]) - 1) where that is below 0."""
-    return _map("elu", "", lambda v: e.select(v < 0.0, (e.exp(v) - 1.0) * alpha, v), narrow=False)(
-        check_float("elu", x), name
-    )
-
-
-def clamp(x: Tensor, low: float, high: float, name: str = "clamp") -> Tensor:
-    """Y[i...] = min(max(X[i...], low), high), for two numbers of x's dtype."""
-    return _map("clamp", "", lambda v: e.minimum(e.maximum(v, low), high))(x, name)
+    return compute(shape, element, name)
 
 
 def cast(x: Tensor, dtype: str, saturate: bool = False, name: str = "cast") -> Tensor:
@@ -139,7 +173,7 @@ def cast(x: Tensor, dtype: str, saturate: bool = False, name: str = "cast") -> T
 
     Integers wrap, or with `saturate` stay at the limits. Raises TeError.
     """
-    return _map("cast", "", lambda v: e.cast(v, dtype, saturate))(x, name)
+    return mapped("cast", "", lambda v: e.cast(v, dtype, saturate))(x, name)
 
 
 def where(condition: Tensor, a: Tensor, b: Tensor, name: str = "where") -> Tensor:
@@ -151,7 +185,7 @@ def where(condition: Tensor, a: Tensor, b: Tensor, name: str = "where") -> Tenso
     if a.dtype != b.dtype:
         raise TeError(f"where: '{a.name}' is of {a.dtype}, '{b.name}' of {b.dtype}")
     shape = broadcast_shape("where", broadcast_shape("where", condition.shape, a), b)
-    return compute(shape, lambda *i: e.select(_at(condition, i), _at(a, i), _at(b, i)), name)
+    return compute(shape, lambda *i: e.select(read_at(condition, i), read_at(a, i), read_at(b, i)), name)
 
 
 def broadcast_shape(operator: str, shape: tuple[int, ...], b: Tensor) -> tuple[int, ...]:
@@ -165,35 +199,83 @@ def broadcast_shape(operator: str, shape: tuple[int, ...], b: Tensor) -> tuple[i
     return tuple(max(m, n) for m, n in zip(left, right, strict=True))
 
 
-def _at(x: Tensor, axes: Indices) -> Expr:
+def read_at(x: Tensor, axes: Indices) -> Expr:
+    """The element of a tensor that is broadcast to an index."""
     own = axes[len(axes) - x.rank :]
     return x[tuple(0 if size == 1 else axis for axis, size in zip(own, x.shape, strict=True))]
 
 
-def _join(operator: str, formula: str, scalar: Callable[[Expr, Expr | float], Expr]) -> OnTwo:
+def joined(operator: str, formula: str, scalar: Callable[[Expr, Expr | float], Expr], narrow: bool = True) -> OnTwo:
+    """An operator of two tensors, or of one and a number; unless `narrow`, floats below f32 are computed in f32."""
+
     @named(operator, f"C[i...] = {formula}, broadcast as numpy does; b may be a number. Raises TeError.")
     def build(a: Tensor, b: Tensor | float, name: str = operator) -> Tensor:
-        check_tensor(operator, a)
+        dtype = check_tensor(operator, a).dtype
+        wide = dtype if narrow or not is_float(dtype) else accumulator(dtype)
+
+        def element(left: Expr, right: Expr | float) -> Expr:
+            right = e.cast(right, wide) if isinstance(right, Expr) and right.dtype == dtype else right
+            value = scalar(e.cast(left, wide), right)
+            return e.cast(value, dtype) if wide != dtype else value
+
         if isinstance(b, int | float):
-            return compute(a.shape, lambda *i: scalar(a[i], b), name)
+            return compute(a.shape, lambda *i: element(a[i], b), name)
         other = check_tensor(operator, b)
         shape = broadcast_shape(operator, a.shape, other)
-        return compute(shape, lambda *i: scalar(_at(a, i), _at(other, i)), name)
+        return compute(shape, lambda *i: element(read_at(a, i), read_at(other, i)), name)
 
     return build
 
 
-add = _join("add", "A + B", lambda a, b: a + b)
-sub = _join("sub", "A - B", lambda a, b: a - b)
-mul = _join("mul", "A * B", lambda a, b: a * b)
-div = _join("div", "A / B", lambda a, b: a / b)
-pow = _join("pow", "A to the power B", e.pow)
-maximum = _join("maximum", "max(A, B)", e.maximum)
-minimum = _join("minimum", "min(A, B)", e.minimum)
+def _sign(x: Expr) -> Expr:
+    below = -1 if has_sign(x.dtype) else 0
+    return e.select(x > 0, e.const(1, x.dtype), e.select(x < 0, e.const(below, x.dtype), x))
+
+
+def _pow(a: Expr, b: Expr | float) -> Expr:
+    """The power; a whole one of an integer that is known is a product."""
+    if is_float(a.dtype) or isinstance(b, Expr) or not is_count(b) or b > MOST_FACTORS:
+        return e.pow(a, b)
+    found, square, left = e.const(1, a.dtype), a, int(b)
+    product: Expr | None = None
+    while left:
+        if left & 1:
+            product = square if product is None else product * square
+        left >>= 1
+        square = square * square if left else square
+    return found if product is None else product
+
+
+def _hypot(a: Expr, b: Expr | float) -> Expr:
+    """The greater side times the root of 1 + the square of the ratio, which does not overflow before the result."""
+    right = e.abs(as_expr(b, a.dtype))
+    most, least = e.maximum(e.abs(a), right), e.minimum(e.abs(a), right)
+    ratio = least / most
+    found = most * e.sqrt(ratio * ratio + 1.0)
+    found = e.select(e.equal(most, 0.0), most, found)
+    return e.select(e.equal(e.abs(a), math.inf) | e.equal(right, math.inf), e.const(math.inf, a.dtype), found)
+
+
+add = joined("add", "A + B", lambda a, b: a + b)
+sub = joined("sub", "A - B", lambda a, b: a - b)
+mul = joined("mul", "A * B", lambda a, b: a * b)
+div = joined("div", "A / B", lambda a, b: a / b)
+pow = joined("pow", "A to the power B; integers wrap, and a negative B gives 1 / A truncated", _pow)
+atan2 = joined("atan2", "the angle of the point (B, A), in [-pi, pi]", e.atan2, narrow=False)
+hypot = joined("hypot", "the root of A^2 + B^2", _hypot, narrow=False)
+bitwise_and = joined("bitwise_and", "A and B, bit by bit, of integers or i1", lambda a, b: a & b)
+bitwise_or = joined("bitwise_or", "A or B, bit by bit, of integers or i1", lambda a, b: a | b)
+bitwise_xor = joined("bitwise_xor", "A or B but not both, bit by bit, of integers or i1", lambda a, b: a ^ b)
+left_shift = joined("left_shift", "A * 2^B, of integers; 0 where B is negative", lambda a, b: a << b)
+right_shift = joined(
+    "right_shift", "A / 2^B rounded down, of integers; 0 or -1 where B is negative", lambda a, b: a >> b
+)
+maximum = joined("maximum", "max(A, B)", e.maximum)
+minimum = joined("minimum", "min(A, B)", e.minimum)
 
 
 def _compare(operator: str, formula: str, scalar: Callable[[Expr, Expr | float], Expr]) -> OnTwo:
-    build = _join(operator, formula, scalar)
+    build = joined(operator, formula, scalar)
     build.__doc__ = f"C[i...] = whether {formula}, an i1, broadcast as numpy does; b may be a number. Raises TeError."
     return build
 

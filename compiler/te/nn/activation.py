@@ -1,0 +1,123 @@
+"""Activations, in f32 of narrower floats and rounded once."""
+
+from __future__ import annotations
+
+import math
+
+from compiler.errors import TeError
+from compiler.te import scalar as e
+from compiler.te.compute import compute
+from compiler.te.expr import Expr
+from compiler.te.index import Index
+from compiler.te.nn.common import accumulator, check_float, check_number
+from compiler.te.nn.elementwise import broadcast_shape, mapped, read_at
+from compiler.te.tensor import Tensor
+
+__all__ = [
+    "celu",
+    "elu",
+    "gelu",
+    "hardsigmoid",
+    "hardswish",
+    "leaky_relu",
+    "mish",
+    "prelu",
+    "selu",
+    "silu",
+    "softplus",
+    "softsign",
+    "threshold",
+]
+
+
+def _softplus(x: Expr) -> Expr:
+    return e.maximum(x, 0.0) + e.log(1.0 + e.exp(-e.abs(x)))
+
+
+silu = mapped("silu", "x / (1 + exp(-x))", lambda x: x * e.sigmoid(x), narrow=False)
+softplus = mapped(
+    "softplus",
+    "log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|))",
+    _softplus,
+    narrow=False,
+)
+hardswish = mapped(
+    "hardswish",
+    "x * min(max(x + 3, 0), 6) / 6",
+    lambda x: x * e.minimum(e.maximum(x + 3.0, 0.0), 6.0) * (1.0 / 6.0),
+    narrow=False,
+)
+softsign = mapped("softsign", "x / (1 + |x|)", lambda x: x / (1.0 + e.abs(x)), narrow=False)
+mish = mapped("mish", "x * tanh(log(1 + exp(x)))", lambda x: x * e.tanh(_softplus(x)), narrow=False)
+_SELU, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
+selu = mapped(
+    "selu",
+    "1.0507 * (x, or 1.6733 * (exp(x) - 1) where x is below 0)",
+    lambda x: e.select(x < 0.0, (e.exp(x) - 1.0) * (_SELU * _SELU_ALPHA), x * _SELU),
+    narrow=False,
+)
+_TANH = (2.0 / math.pi) ** 0.5
+
+
+def gelu(x: Tensor, approximate: str = "none", name: str = "gelu") -> Tensor:
+    """Y[i...] = x * (1 + erf(x / sqrt 2)) / 2 of X[i...], or, with tanh, an approximation by that function.
+
+    That is x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2. Raises TeError.
+    Source: Hendrycks and Gimpel, Gaussian Error Linear Units, 2016.
+    """
+    if not isinstance(approximate, str) or approximate not in ("none", "tanh"):
+        raise TeError(f"gelu: unknown approximation {approximate!r} (there are none, tanh)")
+    if approximate == "none":
+        return mapped("gelu", "", lambda v: 0.5 * v * (1.0 + e.erf(v * 0.5**0.5)), narrow=False)(x, name)
+    inner = mapped("gelu", "", lambda v: 0.5 * v * (1.0 + e.tanh((v + v * v * v * 0.044715) * _TANH)), narrow=False)
+    return inner(x, name)
+
+
+def leaky_relu(x: Tensor, slope: float = 0.01, name: str = "leaky_relu") -> Tensor:
+    """Y[i...] = X[i...], or slope * X[i...] where that is below 0."""
+    return mapped("leaky_relu", "", lambda v: e.select(v < 0.0, v * slope, v), narrow=False)(
+        check_float("leaky_relu", x), name
+    )
+
+
+def elu(x: Tensor, alpha: float = 1.0, name: str = "elu") -> Tensor:
+    """Y[i...] = X[i...], or alpha * (exp(X[i...]) - 1) where that is below 0."""
+    return mapped("elu", "", lambda v: e.select(v < 0.0, (e.exp(v) - 1.0) * alpha, v), narrow=False)(
+        check_float("elu", x), name
+    )
+
+
+def celu(x: Tensor, alpha: float = 1.0, name: str = "celu") -> Tensor:
+    """Y[i...] = X[i...], or alpha * (exp(X[i...] / alpha) - 1) where that is below 0. Raises TeError."""
+    if check_number("celu", "alpha", alpha) == 0:
+        raise TeError("celu: alpha is 0")
+    found = mapped("celu", "", lambda v: e.select(v < 0.0, (e.exp(v / alpha) - 1.0) * alpha, v), narrow=False)
+    return found(check_float("celu", x), name)
+
+
+def hardsigmoid(x: Tensor, alpha: float = 1 / 6, beta: float = 0.5, name: str = "hardsigmoid") -> Tensor:
+    """Y[i...] = min(max(alpha * X[i...] + beta, 0), 1). Raises TeError."""
+    slope, offset = check_number("hardsigmoid", "alpha", alpha), check_number("hardsigmoid", "beta", beta)
+    found = mapped("hardsigmoid", "", lambda v: e.minimum(e.maximum(v * slope + offset, 0.0), 1.0), narrow=False)
+    return found(check_float("hardsigmoid", x), name)
+
+
+def threshold(x: Tensor, least: float = 1.0, otherwise: float = 0.0, name: str = "threshold") -> Tensor:
+    """Y[i...] = X[i...] where that is above `least`, else `otherwise`. Raises TeError.
+
+    Elsewhere: torch threshold; ONNX ThresholdedRelu.
+    """
+    return mapped("threshold", "", lambda v: e.select(v > least, v, otherwise))(x, name)
+
+
+def prelu(x: Tensor, slope: Tensor, name: str = "prelu") -> Tensor:
+    """Y[i...] = X[i...], or slope * X[i...] where that is below 0, both broadcast as numpy does. Raises TeError."""
+    wide = accumulator(check_float("prelu", x).dtype)
+    if check_float("prelu", slope).dtype != x.dtype:
+        raise TeError(f"prelu: '{x.name}' is of {x.dtype}, '{slope.name}' of {slope.dtype}")
+
+    def element(*i: Index) -> Expr:
+        value = e.cast(read_at(x, i), wide)
+        return e.cast(e.select(value < 0.0, value * e.cast(read_at(slope, i), wide), value), x.dtype)
+
+    return compute(broadcast_shape("prelu", x.shape, slope), element, name)
