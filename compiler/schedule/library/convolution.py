@@ -141,24 +141,30 @@ def by_phases(
         n { o { h { w { c { r { C[n, o, h, w] += X[n, c, h / S - r, ..] * W[c, o, h % S + r*S, ..] } } } } } }
       ->
         pad X;  pack W
-        n { o panels { h / S { h % S { w % S { w / S tiles { c { r { C } } } } };  D } } }
+        n { o panels { h / S { copy X[:, h / S];  h % S { w % S { w / S tiles { c { r { C } } } } };  D } } }
 
     A phase is the outputs of one remainder along each dimension; all of them meet the same taps. `strides` are those
     along the image; sizes and lanes as of `implicit_gemm`, of which this is otherwise a form; D runs on the rows of
-    an h / S. Requires the loops of `te.nn.conv2d_transpose`. Source: sub-pixel convolution, Shi et al. 2016.
+    an h / S. An image without a border is copied a row at a time, since the lines of its channels may lie in one set of
+    the cache. Requires the loops of `te.nn.conv2d_transpose`. Source: sub-pixel convolution, Shi et al. 2016.
     """
     loops = _nest(s, block)
-    for name in operands(s, block):
-        if any(access.where for access in node_of(s, block).reads if access.buffer == name):
-            pad = s.pad(block, name)
-            copy_in_vectors(s, pad, lanes)
+    image = next(name for name in operands(s, block) if name != _weights(s, block))
+    conditional = any(access.where for access in node_of(s, block).reads if access.buffer == image)
+    if conditional:
+        copy_in_vectors(s, s.pad(block, image), lanes)
+    row = s.cache_read(block, image, "local") if len(strides) > 1 and not conditional else None
     split = [
         s.split(loop, [None, step]) if step > 1 else [loop] for loop, step in zip(loops.image, strides, strict=True)
     ]
     phases = [pair[1] for pair in split if len(pair) > 1]
     rows = [pair[0] for pair in split]
     phased = ConvolutionNest(loops.images, loops.filters, rows, loops.channels, loops.taps, phases)
-    return tiled_nest(s, block, epilogue, phased, None, sizes, lanes, True)
+    done = tiled_nest(s, block, epilogue, phased, None, sizes, lanes, True)
+    if row is not None:
+        s.compute_at(row, rows[-2])
+        copy_in_vectors(s, row, lanes)
+    return done
 
 
 def strides_of_phases(block: Block) -> list[int]:
