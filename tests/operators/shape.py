@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from compiler import te
-from tests.operators.catalogue import EVERY, NUMBERS, Array, Operator, Parameters, shape
+from tests.operators.catalogue import EVERY, Operator, Parameters, shape
 
 P = te.placeholder
 
@@ -26,30 +26,6 @@ def _transpose(dtype: str, p: Parameters) -> te.Function:
 
 def _transpose_torch(p: Parameters, x: Any) -> Any:
     return x.permute(p["perm"] or tuple(range(x.ndim))[::-1])
-
-
-def _widths(rng: random.Random) -> Parameters:
-    found = shape(rng, most=3, elements=60)
-    return {
-        "shape": found,
-        "widths": [(rng.randint(0, 3), rng.randint(0, 3)) for _ in found],
-        "value": rng.choice([0, 2]),
-    }
-
-
-def _pad(dtype: str, p: Parameters) -> te.Function:
-    x = P(p["shape"], dtype, name="X")
-    return te.function("pad", [x], te.nn.pad(x, p["widths"], p["value"]))
-
-
-def _pad_reference(p: Parameters, x: Array) -> Array:
-    return np.pad(x, p["widths"], constant_values=p["value"])
-
-
-def _pad_torch(p: Parameters, x: Any) -> Any:
-    from torch.nn import functional
-
-    return functional.pad(x, [n for pair in reversed(p["widths"]) for n in pair], value=p["value"])
 
 
 def _of_one(name: str, *options: str) -> Any:
@@ -174,7 +150,6 @@ def _flip_torch(p: Parameters, x: Any) -> Any:
 
 FAMILY = (
     Operator("transpose", EVERY, _permuted, _transpose, lambda p, x: x.transpose(p["perm"]), _transpose_torch),
-    Operator("pad", NUMBERS, _widths, _pad, _pad_reference, _pad_torch),
     Operator(
         "reshape",
         EVERY,

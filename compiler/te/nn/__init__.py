@@ -6,16 +6,21 @@ adaptive.py        pooling to a size
 attention.py       scaled dot-product attention
 contraction.py     matrix products
 convolution.py     convolutions, transposed ones, gradients
+cumulative.py      sums and products up to a place
 division.py        quotients and remainders
 elementwise.py     functions of elements, arithmetic with numpy's broadcasting
 gather.py          reads at indices that a tensor holds
 losses.py          cross entropy, mean squared error
 normalisation.py   softmax, logsumexp, layer, batch and other norms
+padding.py         tensors with something around them
 pooling.py         maxima and means over windows
+ranking.py         top-k, sorting
+rearrange.py       elements moved by arithmetic on their places: rolls, blocks, windows as rows
 reduction.py       sums, products, extremes, means
 resize.py          images at another size
 selection.py       argmax, argmin
 shape.py           operators that move elements
+statistics.py      norms, variances, truth over axes
 window.py          windows over images, as convolutions and pooling move them
 common.py          what the operators share: checks that end in a sentence
 """
@@ -36,10 +41,13 @@ from compiler.te.nn.convolution import conv2d_transpose as conv2d_transpose
 from compiler.te.nn.convolution import conv3d as conv3d
 from compiler.te.nn.convolution import conv3d_transpose as conv3d_transpose
 from compiler.te.nn.convolution import depthwise_conv2d as depthwise_conv2d
+from compiler.te.nn.cumulative import cumprod as cumprod
+from compiler.te.nn.cumulative import cumsum as cumsum
 from compiler.te.nn.division import *
 from compiler.te.nn.elementwise import *
 from compiler.te.nn.gather import embedding as embedding
 from compiler.te.nn.gather import gather as gather
+from compiler.te.nn.gather import gather_nd as gather_nd
 from compiler.te.nn.gather import take_along_axis as take_along_axis
 from compiler.te.nn.losses import cross_entropy as cross_entropy
 from compiler.te.nn.losses import mse_loss as mse_loss
@@ -54,6 +62,7 @@ from compiler.te.nn.normalisation import logsumexp as logsumexp
 from compiler.te.nn.normalisation import lp_normalize as lp_normalize
 from compiler.te.nn.normalisation import rms_norm as rms_norm
 from compiler.te.nn.normalisation import softmax as softmax
+from compiler.te.nn.padding import pad as pad
 from compiler.te.nn.pooling import avg_pool1d as avg_pool1d
 from compiler.te.nn.pooling import avg_pool2d as avg_pool2d
 from compiler.te.nn.pooling import avg_pool3d as avg_pool3d
@@ -63,6 +72,18 @@ from compiler.te.nn.pooling import max_pool1d as max_pool1d
 from compiler.te.nn.pooling import max_pool2d as max_pool2d
 from compiler.te.nn.pooling import max_pool3d as max_pool3d
 from compiler.te.nn.pooling import max_pool_with_places as max_pool_with_places
+from compiler.te.nn.ranking import sort as sort
+from compiler.te.nn.ranking import topk as topk
+from compiler.te.nn.rearrange import depth_to_space as depth_to_space
+from compiler.te.nn.rearrange import fold as fold
+from compiler.te.nn.rearrange import one_hot as one_hot
+from compiler.te.nn.rearrange import repeat as repeat
+from compiler.te.nn.rearrange import reverse_sequence as reverse_sequence
+from compiler.te.nn.rearrange import roll as roll
+from compiler.te.nn.rearrange import space_to_depth as space_to_depth
+from compiler.te.nn.rearrange import tril as tril
+from compiler.te.nn.rearrange import triu as triu
+from compiler.te.nn.rearrange import unfold as unfold
 from compiler.te.nn.reduction import max as max
 from compiler.te.nn.reduction import mean as mean
 from compiler.te.nn.reduction import min as min
@@ -77,12 +98,16 @@ from compiler.te.nn.shape import concat as concat
 from compiler.te.nn.shape import expand_dims as expand_dims
 from compiler.te.nn.shape import flatten as flatten
 from compiler.te.nn.shape import flip as flip
-from compiler.te.nn.shape import pad as pad
 from compiler.te.nn.shape import reshape as reshape
 from compiler.te.nn.shape import slice as slice
 from compiler.te.nn.shape import squeeze as squeeze
 from compiler.te.nn.shape import stack as stack
 from compiler.te.nn.shape import tile as tile
 from compiler.te.nn.shape import transpose as transpose
+from compiler.te.nn.statistics import all as all
+from compiler.te.nn.statistics import any as any
+from compiler.te.nn.statistics import norm as norm
+from compiler.te.nn.statistics import std as std
+from compiler.te.nn.statistics import var as var
 
 __all__ = sorted(name for name, value in globals().items() if callable(value))

@@ -1,16 +1,19 @@
 """Operators that read a table at indices that a tensor holds.
 
-Indices are integers of any width. An index outside the table gives `otherwise`, zero by default; negative indices are
-outside: they do not wrap as numpy's do.
+Indices are integers of any width. An index outside the table gives `otherwise`, zero by default. Negative indices are
+outside, or with `wrap` count from the end as numpy's do.
 """
 
 from __future__ import annotations
 
-from compiler.elements import INDICES
+from compiler.elements import INDICES, has_sign
 from compiler.errors import TeError
+from compiler.te import scalar as e
+from compiler.te.compute import compute
+from compiler.te.expr import Expr
 from compiler.te.gather import gather as te_gather
 from compiler.te.index import Index, IndexLike
-from compiler.te.nn.common import Indices, check_axis, check_equal, check_rank, check_tensor
+from compiler.te.nn.common import Indices, check_axis, check_equal, check_flag, check_rank, check_tensor, is_count
 from compiler.te.tensor import Read, TableRead, Tensor
 
 
@@ -21,13 +24,29 @@ def _check_indices(operator: str, indices: object) -> Tensor:
     return found
 
 
-def gather(x: Tensor, indices: Tensor, axis: int = 0, otherwise: float = 0, name: str = "gather") -> Tensor:
+def _wrapped(operator: str, indices: Tensor, extent: int, wrap: bool, name: str) -> Tensor:
+    """The indices, those below 0 counted from the end of an extent if they wrap."""
+    check_flag(operator, "wrap", wrap)
+    if not wrap or not has_sign(_check_indices(operator, indices).dtype):
+        return indices
+
+    def element(*i: Index) -> Expr:
+        at = e.cast(indices[i], "i64")
+        return e.select(at < 0, at + extent, at)
+
+    return compute(indices.shape, element, f"{name}.indices")
+
+
+def gather(
+    x: Tensor, indices: Tensor, axis: int = 0, otherwise: float = 0, wrap: bool = False, name: str = "gather"
+) -> Tensor:
     """Y[i..., j..., k...] = X[i..., I[j...], k...]: elements along one axis, which the axes of I replace.
 
     As numpy.take and ONNX Gather, but that an index outside gives `otherwise`. Raises TeError.
     """
     along = check_axis("gather", check_tensor("gather", x), axis)
     rank = _check_indices("gather", indices).rank
+    indices = _wrapped("gather", indices, x.shape[along], wrap, name)
     shape = (*x.shape[:along], *indices.shape, *x.shape[along + 1 :])
 
     def element(*i: Index) -> TableRead:
@@ -38,7 +57,12 @@ def gather(x: Tensor, indices: Tensor, axis: int = 0, otherwise: float = 0, name
 
 
 def take_along_axis(
-    x: Tensor, indices: Tensor, axis: int = -1, otherwise: float = 0, name: str = "take_along_axis"
+    x: Tensor,
+    indices: Tensor,
+    axis: int = -1,
+    otherwise: float = 0,
+    wrap: bool = False,
+    name: str = "take_along_axis",
 ) -> Tensor:
     """Y[i..., j, k...] = X[i..., I[i..., j, k...], k...]: an index of its own for each element.
 
@@ -52,6 +76,7 @@ def take_along_axis(
         if d != along and 1 not in (size, count):
             check_equal("take_along_axis", f"the extents of dimension {d} of table and indices", size, count)
         shape.append(count if d == along or size == 1 else size)
+    indices = _wrapped("take_along_axis", indices, x.shape[along], wrap, name)
 
     def element(*i: Index) -> TableRead:
         at: list[IndexLike | Read] = [*_within(x, i)]
@@ -59,6 +84,45 @@ def take_along_axis(
         return x.at(*at)
 
     return te_gather(shape, element, name, otherwise=otherwise)
+
+
+def gather_nd(
+    x: Tensor, indices: Tensor, batch: int = 0, otherwise: float = 0, wrap: bool = False, name: str = "gather_nd"
+) -> Tensor:
+    """Y[b..., j..., k...] = X[b..., I[b..., j..., :], k...]: the last axis of I holds an index for each dimension.
+
+    The first `batch` dimensions of both are the same. As ONNX GatherND, but that an index outside gives `otherwise`.
+    Raises TeError.
+    """
+    rank = _check_indices("gather_nd", indices).rank
+    count = indices.shape[-1] if rank else 0
+    check_tensor("gather_nd", x)
+    if not is_count(batch) or batch >= max(rank, 1) or not 1 <= count <= x.rank - batch:
+        raise TeError(
+            f"gather_nd: '{indices.name}' of shape {indices.shape} does not index '{x.name}' of shape {x.shape} "
+            f"behind {batch!r} dimensions of both"
+        )
+    for d in range(batch):
+        check_equal("gather_nd", f"the extents of dimension {d} of table and indices", x.shape[d], indices.shape[d])
+    check_flag("gather_nd", "wrap", wrap)
+    parts = [_part(indices, n, x.shape[batch + n], f"{name}.indices{n}") for n in range(count)] if wrap else []
+    places = rank - 1
+
+    def element(*i: Index) -> TableRead:
+        reads = [parts[n][i[:places]] if parts else indices[(*i[:places], n)] for n in range(count)]
+        return x.at(*i[:batch], *reads, *i[places:])
+
+    return te_gather((*indices.shape[:-1], *x.shape[batch + count :]), element, name, otherwise=otherwise)
+
+
+def _part(indices: Tensor, n: int, extent: int, name: str) -> Tensor:
+    """One index of each row, counted from the end where it is below 0."""
+
+    def element(*i: Index) -> Expr:
+        at = e.cast(indices[(*i, n)], "i64")
+        return e.select(at < 0, at + extent, at)
+
+    return compute(indices.shape[:-1], element, name)
 
 
 def _within(tensor: Tensor, i: Indices) -> list[IndexLike]:

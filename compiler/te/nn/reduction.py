@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from math import prod as product
 from typing import Protocol, TypeAlias
 
-from compiler.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Reduce
@@ -35,11 +34,8 @@ class ReductionOperator(Protocol):
 
 
 def axes_of(operator: str, x: Tensor, axis: Axes) -> list[int]:
-    """The axes as non-negative dimensions, in order; all of them for None. Raises TeError."""
-    found = check_axes(operator, x, axis)
-    if not found:
-        raise TeError(f"{operator}: '{x.name}' is reduced over no axis")
-    return found
+    """The axes as non-negative dimensions, in order; all of them for None, none for (). Raises TeError."""
+    return check_axes(operator, x, axis)
 
 
 def reduced(
@@ -51,14 +47,16 @@ def reduced(
 ) -> Tensor:
     """A tensor of a shape without the dimensions `along`, or with extent 1 there.
 
-    `element` takes an index of the whole shape, in which reduce axes stand for those dimensions, and these axes.
+    `element` takes an index of the whole shape, in which reduce axes stand for those dimensions, and these axes; over
+    no dimension it is reduced along an axis of extent 1.
     """
     axes = {d: reduce_axis(shape[d], f"k{d}") for d in along}
+    over = tuple(axes.values()) or (reduce_axis(1, "k"),)
     shown = [d for d in range(len(shape)) if keep or d not in axes]
 
     def reduction(*i: Index) -> Reduce:
         place = dict(zip(shown, i, strict=True)) | axes
-        return element(tuple(place[d] for d in range(len(shape))), tuple(axes.values()))
+        return element(tuple(place[d] for d in range(len(shape))), over)
 
     return compute([1 if d in axes else shape[d] for d in shown], reduction, name, axes=[f"i{d}" for d in shown])
 

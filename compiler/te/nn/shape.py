@@ -29,23 +29,6 @@ def transpose(x: Tensor, perm: Sequence[int] | None = None, name: str = "transpo
     return compute([x.shape[d] for d in order], element, name)
 
 
-def pad(x: Tensor, widths: Sequence[tuple[int, int]], value: float = 0, name: str = "pad") -> Tensor:
-    """X surrounded by a value: widths has (before, after) for each dimension. Raises TeError."""
-    check_tensor("pad", x)
-    given = widths if isinstance(widths, tuple | list) else ()
-    pairs = [tuple(w) for w in given if isinstance(w, tuple | list) and len(w) == 2]
-    whole = isinstance(widths, tuple | list) and all(is_count(n) for pair in pairs for n in pair)
-    if len(given) != x.rank or len(pairs) != x.rank or not whole:
-        raise TeError(f"pad: the widths {widths!r} are not (before, after) for each dimension of '{x.name}'")
-    source = x.padded(value)
-    shape = [size + before + after for size, (before, after) in zip(x.shape, pairs, strict=True)]
-
-    def element(*i: Index) -> Expr:
-        return source[tuple(index - before for index, (before, _) in zip(i, pairs, strict=True))]
-
-    return compute(shape, element, name)
-
-
 def reshape(x: Tensor, shape: Sequence[int], name: str = "reshape") -> Tensor:
     """Y = X in row-major order under another shape, of which one extent may be -1, to be inferred. Raises TeError."""
     check_tensor("reshape", x)

@@ -1,0 +1,86 @@
+"""`pad`: a tensor with something around it, or with less of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler.errors import TeError
+from compiler.te import scalar as e
+from compiler.te.compute import compute
+from compiler.te.expr import Expr
+from compiler.te.index import Index
+from compiler.te.nn.common import check_tensor
+from compiler.te.tensor import Tensor
+
+MODES = ("constant", "edge", "reflect", "wrap")
+
+
+def pad(
+    x: Tensor, widths: Sequence[tuple[int, int]], value: float = 0, mode: str = "constant", name: str = "pad"
+) -> Tensor:
+    """X surrounded by a value: widths has (before, after) for each dimension, negative where X is cut there.
+
+    Instead of the value, `edge` repeats the outermost elements, `reflect` mirrors X without them, `wrap` begins X
+    again, all as often as the widths ask for it. Raises TeError. Elsewhere: numpy pad.
+    """
+    check_tensor("pad", x)
+    if not isinstance(mode, str) or mode not in MODES:
+        raise TeError(f"pad: unknown mode {mode!r} (there are {', '.join(MODES)})")
+    given = widths if isinstance(widths, tuple | list) else ()
+    pairs = [tuple(w) for w in given if isinstance(w, tuple | list) and len(w) == 2]
+    whole = all(isinstance(n, int) and not isinstance(n, bool) for pair in pairs for n in pair)
+    if not isinstance(widths, tuple | list) or len(given) != x.rank or len(pairs) != x.rank or not whole:
+        raise TeError(f"pad: the widths {widths!r} are not (before, after) for each dimension of '{x.name}'")
+    for d, (size, (before, after)) in enumerate(zip(x.shape, pairs, strict=True)):
+        if size + min(before, 0) + min(after, 0) < 1 or size + before + after < 1:
+            raise TeError(
+                f"pad: the widths {before} and {after} leave nothing of dimension {d} of '{x.name}' {x.shape}"
+            )
+    if mode == "constant":
+        return _surrounded(x, pairs, value, name)
+    return _continued(x, pairs, mode, name)
+
+
+def _surrounded(x: Tensor, pairs: Sequence[tuple[int, ...]], value: float, name: str) -> Tensor:
+    source = x.padded(value)
+    shape = [size + before + after for size, (before, after) in zip(x.shape, pairs, strict=True)]
+
+    def element(*i: Index) -> Expr:
+        return source[tuple(index - before for index, (before, _) in zip(i, pairs, strict=True))]
+
+    return compute(shape, element, name)
+
+
+def _continued(x: Tensor, pairs: Sequence[tuple[int, ...]], mode: str, name: str) -> Tensor:
+    """Cut where widths are negative, and continued in one dimension after the other."""
+    if any(n < 0 for pair in pairs for n in pair):
+        x = _surrounded(x, [(min(b, 0), min(a, 0)) for b, a in pairs], 0, f"{name}.cut")
+    grown = [d for d, pair in enumerate(pairs) if max(pair) > 0]
+    for d in grown:
+        label = name if d == grown[-1] else f"{name}.dim{d}"
+        x = _dimension(x, d, max(pairs[d][0], 0), max(pairs[d][1], 0), mode, label)
+    return x if grown else compute(x.shape, lambda *i: x[i], name)
+
+
+def _dimension(x: Tensor, d: int, before: int, after: int, mode: str, name: str) -> Tensor:
+    size = x.shape[d]
+    shape = (*x.shape[:d], size + before + after, *x.shape[d + 1 :])
+
+    def element(*i: Index) -> Expr:
+        def at(place: Index | int) -> Expr:
+            return x[(*i[:d], place, *i[d + 1 :])]
+
+        place = i[d] - before
+        if size == 1:
+            return at(0)
+        if mode == "wrap":
+            return at(place % size)
+        if mode == "edge":
+            inside = e.select(e.all_of(place >= 0, place < size), at(place), 0)
+            return e.select(place < 0, at(0), e.select(place >= size, at(size - 1), inside))
+        period = 2 * (size - 1)
+        turned = place % period
+        forth = e.select(turned < size, at(turned), 0)
+        return e.select(turned < size, forth, e.select(turned >= size, at(period - turned), 0))
+
+    return compute(shape, element, name)

@@ -1,0 +1,108 @@
+"""Norms, variances and truth over axes, in f32 of narrower floats and rounded once."""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+from compiler.te import scalar as e
+from compiler.te.compute import compute
+from compiler.te.expr import Expr
+from compiler.te.nn.common import Indices, accumulator, check_flag, check_float, check_number, check_tensor, named
+from compiler.te.nn.reduction import Axes, axes_of, reduced
+from compiler.te.tensor import Tensor
+
+
+def norm(x: Tensor, p: float = 2, axis: Axes = None, keepdims: bool = False, name: str = "norm") -> Tensor:
+    """Y = (sum of |X|^p)^(1/p) over the given axes (all by default); with p = inf or -inf the extremes of |X|.
+
+    With p = 0 the number of elements that are not 0. x is of a float dtype. Raises TeError.
+    Elsewhere: ONNX ReduceL1, ReduceL2; torch linalg.vector_norm.
+    """
+    along, wide = axes_of("norm", check_float("norm", x), axis), accumulator(x.dtype)
+    check_flag("norm", "keepdims", keepdims)
+    extreme = isinstance(p, float) and math.isinf(p)
+    power = float(p) if extreme else check_number("norm", "p", p)
+    combine = (e.max if power > 0 else e.min) if extreme else e.sum
+
+    def powered(at: Indices) -> Expr:
+        size = e.abs(e.cast(x[at], wide))
+        if power == 0:
+            return e.cast(e.not_equal(size, 0.0), wide)
+        return size if extreme or power == 1 else size * size if power == 2 else e.pow(size, power)
+
+    total = reduced(x.shape, along, keepdims, lambda at, axes: combine(powered(at), axes), f"{name}.sum")
+
+    def root(*i: Indices) -> Expr:
+        value: Expr = total[i]  # type: ignore[index]
+        if not extreme and power not in (0, 1):
+            value = e.sqrt(value) if power == 2 else e.pow(value, 1.0 / power)
+        return e.cast(value, x.dtype)
+
+    return compute(total.shape, root, name)
+
+
+def var(x: Tensor, axis: Axes = None, correction: float = 1, keepdims: bool = False, name: str = "var") -> Tensor:
+    """Y = the sum of (X - mean)^2 over the given axes, divided by the number of elements less the correction.
+
+    That divisor is at least 0. x is of a float dtype. Raises TeError. Elsewhere: torch var.
+    """
+    return _spread("var", x, axis, correction, keepdims, False, name)
+
+
+def std(x: Tensor, axis: Axes = None, correction: float = 1, keepdims: bool = False, name: str = "std") -> Tensor:
+    """Y = the root of var. Raises TeError."""
+    return _spread("std", x, axis, correction, keepdims, True, name)
+
+
+def _spread(operator: str, x: Tensor, axis: Axes, correction: float, keepdims: bool, root: bool, name: str) -> Tensor:
+    along, wide = axes_of(operator, check_float(operator, x), axis), accumulator(x.dtype)
+    check_flag(operator, "keepdims", keepdims)
+    count = math.prod(x.shape[d] for d in along)
+    divisor = max(0.0, count - check_number(operator, "correction", correction))
+    share = 1.0 / divisor if divisor else math.inf
+    total = reduced(x.shape, along, True, lambda at, axes: e.sum(e.cast(x[at], wide), axes), f"{name}.sum")
+
+    def square(at: Indices) -> Expr:
+        middle = total[tuple(0 if d in along else index for d, index in enumerate(at))] * (1.0 / count)
+        gap = e.cast(x[at], wide) - middle
+        return gap * gap
+
+    squares = reduced(x.shape, along, keepdims, lambda at, axes: e.sum(square(at), axes), f"{name}.squares")
+
+    def element(*i: Indices) -> Expr:
+        value = squares[i] * share  # type: ignore[index]
+        return e.cast(e.sqrt(value) if root else value, x.dtype)
+
+    return compute(squares.shape, element, name)
+
+
+class Truth(Protocol):
+    """Whether elements over the given axes are true."""
+
+    def __call__(self, x: Tensor, axis: Axes = None, keepdims: bool = False, name: str = ...) -> Tensor: ...
+
+
+def _truth(operator: str, combine: e.Reduction) -> Truth:
+    @named(
+        operator,
+        f"Y = whether {operator} of the elements over the given axes (all by default) are not 0, an i1.\n\n"
+        "Raises TeError.",
+    )
+    def build(x: Tensor, axis: Axes = None, keepdims: bool = False, name: str = operator) -> Tensor:
+        along = axes_of(operator, check_tensor(operator, x), axis)
+        check_flag(operator, "keepdims", keepdims)
+        found = reduced(
+            x.shape,
+            along,
+            keepdims,
+            lambda at, axes: combine(e.cast(e.cast(x[at], "i1"), "i32"), axes),
+            f"{name}.number",
+        )
+        return compute(found.shape, lambda *i: e.cast(found[i], "i1"), name)
+
+    return build
+
+
+any = _truth("any", e.max)
+all = _truth("all", e.min)
