@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from compiler.defaults import build
-    from compiler.driver import lower
+    from compiler.driver import from_onnx, lower
     from compiler.frontends.torch import from_torch
 
-__all__ = ["build", "from_torch", "lower"]
+__all__ = ["build", "from_onnx", "from_torch", "lower"]
 
 
 def __getattr__(name: str) -> Any:
@@ -17,10 +17,10 @@ def __getattr__(name: str) -> Any:
         from compiler import defaults
 
         return defaults.build
-    if name == "lower":
+    if name in ("from_onnx", "lower"):
         from compiler import driver
 
-        return driver.lower
+        return getattr(driver, name)
     if name == "from_torch":
         from compiler.frontends import torch
 

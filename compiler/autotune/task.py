@@ -25,12 +25,13 @@ from compiler.autotune.space.rules.template import from_template
 from compiler.autotune.space.space import SketchSpace
 from compiler.autotune.workloads import made
 from compiler.dialects.functions import find_function
-from compiler.driver import Plan, build, build_planned, lower, parse, with_constants
+from compiler.driver import Plan, build, build_planned, imported, lower, parse, with_constants
 from compiler.driver.kernels import scheduled, written
 from compiler.errors import InputError, TargetError
 from compiler.graph.provenance import Provenance
 from compiler.graph.scripts import renamed
 from compiler.graph.spelled import spelled
+from compiler.imported import Imported
 from compiler.interpret.numbers import dtype_of
 from compiler.native.unit import WRITTEN, Source
 from compiler.opt.diagnostics import SAID
@@ -61,8 +62,9 @@ class SearchTask:
         kernel = task.apply_best("matmul.db")
 
     `func` is a te function, or a function or registered workload that makes one of `args`; also a module, text or path
-    at the te or loop level. `threads` is how many threads a kernel runs on: None is what OMP_NUM_THREADS says, or the
-    cores that the process may use. `rules` derive the search space; a `template`, a script with open choices or its
+    at the te or loop level, or a model: what a front end has imported, or an ONNX file, whose weights are constants.
+    `threads` is how many threads a kernel runs on: None is what OMP_NUM_THREADS says, or the cores that the process may
+    use. `rules` derive the search space; a `template`, a script with open choices or its
     text, is the space instead, with what the rules make of its `sched.auto`. `machine` is what the space is derived
     for, the one at hand by default; of a GPU, the one that stands for its architecture `arch`, by default that at hand,
     if there is one. `constants` are the names of inputs that never change, such as weights: what schedules make of them
@@ -102,7 +104,10 @@ class SearchTask:
         if gpu is not None and (constants or threads is not None):
             raise TargetError(f"threads and constants are the CPU's, not {target}'s")
         policy_named(policy, TargetError)
-        self.func = made(func, args)
+        model = imported(func)
+        self.known = dict(model.constants) if isinstance(model, Imported) else {}
+        constants = [*self.known, *constants]
+        self.func = model.function if isinstance(model, Imported) else made(func, args)
         self.constants = constants
         self.occurrences = 1
         self.provenance: Provenance | None = None
@@ -326,7 +331,7 @@ class SearchTask:
         """The kernel of the best record, which takes the inputs that are not constant; `constants` are arrays of those
         that are. Of a whole program each group has the schedule of its best record, or none where it has no record.
         Raises InputError where there is no record or no such array, ScheduleError where it is outdated."""
-        given = constants or {}
+        given = {**self.known, **(constants or {})}
         if set(given) != set(self.constants):
             said = ", ".join(self.constants) or "none"
             raise InputError(
@@ -348,7 +353,8 @@ class SearchTask:
         if self._whole is None:
             raise InputError(f"{self.name} is one program: it has no groups")
         random = np.random.default_rng(0)
-        constants = {a.name: draw(a, random) for a in self._whole.arguments if a.name in self.constants}
+        drawn = {a.name: draw(a, random) for a in self._whole.arguments if a.name in self.constants}
+        constants = {**drawn, **self.known}
         kernel = self._built_whole(records, constants)
         return Breakdown(
             tuple(GroupTime(g.name, g.occurrences, _seconds(records.get(g.name))) for g in self.groups),

@@ -8,6 +8,7 @@ cache.py    strata cache info|clear|path: the machine code that builds have kept
 db.py       tuning records: list, best, export, import, replay, report, prune
 hash.py     the canonical hash of each te function
 explain.py  what was generated for a program, and what it costs
+model.py    models of ONNX: shapes of inputs, what they should give
 own_process.py  calls in a process of their own, whose death is a sentence
 program.py  FILE|NAME: a file, or a workload of bench
 replay.py   a search again from its log, without hardware

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from xdsl.utils.exceptions import VerifyException
 
+from compiler.cli.model import imported, shape_argument
 from compiler.cli.said import sentence
 from compiler.cli.values import positive
 from compiler.errors import InputError
@@ -20,10 +21,11 @@ from compiler.policies import POLICIES
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from compiler.imported import Imported
     from compiler.targets.cpu import Kernel
 
 Made = TypeVar("Made")
-HELP = "compile an MLIR file and print or write it at a level"
+HELP = "compile an MLIR file or an ONNX model and print or write it at a level"
 LEVELS = ("te", "loop", "low", "llvm", "asm")
 SUFFIXES = {".ll": "llvm", ".s": "asm"}
 
@@ -37,7 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def program_arguments(parser: argparse.ArgumentParser) -> None:
     """State the arguments that pick a program and how it is compiled."""
-    parser.add_argument("file", help="the MLIR file, at the te, loop or low level; - is standard input")
+    parser.add_argument(
+        "file", help="the MLIR file, at the te, loop or low level, - is standard input; or an ONNX model"
+    )
+    shape_argument(parser)
     parser.add_argument("--function", help="which of several functions")
     parser.add_argument("--policy", choices=POLICIES, default="contract", help="liberties of floating point")
     schedule_argument(parser)
@@ -52,10 +57,15 @@ def schedule_argument(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--schedule", metavar="WAY", help=said)
 
 
-def parsed(options: argparse.Namespace) -> ModuleOp:
-    """The verified module of the file that the arguments name. Raises InputError where it does not verify."""
-    from compiler.driver import parse
+def parsed(options: argparse.Namespace) -> ModuleOp | Imported:
+    """The verified module, or the model, of the file that the arguments name. Raises InputError where it does not
+    verify."""
+    from compiler.driver import is_model, parse
 
+    if is_model(options.file):
+        return imported(options.file, options.shape)
+    if options.shape:
+        raise InputError("--shape is for models of ONNX")
     source = "<stdin>" if options.file == "-" else options.file
     text = read(options.file)
     try:
@@ -64,14 +74,14 @@ def parsed(options: argparse.Namespace) -> ModuleOp:
         raise InputError(f"{source}: {sentence(error)}") from error
 
 
-def built(options: argparse.Namespace, module: ModuleOp) -> Kernel:
-    """The kernel of a module as the arguments say. Raises InputError as `parsed` does."""
+def built(options: argparse.Namespace, module: ModuleOp | Imported) -> Kernel:
+    """The kernel of a module or model as the arguments say. Raises InputError as `parsed` does."""
     from compiler.defaults import build
 
     return compiled(options, module, partial(build, schedule=options.schedule))
 
 
-def compiled(options: argparse.Namespace, module: ModuleOp, how: Callable[..., Made]) -> Made:
+def compiled(options: argparse.Namespace, module: ModuleOp | Imported, how: Callable[..., Made]) -> Made:
     """What `build` or `build_artefact` makes of a module as the arguments say. Raises InputError as `parsed` does."""
     try:
         return how(module, threads=options.threads, policy=options.policy, name=options.function)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.cli.checkout import Workload, benchmarks
+from compiler.cli.model import imported, shape_argument
 from compiler.cli.said import sentence
 from compiler.cli.values import positive, scale
 from compiler.errors import InputError
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 def is_file(name: str) -> bool:
     """Whether a name on the command line is meant as a file; - is standard input."""
-    return name == "-" or name.endswith(".mlir") or Path(name).exists()
+    return name == "-" or name.endswith((".mlir", ".onnx")) or Path(name).exists()
 
 
 def workload(name: str, scaled: Fraction) -> Workload | None:
@@ -39,17 +40,18 @@ def workload(name: str, scaled: Fraction) -> Workload | None:
 
 def module(name: str) -> ModuleOp:
     """The verified module of a file. Raises InputError where it cannot be read, ParseError or VerifyException."""
-    from compiler.driver import parse
+    from compiler.driver import is_model, module_of, parse
 
+    if is_model(name):
+        return module_of(name)
     return parse(read(name), "<stdin>" if name == "-" else name)
 
 
 def task_arguments(parser: argparse.ArgumentParser) -> None:
     """State the arguments that pick a program to be tuned, and the threads it runs on."""
     add = parser.add_argument
-    add(
-        "program", metavar="FILE|NAME", help="an MLIR file at the te or loop level (- is standard input), or a workload"
-    )
+    add("program", metavar="FILE|NAME", help="an MLIR file (- is standard input), an ONNX model, or a workload")
+    shape_argument(parser)
     add("--scale", type=scale, default=Fraction(1), help="multiply every extent of a workload: 1/4 or 0.25")
     add("--function", help="which of several functions of a file")
     add("--group", metavar="NAME", help="that group of a whole program alone")
@@ -62,6 +64,7 @@ def task_arguments(parser: argparse.ArgumentParser) -> None:
 def task(options: argparse.Namespace, policy: str = "contract") -> SearchTask:
     """The program that the arguments pick, to be tuned. Raises InputError or TargetError for what cannot be."""
     from compiler.autotune.task import SearchTask
+    from compiler.driver import is_model
 
     benchmark = workload(options.program, options.scale)
     constants = [name.strip() for name in options.constants.split(",")] if options.constants is not None else []
@@ -76,6 +79,8 @@ def task(options: argparse.Namespace, policy: str = "contract") -> SearchTask:
     try:
         if benchmark is not None:
             found = make(benchmark.function(), name=benchmark.name)
+        elif is_model(options.program):
+            found = make(imported(options.program, options.shape))
         else:
             found = make(_only(module(options.program), options.function))
         return found if options.group is None else found.group(options.group)

@@ -9,6 +9,7 @@ from secrets import randbits
 from typing import TYPE_CHECKING
 
 from compiler.cli.build import built, compiled, parsed, program_arguments
+from compiler.cli.model import expected
 from compiler.cli.own_process import in_own_process
 from compiler.cli.said import show
 from compiler.cli.values import positive, seed
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from compiler.targets.cpu.artefact import Artefact
     from compiler.targets.cpu.kernel import Interface, Timing
 
-HELP = "build an MLIR file, run it on random inputs, compare and time it"
+HELP = "build an MLIR file or an ONNX model, run it on random inputs, compare and time it"
 TOLERANCE = {"bfloat16": 1e-1, "float16": 1e-1, "float32": 1e-3, "float64": 1e-9}
 """The largest error a result may have, relative to the largest element; integers have none."""
 
@@ -37,9 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command; 1 where the result is wrong."""
-    from compiler.driver import build_artefact, level_of
+    from compiler.driver import build_artefact, level_of, module_of
 
-    module = parsed(options)
+    given = parsed(options)
+    module = module_of(given)
     chosen = randbits(32) if options.seed is None else options.seed
     if level_of(module) == "low":
         artefact = compiled(options, module, build_artefact)
@@ -48,11 +50,11 @@ def run(options: argparse.Namespace) -> int:
         timing = in_own_process(options.file, _time_artefact, artefact, chosen, options.calls)
         _print_timing(timing, artefact.interface.threads)
         return 0
-    kernel = built(options, module)
+    kernel = built(options, given)
     inputs = _inputs(kernel, chosen)
     _print_interface(kernel, chosen)
     _print_schedules(kernel)
-    right = _compare(kernel, module, inputs)
+    right = _compare_model(kernel, options.file, inputs) if module is not given else _compare(kernel, module, inputs)
     _print_timing(kernel.time(*inputs, repeats=options.calls), kernel.threads)
     return 0 if right else 1
 
@@ -122,6 +124,14 @@ def _compare(kernel: Kernel, module: ModuleOp, inputs: Sequence[Array]) -> bool:
     results = kernel(*inputs)
     found = [results] if kernel.outputs == 1 else list(results)
     verdicts = [_judge(i, *pair) for i, pair in enumerate(zip(found, expected, strict=True))]
+    return all(verdicts)
+
+
+def _compare_model(kernel: Kernel, file: str, inputs: Sequence[Array]) -> bool:
+    """Print the error of each result against ONNX's reference evaluator."""
+    results = kernel(*inputs)
+    found = [results] if kernel.outputs == 1 else list(results)
+    verdicts = [_judge(i, *pair) for i, pair in enumerate(zip(found, expected(file, inputs), strict=True))]
     return all(verdicts)
 
 

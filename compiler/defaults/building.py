@@ -70,7 +70,8 @@ def build(
     arch: str = "sm_80",
     schedule: object = None,
 ) -> Any:
-    """Compile a te function, a Schedule, a module, MLIR text, or the path of a file, at whatever level it is.
+    """Compile a te function, a Schedule, a module, MLIR text, or the path of a file, at whatever level it is; or a
+    model: what a front end has imported, or the path of an ONNX file, whose weights are constants.
 
     `schedule` says how a te program's loops are scheduled. `auto`, the default: each group as the rules of the tuner
     prefer it, without a trial, where that is proved, or, where the proof is undecided, agrees with the written program
@@ -96,6 +97,7 @@ def build(
     """
     driver.check_words(target, policy, name, arch)
     way = way_of(schedule)
+    x, constants = driver.apart(x, constants)
     given = None if constants is None else dict(named(constants))
     module = driver.module_of(x)
     if way == WRITTEN or driver.level_of(module) != "te":

@@ -2,6 +2,7 @@
 
 source.py     what is built: the verified module of whatever a caller gives, and its level
 loops.py      `lower`: to loops, for a schedule; `lower_to_kernels`: to those that a GPU runs
+models.py     models of other tools: `from_onnx`
 constants.py  inputs that never change: arrays by their names, and what a build makes of them
 artefact.py   `build_artefact`: to machine code as data
 recipe.py     how a program is compiled, before it is
@@ -16,17 +17,22 @@ from compiler.driver.artefact import build_artefact
 from compiler.driver.constants import with_constants
 from compiler.driver.kernels import build, build_groups, build_planned, in_groups
 from compiler.driver.loops import lower, lower_to_kernels, unbound
+from compiler.driver.models import apart, from_onnx, imported, is_model
 from compiler.driver.programs import Plan
 from compiler.driver.source import check_words, level_of, module_of, parse, verified
 
 __all__ = [
     "Plan",
+    "apart",
     "build",
     "build_artefact",
     "build_groups",
     "build_planned",
     "check_words",
+    "from_onnx",
+    "imported",
     "in_groups",
+    "is_model",
     "level_of",
     "lower",
     "lower_to_kernels",

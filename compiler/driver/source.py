@@ -13,7 +13,9 @@ from compiler.dialects.functions import (
     alone,
 )
 from compiler.dialects.parser import Parser
+from compiler.driver.models import imported
 from compiler.errors import InputError, TargetError
+from compiler.imported import Imported
 from compiler.interpret.numbers import dtype_of
 from compiler.policies import policy_named
 from compiler.program.tree import Buffer
@@ -57,6 +59,9 @@ def level_of(module: ModuleOp) -> str:
 
 def module_of(x: object) -> ModuleOp:
     """The module that a caller gives. Raises InputError for what has none, and what reading text raises."""
+    x = imported(x)
+    if isinstance(x, Imported):
+        return x.function.module
     if isinstance(x, ModuleOp):
         return x
     module = getattr(x, "module", None)

@@ -1,1 +1,14 @@
-"""Models of ONNX as te functions."""
+"""Models of ONNX as te functions.
+
+types.py       dtypes
+table.py       the table of operators: `handles`, and the node that a handler takes
+operators/     the handlers, by family
+refused.py     why the other operators have none
+loading.py     a model from a file: checked, its dimensions bound
+known.py       nodes whose inputs are known, evaluated by ONNX's reference evaluator
+bodies.py      operators as functions of others: those of ONNX, and those of the model
+walk.py        nodes in order, from values to values
+importing.py   `from_onnx`
+"""
+
+from compiler.frontends.onnx.importing import from_onnx as from_onnx

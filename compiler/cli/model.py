@@ -1,0 +1,50 @@
+"""Models of ONNX on the command line: the shapes of their inputs, and what a model should give."""
+
+from __future__ import annotations
+
+import argparse
+from argparse import ArgumentTypeError
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from compiler.errors import InputError
+
+if TYPE_CHECKING:
+    from compiler.imported import Imported
+    from compiler.targets.arguments import Array
+
+
+def binding(text: str) -> tuple[str, int | tuple[int, ...]]:
+    """The extent of a symbolic dimension, `N=1`, or the shape of an input, `x=1,3,224,224`."""
+    name, equals, value = text.rpartition("=")
+    parts = value.split(",")
+    if not equals or not name or not all(p.isascii() and p.isdecimal() and len(p) < 19 and int(p) for p in parts):
+        raise ArgumentTypeError(f"{text!r} is neither N=1 for a dimension nor x=1,3,224,224 for an input")
+    return name, int(value) if len(parts) == 1 else tuple(map(int, parts))
+
+
+def shape_argument(parser: argparse._ActionsContainer) -> None:
+    """State the argument that binds the dimensions of a model."""
+    said = "of an ONNX model: the extent of a symbolic dimension; x=1,3,224,224 is the whole shape of an input"
+    parser.add_argument("--shape", action="append", default=[], type=binding, metavar="N=1", help=said)
+
+
+def imported(name: str, shapes: Sequence[tuple[str, int | tuple[int, ...]]]) -> Imported:
+    """The model of a file. Raises InputError."""
+    from compiler.driver import from_onnx
+
+    bound = dict(shapes)
+    if len(bound) < len(shapes):
+        raise InputError("--shape binds one name twice")
+    return from_onnx(name, bound)
+
+
+def expected(name: str, inputs: Sequence[Array]) -> list[Any]:
+    """What ONNX's reference evaluator makes of inputs, one result an output of the model."""
+    import onnx
+    from onnx.reference import ReferenceEvaluator
+
+    model = onnx.load(name)
+    stored = {tensor.name for tensor in model.graph.initializer}
+    names = [one.name for one in model.graph.input if one.name not in stored]
+    return list(ReferenceEvaluator(model).run(None, dict(zip(names, inputs, strict=True))))

@@ -1,0 +1,51 @@
+"""Models of other tools: files of ONNX by their names, and what a front end has made of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from os import PathLike, fspath
+from typing import Any
+
+from compiler.errors import InputError
+from compiler.imported import Imported
+
+SUFFIX = ".onnx"
+
+
+def is_model(x: object) -> bool:
+    """Whether something is the path of a file of ONNX."""
+    if not isinstance(x, str | PathLike):
+        return False
+    name = fspath(x)
+    return isinstance(name, str) and "\n" not in name and name.endswith(SUFFIX)
+
+
+def from_onnx(model: object, shapes: Mapping[str, Any] | None = None) -> Imported:
+    """A model of ONNX, a ModelProto or the path of a file, as a te function with the arrays of its weights.
+
+    The function's first inputs are those of the model, in order; then come weights, whose arrays are in `constants`.
+    `shapes` are extents of symbolic dimensions by name, such as {"N": 1}, or whole shapes by the names of inputs.
+    Raises InputError, also where the package onnx is not installed; docs/onnx.md says what has a te form.
+    """
+    if find_spec("onnx") is None:
+        raise InputError("models of ONNX need the package onnx: pip install 'strata-compiler[onnx]'")
+    from compiler.frontends.onnx import from_onnx as read
+
+    return read(model, shapes)
+
+
+def imported(x: object) -> object:
+    """What is built: a file of ONNX as an Imported, anything else as it is."""
+    return from_onnx(x) if is_model(x) else x
+
+
+def apart(x: object, constants: Mapping[str, Any] | None) -> tuple[object, Mapping[str, Any] | None]:
+    """A program and its constants: those of a model beside those that are given. Raises InputError for one in both."""
+    found = imported(x)
+    if not isinstance(found, Imported):
+        return found, constants
+    for name in constants or {}:
+        if name in found.constants:
+            raise InputError(f"'{name}' is a constant of the model: its elements are known")
+    return found.function, {**found.constants, **(constants or {})}

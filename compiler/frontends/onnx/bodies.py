@@ -1,0 +1,111 @@
+"""Operators as functions of others: those that ONNX's schemas have, and those of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto, defs, helper
+
+from compiler.frontends.onnx.table import Value
+from compiler.frontends.onnx.types import TYPE_OF, dtype_of
+from compiler.te.tensor import Tensor
+
+Functions: TypeAlias = Mapping[tuple[str, str], FunctionProto]
+"""The functions of a model by their domain and name."""
+
+
+def domain_of(name: str) -> str:
+    """A domain as schemas spell it."""
+    return "" if name == "ai.onnx" else name
+
+
+def schema_of(node: NodeProto, opsets: Mapping[str, int]) -> defs.OpSchema | None:
+    """The schema of a node's operator in its opset; None where ONNX has no such operator."""
+    domain = domain_of(node.domain)
+    try:
+        return defs.get_schema(node.op_type, opsets.get(domain, 1), domain)
+    except defs.SchemaError:
+        return None
+
+
+def body_of(
+    node: NodeProto, opsets: Mapping[str, int], functions: Functions, values: Sequence[Value | None]
+) -> FunctionProto | None:
+    """The function that a node calls: one of the model, or the body of its operator for these inputs; None without."""
+    own = functions.get((domain_of(node.domain), node.op_type))
+    if own is not None:
+        return own
+    schema, version = schema_of(node, opsets), opsets.get(domain_of(node.domain), 1)
+    if schema is None:
+        return None
+    if schema.has_function:
+        return _latest(schema.function_opset_versions, version, schema.get_function_with_opset_version)
+    if not schema.has_context_dependent_function:
+        return None
+    types = [_type_of(value) for value in values]
+
+    def build(opset: int) -> Any:
+        return schema.get_context_dependent_function_with_opset_version(
+            opset, node.SerializeToString(), [t.SerializeToString() for t in types]
+        )
+
+    return _latest(schema.context_dependent_function_opset_versions, version, build)
+
+
+def _latest(versions: Sequence[int], most: int, build: object) -> FunctionProto | None:
+    """The body for the newest version that is not above the model's."""
+    usable = [version for version in versions if version <= most]
+    if not usable or not callable(build):
+        return None
+    found = FunctionProto()
+    text = build(max(usable))
+    found.ParseFromString(text if isinstance(text, bytes) else text.encode())
+    return found if found.node else None
+
+
+def _type_of(value: Value | None) -> TypeProto:
+    if value is None:
+        return TypeProto()
+    dtype = value.dtype if isinstance(value, Tensor) else dtype_of(value)
+    found = TYPE_OF.get(dtype or "")
+    if found is None:
+        found = helper.np_dtype_to_tensor_dtype(value.dtype)
+    return helper.make_tensor_type_proto(found, list(value.shape))
+
+
+def bound(function: FunctionProto, call: NodeProto, opsets: Mapping[str, int]) -> list[NodeProto]:
+    """The nodes of a function with the attributes that a call gives them, or that hold without one."""
+    given = {attribute.name: attribute for attribute in function.attribute_proto}
+    schema = schema_of(call, opsets)
+    for name, attribute in schema.attributes.items() if schema is not None else ():
+        if attribute.default_value.name:
+            given[name] = attribute.default_value
+    given |= {attribute.name: attribute for attribute in call.attribute}
+    return [_substituted(node, given) for node in function.node]
+
+
+def _substituted(node: NodeProto, given: Mapping[str, AttributeProto]) -> NodeProto:
+    made = NodeProto()
+    made.CopyFrom(node)
+    del made.attribute[:]
+    for attribute in node.attribute:
+        if not attribute.ref_attr_name:
+            made.attribute.append(_inner(attribute, given))
+        elif attribute.ref_attr_name in given:
+            found = made.attribute.add()
+            found.CopyFrom(given[attribute.ref_attr_name])
+            found.name = attribute.name
+    return made
+
+
+def _inner(attribute: AttributeProto, given: Mapping[str, AttributeProto]) -> AttributeProto:
+    """An attribute, whose subgraph refers to the function's attributes too."""
+    if attribute.type != AttributeProto.GRAPH:
+        return attribute
+    made = AttributeProto()
+    made.CopyFrom(attribute)
+    nodes = [_substituted(node, given) for node in made.g.node]
+    del made.g.node[:]
+    made.g.node.extend(nodes)
+    return made

@@ -1,0 +1,140 @@
+"""`from_onnx`: a model as a te function, and its constants."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from onnx import ModelProto, shape_inference
+
+from compiler.errors import InputError
+from compiler.frontends.onnx.bodies import domain_of
+from compiler.frontends.onnx.loading import bind, loaded, opsets_of
+from compiler.frontends.onnx.table import Refused
+from compiler.frontends.onnx.types import DTYPE_OF
+from compiler.frontends.onnx.walk import Found, Problem, Scope, Unknown, Walk, valid
+from compiler.imported import Imported
+from compiler.program.names import Names
+from compiler.te.function import Function, function
+from compiler.te.tensor import Tensor, placeholder
+
+
+class UnsupportedError(InputError):
+    """A model some of whose nodes have no te form: `problems` has each."""
+
+    def __init__(self, name: str, problems: Sequence[Problem]) -> None:
+        super().__init__(_said(name, problems))
+        self.problems = tuple(problems)
+
+
+def _said(name: str, problems: Sequence[Problem]) -> str:
+    """All nodes that have no te form, by operator and reason."""
+    kinds = Counter((p.domain, p.operator, p.reason) for p in problems)
+    first = {(p.domain, p.operator, p.reason): p.node for p in reversed(problems)}
+    lines = [
+        f"{f'{domain}.' if domain else ''}{operator} ({_count(count)}, '{first[domain, operator, reason]}'): {reason}"
+        for (domain, operator, reason), count in kinds.items()
+    ]
+    verb = "has" if len(problems) == 1 else "have"
+    return f"{_count(len(problems))} of '{name}' {verb} no te form: {'; '.join(lines)}"
+
+
+def _count(number: int) -> str:
+    return f"{number} node{'' if number == 1 else 's'}"
+
+
+def from_onnx(model: object, shapes: Mapping[str, Any] | None = None) -> Imported:
+    """A model of ONNX, a ModelProto or the path of a file, as a te function with the arrays of its weights.
+
+    The function's first inputs are those of the model, in order, then come weights, whose arrays are in `constants`;
+    outputs are the model's. What depends on weights and shapes alone is computed here, by ONNX's reference evaluator.
+    shapes: extents of symbolic dimensions by name, such as {"N": 1}; or whole shapes by the names of inputs.
+
+    Raises InputError for a model that is not valid, or a dimension that is not bound; UnsupportedError, one of these,
+    for nodes without a te form, all of them at once.
+    """
+    if shapes is not None and not isinstance(shapes, Mapping):
+        raise InputError(f"shapes is {shapes!r}: extents by the names of dimensions, such as {{'N': 1}}")
+    checked = loaded(model)
+    bound = bind(checked, shapes or {})
+    names = Names(separator="_")
+    stored = {tensor.name for tensor in checked.graph.initializer}
+    inputs = {
+        one.name: placeholder(bound[one.name], DTYPE_OF[one.type.tensor_type.elem_type], names.fresh(valid(one.name)))
+        for one in checked.graph.input
+        if one.name not in stored
+    }
+    functions = {(domain_of(f.domain), f.name): f for f in checked.functions}
+    walk = Walk(functions, names, _standing(checked, bound))
+    scope = Scope(opsets_of(checked), dict(inputs))
+    walk.enter(checked.graph, scope)
+    title = valid(checked.graph.name or "model")
+    results = [_result(walk, scope.find(one.name), one.name) for one in checked.graph.output]
+    if walk.problems:
+        raise UnsupportedError(checked.graph.name or "the model", walk.problems)
+    made = function(title, [*inputs.values(), *walk.inputs], [one for one in results if one is not None])
+    _name_results(made, [valid(one.name) for one in checked.graph.output])
+    return Imported(made, walk.constants)
+
+
+def _result(walk: Walk, value: Found, name: str) -> Tensor | None:
+    """An output as a tensor; None where it was refused, which is noted."""
+    try:
+        if value is None or isinstance(value, list):
+            raise Refused("it is a sequence or an optional value")
+        return None if isinstance(value, Unknown) else walk.tensor(value, name)
+    except Refused as error:
+        walk.problems.append(Problem("output", "", name, str(error)))
+        return None
+
+
+def _standing(model: ModelProto, bound: Mapping[str, tuple[int, ...]]) -> Callable[[str], Tensor | None]:
+    """Of a name a tensor of the type that ONNX infers, None where that is not static; inferred when first asked."""
+    types: dict[str, Any] = {}
+
+    def find(name: str) -> Tensor | None:
+        if not types:
+            types.update(_inferred(model, bound))
+        found = types.get(name)
+        if found is None or found.elem_type not in DTYPE_OF or not found.HasField("shape"):
+            return None
+        shape = [size.dim_value for size in found.shape.dim]
+        return placeholder(shape, DTYPE_OF[found.elem_type], valid(name)) if all(n > 0 for n in shape) else None
+
+    return find
+
+
+def _inferred(model: ModelProto, bound: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
+    """The types of tensors by name, as ONNX infers them from the shapes of the inputs."""
+    static = ModelProto()
+    static.CopyFrom(model)
+    for one in static.graph.input:
+        for size, extent in zip(one.type.tensor_type.shape.dim, bound.get(one.name, ()), strict=False):
+            size.dim_value = extent
+    try:
+        static = shape_inference.infer_shapes(static, data_prop=True)
+    except (shape_inference.InferenceError, RuntimeError, ValueError):
+        return {"": None}
+    known = [*static.graph.value_info, *static.graph.output]
+    return {"": None} | {one.name: one.type.tensor_type for one in known}
+
+
+def _name_results(made: Function, wanted: Sequence[str]) -> None:
+    """Call results as the model calls its outputs, where they are computed and no other value has that name."""
+    block = next(iter(made.module.ops)).body.block
+    returned = block.last_op
+    assert returned is not None
+    values = [*block.args, *(result for op in block.ops for result in op.results)]
+    holders = {value.name_hint: value for value in values}
+    for value, name in zip(returned.operands, wanted, strict=True):
+        if value in block.args or value.name_hint in wanted:
+            continue
+        if name in holders and holders[name] is not value:
+            if holders[name] in block.args:
+                continue
+            holders[name].name_hint = value.name_hint
+        value.name_hint = name
+
+
+__all__ = ["UnsupportedError", "from_onnx"]

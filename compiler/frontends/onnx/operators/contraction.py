@@ -1,0 +1,152 @@
+"""Matrix products, and Einsum."""
+
+from __future__ import annotations
+
+import math
+
+from compiler.elements import is_float
+from compiler.frontends.onnx.operators.elementwise import broadcast
+from compiler.frontends.onnx.table import Node, Refused, handles
+from compiler.te import nn
+from compiler.te import scalar as e
+from compiler.te.compute import compute
+from compiler.te.expr import Expr, Reduce
+from compiler.te.index import Index
+from compiler.te.nn.common import accumulator, product, rounded
+from compiler.te.tensor import Tensor, reduce_axis
+
+
+@handles("MatMul")
+def matmul(node: Node) -> Tensor:
+    """numpy's matmul."""
+    return multiplied(node.tensor(0), node.tensor(1), node.name)
+
+
+def multiplied(a: Tensor, b: Tensor, name: str, dtype: str | None = None) -> Tensor:
+    """numpy's matmul of two tensors; integers are summed, and given, in 32 bits where they are narrower."""
+    if a.rank == 0 or b.rank == 0:
+        raise Refused("a factor is no matrix")
+    left = nn.reshape(a, (1, *a.shape)) if a.rank == 1 else a
+    right = nn.reshape(b, (*b.shape, 1)) if b.rank == 1 else b
+    shape = [*left.shape[:-1], right.shape[-1]]
+    if right.rank == 2:
+        rows = left if left.rank == 2 else nn.reshape(left, (math.prod(left.shape[:-1]), left.shape[-1]))
+        found = nn.matmul(rows, right, dtype=dtype, name=name)
+    elif left.rank == right.rank == 3 and left.shape[0] == right.shape[0]:
+        found = nn.batch_matmul(left, right, dtype=dtype, name=name)
+    else:
+        found = _batched(left, right, name, dtype)
+        shape = [*found.shape]
+    shape = [n for d, n in enumerate(shape) if not (a.rank == 1 and d == len(shape) - 2)]
+    shape = shape[:-1] if b.rank == 1 else shape
+    return found if list(found.shape) == shape else nn.reshape(found, shape, name=name)
+
+
+def _batched(a: Tensor, b: Tensor, name: str, dtype: str | None) -> Tensor:
+    """Matrices along dimensions that numpy broadcasts."""
+    if a.shape[-1] != b.shape[-2]:
+        raise Refused(f"the matrices {a.shape} and {b.shape} do not fit")
+    rank = max(a.rank, b.rank) - 2
+    batches = [(1,) * (rank + 2 - t.rank) + t.shape[:-2] for t in (a, b)]
+    if any(m != n and 1 not in (m, n) for m, n in zip(*batches, strict=True)):
+        raise Refused(f"the matrices {a.shape} and {b.shape} do not broadcast")
+    shape = [max(m, n) for m, n in zip(*batches, strict=True)]
+    k, sums = reduce_axis(a.shape[-1], "k"), accumulator(a.dtype)
+
+    def place(t: Tensor, at: tuple[Index, ...]) -> list[Index | int]:
+        own = at[rank - (t.rank - 2) :] if t.rank > 2 else ()
+        return [0 if n == 1 else i for n, i in zip(t.shape[:-2], own, strict=True)]
+
+    def element(*i: Index) -> Reduce:
+        *batch, m, n = i
+        at = tuple(batch)
+        return e.sum(product(a[(*place(a, at), m, k)], b[(*place(b, at), k, n)], sums), axis=k)
+
+    wanted = dtype or (a.dtype if is_float(a.dtype) else sums)
+    axes = [*(f"b{d}" for d in range(rank)), "m", "n"]
+    found = compute((*shape, a.shape[-2], b.shape[-1]), element, name, axes=axes)
+    return rounded(found, wanted, name)
+
+
+@handles("Gemm")
+def gemm(node: Node) -> Tensor:
+    """alpha * A * B + beta * C."""
+    a, b = node.tensor(0), node.tensor(1)
+    alpha, beta = node.attribute("alpha", 1.0), node.attribute("beta", 1.0)
+    turned = bool(node.attribute("transA", 0)), bool(node.attribute("transB", 0))
+    bias = node.optional(2) if beta else None
+    dtype = a.dtype
+    plain = alpha == 1.0 and beta == 1.0 and is_float(dtype)
+    if plain and bias is not None and bias.rank == 1 and turned == (False, True) and bias.shape[0] == b.shape[0]:
+        return nn.dense(a, b, bias, name=node.name)
+    sums = nn.matmul(a, b, *turned, dtype=dtype, name=node.name)
+    if alpha != 1.0:
+        sums = nn.mul(sums, _number(alpha, dtype), name=node.name)
+    if bias is None:
+        return sums
+    if beta != 1.0:
+        bias = nn.mul(bias, _number(beta, dtype))
+    return nn.add(sums, broadcast(bias, (1, 1), f"{node.name}.c"), name=node.name)
+
+
+def _number(value: float, dtype: str) -> float:
+    """A factor of tensors of a dtype. Raises Refused for a fraction of integers."""
+    if is_float(dtype):
+        return float(value)
+    if value != int(value):
+        raise Refused(f"the factor {value} is no integer, but the matrices are")
+    return int(value)
+
+
+@handles("Einsum")
+def einsum(node: Node) -> Tensor:
+    """Sums of products by an equation, such as `bij,bjk->bik`."""
+    tensors = node.tensors()
+    terms, result = _equation(node.attribute("equation", ""), [t.rank for t in tensors])
+    extents: dict[str, int] = {}
+    for term, tensor in zip(terms, tensors, strict=True):
+        for label, extent in zip(term, tensor.shape, strict=True):
+            if extents.get(label, 1) not in (1, extent) and extent != 1:
+                raise Refused(f"the label {label} has two extents")
+            extents[label] = max(extents.get(label, 1), extent)
+    summed = {
+        label: reduce_axis(extent, f"k{n}") for n, (label, extent) in enumerate(extents.items()) if label not in result
+    }
+    dtype = tensors[0].dtype
+    sums = accumulator(dtype) if summed else dtype
+
+    def element(*i: Index) -> Expr:
+        at = dict(zip(result, i, strict=True)) | summed
+        value: Expr | None = None
+        for term, tensor in zip(terms, tensors, strict=True):
+            read = tensor[tuple(0 if n == 1 else at[label] for label, n in zip(term, tensor.shape, strict=True))]
+            factor = e.cast(read, sums)
+            value = factor if value is None else value * factor
+        assert value is not None
+        return e.sum(value, axis=tuple(summed.values())) if summed else value
+
+    found = compute(
+        [extents[label] for label in result], element, node.name, axes=[f"i{d}" for d in range(len(result))]
+    )
+    return rounded(found, dtype, node.name)
+
+
+def _equation(text: str, ranks: list[int]) -> tuple[list[list[str]], list[str]]:
+    """The labels of each input and of the result; those of an ellipsis are numbers, its last is 0."""
+    left, arrow, right = text.replace(" ", "").partition("->")
+    terms = [_labels(term, rank) for term, rank in zip(left.split(","), ranks, strict=True)]
+    if arrow:
+        most = max((int(label) + 1 for term in terms for label in term if label.isdigit()), default=0)
+        return terms, _labels(right, len(right.replace("...", "")) + (most if "..." in right else 0))
+    counts = [label for term in terms for label in term]
+    dots = sorted({label for label in counts if label.isdigit()}, key=int, reverse=True)
+    return terms, dots + sorted(label for label in set(counts) if counts.count(label) == 1 and not label.isdigit())
+
+
+def _labels(term: str, rank: int) -> list[str]:
+    before, dots, after = term.partition("...")
+    missing = rank - len(before) - len(after) if dots else 0
+    found = [*before, *(str(n) for n in reversed(range(missing))), *after]
+    if len(found) != rank:
+        raise Refused(f"the labels '{term}' are not those of {rank} dimensions")
+    return found

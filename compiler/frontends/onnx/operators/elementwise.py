@@ -1,0 +1,295 @@
+"""Arithmetic, activations, comparisons, casts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from compiler.elements import DTYPES, is_float
+from compiler.frontends.onnx.table import Handler, Node, Refused, each, handles
+from compiler.frontends.onnx.types import DTYPE_OF, type_name
+from compiler.te import nn
+from compiler.te import scalar as e
+from compiler.te.compute import compute
+from compiler.te.expr import Expr
+from compiler.te.index import Index
+from compiler.te.nn.common import accumulator
+from compiler.te.nn.elementwise import broadcast_shape, mapped, read_at
+from compiler.te.tensor import Tensor
+
+
+def _of_one(function: Callable[..., Tensor]) -> Handler:
+    return lambda node: function(node.tensor(0), name=node.name)
+
+
+each(
+    {
+        "Abs": nn.abs,
+        "Acos": nn.acos,
+        "Acosh": nn.acosh,
+        "Asin": nn.asin,
+        "Asinh": nn.asinh,
+        "Atan": nn.atan,
+        "Atanh": nn.atanh,
+        "BitwiseNot": nn.bitwise_not,
+        "Ceil": nn.ceil,
+        "Cos": nn.cos,
+        "Cosh": nn.cosh,
+        "Erf": nn.erf,
+        "Exp": nn.exp,
+        "Floor": nn.floor,
+        "HardSwish": nn.hardswish,
+        "IsNaN": nn.isnan,
+        "Log": nn.log,
+        "Mish": nn.mish,
+        "Neg": nn.neg,
+        "Not": nn.bitwise_not,
+        "Reciprocal": nn.reciprocal,
+        "Relu": nn.relu,
+        "Round": nn.round,
+        "Sigmoid": nn.sigmoid,
+        "Sign": nn.sign,
+        "Sin": nn.sin,
+        "Sinh": nn.sinh,
+        "Softplus": nn.softplus,
+        "Softsign": nn.softsign,
+        "Sqrt": nn.sqrt,
+        "Tan": nn.tan,
+        "Tanh": nn.tanh,
+    },
+    _of_one,
+)
+
+
+def operands(node: Node) -> tuple[Tensor, Tensor | float]:
+    """Two inputs; the second as a number, where it is a known one and does not give the result its rank."""
+    number = node.number(1)
+    left = node.tensor(0)
+    fits = number is not None and not isinstance(number, bool) and len(node.value(1).shape) <= left.rank
+    return left, number if fits and number is not None else node.tensor(1)
+
+
+def _of_two(function: Callable[..., Tensor]) -> Handler:
+    return lambda node: function(*operands(node), name=node.name)
+
+
+each(
+    {
+        "Add": nn.add,
+        "And": nn.bitwise_and,
+        "BitwiseAnd": nn.bitwise_and,
+        "BitwiseOr": nn.bitwise_or,
+        "BitwiseXor": nn.bitwise_xor,
+        "Equal": nn.equal,
+        "Greater": nn.greater,
+        "GreaterOrEqual": nn.greater_equal,
+        "Less": nn.less,
+        "LessOrEqual": nn.less_equal,
+        "Mul": nn.mul,
+        "Or": nn.bitwise_or,
+        "Sub": nn.sub,
+        "Xor": nn.bitwise_xor,
+    },
+    _of_two,
+)
+
+
+@handles("Div")
+def div(node: Node) -> Tensor:
+    """A quotient, of integers towards zero."""
+    left, right = operands(node)
+    return (nn.div if is_float(left.dtype) else nn.trunc_divide)(left, right, name=node.name)
+
+
+@handles("Mod")
+def mod(node: Node) -> Tensor:
+    """A remainder with the sign of the divisor, or with fmod of the dividend."""
+    return (nn.fmod if node.attribute("fmod", 0) else nn.remainder)(*operands(node), name=node.name)
+
+
+@handles("Pow")
+def pow(node: Node) -> Tensor:
+    """A power, in the dtype of the base."""
+    base, exponent = operands(node)
+    if isinstance(exponent, Tensor) and exponent.dtype != base.dtype:
+        if is_float(exponent.dtype) and not is_float(base.dtype):
+            power = nn.pow(nn.cast(base, exponent.dtype), exponent)
+            return nn.cast(power, base.dtype, name=node.name)
+        exponent = nn.cast(exponent, base.dtype)
+    if isinstance(exponent, float | int):
+        if exponent == 2:
+            return nn.square(base, name=node.name)
+        if not is_float(base.dtype) and exponent != int(exponent):
+            return nn.cast(nn.pow(nn.cast(base, "f64"), exponent), base.dtype, name=node.name)
+        exponent = float(exponent) if is_float(base.dtype) else int(exponent)
+    return nn.pow(base, exponent, name=node.name)
+
+
+@handles("BitShift")
+def bit_shift(node: Node) -> Tensor:
+    """The bits moved to the left or to the right."""
+    shift = nn.left_shift if node.attribute("direction") == "LEFT" else nn.right_shift
+    return shift(node.tensor(0), node.tensor(1), name=node.name)
+
+
+def _folded(function: Callable[..., Tensor]) -> Handler:
+    def handler(node: Node) -> Tensor:
+        found = node.tensor(0)
+        for other in node.tensors()[1:]:
+            found = function(found, other, name=node.name)
+        return found
+
+    return handler
+
+
+each({"Max": nn.maximum, "Min": nn.minimum, "Sum": nn.add}, _folded)
+
+
+@handles("Mean")
+def mean(node: Node) -> Tensor:
+    """The mean of the inputs, element by element."""
+    total = _folded(nn.add)(node)
+    assert isinstance(total, Tensor)
+    return nn.div(total, float(len(node.values)), name=node.name)
+
+
+@handles("Identity", "Dropout")
+def identity(node: Node) -> list[Tensor]:
+    """The input as it is; Dropout drops nothing in inference, and its mask is true everywhere."""
+    x = node.tensor(0)
+    trained = node.operator == "Dropout" and node.has(2) and bool(node.known(2, "'training_mode'").any())
+    if trained and not (node.has(1) and node.number(1) == 0):
+        raise Refused("in training mode its result is random")
+    if not node.uses(1):
+        return [x]
+    return [x, compute(x.shape, lambda *i: e.const(True, "i1"), f"{node.name}.mask")]
+
+
+@handles("Cast", "CastLike")
+def cast(node: Node) -> Tensor:
+    """Elements as another dtype; CastLike's second input says it."""
+    x = node.tensor(0)
+    if node.operator == "CastLike":
+        wanted = node.tensor(1).dtype
+    else:
+        found = DTYPE_OF.get(node.attribute("to"))
+        if found is None:
+            raise Refused(f"it casts to {type_name(node.attribute('to'))}, a dtype that te lacks")
+        wanted = found
+    return x if x.dtype == wanted else nn.cast(x, wanted, name=node.name)
+
+
+@handles("Where")
+def where(node: Node) -> Tensor:
+    """One of two, by a truth value."""
+    return nn.where(node.tensor(0), node.tensor(1), node.tensor(2), name=node.name)
+
+
+@handles("Clip")
+def clip(node: Node) -> Tensor:
+    """min(max(x, low), high), of bounds that are given."""
+    bounds: list[Tensor | float | None] = []
+    for position in (1, 2):
+        number = node.number(position) if node.has(position) else None
+        bounds.append(node.optional(position) if number is None else number)
+    if bounds == [None, None]:
+        return node.tensor(0)
+    low, high = bounds
+    return nn.clamp(node.tensor(0), low, high, name=node.name)
+
+
+@handles("IsInf")
+def is_inf(node: Node) -> Tensor:
+    """Whether an element is infinite, of the signs that are asked for."""
+    infinity = float("inf")
+    signs = [
+        s for s, name in ((infinity, "detect_positive"), (-infinity, "detect_negative")) if node.attribute(name, 1)
+    ]
+
+    def truth(x: Expr) -> Expr:
+        found = [e.equal(x, sign) for sign in signs]
+        return e.any_of(*found) if len(found) > 1 else found[0] if found else e.const(False, "i1")  # type: ignore[return-value]
+
+    return mapped("isinf", "", truth)(node.tensor(0), node.name)
+
+
+@handles("Gelu")
+def gelu(node: Node) -> Tensor:
+    """x * Phi(x), or its approximation by tanh."""
+    return nn.gelu(node.tensor(0), node.attribute("approximate", "none"), name=node.name)
+
+
+@handles("PRelu")
+def prelu(node: Node) -> Tensor:
+    """x, or slope * x below 0."""
+    return nn.prelu(node.tensor(0), node.tensor(1), name=node.name)
+
+
+@handles("LeakyRelu")
+def leaky_relu(node: Node) -> Tensor:
+    """x, or alpha * x below 0."""
+    return nn.leaky_relu(node.tensor(0), node.attribute("alpha", 0.01), name=node.name)
+
+
+@handles("Elu", "Celu")
+def elu(node: Node) -> Tensor:
+    """x, or alpha * (exp(x) - 1) below 0; Celu divides x by alpha there."""
+    return (nn.elu if node.operator == "Elu" else nn.celu)(node.tensor(0), node.attribute("alpha", 1.0), name=node.name)
+
+
+@handles("HardSigmoid")
+def hard_sigmoid(node: Node) -> Tensor:
+    """min(max(alpha * x + beta, 0), 1)."""
+    slope, offset = node.attribute("alpha", 0.2), node.attribute("beta", 0.5)
+    return nn.hardsigmoid(node.tensor(0), slope, offset, name=node.name)
+
+
+@handles("ThresholdedRelu")
+def thresholded_relu(node: Node) -> Tensor:
+    """x above alpha, else 0."""
+    return nn.threshold(node.tensor(0), node.attribute("alpha", 1.0), name=node.name)
+
+
+@handles("Swish")
+def swish(node: Node) -> Tensor:
+    """x * sigmoid(alpha * x)."""
+    alpha = node.attribute("alpha", 1.0)
+    if alpha == 1.0:
+        return nn.silu(node.tensor(0), name=node.name)
+    return mapped("swish", "", lambda x: x * e.sigmoid(x * alpha), narrow=False)(node.tensor(0), node.name)
+
+
+@handles("Selu")
+def selu(node: Node) -> Tensor:
+    """gamma * (x, or alpha * (exp(x) - 1) below 0)."""
+    alpha, gamma = node.attribute("alpha", 1.6732632423543772), node.attribute("gamma", 1.0507009873554805)
+
+    def formula(x: Expr) -> Expr:
+        return e.select(x < 0.0, (e.exp(x) - 1.0) * (alpha * gamma), x * gamma)
+
+    return mapped("selu", "", formula, narrow=False)(node.tensor(0), node.name)
+
+
+@handles("Shrink")
+def shrink(node: Node) -> Tensor:
+    """x moved by `bias` towards 0, or 0 between -lambd and lambd."""
+    bias, limit = node.attribute("bias", 0.0), node.attribute("lambd", 0.5)
+    x = node.tensor(0)
+    wide = accumulator(x.dtype) if is_float(x.dtype) else "f64"
+
+    def element(*i: Index) -> Expr:
+        value = e.cast(x[i], wide)
+        moved = e.select(value < -limit, value + bias, e.select(value > limit, value - bias, 0.0))
+        return e.cast(moved, x.dtype)
+
+    return compute(x.shape, element, node.name)
+
+
+def broadcast(x: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
+    """A tensor as numpy broadcasts it with a shape."""
+    like = broadcast_shape("broadcast", shape, x)
+    return x if like == x.shape else compute(like, lambda *i: read_at(x, i), name)
+
+
+def is_integer(dtype: str) -> bool:
+    """Whether a dtype is one of integers."""
+    return DTYPES[dtype].kind in "iu"

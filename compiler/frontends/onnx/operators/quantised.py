@@ -1,0 +1,143 @@
+"""Quantised tensors, and products of them."""
+
+from __future__ import annotations
+
+import math
+
+from compiler.elements import DTYPES, is_float, limits
+from compiler.frontends.onnx.operators.contraction import multiplied
+from compiler.frontends.onnx.operators.convolution import CONVOLUTIONS, windows
+from compiler.frontends.onnx.table import Node, Refused, handles
+from compiler.frontends.onnx.types import DTYPE_OF, type_name
+from compiler.te import nn
+from compiler.te import scalar as e
+from compiler.te.compute import compute
+from compiler.te.expr import Expr
+from compiler.te.index import Index
+from compiler.te.tensor import Tensor
+
+
+def _scaled(x: Tensor, scale: Tensor, axis: int, block: int, i: tuple[Index, ...]) -> Expr:
+    """The scale, or zero point, of an element: of the tensor, of its place along an axis, or of its block."""
+    if scale.rank == 0 or (scale.shape == (1,) and x.rank != 1):
+        return scale[(0,) * scale.rank]
+    if scale.rank == 1:
+        return scale[i[axis] if scale.shape[0] > 1 else 0]
+    return scale[tuple(place // block if d == axis and block else place for d, place in enumerate(i))]
+
+
+def _axis(node: Node, x: Tensor) -> int:
+    return int(node.attribute("axis", 1)) % x.rank if x.rank else 0
+
+
+@handles("QuantizeLinear")
+def quantize(node: Node) -> Tensor:
+    """round(x / scale) + zero point, within the limits of the dtype."""
+    x, scale, zero = node.tensor(0), node.tensor(1), node.optional(2)
+    stated = node.attribute("output_dtype", 0)
+    dtype = zero.dtype if zero is not None else DTYPE_OF.get(stated, "") if stated else "u8"
+    if not dtype or is_float(dtype):
+        raise Refused(f"it gives {type_name(stated) if stated else dtype}, which is no dtype of integers of te")
+    axis, block = _axis(node, x), node.attribute("block_size", 0)
+    low, high = limits(dtype)
+    wide = "f64" if DTYPES[dtype].bits > 16 else "f32"
+
+    def element(*i: Index) -> Expr:
+        by = e.cast(_scaled(x, scale, axis, block, i), wide)
+        value = e.round(e.cast(x[i], wide) / by)
+        if zero is not None:
+            value = value + e.cast(_scaled(x, zero, axis, block, i), wide)
+        return e.cast(e.minimum(e.maximum(value, float(low)), float(high)), dtype)
+
+    return compute(x.shape, element, node.name)
+
+
+@handles("DequantizeLinear")
+def dequantize(node: Node) -> Tensor:
+    """(x - zero point) * scale."""
+    x, scale, zero = node.tensor(0), node.tensor(1), node.optional(2)
+    axis, block = _axis(node, x), node.attribute("block_size", 0)
+    dtype = DTYPE_OF.get(node.attribute("output_dtype", 0), scale.dtype)
+
+    def element(*i: Index) -> Expr:
+        value = e.cast(x[i], "f32") if DTYPES[x.dtype].bits < 32 else e.cast(x[i], "f64")
+        if zero is not None:
+            value = value - e.cast(_scaled(x, zero, axis, block, i), value.dtype)
+        return e.cast(value * e.cast(_scaled(x, scale, axis, block, i), value.dtype), dtype)
+
+    return compute(x.shape, element, node.name)
+
+
+def shifted(x: Tensor, zero: Tensor | None, axis: int, name: str) -> Tensor:
+    """x minus its zero point, in 32 bits; a zero point along an axis has one for each place."""
+    if zero is None:
+        return nn.cast(x, "i32", name=name)
+
+    def element(*i: Index) -> Expr:
+        if zero.rank == 0 or math.prod(zero.shape) == 1:
+            return e.cast(x[i], "i32") - e.cast(zero[(0,) * zero.rank], "i32")
+        at = i[axis] if zero.rank == 1 else 0
+        own = (at,) if zero.rank == 1 else tuple(0 if n == 1 else p for n, p in zip(zero.shape, i, strict=True))
+        return e.cast(x[i], "i32") - e.cast(zero[own], "i32")
+
+    return compute(x.shape, element, name)
+
+
+@handles("MatMulInteger")
+def matmul_integer(node: Node) -> Tensor:
+    """The product of matrices of integers without their zero points, in 32 bits."""
+    a = shifted(node.tensor(0), node.optional(2), node.tensor(0).rank - 2, f"{node.name}.a")
+    b = shifted(node.tensor(1), node.optional(3), node.tensor(1).rank - 1, f"{node.name}.b")
+    return multiplied(a, b, node.name)
+
+
+@handles("ConvInteger")
+def conv_integer(node: Node) -> Tensor:
+    """The convolution of integers without their zero points, in 32 bits."""
+    return _convolved(node, node.tensor(0), node.optional(2), node.tensor(1), node.optional(3), node.name)
+
+
+def _convolved(node: Node, x: Tensor, x_zero: Tensor | None, w: Tensor, w_zero: Tensor | None, name: str) -> Tensor:
+    over = windows(node, x.shape[2:], w.shape[2:])
+    image, weight = shifted(x, x_zero, 1, f"{name}.x"), shifted(w, w_zero, 0, f"{name}.w")
+    convolve, groups = CONVOLUTIONS[x.rank - 2], node.attribute("group", 1)
+    return convolve(image, weight, None, over.strides, over.pads, over.dilations, groups, name=name)
+
+
+def _requantised(sums: Tensor, scales: tuple[Tensor, Tensor, Tensor], zero: Tensor, axis: int, name: str) -> Tensor:
+    """Sums of products, times both scales and divided by that of the result, in its dtype."""
+    low, high = limits(zero.dtype)
+    left, right, by = scales
+
+    def at(scale: Tensor, i: tuple[Index, ...]) -> Expr:
+        found = scale[(0,) * scale.rank] if math.prod(scale.shape) == 1 else scale[i[axis]]
+        return e.cast(found, "f32")
+
+    def element(*i: Index) -> Expr:
+        value = e.cast(sums[i], "f32") * (at(left, i) * at(right, i) / at(by, i))
+        rounded = e.round(value) + e.cast(zero[(0,) * zero.rank], "f32")
+        return e.cast(e.minimum(e.maximum(rounded, float(low)), float(high)), zero.dtype)
+
+    return compute(sums.shape, element, name)
+
+
+@handles("QLinearMatMul")
+def qlinear_matmul(node: Node) -> Tensor:
+    """The product of quantised matrices, quantised."""
+    a, a_scale, a_zero, b, b_scale, b_zero, scale, zero = node.tensors()
+    if any(math.prod(t.shape) > 1 for t in (a_scale, b_scale, scale)):
+        raise Refused("its scales differ by rows or columns")
+    left, right = shifted(a, a_zero, a.rank - 2, f"{node.name}.a"), shifted(b, b_zero, b.rank - 1, f"{node.name}.b")
+    sums = multiplied(left, right, f"{node.name}.sums")
+    return _requantised(sums, (a_scale, b_scale, scale), zero, sums.rank - 1, node.name)
+
+
+@handles("QLinearConv")
+def qlinear_conv(node: Node) -> Tensor:
+    """The convolution of quantised tensors, quantised."""
+    x, x_scale, x_zero, w, w_scale, w_zero, scale, zero = (node.tensor(position) for position in range(8))
+    sums = _convolved(node, x, x_zero, w, w_zero, f"{node.name}.sums")
+    bias = node.optional(8)
+    if bias is not None:
+        sums = nn.add(sums, nn.reshape(bias, (bias.shape[0], *[1] * (x.rank - 2))), name=f"{node.name}.biased")
+    return _requantised(sums, (x_scale, w_scale, scale), zero, 1, node.name)

@@ -1,0 +1,92 @@
+"""Reductions, running sums, the greatest and the least."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from compiler.frontends.onnx.table import Handler, Node, each, handles
+from compiler.te import nn
+from compiler.te.tensor import Tensor
+
+
+def _reduction(reduce: Callable[..., Tensor], before: Callable[..., Tensor], after: Callable[..., Tensor]) -> Handler:
+    """A reduction of elements that are mapped before, and whose results are mapped after."""
+
+    def handler(node: Node) -> Tensor:
+        x, axes = node.tensor(0), node.list_of("axes", 1)
+        if not axes:
+            if axes is not None and not x.rank:
+                return after(before(x))
+            if node.attribute("noop_with_empty_axes", 0):
+                return after(before(x)) if before is not _same or after is not _same else x
+            axes = list(range(x.rank))
+        if not x.rank:
+            return after(before(x))
+        keep = bool(node.attribute("keepdims", 1))
+        found = after(reduce(before(x), tuple(axes), keep, name=node.name))
+        return found if found.dtype == x.dtype else nn.cast(found, x.dtype, name=node.name)
+
+    return handler
+
+
+def _same(x: Tensor) -> Tensor:
+    return x
+
+
+def _extreme(reduce: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A maximum or minimum, of truth values too."""
+
+    def build(x: Tensor, axes: tuple[int, ...], keep: bool, name: str) -> Tensor:
+        numbers = nn.cast(x, "u8") if x.dtype == "i1" else x
+        found = reduce(numbers, axes, keep, name=name)
+        return nn.cast(found, "i1", name=name) if x.dtype == "i1" else found
+
+    return build
+
+
+def _mean(x: Tensor, axes: tuple[int, ...], keep: bool, name: str) -> Tensor:
+    """A mean, of integers rounded down."""
+    if x.dtype in ("f16", "bf16", "f32", "f64"):
+        return nn.mean(x, axes, keep, name=name)
+    count = 1
+    for axis in axes:
+        count *= x.shape[axis]
+    return nn.floor_divide(nn.sum(x, axes, keep, name=name), count, name=name)
+
+
+_REDUCTIONS: dict[str, tuple[Callable[..., Tensor], Callable[..., Tensor], Callable[..., Tensor]]] = {
+    "ReduceSum": (nn.sum, _same, _same),
+    "ReduceProd": (nn.prod, _same, _same),
+    "ReduceMax": (_extreme(nn.max), _same, _same),
+    "ReduceMin": (_extreme(nn.min), _same, _same),
+    "ReduceMean": (_mean, _same, _same),
+    "ReduceL1": (nn.sum, nn.abs, _same),
+    "ReduceL2": (nn.sum, nn.square, nn.sqrt),
+    "ReduceSumSquare": (nn.sum, nn.square, _same),
+    "ReduceLogSum": (nn.sum, _same, nn.log),
+    "ReduceLogSumExp": (nn.logsumexp, _same, _same),
+}
+for operator, parts in _REDUCTIONS.items():
+    handles(operator)(_reduction(*parts))
+
+
+def _place(find: Callable[..., Tensor]) -> Handler:
+    def handler(node: Node) -> Tensor:
+        keep, last = bool(node.attribute("keepdims", 1)), bool(node.attribute("select_last_index", 0))
+        return find(node.tensor(0), node.attribute("axis", 0), keep, last, name=node.name)
+
+    return handler
+
+
+each({"ArgMax": nn.argmax, "ArgMin": nn.argmin}, _place)
+
+
+@handles("CumSum", "CumProd")
+def running(node: Node) -> Tensor:
+    """Sums or products of the elements up to each, or from it on."""
+    axis = node.integers(1, "the axis")[0]
+    run = nn.cumsum if node.operator == "CumSum" else nn.cumprod
+    apart, turned = bool(node.attribute("exclusive", 0)), bool(node.attribute("reverse", 0))
+    x = node.tensor(0)
+    found = run(x, axis, exclusive=apart, reverse=turned, name=node.name)
+    return found if found.dtype == x.dtype else nn.cast(found, x.dtype, name=node.name)

@@ -1,0 +1,59 @@
+"""Why operators have no te form."""
+
+from __future__ import annotations
+
+DATA = "the extents of its result depend on data, which a static shape cannot"
+SCATTER = "it writes at indices that data decide (a scatter); te computes each element from reads"
+SCAN = "it carries a state over a dimension in a subgraph (a scan)"
+RANDOM = "its result is random"
+STRINGS = "it works on strings"
+SEQUENCES = "it works on sequences of tensors, or on optional ones"
+FILES = "it decodes a file format"
+TREES = "it walks trees, vocabularies or tables of classical machine learning"
+TRAINING = "it is a step of training"
+
+REASONS: dict[str, tuple[str, ...]] = {
+    DATA: ("NonZero", "Unique", "NonMaxSuppression", "Compress"),
+    SCATTER: ("Scatter", "ScatterElements", "ScatterND", "TensorScatter", "MaxUnpool", "MaxRoiPool"),
+    SCAN: ("Scan",),
+    RANDOM: (
+        "RandomNormal",
+        "RandomNormalLike",
+        "RandomUniform",
+        "RandomUniformLike",
+        "Bernoulli",
+        "Multinomial",
+    ),
+    STRINGS: ("StringConcat", "StringNormalizer", "StringSplit", "RegexFullMatch", "TfIdfVectorizer"),
+    SEQUENCES: (
+        "SequenceAt",
+        "SequenceConstruct",
+        "SequenceEmpty",
+        "SequenceErase",
+        "SequenceInsert",
+        "SequenceLength",
+        "SequenceMap",
+        "SplitToSequence",
+        "ConcatFromSequence",
+        "Optional",
+        "OptionalGetElement",
+        "OptionalHasElement",
+    ),
+    FILES: ("ImageDecoder",),
+    TREES: ("ArrayFeatureExtractor", "Binarizer", "LabelEncoder", "TreeEnsemble", "TreeEnsembleClassifier"),
+    TRAINING: ("Adagrad", "Adam", "Momentum", "Gradient"),
+}
+"""The operators of each reason."""
+REASON_OF = {name: reason for reason, names in REASONS.items() for name in names}
+UNWRITTEN = "nobody has written its te form yet"
+RANDOM_OPERATORS = frozenset(REASONS[RANDOM])
+"""Operators that are never evaluated ahead."""
+
+
+def reason_of(domain: str, operator: str) -> str:
+    """What an operator without a te form would need."""
+    if operator in REASON_OF:
+        return REASON_OF[operator]
+    if domain not in ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"):
+        return f"nothing is known of the domain '{domain}'; a function of the model of that name would do"
+    return UNWRITTEN

@@ -1,0 +1,133 @@
+"""`HANDLERS`: the operators of ONNX that have a te form, a function each; `Node`, which such a function takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from compiler.elements import DTYPES
+from compiler.errors import StrataError
+from compiler.frontends.onnx.types import Array, dtype_of
+from compiler.te.tensor import Tensor
+
+Value: TypeAlias = Tensor | Array
+"""A value of a graph: a tensor, or an array, where it is known."""
+Given: TypeAlias = Value | Sequence[Value] | Sequence[Value | None] | None
+"""What a handler gives: a result, or several; None where it leaves the node to the function that ONNX has for it."""
+Handler: TypeAlias = "Callable[[Node], Given]"
+H = TypeVar("H", bound=Handler)
+
+
+class Refused(StrataError):
+    """A node that has no te form, or not with these attributes and inputs: the message is the reason."""
+
+
+HANDLERS: dict[tuple[str, str], Handler] = {}
+"""The handler of each operator, by its domain and name."""
+
+
+def handles(*names: str, domain: str = "") -> Callable[[H], H]:
+    """Enter a function into the table, under the names of operators."""
+
+    def enter(handler: H) -> H:
+        for name in names:
+            assert (domain, name) not in HANDLERS, name
+            HANDLERS[domain, name] = handler
+        return handler
+
+    return enter
+
+
+def each(table: Mapping[str, Callable[..., Tensor]], make: Callable[[Callable[..., Tensor]], Handler]) -> None:
+    """Enter operators that differ in one function only."""
+    for name, function in table.items():
+        handles(name)(make(function))
+
+
+@dataclass(frozen=True)
+class Node:
+    """One node of a graph, as a handler takes it.
+
+    operator, name: the operator, and what tensors are called that it gives.
+    opset: the version of the operator's domain.
+    values: its inputs, None where one is left out; `states` makes an array a tensor.
+    outputs: which of its outputs are used.
+    """
+
+    operator: str
+    name: str
+    opset: int
+    attributes: Mapping[str, Any]
+    values: Sequence[Value | None]
+    outputs: Sequence[bool]
+    states: Callable[[Array, str], Tensor]
+
+    def has(self, position: int) -> bool:
+        """Whether an input is given."""
+        return position < len(self.values) and self.values[position] is not None
+
+    def uses(self, position: int) -> bool:
+        """Whether an output is used."""
+        return position < len(self.outputs) and self.outputs[position]
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """An attribute, or what holds without it."""
+        return self.attributes.get(name, default)
+
+    def value(self, position: int) -> Value:
+        """An input. Raises Refused where it is left out."""
+        if not self.has(position):
+            raise Refused(f"input {position} is not given")
+        found = self.values[position]
+        assert found is not None
+        return found
+
+    def tensor(self, position: int) -> Tensor:
+        """An input as a tensor. Raises Refused where te has no such tensor."""
+        return self.as_tensor(self.value(position))
+
+    def optional(self, position: int) -> Tensor | None:
+        """An input as a tensor, None where it is not given."""
+        return self.tensor(position) if self.has(position) else None
+
+    def tensors(self) -> list[Tensor]:
+        """All inputs as tensors."""
+        return [self.tensor(position) for position in range(len(self.values))]
+
+    def as_tensor(self, value: Value) -> Tensor:
+        """A value as a tensor. Raises Refused where te has no such tensor."""
+        return value if isinstance(value, Tensor) else self.states(value, f"{self.name}.c")
+
+    def known(self, position: int, what: str) -> Array:
+        """An input whose elements are known. Raises Refused, saying what it is, where data decide them."""
+        found = self.value(position)
+        if isinstance(found, Tensor):
+            raise Refused(f"{what} is computed by the model: only data decide it")
+        return found
+
+    def integers(self, position: int, what: str) -> list[int]:
+        """The known integers of an input, in row-major order."""
+        return [int(n) for n in self.known(position, what).reshape(-1)]
+
+    def number(self, position: int) -> float | int | None:
+        """The number that an input is, None where it is not known or more than one."""
+        found = self.values[position]
+        if not isinstance(found, np.ndarray | np.generic) or found.size != 1 or dtype_of(np.asarray(found)) is None:
+            return None
+        kind = DTYPES[dtype_of(np.asarray(found)) or "f32"].kind
+        item = np.asarray(found).reshape(())
+        return bool(item) if kind == "b" else float(item) if kind == "f" else int(item)
+
+    def list_of(self, name: str, position: int) -> list[int] | None:
+        """Integers that are an attribute in some opsets and an input in others; None where they are not given."""
+        if name in self.attributes:
+            return list(self.attributes[name])
+        return self.integers(position, f"'{name}'") if self.has(position) else None
+
+
+def shape_of(value: Value) -> tuple[int, ...]:
+    """The shape of a value."""
+    return tuple(value.shape)

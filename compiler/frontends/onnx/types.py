@@ -1,0 +1,42 @@
+"""The dtypes of ONNX's tensors as those of te."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from onnx import TensorProto
+
+from compiler.elements import DTYPES
+
+Array = NDArray[Any]
+
+DTYPE_OF = {
+    TensorProto.FLOAT: "f32",
+    TensorProto.UINT8: "u8",
+    TensorProto.INT8: "i8",
+    TensorProto.UINT16: "u16",
+    TensorProto.INT16: "i16",
+    TensorProto.INT32: "i32",
+    TensorProto.INT64: "i64",
+    TensorProto.BOOL: "i1",
+    TensorProto.FLOAT16: "f16",
+    TensorProto.DOUBLE: "f64",
+    TensorProto.UINT32: "u32",
+    TensorProto.UINT64: "u64",
+    TensorProto.BFLOAT16: "bf16",
+}
+"""The dtype of an element type; the others have none: strings, complex numbers, floats and integers below 8 bits."""
+TYPE_OF = {dtype: type for type, dtype in DTYPE_OF.items()}
+_BY_NUMPY = {row.numpy: row.name for row in DTYPES.values()}
+
+
+def type_name(element: int) -> str:
+    """ONNX's word for an element type: `float8e4m3fn`."""
+    return str(TensorProto.DataType.Name(element)).lower() if element in TensorProto.DataType.values() else str(element)
+
+
+def dtype_of(array: Array) -> str | None:
+    """The dtype of an array; None where te has none."""
+    return _BY_NUMPY.get(np.dtype(array.dtype).name)
