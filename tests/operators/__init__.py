@@ -18,6 +18,7 @@ from tests.operators import (
     rearrange,
     reduction,
     resize,
+    resizing,
     shape,
 )
 from tests.operators.cases import CASES, inputs
@@ -35,6 +36,7 @@ FAMILIES = (
     rearrange,
     ranking,
     resize,
+    resizing,
     gather,
     losses,
 )

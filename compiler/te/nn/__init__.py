@@ -3,21 +3,24 @@
 
 activation.py      activations
 adaptive.py        pooling to a size
-attention.py       scaled dot-product attention
+attention.py       scaled dot-product attention, rotary embeddings
 contraction.py     matrix products
 convolution.py     convolutions, transposed ones, gradients
 cumulative.py      sums and products up to a place
 division.py        quotients and remainders
 elementwise.py     functions of elements, arithmetic with numpy's broadcasting
 gather.py          reads at indices that a tensor holds
-losses.py          cross entropy, mean squared error
+interpolation.py   what the places of a resized dimension are made of
+losses.py          cross entropy, and others of classes or numbers
 normalisation.py   softmax, logsumexp, layer, batch and other norms
 padding.py         tensors with something around them
 pooling.py         maxima and means over windows
 ranking.py         top-k, sorting
 rearrange.py       elements moved by arithmetic on their places: rolls, blocks, windows as rows
+recurrent.py       recurrent layers, unrolled
 reduction.py       sums, products, extremes, means
-resize.py          images at another size
+resize.py          images at another size: the common cases
+resizing.py        resize: tensors at another size, in all ways of ONNX
 selection.py       argmax, argmin
 shape.py           operators that move elements
 statistics.py      norms, variances, truth over axes
@@ -29,6 +32,7 @@ from compiler.te.nn.activation import *
 from compiler.te.nn.adaptive import adaptive_avg_pool as adaptive_avg_pool
 from compiler.te.nn.adaptive import adaptive_max_pool as adaptive_max_pool
 from compiler.te.nn.attention import attention as attention
+from compiler.te.nn.attention import rotary_embedding as rotary_embedding
 from compiler.te.nn.contraction import batch_matmul as batch_matmul
 from compiler.te.nn.contraction import dense as dense
 from compiler.te.nn.contraction import matmul as matmul
@@ -49,8 +53,12 @@ from compiler.te.nn.gather import embedding as embedding
 from compiler.te.nn.gather import gather as gather
 from compiler.te.nn.gather import gather_nd as gather_nd
 from compiler.te.nn.gather import take_along_axis as take_along_axis
+from compiler.te.nn.losses import bce_loss as bce_loss
 from compiler.te.nn.losses import cross_entropy as cross_entropy
+from compiler.te.nn.losses import kl_div as kl_div
 from compiler.te.nn.losses import mse_loss as mse_loss
+from compiler.te.nn.losses import nll_loss as nll_loss
+from compiler.te.nn.losses import smooth_l1_loss as smooth_l1_loss
 from compiler.te.nn.normalisation import batch_norm as batch_norm
 from compiler.te.nn.normalisation import batch_norm_training as batch_norm_training
 from compiler.te.nn.normalisation import group_norm as group_norm
@@ -84,6 +92,9 @@ from compiler.te.nn.rearrange import space_to_depth as space_to_depth
 from compiler.te.nn.rearrange import tril as tril
 from compiler.te.nn.rearrange import triu as triu
 from compiler.te.nn.rearrange import unfold as unfold
+from compiler.te.nn.recurrent import gru as gru
+from compiler.te.nn.recurrent import lstm as lstm
+from compiler.te.nn.recurrent import rnn as rnn
 from compiler.te.nn.reduction import max as max
 from compiler.te.nn.reduction import mean as mean
 from compiler.te.nn.reduction import min as min
@@ -91,6 +102,7 @@ from compiler.te.nn.reduction import prod as prod
 from compiler.te.nn.reduction import sum as sum
 from compiler.te.nn.resize import resize_bilinear as resize_bilinear
 from compiler.te.nn.resize import resize_nearest as resize_nearest
+from compiler.te.nn.resizing import resize as resize
 from compiler.te.nn.selection import argmax as argmax
 from compiler.te.nn.selection import argmin as argmin
 from compiler.te.nn.shape import broadcast_to as broadcast_to

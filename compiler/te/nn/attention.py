@@ -1,4 +1,4 @@
-"""Scaled dot-product attention."""
+"""Scaled dot-product attention, rotary embeddings."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from compiler.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
-from compiler.te.index import Index
+from compiler.te.index import Index, compared
 from compiler.te.nn.common import Indices, accumulator, check_equal, check_flag, check_float, check_number, check_tensor
-from compiler.te.nn.normalisation import softmax
+from compiler.te.nn.normalisation import softmax_over
 from compiler.te.tensor import Tensor, reduce_axis
 
 _NAMES = {3: ("b",), 4: ("b", "h")}
@@ -23,23 +23,24 @@ def attention(
     mask: Tensor | None = None,
     causal: bool = False,
     scale: float | None = None,
+    offset: int = 0,
+    softcap: float | None = None,
     name: str = "attention",
 ) -> Tensor:
     """Y[b, h, m, :] = sum over n of softmax over n of (scale * Q[b, h, m, :] . K[b, h, n, :] + mask) * V[b, h, n, :].
 
     q is [B, H, M, D], k [B, G, N, D], v [B, G, N, E], or all without H and G; G divides H, and consecutive heads of q
-    share one of k and v. The scale is 1 / sqrt(D) where it is not given. `causal` leaves out n > m. The mask is
-    [M, N] or of q's rank (extent 1 where it is the same for all): numbers to add, or an i1 that is false where n is
-    left out. Products are summed, and the softmax taken, in f32 of narrower floats; a row in which all is left out is
-    NaN. Raises TeError. Source: Vaswani et al., Attention Is All You Need, 2017; as torch's
-    scaled_dot_product_attention.
+    share one of k and v. The scale is 1 / sqrt(D) where it is not given. `causal` leaves out n > m + offset. The mask
+    broadcasts to the scores as numpy does: numbers to add, or an i1 that is false where n is left out. A softcap limits
+    the scores s before the mask, as softcap * tanh(s / softcap). Products are summed, and the softmax taken, in f32 of
+    narrower floats; a row in which all is left out gives 0. Raises TeError. Source: Vaswani et al., Attention Is All
+    You Need, 2017; as torch's scaled_dot_product_attention.
     """
     _check(q, k, v)
-    check_flag("attention", "causal", causal)
-    if mask is not None:
-        check_tensor("attention", mask)
+    cap = _check_options(causal, offset, softcap)
     wide, axes = accumulator(q.dtype), (*_NAMES[q.rank], "m", "n")
     shape = (*q.shape[:-1], k.shape[-2])
+    _check_mask(mask, shape, q.dtype)
     share = q.shape[1] // k.shape[1] if q.rank == 4 else 1
     factor = 1.0 / math.sqrt(q.shape[-1]) if scale is None else check_number("attention", "the scale", scale)
     d, n = reduce_axis(q.shape[-1], "d"), reduce_axis(k.shape[-2], "n")
@@ -55,15 +56,16 @@ def attention(
 
     def masked(*i: Index) -> Expr:
         value = scores[i] * factor
+        if cap is not None:
+            value = e.tanh(value * (1.0 / cap)) * cap
         if mask is not None:
             entry = mask[_broadcast(mask, shape, i)]
             value = e.select(entry, value, -math.inf) if mask.dtype == "i1" else value + e.cast(entry, wide)
-        return e.select(i[-1] <= i[-2], value, -math.inf) if causal else value
+        return e.select(i[-1] <= (i[-2] + offset if offset else i[-2]), value, -math.inf) if causal else value
 
-    if mask is not None:
-        _check_mask(mask, shape, q.dtype)
     logits = compute(shape, masked, f"{name}.logits", axes=axes)
-    weights = softmax(logits, -1, name=f"{name}.softmax")
+    guarded = mask is not None or (causal and offset < 0)
+    weights = softmax_over(logits, logits.rank - 1, f"{name}.softmax", guarded)
 
     def mixed(*i: Index) -> Expr:
         *batch, row, column = i
@@ -74,6 +76,17 @@ def attention(
     if wide == q.dtype:
         return result
     return compute(result.shape, lambda *i: e.cast(result[i], q.dtype), name, axes=(*axes[:-1], "e"))
+
+
+def _check_options(causal: bool, offset: int, softcap: float | None) -> float | None:
+    """The softcap, if there is one. Raises TeError for options that are none."""
+    check_flag("attention", "causal", causal)
+    cap = None if softcap is None else check_number("attention", "the softcap", softcap)
+    if isinstance(offset, bool) or not isinstance(offset, int) or (cap is not None and cap <= 0):
+        raise TeError(
+            f"attention: the offset is {offset!r} and the softcap {softcap!r}: an integer, and a number above 0"
+        )
+    return cap
 
 
 def _check(q: Tensor, k: Tensor, v: Tensor) -> None:
@@ -91,9 +104,12 @@ def _check(q: Tensor, k: Tensor, v: Tensor) -> None:
         raise TeError(f"attention: the {k.shape[1]} heads of '{k.name}' do not divide the {q.shape[1]} of '{q.name}'")
 
 
-def _check_mask(mask: Tensor, shape: tuple[int, ...], dtype: str) -> None:
-    full = shape[-mask.rank :] if mask.rank in (2, len(shape)) else ()
-    if mask.rank != len(full) or not full or any(m not in (1, n) for m, n in zip(mask.shape, full, strict=True)):
+def _check_mask(mask: Tensor | None, shape: tuple[int, ...], dtype: str) -> None:
+    if mask is None:
+        return
+    check_tensor("attention", mask)
+    own = shape[len(shape) - mask.rank :]
+    if mask.rank > len(shape) or any(m not in (1, n) for m, n in zip(mask.shape, own, strict=True)):
         raise TeError(f"attention: the mask '{mask.name}' has shape {mask.shape}, the scores {shape}")
     if mask.dtype not in ("i1", dtype):
         raise TeError(f"attention: the mask '{mask.name}' is of {mask.dtype}, expected i1 or {dtype}")
@@ -102,3 +118,40 @@ def _check_mask(mask: Tensor, shape: tuple[int, ...], dtype: str) -> None:
 def _broadcast(mask: Tensor, shape: tuple[int, ...], i: Indices) -> Indices:
     own = i[len(shape) - mask.rank :]
     return tuple(0 if size == 1 else index for size, index in zip(mask.shape, own, strict=True))
+
+
+def rotary_embedding(
+    x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = False, name: str = "rotary_embedding"
+) -> Tensor:
+    """Y[..., j], Y[..., j + R] = X[..., j] and X[..., j + R], turned by the angle of cos[..., j] and sin[..., j].
+
+    That is X[..., j] * cos - X[..., j + R] * sin, and X[..., j + R] * cos + X[..., j] * sin. cos and sin have R
+    elements in the last dimension, at most half of X's, and broadcast as numpy does; with `interleaved` the pairs are
+    2j and 2j + 1. What is beyond 2R stays. In f32 of narrower floats. Raises TeError. Source: Su et al., RoFormer,
+    2021.
+    """
+    operator = "rotary_embedding"
+    wide = accumulator(check_float(operator, x).dtype)
+    check_flag(operator, "interleaved", interleaved)
+    for table in (cos, sin):
+        own = x.shape[x.rank - check_float(operator, table).rank :]
+        fits = 0 < table.rank <= x.rank and 2 * table.shape[-1] <= x.shape[-1]
+        if not fits or any(m not in (1, n) for m, n in zip(table.shape[:-1], own[:-1], strict=True)):
+            raise TeError(f"{operator}: '{table.name}' of shape {table.shape} does not fit '{x.name}' {x.shape}")
+    check_equal(operator, f"the extents of '{cos.name}' and '{sin.name}'", cos.shape[-1], sin.shape[-1])
+    half, extent = cos.shape[-1], x.shape[-1]
+
+    def entry(table: Tensor, i: tuple[Index, ...], pair: Index) -> Expr:
+        at = _broadcast(table, x.shape, i)[:-1]
+        return e.cast(e.select(pair < half, table[(*at, pair)], 0), wide)
+
+    def element(*i: Index) -> Expr:
+        j = i[-1]
+        partner = j + 1 - (j % 2) * 2 if interleaved else (j + half) % (2 * half)
+        first, pair = (compared(j % 2, "==", 0), j // 2) if interleaved else (j < half, j % half)
+        own, other = e.cast(x[i], wide), e.cast(e.select(partner < extent, x[(*i[:-1], partner)], 0), wide)
+        turned = e.select(first, -other, other)
+        found = own * entry(cos, i, pair) + turned * entry(sin, i, pair)
+        return e.cast(e.select(j < 2 * half, found, own) if 2 * half < extent else found, x.dtype)
+
+    return compute(x.shape, element, name)

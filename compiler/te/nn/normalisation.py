@@ -52,12 +52,27 @@ def _map(x: Tensor, value: Value, name: str) -> Tensor:
 
 def softmax(x: Tensor, axis: int = -1, name: str = "softmax") -> Tensor:
     """Y[i] = exp(X[i] - max X) * (1 / sum exp(X - max X)), along one axis: one division a sum. Raises TeError."""
-    along = [check_axis("softmax", check_float("softmax", x), axis)]
-    value = _wide(x)
+    return softmax_over(x, check_axis("softmax", check_float("softmax", x), axis), name)
+
+
+def softmax_over(x: Tensor, axis: int, name: str, guarded: bool = False) -> Tensor:
+    """softmax along a dimension; if `guarded`, elements that are all -inf give 0 instead of NaN."""
+    along, value = [axis], _wide(x)
     top = _over(x, along, e.max, value, f"{name}.max")
-    powers = _map(x, lambda i: e.exp(value(i) - top[_less(i, along)]), f"{name}.exp")
+
+    def level(i: Indices) -> Expr:
+        found = top[_less(i, along)]
+        return e.select(e.equal(found, -math.inf), 0.0, found) if guarded else found
+
+    powers = _map(x, lambda i: e.exp(value(i) - level(i)), f"{name}.exp")
     total = _over(x, along, e.sum, lambda at: powers[at], f"{name}.sum")
-    return _map(x, lambda i: e.cast(powers[i] * (1.0 / total[_less(i, along)]), x.dtype), name)
+
+    def element(i: Indices) -> Expr:
+        divisor: Expr = total[_less(i, along)]
+        divisor = e.select(e.equal(divisor, 0.0), 1.0, divisor) if guarded else divisor
+        return e.cast(powers[i] * (1.0 / divisor), x.dtype)
+
+    return _map(x, element, name)
 
 
 def log_softmax(x: Tensor, axis: int = -1, name: str = "log_softmax") -> Tensor:

@@ -1,0 +1,147 @@
+"""Where the places of a resized dimension lie in the original one, and which elements they are made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+MODES = ("nearest", "linear", "cubic")
+COORDINATES = (
+    "half_pixel",
+    "asymmetric",
+    "align_corners",
+    "pytorch_half_pixel",
+    "half_pixel_symmetric",
+    "tf_crop_and_resize",
+)
+ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+
+Weights = dict[int, float]
+"""The share of each element in one place."""
+
+
+@dataclass(frozen=True)
+class Resizing:
+    """How one dimension is resized: from an extent to a size by a scale, which may differ a little from their ratio."""
+
+    extent: int
+    size: int
+    scale: float
+    mode: str
+    coordinates: str
+    rounding: str
+    cubic: float
+    exclude_outside: bool
+    antialias: bool
+    roi: tuple[float, float]
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether each place is the element of that place."""
+        plain = self.coordinates != "tf_crop_and_resize" or self.roi == (0.0, 1.0)
+        return self.size == self.extent and self.scale == 1 and plain
+
+    def place(self, i: int) -> float:
+        """Where a place lies in the original dimension."""
+        width = self.scale * self.extent
+        match self.coordinates:
+            case "align_corners":
+                return 0.0 if width == 1 else i * (self.extent - 1) / (width - 1)
+            case "asymmetric":
+                return i / self.scale
+            case "tf_crop_and_resize":
+                length = (self.roi[1] - self.roi[0]) * (self.extent - 1)
+                return self.roi[0] * (self.extent - 1) + (length / 2 if width == 1 else i * length / (width - 1))
+            case "pytorch_half_pixel" if width == 1:
+                return -0.5
+            case "half_pixel_symmetric":
+                return self.extent / 2 * (1 - self.size / width) + (i + 0.5) / self.scale - 0.5
+        return (i + 0.5) / self.scale - 0.5
+
+    def is_outside(self, i: int) -> bool:
+        """Whether a place has a value of its own, as outside of a region."""
+        return self.coordinates == "tf_crop_and_resize" and not 0 <= self.place(i) <= self.extent - 1
+
+    def nearest(self, i: int) -> int:
+        """The element of a place."""
+        at = self.place(i)
+        low, share = math.floor(at), at - math.floor(at)
+        up = {
+            "floor": False,
+            "ceil": share > 0,
+            "round_prefer_floor": share > 0.5,
+            "round_prefer_ceil": share >= 0.5,
+        }[self.rounding]
+        return min(max(low + up, 0), self.extent - 1)
+
+    def weights(self, i: int) -> Weights:
+        """The elements that a place is made of, beyond the ends the outermost ones."""
+        at = self.place(i)
+        kernel = _triangle if self.mode == "linear" else _cubic(self.cubic)
+        shrink = min(self.scale, 1.0) if self.antialias else 1.0
+        reach = (1 if self.mode == "linear" else 2) / shrink
+        found: Weights = {}
+        for index in range(math.floor(at - reach), math.ceil(at + reach) + 1):
+            share = kernel(abs(at - index) * shrink)
+            if share == 0 or (self.exclude_outside and not 0 <= index < self.extent):
+                continue
+            inside = min(max(index, 0), self.extent - 1)
+            found[inside] = found.get(inside, 0.0) + share
+        total = sum(found.values())
+        if not found or total == 0:
+            return {min(max(round(at), 0), self.extent - 1): 1.0}
+        whole = total if self.exclude_outside or self.antialias else 1.0
+        return {index: share / whole for index, share in found.items()}
+
+
+def _triangle(gap: float) -> float:
+    return max(0.0, 1.0 - gap)
+
+
+def _cubic(a: float) -> Callable[[float], float]:
+    """Keys' kernel, Cubic Convolution Interpolation for Digital Image Processing, 1981."""
+
+    def kernel(gap: float) -> float:
+        if gap <= 1:
+            return ((a + 2) * gap - (a + 3)) * gap * gap + 1
+        return ((a * gap - 5 * a) * gap + 8 * a) * gap - 4 * a if gap < 2 else 0.0
+
+    return kernel
+
+
+@dataclass(frozen=True)
+class Line:
+    """Starts of windows of a length, as (slope * i + offset) // divisor."""
+
+    slope: int
+    offset: int
+    divisor: int
+    length: int
+
+    def start(self, i: int) -> int:
+        """Where the window of a place begins."""
+        return (self.slope * i + self.offset) // self.divisor
+
+
+def line(first: Sequence[int], last: Sequence[int], resizing: Resizing) -> Line:
+    """The shortest windows on a line of which each holds the elements from first to last of its place."""
+    length = max(high - low for low, high in zip(first, last, strict=True)) + 1
+    slopes = list(_slopes(resizing))
+    while True:
+        for slope in slopes:
+            a, c = slope.numerator, slope.denominator
+            least = max(c * (high - length + 1) - a * i for i, high in enumerate(last))
+            most = min(c * low + c - 1 - a * i for i, low in enumerate(first))
+            if least <= most:
+                return Line(a, (least + most) // 2, c, length)
+        length += 1
+
+
+def _slopes(resizing: Resizing) -> list[Fraction]:
+    extent, size = resizing.extent, resizing.size
+    found = [Fraction(extent, size)] + ([Fraction(extent - 1, size - 1)] if size > 1 else [])
+    cropped = resizing.coordinates == "tf_crop_and_resize"
+    step = resizing.place(1) - resizing.place(0) if cropped else 1 / resizing.scale
+    return [*found, Fraction(step).limit_denominator(1 << 12), Fraction(0)]

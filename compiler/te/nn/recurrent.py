@@ -1,0 +1,300 @@
+"""Recurrent layers of one direction, unrolled over a sequence of constant length; states in f32 of narrower floats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from compiler.errors import TeError
+from compiler.te import scalar as e
+from compiler.te.compute import compute
+from compiler.te.expr import Expr, Reduce
+from compiler.te.index import Index
+from compiler.te.nn.common import accumulator, check_equal, check_flag, check_float, check_rank, rounded
+from compiler.te.nn.shape import stack
+from compiler.te.tensor import Tensor, reduce_axis
+
+LONGEST = 512
+"""The longest sequence: each step is a part of the program."""
+ACTIVATIONS: dict[str, Callable[[Expr], Expr]] = {
+    "tanh": e.tanh,
+    "relu": lambda x: e.maximum(x, 0.0),
+    "sigmoid": e.sigmoid,
+}
+
+
+class _Layer:
+    """The tensors of a layer, checked; and the sums that all kinds of layers are made of."""
+
+    def __init__(
+        self,
+        operator: str,
+        gates: int,
+        x: Tensor,
+        w: Tensor,
+        r: Tensor,
+        biases: Sequence[Tensor | None],
+        states: Sequence[Tensor | None],
+        name: str,
+    ) -> None:
+        check_float(operator, check_rank(operator, x, 3, "T, B, I"))
+        check_rank(operator, w, 2, "gates * H, I")
+        check_rank(operator, r, 2, "gates * H, H")
+        self.steps, self.batch, inputs = x.shape
+        self.hidden, self.dtype, self.wide, self.name = r.shape[1], x.dtype, accumulator(x.dtype), name
+        check_equal(operator, f"the widths of '{x.name}' and '{w.name}'", inputs, w.shape[1])
+        rows = gates * self.hidden
+        for tensor, shape in [(w, (rows, inputs)), (r, (rows, self.hidden)), *((b, (rows,)) for b in biases)]:
+            if tensor is not None and check_float(operator, tensor).shape != shape:
+                raise TeError(f"{operator}: '{tensor.name}' has shape {tensor.shape}, expected {shape}")
+        for state in states:
+            if state is not None and check_float(operator, state).shape != (self.batch, self.hidden):
+                raise TeError(
+                    f"{operator}: '{state.name}' has shape {state.shape}, expected {(self.batch, self.hidden)}"
+                )
+        for tensor in (w, r, *biases, *states):
+            if tensor is not None and tensor.dtype != x.dtype:
+                raise TeError(f"{operator}: '{x.name}' is of {x.dtype}, '{tensor.name}' of {tensor.dtype}")
+        if self.steps > LONGEST:
+            raise TeError(f"{operator}: '{x.name}' has {self.steps} steps; up to {LONGEST} are unrolled")
+        self.r, self.biases, self.x, self.w = r, [b for b in biases if b is not None], x, w
+        self.given = self.inputs(self.biases)
+
+    def inputs(self, biases: Sequence[Tensor]) -> Tensor:
+        """The products of all steps with the weights, with biases: [T, B, gates * H]."""
+        k, wide, x, w = reduce_axis(self.x.shape[2], "k"), self.wide, self.x, self.w
+
+        def product(t: Index, b: Index, g: Index) -> Reduce:
+            return e.sum(e.cast(x[t, b, k], wide) * e.cast(w[g, k], wide), axis=k)
+
+        sums = compute((self.steps, self.batch, w.shape[0]), product, f"{self.name}.products")
+
+        def biased(t: Index, b: Index, g: Index) -> Expr:
+            value: Expr = sums[t, b, g]
+            for bias in biases:
+                value = value + e.cast(bias[g], wide)
+            return value
+
+        return compute(sums.shape, biased, f"{self.name}.inputs") if biases else sums
+
+    def product(self, state: Tensor | None, name: str, start: int = 0, gates: int | None = None) -> Tensor | None:
+        """A state times the recurrent weights, from a row on: [B, gates * H]; None for a state of zeros."""
+        if state is None:
+            return None
+        k, r, wide = reduce_axis(self.hidden, "k"), self.r, self.wide
+        rows = r.shape[0] if gates is None else gates * self.hidden
+
+        def element(b: Index, g: Index) -> Reduce:
+            return e.sum(e.cast(state[b, k], wide) * e.cast(r[g + start, k], wide), axis=k)
+
+        return compute((self.batch, rows), element, name)
+
+    def times(self, reverse: bool) -> list[int]:
+        """The steps in their order."""
+        return list(range(self.steps))[:: -1 if reverse else 1]
+
+    def state(self, element: Callable[[Index, Index], Expr], name: str) -> Tensor:
+        """A state of the layer."""
+        return compute((self.batch, self.hidden), element, name, axes=("b", "j"))
+
+    def results(self, states: Sequence[Tensor], reverse: bool, *last: Tensor) -> tuple[Tensor, ...]:
+        """All states as [T, B, H], and the last ones, in the layer's dtype."""
+        ordered = list(states)[:: -1 if reverse else 1]
+        every = rounded(stack(ordered, 0, f"{self.name}.states"), self.dtype, self.name)
+        return (every, *(rounded(t, self.dtype, f"{self.name}.last{n}") for n, t in enumerate(last)))
+
+
+def _value(state: Tensor | None, b: Index, j: Index, layer: _Layer) -> Expr:
+    return e.const(0.0, layer.wide) if state is None else e.cast(state[b, j], layer.wide)
+
+
+def _sum(layer: _Layer, t: int, product: Tensor | None, gate: int) -> Callable[[Index, Index], Expr]:
+    """One gate's input and recurrent sum of a step."""
+    start = gate * layer.hidden
+
+    def element(b: Index, j: Index) -> Expr:
+        value: Expr = layer.given[t, b, j + start]
+        return value if product is None else value + product[b, j + start]
+
+    return element
+
+
+def rnn(
+    x: Tensor,
+    w: Tensor,
+    r: Tensor,
+    bias: Tensor | None = None,
+    recurrent_bias: Tensor | None = None,
+    initial: Tensor | None = None,
+    activation: str = "tanh",
+    reverse: bool = False,
+    name: str = "rnn",
+) -> tuple[Tensor, ...]:
+    """Y, H = all states H[t] = activation(X[t] W^T + H[t - 1] R^T + biases), and the last one.
+
+    x is [T, B, I], w [H, I], r [H, H], biases [H], the initial state [B, H] (0 where it is not given); the activation
+    is tanh, relu or sigmoid; in reverse from the last step to the first. Raises TeError.
+    """
+    check_flag("rnn", "reverse", reverse)
+    if not isinstance(activation, str) or activation not in ACTIVATIONS:
+        raise TeError(f"rnn: unknown activation {activation!r} (there are {', '.join(ACTIVATIONS)})")
+    layer = _Layer("rnn", 1, x, w, r, (bias, recurrent_bias), (initial,), name)
+    state, states = initial, []
+    for t in layer.times(reverse):
+        gate = _sum(layer, t, layer.product(state, f"{name}.product{t}"), 0)
+        state = layer.state(lambda b, j, gate=gate: ACTIVATIONS[activation](gate(b, j)), f"{name}.state{t}")  # type: ignore[misc]
+        states.append(state)
+    return layer.results(states, reverse, states[-1])
+
+
+def lstm(
+    x: Tensor,
+    w: Tensor,
+    r: Tensor,
+    bias: Tensor | None = None,
+    recurrent_bias: Tensor | None = None,
+    initial: Tensor | None = None,
+    initial_cell: Tensor | None = None,
+    order: str = "iofc",
+    reverse: bool = False,
+    peepholes: Tensor | None = None,
+    name: str = "lstm",
+) -> tuple[Tensor, ...]:
+    """Y, H, C = all states H[t] = o * tanh(C[t]) with C[t] = f * C[t - 1] + i * tanh(c), and the last ones of both.
+
+    i, o, f are sigmoids, and c the plain value, of the rows of X[t] W^T + H[t - 1] R^T + biases in the given order;
+    w is [4 H, I], r [4 H, H], biases [4 H], peepholes [3 H], which i, o and f, in this order, see the cells through;
+    the rest as rnn. ONNX has the order iofc, torch ifco. Raises TeError.
+    Source: Hochreiter and Schmidhuber, Long Short-Term Memory, 1997.
+    """
+    check_flag("lstm", "reverse", reverse)
+    if not isinstance(order, str) or sorted(order) != sorted("iofc"):
+        raise TeError(f"lstm: the order of gates is {order!r}, expected one of the letters iofc")
+    layer = _Layer("lstm", 4, x, w, r, (bias, recurrent_bias), (initial, initial_cell), name)
+    if peepholes is not None and (check_float("lstm", peepholes).shape != (3 * layer.hidden,)):
+        raise TeError(f"lstm: '{peepholes.name}' has shape {peepholes.shape}, expected {(3 * layer.hidden,)}")
+    state, cell, states = initial, initial_cell, []
+    for t in layer.times(reverse):
+        product = layer.product(state, f"{name}.product{t}")
+        cell = _cell(layer, t, product, cell, order, peepholes)
+        state = _output(layer, t, product, cell, order, peepholes)
+        states.append(state)
+    assert cell is not None
+    return layer.results(states, reverse, states[-1], cell)
+
+
+def _seen(
+    layer: _Layer, peepholes: Tensor | None, n: int, cell: Tensor | None
+) -> Callable[[Index, Index], Expr] | None:
+    """What a gate sees of a cell."""
+    if peepholes is None or cell is None:
+        return None
+    return lambda b, j: e.cast(peepholes[j + n * layer.hidden], layer.wide) * e.cast(cell[b, j], layer.wide)
+
+
+def _gate(
+    layer: _Layer, t: int, product: Tensor | None, order: str, name: str, seen: Callable[[Index, Index], Expr] | None
+) -> Callable[[Index, Index], Expr]:
+    """A sigmoid gate."""
+    gate = _sum(layer, t, product, order.index(name))
+    return lambda b, j: e.sigmoid(gate(b, j) if seen is None else gate(b, j) + seen(b, j))
+
+
+def _cell(
+    layer: _Layer, t: int, product: Tensor | None, cell: Tensor | None, order: str, peepholes: Tensor | None
+) -> Tensor:
+    take = _gate(layer, t, product, order, "i", _seen(layer, peepholes, 0, cell))
+    keep = _gate(layer, t, product, order, "f", _seen(layer, peepholes, 2, cell))
+    fresh = _sum(layer, t, product, order.index("c"))
+
+    def element(b: Index, j: Index) -> Expr:
+        new = take(b, j) * e.tanh(fresh(b, j))
+        return new if cell is None else keep(b, j) * _value(cell, b, j, layer) + new
+
+    return layer.state(element, f"{layer.name}.cell{t}")
+
+
+def _output(
+    layer: _Layer, t: int, product: Tensor | None, cell: Tensor, order: str, peepholes: Tensor | None
+) -> Tensor:
+    give = _gate(layer, t, product, order, "o", _seen(layer, peepholes, 1, cell))
+    return layer.state(lambda b, j: give(b, j) * e.tanh(cell[b, j]), f"{layer.name}.state{t}")
+
+
+def gru(
+    x: Tensor,
+    w: Tensor,
+    r: Tensor,
+    bias: Tensor | None = None,
+    recurrent_bias: Tensor | None = None,
+    initial: Tensor | None = None,
+    order: str = "zrh",
+    reverse: bool = False,
+    linear_before_reset: bool = False,
+    name: str = "gru",
+) -> tuple[Tensor, ...]:
+    """Y, H = all states H[t] = (1 - z) * tanh(h) + z * H[t - 1], and the last one.
+
+    z and r are sigmoids of their rows of X[t] W^T + H[t - 1] R^T + biases in the given order; h is that of
+    X[t] W^T + (r * H[t - 1]) R^T + biases, or with linear_before_reset of X[t] W^T + bias + r * (H[t - 1] R^T +
+    recurrent bias). w is [3 H, I], r [3 H, H], biases [3 H]; the rest as rnn. ONNX has the order zrh, torch rzh and
+    linear_before_reset. Raises TeError. Source: Cho et al., Learning Phrase Representations, 2014.
+    """
+    check_flag("gru", "reverse", reverse)
+    check_flag("gru", "linear_before_reset", linear_before_reset)
+    if not isinstance(order, str) or sorted(order) != sorted("zrh"):
+        raise TeError(f"gru: the order of gates is {order!r}, expected one of the letters zrh")
+    layer = _Layer("gru", 3, x, w, r, (bias, recurrent_bias), (initial,), name)
+    if linear_before_reset and recurrent_bias is not None:
+        layer.given = layer.inputs([] if bias is None else [bias])
+    state, states = initial, []
+    for t in layer.times(reverse):
+        if linear_before_reset:
+            state = _linear_step(layer, t, state, recurrent_bias, order)
+        else:
+            state = _reset_step(layer, t, state, order)
+        states.append(state)
+    return layer.results(states, reverse, states[-1])
+
+
+def _reset_step(layer: _Layer, t: int, state: Tensor | None, order: str) -> Tensor:
+    """A step whose state is reset before the product."""
+    name, start = layer.name, order.index("h") * layer.hidden
+    product = layer.product(state, f"{name}.product{t}")
+    keep = _gate(layer, t, product, order, "z", None)
+    reset = _gate(layer, t, product, order, "r", None)
+    fresh = None
+    if state is not None:
+        left = layer.state(lambda b, j: reset(b, j) * _value(state, b, j, layer), f"{name}.reset{t}")
+        fresh = layer.product(left, f"{name}.fresh{t}", start, 1)
+
+    def element(b: Index, j: Index) -> Expr:
+        value: Expr = layer.given[t, b, j + start]
+        new = e.tanh(value if fresh is None else value + fresh[b, j])
+        share = keep(b, j)
+        return (1.0 - share) * new + share * _value(state, b, j, layer)
+
+    return layer.state(element, f"{name}.state{t}")
+
+
+def _linear_step(layer: _Layer, t: int, state: Tensor | None, bias: Tensor | None, order: str) -> Tensor:
+    """A step whose product is reset."""
+    product = layer.product(state, f"{layer.name}.product{t}")
+
+    def recurrent(name: str) -> Callable[[Index, Index], Expr]:
+        start = order.index(name) * layer.hidden
+
+        def element(b: Index, j: Index) -> Expr:
+            value = e.const(0.0, layer.wide) if product is None else product[b, j + start]
+            return value if bias is None else value + e.cast(bias[j + start], layer.wide)
+
+        return element
+
+    def given(name: str, b: Index, j: Index) -> Expr:
+        return layer.given[t, b, j + order.index(name) * layer.hidden]
+
+    def element(b: Index, j: Index) -> Expr:
+        keep, reset = (e.sigmoid(given(n, b, j) + recurrent(n)(b, j)) for n in "zr")
+        new = e.tanh(given("h", b, j) + reset * recurrent("h")(b, j))
+        return (1.0 - keep) * new + keep * _value(state, b, j, layer)
+
+    return layer.state(element, f"{layer.name}.state{t}")
