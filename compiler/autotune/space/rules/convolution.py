@@ -89,8 +89,15 @@ def _tiles(draft: Draft, block: Block, lanes: int, share: int) -> ConvolutionTil
     pixels, filters = pixel_tile(machine, w, whole, vectors, c * taps)
     channels = max(1, min(c, 2 * machine.l1_bytes // 5 // (4 * taps * filters * lanes)))
     run = lanes // gcd(taps, lanes)  # so many channels of a filter are whole vectors, which are transposed at once
+    chunks = evens(c, run, min(c, 4), 512)
     return ConvolutionTiles(
         draft.choose(pixels_of(w), pixels, "pixels"),
         draft.choose([n for n in whole if n > 1] or [1], filters, "vectors"),
-        draft.choose(evens(c, run, min(c, 4), 512), channels, "channels"),
+        draft.choose(chunks, _whole(c, chunks, channels), "channels"),
     )
+
+
+def _whole(c: int, chunks: Sequence[int], most: int) -> int:
+    """The largest chunk up to `most` that c is a multiple of, so that the loops that pack it have no ragged end; `most`
+    where that is much shorter."""
+    return max((n for n in chunks if n <= most < 4 * n and c % n == 0), default=most)
