@@ -15,7 +15,7 @@ from torch._guards import TracingContext
 
 from compiler.errors import StrataError
 from compiler.frontends.torch.report import GraphReport
-from compiler.frontends.torch.tracing import decompositions, kept_whole
+from compiler.frontends.torch.tracing import decompositions_of_captured, kept_whole
 from compiler.torch_backend.options import Options, options_of
 from compiler.torch_backend.part import Part
 from compiler.torch_backend.partition import Split, split
@@ -25,6 +25,11 @@ Compiled = Callable[..., Any]
 GRADIENTS = (
     "strata compiles the forward pass; gradients stay with torch, and what they need is kept: for inference alone, call"
     " the model under torch.no_grad()"
+)
+
+DYNAMIC = (
+    "strata compiles for fixed shapes, and an input is marked as dynamic: its graph stays with torch; without the mark,"
+    " each shape is compiled"
 )
 
 
@@ -39,6 +44,9 @@ def strata(
     `compiler.torch_backend.options.Options`. Raises InputError for options that there are not.
     """
     chosen = options_of(options, mode)
+    if any(getattr(x, "_dynamo_dynamic_indices", None) for x in examples):
+        warnings.warn(DYNAMIC, stacklevel=2)
+        return graph.forward  # type: ignore[no-any-return]
     _fix_shapes(graph)
     gradients = torch.is_grad_enabled() and any(isinstance(x, torch.Tensor) and x.requires_grad for x in examples)
     if gradients:
@@ -51,7 +59,7 @@ def strata(
         return make_boxed_func(captured.forward)  # type: ignore[no-any-return]
 
     compiler = aot_autograd(
-        fw_compiler=forward, bw_compiler=backward, inference_compiler=forward, decompositions=decompositions()
+        fw_compiler=forward, bw_compiler=backward, inference_compiler=forward, decompositions=decompositions_of_captured()
     )
     with nullcontext() if gradients else kept_whole():
         return compiler(graph, examples)  # type: ignore[no-any-return]

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import torch
 from torch import fx
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from compiler.errors import StrataError
 from compiler.frontends.torch import operators
@@ -128,9 +129,9 @@ def stated(node: fx.Node) -> Tensor:
         value = getattr(value, part)
     if not isinstance(value, torch.Tensor) or value.device.type != "cpu":
         raise Unsupported("an attribute that is no tensor on the CPU")
-    value = value.detach().contiguous()
     dtype = dtype_of(value.dtype)
-    array = (value.float() if dtype == "bf16" else value).numpy()
+    with unset_fake_temporarily():  # while torch traces, tensors have no elements
+        array = (value.detach().float() if dtype == "bf16" else value.detach()).contiguous().numpy()
     return constant(array, dtype, name_of(node.name))
 
 

@@ -25,6 +25,9 @@ def explain(model: Callable[..., Any], *inputs: Any, options: Mapping[str, Any] 
     report, backend = Report(), _backend()
 
     def reporting(graph: torch.fx.GraphModule, examples: list[Any]) -> Any:
+        ended = getattr(graph, "compile_subgraph_reason", None)
+        if ended is not None and ended.graph_break:
+            report.breaks.append(_first_line(ended.reason))
         return backend(graph, examples, options={**(options or {}), "report": report})
 
     compiled = torch.compile(model, backend=reporting)
@@ -32,8 +35,13 @@ def explain(model: Callable[..., Any], *inputs: Any, options: Mapping[str, Any] 
     with torch.no_grad():
         for _ in range(3):
             compiled(*inputs)
-    report.breaks.extend((Counter(counters["graph_break"]) - before).elements())
+    if not report.graphs:  # torch has given up before the first graph
+        report.breaks.extend(map(_first_line, Counter(counters["graph_break"]) - before))
     return report
+
+
+def _first_line(text: str) -> str:
+    return text.strip().split("\n")[0]
 
 
 def _backend() -> Callable[..., Any]:

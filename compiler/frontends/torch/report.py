@@ -48,12 +48,16 @@ class Report:
     def __str__(self) -> str:
         nodes, compiled = sum(g.total for g in self.graphs), sum(g.compiled for g in self.graphs)
         lines = [
-            f"{len(self.graphs)} graph{'' if len(self.graphs) == 1 else 's'}, {len(self.breaks)} graph breaks",
+            f"{_counted(len(self.graphs), 'graph')}, {_counted(len(self.breaks), 'graph break')}",
             f"nodes compiled: {compiled} of {nodes}, {self.nodes_share:.0%}; of the time: {self.time_share:.0%}",
         ]
         lines += [f"graph break: {reason}" for reason in self.breaks]
         lines += [f"left to torch ({n}): {reason}" for reason, n in self.unsupported.most_common()]
         return "\n".join(lines)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _share(part: float, whole: float) -> float:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 import torch
-from torch._decomp import core_aten_decompositions
+from torch._decomp import _core_aten_decompositions_post_autograd, core_aten_decompositions
 from torch.export.exported_program import _override_composite_implicit_decomp
 
 aten = torch.ops.aten
@@ -47,11 +47,21 @@ KEPT = (
 
 @cache
 def decompositions() -> dict[Any, Callable[..., Any]]:
-    """What torch makes of other operators."""
-    table = {op: parts for op, parts in core_aten_decompositions().items() if op not in KEPT}
-    table[aten._transformer_encoder_layer_fwd.default] = _encoder_layer
-    table[aten._native_multi_head_attention.default] = _multi_head_attention
-    return table
+    """What torch.export makes of other operators."""
+    return _with_ours(core_aten_decompositions())
+
+
+@cache
+def decompositions_of_captured() -> dict[Any, Callable[..., Any]]:
+    """What is made of other operators in graphs that torch.compile captures: composite ones have come apart before."""
+    return _with_ours(_core_aten_decompositions_post_autograd())
+
+
+def _with_ours(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
+    found = {op: parts for op, parts in table.items() if op not in KEPT}
+    found[aten._transformer_encoder_layer_fwd.default] = _encoder_layer
+    found[aten._native_multi_head_attention.default] = _multi_head_attention
+    return found
 
 
 @contextmanager

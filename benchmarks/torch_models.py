@@ -1,0 +1,168 @@
+"""`python -m benchmarks.torch_models [NAME ...]`: networks in plain torch, by `torch.compile(model, backend="strata")`.
+
+Random weights, float32, batch 1, one thread, without a trial. Beside torch's own ways, eager and compiled with frozen
+parameters, and onnxruntime where the model can be exported, in turns; CPU time, medians of rounds. Results are compared
+with eager ones. `--json FILE` adds what was measured to a file; `--table FILE` prints the table of one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils import _pytree as pytree
+
+from benchmarks.models_torch import Bert, Branching, Gpt2, MobileNetV2, ResNet, UNet, Unrolled, ViT, numbered
+from compiler.frontends.torch import explain
+
+Made = tuple[Callable[[], nn.Module], Callable[[], tuple[Tensor, ...]]]
+
+
+def _image(size: int = 224) -> tuple[Tensor, ...]:
+    return (torch.randn(1, 3, size, size),)
+
+
+MODELS: dict[str, Made] = {
+    "ResNet-18": (lambda: ResNet((2, 2, 2, 2), False), _image),
+    "ResNet-50": (lambda: ResNet((3, 4, 6, 3), True), _image),
+    "MobileNetV2": (MobileNetV2, _image),
+    "U-Net, 128x128": (UNet, lambda: _image(128)),
+    "BERT-base, 128 words": (Bert, lambda: (numbered((1, 128), 30522), torch.ones(1, 128, dtype=torch.int64))),
+    "GPT-2, 128 words": (Gpt2, lambda: (numbered((1, 128), 50257),)),
+    "ViT-B/16": (ViT, _image),
+    "LSTM cell, 16 steps": (Unrolled, lambda: (torch.randn(8, 16, 256),)),
+    "a branch on values": (Branching, lambda: (torch.randn(64, 512),)),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was measured of one model: shares, seconds by contender, seconds to compile, the largest error."""
+
+    name: str
+    nodes: float
+    time: float
+    breaks: int
+    seconds: dict[str, float]
+    compiling: dict[str, float]
+    error: float
+
+
+def measured(name: str, made: Made, rounds: int) -> Row:
+    """One model by all contenders, in turns."""
+    torch.manual_seed(0)
+    model, inputs = made[0]().eval(), made[1]()
+    report = explain(model, *inputs, options={"threads": 1})
+    torch._dynamo.reset()
+    calls: dict[str, Callable[[], Any]] = {"eager": lambda: model(*inputs)}
+    compiling: dict[str, float] = {}
+    for label, ready in (("strata", _strata), ("inductor", _inductor), ("onnxruntime", _onnxruntime)):
+        begin = time.process_time()
+        call = ready(model, inputs)
+        if call is not None:
+            call()
+            calls[label], compiling[label] = call, time.process_time() - begin
+    wanted = pytree.tree_leaves(calls["eager"]())
+    found = pytree.tree_leaves(calls["strata"]())
+    error = max(float((a - b).abs().max() / b.abs().max()) for a, b in zip(found, wanted, strict=True))
+    seconds = _in_turns(calls, rounds)
+    return Row(name, report.nodes_share, report.time_share, len(report.breaks), seconds, compiling, error)
+
+
+def _strata(model: nn.Module, inputs: tuple[Tensor, ...]) -> Callable[[], Any]:
+    compiled = torch.compile(model, backend="strata", options={"threads": 1})
+    return lambda: compiled(*inputs)
+
+
+def _inductor(model: nn.Module, inputs: tuple[Tensor, ...]) -> Callable[[], Any]:
+    torch._inductor.config.freezing = True
+    compiled = torch.compile(model)
+    return lambda: compiled(*inputs)
+
+
+def _onnxruntime(model: nn.Module, inputs: tuple[Tensor, ...]) -> Callable[[], Any] | None:
+    try:
+        import onnxruntime
+    except ImportError:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.onnx"
+        try:
+            torch.onnx.export(model, inputs, str(path), dynamo=False, opset_version=17)
+        except (RuntimeError, TypeError, ImportError, torch.onnx.errors.OnnxExporterError) as error:
+            print(f"onnxruntime: not exported: {str(error)[:120]}", file=sys.stderr)
+            return None
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    given = {one.name: t.numpy() for one, t in zip(session.get_inputs(), inputs, strict=False)}
+    return lambda: session.run(None, given)
+
+
+def _in_turns(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
+    """Median CPU seconds of a call, the contenders in turns."""
+    taken: dict[str, list[float]] = {label: [] for label in calls}
+    for n in range(rounds + 2):
+        for label, call in calls.items():
+            begin, count = time.process_time(), 0
+            while not count or time.process_time() - begin < 0.02:
+                call()
+                count += 1
+            if n >= 2:
+                taken[label].append((time.process_time() - begin) / count)
+    return {label: median(times) for label, times in taken.items()}
+
+
+def table(rows: list[Row]) -> str:
+    """The rows as a page has them."""
+    labels = ("eager", "inductor", "onnxruntime")
+    lines = ["| | nodes, time compiled | strata | torch eager | inductor, frozen | onnxruntime |", "|---|---|---|---|---|---|"]
+    for row in rows:
+        strata = row.seconds["strata"]
+        beside = [f"{_spelled(row.seconds[n])} ({row.seconds[n] / strata:.2f})" if n in row.seconds else "" for n in labels]
+        lines.append(f"| {row.name} | {row.nodes:.0%}, {row.time:.0%} | {_spelled(strata)} | {' | '.join(beside)} |")
+    return "\n".join(lines)
+
+
+def _spelled(seconds: float) -> str:
+    return f"{seconds * 1e3:.3g} ms"
+
+
+def main() -> None:
+    """Measure the models that are named, or all of them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(MODELS))
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--table", type=Path)
+    given = parser.parse_args()
+    if given.table:
+        print(table([Row(**json.loads(line)) for line in given.table.read_text().splitlines()]))
+        return
+    chosen = [name for name in MODELS if not given.names or any(n.lower() in name.lower() for n in given.names)]
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    rows = []
+    with torch.no_grad():
+        for name in chosen:
+            rows.append(measured(name, MODELS[name], given.rounds))
+            print(rows[-1], flush=True)
+            if given.json:
+                with given.json.open("a") as file:
+                    file.write(json.dumps(asdict(rows[-1])) + "\n")
+    print(table(rows))
+
+
+if __name__ == "__main__":
+    main()
