@@ -63,7 +63,9 @@ class Inverted(nn.Module):  # type: ignore[misc]
         if factor > 1:
             layers += [nn.Conv2d(channels, hidden, 1, bias=False), nn.BatchNorm2d(hidden), nn.ReLU6()]
         layers += [nn.Conv2d(hidden, hidden, 3, stride, 1, groups=hidden, bias=False), nn.BatchNorm2d(hidden)]
-        self.body = nn.Sequential(*layers, nn.ReLU6(), nn.Conv2d(hidden, filters, 1, bias=False), nn.BatchNorm2d(filters))
+        self.body = nn.Sequential(
+            *layers, nn.ReLU6(), nn.Conv2d(hidden, filters, 1, bias=False), nn.BatchNorm2d(filters)
+        )
         self.adds = stride == 1 and channels == filters
 
     def forward(self, x: Tensor) -> Tensor:
@@ -188,7 +190,9 @@ class Bert(nn.Module):  # type: ignore[misc]
 class Gpt2(nn.Module):  # type: ignore[misc]
     """GPT-2 without a cache, its attention written out. Source: Radford et al., 2019."""
 
-    def __init__(self, layers: int = 12, width: int = 768, heads: int = 12, words: int = 50257, most: int = 1024) -> None:
+    def __init__(
+        self, layers: int = 12, width: int = 768, heads: int = 12, words: int = 50257, most: int = 1024
+    ) -> None:
         super().__init__()
         self.words, self.places = nn.Embedding(words, width), nn.Embedding(most, width)
         self.layers = nn.ModuleList(Layer(width, heads, True, most, tanh=True) for _ in range(layers))

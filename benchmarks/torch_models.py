@@ -15,6 +15,8 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -92,10 +94,9 @@ def _inductor(model: nn.Module, inputs: tuple[Tensor, ...]) -> Callable[[], Any]
 
 
 def _onnxruntime(model: nn.Module, inputs: tuple[Tensor, ...]) -> Callable[[], Any] | None:
-    try:
-        import onnxruntime
-    except ImportError:
+    if find_spec("onnxruntime") is None:
         return None
+    onnxruntime = import_module("onnxruntime")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"
         try:
@@ -127,10 +128,15 @@ def _in_turns(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, flo
 def table(rows: list[Row]) -> str:
     """The rows as a page has them."""
     labels = ("eager", "inductor", "onnxruntime")
-    lines = ["| | nodes, time compiled | strata | torch eager | inductor, frozen | onnxruntime |", "|---|---|---|---|---|---|"]
+    lines = [
+        "| | nodes, time compiled | strata | torch eager | inductor, frozen | onnxruntime |",
+        "|---|---|---|---|---|---|",
+    ]
     for row in rows:
         strata = row.seconds["strata"]
-        beside = [f"{_spelled(row.seconds[n])} ({row.seconds[n] / strata:.2f})" if n in row.seconds else "" for n in labels]
+        beside = [
+            f"{_spelled(row.seconds[n])} ({row.seconds[n] / strata:.2f})" if n in row.seconds else "" for n in labels
+        ]
         lines.append(f"| {row.name} | {row.nodes:.0%}, {row.time:.0%} | {_spelled(strata)} | {' | '.join(beside)} |")
     return "\n".join(lines)
 

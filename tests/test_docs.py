@@ -42,6 +42,8 @@ def python_blocks(path: Path) -> list[str]:
 def test_python(
     path: Path, code: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if re.search(r"^(import|from) torch\b", code, re.MULTILINE):
+        pytest.importorskip("torch")
     monkeypatch.chdir(tmp_path)  # some write a file
     monkeypatch.delenv("STRATA_SCHEDULE")
     exec(compile(code, path.name, "exec"), {})

@@ -74,6 +74,12 @@ POINTWISE: dict[str, Case] = {
         ),
         (i, j),
     ),
+    "bits": (
+        lambda a, c: (
+            a & c, a | 5, a ^ c, ~a, a << 2, a >> 1, a.to(torch.uint8) >> 2, a**9, (a > 0) & True, (a > 0) ^ (c > 3),
+        ),
+        (i, j),
+    ),
     "comparisons": (
         lambda a, c: (a == c, a != c, a < c, a <= c, a > c, a >= c, a > 0, a.isnan(), a.isinf(), a.isfinite()),
         (x, y),
@@ -152,7 +158,8 @@ ROWS: dict[str, Case] = {
         lambda a, w, v: (
             F.layer_norm(a, (8,), w, v), F.layer_norm(a, (6, 8)), F.group_norm(a, 2),
             F.group_norm(a, 2, w[:4], v[:4]),
-            F.instance_norm(a), F.batch_norm(a, v[:4], w[:4].abs() + 1, w[:4], v[:4]), F.rms_norm(a, (8,), w),
+            F.instance_norm(a), F.batch_norm(a, None, None, w[:4], v[:4], training=True),
+            F.batch_norm(a, v[:4], w[:4].abs() + 1, w[:4], v[:4]), F.rms_norm(a, (8,), w),
             F.normalize(a, dim=1), F.local_response_norm(a, 3),
         ),
         (image, floats(8), floats(8)),
@@ -179,6 +186,13 @@ ROWS: dict[str, Case] = {
             F.avg_pool2d(a, 3, 2, ceil_mode=True), F.max_pool2d(a, 2, return_indices=True)[1],
         ),
         (image,),
+    ),
+    "orders": (
+        lambda a: (
+            a.sort(1)[0], a.sort(2, descending=True)[1], a.topk(3, 1)[0], a.topk(2, largest=False)[1], a.cumsum(1),
+            a.cumprod(0), (a > 0).cumsum(2), a.argsort(1), a.sort(dim=1, stable=True)[1],
+        ),
+        (scores,),
     ),
     "losses": (
         lambda a, c, t: (

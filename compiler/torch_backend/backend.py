@@ -59,7 +59,10 @@ def strata(
         return make_boxed_func(captured.forward)  # type: ignore[no-any-return]
 
     compiler = aot_autograd(
-        fw_compiler=forward, bw_compiler=backward, inference_compiler=forward, decompositions=decompositions_of_captured()
+        fw_compiler=forward,
+        bw_compiler=backward,
+        inference_compiler=forward,
+        decompositions=decompositions_of_captured(),
     )
     with nullcontext() if gradients else kept_whole():
         return compiler(graph, examples)  # type: ignore[no-any-return]

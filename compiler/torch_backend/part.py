@@ -16,12 +16,14 @@ from torch import fx
 from compiler.autotune import SearchTask, TuningOptions
 from compiler.defaults import build
 from compiler.frontends.torch.conversion import Names, Values, converted, input_of
+from compiler.frontends.torch.dtypes import DTYPES
 from compiler.targets.cpu import Kernel
 from compiler.te import nn
 from compiler.te.function import Function, function
 from compiler.te.tensor import Tensor
 from compiler.torch_backend.options import Options
 
+_OF_TORCH = {ours: theirs for theirs, ours in DTYPES.items()}
 MOST_CHANGES = 3
 """How often a kernel is made again for new values of a parameter; then it is an input like others."""
 
@@ -102,11 +104,17 @@ class Part:
                 break
         assert self._kernel is not None
         given = [a if not (a := arguments[n]).requires_grad else a.detach() for n in self._given]
-        found = self._kernel(*given)
+        found = self._kernel(*given) if given else self._without_inputs(self._kernel)
         if self.program.single:
             return found if (view := self.program.views[0]) is None else found.permute(view)
         results = found if isinstance(found, tuple) else (found,)
         return tuple(r if v is None else r.permute(v) for r, v in zip(results, self.program.views, strict=True))
+
+    def _without_inputs(self, kernel: Kernel) -> Any:
+        """The results of a kernel that takes nothing: no input says that they are torch's."""
+        outputs = self.program.function.outputs
+        results = tuple(torch.empty(t.shape, dtype=_OF_TORCH[t.dtype]) for t in outputs)
+        return kernel(out=results if len(results) > 1 else results[0])
 
     def prepare(self, arguments: Sequence[Any]) -> None:
         """Make the kernel for the values that parameters have. Raises a StrataError where that is not possible."""

@@ -159,6 +159,8 @@ def why_not(node: fx.Node) -> str | None:
     try:
         if node.op == "call_function" and node.target is operator.getitem:
             return _why_no_item(node)
+        if node.op == "call_function":
+            row_of(node)  # its absence is the first reason
         values: Values = {n: _stand_in(n) for n in node.all_input_nodes if isinstance(_value(n), torch.Tensor)}
         converted(node, values)
     except Unsupported as reason:

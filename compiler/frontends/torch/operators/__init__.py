@@ -7,6 +7,7 @@ creation.py       tensors of numbers, ranges, copies, conversions
 elements.py       what the families share: operators of elements
 indexing.py       reads at indices that a tensor holds
 normalisation.py  softmax, batch, layer and group norms
+ordering.py       sorting, cumulative sums
 pooling.py        maxima and means over windows
 pointwise.py      arithmetic, mathematics, comparisons
 reduction.py      sums, extremes, their places, variances
@@ -21,6 +22,7 @@ from compiler.frontends.torch.operators import (
     creation,
     indexing,
     normalisation,
+    ordering,
     pointwise,
     pooling,
     reduction,
@@ -36,6 +38,7 @@ FAMILIES = (
     normalisation,
     pooling,
     reduction,
+    ordering,
     resize,
     indexing,
     views,

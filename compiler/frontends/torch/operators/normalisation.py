@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from compiler.frontends.torch.operators.elements import converted, dimension, filled, pointwise, working
 from compiler.frontends.torch.table import Call, operator
@@ -82,6 +82,33 @@ def instance_norm(
         return e.cast(found if bias is None else found + e.cast(bias[c], wide), call.dtype)
 
     return compute(x.shape, element, call.name), _statistic(call, 1, middle), _statistic(call, 2, scale)
+
+
+@operator("_native_batch_norm_legit_functional")
+def trained_batch_norm(
+    call: Call,
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    mean: Tensor,
+    variance: Tensor,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor | None, ...]:
+    """The same by the batch's own statistics; these, and the running ones, moved towards them."""
+    if not training:
+        return (*batch_norm(call, x, weight, bias, mean, variance, momentum, eps), mean, variance)
+    found, middle, scale = instance_norm(call, x, weight, bias, training, momentum, eps)
+    count = math.prod(x.shape) // x.shape[1]
+    unbiased = count / max(count - 1, 1)
+
+    def moved(position: int, held: Tensor, value: Callable[[Expr], Expr], new: Tensor) -> Tensor:
+        own = Call(f"{call.name}.{position}", (held.shape,), (held.dtype,), held.dtype)
+        return pointwise(own, lambda a, b: a * (1.0 - momentum) + value(b) * momentum, held, new)
+
+    running = moved(3, mean, lambda v: v, middle)
+    return found, middle, scale, running, moved(4, variance, lambda r: (1.0 / (r * r) - eps) * unbiased, scale)
 
 
 def _standardised(x: Tensor, along: Sequence[int], eps: float, name: str) -> tuple[Tensor, Tensor, Tensor]:

@@ -202,12 +202,12 @@ def fmod(call: Call, x: Operand, y: Operand) -> Tensor:
 @operator("pow.Tensor_Tensor", "pow.Tensor_Scalar", "pow.Scalar")
 def pow(call: Call, x: Operand, y: Operand) -> Tensor:
     """x to the power y."""
-    if isinstance(y, int | float) and float(y).is_integer() and 0 <= y <= 8:
+    if isinstance(y, int | float) and float(y).is_integer() and 0 <= y <= 8 and call.dtype != "i1":
         return pointwise(call, lambda a: _power(a, int(y)), x)
     if isinstance(y, float | int) and is_float(call.dtype) and y in _ROOTS:
         return pointwise(call, _ROOTS[y], x)
-    if not is_float(call.dtype):
-        raise Unsupported("a power of integers with a large exponent, or with one of a tensor")
+    if not is_float(call.dtype) and not (isinstance(y, int | float) and y >= 0):
+        raise Unsupported("a power of integers by a tensor, or below zero")
     return pointwise(call, e.pow, x, y)
 
 
@@ -279,9 +279,9 @@ for _name, _relation in _RELATIONS.items():
     _enter_relation(_name, _relation)
 
 
-def _truths(call: Call, formula: Callable[..., Expr], *operands: Tensor) -> Tensor:
+def _truths(call: Call, formula: Callable[..., Expr], *operands: Operand) -> Tensor:
     def element(*at: Index) -> Expr:
-        return formula(*(e.cast(read(operand, at, operand.dtype), "i1") for operand in operands))
+        return formula(*(e.cast(read(operand, at, _own(operand, "i1")), "i1") for operand in operands))
 
     return compute(call.shape, element, call.name)
 
@@ -293,36 +293,48 @@ def logical_not(call: Call, x: Tensor) -> Tensor:
 
 
 @operator("logical_and")
-def logical_and(call: Call, x: Tensor, y: Tensor) -> Tensor:
+def logical_and(call: Call, x: Operand, y: Operand) -> Tensor:
     """Whether neither is zero."""
     return _truths(call, lambda a, b: a & b, x, y)
 
 
 @operator("logical_or")
-def logical_or(call: Call, x: Tensor, y: Tensor) -> Tensor:
+def logical_or(call: Call, x: Operand, y: Operand) -> Tensor:
     """Whether one of them is not zero."""
     return _truths(call, lambda a, b: a | b, x, y)
 
 
 @operator("logical_xor")
-def logical_xor(call: Call, x: Tensor, y: Tensor) -> Tensor:
+def logical_xor(call: Call, x: Operand, y: Operand) -> Tensor:
     """Whether just one of them is not zero."""
     return _truths(call, lambda a, b: (a | b) & ~(a & b), x, y)
 
 
-def _enter_bits(name: str, truth: Callable[..., Tensor], *names: str) -> None:
-    def bits(call: Call, *operands: Tensor) -> Tensor:
-        if call.dtype != "i1" or not all(isinstance(operand, Tensor) for operand in operands):
-            raise Unsupported("bits of integers")
-        return truth(call, *operands)
+def _enter_bits(truth: Callable[..., Tensor], bits: Callable[..., Expr], *names: str) -> None:
+    def convert(call: Call, *operands: Operand) -> Tensor:
+        if call.dtype == "i1":
+            return truth(call, *operands)
+        return pointwise(call, bits, *operands)
 
-    operator(*names)(bits)
+    operator(*names)(convert)
 
 
-_enter_bits("not", logical_not, "bitwise_not")
-_enter_bits("and", logical_and, "bitwise_and.Tensor", "bitwise_and.Scalar")
-_enter_bits("or", logical_or, "bitwise_or.Tensor", "bitwise_or.Scalar")
-_enter_bits("xor", logical_xor, "bitwise_xor.Tensor", "bitwise_xor.Scalar")
+_enter_bits(logical_not, lambda a: ~a, "bitwise_not")
+_enter_bits(logical_and, lambda a, b: a & b, *(f"bitwise_and.{kind}" for kind in ("Tensor", "Scalar", "Scalar_Tensor")))
+_enter_bits(logical_or, lambda a, b: a | b, *(f"bitwise_or.{kind}" for kind in ("Tensor", "Scalar", "Scalar_Tensor")))
+_enter_bits(logical_xor, lambda a, b: a ^ b, *(f"bitwise_xor.{kind}" for kind in ("Tensor", "Scalar", "Scalar_Tensor")))
+
+
+@operator("__lshift__.Scalar", "__lshift__.Tensor", "bitwise_left_shift.Tensor", "bitwise_left_shift.Tensor_Scalar")
+def left_shift(call: Call, x: Tensor, y: Operand) -> Tensor:
+    """The bits of x moved to the left."""
+    return pointwise(call, lambda a, b: a << b, x, y)
+
+
+@operator("__rshift__.Scalar", "__rshift__.Tensor", "bitwise_right_shift.Tensor", "bitwise_right_shift.Tensor_Scalar")
+def right_shift(call: Call, x: Tensor, y: Operand) -> Tensor:
+    """The bits of x moved to the right."""
+    return pointwise(call, lambda a, b: a >> b, x, y)
 
 
 @operator("isnan")

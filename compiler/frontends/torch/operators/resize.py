@@ -7,10 +7,6 @@ from typing import TypeAlias
 
 from compiler.frontends.torch.table import Call, Unsupported, operator
 from compiler.te import nn
-from compiler.te import scalar as e
-from compiler.te.compute import compute
-from compiler.te.expr import Expr
-from compiler.te.index import Index
 from compiler.te.tensor import Tensor
 
 Scales: TypeAlias = Sequence[float | None] | None
@@ -51,42 +47,21 @@ def bilinear_sized(call: Call, x: Tensor, size: Sequence[int], align_corners: bo
     return bilinear(call, x, size, align_corners, scales)
 
 
-def _padded(call: Call, x: Tensor, pad: Sequence[int], reflect: bool) -> Tensor:
-    """Dimension by dimension, the last ones first: what is outside is read from inside."""
-    found = x
+def _padded(call: Call, x: Tensor, pad: Sequence[int], mode: str) -> Tensor:
+    """A border of each dimension, the last one's first in the list."""
+    widths = [(0, 0)] * x.rank
     for n in range(len(pad) // 2):
-        before, after = pad[2 * n], pad[2 * n + 1]
-        if before < 0 or after < 0:
-            raise Unsupported("a pad that cuts")
-        if before or after:
-            found = _along(found, x.rank - 1 - n, before, after, reflect, f"{call.name}.{n}")
-    return found
-
-
-def _along(x: Tensor, dim: int, before: int, after: int, reflect: bool, name: str) -> Tensor:
-    size = x.shape[dim]
-    shape = [n + before + after if d == dim else n for d, n in enumerate(x.shape)]
-
-    def element(*i: Index) -> Expr:
-        at, last = i[dim] - before, size - 1
-        low, high = (at * -1, at * -1 + 2 * last) if reflect else (at * 0, at * 0 + last)
-
-        def inside(place: Index) -> Expr:
-            condition = e.all_of(place >= 0, place <= last)
-            return e.select(condition, x[(*i[:dim], place, *i[dim + 1 :])], False if x.dtype == "i1" else 0)
-
-        return e.select(at < 0, inside(low), e.select(at > last, inside(high), inside(at)))
-
-    return compute(shape, element, name)
+        widths[x.rank - 1 - n] = (pad[2 * n], pad[2 * n + 1])
+    return nn.pad(x, widths, mode=mode, name=call.name)
 
 
 @operator("reflection_pad1d", "reflection_pad2d", "reflection_pad3d")
 def reflection_pad(call: Call, x: Tensor, padding: Sequence[int]) -> Tensor:
     """A border that mirrors the image, the outermost pixels once."""
-    return _padded(call, x, padding, reflect=True)
+    return _padded(call, x, padding, "reflect")
 
 
 @operator("replication_pad1d", "replication_pad2d", "replication_pad3d")
 def replication_pad(call: Call, x: Tensor, padding: Sequence[int]) -> Tensor:
     """A border that repeats the outermost pixels."""
-    return _padded(call, x, padding, reflect=False)
+    return _padded(call, x, padding, "edge")

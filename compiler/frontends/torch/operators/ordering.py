@@ -1,0 +1,68 @@
+"""Sorting, the greatest elements, sums and products up to a place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from compiler.frontends.torch.operators.elements import converted, dimension, filled, working
+from compiler.frontends.torch.table import Call, Unsupported, operator
+from compiler.te import nn
+from compiler.te.tensor import Tensor
+
+RANKED = 256
+"""The longest axis that is sorted by comparing each element with each: beyond, torch's sort is faster."""
+SCANNED = 4096
+"""The longest axis of a cumulative sum: beyond, torch's loop is faster."""
+
+
+def _cumulative(call: Call, scan: Callable[..., Tensor], x: Tensor, dim: int) -> Tensor:
+    if not x.rank:
+        return converted(x, call.dtype, call.name)
+    along = dimension(dim, x.rank)
+    if x.shape[along] > SCANNED:
+        raise Unsupported(f"an axis of {x.shape[along]} elements; up to {SCANNED} are scanned")
+    wide = converted(x, working(call.dtype), f"{call.name}.wide")
+    return converted(scan(wide, along, name=f"{call.name}.scan"), call.dtype, call.name)
+
+
+@operator("cumsum")
+def cumsum(call: Call, x: Tensor, dim: int, dtype: object = None) -> Tensor:
+    """The sum of all elements up to each, along a dimension."""
+    return _cumulative(call, nn.cumsum, x, dim)
+
+
+@operator("cumprod")
+def cumprod(call: Call, x: Tensor, dim: int, dtype: object = None) -> Tensor:
+    """The product of all elements up to each, along a dimension."""
+    return _cumulative(call, nn.cumprod, x, dim)
+
+
+def _ranked(call: Call, x: Tensor, k: int, dim: int, largest: bool) -> tuple[Tensor, Tensor]:
+    if not x.rank:
+        return x, filled((), 0, "i64", f"{call.name}.place")
+    along = dimension(dim, x.rank)
+    if x.shape[along] > RANKED:
+        raise Unsupported(f"an axis of {x.shape[along]} elements; up to {RANKED} are sorted")
+    return nn.topk(x, k, along, largest, name=call.name)
+
+
+@operator("topk")
+def topk(
+    call: Call, x: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
+) -> tuple[Tensor, Tensor]:
+    """The greatest or least elements along a dimension, and where they are."""
+    return _ranked(call, x, k, dim, largest)
+
+
+@operator("sort")
+def sort(call: Call, x: Tensor, dim: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
+    """The elements along a dimension in order, and where they were."""
+    return _ranked(call, x, x.shape[dimension(dim, x.rank)] if x.rank else 1, dim, descending)
+
+
+@operator("sort.stable")
+def sort_stable(
+    call: Call, x: Tensor, stable: bool | None = None, dim: int = -1, descending: bool = False
+) -> tuple[Tensor, Tensor]:
+    """The elements along a dimension in order, equal ones in theirs, and where they were."""
+    return sort(call, x, dim, descending)

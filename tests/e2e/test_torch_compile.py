@@ -1,0 +1,231 @@
+# ruff: noqa: E402
+"""`torch.compile(model, backend="strata")`: what a caller sees beside eager."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from benchmarks.models_torch import Branching
+from compiler import te
+from compiler.errors import InputError
+from compiler.frontends.torch import explain
+from compiler.torch_backend import backend, options, part, strata
+
+nn = torch.nn
+Function = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """torch has compiled nothing, and knows the backend whether or not the package's metadata is installed."""
+    monkeypatch.setattr("compiler.frontends.torch.explained._backend", lambda: strata)
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def agree(found: Any, wanted: Any) -> None:
+    """Results have the elements, dtypes and strides of eager ones."""
+    leaves = torch.utils._pytree.tree_leaves
+    for ours, theirs in zip(leaves(found), leaves(wanted), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+        assert not isinstance(ours, torch.Tensor) or ours.stride() == theirs.stride()
+
+
+def check(function: Function, *inputs: Any) -> None:
+    """Compiled twice called, a function gives what it gives eager, and changes its inputs alike."""
+    compiled = torch.compile(function, backend=strata)
+    with torch.no_grad():
+        for _ in range(2):
+            own, others = copy.deepcopy(inputs), copy.deepcopy(inputs)
+            agree(compiled(*own), function(*others))
+            agree(own, others)
+
+
+def writes(x: Any) -> Any:
+    """Writes to an input, by itself and through a view; returns it, a view of it, and two views of one tensor."""
+    x[1] = 7
+    x[:, 1:].mul_(2)
+    new = x + 1
+    return x, x.t(), new, new.view(-1), new[0]
+
+
+def orders(x: Any, y: Any) -> Any:
+    """Results that lie in memory in orders of their own."""
+    return (x * 2).t(), nn.functional.relu(y), y.permute(0, 2, 1, 3).exp(), x.sum(), (x[:0] + 1).shape
+
+
+def test_writes_views_and_aliases() -> None:
+    check(writes, torch.rand(3, 4))
+
+
+def test_one_tensor_given_twice() -> None:
+    compiled = torch.compile(lambda a, b: a.add_(b) * 2, backend=strata)
+    x, y = torch.ones(3), torch.ones(3)
+    with torch.no_grad():
+        agree((compiled(x, x), x), (y.add_(y) * 2, y))
+
+
+def test_results_lie_as_torch_has_them() -> None:
+    check(orders, torch.rand(3, 4), torch.rand(2, 3, 4, 5).to(memory_format=torch.channels_last))
+    check(lambda x: x * 2 + 1, torch.rand(4, 3).t()[::2])
+
+
+def test_what_has_no_form_stays_with_torch() -> None:
+    def function(x: Any) -> Any:
+        y = torch.linalg.inv(x * 2 + torch.eye(3)) + 1
+        return y, torch.nn.functional.max_pool2d(y[None], 2), torch.special.gammaln(y.exp()).relu(), torch.arange(3)
+
+    x = torch.rand(3, 3)
+    check(function, x)
+    report = explain(function, x)
+    assert 0.5 < report.nodes_share < 1 and 0 < report.time_share < 1 and not report.breaks
+    assert set(report.unsupported) == {
+        "aten.linalg_inv_ex.default has no te form",
+        "aten.lgamma.default has no te form",
+        "with_effects has no te form",  # a check of the inverse, which writes nothing but may raise
+    }
+    assert "left to torch (1): aten.lgamma.default has no te form" in str(report)
+
+
+def test_graph_breaks_are_told() -> None:
+    model, x = Branching(8).eval(), torch.rand(2, 8)
+    report = explain(model, x)
+    assert len(report.graphs) == 2 and len(report.breaks) == 1 and report.nodes_share == 1
+    check(model, x)
+
+
+def test_changed_parameters_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[set[str]] = []
+    monkeypatch.setattr(part, "built", _spied(part.built, built))
+    model, x = nn.Linear(3, 2), torch.rand(4, 3)
+    compiled = torch.compile(model, backend=strata)
+    with torch.no_grad():
+        for change in (lambda: None, lambda: model.weight.add_(1), lambda: _replace(model), lambda: model.bias.zero_()):
+            change()
+            for _ in range(2):
+                agree(compiled(x), model(x))
+        for _ in range(part.MOST_CHANGES):
+            model.weight.mul_(2)
+            agree(compiled(x), model(x))
+    assert [len(names) for names in built] == [2, 2, 2, 2, 2, 1]
+
+
+def _spied(made: Function, built: list[set[str]]) -> Function:
+    def spy(program: Any, constants: dict[str, Any], options: Any) -> Any:
+        built.append(set(constants))
+        return made(program, constants, options)
+
+    return spy
+
+
+def _replace(model: Any) -> None:
+    model.bias.data = torch.rand(2)
+
+
+def test_each_shape_is_compiled_until_torch_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    shapes: list[tuple[int, ...]] = []
+    made = part.built
+
+    def spy(program: Any, constants: Any, options: Any) -> Any:
+        shapes.append(program.inputs[0].shape)
+        return made(program, constants, options)
+
+    monkeypatch.setattr(part, "built", spy)
+    compiled = torch.compile(lambda x: (x * 2).sum(1), backend=strata)
+    with torch.no_grad(), torch._dynamo.config.patch(recompile_limit=3):
+        for rows in (2, 3, 4, 5, 3):
+            x = torch.rand(rows, 3)
+            agree(compiled(x), (x * 2).sum(1))
+    assert shapes == [(2, 3), (3, 3), (4, 3)]
+
+
+def test_a_dimension_that_is_marked_dynamic_stays_with_torch() -> None:
+    x = torch.rand(2, 3)
+    torch._dynamo.mark_dynamic(x, 0)
+    with pytest.warns(UserWarning, match="marked as dynamic"), torch.no_grad():
+        agree(torch.compile(lambda x: x * 2, backend=strata)(x), x * 2)
+
+
+def test_training_gives_the_same_parameters() -> None:
+    def model() -> Any:
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.SiLU(), nn.Flatten(), nn.Linear(16, 2))
+
+    ours, theirs, x = model(), model(), torch.rand(2, 1, 4, 4)
+    for trained, call in ((ours, torch.compile(ours, backend=strata)), (theirs, theirs)):
+        optimiser = torch.optim.SGD(trained.parameters(), 0.1)
+        for _ in range(2):
+            optimiser.zero_grad()
+            call(x).square().sum().backward()
+            optimiser.step()
+    agree(dict(ours.state_dict()), dict(theirs.state_dict()))
+
+
+def test_gradients_are_told() -> None:
+    with pytest.warns(UserWarning, match=r"call the model under torch\.no_grad"):
+        y = torch.compile(nn.Linear(2, 2), backend=strata)(torch.rand(1, 2))
+    assert y.requires_grad
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"trails": 3}, "no option 'trails'; did you mean 'trials'"),
+        ({"threads": 0}, "the option threads is 0, expected an integer of at least 1"),
+        ({"trials": -1}, "the option trials is -1"),
+        ({"policy": "quick"}, "unknown policy 'quick'"),
+        ({"database": 3}, "the option database is 3, expected the path"),
+        ({"database": "nowhere.db"}, "there is no database 'nowhere.db'"),
+        ({"report": 3}, "the option report is 3"),
+        (3, "options are a dictionary, not a int"),
+    ],
+)
+def test_wrong_options_end_in_a_sentence(given: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        options.options_of(given)
+    with pytest.raises(InputError, match="no mode 'max-autotune'"):
+        options.options_of(None, "max-autotune")
+
+
+def test_trials_are_spent_before_the_kernel_is_made(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def tune(task: Any, asking: Any) -> None:
+        asked.append((task.constants, task.policy, asking.trials, asking.path))
+        asking.path.touch()
+
+    monkeypatch.setattr(part.SearchTask, "tune", tune)
+    monkeypatch.setattr(part, "build", lambda *given, **named: asked.append((given[1:], named["schedule"])))
+    path, program = tmp_path / "trials.db", te.function("f", [x := te.placeholder((2,), name="x")], te.nn.relu(x))
+    part.built(program, {"x": torch.ones(2)}, options.Options(path, 5, 1, "strict"))
+    assert asked == [(("x",), "strict", 5, path), (("cpu", 1, "strict"), path)]
+    part.built(program, {}, options.Options(trials=3))
+    assert not asked[-1][1].exists()  # without a database the trials are of this build alone
+
+
+def test_a_part_without_a_kernel_stays_with_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*given: Any) -> Any:
+        raise InputError("no kernel today")
+
+    monkeypatch.setattr(part, "built", refuse)
+    with pytest.warns(UserWarning, match="no kernel today"), torch.no_grad():
+        agree(torch.compile(lambda x: x * 2, backend=strata)(torch.ones(2)), torch.full((2,), 2.0))
+
+
+def test_the_backend_is_an_entry_point() -> None:
+    import tomllib
+    from pathlib import Path
+
+    project = tomllib.loads((Path(backend.__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    module, name = project["entry-points"]["torch_dynamo_backends"]["strata"].split(":")
+    assert (module, getattr(backend, name)) == ("compiler.torch_backend", strata)

@@ -1,0 +1,58 @@
+# ruff: noqa: E402
+"""Small forms of the networks that are measured, as te functions, evaluated, beside torch."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from benchmarks.models_torch import Bert, Gpt2, MobileNetV2, ResNet, UNet, Unrolled, ViT, numbered
+from compiler.frontends.torch import from_torch
+from compiler.interpret.te import evaluate
+from tests.sample import some
+
+nn = torch.nn
+
+
+def encoder() -> Any:
+    """torch's own encoder, which has a fast path of its own."""
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True)
+    return nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+
+
+def image(size: int = 16) -> tuple[Any, ...]:
+    """One image."""
+    return (torch.rand(1, 3, size, size),)
+
+
+MODELS: dict[str, tuple[Callable[[], Any], Callable[[], tuple[Any, ...]]]] = {
+    "gpt-2": (lambda: Gpt2(2, 16, 2, 50), lambda: (numbered((1, 7), 50),)),
+    "mobilenet": (lambda: MobileNetV2(MobileNetV2.STAGES[:3], 10), lambda: image(32)),
+    "resnet-50": (lambda: ResNet((1, 1), True, 4, 10), image),
+    "bert": (lambda: Bert(2, 16, 2, 50), lambda: (numbered((2, 7), 50), torch.ones(2, 7, dtype=torch.int64))),
+    "u-net": (lambda: UNet(8, 2), image),
+    "vit": (lambda: ViT(1, 16, 2, 8, 16), image),
+    "lstm cell": (lambda: Unrolled(4, 8), lambda: (torch.rand(2, 3, 4),)),
+    "encoder": (encoder, lambda: (torch.rand(2, 5, 8),)),
+    "resnet-18": (lambda: ResNet((1, 1), False, 4, 10), image),
+}
+
+
+@pytest.mark.parametrize("name", some(MODELS, 2))
+def test_networks_give_what_torch_gives(name: str) -> None:
+    torch.manual_seed(0)
+    model, inputs = MODELS[name][0]().eval(), MODELS[name][1]()
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")
+        program, wanted = from_torch(model, inputs), model(*inputs)
+    arguments = iter(inputs)
+    given = [program.constants.get(t.name) for t in program.function.inputs]
+    found = evaluate(program.function.module, [(next(arguments) if g is None else g).numpy() for g in given])
+    for ours, theirs in zip(found, wanted if isinstance(wanted, tuple) else (wanted,), strict=True):
+        np.testing.assert_allclose(ours, theirs.numpy(), rtol=1e-3, atol=1e-4)
