@@ -29,6 +29,7 @@ def _sample(rng: random.Random) -> Parameters:
         "scale": rng.choice([None, 0.5]),
         "offset": rng.choice([0, 0, 1, -1]),
         "softcap": rng.choice([None, None, 1.5]),
+        "safe": True,
     }
 
 

@@ -159,7 +159,7 @@ def clamp(
         shape = broadcast_shape("clamp", shape, bound)
 
     def element(*i: Index) -> Expr:
-        value = read_at(x, i)
+        value = read_at(x, i) if bounds else x[i]
         for bound, limited in ((low, e.maximum), (high, e.minimum)):
             if bound is not None:
                 value = limited(value, read_at(bound, i) if isinstance(bound, Tensor) else bound)
