@@ -11,8 +11,8 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 import compiler
-from benchmarks.schedules.matmul import matmul
 from compiler import te
+from compiler.bench.schedules.matmul import matmul
 from compiler.dialects.functions import callees, find_function
 from compiler.driver import in_groups
 from compiler.graph.grouping.facts import Kind, kind_of

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.bounded import Array
-from benchmarks.onnx_model import Graph
 from compiler import te
+from compiler.bench.bounded import Array
+from compiler.bench.onnx_model import Graph
 from compiler.targets.cpu.ceilings import Arithmetic
 
 WIDTH, HEADS, HIDDEN = 768, 12, 3072

@@ -30,7 +30,7 @@ def main() -> None:
 def _race(n: int, threads: int) -> None:
     import numpy as np
 
-    from benchmarks.harness import settle
+    from compiler.bench.harness import settle
 
     contenders = _contenders(n, threads)
     x, y = (np.random.default_rng(seed).standard_normal((n, n)).astype(np.float32) for seed in (0, 1))

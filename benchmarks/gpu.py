@@ -24,12 +24,12 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import workloads
 from compiler import te
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.outcome import MEASURED
 from compiler.autotune.task import SearchTask
 from compiler.autotune.tell.facts import ceiling_share
+from compiler.bench import workloads
 from compiler.cli.said import sentence
 from compiler.cli.values import positive, scale
 from compiler.errors import InputError, StrataError, TargetError

@@ -19,10 +19,10 @@ from unittest.mock import patch
 
 import numpy as np
 
-from benchmarks import workloads
 from benchmarks.busy import hog, measuring
-from benchmarks.schedules import scheduled
 from compiler import build, lower, te
+from compiler.bench import workloads
+from compiler.bench.schedules import scheduled
 from compiler.lowering.low_to_llvm import parallel
 from compiler.passes.expand_math import ExpandMathPass
 from compiler.passes.transpose_scatters import TransposeScattersPass

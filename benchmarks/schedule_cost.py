@@ -10,9 +10,9 @@ import time
 from statistics import median
 
 import compiler
-from benchmarks import workloads
-from benchmarks.schedules import scheduled
 from compiler.analysis import sets, statements
+from compiler.bench import workloads
+from compiler.bench.schedules import scheduled
 from compiler.schedule import Handle, Schedule
 
 ROUNDS = 15

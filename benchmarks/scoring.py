@@ -15,11 +15,11 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import workloads
 from compiler.autotune.search.model import Forest
 from compiler.autotune.search.supply import draw
 from compiler.autotune.space.candidates import sift
 from compiler.autotune.task import SearchTask
+from compiler.bench import workloads
 
 CANDIDATES = 20_000
 TRIALS = 128

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 import compiler
-from benchmarks.bounded import Array
 from benchmarks.encoder import Call, onnxruntime_call, openvino_call
 from benchmarks.networks import (
     Network,
@@ -31,8 +30,9 @@ from benchmarks.networks import (
     unet,
     video,
 )
-from benchmarks.onnx_model import IR_VERSION, OPSET, Graph
 from compiler import te
+from compiler.bench.bounded import Array
+from compiler.bench.onnx_model import IR_VERSION, OPSET, Graph
 from compiler.targets.cpu.ceilings import Arithmetic
 from compiler.te.tensor import Tensor
 

@@ -22,15 +22,15 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
-from benchmarks import contenders, workloads
-from benchmarks.harness import Measurement, Plan, fault, measure
-from benchmarks.table import WIDTH, table
-from benchmarks.workload import Workload
 from compiler import build
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
 from compiler.autotune.tell.facts import Facts
 from compiler.autotune.tell.live import view
+from compiler.bench import contenders, workloads
+from compiler.bench.harness import Measurement, Plan, fault, measure
+from compiler.bench.table import WIDTH, table
+from compiler.bench.workload import Workload
 from compiler.targets.cpu import Kernel
 from compiler.te import Function
 from examples import walk

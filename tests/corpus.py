@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import compiler
-from benchmarks.schedules import scheduled
-from benchmarks.workloads import PRESETS, find
 from compiler import universe
 from compiler.autotune import SearchTask
+from compiler.bench.schedules import scheduled
+from compiler.bench.workloads import PRESETS, find
 from compiler.driver import build, parse
 from compiler.errors import LoweringError, ScheduleError, TargetError
 from compiler.lowering.low_to_llvm import emit

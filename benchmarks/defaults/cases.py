@@ -1,6 +1,6 @@
 """Groups of the kinds that networks contain, by family: what a default has to be good at.
 
-None of them is taken from a workload of `benchmarks.workloads`; inputs whose names are in capitals with a `W` or a
+None of them is taken from a workload of `compiler.bench.workloads`; inputs whose names are in capitals with a `W` or a
 `b` in front are weights, which never change.
 """
 

@@ -1,8 +1,7 @@
 """The commands of `strata`, one a file: each states its arguments and runs; heavy imports wait until then.
 
-bench.py    measure workloads beside contenders, in a checkout
+bench.py    measure workloads beside other libraries
 build.py    print or write a program at a level
-checkout.py what a checkout has beside the package: the benchmarks
 check.py    kernels without a GPU: races, barriers, bounds, results, memory traffic
 cache.py    strata cache info|clear|path: the machine code that builds have kept
 db.py       tuning records: list, best, export, import, replay, report, prune

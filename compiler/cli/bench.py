@@ -1,24 +1,113 @@
-"""`strata bench NAME...`: the benchmarks' command, where there is a checkout; elsewhere a sentence."""
+"""`strata bench NAME...`: measure workloads beside other libraries."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import sys
+from fractions import Fraction
+from typing import TYPE_CHECKING
 
-from compiler.cli.checkout import benchmarks
+from compiler.cli.values import positive, scale, seconds, seed
 from compiler.errors import InputError
+from compiler.files import is_stream, named, write
+from compiler.policies import POLICIES
 
-HELP = "measure workloads beside other libraries, interleaved and checked (in a checkout)"
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from compiler.bench.contenders import Contender, Settings
+    from compiler.bench.harness import Measurement
+    from compiler.bench.workload import Workload
+
+HELP = "measure workloads beside other libraries, interleaved and checked"
+INTERRUPTED = 130
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """State the command's arguments."""
-    try:
-        benchmarks().add_arguments(parser)
-    except InputError:
-        parser.add_argument("names", nargs=argparse.REMAINDER, metavar="NAME", help="a workload")
+    add = parser.add_argument
+    add("names", nargs="*", metavar="NAME", help="a workload, or a family at other extents: matmul:96x128x64")
+    add("--list", action="store_true", help="list workloads, families and contenders")
+    add("--against", default="numpy", help="contenders, separated by commas (default numpy)")
+    add("--threads", type=positive, default=1, help="threads for every contender (default 1)")
+    add("--rounds", type=positive, default=9, help="rounds (default 9)")
+    add("--seconds", type=seconds, default=60.0, help="begin no round of a workload after this (default 60)")
+    add("--scale", type=scale, default=Fraction(1), help="multiply every extent: 1/4 or 0.25")
+    add("--seed", type=seed, help="of the random inputs; a new one each time by default")
+    add("--policy", choices=POLICIES, default="contract", help="liberties of floating point in our kernels")
+    add("--database", metavar="FILE", default="strata.db", help="where `tuned` has its scripts (default strata.db)")
+    add("--json", metavar="FILE", help="write the results there as well")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command."""
-    status: int = benchmarks().run(options)
-    return status
+    """Run the command; 130 where it was interrupted, after saying what was measured."""
+    from rich.console import Console
+
+    from compiler.bench import contenders, workloads
+    from compiler.bench.table import WIDTH
+
+    console = Console(width=None if sys.stdout.isatty() else WIDTH)
+    if options.list:
+        _list(console)
+        return 0
+    if not options.names:
+        raise InputError("no workload is named; strata bench --list has them")
+    chosen = [workloads.find(name, options.scale) for name in options.names]
+    rivals = contenders.find([name for name in options.against.split(",") if name])
+    settings = contenders.Settings(options.threads, options.policy, options.database)
+    return _measure(console, options, chosen, rivals, settings)
+
+
+def _measure(
+    console: Console,
+    options: argparse.Namespace,
+    chosen: list[Workload],
+    rivals: list[Contender],
+    settings: Settings,
+) -> int:
+    from compiler.bench.groups import breakdowns
+    from compiler.bench.harness import Plan, measure
+    from compiler.bench.report import rows
+    from compiler.bench.table import table
+
+    done: list[Measurement] = []
+    _write(options.json, done)
+    wrong = False
+    plan = Plan(options.rounds, options.seconds)
+    for workload in chosen:
+        measurement = measure(workload, rivals, settings, plan, options.seed)
+        console.print(table(measurement))
+        for each in breakdowns(workload, [rival.name for rival in rivals], settings):
+            console.print(each)
+        done.append(measurement)
+        _write(options.json, done, last=measurement.interrupted or len(done) == len(chosen))
+        wrong |= any(run.wrong is not None for run in measurement.runs)
+        if measurement.interrupted:
+            return INTERRUPTED
+    return int(wrong or not any(rows(m) for m in done))
+
+
+def _write(path: str | None, done: list[Measurement], last: bool = False) -> None:
+    """Write what there is, in one step; before the first measurement too, so that a bad path is known early. A stream
+    gets one document, the last."""
+    if path is None or (is_stream(named(path)) and not last):
+        return
+    from compiler.bench.report import as_json
+
+    write(path, [json.dumps(as_json(done), indent=1) + "\n"])
+
+
+def _list(console: Console) -> None:
+    from rich.table import Table
+
+    from compiler.bench.contenders import CONTENDERS
+    from compiler.bench.workloads import FAMILIES, PRESETS, find
+
+    names = Table("workload", "what", "operations", title_justify="left", box=None)
+    for name in PRESETS:
+        workload = find(name)
+        names.add_row(name, workload.what.replace("[", r"\["), f"{workload.flops / 1e6:.0f} M")
+    console.print(names)
+    console.print("\nother extents: " + ", ".join(f"{name}:{form}" for name, (_, form) in FAMILIES.items()))
+    console.print("contenders: " + ", ".join(CONTENDERS))

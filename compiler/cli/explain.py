@@ -13,7 +13,6 @@ from xdsl.utils.exceptions import VerifyException
 
 from compiler.cli import program
 from compiler.cli.build import schedule_argument
-from compiler.cli.checkout import Workload, benchmarks
 from compiler.cli.run import draw
 from compiler.cli.said import sentence, show_table
 from compiler.cli.values import positive, scale, seed
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from compiler.autotune.groups import Group, Whole
+    from compiler.bench.workload import Workload
     from compiler.explain.explanation import Draw, Explanation
     from compiler.explain.profile import Probe
 
@@ -170,9 +170,11 @@ def _program(options: argparse.Namespace, workload: Workload | None) -> object:
         return program.module(options.program)
     if not options.scheduled:
         return workload.function()
-    schedule = benchmarks().scheduled(workload)
+    from compiler.bench.schedules import scheduled
+
+    schedule = scheduled(workload)
     if schedule is None:
-        raise InputError(f"benchmarks/schedules has no script for {workload.name}")
+        raise InputError(f"compiler/bench/schedules has no script for {workload.name}")
     return schedule
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from xdsl.utils.exceptions import VerifyException
 
-from compiler.cli.checkout import Workload, benchmarks
 from compiler.cli.model import imported, shape_argument
 from compiler.cli.said import sentence
 from compiler.cli.values import positive, scale
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from compiler.autotune.task import SearchTask
+    from compiler.bench.workload import Workload
 
 
 def is_file(name: str) -> bool:
@@ -34,8 +34,9 @@ def workload(name: str, scaled: Fraction) -> Workload | None:
         if scaled != 1:
             raise InputError(f"{name} is a file: --scale is for the workloads of strata bench")
         return None
-    found: Workload = benchmarks().workload(name, scaled)
-    return found
+    from compiler.bench import workloads
+
+    return workloads.find(name, scaled)
 
 
 def module(name: str) -> ModuleOp:

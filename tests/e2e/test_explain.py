@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from benchmarks import workloads
+from compiler.bench import workloads
 from compiler.explain.builds import builds
 from compiler.explain.explanation import explain
 from compiler.explain.nests import every

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import workloads
-from benchmarks.harness import fault
 from compiler.autotune.space.rules import GPU_RULES
 from compiler.autotune.space.rules.derive import derive
 from compiler.autotune.space.space import SketchSpace
+from compiler.bench import workloads
+from compiler.bench.harness import fault
 from compiler.driver import build, lower, lower_to_kernels, parse
 from compiler.schedule import Schedule, replay
 from compiler.targets import simt

@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from benchmarks.workloads import find
 from compiler.autotune.database import Database, Key, Record, program_of
 from compiler.autotune.database.record import hash_of
 from compiler.autotune.outcome import MEASURED, Outcome
@@ -23,6 +22,7 @@ from compiler.autotune.search import Search, replay
 from compiler.autotune.space.candidates import defaults_of
 from compiler.autotune.task import SearchTask
 from compiler.autotune.tell.report import page
+from compiler.bench.workloads import find
 from compiler.errors import StrataError
 from tests.fuzz.alarm import alarm, asked
 

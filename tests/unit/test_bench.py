@@ -16,13 +16,14 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from benchmarks import bounded, calls, contenders, harness, same_loops, workloads
-from benchmarks.contenders import Contender, Settings
-from benchmarks.harness import Measurement, Plan, Run, fault, measure
-from benchmarks.report import as_json, rows
-from benchmarks.table import cells, table
-from benchmarks.workload import Step, Workload
+from benchmarks import calls
 from compiler import build
+from compiler.bench import bounded, contenders, harness, same_loops, workloads
+from compiler.bench.contenders import Contender, Settings
+from compiler.bench.harness import Measurement, Plan, Run, fault, measure
+from compiler.bench.report import as_json, rows
+from compiler.bench.table import cells, table
+from compiler.bench.workload import Step, Workload
 from compiler.errors import InputError, TargetError
 from compiler.interpret.te import evaluate
 from compiler.targets.cpu import ceilings

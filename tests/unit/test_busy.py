@@ -14,9 +14,9 @@ import pytest
 
 from benchmarks import busy
 from benchmarks.busy import Found, How, hog, holds, kept_to, main, rows
-from benchmarks.contenders import Contender, Settings
-from benchmarks.harness import Measurement, Run
-from benchmarks.workload import Workload
+from compiler.bench.contenders import Contender, Settings
+from compiler.bench.harness import Measurement, Run
+from compiler.bench.workload import Workload
 from compiler.targets.cpu.presence import Disturbance
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="processes are kept to no processors")

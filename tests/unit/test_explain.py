@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import compiler
-from benchmarks.schedules import SCRIPTS
 from compiler import te
 from compiler.__main__ import main
+from compiler.bench.schedules import SCRIPTS
 from compiler.driver import parse
 from compiler.explain import text
 from compiler.explain.builds import Builds, builds
@@ -236,7 +236,7 @@ def test_a_workload_under_its_own_script(capsys: pytest.CaptureFixture[str]) -> 
 def test_a_workload_without_a_script(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.delitem(SCRIPTS, "swish")
     assert main(["explain", "swish", "--scheduled"]) == 1
-    assert "benchmarks/schedules has no script for swish" in capsys.readouterr().err
+    assert "compiler/bench/schedules has no script for swish" in capsys.readouterr().err
 
 
 def test_files_above_and_below_the_loops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

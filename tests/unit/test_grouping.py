@@ -15,8 +15,9 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
 
-from benchmarks import networks, workloads
+from benchmarks import networks
 from compiler import driver, te
+from compiler.bench import workloads
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import find_function
 from compiler.errors import InputError

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 import compiler
-from benchmarks.workloads import FAMILIES, find
 from compiler import lower, te, universe
+from compiler.bench.workloads import FAMILIES, find
 from compiler.dialects.functions import find_function
 from compiler.errors import ScheduleError
 from compiler.pipeline import parse_passes, run

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import compiler
-from benchmarks import contractions
-from benchmarks.harness import fault
-from benchmarks.workload import Workload
 from compiler import te
+from compiler.bench import contractions
+from compiler.bench.harness import fault
+from compiler.bench.workload import Workload
 from compiler.errors import ScheduleError
 from compiler.schedule import Schedule, library
 from compiler.schedule.library import GradientTiles

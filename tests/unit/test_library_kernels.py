@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import compiler
-from benchmarks import workloads
-from benchmarks.schedules import SCRIPTS, scheduled
 from compiler import te
+from compiler.bench import workloads
+from compiler.bench.schedules import SCRIPTS, scheduled
 from compiler.schedule import Schedule, library
 from compiler.te import Tensor
 from tests.sample import pairs
@@ -152,7 +152,7 @@ def test_the_scripts_of_the_benchmarks(family: str, threads: int) -> None:
     schedule = scheduled(workload, threads)
     assert schedule is not None and schedule.verify()
     inputs = workload.draw(0)
-    from benchmarks.harness import fault
+    from compiler.bench.harness import fault
 
     result = compiler.build(schedule, threads=threads)(*inputs)
     assert fault(result, workload.expected(inputs)) is None

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import contenders, onnx_model, workloads
-from benchmarks.contenders import Settings
-from benchmarks.harness import Plan, fault, measure
+from compiler.bench import contenders, onnx_model, workloads
+from compiler.bench.contenders import Settings
+from compiler.bench.harness import Plan, fault, measure
 from compiler.errors import TargetError
 
 onnx = pytest.importorskip("onnx")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.schedules import SCRIPTS
-from benchmarks.workloads import FAMILIES, find
 from compiler import lower
+from compiler.bench.schedules import SCRIPTS
+from compiler.bench.workloads import FAMILIES, find
 from compiler.errors import StrataError
 from compiler.schedule import Schedule
 from compiler.schedule.python import as_python

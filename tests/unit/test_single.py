@@ -14,13 +14,13 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import compiler
-from benchmarks.workloads import find
 from compiler import te
 from compiler.autotune.database import Database, Record
 from compiler.autotune.groups import whole_of
 from compiler.autotune.outcome import Outcome
 from compiler.autotune.search.warm_start import warm_starts
 from compiler.autotune.task import SearchTask
+from compiler.bench.workloads import find
 from compiler.dialects.functions import find_function
 from compiler.driver import lower
 from compiler.errors import InputError

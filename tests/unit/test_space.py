@@ -50,7 +50,7 @@ def _integers(m: int, n: int, k: int) -> te.Function:
 
 
 def _small(name: str) -> te.Function:
-    from benchmarks.workloads import find
+    from compiler.bench.workloads import find
 
     return find(name).function()
 

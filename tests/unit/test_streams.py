@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from benchmarks.workloads import find
 from compiler import __main__ as strata
 from compiler.autotune.search import Search
 from compiler.autotune.task import SearchTask
+from compiler.bench.workloads import find
 from compiler.command import run
 from tests.sample import pairs
 from tests.unit.test_database import PROGRAM, filled, made

@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 from xdsl.utils.exceptions import VerifyException
 
-from benchmarks.contenders import Settings
-from benchmarks.groups import breakdowns
 from compiler import te
 from compiler.autotune import several
 from compiler.autotune.database import Database, Record
@@ -21,6 +19,8 @@ from compiler.autotune.options import TuningOptions
 from compiler.autotune.outcome import NETWORK, Outcome
 from compiler.autotune.task import SearchTask
 from compiler.autotune.tell.progress import Progress
+from compiler.bench.contenders import Settings
+from compiler.bench.groups import breakdowns
 from compiler.driver import lower, parse
 from compiler.errors import InputError, TargetError
 from tests.unit.test_tuner import Pretend, clock, path, product, records, workers

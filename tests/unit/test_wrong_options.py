@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import pytest
 
-import benchmarks.harness
+import compiler.bench.harness
 from compiler.__main__ import arguments, main
 from compiler.autotune.task import SearchTask
 from compiler.errors import InputError
@@ -132,7 +132,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         raise InputError("it would begin now")
 
     monkeypatch.setattr(SearchTask, "tune", refuse)
-    monkeypatch.setattr(benchmarks.harness, "measure", refuse)
+    monkeypatch.setattr(compiler.bench.harness, "measure", refuse)
     monkeypatch.chdir(tmp_path)
 
 

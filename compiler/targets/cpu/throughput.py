@@ -1,8 +1,8 @@
 """How many cycles an iteration of a machine loop takes, all its data in L1: the most needed resource, or the latency.
 
 Every instruction of the loop counts as executed once an iteration; a call costs nothing beyond itself. The register
-tiles of `benchmarks/workloads` reach 81 to 96% of the rate that follows; llvm-mca, asked for a like core, is 0 to 14%
-lower on them, and once below what was measured.
+tiles of the workloads reach 81 to 96% of the rate that follows; llvm-mca, asked for a like core, is 0 to 14% lower on
+them, and once below what was measured.
 """
 
 from __future__ import annotations

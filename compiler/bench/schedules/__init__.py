@@ -6,6 +6,7 @@ gradient.py      conv_grad_weight, in one reduction and in steps
 attention.py     attention
 rows.py          softmax, layernorm, swish
 prepared.py      conv and mlp with their weights packed whole, for weights that are constant
+sizes.py         sizes of tiles, from extents and the machine
 
 Each takes the unscheduled program, the machine and the count of threads. Sizes follow from the extents and from the
 machine's caches and registers; none is for a name.
@@ -15,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from benchmarks.schedules import attention, convolution, gradient, matmul, rows
-from benchmarks.workload import Workload
-from compiler import lower
+from compiler.bench.schedules import attention, convolution, gradient, matmul, rows
+from compiler.bench.workload import Workload
+from compiler.driver import lower
 from compiler.schedule import Schedule
 from compiler.targets.machine import Machine, host
 

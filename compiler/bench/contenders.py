@@ -9,9 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
 from typing import Any
 
-from benchmarks import onnx_model, same_loops
-from benchmarks.bounded import Array
-from benchmarks.workload import Step, Workload
+from compiler.bench import onnx_model, same_loops
+from compiler.bench.bounded import Array
+from compiler.bench.workload import Step, Workload
 from compiler.errors import InputError, TargetError
 
 OURS = "strata"
@@ -67,7 +67,7 @@ def _installed(package: str) -> str:
 
 
 def _ours(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
-    from benchmarks.schedules import scheduled
+    from compiler.bench.schedules import scheduled
 
     return _kernel(scheduled(workload, settings.threads) or workload.function(), settings, inputs, out, "written")
 
@@ -108,7 +108,7 @@ def _best(workload: Workload, settings: Settings, inputs: Sequence[Array], out: 
 
 def _prepared(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
     """Ours, with what depends on the workload's constants alone done before the time begins."""
-    from benchmarks.schedules.prepared import prepared
+    from compiler.bench.schedules.prepared import prepared
 
     program = prepared(workload, settings.threads)
     return _constant(workload, settings, inputs, out, program or workload.function(), "written")
@@ -117,7 +117,7 @@ def _prepared(workload: Workload, settings: Settings, inputs: Sequence[Array], o
 def _constant(
     workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array, program: Any, schedule: str
 ) -> Step:
-    from compiler import build
+    from compiler.defaults import build
 
     if not workload.constants:
         raise TargetError(f"{workload.name} has no constant inputs")
@@ -135,7 +135,7 @@ def _divided(workload: Workload, names: Sequence[str], inputs: Sequence[Array]) 
 
 
 def _kernel(program: Any, settings: Settings, inputs: Sequence[Array], out: Array, schedule: str) -> Step:
-    from compiler import build
+    from compiler.defaults import build
 
     return _step(build(program, threads=settings.threads, policy=settings.policy, schedule=schedule), inputs, out)
 
@@ -216,7 +216,7 @@ def _same_loops(workload: Workload, settings: Settings, inputs: Sequence[Array],
 CONTENDERS: dict[str, Contender] = {
     contender.name: contender
     for contender in (
-        Contender(OURS, "by its script in benchmarks/schedules", lambda: _installed("strata-compiler"), _ours),
+        Contender(OURS, "by its script in compiler/bench/schedules", lambda: _installed("strata-compiler"), _ours),
         Contender("unscheduled", "ours, its loops as they come", lambda: _installed("strata-compiler"), _unscheduled),
         Contender("default", "ours, without a trial", lambda: _installed("strata-compiler"), _default),
         Contender(

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fractions import Fraction
 
-from benchmarks import contractions, rowwise
-from benchmarks.workload import Workload
+from compiler.bench import contractions, rowwise
+from compiler.bench.workload import Workload
 from compiler.errors import InputError
 
 Family = Callable[..., Workload]

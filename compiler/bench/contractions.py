@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import bounded as ref
-from benchmarks.bounded import Array, Bounded
-from benchmarks.workload import Input, Step, Workload, unary
 from compiler import te
+from compiler.bench import bounded as ref
+from compiler.bench.bounded import Array, Bounded
+from compiler.bench.workload import Input, Step, Workload, unary
 
 
 def matmul(m: int, k: int, n: int) -> Workload:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.schedules.sizes import Tile, depth, register_tile, width
+from compiler.bench.schedules.sizes import Tile, depth, register_tile, width
 from compiler.schedule import Schedule, library
 from compiler.schedule.schedule import Handle
 from compiler.targets.machine import Machine

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.schedules.sizes import lanes
+from compiler.bench.schedules.sizes import lanes
 from compiler.schedule import Schedule, library
 from compiler.targets.machine import Machine
 

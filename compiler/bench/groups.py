@@ -7,7 +7,7 @@ from typing import Protocol
 
 from rich.table import Table
 
-from benchmarks.contenders import Settings
+from compiler.bench.contenders import Settings
 from compiler.errors import InputError
 from compiler.te import Function
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from benchmarks.schedules import convolution
-from benchmarks.schedules.sizes import depth, lanes, register_tile, width
-from benchmarks.workload import Workload
-from compiler import lower
+from compiler.bench.schedules import convolution
+from compiler.bench.schedules.sizes import depth, lanes, register_tile, width
+from compiler.bench.workload import Workload
+from compiler.driver import lower
 from compiler.schedule import Schedule, library
 from compiler.schedule.library.matmul import AHEAD
 from compiler.schedule.schedule import Handle

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from benchmarks.contenders import OURS
-from benchmarks.harness import CEILINGS, Measurement, Run
+from compiler.bench.contenders import OURS
+from compiler.bench.harness import CEILINGS, Measurement, Run
 from compiler.targets.cpu.ceilings import credible
 from compiler.targets.cpu.presence import QUIET, Disturbance
 from compiler.targets.machine import host

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from rich.markup import escape
 from rich.table import Table
 
-from benchmarks.contenders import OURS
-from benchmarks.harness import ROUNDS, Measurement
-from benchmarks.report import Row, ceiling, ceiling_what, probes_disturbance, rows, unit
+from compiler.bench.contenders import OURS
+from compiler.bench.harness import ROUNDS, Measurement
+from compiler.bench.report import Row, ceiling, ceiling_what, probes_disturbance, rows, unit
 from compiler.printable import printable
 
 WIDTH = 110

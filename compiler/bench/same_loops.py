@@ -14,8 +14,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from benchmarks.bounded import Array
-from benchmarks.workload import Step, Workload
+from compiler.bench.bounded import Array
+from compiler.bench.workload import Step, Workload
 from compiler.errors import TargetError
 
 FLAGS = ("-O3", "-march=native", "-ffast-math", "-std=c11", "-fPIC")

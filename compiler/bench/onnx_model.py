@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.bounded import Array
-from benchmarks.workload import Step, Workload
+from compiler.bench.bounded import Array
+from compiler.bench.workload import Step, Workload
 from compiler.errors import TargetError
 
 OPSET, IR_VERSION = 17, 10
