@@ -19,6 +19,7 @@ from tests.operators import (
     reduction,
     resize,
     resizing,
+    sampling,
     shape,
 )
 from tests.operators.cases import CASES, inputs
@@ -37,6 +38,7 @@ FAMILIES = (
     ranking,
     resize,
     resizing,
+    sampling,
     gather,
     losses,
 )

@@ -61,7 +61,8 @@ def _origin(p: Parameters, n: int, i: int, size: int, scale: float, length: int)
     return shift + (i + 0.5) / scale - 0.5
 
 
-def _kernel(p: Parameters, gap: float) -> float:
+def kernel(p: Parameters, gap: float) -> float:
+    """The share of an element so far from a place."""
     gap, a = abs(gap), p["cubic"]
     if p["mode"] == "linear":
         return max(0.0, 1 - gap)
@@ -84,7 +85,7 @@ def _row(p: Parameters, at: float, scale: float, length: int) -> Array:
     for index in range(math.floor(at) - reach, math.floor(at) + reach + 1):
         if p["exclude_outside"] and not 0 <= index < length:
             continue
-        row[np.clip(index, 0, length - 1)] += _kernel(p, (at - index) * shrink)
+        row[np.clip(index, 0, length - 1)] += kernel(p, (at - index) * shrink)
     if row.sum() == 0:
         row[np.clip(round(at), 0, length - 1)] = 1
     return row / row.sum() if p["exclude_outside"] or p["antialias"] else row

@@ -21,6 +21,7 @@ recurrent.py       recurrent layers, unrolled
 reduction.py       sums, products, extremes, means
 resize.py          images at another size: the common cases
 resizing.py        resize: tensors at another size, in all ways of ONNX
+sampling.py        images read at places that a tensor holds
 selection.py       argmax, argmin
 shape.py           operators that move elements
 statistics.py      norms, variances, truth over axes
@@ -103,6 +104,7 @@ from compiler.te.nn.reduction import sum as sum
 from compiler.te.nn.resize import resize_bilinear as resize_bilinear
 from compiler.te.nn.resize import resize_nearest as resize_nearest
 from compiler.te.nn.resizing import resize as resize
+from compiler.te.nn.sampling import grid_sample as grid_sample
 from compiler.te.nn.selection import argmax as argmax
 from compiler.te.nn.selection import argmin as argmin
 from compiler.te.nn.shape import broadcast_to as broadcast_to
