@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ def test_python(
 ) -> None:
     if re.search(r"^(import|from) torch\b", code, re.MULTILINE):
         pytest.importorskip("torch")
+        import_module("compiler.torch_backend")  # as the entry point of an installed package would
     monkeypatch.chdir(tmp_path)  # some write a file
     monkeypatch.delenv("STRATA_SCHEDULE")
     exec(compile(code, path.name, "exec"), {})
@@ -172,3 +174,7 @@ def test_the_gpu_page_shows_what_it_does(monkeypatch: pytest.MonkeyPatch, capsys
     monkeypatch.chdir(ROOT)
     assert main(["check", "examples/gpu_matmul.mlir"]) == 0
     assert f"```\n{capsys.readouterr().out}```" in page
+
+
+def test_the_list_of_torchs_operators_is_up_to_date() -> None:
+    assert docs.torch_operators() == (docs.DOCS / "torch_operators.md").read_text(), "run python tools/docs.py"

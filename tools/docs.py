@@ -1,5 +1,6 @@
 """Writes docs/primitives/, a page a primitive, from its declaration and its executed example in examples/primitives.py;
-the outputs in docs/walk.md; and the types of the methods of `Schedule`, compiler/schedule/schedule.pyi.
+the outputs in docs/walk.md; the types of the methods of `Schedule`, compiler/schedule/schedule.pyi; and the list of
+torch's operators, docs/torch_operators.md.
 
 python tools/docs.py          # write the pages
 python tools/docs.py --check  # say which pages are out of date; 1 where some are
@@ -20,6 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import compiler
 from compiler.dialects.sched import SchedOp
 from compiler.errors import ScheduleError
+from compiler.frontends.torch import operators
+from compiler.frontends.torch.table import OPERATORS
 from compiler.schedule import Schedule
 from compiler.schedule.primitive import Primitive
 from compiler.schedule.primitives import PRIMITIVES
@@ -254,11 +257,29 @@ def replay(
 """
 
 
+TORCH_HEAD = """# torch's operators
+
+The core ATen operators that have a te form, of `compiler/frontends/torch/operators/`. Other operators are made of these
+by torch's own decompositions; what has no form [stays with torch](torch.md). Written by `python tools/docs.py`.
+"""
+
+
+def torch_operators() -> str:
+    """The page of the operators that the front end of torch has."""
+    lines = [TORCH_HEAD]
+    for family in operators.FAMILIES:
+        own = {name: row for name, row in OPERATORS.items() if row.family == family.__name__}
+        lines += [f"## {family.__name__.rpartition('.')[2].capitalize()}\n", str(family.__doc__) + "\n"]
+        lines += [", ".join(f"`{name.removesuffix('.default')}`" for name in sorted(own)) + "\n"]
+    return "\n".join(lines)
+
+
 def texts() -> dict[Path, str]:
     """The text of every file that is written here."""
     found_pages = {PAGES / f"{p.name}.md": page(p) for p in found()}
     executed = {path: document.refreshed(path.read_text()) for path in (document.WALK, document.TUNING)}
-    return found_pages | {PAGES / "README.md": index(), STUB: stub()} | executed
+    listed = {DOCS / "torch_operators.md": torch_operators()}
+    return found_pages | {PAGES / "README.md": index(), STUB: stub()} | executed | listed
 
 
 def main() -> int:

@@ -1,12 +1,17 @@
 """What `torch.compile(model, backend="strata")` calls.
 
-backend.py    `strata`: the backend, which torch finds by the package's entry point
+backend.py    `strata`: the backend, which torch finds by the package's entry point, or once this is imported
 options.py    what `options=` of torch.compile says
 partition.py  a graph as parts that are compiled in turn with parts that stay with torch
 part.py       one compiled part: its kernel, and the parameters that are constants of it
 timing.py     the time of a graph's parts, for a report
 """
 
+from torch._dynamo.backends.registry import list_backends, register_backend
+
 from compiler.torch_backend.backend import strata
+
+if strata.__name__ not in list_backends(exclude_tags=()):  # the package is on the path, its metadata is not
+    register_backend(strata)
 
 __all__ = ["strata"]

@@ -47,9 +47,10 @@ class Call:
 
 @dataclass(frozen=True)
 class Row:
-    """One operator: its te form, and whether it only moves elements or states them."""
+    """One operator: its te form, the file that has it, and whether it only moves elements or states them."""
 
     convert: Operator
+    family: str
     moves: bool
 
 
@@ -64,7 +65,7 @@ def operator(*names: str, moves: bool = False) -> Callable[[F], F]:
         for name in names:
             full = name if "." in name else f"{name}.default"
             assert full not in OPERATORS, full
-            OPERATORS[full] = Row(convert, moves)
+            OPERATORS[full] = Row(convert, convert.__module__, moves)
         return convert
 
     return enter

@@ -12,6 +12,7 @@ from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
 from compiler.te.index import Index
+from compiler.te.nn.normalisation import softmax_over
 from compiler.te.nn.reduction import reduced
 from compiler.te.tensor import Tensor
 
@@ -35,11 +36,8 @@ def log_softmax(call: Call, x: Tensor, dim: int, half_to_float: object = False) 
 @operator("_safe_softmax")
 def safe_softmax(call: Call, x: Tensor, dim: int, dtype: object = None) -> Tensor:
     """Softmax; zero where all elements are -inf."""
-    along = dimension(dim, x.rank)
     wide = converted(x, call.dtype, f"{call.name}.wide")
-    top = nn.max(wide, along, True, name=f"{call.name}.top")
-    found = nn.softmax(wide, along, f"{call.name}.shares")
-    return pointwise(call, lambda v, m: e.select(e.equal(m, -math.inf), 0, v), found, top)
+    return softmax_over(wide, dimension(dim, x.rank), call.name, guarded=True)
 
 
 @operator("_native_batch_norm_legit_no_training", "native_batch_norm", "_native_batch_norm_legit")
