@@ -18,7 +18,7 @@ def binding(text: str) -> tuple[str, int | tuple[int, ...]]:
     """The extent of a symbolic dimension, `N=1`, or the shape of an input, `x=1,3,224,224`."""
     name, equals, value = text.rpartition("=")
     parts = value.split(",")
-    if not equals or not name or not all(p.isascii() and p.isdecimal() and len(p) < 19 and int(p) for p in parts):
+    if not equals or not name or not all(p.isascii() and p.isdecimal() and len(p) < 19 for p in parts):
         raise ArgumentTypeError(f"{text!r} is neither N=1 for a dimension nor x=1,3,224,224 for an input")
     return name, int(value) if len(parts) == 1 else tuple(map(int, parts))
 
