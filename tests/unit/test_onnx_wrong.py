@@ -109,7 +109,10 @@ MODELS: dict[str, tuple[Callable[[], ModelProto], str]] = {
         "Cast .*it casts to float8e4m3fn, a dtype that te lacks",
     ),
     "sequences": (_sequence, "the input 's' is no tensor"),
-    "data-dependent extents": (lambda: _model([_node("NonZero")], outputs=[_value("y", (None, None), 7)]), "NonZero .* data"),
+    "data-dependent extents": (
+        lambda: _model([_node("NonZero")], outputs=[_value("y", (None, None), 7)]),
+        "NonZero .* data",
+    ),
     "computed shape": (
         lambda: _model([_node("Reshape", "x", "n")], [_value("x"), _value("n", (2,), 7)]),
         "Reshape .*the shape is computed by the model: only data decide it",
@@ -179,9 +182,7 @@ def _fails(arguments: Sequence[str], said: str, capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize("case", MODELS)
-def test_a_wrong_model_is_refused_in_a_sentence(
-    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_model_is_refused_in_a_sentence(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make, said = MODELS[case]
     path = tmp_path / "m.onnx"
     save(make(), path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 DATA = "the extents of its result depend on data, which a static shape cannot"
+SHAPES = "data decide its shape"
 SCATTER = "it writes at indices that data decide (a scatter); te computes each element from reads"
 SCAN = "it carries a state over a dimension in a subgraph (a scan)"
 RANDOM = "its result is random"
@@ -13,6 +14,7 @@ TREES = "it walks trees, vocabularies or tables of classical machine learning"
 TRAINING = "it is a step of training"
 
 REASONS: dict[str, tuple[str, ...]] = {
+    SHAPES: ("ConstantOfShape",),
     DATA: ("NonZero", "Unique", "NonMaxSuppression", "Compress"),
     SCATTER: ("Scatter", "ScatterElements", "ScatterND", "TensorScatter", "MaxUnpool", "MaxRoiPool"),
     SCAN: ("Scan",),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -55,6 +55,7 @@ class Node:
     opset: the version of the operator's domain.
     values: its inputs, None where one is left out; `states` makes an array a tensor.
     outputs: which of its outputs are used.
+    read: the attributes that the handler has asked for.
     """
 
     operator: str
@@ -64,6 +65,7 @@ class Node:
     values: Sequence[Value | None]
     outputs: Sequence[bool]
     states: Callable[[Array, str], Tensor]
+    read: set[str] = field(default_factory=set)
 
     def has(self, position: int) -> bool:
         """Whether an input is given."""
@@ -75,6 +77,7 @@ class Node:
 
     def attribute(self, name: str, default: Any = None) -> Any:
         """An attribute, or what holds without it."""
+        self.read.add(name)
         return self.attributes.get(name, default)
 
     def value(self, position: int) -> Value:
@@ -123,8 +126,9 @@ class Node:
 
     def list_of(self, name: str, position: int) -> list[int] | None:
         """Integers that are an attribute in some opsets and an input in others; None where they are not given."""
-        if name in self.attributes:
-            return list(self.attributes[name])
+        stated = self.attribute(name)
+        if stated is not None:
+            return list(stated)
         return self.integers(position, f"'{name}'") if self.has(position) else None
 
 

@@ -13,7 +13,7 @@ from onnx import AttributeProto, GraphProto, NodeProto, helper, numpy_helper
 from compiler.affine.text import RESERVED
 from compiler.elements import is_float
 from compiler.errors import TeError
-from compiler.frontends.onnx.bodies import Functions, body_of, bound, domain_of
+from compiler.frontends.onnx.bodies import Functions, body_of, bound, domain_of, schema_of
 from compiler.frontends.onnx.known import evaluated
 from compiler.frontends.onnx.operators import HANDLERS
 from compiler.frontends.onnx.refused import RANDOM_OPERATORS, SEQUENCES, reason_of
@@ -30,6 +30,10 @@ SMALL = 4
 SMALL_INTEGERS = 1024
 MOST_TRIPS = 256
 """The most iterations of a loop that are unrolled."""
+MEANINGLESS = frozenset(
+    ("kernel_shape", "storage_order", "momentum", "stash_type", "seed", "hidden_size", "saturate", "num_outputs")
+)
+"""Attributes that follow from shapes, or that change nothing of results that te has."""
 MOST_NODES = 100_000
 """The most nodes that are walked, with the iterations of loops and the bodies of functions."""
 
@@ -213,7 +217,12 @@ class Walk:
             self.tensor,
         )
         found = HANDLERS[domain, node.op_type](given)
-        return [found] if isinstance(found, Tensor | np.ndarray) else None if found is None else list(found)
+        unread = _unread(node, given, scope.opsets)
+        if found is None or (unread and body_of(node, scope.opsets, self.functions, values) is not None):
+            return None
+        if unread:
+            raise Refused(f"its attribute '{unread[0]}' is not supported")
+        return [found] if isinstance(found, Tensor | np.ndarray) else list(found)
 
     def _label(self, node: NodeProto, scope: Scope) -> str:
         return valid(f"{scope.prefix}{next((name for name in node.output if name), node.op_type)}")
@@ -285,6 +294,18 @@ CONTROL: dict[tuple[str, str], Callable[[Walk, NodeProto, Sequence[Any], Scope],
 
 def _subgraphs(node: NodeProto) -> dict[str, GraphProto]:
     return {a.name: a.g for a in node.attribute if a.type == AttributeProto.GRAPH}
+
+
+def _unread(node: NodeProto, given: Node, opsets: Mapping[str, int]) -> list[str]:
+    """The attributes that say something which the handler has not looked at."""
+    schema = schema_of(node, opsets)
+    usual = {} if schema is None else {name: one.default_value for name, one in schema.attributes.items()}
+    return [
+        one.name
+        for one in node.attribute
+        if one.name not in given.read | MEANINGLESS
+        and not (one.name in usual and usual[one.name].name and _plain(usual[one.name]) == _plain(one))
+    ]
 
 
 def _plain(attribute: AttributeProto) -> Any:

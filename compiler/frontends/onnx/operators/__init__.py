@@ -1,5 +1,6 @@
 """The handlers of ONNX's operators: `HANDLERS` has all of them.
 
+attention.py       attention
 constants.py       tensors that shapes alone decide
 contraction.py     matrix products, Einsum
 convolution.py     convolutions, and their windows
@@ -8,7 +9,9 @@ indexing.py        reads at indices, selections
 normalisation.py   norms, softmax
 pooling.py         pooling
 quantised.py       quantised tensors, products of them
+recurrent.py       RNN, GRU and LSTM, unrolled
 reduction.py       reductions, running sums, the greatest and the least
+resizing.py        tensors at another size
 shape.py           operators that move elements
 """
 
@@ -17,6 +20,7 @@ from importlib import import_module
 from compiler.frontends.onnx.table import HANDLERS as HANDLERS
 
 FAMILIES = (
+    "attention",
     "constants",
     "contraction",
     "convolution",
@@ -25,7 +29,9 @@ FAMILIES = (
     "normalisation",
     "pooling",
     "quantised",
+    "recurrent",
     "reduction",
+    "resizing",
     "shape",
 )
 for family in FAMILIES:

@@ -1,0 +1,49 @@
+"""Tensors at another size."""
+
+from __future__ import annotations
+
+from compiler.frontends.onnx.table import Node, Refused, handles
+from compiler.te import nn
+from compiler.te.tensor import Tensor
+
+
+@handles("Resize")
+def resize(node: Node) -> Tensor:
+    """A tensor at sizes, or by scales, along some axes."""
+    x = node.tensor(0)
+    axes = [axis % x.rank for axis in node.attribute("axes") or range(x.rank)]
+    roi = [float(n) for n in node.known(1, "the region").reshape(-1)] if node.has(1) else []
+    scales = [float(n) for n in node.known(2, "the scales").reshape(-1)] if node.has(2) else []
+    sizes = node.integers(3, "the sizes") if node.has(3) else []
+    policy = node.attribute("keep_aspect_ratio_policy", "stretch")
+    if sizes and policy != "stretch":
+        ratios = [size / x.shape[d] for d, size in zip(axes, sizes, strict=True)]
+        ratio = min(ratios) if policy == "not_larger" else max(ratios)
+        sizes, scales = [int(ratio * x.shape[d] + 0.5) for d in axes], [ratio] * len(axes)
+    if not sizes and not scales:
+        raise Refused("neither its sizes nor its scales are given")
+    return nn.resize(
+        x,
+        sizes or None,
+        scales or None,
+        axes,
+        node.attribute("mode", "nearest"),
+        node.attribute("coordinate_transformation_mode", "half_pixel"),
+        node.attribute("nearest_mode", "round_prefer_floor"),
+        node.attribute("cubic_coeff_a", -0.75),
+        bool(node.attribute("exclude_outside", 0)),
+        bool(node.attribute("antialias", 0)),
+        roi or None,
+        node.attribute("extrapolation_value", 0.0),
+        name=node.name,
+    )
+
+
+@handles("Upsample")
+def upsample(node: Node) -> Tensor:
+    """Resize as it was before opset 10: by scales, the places rounded down."""
+    scales = [float(n) for n in node.known(1, "the scales").reshape(-1)]
+    mode = node.attribute("mode", "nearest")
+    return nn.resize(
+        node.tensor(0), scales=scales, mode=mode, coordinates="asymmetric", rounding="floor", name=node.name
+    )
