@@ -8,6 +8,7 @@ BIN := .venv/bin
 
 demo: .venv/ready
 	$(BIN)/python examples/demo.py
+	$(BIN)/python examples/onnx_demo.py
 
 test: .venv/ready
 	$(BIN)/python -m pytest -q -n auto --dist worksteal

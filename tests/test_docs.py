@@ -43,6 +43,8 @@ def python_blocks(path: Path) -> list[str]:
 def test_python(
     path: Path, code: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if "from_onnx" in code:
+        pytest.importorskip("onnx")
     if re.search(r"^(import|from) torch\b", code, re.MULTILINE):
         pytest.importorskip("torch")
         import_module("compiler.torch_backend")  # as the entry point of an installed package would
@@ -174,6 +176,11 @@ def test_the_gpu_page_shows_what_it_does(monkeypatch: pytest.MonkeyPatch, capsys
     monkeypatch.chdir(ROOT)
     assert main(["check", "examples/gpu_matmul.mlir"]) == 0
     assert f"```\n{capsys.readouterr().out}```" in page
+
+
+def test_the_list_of_onnxs_operators_is_up_to_date() -> None:
+    pytest.importorskip("onnx")
+    assert docs.onnx_operators() == (docs.DOCS / "onnx_operators.md").read_text(), "run python tools/docs.py"
 
 
 def test_the_list_of_torchs_operators_is_up_to_date() -> None:

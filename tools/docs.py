@@ -1,6 +1,6 @@
 """Writes docs/primitives/, a page a primitive, from its declaration and its executed example in examples/primitives.py;
 the outputs in docs/walk.md; the types of the methods of `Schedule`, compiler/schedule/schedule.pyi; and the list of
-torch's operators, docs/torch_operators.md.
+torch's operators, docs/torch_operators.md, and ONNX's, docs/onnx_operators.md.
 
 python tools/docs.py          # write the pages
 python tools/docs.py --check  # say which pages are out of date; 1 where some are
@@ -12,8 +12,9 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -257,6 +258,42 @@ def replay(
 """
 
 
+ONNX_HEAD = """# ONNX's operators
+
+Operators of opsets 13 to the newest that have a te form, of `compiler/frontends/onnx/operators/`. Others are made of
+these by the functions that ONNX has for them. What has no form is named with its reason when [a model](onnx.md) is
+read. Written by `python tools/docs.py`.
+"""
+
+
+def onnx_operators() -> str:
+    """The page of the operators that the front end of ONNX has, and of those that it refuses."""
+    from onnx import defs
+
+    from compiler.frontends.onnx.operators import HANDLERS
+    from compiler.frontends.onnx.refused import REASONS
+    from compiler.frontends.onnx.walk import CONTROL
+
+    families: dict[str, list[str]] = {}
+    for (_, name), handler in HANDLERS.items():
+        families.setdefault(handler.__module__.rpartition(".")[2], []).append(name)
+    families["control flow, unrolled or selected"] = [name for _, name in CONTROL]
+    schemas = [s for s in defs.get_all_schemas() if not s.domain and not s.deprecated]
+    bodies = {s.name for s in schemas if s.has_function or s.has_context_dependent_function}
+    refused = {name for names in REASONS.values() for name in names}
+    families["by ONNX's functions"] = [*(bodies - {name for _, name in HANDLERS} - refused)]
+    parts = [
+        ONNX_HEAD,
+        *(f"\n## {family.capitalize()}\n\n{_names(names)}\n" for family, names in sorted(families.items())),
+    ]
+    parts += ["\n## Refused\n", *(f"\n- {reason}: {_names(names)}" for reason, names in REASONS.items()), "\n"]
+    return "".join(parts)
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in sorted(names))
+
+
 TORCH_HEAD = """# torch's operators
 
 The core ATen operators that have a te form, of `compiler/frontends/torch/operators/`. Other operators are made of these
@@ -279,6 +316,8 @@ def texts() -> dict[Path, str]:
     found_pages = {PAGES / f"{p.name}.md": page(p) for p in found()}
     executed = {path: document.refreshed(path.read_text()) for path in (document.WALK, document.TUNING)}
     listed = {DOCS / "torch_operators.md": torch_operators()}
+    if find_spec("onnx") is not None:
+        listed[DOCS / "onnx_operators.md"] = onnx_operators()
     return found_pages | {PAGES / "README.md": index(), STUB: stub()} | executed | listed
 
 

@@ -8,6 +8,8 @@ import sys
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from compiler.cli.model import imported, shape_argument
+from compiler.cli.said import show
 from compiler.cli.values import positive, scale, seconds, seed
 from compiler.errors import InputError
 from compiler.files import is_stream, named, write
@@ -27,7 +29,13 @@ INTERRUPTED = 130
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """State the command's arguments."""
     add = parser.add_argument
-    add("names", nargs="*", metavar="NAME", help="a workload, or a family at other extents: matmul:96x128x64")
+    add(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="a workload, a family at other extents: matmul:96x128x64, or an ONNX model",
+    )
+    shape_argument(parser)
     add("--list", action="store_true", help="list workloads, families and contenders")
     add("--against", default="numpy", help="contenders, separated by commas (default numpy)")
     add("--threads", type=positive, default=1, help="threads for every contender (default 1)")
@@ -46,6 +54,7 @@ def run(options: argparse.Namespace) -> int:
 
     from compiler.bench import contenders, workloads
     from compiler.bench.table import WIDTH
+    from compiler.driver import is_model
 
     console = Console(width=None if sys.stdout.isatty() else WIDTH)
     if options.list:
@@ -53,10 +62,33 @@ def run(options: argparse.Namespace) -> int:
         return 0
     if not options.names:
         raise InputError("no workload is named; strata bench --list has them")
+    if any(is_model(name) for name in options.names):
+        return _models(options)
     chosen = [workloads.find(name, options.scale) for name in options.names]
     rivals = contenders.find([name for name in options.against.split(",") if name])
     settings = contenders.Settings(options.threads, options.policy, options.database)
     return _measure(console, options, chosen, rivals, settings)
+
+
+def _models(options: argparse.Namespace) -> int:
+    """Measure models beside onnxruntime; 1 where a result is wrong."""
+    from statistics import median
+
+    from compiler.cli.race import race
+    from compiler.defaults import build
+
+    wrong = False
+    for name in options.names:
+        model = imported(name, options.shape)
+        kernel = build(model, threads=options.threads, policy=options.policy)
+        timed = race(name, model, kernel, options.threads, options.rounds, options.seed or 0)
+        for one in timed:
+            said = f"error {one.error:.2g}{'' if one.right else ': wrong'}"
+            show(f"{name}: {one.name:12} {1e3 * median(one.seconds):.4g} ms, {said}")
+        if len(timed) == 1:
+            show("onnxruntime is not installed: pip install 'strata-compiler[bench]'")
+        wrong |= not all(one.right for one in timed)
+    return int(wrong)
 
 
 def _measure(

@@ -25,9 +25,12 @@ def _value(name: str, shape: Extents | None = (2, 3), element: int = F) -> Any:
 def _model(nodes: Sequence[Any], inputs: Any = None, outputs: Any = None, opset: int = 17, **more: Any) -> ModelProto:
     """A model of nodes, by default of x to y, both 2x3."""
     graph = helper.make_graph(
-        nodes, "g", [_value("x")] if inputs is None else inputs, [_value("y", (None, None))] if outputs is None else outputs,
+        nodes,
+        "g",
+        [_value("x")] if inputs is None else inputs,
+        [_value("y", (None, None))] if outputs is None else outputs,
         [numpy_helper.from_array(array, name) for name, array in more.pop("stored", {}).items()],
-    )  # fmt: skip
+    )
     domains = [helper.make_opsetid("", opset), *(helper.make_opsetid(name, 1) for name in more.pop("domains", ()))]
     return helper.make_model(graph, opset_imports=domains, ir_version=10, **more)
 

@@ -47,3 +47,11 @@ def upsample(node: Node) -> Tensor:
     return nn.resize(
         node.tensor(0), scales=scales, mode=mode, coordinates="asymmetric", rounding="floor", name=node.name
     )
+
+
+@handles("GridSample")
+def grid_sample(node: Node) -> Tensor:
+    """An image read at places that another tensor holds."""
+    mode = {"bilinear": "linear", "bicubic": "cubic"}.get(given := node.attribute("mode", "linear"), given)
+    padding, corners = node.attribute("padding_mode", "zeros"), bool(node.attribute("align_corners", 0))
+    return nn.grid_sample(node.tensor(0), node.tensor(1), mode, padding, corners, name=node.name)

@@ -1,0 +1,82 @@
+"""Models of ONNX beside onnxruntime: interleaved, on as many threads, and checked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from compiler.cli.model import expected
+from compiler.cli.run import draw
+from compiler.errors import InputError
+from compiler.imported import Imported
+from compiler.targets.cpu import Kernel
+
+TOLERANCE = 1e-3
+"""The largest error, relative to the largest element."""
+SAMPLE = 0.02
+"""The seconds of calls that make one sample."""
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A contender: the seconds of a call in each round, and its error against ONNX's reference evaluator."""
+
+    name: str
+    seconds: tuple[float, ...]
+    error: float
+
+    @property
+    def right(self) -> bool:
+        """Whether the error is within the tolerance."""
+        return self.error <= TOLERANCE
+
+
+def race(file: str, model: Imported, kernel: Kernel, threads: int, rounds: int, seed: int) -> list[Timed]:
+    """The kernel of a model, and onnxruntime where it is installed, in turns on the same random inputs."""
+    random = np.random.default_rng(seed)
+    inputs = [draw(a.shape, a.dtype, random) for a in kernel.arguments[: len(kernel.arguments) - kernel.outputs]]
+    steps: dict[str, Callable[[], Any]] = {"strata": lambda: kernel(*inputs)}
+    if find_spec("onnxruntime") is not None:
+        steps["onnxruntime"] = _session(file, inputs, threads)
+    right = expected(file, inputs)
+    errors = {name: _error(step(), right) for name, step in steps.items()}
+    calls = {name: max(1, int(SAMPLE / max(_seconds(step, 1), 1e-9))) for name, step in steps.items()}
+    seconds: dict[str, list[float]] = {name: [] for name in steps}
+    for _ in range(rounds):
+        for name, step in steps.items():
+            seconds[name].append(_seconds(step, calls[name]))
+    return [Timed(name, tuple(seconds[name]), errors[name]) for name in steps]
+
+
+def _seconds(step: Callable[[], Any], calls: int) -> float:
+    start = time.perf_counter()
+    for _ in range(calls):
+        step()
+    return (time.perf_counter() - start) / calls
+
+
+def _error(results: Any, expected: Sequence[Any]) -> float:
+    found = list(results) if isinstance(results, list | tuple) else [results]
+    errors = [0.0]
+    for result, wanted in zip(found, expected, strict=True):
+        gap = np.abs(np.asarray(result, np.float64) - np.asarray(wanted, np.float64)).max(initial=0.0)
+        errors.append(float(gap) / max(float(np.abs(np.asarray(wanted, np.float64)).max(initial=0.0)), 1e-30))
+    return max(errors)
+
+
+def _session(file: str, inputs: Sequence[Any], threads: int) -> Callable[[], Any]:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    try:
+        session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # whatever onnxruntime says of a model that it does not take
+        raise InputError(f"onnxruntime does not take {file}: {str(error).splitlines()[0][:200]}") from error
+    given = dict(zip((one.name for one in session.get_inputs()), inputs, strict=True))
+    return lambda: session.run(None, given)

@@ -1,0 +1,146 @@
+"""Models of ONNX: node tests of the package onnx, control flow, functions, weights, shapes, names."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+import compiler
+from compiler.interpret.te import evaluate
+from examples.network import PATH, network
+from tests.onnx_nodes import RIGHT, WRONG, Outcome, outcome
+from tests.sample import some
+
+FAMILIES = (
+    "add",
+    "averagepool",
+    "cast",
+    "clip",
+    "conv",
+    "cumsum",
+    "einsum",
+    "gathernd",
+    "groupnormalization",
+    "layernormalization",
+    "lstm",
+    "matmul",
+    "maxpool",
+    "pad",
+    "quantizelinear",
+    "reduce_log_sum_exp",
+    "resize",
+    "slice",
+    "softmax",
+    "topk",
+)
+"""Modules of node tests."""
+
+
+def _cases() -> list[Any]:
+    for family in FAMILIES:
+        import_module(f"onnx.backend.test.case.node.{family}")
+    from onnx.backend.test.case.node import _NodeTestCases
+
+    return some((case for case in _NodeTestCases if case.model is not None), 9)
+
+
+@pytest.mark.parametrize("case", _cases(), ids=lambda case: case.name)
+def test_node_tests_are_right_or_refused(case: Any) -> None:
+    found = outcome(case)
+    assert found.kind != WRONG, found.detail
+
+
+def test_a_wrong_result_is_seen() -> None:
+    case = next(case for case in _cases() if outcome(case).kind == RIGHT)
+    wrong = type(case)(**{**vars(case), "data_sets": [(i, [np.asarray(o[0]) + 1]) for i, o in case.data_sets]})
+    assert outcome(wrong) == Outcome(case.name, WRONG, outcome(wrong).detail)
+
+
+def _model(nodes: list[Any], outputs: tuple[str, ...] = ("y",), **stored: Any) -> onnx.ModelProto:
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [value("x", TensorProto.FLOAT, ["N", 4])],
+        [value(name, TensorProto.FLOAT, (None, None)) for name in outputs],
+        [numpy_helper.from_array(np.asarray(array), name) for name, array in stored.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
+def _agrees(model: onnx.ModelProto) -> compiler.imported.Imported:
+    """Import a model, and compare the results with those of ONNX's evaluator."""
+    found = compiler.from_onnx(model, {"N": 3})
+    x = np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)
+    expected = ReferenceEvaluator(model).run(None, {"x": x})
+    results = evaluate(found.function.module, [x, *found.constants.values()])
+    for result, wanted in zip(results, expected, strict=True):
+        np.testing.assert_allclose(result, wanted, rtol=1e-5, atol=1e-6)
+    return found
+
+
+def _branch(operator: str, name: str) -> onnx.GraphProto:
+    result = helper.make_tensor_value_info(f"{name}_y", TensorProto.FLOAT, (None, None))
+    return helper.make_graph([helper.make_node(operator, ["x"], [f"{name}_y"])], name, [], [result])
+
+
+def test_a_branch_that_data_take_is_selected() -> None:
+    sides = {"then_branch": _branch("Relu", "a"), "else_branch": _branch("Neg", "b")}
+    total = helper.make_node("ReduceSum", ["x"], ["s"], keepdims=0)
+    truth = helper.make_node("Greater", ["s", "zero"], ["c"])
+    _agrees(_model([total, truth, helper.make_node("If", ["c"], ["y"], **sides)], zero=np.float32(0)))
+
+
+def test_shapes_and_weights_are_computed_ahead() -> None:
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("Gather", ["s", "first"], ["n"]),
+        helper.make_node("Concat", ["n", "rest"], ["t"], axis=0),
+        helper.make_node("Reshape", ["x", "t"], ["r"]),
+        helper.make_node("Transpose", ["w"], ["v"]),
+        helper.make_node("MatMul", ["r", "v"], ["y"]),
+    ]
+    stored = {"first": np.array([0]), "rest": np.array([-1]), "w": np.ones((5, 4), np.float32)}
+    found = _agrees(_model(nodes, **stored))
+    assert [array.shape for array in found.constants.values()] == [(4, 5)]
+
+
+def test_names_are_those_of_the_model() -> None:
+    nodes = [helper.make_node("Add", ["x", "layer/0:w"], ["a"]), helper.make_node("Relu", ["a"], ["y"])]
+    found = _agrees(_model(nodes, ("y", "a"), **{"layer/0:w": np.arange(12, dtype=np.float32).reshape(3, 4)}))
+    assert [one.name for one in found.function.inputs] == ["x", "layer_0_w"]
+    assert "return %y, %a" in str(found.function)
+
+
+def test_external_data_are_read(tmp_path: Path) -> None:
+    model = _model([helper.make_node("MatMul", ["x", "w"], ["y"])], w=np.ones((4, 6), np.float32))
+    onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
+    found = compiler.from_onnx(tmp_path / "m.onnx", {"N": 3})
+    assert found.constants["w"].tolist() == np.ones((4, 6)).tolist()
+
+
+def test_what_a_handler_does_not_support_is_refused() -> None:
+    from compiler.errors import InputError
+
+    with pytest.raises(InputError, match="it clips its sums"):
+        w, r = np.ones((1, 2, 4), np.float32), np.ones((1, 2, 2), np.float32)
+        rows = helper.make_node("Unsqueeze", ["x", "axis"], ["u"])
+        node = helper.make_node("RNN", ["u", "w", "r"], ["y"], hidden_size=2, clip=1.0)
+        compiler.from_onnx(_model([rows, node], w=w, r=r, axis=np.array([1])), {"N": 3})
+
+
+def test_the_shipped_network_is_native_and_right() -> None:
+    assert PATH.read_bytes() == network().SerializeToString(), "run python -m examples.network"
+    kernel = compiler.build(compiler.from_onnx(PATH, {"N": 1}), schedule="written", threads=1)
+    image = np.random.default_rng(0).standard_normal((1, 3, 32, 32), dtype=np.float32)
+    expected = ReferenceEvaluator(str(PATH)).run(None, {"image": image})[0]
+    np.testing.assert_allclose(kernel(image=image), expected, rtol=1e-4, atol=1e-6)
