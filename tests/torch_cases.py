@@ -161,7 +161,7 @@ ROWS: dict[str, Case] = {
             F.group_norm(a, 2, w[:4], v[:4]),
             F.instance_norm(a), F.batch_norm(a, None, None, w[:4], v[:4], training=True),
             F.batch_norm(a, v[:4], w[:4].abs() + 1, w[:4], v[:4]), F.rms_norm(a, (8,), w),
-            F.normalize(a, dim=1), F.local_response_norm(a, 3),
+            F.normalize(a, dim=1),
         ),
         (image, floats(8), floats(8)),
     ),
@@ -182,12 +182,13 @@ ROWS: dict[str, Case] = {
             F.avg_pool2d(a, 3, 2, 1, count_include_pad=False),
             F.adaptive_avg_pool2d(a, 1), F.adaptive_avg_pool2d(a, (3, 4)), F.avg_pool1d(a[0], 2),
             F.max_pool1d(a[0], 2),
-            F.max_pool2d(a[0], 2), F.max_pool3d(a, 2), F.avg_pool3d(a, 2), F.adaptive_max_pool2d(a, 2) * 1,
+            F.max_pool2d(a[0], 2), F.max_pool3d(a, 2), F.adaptive_max_pool2d(a, 2) * 1,
             F.max_pool2d(a, 3, 2, ceil_mode=True), F.max_pool2d(a, 2, dilation=2), F.adaptive_avg_pool2d(a, (4, 5)),
             F.avg_pool2d(a, 3, 2, ceil_mode=True), F.max_pool2d(a, 2, return_indices=True)[1],
         ),
         (image,),
     ),
+    "of wide floats": (lambda a: (F.local_response_norm(a, 3), F.avg_pool3d(a, 2)), (image,)),
     "orders": (
         lambda a: (
             a.sort(1)[0], a.sort(2, descending=True)[1], a.topk(3, 1)[0], a.topk(2, largest=False)[1], a.cumsum(1),

@@ -11,6 +11,9 @@ from torch.fx.passes.split_module import split_module
 
 from compiler.frontends.torch.conversion import moves, why_not, without_checks
 
+IDLE = "it stands in a part that only moves elements"
+"""Why nodes that have a te form may stay with torch."""
+
 
 @dataclass(frozen=True)
 class Split:
@@ -40,7 +43,7 @@ def split(graph: fx.GraphModule) -> Split:
     module = split_module(graph, None, lambda node: place[node])
     compiled = tuple(f"submod_{2 * turn}" for turn in sorted({turns[node] for node in supported}))
     computing = [node for node in nodes if node.target is not operator.getitem]
-    why = Counter(reason for node in computing if (reason := reasons[node]) is not None)
+    why = Counter(reasons[node] or IDLE for node in computing if node not in supported)
     return Split(module, compiled, why, len(computing), sum(node in supported for node in computing))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
+from functools import cache
+from inspect import signature
 from itertools import chain, count
 from typing import Any, TypeAlias
 
@@ -63,12 +65,24 @@ def converted(node: fx.Node, values: Mapping[fx.Node, Results]) -> Results:
     row = row_of(node)
     call = _call(node)
     arguments = fx.map_arg((node.args, node.kwargs), lambda n: _argument(n, values))
+    given, named = _plain(arguments[0]), _plain(arguments[1])
+    _check_arguments(node, row, given, named)
     try:
-        return row.convert(call, *_plain(arguments[0]), **_plain(arguments[1]))
+        return row.convert(call, *given, **named)
     except Unsupported as reason:
         raise Unsupported(f"{spelled(node)}: {reason}") from reason
     except StrataError as refusal:
         raise Unsupported(f"{spelled(node)}: {refusal}") from refusal
+
+
+def _check_arguments(node: fx.Node, row: Row, given: Sequence[Any], named: Mapping[str, Any]) -> None:
+    try:
+        _signature(row.convert).bind(None, *given, **named)
+    except TypeError as error:
+        raise Unsupported(f"{spelled(node)}: {error}") from error
+
+
+_signature = cache(signature)
 
 
 def _item(node: fx.Node, values: Mapping[fx.Node, Results]) -> Tensor:

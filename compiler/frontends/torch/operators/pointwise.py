@@ -187,7 +187,7 @@ def remainder(call: Call, x: Operand, y: Operand) -> Tensor:
     if not is_float(call.dtype):
         _check_divisor(y)
         return pointwise(call, lambda a, b: a - (a // b) * b, x, y)
-    return pointwise(call, lambda a, b: a - e.floor(a / b) * b, x, y)
+    return pointwise(call, _of_rounded(call, lambda a, b: a - e.floor(a / b) * b), x, y)
 
 
 @operator("fmod.Tensor", "fmod.Scalar")
@@ -196,7 +196,12 @@ def fmod(call: Call, x: Operand, y: Operand) -> Tensor:
     if not is_float(call.dtype):
         _check_divisor(y)
         return pointwise(call, lambda a, b: a - _truncated(a, b) * b, x, y)
-    return pointwise(call, lambda a, b: a - unary("trunc", a / b) * b, x, y)
+    return pointwise(call, _of_rounded(call, lambda a, b: a - unary("trunc", a / b) * b), x, y)
+
+
+def _of_rounded(call: Call, formula: Callable[[Expr, Expr], Expr]) -> Callable[[Expr, Expr], Expr]:
+    """The formula of a divisor that is rounded to the result's dtype first, as torch rounds numbers here."""
+    return lambda a, b: formula(a, e.cast(e.cast(b, call.dtype), b.dtype))
 
 
 @operator("pow.Tensor_Tensor", "pow.Tensor_Scalar", "pow.Scalar")
