@@ -132,6 +132,14 @@ MODELS: dict[str, tuple[Callable[[], ModelProto], str]] = {
         lambda: _model([_node("Add", "x", "n")], [_value("x"), _value("n", (2, 3), 7)]),
         "Add .*dtypes do not mix",
     ),
+    "a rank that does not fit": (
+        lambda: _model([_node("Hardmax")], [_value("x", ())]),
+        "Hardmax .*its inputs and attributes do not fit each other",
+    ),
+    "counts that do not fit": (
+        lambda: _model([_node("MaxPool", kernel_shape=[2, 2], strides=[1])], [_value("x", (1, 1, 4, 4))]),
+        "MaxPool .*its inputs and attributes do not fit each other|is not a valid model|strides?",
+    ),
     "no elements": (
         lambda: _model([_node("Expand", "x", "n")], stored={"n": np.array([0, 2, 3])}),
         "Expand .*no elements",

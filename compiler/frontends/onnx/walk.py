@@ -34,6 +34,8 @@ MEANINGLESS = frozenset(
     ("kernel_shape", "storage_order", "momentum", "stash_type", "seed", "hidden_size", "saturate", "num_outputs")
 )
 """Attributes that follow from shapes, or that change nothing of results that te has."""
+UNFITTING = (ArithmeticError, LookupError, TypeError, ValueError)
+"""What handlers run into where ranks, or counts of attributes, are not those of the operator."""
 MOST_NODES = 100_000
 """The most nodes that are walked, with the iterations of loops and the bodies of functions."""
 
@@ -216,7 +218,10 @@ class Walk:
             [bool(name) for name in node.output],
             self.tensor,
         )
-        found = HANDLERS[domain, node.op_type](given)
+        try:
+            found = HANDLERS[domain, node.op_type](given)
+        except UNFITTING as error:
+            raise Refused(f"its inputs and attributes do not fit each other ({error})") from error
         unread = _unread(node, given, scope.opsets)
         if found is None or (unread and body_of(node, scope.opsets, self.functions, values) is not None):
             return None
