@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 # `make test` takes a share of the largest families of cases (tests/sample.py), `make test-all` all of them; `make fuzz`
 # draws new ones: random programs, scripts and mutants, from a seed that it prints.
-.PHONY: demo test test-all test-avx2 fuzz lint types clean
+.PHONY: demo test test-all test-avx2 test-doors test-oldest fuzz lint types clean
 
 demo: .venv/ready
 	$(BIN)/python examples/demo.py
@@ -23,6 +23,14 @@ fuzz: .venv/ready
 test-avx2: .venv/ready
 	STRATA_MACHINE=avx2 $(BIN)/python -m pytest -q -n auto --dist worksteal tests/e2e
 
+# The tests that need torch or ONNX, which are installed for them.
+test-doors: .venv/doors
+	$(BIN)/python -m pytest -q -n auto --dist worksteal tests/unit/test_onnx*.py tests/unit/test_torch*.py
+
+# A share of the tests with the oldest dependencies that pyproject.toml allows.
+test-oldest:
+	$(PYTHON) tools/versions.py oldest
+
 lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -30,9 +38,13 @@ lint: .venv/ready
 types: .venv/ready
 	$(BIN)/mypy
 
-.venv/ready: pyproject.toml
+.venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+.venv/doors: .venv/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,doors]'
 	touch $@
 
 clean:

@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from compiler.driver import from_onnx, lower
     from compiler.frontends.torch import from_torch
 
-__all__ = ["build", "from_onnx", "from_torch", "lower"]
+
+__version__ = "0.1.0"
+__all__ = ["__version__", "build", "from_onnx", "from_torch", "lower"]
 
 
 def __getattr__(name: str) -> Any:

@@ -49,6 +49,7 @@ def arguments() -> argparse.ArgumentParser:
     from importlib import import_module
 
     parser = argparse.ArgumentParser(prog="strata", description="A multi-dialect tensor compiler.")
+    parser.add_argument("--version", action=command.Version)
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for name in COMMANDS:
         module = import_module(f"compiler.cli.{name}")

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import argparse
 import errno
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from compiler.errors import InputError, StrataError
 from compiler.printable import printable
+
+
+class Version(argparse.Action):
+    """`--version`: print the version of the package, and end."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str) -> None:
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help="print the version, and end")
+
+    def __call__(self, parser: argparse.ArgumentParser, *given: object) -> None:
+        import compiler
+
+        print(f"{parser.prog} {compiler.__version__}")
+        parser.exit()
+
 
 INTERRUPTED = 130
 """The status after an interruption."""

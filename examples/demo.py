@@ -22,9 +22,6 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
-from compiler import build
-from compiler.autotune.options import TuningOptions
-from compiler.autotune.task import SearchTask
 from compiler.autotune.tell.facts import Facts
 from compiler.autotune.tell.live import view
 from compiler.bench import contenders, workloads
@@ -34,6 +31,7 @@ from compiler.bench.workload import Workload
 from compiler.targets.cpu import Kernel
 from compiler.te import Function
 from examples import walk
+from strata import SearchTask, TuningOptions, build
 
 SCALE = Fraction(1, 4)
 TRIALS, SECONDS = 64, 90.0

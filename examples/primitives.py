@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compiler import te
-from compiler.schedule import Schedule
+from strata import te
+from strata.schedule import Schedule
 
 Program = Callable[[], te.Function]
 Example = Callable[[Schedule], None]

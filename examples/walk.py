@@ -18,10 +18,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-import compiler
-from compiler.interpret import te as evaluator
-from compiler.schedule import Schedule
+import strata
 from compiler.te import Function
+from strata.interpret import te as evaluator
+from strata.schedule import Schedule
 from tools import document
 
 
@@ -56,7 +56,7 @@ def right(function: Function, schedule: Schedule) -> bool:
     rng = np.random.default_rng(0)
     arrays = [rng.uniform(-1, 1, t.shape).astype(np.float32) for t in function.inputs]
     (want,) = evaluator.evaluate(function.module, arrays, np.float64)
-    return np.allclose(compiler.build(schedule)(*arrays), want, rtol=1e-4, atol=1e-4)
+    return np.allclose(strata.build(schedule)(*arrays), want, rtol=1e-4, atol=1e-4)
 
 
 def table() -> tuple[Table, bool]:

@@ -177,7 +177,7 @@ def _method(name: str) -> str:
 def _program(example: str) -> str:
     """The program of an example, up to its schedule."""
     text = body(examples.PROGRAMS[example]).replace("return te.function", "f = te.function")
-    return f"{text}\ns = Schedule(compiler.lower(f))"
+    return f"{text}\ns = Schedule(strata.lower(f))"
 
 
 def _other_program(name: str) -> str:

@@ -24,7 +24,7 @@ class Schedule(Recorder):
     raises ScheduleError and changes nothing. `print(schedule.script)` replays to the same IR; `module` is the module
     with the scheduled function.
 
-    `x` is a loop-level module, such as `compiler.lower` gives of a te function; `seed` is that of choices without a
+    `x` is a loop-level module, such as `strata.lower` gives of a te function; `seed` is that of choices without a
     decision. Raises ScheduleError for a module that is not at the loop level, InputError for one with several
     functions unnamed.
     """

@@ -21,7 +21,7 @@ NAME = "program"
 def program_of(x: object, name: str | None = None) -> str:
     """The text of a program at the loop level, its function called @program, with nothing else in the module.
 
-    `x` is what `compiler.lower` takes: a te function, a module, text or a path, at the te or loop level; `name` picks a
+    `x` is what `strata.lower` takes: a te function, a module, text or a path, at the te or loop level; `name` picks a
     function of a module, which has the same text whatever stands beside it. The names of buffers, blocks and loops
     stay, since scripts speak of them; sums in index expressions are in the order of the axes. The elements of small
     constants are part of the text, of large ones only the shapes. Raises InputError for the low level and for a module

@@ -1,0 +1,2 @@
+from compiler.interpret import loop as loop
+from compiler.interpret import te as te

@@ -1,0 +1,67 @@
+"""The package by its own name: the same modules as the compiler's, each loaded once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import strata.autotune.task
+import strata.schedule.library
+
+import compiler
+import compiler.autotune.task
+import strata
+from compiler.__main__ import main
+from compiler.opt import main as strata_opt
+from compiler.universe import VERSION
+from strata import Schedule, SearchTask, TuningOptions, build, te
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_modules_are_the_compilers() -> None:
+    assert strata.te is compiler.te and strata.autotune.task is compiler.autotune.task
+    assert strata.schedule.library is compiler.schedule.library
+    assert compiler.te.__name__ == compiler.te.__spec__.name == "compiler.te"
+    twice = [
+        n for n, m in sys.modules.items() if n.startswith("strata.") and m is not sys.modules.get(f"compiler{n[6:]}")
+    ]
+    assert twice == []
+
+
+def test_names_are_the_compilers() -> None:
+    assert build is compiler.build and strata.lower is compiler.lower
+    assert SearchTask is compiler.autotune.task.SearchTask and Schedule is compiler.schedule.Schedule
+    assert TuningOptions(trials=1).trials == 1
+    assert all(hasattr(strata, name) for name in dir(strata) if not name.startswith("from_"))
+
+
+def test_it_builds() -> None:
+    x = te.placeholder((3,), "f32", "x")
+    np.testing.assert_array_equal(build(te.function("f", [x], te.nn.relu(x)))(np.float32([-1, 0, 2])), [0, 0, 2])
+
+
+def test_what_is_not_there() -> None:
+    with pytest.raises(AttributeError, match="module 'strata' has no attribute 'nonsense'"):
+        _ = strata.nonsense
+    with pytest.raises(ImportError, match="nonsense"):
+        __import__("strata.nonsense")
+
+
+@pytest.mark.parametrize("command", [main, strata_opt])
+def test_commands_say_their_version(command: object, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        command(["--version"])  # type: ignore[operator]
+    except SystemExit as ended:
+        assert not ended.code
+    assert capsys.readouterr().out.split()[-1] == strata.__version__ == VERSION
+
+
+def test_the_module_is_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "strata", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "tune" in done.stdout
