@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from xdsl.transforms import get_all_passes
 
+import compiler
 from compiler import pipeline, universe
 from compiler.schedule.primitives import PRIMITIVES
 from tests import random_scripts
