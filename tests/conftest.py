@@ -2,6 +2,7 @@
 interruptions that are heard, bytecode that is kept, and an empty cache of machine code for each test: some plant
 faults in the compiler."""
 
+import gc
 import os
 import shutil
 import signal
@@ -16,6 +17,7 @@ from hypothesis import settings
 settings.register_profile("strata", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("strata")
 os.environ.setdefault("STRATA_SCHEDULE", "written")  # most tests are of programs as they stand
+gc.set_threshold(50_000, 20, 50)  # IR and trees are many objects, and few of them are garbage
 # Tests start hundreds of processes: without bytecode each compiles all sources of the package, for a second.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
