@@ -25,7 +25,7 @@ test-avx2: .venv/ready
 
 # The tests that need torch or ONNX, which are installed for them.
 test-doors: .venv/doors
-	$(BIN)/python -m pytest -q -n auto --dist worksteal tests/unit/test_onnx*.py tests/unit/test_torch*.py
+	$(BIN)/python -m pytest -q -n auto --dist worksteal tests/unit/test_onnx*.py tests/unit/test_torch*.py tests/e2e/test_torch*.py
 
 # A share of the tests with the oldest dependencies that pyproject.toml allows.
 test-oldest:
