@@ -6,7 +6,7 @@ BIN := .venv/bin
 # draws new ones: random programs, scripts and mutants, from a seed that it prints.
 .PHONY: demo test test-all test-avx2 test-doors test-oldest fuzz lint types clean
 
-demo: .venv/ready
+demo: .venv/onnx
 	$(BIN)/python examples/demo.py
 	$(BIN)/python examples/onnx_demo.py
 
@@ -41,6 +41,10 @@ types: .venv/ready
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+.venv/onnx: .venv/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[onnx]'
 	touch $@
 
 .venv/doors: .venv/ready

@@ -29,9 +29,9 @@ from compiler.bench.harness import Measurement, Plan, fault, measure
 from compiler.bench.table import WIDTH, table
 from compiler.bench.workload import Workload
 from compiler.targets.cpu import Kernel
-from compiler.te import Function
 from examples import walk
 from strata import SearchTask, TuningOptions, build
+from strata.te import Function
 
 SCALE = Fraction(1, 4)
 TRIALS, SECONDS = 64, 90.0

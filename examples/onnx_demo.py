@@ -18,7 +18,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-import compiler
+import strata
 from compiler.bench.table import WIDTH
 from compiler.targets.arguments import Array
 from compiler.targets.cpu import Kernel
@@ -35,11 +35,11 @@ def main() -> int:
     if find_spec("onnx") is None:
         console.print("this part needs the package onnx: pip install 'strata-compiler[onnx]'", markup=False)
         return 0
-    model = compiler.from_onnx(MODEL, {"N": 1})
+    model = strata.from_onnx(MODEL, {"N": 1})
     weights = sum(array.size for array in model.constants.values())
     console.print(f"{MODEL.name}: {len(model.constants)} weights of {weights} numbers", markup=False)
     start = time.perf_counter()
-    kernel = compiler.build(model, threads=1)
+    kernel = strata.build(model, threads=1)
     console.print(f"built in {time.perf_counter() - start:.2f} s")
     console.print(_groups(kernel))
     image = np.random.default_rng(0).standard_normal((1, 3, 32, 32), dtype=np.float32)

@@ -19,9 +19,9 @@ from rich.markup import escape
 from rich.table import Table
 
 import strata
-from compiler.te import Function
 from strata.interpret import te as evaluator
 from strata.schedule import Schedule
+from strata.te import Function
 from tools import document
 
 
