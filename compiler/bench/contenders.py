@@ -156,7 +156,7 @@ def _import_torch() -> ModuleType:
     try:
         import torch
     except ImportError as error:
-        raise TargetError("torch is not installed") from error
+        raise TargetError("torch is not installed: pip install 'strata-compiler[bench]'") from error
     module: ModuleType = torch
     return module
 

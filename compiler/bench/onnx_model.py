@@ -108,4 +108,4 @@ def _imported(name: str) -> ModuleType:
     try:
         return import_module(name)
     except ImportError as error:
-        raise TargetError(f"{name} is not installed") from error
+        raise TargetError(f"{name} is not installed: pip install 'strata-compiler[bench]'") from error

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def program_arguments(parser: argparse.ArgumentParser) -> None:
     """State the arguments that pick a program and how it is compiled."""
     parser.add_argument(
-        "file", help="the MLIR file, at the te, loop or low level, - is standard input; or an ONNX model"
+        "file", help="the MLIR file, at the te, loop or low level, - is standard input; an ONNX model; or a workload"
     )
     shape_argument(parser)
     parser.add_argument("--function", help="which of several functions")
@@ -66,12 +66,23 @@ def parsed(options: argparse.Namespace) -> ModuleOp | Imported:
         return imported(options.file, options.shape)
     if options.shape:
         raise InputError("--shape is for models of ONNX")
+    if _is_workload(options.file):
+        from compiler.bench import workloads
+
+        return workloads.find(options.file).function().module
     source = "<stdin>" if options.file == "-" else options.file
     text = read(options.file)
     try:
         return parse(text, source)
     except VerifyException as error:
         raise InputError(f"{source}: {sentence(error)}") from error
+
+
+def _is_workload(name: str) -> bool:
+    """Whether a name is that of a workload of `strata bench`, and of no file."""
+    from compiler.bench.workloads import FAMILIES, PRESETS
+
+    return (name in PRESETS or name.partition(":")[0] in FAMILIES) and not Path(name).exists()
 
 
 def built(options: argparse.Namespace, module: ModuleOp | Imported) -> Kernel:

@@ -294,7 +294,8 @@ def test_who_is_not_installed_is_left_out(monkeypatch: pytest.MonkeyPatch) -> No
     away = ["torch", "torch.compile", "onnxruntime", "gcc"]
     measurement = measure(workloads.find("mm_exp_mm:8x8x8x8"), contenders.find(away), plan=SHORT)
     assert set(measurement.left_out) == set(away)
-    assert measurement.left_out["onnxruntime"] == "onnxruntime is not installed"
+    said = "onnxruntime is not installed: pip install 'strata-compiler[bench]'"
+    assert measurement.left_out["onnxruntime"] == said
     assert [run.contender.name for run in measurement.runs] == ["strata"]
 
 

@@ -238,6 +238,11 @@ def test_bench_lists(capsys: pytest.CaptureFixture[str]) -> None:
     assert "conv_grad_weight" in out and "matmul:MxKxN" in out and all(n in out for n in contenders.CONTENDERS)
 
 
+def test_a_workload_runs_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", TINY, "--calls", "1"]) == 0
+    assert "2 inputs, 1 output" in capsys.readouterr().out
+
+
 def test_an_interrupted_bench_says_what_it_has(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
