@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 # `make test` takes a share of the largest families of cases (tests/sample.py), `make test-all` all of them; `make fuzz`
 # draws new ones: random programs, scripts and mutants, from a seed that it prints.
-.PHONY: demo test test-all test-avx2 test-doors test-oldest fuzz lint types clean
+.PHONY: demo test test-all test-avx2 test-doors test-oldest test-wheel fuzz lint types clean
 
 demo: .venv/onnx
 	$(BIN)/python examples/demo.py
@@ -30,6 +30,10 @@ test-doors: .venv/doors
 # A share of the tests with the oldest dependencies that pyproject.toml allows.
 test-oldest:
 	$(PYTHON) tools/versions.py oldest
+
+# The commands and the Python of the README, from the wheel in an empty environment.
+test-wheel:
+	$(PYTHON) tools/wheel.py
 
 lint: .venv/ready
 	$(BIN)/ruff check .

@@ -54,7 +54,7 @@ def test_python(
     document.check_claims(code, capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("command", re.findall(r"^python tools/opt.py (.*)$", README, re.MULTILINE))
+@pytest.mark.parametrize("command", re.findall(r"^strata-opt (.*)$", README, re.MULTILINE))
 def test_commands(command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(ROOT)
     assert strata_opt(shlex.split(command)) == 0

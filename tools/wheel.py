@@ -1,0 +1,76 @@
+"""Try the wheel as its user has it: `python tools/wheel.py [PYTHON]`.
+
+Builds the wheel, installs it into an empty environment, and runs there, in an empty folder that has the files of
+examples/ alone, what the README shows: its Python, and its commands of `strata` and `strata-opt`, workloads at a
+sixteenth of their extents and with a few trials. The exit status is 1 where one fails.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+ROOT = Path(__file__).parents[1]
+SMALL = {
+    "tune": "--scale 1/16 --trials 4 --seconds 20 --quiet",
+    "space": "--scale 1/16",
+    "bench": "--scale 1/16 --rounds 2",
+    "replay": "--scale 1/16",
+}
+"""What makes a command short."""
+
+
+def blocks(language: str) -> list[str]:
+    """The README's blocks of code."""
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+
+
+def commands() -> Iterator[str]:
+    """The README's commands, made short."""
+    shown = "\n".join(blocks("sh")).replace(";", "\n").splitlines()
+    for stated in shown:
+        line = re.sub("--trials [0-9]+", "", stated.partition(" #")[0].strip())
+        line = line.replace("--names mm_exp_mm", "--names mm_exp_mm:64x128x64x192")
+        words = line.split()
+        if words[:1] == ["strata-opt"]:
+            yield line
+        elif words[:1] == ["strata"]:
+            yield f"{line} {SMALL.get(words[1], '')}"
+
+
+def installed(folder: Path, python: str) -> Path:
+    """The folder of the programs of an environment that has the wheel and nothing else."""
+    subprocess.run([python, "-m", "venv", str(folder / "environment")], check=True)
+    inside = folder / "environment" / "bin"
+    pip = [str(inside / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "wheel", "--no-deps", "-w", str(folder), str(ROOT)], check=True)
+    subprocess.run([*pip, "install", *map(str, folder.glob("*.whl"))], check=True)
+    return inside
+
+
+def main(python: str = sys.executable) -> int:
+    """Try everything; 1 where something fails."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        inside, away = installed(folder, python), folder / "away"
+        shutil.copytree(ROOT / "examples", away / "examples", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+        scripts = [[str(inside / "python"), "-c", text] for text in blocks("python")]
+        given = [*scripts, *(["bash", "-c", f'PATH="{inside}:$PATH"; {line}'] for line in commands())]
+        failed = 0
+        for command in given:
+            done = subprocess.run(command, cwd=away, capture_output=True, text=True, check=False)
+            print("failed:" if done.returncode else "right: ", command[-1].strip().splitlines()[-1][-100:])
+            failed += done.returncode != 0
+            if done.returncode:
+                print(done.stderr[-1000:])
+        print(f"{len(given) - failed} of {len(given)} right")
+        return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:2]))
