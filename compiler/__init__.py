@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "build", "from_onnx", "from_torch", "lower"]
+__all__ = ["build", "from_onnx", "from_torch", "lower"]
 
 
 def __getattr__(name: str) -> Any:

@@ -106,7 +106,7 @@ class SearchTask:
         policy_named(policy, TargetError)
         model = imported(func)
         self.known = dict(model.constants) if isinstance(model, Imported) else {}
-        constants = [*self.known, *constants]
+        constants = (*self.known, *constants)
         self.func = model.function if isinstance(model, Imported) else made(func, args)
         self.constants = constants
         self.occurrences = 1

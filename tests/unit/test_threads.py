@@ -561,7 +561,8 @@ for name, pretended in (("sched_getcpu", "first"), ("sched_setaffinity", "count"
 team._JOIN += "declare i32 @pretended_sched_getcpu()\\ndeclare i32 @pretended_sched_setaffinity(i32, i64, ptr)"
 sent = ctypes.CFUNCTYPE(ctypes.c_int64)(system.address("counted"))
 """
-    code += PRELUDE + "print(right(1), sent(), right(2), sent(), right(2), sent())"
+    code += f"import os; os.sched_setaffinity(0, {PROCESSORS})" + PRELUDE
+    code += "print(right(1), sent(), right(2), sent(), right(2), sent())"
     assert python(code, STRATA_CACHE="off").split() == ["True", "0", "True", "6", "True", "12"]
 
 
@@ -575,7 +576,12 @@ def held(): return bool((slow(rows, threads=2) == rows * 4096 * 20).all())
 
 @several_processors
 def test_threads_are_allowed_afterwards_what_they_were_before() -> None:
-    code = PRELUDE + AWAY + "right(2)\nbefore = masks()\nprint(held(), held(), masks() == before, len(before))"
+    code = (
+        f"import os; os.sched_setaffinity(0, {PROCESSORS})"
+        + PRELUDE
+        + AWAY
+        + "right(2)\nbefore = masks()\nprint(held(), held(), masks() == before, len(before))"
+    )
     assert python(code, OPENBLAS_NUM_THREADS="1").split() == ["True", "True", "True", "2"]
 
 
