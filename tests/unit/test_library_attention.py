@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 import compiler
 from compiler import te
+from compiler.autotune.space.rules import attention as attention_rule
 from compiler.errors import ScheduleError
 from compiler.schedule import Schedule, library
 from compiler.schedule.library import AttentionTiles
@@ -114,3 +117,9 @@ def test_refusals() -> None:
     s = Schedule(compiler.lower(attention(2, 4, 1)))
     with pytest.raises(ScheduleError, match="axis 'd' of the scores has one element: there is nothing to tile"):
         schedule(s, AttentionTiles())
+
+
+@pytest.mark.parametrize(("registers", "depth", "vectors"), [(16, 8, 2), (16, 9, 3), (32, 4, 4), (32, 8, 4)])
+def test_the_register_tile_of_least_cycles_comes_first(registers: int, depth: int, vectors: int) -> None:
+    draft = SimpleNamespace(machine=SimpleNamespace(registers=registers))
+    assert min((2, 3, 4), key=lambda n: attention_rule._price(draft, n, depth)) == vectors

@@ -183,3 +183,18 @@ def test_the_image_of_a_grouped_convolution_is_no_weight() -> None:
     task = SearchTask(function, threads=1)
     schedule = preferred(task.schedule, RULES, task.machine).draft.schedule
     assert [step.split()[0] for step in str(schedule.script).split("sched.")[1:]].count("pad") == 1
+
+
+@pytest.mark.parametrize(("channels", "chunk"), [(512, 16), (200, 8), (67, 24)])
+def test_chunks_divide_the_channels_where_they_can(channels: int, chunk: int) -> None:
+    chunks = rule.evens(channels, 8, 4, 512)
+    assert rule._whole(channels, chunks, 24) == chunk
+
+
+def test_a_plain_image_of_a_transposed_one_is_copied_by_rows() -> None:
+    for padding, copies in ((0, ["a1.local"]), (1, ["a1.pad"])):
+        x, w = te.placeholder((1, 8, 6, 6), name="X"), te.placeholder((8, 16, 2 + padding, 2 + padding), name="W")
+        function = te.function("f", [x, w], te.nn.conv2d_transpose(x, w, stride=2, padding=padding))
+        task = SearchTask(function, threads=1)
+        buffers = preferred(task.schedule, task.rules, task.machine).draft.schedule.program.buffers
+        assert [name for name in buffers if name.startswith("a1.")] == copies
