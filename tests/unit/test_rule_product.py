@@ -84,3 +84,15 @@ def test_what_comes_after_products_in_groups_is_unrolled_for_one_tile() -> None:
     product, after = (program.enclosing(label) for label in program.blocks if label in ("product0", "map0"))
     unrolled = [np.prod([loop.extent for loop in loops if loop.kind == "unrolled"]) for loops in (product, after)]
     assert unrolled[0] == unrolled[1]
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_concatenation_is_made_before_a_product_reads_it(axis: int) -> None:
+    """In the product it would choose among the arrays at each step."""
+    pieces = [te.placeholder((24, 16), name=f"X{i}") for i in range(3)]
+    joined = te.nn.concat([te.nn.relu(piece) for piece in pieces], axis)
+    weight = te.placeholder((20, joined.shape[1]), name="W")
+    task = SearchTask(te.function("f", [*pieces, weight], te.nn.dense(joined, weight)), threads=1)
+    program = preferred(task.schedule, task.rules, task.machine).draft.schedule.program
+    (product,) = (block for block in program.blocks.values() if block.combiners == ("add",) and block.reads)
+    assert len(product.reads) == 2 and not any(access.where for access in product.reads)

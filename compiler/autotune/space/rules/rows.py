@@ -187,11 +187,20 @@ def elementwise(draft: Draft, label: str) -> Iterator[Alternative]:
     readers = draft.readers(label)
     if len(readers) == 1 and library.is_long(block) and library.is_long(readers[0]) and _in_place(draft, label):
         yield Alternative("by vectors, for a row", partial(_before, label=label), optional=False)
-    if readers and (len(readers) == 1 or not library.is_costly(block)) and not is_cut(draft, label):
+    moved = is_cut(draft, label) or _joins_for_a_sum(draft, label)
+    if readers and (len(readers) == 1 or not library.is_costly(block)) and not moved:
         yield Alternative("inlined", partial(inlined, label=label), optional=False)
     for streamed in _streams(draft, label):
         name = f"by vectors{', past the caches' if streamed else ''}"
         yield Alternative(name, partial(_elementwise, label=label, streamed=streamed), optional=False)
+
+
+def _joins_for_a_sum(draft: Draft, label: str) -> bool:
+    """Whether a block takes each element from one of several arrays, as a concatenation does, and a reduction reads it:
+    inlined, it would choose in each step of a product."""
+    reads = draft.block(label).reads
+    joins = len(reads) > 1 and any(access.where for access in reads)
+    return joins and any(reader.combiners for reader in draft.readers(label))
 
 
 def _in_place(draft: Draft, label: str) -> bool:
