@@ -25,8 +25,9 @@ from compiler.analysis.cost import flops, instances
 from compiler.autotune.measure.reference import draw
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
+from compiler.elements import element_bytes
 from compiler.errors import StrataError
-from compiler.program.tree import Program
+from compiler.program.tree import Block, Program
 from compiler.targets.arguments import Argument, Array, room
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.ceilings import Arithmetic
@@ -144,7 +145,13 @@ def _drawn(argument: Argument, random: np.random.Generator) -> Array:
 
 def _work(program: Program) -> float:
     """Floating-point operations of reductions: what else there is costs less than its bytes."""
-    return float(sum(flops(b) * instances(program, b) for b in program.blocks.values() if b.combiners))
+    return float(sum(_operations(program, b) for b in program.blocks.values() if b.combiners))
+
+
+def _operations(program: Program, block: Block) -> float:
+    """The operations of a block, each of f64 counted twice: a vector has half the lanes."""
+    wide = element_bytes(program.buffers[block.writes[0].buffer].element) == 8
+    return float(flops(block) * instances(program, block) * (2 if wide else 1))
 
 
 def chosen(patterns: Sequence[str]) -> Iterator[tuple[str, str, Made]]:

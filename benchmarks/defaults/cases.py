@@ -29,10 +29,11 @@ def _convolution(
     dilation: int = 1,
     groups: int = 1,
     after: bool = True,
+    dtype: str = "f32",
 ) -> te.Function:
     """A convolution of one to three dimensions with a bias and a ReLU; `after`: whether with these."""
-    x, rank = _in(*image), len(kernel)
-    w = _in(filters, image[1] // groups, *kernel, name="W")
+    x, rank = _in(*image, dtype=dtype), len(kernel)
+    w = _in(filters, image[1] // groups, *kernel, name="W", dtype=dtype)
     padding = tuple(dilation * (k - 1) // 2 for k in kernel)
     sizes = padding[0] if rank == 1 else padding
     conv = {1: nn.conv1d, 2: nn.conv2d, 3: nn.conv3d}[rank]
@@ -42,6 +43,11 @@ def _convolution(
     b = _in(filters, name="b")
     made = nn.relu(conv(x, w, b, stride=stride, padding=sizes, dilation=dilation, groups=groups))
     return te.function("f", [x, w, b], made)
+
+
+def _depthwise_alone(channels: int, size: int, kernel: int, dtype: str) -> te.Function:
+    x, w = _in(1, channels, size, size, dtype=dtype), _in(channels, 1, kernel, kernel, name="W", dtype=dtype)
+    return te.function("f", [x, w], nn.depthwise_conv2d(x, w, padding=kernel // 2))
 
 
 def _depthwise(channels: int, size: int, kernel: int, stride: int, clamped: bool = True) -> te.Function:
@@ -132,6 +138,25 @@ def _squeezed(channels: int, size: int) -> te.Function:
     """What scales channels, as squeeze-and-excite has it: x * s and its mean over the image."""
     x, s = _in(1, channels, size, size), _in(1, channels, 1, 1, name="S")
     return te.function("f", [x, s], nn.global_avg_pool(nn.mul(x, s)))
+
+
+def _of_dtype(dtype: str) -> dict[str, Made]:
+    """What is compared between dtypes; sums of i8 are formed in i32, and it has no softmax."""
+    softmax = partial(_on, (512, 768), nn.softmax, dtype)
+    return {
+        f"512x512x512 {dtype}": partial(_matmul, 512, 512, 512, dtype=dtype),
+        f"1x2048x1000 {dtype}": partial(_matmul, 1, 1000, 2048, dtype=dtype),
+        f"64x768x768 {dtype}": partial(_matmul, 64, 768, 768, dtype=dtype),
+        f"64->64@56 3x3 {dtype}": partial(_convolution, (1, 64, 56, 56), 64, (3, 3), after=False, dtype=dtype),
+        f"depthwise 144@56 {dtype}": partial(_depthwise_alone, 144, 56, 3, dtype),
+        **({} if dtype == "i8" else {f"softmax 512x768 {dtype}": softmax}),
+        f"sum of rows {dtype}": partial(_on, (1024, 1024), _wide_sum, dtype),
+    }
+
+
+def _wide_sum(x: Tensor) -> Tensor:
+    """Sums of rows; of i8 in i32."""
+    return nn.sum(nn.cast(x, "i32") if x.dtype == "i8" else x, -1)
 
 
 FAMILIES: dict[str, dict[str, Made]] = {
@@ -234,5 +259,6 @@ FAMILIES: dict[str, dict[str, Made]] = {
         "gelu 1M": partial(_on, (1024, 1024), nn.gelu),
         "add bf16": partial(_on, (1024, 1024), lambda x: nn.add(x, 1.0), "bf16"),
     },
+    "dtypes": {name: made for dtype in ("f32", "f64", "bf16", "i8") for name, made in _of_dtype(dtype).items()},
 }
 """By family, then by name, what makes a group."""
