@@ -20,43 +20,27 @@ MASKED, CHOSEN = 2.0, 1.3
 """How many times as long a vector takes whose lanes are masked, and one that LLVM makes of a condition."""
 STRIDED = 8.0
 """How many accesses one counts for that does not step by one element, for each lane."""
-CLEARLY, NOT_WORSE = 0.9, 2.0
-"""The parts of the written program's estimate below which a schedule is clearly better, and below which it may be where
-blocks pass on more than L2 holds: the estimate knows of no memory."""
+BEYOND = 8.0
+"""How many accesses one counts for that passes a vector on beyond L2: to be written, and to be read again."""
+WORSE = 1.75
+"""The part of the written program's estimate from which a schedule is worse: below, it is more often better."""
 
 
 def gains_nothing(original: Schedule, scheduled: Program, machine: Machine) -> bool:
-    """Whether a program is as well off as it is written: it reads each element about once, at plain places, its
-    schedule has masked or strided vectors or all is in L2, and the schedule's estimate is no better."""
-    program = original.program
-    if not all(_is_simple(block) for block in program.blocks.values()):
+    """Whether a program is better off as it is written: no block reads elements several times, as products and windows
+    do, and the schedule's estimate is worse."""
+    if any(map(_reuses, original.program.blocks.values())):
         return False
-    size = sum(prod(b.shape) * element_bytes(b.element) for b in program.buffers.values())
-    if size > machine.l2_bytes and not any(map(_is_doubtful, ProgramView(scheduled).statements.values())):
-        return False
-    part = CLEARLY if size <= machine.l2_bytes or len(program.blocks) == 1 else NOT_WORSE
-    return estimate(scheduled, machine) >= part * estimate(in_default_order(original, machine).program, machine)
+    return estimate(scheduled, machine) >= WORSE * estimate(in_default_order(original, machine).program, machine)
 
 
-def _is_simple(block: Block) -> bool:
-    """Whether a block computes something of elements at plain places, and reads few of them several times: no product,
-    no window, no copy, no gather."""
-    if block.table is not None or not sum(map(_work, block.body)) + len(block.combiners):
-        return False
-    read = [set().union(*(form.variables() for form in access.index)) for access in block.reads]
+def _reuses(block: Block) -> bool:
+    """Whether a reduction reads an element for several of its results, and another for each step."""
     bound = {n for n, axis in enumerate(block.axes) if axis.size > 1}
-    plain = all(_is_plain(form) for access in block.reads for form in access.index)
-    return plain and (not block.combiners or sum(bool(bound - moved) for moved in read) <= 1)
-
-
-def _is_plain(form: Linear) -> bool:
-    """Whether an index is of one axis at most, and not of a quotient."""
-    return len(form.variables()) <= 1 and all(form.coefficient(axis) is not None for axis in form.variables())
-
-
-def _is_doubtful(s: BlockView) -> bool:
-    """Whether the vectors of a block are masked or step by several elements."""
-    return s.vector is not None and (bool(s.block.guard) or _strided(s) > 0)
+    steps = {n for n in bound if block.axes[n].is_reduce}
+    read = [set().union(*(form.variables() for form in access.index)) for access in block.reads]
+    mixed = any(len(form.variables()) > 1 for access in block.reads for form in access.index)
+    return bool(block.combiners) and (mixed or any(moved & steps and bound - moved for moved in read))
 
 
 def _strided(s: BlockView) -> int:
@@ -79,7 +63,13 @@ def estimate(program: Program, machine: Machine) -> float:
     """Operations and accesses of all blocks, those of vectors counted once for all lanes: where the innermost loop is
     one that LLVM vectorizes, or is vectorized, and steps by one element in all that it touches."""
     view = ProgramView(program)
-    return sum(_cost(statement, machine) for statement in view.statements.values())
+    return sum(_cost(statement, machine) for statement in view.statements.values()) + _passed_on(program, machine)
+
+
+def _passed_on(program: Program, machine: Machine) -> float:
+    """What it takes to write temporaries that L2 does not hold, and to read them again."""
+    sizes = [prod(a.buffer.shape) * element_bytes(a.buffer.element) for a in program.allocs.values()]
+    return sum(BEYOND * size * 8 / machine.vector_bits for size in sizes if size > machine.l2_bytes)
 
 
 def _cost(s: BlockView, machine: Machine) -> float:
@@ -92,10 +82,23 @@ def _cost(s: BlockView, machine: Machine) -> float:
     scalar = strided or s.block.guard or inner.extent < lanes or len(s.block.combiners) > 1
     if s.vector is None and scalar:
         return count * (work + len(s.touches) + (STRIDED - 1) * strided)
-    conditional = bool(s.block.guard) or any(access.where for access in s.block.reads)
-    factor = (MASKED if s.vector is not None else CHOSEN) if conditional else 1.0
     whole = count / min(lanes, float(inner.extent))
-    return factor * whole * (work + len(s.touches) - strided) + STRIDED * count * strided
+    return _conditions(s) * whole * (work + len(s.touches) - strided) + STRIDED * count * strided
+
+
+def _conditions(s: BlockView) -> float:
+    """How many times as long a block takes for its conditions: those that are the same for all lanes take nothing, and
+    of a row whose last vector is not whole that one alone is masked."""
+    reads = [condition.form for access in s.block.reads for condition in access.where]
+    if s.vector is None:
+        return CHOSEN if reads else 1.0
+    vector = s.vector.number
+    axes = {n for n, form in enumerate(s.block.bindings) if vector in form.variables()}
+    if any(axes & form.variables() for form in reads):
+        return MASKED
+    if not any(vector in condition.form.variables() for condition in s.block.guard):
+        return 1.0
+    return 1.0 + (MASKED - 1.0) / max(-(-s.block.axes[n].size // s.vector.extent) for n in axes)
 
 
 def _work(scalar: Scalar) -> int:

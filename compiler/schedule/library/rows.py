@@ -9,7 +9,7 @@ from xdsl.dialects import math
 from xdsl.ir import Operation
 
 from compiler.analysis.rows import Rows, plain, rows_of
-from compiler.program.body import Apply
+from compiler.program.body import Apply, Read
 from compiler.program.tree import Access, Block
 from compiler.schedule.library.loops import along, around, at_most, in_vectors, inside, nest, node_of, refusal
 from compiler.schedule.schedule import Handle, Schedule, Size
@@ -183,12 +183,19 @@ def _along(s: Schedule, block: Handle, row: Handle, lanes: int, vectors: Size, f
         return
     own = _as_one(s, block, _contiguous_last(s, block, own))
     node = node_of(s, block)
-    if s.extent(own[-1]) <= lanes:
+    if s.extent(own[-1]) <= lanes or _is_shuffled(node):
         return
     if not node.combiners:
         elementwise(s, block, lanes, 1 if is_long(node) else vectors)
     elif factored or len(node.combiners) > 1 or not isinstance(node.combiners[0], str):
         row_reduction(s, block, lanes, vectors)
+
+
+def _is_shuffled(node: Block) -> bool:
+    """Whether a block moves elements under conditions, or from places that a table says: LLVM does so with fewer
+    instructions than masks and gathers."""
+    moves = len(node.reads) == 1 and isinstance(node.body[0], Read)
+    return node.table is not None or (moves and bool(node.reads[0].where))
 
 
 def _contiguous_last(s: Schedule, block: Handle, own: list[Handle]) -> list[Handle]:

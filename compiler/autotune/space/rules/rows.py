@@ -118,7 +118,7 @@ def _is_small(draft: Draft, rows: Rows, columns: int) -> bool:
     from one block to the next is found there, and LLVM takes several short rows at once."""
     members, lanes = [draft.block(label) for label in rows.axes], draft.lanes(rows.anchor)
     own = [prod(x.size for n, x in enumerate(block.axes) if n not in rows.axes[block.label]) for block in members]
-    if any(block.table is not None for block in members) and max(own) >= lanes:
+    if any(block.table is not None for block in members) and max(own) >= 2 * lanes:
         return False
     several = not columns or sum(length > 1 for length in own) > 1
     return several and max(own) <= (4 if columns else 8 * lanes) and _touched(draft, rows) <= draft.machine.l3_bytes
