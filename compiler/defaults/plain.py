@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import prod
 
 from compiler.affine import linear as lin
-from compiler.affine.linear import Linear
 from compiler.autotune.space.cpu_features import BlockView, ProgramView, Touch
 from compiler.autotune.space.rules.derive import in_default_order
 from compiler.elements import element_bytes
