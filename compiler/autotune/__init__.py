@@ -7,9 +7,9 @@ groups.py     a whole program as the different groups that it calls
 workloads.py  programs by name
 options.py    what can be asked of a run
 tuner.py      proposals to outcomes to records, until the budget is spent; the leaders again, in turns
-several.py    tasks of one run, one after the other
 budget.py     how much of a run's trials and seconds is spent
 outcome.py    what came of one candidate
+tasks/        several tasks that share one budget, such as the groups of a network
 space/        from a program to candidates and their features
 search/       proposes candidates by a cost model, learns from outcomes, replays from its log
 measure/      builder and runner processes: scripts to outcomes

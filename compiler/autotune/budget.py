@@ -1,4 +1,4 @@
-"""`Budget`: how much of a tuning run's trials and seconds is spent, and what that leaves."""
+"""`Budget`: how much of a run's trials and seconds is spent, by one task or by several that share them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ UNLIMITED = (20.0, 0.2)
 
 @dataclass
 class Budget:
-    """What a run may still do. Trials are those in the database for the task; seconds pass from when this is made."""
+    """What a run may still do. Trials are those in the database for its tasks, as `has` is told; seconds pass from when
+    this is made."""
 
     options: TuningOptions
     began: float = field(default_factory=lambda: perf_counter())
+    _trials: dict[str, int] = field(default_factory=dict)
     _measured: int = 0
     _measuring: float = 0.0
     _turns: float = 0.0
@@ -33,22 +35,33 @@ class Budget:
         return perf_counter() - self.began
 
     @property
+    def trials(self) -> int:
+        """The trials of all tasks."""
+        return sum(self._trials.values())
+
+    def has(self, task: str, trials: int) -> None:
+        """A task has so many trials by now."""
+        self._trials[task] = trials
+
+    @property
     def searching(self) -> bool:
         """Whether there is time for trials."""
         limit = self.options.seconds
         return limit is None or self.seconds < limit * (1 - RESERVE)
 
-    def spent(self, trials: int) -> float:
+    @property
+    def spent(self) -> float:
         """The share that is spent: of the trials or of the seconds, whichever is more."""
-        of_trials = 0.0 if self.options.trials is None else trials / self.options.trials
+        of_trials = 0.0 if self.options.trials is None else self.trials / self.options.trials
         of_seconds = 0.0 if self.options.seconds is None else self.seconds / self.options.seconds
         return max(of_trials, of_seconds)
 
-    def wanted(self, trials: int) -> int:
+    @property
+    def wanted(self) -> int:
         """How many trials to begin now: a batch, less where the budget ends sooner; none when it has ended."""
         if not self.searching:
             return 0
-        left = self.options.batch if self.options.trials is None else self.options.trials - trials
+        left = self.options.batch if self.options.trials is None else self.options.trials - self.trials
         return max(0, min(self.options.batch, left, self._in_time()))
 
     def _in_time(self) -> int:
@@ -67,10 +80,17 @@ class Budget:
         """The leaders' turns took so many seconds."""
         self._turns += seconds
 
-    def turns(self, last: bool) -> float:
-        """The seconds that the leaders' turns may take now; half-way a third of what is kept for them."""
-        limit = self.options.seconds
-        if limit is not None:
-            return limit - self.seconds if last else limit * RESERVE / 3
-        kept = max(UNLIMITED[0], UNLIMITED[1] * (self.seconds - self._turns))
-        return kept - self._turns if last else kept / 3
+    @property
+    def half_way_turns(self) -> float:
+        """The seconds that the leaders' turns may take half-way: a third of what is kept for them."""
+        return (self._kept if self.options.seconds is None else self.options.seconds * RESERVE) / 3
+
+    def last_turns(self, share: float = 1.0) -> float:
+        """The seconds that the leaders' turns may take at the end: a share of what is left."""
+        left = self._kept - self._turns if self.options.seconds is None else self.options.seconds - self.seconds
+        return share * left
+
+    @property
+    def _kept(self) -> float:
+        """The seconds that are kept for turns where there is no limit."""
+        return max(UNLIMITED[0], UNLIMITED[1] * (self.seconds - self._turns))

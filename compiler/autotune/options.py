@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any
 
 from compiler.autotune.search.options import MOST, Options
+from compiler.autotune.tasks.allocation import ALLOCATIONS
 from compiler.autotune.tell.progress import Progress
 from compiler.errors import InputError
 from compiler.files import named
@@ -23,12 +25,15 @@ Callback = Callable[[Progress], None]
 class TuningOptions:
     """What can be asked of a tuning run.
 
-    trials: how many the database shall hold for the task at the end, those of earlier runs and of others that write to
-    it included; seconds: after which no trial begins. At least one of the two.
+    trials: how many the database shall hold for the task at the end, of a whole program for all its groups together,
+    those of earlier runs and of others that write to it included; seconds: after which no trial begins. At least one
+    of the two.
     database: the file of records, made where there is none; without one they are kept in memory only.
     seed: of the search and of the inputs. batch: candidates that are built together. builders: processes that build.
     log: a file that gets the search's log as it goes on, from which it replays without hardware.
     search: what can be set of the search itself; with `descent` 0 there is no final descent.
+    allocation: how the groups of a whole program share trials and seconds: `gain`, where they promise most of the
+    program's time, or `turns`, each in turn (see `compiler.autotune.tasks.allocation`).
     callbacks: called after each trial, when it is on disk, and at each change of phase. What they raise ends the run.
     """
 
@@ -41,6 +46,7 @@ class TuningOptions:
     log: str | os.PathLike[str] | None = None
     callbacks: Sequence[Callback] = ()
     search: Options = field(default_factory=Options)
+    allocation: str = "gain"
 
     def __post_init__(self) -> None:
         if self.trials is None and self.seconds is None:
@@ -63,6 +69,12 @@ def _file(what: str, value: str | os.PathLike[str]) -> Path:
         raise InputError(f"{what}: {error}") from error
 
 
+def _allocation(what: str, value: object) -> str:
+    if value not in ALLOCATIONS:
+        raise InputError(f"{what} is {short(value)}, expected {' or '.join(ALLOCATIONS)}")
+    return str(value)
+
+
 _CHECKS: dict[str, tuple[Callable[[str, Any], object], bool]] = {
     "trials": (partial(integer, least=1), True),
     "seconds": (positive, True),
@@ -73,5 +85,6 @@ _CHECKS: dict[str, tuple[Callable[[str, Any], object], bool]] = {
     "log": (_file, True),
     "callbacks": (partial(several, kind="functions", is_one=callable), False),
     "search": (partial(instance, kind=Options), False),
+    "allocation": (_allocation, False),
 }
 """How each option is checked, and whether it may be None."""

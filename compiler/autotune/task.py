@@ -263,15 +263,15 @@ class SearchTask:
         """Search until the budget is spent, and give the best record; None where nothing could be measured.
 
         A database that knows the task is gone on with, its trials count. What is measured is on disk at once; an
-        interruption ends the run and keeps all. Of a whole program each group is tuned, one after the other: trials are
-        those of each, seconds those of all, which they share; what is given are the best records by the groups' names.
+        interruption ends the run and keeps all. The groups of a whole program share trials and seconds, which go where
+        they promise most of the program's time; what is given are the best records by the groups' names.
         """
-        from compiler.autotune.several import tune_each
+        from compiler.autotune.tasks.scheduler import Weighted, tune_together
         from compiler.autotune.tuner import tune
 
         options = options or TuningOptions()
         if self.groups:
-            return tune_each([group._problem(options) for group in self.groups], options)
+            return tune_together([Weighted(one._problem(options), one.occurrences) for one in self.groups], options)
         return tune(self._problem(options), options)
 
     def _problem(self, options: TuningOptions) -> Problem:

@@ -4,8 +4,9 @@ the end."""
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from math import exp
 from statistics import median
 from time import perf_counter
@@ -70,8 +71,7 @@ def tune(task: Problem, options: TuningOptions) -> Record | None:
 def search(task: Problem, options: TuningOptions, database: Database) -> bool:
     """Search until the budget is spent, and say whether nobody has interrupted it; what is measured is in the
     database."""
-    with ExitStack() as stack:
-        run = _Run(task, options, database, stack)
+    with Workers(options.builders) as workers, Run(task, options, database, Budget(options), workers) as run:
         try:
             run.go()
         except KeyboardInterrupt:
@@ -80,17 +80,61 @@ def search(task: Problem, options: TuningOptions, database: Database) -> bool:
     return True
 
 
-class _Run:
-    """One tuning run; what it opens is closed with the stack."""
+class Workers:
+    """The workers of a run, which turn from task to task; a context manager that ends them. They start when they are
+    needed: where they cannot, TargetError."""
 
-    def __init__(self, task: Problem, options: TuningOptions, database: Database, stack: ExitStack) -> None:
-        self.task, self.options, self.database, self.stack = task, options, database, stack
+    def __init__(self, builders: int | None) -> None:
+        self._builders = builders
+        self._measurer: Measurer | None = None
+        self._subject: Subject | None = None
+        self._met: set[Subject] = set()
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._measurer is not None:
+            self._measurer.close()
+
+    def on(self, subject: Subject, meet: Callable[[Measurer], None]) -> Measurer:
+        """What measures candidates of a subject; `meet` is called with it when the subject is new to the workers."""
+        if self._measurer is None:
+            self._measurer = _asked(lambda: Measurer(subject, builders=self._builders))
+        elif self._subject != subject:
+            _asked(partial(self._measurer.turn_to, subject))
+        self._subject = subject
+        if subject not in self._met:
+            self._met.add(subject)
+            _asked(partial(meet, self._measurer))
+        return self._measurer
+
+
+class Run:
+    """The tuning of one task, batch by batch.
+
+    Several runs may share a budget and workers: then each begins with `prepare`, does one `turn` after another as long
+    as `choose` finds something, with whatever others do between them, and comes to an end with `conclude`.
+    """
+
+    def __init__(
+        self, task: Problem, options: TuningOptions, database: Database, budget: Budget, workers: Workers
+    ) -> None:
+        self.task, self.options, self.database = task, options, database
+        self.budget, self.workers = budget, workers
         self.id = str(uuid4())
-        self.budget = Budget(options)
         self.progress = Progress(task.name, options.trials, options.seconds)
         self.trials: Trials[str] = Trials()
-        self.log = stack.enter_context(LogFile(options.log))
+        self.proposals: list[Proposal] = []
+        self.log = LogFile(options.log)
         self.compared: str | None = None
+
+    def __enter__(self) -> Run:
+        self.log.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.log.__exit__(*error)
 
     def say(self, phase: str | None = None) -> None:
         """Show how far the run is."""
@@ -101,22 +145,30 @@ class _Run:
             callback(self.progress)
 
     def go(self) -> None:
-        """The run: what is known, then trials as long as there are some, then turns."""
+        """The run alone: what is known, then trials as long as there are some, then turns."""
         self.prepare()
-        measurer: Measurer | None = None
-        halfway = self.budget.spent(len(self.trials)) < HALF
-        while proposals := self.propose():
-            measurer = measurer or self.started()
-            self.measure(measurer, proposals)
-            if halfway and self.budget.spent(len(self.trials)) >= HALF and len(self.trials) >= TELLS:
+        halfway = self.budget.spent < HALF
+        while self.choose():
+            self.turn()
+            if halfway and self.budget.spent >= HALF and len(self.trials) >= TELLS:
                 halfway = False
-                self.take_turns(measurer, last=False)
-        if measurer is None:
+                self.take_turns()
+        self.conclude()
+
+    def conclude(self, share: float = 1.0) -> None:
+        """The leaders' turns at the end, in a share of the time that is left for such."""
+        if not self.progress.measured:
             self.say(self.why_nothing())
             return
-        self.take_turns(measurer)
-        self.compare_as_written(measurer)
+        self.take_turns(share)
+        self.compare_as_written(share)
         self.say("done")
+
+    @property
+    def promise(self) -> float | None:
+        """How far the logarithm of the best time is expected to fall with what was chosen; None while nothing tells."""
+        known = [one.improvement for one in self.proposals if one.improvement is not None]
+        return max(known, default=None)
 
     # --- what is known ----------------------------------------------------------------------------------------------
 
@@ -159,6 +211,7 @@ class _Run:
         """Take in an outcome of a script."""
         before = self.trials.outcome(script) if script in self.trials else None
         after = self.trials.add(script, outcome)
+        self.budget.has(self.task.name, len(self.trials))
         self.progress.record(before, after)
         if candidate is not None:
             if before is not None and script not in self.candidates:
@@ -188,27 +241,28 @@ class _Run:
 
     def why_nothing(self) -> str:
         """Why nothing was measured."""
-        if self.options.trials is not None and len(self.trials) >= self.options.trials:
-            return f"nothing to measure: the database has {len(self.trials)} of {self.options.trials} trials"
+        if self.options.trials is not None and self.budget.trials >= self.options.trials:
+            return f"nothing to measure: the database has {self.budget.trials} of {self.options.trials} trials"
         if not self.budget.searching:
             return "nothing was measured: the time was spent before"
         return f"nothing to measure: all that is feasible has been tried, {len(self.trials)} trials"
 
     # --- trials -----------------------------------------------------------------------------------------------------
 
-    def propose(self) -> list[Proposal]:
-        """What to measure next; nothing when the budget is spent or nothing is left."""
-        while count := self.budget.wanted(len(self.trials)):
+    def choose(self) -> list[Proposal]:
+        """Choose what to measure in the next turn; nothing when the budget is spent or nothing is left."""
+        self.proposals = []
+        while not self.proposals and (count := self.budget.wanted):
             self.say("choosing candidates")
-            if not self.descending and self.budget.spent(len(self.trials)) >= DESCENT:
+            if not self.descending and self.budget.spent >= DESCENT:
                 self.descending = True
                 self.search.descend()
             proposals = self.search.propose(count)
             self.absorb()
-            new = [proposal for proposal in proposals if not self.is_known(proposal)]
-            if new or not proposals:
-                return new
-        return []
+            self.proposals = [proposal for proposal in proposals if not self.is_known(proposal)]
+            if not proposals:
+                break
+        return self.proposals
 
     def is_known(self, proposal: Proposal) -> bool:
         """Whether others have tried it meanwhile, or in another space; then the search is told."""
@@ -220,25 +274,28 @@ class _Run:
             self.candidates[script] = proposal.candidate
         return True
 
-    def started(self) -> Measurer:
-        """The workers, which end with the run. Raises TargetError where they cannot start."""
-        self.say("starting workers")
-        subject, builders = self.task.subject, self.options.builders
-        measurer = self.stack.enter_context(_asked(lambda: Measurer(subject, builders=builders)))
+    def measurer(self) -> Measurer:
+        """What measures; its workers start for the first task. Raises TargetError where they cannot."""
+        return self.workers.on(self.task.subject, self.calibrate)
+
+    def calibrate(self, measurer: Measurer) -> None:
+        """Let what is measured be timed beside the best that is known from before."""
         known, outcome = self.search.best, self.search.best_outcome
         if known is not None and outcome is not None:
-            _asked(lambda: measurer.calibrate(self.space.script(known), outcome.cost))
-        return measurer
+            measurer.calibrate(self.space.script(known), outcome.cost)
 
-    def measure(self, measurer: Measurer, proposals: Sequence[Proposal]) -> None:
-        """Measure what was proposed, while there is time; each outcome is on disk before it is told."""
+    def turn(self, most: int | None = None) -> None:
+        """Measure what was chosen, at most so many, while there is time; each outcome is on disk before it is told."""
+        self.say("starting workers")
+        measurer, chosen = self.measurer(), self.proposals[:most]
         self.say("building and measuring")
         begun, count = perf_counter(), 0
-        scripts = [self.space.script(proposal.candidate) for proposal in proposals]
+        scripts = [self.space.script(proposal.candidate) for proposal in chosen]
         with closing(_outcomes(measurer, scripts)) as found:
             for position, outcome in found:
-                proposal, script = proposals[position], scripts[position]
+                proposal, script = chosen[position], scripts[position]
                 self.keep(proposal.candidate, script, outcome, None if proposal.cost is None else exp(proposal.cost))
+                self.progress.measured += 1
                 self.say()
                 count += 1
                 if not self.budget.searching:
@@ -258,31 +315,32 @@ class _Run:
 
     # --- turns ------------------------------------------------------------------------------------------------------
 
-    def take_turns(self, measurer: Measurer, last: bool = True) -> None:
+    def take_turns(self, share: float | None = None) -> None:
         """Measure the leaders again, in turns with each other and with the program as it is written where that is near:
-        once half-way; at the end until none was measured too seldom, or their time is spent."""
+        once half-way; at the end, in a share of the time that is left, until none was measured too seldom."""
         while contenders := self.contenders():
             begun = perf_counter()
-            rounds = self.rounds(contenders, self.budget.turns(last))
+            seconds = self.budget.half_way_turns if share is None else self.budget.last_turns(share)
+            rounds = self.rounds(contenders, seconds)
             if rounds < 2:
                 return
             self.say("measuring the leaders again")
-            self.compare(measurer, contenders, rounds)
+            self.compare(contenders, rounds)
             self.budget.turned(perf_counter() - begun)
-            if not last:
+            if share is None:
                 return
 
-    def compare_as_written(self, measurer: Measurer) -> None:
+    def compare_as_written(self, share: float) -> None:
         """Let the best take turns with the program as written, however slow that is, unless it has or there is no time:
         a gain is known by turns alone."""
         best, standing = self.search.best, self.progress.standing
         if best is None or standing is None or standing.is_exact or self.costs(self.written) == float("inf"):
             return
         pair = list(dict.fromkeys([best, self.written]))
-        rounds = self.rounds(pair, self.budget.turns(last=True))
+        rounds = self.rounds(pair, self.budget.last_turns(share))
         if rounds:
             self.say("measuring the program as written again")
-            self.compare(measurer, pair, rounds)
+            self.compare(pair, rounds)
 
     def contenders(self) -> list[Candidate]:
         """The leaders that were measured too seldom, with the best and the program as it is written."""
@@ -311,8 +369,9 @@ class _Run:
         most = 2 * ROUNDS if disturbance is not None and disturbance.matters else ROUNDS
         return max(0, min(most, int((seconds - before) / each)))
 
-    def compare(self, measurer: Measurer, contenders: Sequence[Candidate], rounds: int) -> None:
+    def compare(self, contenders: Sequence[Candidate], rounds: int) -> None:
         """Measure candidates in turns."""
+        measurer = self.measurer()
         scripts = [self.space.script(candidate) for candidate in contenders]
         found = _asked(lambda: measurer.compare(scripts, rounds))
         for candidate, script, outcome in zip(contenders, scripts, found, strict=True):

@@ -11,10 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from compiler.autotune.tasks.allocation import ALLOCATIONS
 from compiler.cli import program
 from compiler.cli.said import show, show_table
 from compiler.cli.values import positive, seconds, seed
-from compiler.files import named, writing
+from compiler.files import named, write, writing
 from compiler.policies import POLICIES
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 HELP = "search for the fastest schedule of a program; ended at any moment, it keeps what it has"
 INTERRUPTED = 130
 DATABASE = "strata.db"
-TRIALS = 64
+TRIALS, EACH = 64, 24
+"""Trials where neither these nor seconds are stated: of one program, and of each group of several."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--trials",
         type=positive,
         metavar="N",
-        help=f"trials in all, with earlier ones (default {TRIALS}, or --seconds)",
+        help=f"trials in all, with earlier ones (default {TRIALS}, {EACH} a group of several, or --seconds)",
     )
     add("--seconds", type=seconds, metavar="S", help="begin no trial after this")
     where = parser.add_mutually_exclusive_group()
@@ -51,7 +53,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--log", metavar="FILE", help="write the search's log, from which it repeats without hardware")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--quiet", action="store_true", help="print the result only")
-    how.add_argument("--json", action="store_true", help="print the result only, as JSON")
+    how.add_argument(
+        "--json", nargs="?", const="-", metavar="FILE", help="print the result only, as JSON; or write it to a file too"
+    )
+    add(
+        "--allocation",
+        choices=sorted(ALLOCATIONS),
+        default="gain",
+        help="groups share trials by what they promise, or in turns (default gain)",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -60,28 +70,47 @@ def run(options: argparse.Namespace) -> int:
 
     task = program.task(options, options.policy)
     for log in _logs(task, options.log):
-        _check_log(log)
+        _check_writable(log)
+    if options.json is not None and options.json != "-":
+        _check_writable(named(options.json))
     with _view(task, options) as view:
-        record = task.tune(_tuning(options, view))
+        record = task.tune(_tuning(options, task, view))
     if task.groups:
         return _whole(task, view, record or {}, options)
     assert view.last is not None
     facts = Facts(task, view.last, record)
-    if options.json:
-        print(json.dumps(facts.data(), indent=1))
-    else:
+    _write_json(options.json, facts.data())
+    if options.json != "-":
         _print(facts, _database(options), _names(options))
     if facts.interrupted:
         return INTERRUPTED
     return int(record is None)
 
 
-def _tuning(options: argparse.Namespace, view: Silent) -> TuningOptions:
+def _tuning(options: argparse.Namespace, task: SearchTask, view: Silent) -> TuningOptions:
     from compiler.autotune.options import TuningOptions
 
-    trials = TRIALS if options.trials is None and options.seconds is None else options.trials
-    database = _database(options)
-    return TuningOptions(trials, options.seconds, database, options.seed, log=options.log, callbacks=(view,))
+    trials = options.trials
+    if trials is None and options.seconds is None:
+        trials = EACH * len(task.groups) if task.groups else TRIALS
+    return TuningOptions(
+        trials,
+        options.seconds,
+        _database(options),
+        options.seed,
+        log=options.log,
+        callbacks=(view,),
+        allocation=options.allocation,
+    )
+
+
+def _write_json(file: str | None, data: Mapping[str, object]) -> None:
+    """Print data as JSON for `-`, write it to any other file."""
+    text = json.dumps(data, indent=1)
+    if file == "-":
+        print(text)
+    elif file is not None:
+        write(file, [text, "\n"])
 
 
 def _database(options: argparse.Namespace) -> str | None:
@@ -91,20 +120,21 @@ def _database(options: argparse.Namespace) -> str | None:
 def _view(task: SearchTask, options: argparse.Namespace) -> Silent:
     from compiler.autotune.tell.live import Silent, view
 
-    return Silent(task) if options.quiet or options.json else view(task, sys.stdout)
+    return Silent(task) if options.quiet or options.json == "-" else view(task, sys.stdout)
 
 
 def _logs(task: SearchTask, log: str | None) -> list[Path]:
     """The files that get logs."""
-    from compiler.autotune.several import log_of
+    from compiler.autotune.tasks.scheduler import log_of
 
     if log is None:
         return []
-    return [place for group in task.groups if (place := log_of(log, group.name))] or [named(log)]
+    names = [*(group.name for group in task.groups), "turns"]
+    return [place for name in names if (place := log_of(log, name))] if task.groups else [named(log)]
 
 
-def _check_log(path: Path) -> None:
-    """Find out before the first trial whether the log can be written."""
+def _check_writable(path: Path) -> None:
+    """Find out before the first trial whether a file can be written."""
     with writing(path), open(path, "a", encoding="utf-8"):
         pass
 
@@ -116,15 +146,16 @@ def _whole(task: SearchTask, view: Silent, records: Mapping[str, Record], option
     interrupted = view.last is not None and view.last.phase == STOPPED
     breakdown = task.breakdown(records) if records and not interrupted else None
     facts = [replace(view.facts(run), record=records.get(name)) for name, run in view.runs.items()]
-    if options.json:
-        groups = [one.data() for one in facts]
-        whole = None if breakdown is None else breakdown.data()
-        print(json.dumps({"name": task.name, "groups": groups, "whole": whole, "interrupted": interrupted}, indent=1))
-    else:
-        for line in (line for one in facts for line in one.sentences()):
+    groups, tasks = [one.data() for one in facts], list(view.board.data())
+    whole = None if breakdown is None else breakdown.data()
+    data = {"name": task.name, "tasks": tasks, "groups": groups, "whole": whole, "interrupted": interrupted}
+    _write_json(options.json, data)
+    if options.json != "-":
+        show_table(view.board.table())
+        for line in (line for one in facts for line in (*one.failures, *one.busy)):
             show(line)
         if breakdown is not None:
-            show_table(breakdown.table())
+            show(breakdown.sentence())
         if records and (database := _database(options)) is not None:
             names = [word for name in _names(options) for word in ("--names", name)]
             show(f"the scripts: {shlex.join(['strata', 'db', 'best', database, '--task', task.name, *names])}")

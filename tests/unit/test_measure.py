@@ -6,6 +6,7 @@ import os
 import pickle
 import random
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
@@ -404,10 +405,18 @@ class Noted:
         return iter([(0, Outcome(MEASURED, (1.0,), (next(self.rates),)))])
 
 
-def executor(notes: list[str], *rates: float) -> LocalExecutor:
+def unstarted() -> LocalExecutor:
+    """An executor without processes, which has a reference."""
     found = LocalExecutor.__new__(LocalExecutor)
-    found._yardstick = None
-    found.__dict__["runner"] = Noted(notes, *rates)
+    found._subject, found._yardsticks, found._is_expected = Subject(""), {}, False
+    found._reference = Future()
+    found._reference.set_result(None)
+    return found
+
+
+def executor(notes: list[str], *rates: float) -> LocalExecutor:
+    found = unstarted()
+    found.__dict__["_runner"] = Noted(notes, *rates)
     found.builders = Noted(notes)  # type: ignore[assignment]
     return found
 
@@ -525,8 +534,7 @@ def test_a_yardstick_says_what_the_machine_can_do(monkeypatch: pytest.MonkeyPatc
 
 
 def test_candidates_are_timed_beside_the_first_that_is_right_and_a_faster_one(cases: ReferenceCases) -> None:
-    chosen = LocalExecutor.__new__(LocalExecutor)
-    chosen._yardstick = None
+    chosen = unstarted()
     several = [Built(replace(build_artefact(matmul()), policy=str(n)), 0.0) for n in range(5)]
     for one, outcome in zip(
         several,

@@ -21,7 +21,7 @@ from compiler import te
 from compiler.__main__ import main
 from compiler.autotune.database import Database
 from compiler.autotune.database.lines import from_line
-from compiler.autotune.measure import Built, measurer
+from compiler.autotune.measure import Built, Subject, measurer
 from compiler.autotune.outcome import MEASURED, Outcome
 from compiler.autotune.search import replay as replay_search
 from compiler.autotune.space import gpu_features
@@ -81,6 +81,9 @@ class Fake:
 
     def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
         return [self.judge(str(built.artefact)) for built in candidates]
+
+    def turn_to(self, subject: Subject) -> None:
+        return
 
     def calibrate(self, built: Built, cost: float) -> None:
         return

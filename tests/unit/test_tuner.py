@@ -51,8 +51,8 @@ class Pretend:
     """Workers that measure by a formula, whose costs are milliseconds.
 
     `tried` says how often each script was measured, `batches` how many were measured together, `turns` who took turns,
-    `rounds` how many, `closed` how often they were ended. What is measured by itself may cost what `first` says;
-    `fails` says of a script and how often it was measured which failure that is.
+    `rounds` how many, `closed` how often they were ended, `subjects` what they turned to. What is measured by itself
+    may cost what `first` says; `fails` says of a script and how often it was measured which failure that is.
     """
 
     cost: Callable[[str], float] = luck
@@ -67,15 +67,16 @@ class Pretend:
     batches: list[int] = field(default_factory=list)
     closed: int = 0
     calibrated: list[tuple[str, float]] = field(default_factory=list)
+    subjects: list[Subject] = field(default_factory=list)
 
     def __call__(self, subject: Subject, builders: int | None = None) -> Pretend:
         return self
 
-    def __enter__(self) -> Pretend:
-        return self
-
-    def __exit__(self, *error: object) -> None:
+    def close(self) -> None:
         self.closed += 1
+
+    def turn_to(self, subject: Subject) -> None:
+        self.subjects.append(subject)
 
     def calibrate(self, script: str, cost: float) -> None:
         self.calibrated.append((script, cost))

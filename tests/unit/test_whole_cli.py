@@ -16,7 +16,7 @@ from tests.whole import CONSTANTS, whole
 
 __all__ = ["judged"]
 NAMES = ["net.group_0", "net.group_1", "net.group_2"]
-TUNE = ["tune", "net.mlir", "--threads", "1", "--constants", ",".join(CONSTANTS), "--trials", "2"]
+TUNE = ["tune", "net.mlir", "--threads", "1", "--constants", ",".join(CONSTANTS), "--trials", "6"]
 Judged = Callable[..., list[Fake]]
 
 
@@ -41,19 +41,18 @@ def test_tune_says_how_far_each_group_is_and_what_they_take_together(
 ) -> None:
     judged(alike)
     out = said(capsys, *TUNE)
-    for place, (name, calls) in enumerate(zip(NAMES, ("2 calls", "1 call", "1 call"), strict=True), 1):
-        assert f"s] {name}, {calls} ({place} of 3)\n" in out and f"\n{name}: 1 ms, " in out
-    table = out[out.index(" group ") :].splitlines()
-    assert table[0].split() == ["group", "calls", "one", "call", "all", "calls", "of", "the", "whole"]
-    assert table[1].split()[:6] == ["net.group_0", "2", "1", "ms", "2", "ms"]
-    assert [re.split("  +", row.strip())[0] for row in table[1:7]] == [
-        *NAMES,
-        "sum of groups",
-        "whole, measured",
-        "difference",
+    for name, calls in zip(NAMES, ("2 calls", "1 call", "1 call"), strict=True):
+        assert f"s] {name}, {calls}: 1 ms, " in out
+    table = out[out.index("net: 3 tasks, 4 ms, 6 trials in ", out.rindex("done |") + 10) :].splitlines()
+    assert table[1].split("  ")[0].strip() == "task" and "of the bound" in table[1]
+    rows = [re.split("  +", row.strip()) for row in table[2:5]]
+    assert [row[:5] for row in rows] == [
+        [NAMES[0], "product 8 to 6x8", "2", "50.0%", "1 ms"],
+        [NAMES[1], "elementwise 6x8", "1", "25.0%", "1 ms"],
+        [NAMES[2], "elementwise 6x8", "1", "25.0%", "1 ms"],
     ]
-    assert re.split("  +", table[4].strip())[1] == "4 ms" and table[6].split()[1].startswith("-")
-    assert table[7] == "the scripts: strata db best strata.db --task net --names net.mlir"
+    assert re.fullmatch(r"the groups together 4 ms, the whole \S+ us as measured: a difference of -\S+ ms", table[5])
+    assert table[6] == "the scripts: strata db best strata.db --task net --names net.mlir"
     with Database("strata.db", create=False) as database:
         assert {record.name for record in database.records()} == set(NAMES)
 
@@ -66,14 +65,18 @@ def test_tune_of_groups_as_json(judged: Judged, capsys: pytest.CaptureFixture[st
     assert found["whole"]["sum_seconds"] == pytest.approx(4e-3)
     assert found["whole"]["difference_seconds"] == pytest.approx(found["whole"]["whole_seconds"] - 4e-3)
     assert found["whole"]["groups"][0] == {"name": NAMES[0], "occurrences": 2, "seconds": 1e-3}
-    assert sorted(path.name for path in here.glob("log*")) == ["log.group_0", "log.group_1", "log.group_2"]
+    assert [task["name"] for task in found["tasks"]] == NAMES and found["tasks"][0]["share"] == 0.5
+    assert sorted(path.name for path in here.glob("log*")) == ["log.group_0", "log.group_1", "log.group_2", "log.turns"]
+    assert "3 tasks" in said(capsys, *TUNE, "--json=found.json")
+    assert json.loads((here / "found.json").read_text())["tasks"][0]["name"] == NAMES[0]
 
 
 def test_an_interruption_says_what_there_is(judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:
     judged(alike, end=1)
     out = said(capsys, *TUNE, "--quiet", status=130)
-    assert out.splitlines()[0].startswith("net.group_0: 1 ms, ") and "net.group_1" not in out
-    assert "(interrupted)" in out and "sum of groups" not in out and "the scripts: " in out
+    heading, _, first, second, third, scripts = out.splitlines()
+    assert heading.startswith("net: 3 tasks, 2 ms so far, 1 trials in ") and "1 ms" in first
+    assert second.split()[-1] == third.split()[-1] == "0" and scripts.startswith("the scripts: ")
 
 
 def test_nothing_measured_is_said_of_each_group(judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,8 +84,10 @@ def test_nothing_measured_is_said_of_each_group(judged: Judged, capsys: pytest.C
 
     judged(lambda script: Outcome("wrong", reason="planted"))
     out = said(capsys, *TUNE, "--quiet", status=1)
-    assert [line for line in out.splitlines() if "nothing was measured" in line] == [
-        f"{name}: nothing was measured in 2 trials" for name in NAMES
+    assert [line for line in out.splitlines() if "planted" in line] == [
+        "4 wrong, the first: planted",
+        "1 wrong, the first: planted",
+        "1 wrong, the first: planted",
     ]
 
 
@@ -151,7 +156,7 @@ def test_the_best_of_a_whole_are_those_of_its_groups(capsys: pytest.CaptureFixtu
 def test_a_log_is_replayed_group_by_group(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["replay", "net.mlir", "--threads", "1", "--constants", ",".join(CONSTANTS)]
     found = said(capsys, *arguments, "--group", "group_1", "log.group_1")
-    assert found.startswith("// net.group_1: the search repeats; 2 candidates were tried.")
+    assert found.startswith("// net.group_1: the search repeats; 1 candidates were tried.")
     wrong = said(capsys, *arguments, "log.group_1", status=1)
     assert "net has groups, each with a log of its own: --group says which (net.group_0, net.group_1, " in wrong
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import cached_property, partial
 from statistics import median
 
 from compiler.autotune.measure.builder import BuilderSetup, Built
@@ -20,6 +19,7 @@ from compiler.autotune.measure.limits import Limits
 from compiler.autotune.measure.reference import ReferenceSetup
 from compiler.autotune.measure.runner import MeasureJob, RunnerSetup, SampleJob, Yardstick
 from compiler.autotune.measure.subject import Subject
+from compiler.autotune.measure.worker import Setup
 from compiler.autotune.measure.worker_pool import WorkerPool, caps
 from compiler.autotune.measure.worker_process import Death, unnamed
 from compiler.autotune.outcome import ESTIMATED, MEASURED, Outcome, together
@@ -31,16 +31,26 @@ SHORTER = 0.7
 
 def builders_of(subject: Subject, limits: Limits, count: int | None) -> WorkerPool:
     """The builders of a subject's target, as many as cores where not stated."""
-    kind, patience = (BuilderSetup, 1.0) if subject.target == "cpu" else (GpuBuilderSetup, PATIENCE)
-    setup = kind(subject, limits.memory_bytes)
-    return WorkerPool(setup, count or cores(), caps(1), patience * limits.build_seconds, limits.start_seconds)
+    patience = 1.0 if subject.target == "cpu" else PATIENCE
+    setup, seconds = _builder(subject, limits), patience * limits.build_seconds
+    return WorkerPool(setup, count or cores(), caps(1), seconds, limits.start_seconds)
+
+
+def _builder(subject: Subject, limits: Limits) -> Setup:
+    kind = BuilderSetup if subject.target == "cpu" else GpuBuilderSetup
+    return kind(subject, limits.memory_bytes)
 
 
 class EstimatingExecutor:
     """The executor where the GPU is not at hand: candidates are built and simulated; see `Executor`."""
 
     def __init__(self, subject: Subject, limits: Limits, builders: int | None = None) -> None:
+        self.limits = limits
         self.builders = builders_of(subject, limits, builders)
+
+    def turn_to(self, subject: Subject) -> None:
+        """See `Executor`."""
+        self.builders.turn_to(_builder(subject, self.limits))
 
     def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
         """See `Executor`."""
@@ -70,34 +80,63 @@ class LocalExecutor(EstimatingExecutor):
     The first candidate is timed beside the machine's ceiling, the others beside that candidate, the yardstick, where a
     call of it is short, unless `calibrate` has named one.
 
-    The reference is computed once, in a process of its own while the first candidates are built, and handed to each
-    runner in a file without a name, which ends with the last process that has it open. Work raises InputError for a
-    program that cannot be compiled, TargetError where workers cannot start.
+    The reference of a subject is computed once, in a process of its own while the first candidates are built, and
+    handed to each runner in a file without a name, which ends with the last process that has it open. Work raises
+    InputError for a program that cannot be compiled, TargetError where workers cannot start.
     """
 
     def __init__(self, subject: Subject, limits: Limits, builders: int | None = None) -> None:
-        self._yardstick: Yardstick | None = None
+        self.limits = limits
+        self._yardsticks: dict[Subject, Yardstick] = {}
+        self._runner: WorkerPool | None = None
         self._opened = ExitStack()
         try:
-            file = self._opened.enter_context(unnamed()).fileno()
-            aside, start = ThreadPoolExecutor(1), limits.start_seconds
-            self._opened.callback(aside.shutdown)
+            self._file = self._opened.enter_context(unnamed()).fileno()
+            self._aside = ThreadPoolExecutor(1)
+            self._opened.callback(self._aside.shutdown)
             self.builders = self._pool(builders_of(subject, limits, builders))
-            setup = ReferenceSetup(subject, f"/dev/fd/{file}")
-            reference = self._pool(WorkerPool(setup, 1, caps(cores()), start, start, (file,)))
-            self._reference = aside.submit(_computed, reference)
-            kind = RunnerSetup if subject.target == "cpu" else GpuRunnerSetup
-            runner, threads = kind(subject, limits, setup.path), caps(subject.threads)
-            self._runner = partial(WorkerPool, runner, 1, threads, limits.run_seconds, start, (file,))
+            self._references = self._worker(ReferenceSetup(subject, self._path), cores(), limits.start_seconds)
+            self._expect(subject)
         except BaseException:
             self.close()
             raise
 
-    @cached_property
+    def turn_to(self, subject: Subject) -> None:
+        """See `Executor`."""
+        self._reference.result()
+        super().turn_to(subject)
+        self._references.turn_to(ReferenceSetup(subject, self._path))
+        self._expect(subject)
+
+    def _expect(self, subject: Subject) -> None:
+        """Let the reference of a subject be computed."""
+        self._subject, self._is_expected = subject, True
+        self._reference = self._aside.submit(_computed, self._references)
+
+    @property
     def runner(self) -> WorkerPool:
         """The runner, once there is a reference."""
         self._reference.result()
-        return self._pool(self._runner())
+        if self._runner is None:
+            self._runner = self._worker(self._runner_setup, self._subject.threads, self.limits.run_seconds)
+        elif self._is_expected:
+            self._runner.turn_to(self._runner_setup)
+        self._is_expected = False
+        return self._runner
+
+    @property
+    def _runner_setup(self) -> Setup:
+        kind = RunnerSetup if self._subject.target == "cpu" else GpuRunnerSetup
+        return kind(self._subject, self.limits, self._path)
+
+    @property
+    def _path(self) -> str:
+        """Where the workers find the file of the reference."""
+        return f"/dev/fd/{self._file}"
+
+    def _worker(self, setup: Setup, threads: int, seconds: float) -> WorkerPool:
+        """One worker that has the file of the reference."""
+        return self._pool(WorkerPool(setup, 1, caps(threads), seconds, self.limits.start_seconds, (self._file,)))
 
     def _pool(self, pool: WorkerPool) -> WorkerPool:
         self._opened.callback(pool.close)
@@ -113,13 +152,18 @@ class LocalExecutor(EstimatingExecutor):
 
     def calibrate(self, built: Built, cost: float) -> None:
         """See `Executor`."""
-        self._yardstick = Yardstick(0, built.artefact, cost)
+        self._yardsticks[self._subject] = Yardstick(0, built.artefact, cost)
+
+    @property
+    def _yardstick(self) -> Yardstick | None:
+        return self._yardsticks.get(self._subject)
 
     def _consider(self, built: Built, outcome: Outcome) -> None:
         """Make a candidate the yardstick: the first that is right, and one that is much faster."""
         known = self._yardstick
         if outcome.ranks and (known is None or outcome.cost < SHORTER * known.cost):
-            self._yardstick = Yardstick(0 if known is None else known.number + 1, built.artefact, outcome.cost)
+            number = 0 if known is None else known.number + 1
+            self._yardsticks[self._subject] = Yardstick(number, built.artefact, outcome.cost)
 
     def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
         """See `Executor`; one that fails takes no further turns. What the machine can do is the same for all samples of
@@ -142,10 +186,9 @@ class LocalExecutor(EstimatingExecutor):
         self._opened.close()
 
 
-def _computed(reference: WorkerPool) -> None:
-    """The reference is computed, and the process that did it ends."""
-    list(reference.map([None]))
-    reference.close()
+def _computed(references: WorkerPool) -> None:
+    """The reference is computed."""
+    list(references.map([None]))
 
 
 def _outcome(death: Death) -> Outcome:

@@ -31,6 +31,9 @@ class Executor(Protocol):
     def calibrate(self, built: Built, cost: float) -> None:
         """Time what follows beside a candidate whose cost is known."""
 
+    def turn_to(self, subject: Subject) -> None:
+        """From now on candidates are of another subject, of the same target and as many threads."""
+
     def close(self) -> None:
         """End all that was begun."""
 
@@ -65,6 +68,10 @@ class Measurer:
     def close(self) -> None:
         """End the workers; once is enough."""
         self._executor.close()
+
+    def turn_to(self, subject: Subject) -> None:
+        """Measure candidates of another subject, of the same target and as many threads, with the same workers."""
+        self._executor.turn_to(subject)
 
     def measure(self, scripts: Sequence[str]) -> Iterator[tuple[int, Outcome]]:
         """The position of each script and its outcome: first those that cannot be built, then as they are measured."""

@@ -15,7 +15,7 @@ from compiler.driver import lower, parse
 from compiler.elements import element_bytes
 from compiler.program.read import read
 from compiler.program.tree import Buffer, Program, blocks_in
-from compiler.targets.machine import Machine
+from compiler.targets.machine import Gpu, Machine
 
 FMAS = 2
 """Vector FMA that a core issues in a cycle."""
@@ -77,6 +77,14 @@ def work(program: Program, machine: Machine) -> float | None:
     if any(buffer.element != f32 for buffer in program.arguments):
         return None
     return float(total_flops(program, program.body))
+
+
+def cycles(program: Program, machine: Machine | Gpu) -> float:
+    """About how many cycles of one core a perfect implementation takes: what moves its bytes or does its operations,
+    whichever takes longer."""
+    lanes = machine.vector_bits // 32 if isinstance(machine, Machine) else 1
+    moved = sum(map(_bytes, program.arguments))
+    return max(moved / BYTES, _operations(program) / (2 * FMAS * lanes))
 
 
 def share(program: Program, machine: Machine, cost: float) -> float | None:

@@ -1,4 +1,6 @@
-"""What a worker process does: one setup, then a reply to each job, until its parent closes the pipe or dies.
+"""What a worker process does: a setup, then a reply to each job, until its parent closes the pipe or dies.
+
+A further setup takes the place of the one before: a process that has loaded what it needs turns to another program.
 
 Its first argument is the number of its end of the pipe; see worker_process.py. It is a fresh process, never a fork: a
 forked child lacks the threads of its parent's OpenMP runtime, and hangs.
@@ -12,6 +14,7 @@ import resource
 import signal
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
@@ -38,16 +41,23 @@ class Setup(Protocol):
         """What the process may map beyond what it has after the start."""
 
 
+@dataclass(frozen=True)
+class Begin:
+    """What a worker is told first, and may be told again: the setup of the jobs that follow."""
+
+    setup: Setup
+
+
 class Ready:
-    """The first reply: the worker takes jobs."""
+    """The reply to a setup: the worker takes jobs."""
 
 
 class Refused(str):
-    """The first reply of a worker that cannot start: why."""
+    """The reply of a worker that cannot start: why."""
 
 
 class Unable(str):
-    """The first reply of a worker to which the system refuses what it needs, such as space on a disk: why."""
+    """The reply of a worker to which the system refuses what it needs, such as space on a disk: why."""
 
 
 def said(error: Exception) -> str:
@@ -56,23 +66,35 @@ def said(error: Exception) -> str:
 
 
 def serve(connection: Connection) -> None:
-    """Take the setup, then jobs."""
+    """Take setups and jobs; a setup that is refused ends the process."""
     jobs: SimpleQueue[bytes] = SimpleQueue()
     Thread(target=_receive, args=(connection, jobs), daemon=True).start()
-    setup: Setup = pickle.loads(jobs.get())
+    processors = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+    told = pickle.loads(jobs.get())
+    while isinstance(told, Begin):
+        if processors is not None:
+            os.sched_setaffinity(0, processors)
+        role = _started(told.setup)
+        if isinstance(role, (Refused, Unable)):
+            connection.send(role)
+            return
+        connection.send(Ready())
+        while not isinstance(told := pickle.loads(jobs.get()), Begin):
+            connection.send(role(told))
+
+
+def _started(setup: Setup) -> Callable[[Job], Reply] | Refused | Unable:
+    """The function of a job to its reply, or why there is none."""
+    _limit_memory(None)
     try:
         role = setup.start()
     except (StrataError, ParseError, VerifyException) as error:
-        connection.send(Refused(str(error) if isinstance(error, StrataError) else said(error)))
-        return
+        return Refused(str(error) if isinstance(error, StrataError) else said(error))
     except OSError as error:
         place = "" if error.filename is None else f" ({error.filename})"
-        connection.send(Unable(f"{error.strerror or error}{place}"))
-        return
+        return Unable(f"{error.strerror or error}{place}")
     _limit_memory(setup.memory_bytes)
-    connection.send(Ready())
-    while True:
-        connection.send(role(pickle.loads(jobs.get())))
+    return role
 
 
 def _receive(connection: Connection, jobs: SimpleQueue[bytes]) -> None:
@@ -84,14 +106,14 @@ def _receive(connection: Connection, jobs: SimpleQueue[bytes]) -> None:
         os._exit(0)
 
 
-def _limit_memory(headroom: int) -> None:
-    """Let the process map no more than that beyond what it has, where the system says what it has."""
+def _limit_memory(headroom: int | None) -> None:
+    """Let the process map no more than that beyond what it has, where the system says what it has; None lifts that."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
     except OSError:
         return
     _, most = resource.getrlimit(resource.RLIMIT_AS)
-    wanted = pages * resource.getpagesize() + headroom
+    wanted = most if headroom is None else pages * resource.getpagesize() + headroom
     resource.setrlimit(resource.RLIMIT_AS, (wanted if most == resource.RLIM_INFINITY else min(wanted, most), most))
 
 

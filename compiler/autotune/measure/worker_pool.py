@@ -55,7 +55,8 @@ class WorkerPool:
         start_seconds: float,
         files: Sequence[int] = (),
     ) -> None:
-        self._start = partial(Worker, setup, environment, files)
+        self._setup = setup
+        self._start = partial(Worker, environment=environment, files=files)
         self._count = count
         self._seconds = seconds
         self._start_seconds = start_seconds
@@ -107,13 +108,22 @@ class WorkerPool:
         while any(not seat.worker.ready for seat in self._seats):
             self._replies()
 
+    def turn_to(self, setup: Setup) -> None:
+        """Let the workers do the jobs of another setup: they need not load again what all jobs need."""
+        self._setup = setup
+        self._drop([seat for seat in self._seats if not seat.worker.ready])
+        for seat in self._seats:
+            seat.worker.begin(setup)
+            seat.deadline = time.monotonic() + self._start_seconds
+        self._fill()
+
     def close(self) -> None:
         """End the workers."""
         self._drop(self._seats)
 
     def _fill(self) -> None:
         while len(self._seats) < self._count:
-            self._seats.append(_Seat(self._start(), time.monotonic() + self._start_seconds))
+            self._seats.append(_Seat(self._start(self._setup), time.monotonic() + self._start_seconds))
 
     def _assign(self, waiting: deque[int], job: Callable[[int], object]) -> None:
         for seat in self._seats:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from compiler import processes
-from compiler.autotune.measure.worker import Reply, Setup
+from compiler.autotune.measure.worker import Begin, Reply, Setup
 
 STOPPED = "stopped"
 """The kind of death of a worker that a signal has stopped, and whose parent has ended it."""
@@ -36,7 +36,7 @@ class Worker:
         self._killed_before = _killed_for_memory()
         started = processes.start("compiler.autotune.measure.worker", self._said, environment, files)
         self._process, self.connection = started.process, started.connection
-        self.send(setup)
+        self.begin(setup)
 
     @property
     def pid(self) -> int:
@@ -52,6 +52,11 @@ class Worker:
             return os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
         except ChildProcessError:
             return False
+
+    def begin(self, setup: Setup) -> None:
+        """Let what it does be that of a setup, once it is ready for it."""
+        self.ready = False
+        self.send(Begin(setup))
 
     def send(self, job: object) -> None:
         """Send a job; of a worker that has died `receive` will say so."""

@@ -28,12 +28,14 @@ LIKELY = 16
 class Proposal:
     """A candidate to measure. `predicted` is its log cost by the model (flattened where it is slow), None while there
     is none; `relative` says that only earlier tasks speak, whose costs compare with each other alone. `why` names what
-    chose it: default, start, improvement, mean, random or neighbour."""
+    chose it: default, start, improvement, mean, random or neighbour. `improvement` is how far the log cost of the best
+    is expected to fall with it, None while that is not known."""
 
     candidate: Candidate
     predicted: float | None
     why: str
     relative: bool = False
+    improvement: float | None = None
 
     @property
     def cost(self) -> float | None:
@@ -193,8 +195,8 @@ class Search:
         if not self._scorer.ready:
             return now
         scored = self._scorer.score(sift(self._space, (p.candidate for p in now)).feasible)
-        means = dict(zip(scored.pool.candidates, scored.prediction.mean.tolist(), strict=True))
-        return [replace(p, predicted=means[p.candidate]) for p in now]
+        places = {candidate: place for place, candidate in enumerate(scored.pool.candidates)}
+        return [self._proposal(scored, places[p.candidate], p.why) for p in now]
 
     def _from_neighbours(self, count: int) -> list[Proposal]:
         """In the final descent, the untried neighbours of the best, best predicted first."""
@@ -205,7 +207,7 @@ class Search:
             return []
         near = (c for c in neighbours(self._sizes, self.best) if c not in self)
         scored = self._scorer.score(sift_all(self._space, near).feasible)
-        return [_proposal(scored, i, "neighbour") for i in best_first(scored.promise)[:count]]
+        return [self._proposal(scored, i, "neighbour") for i in best_first(scored.promise)[:count]]
 
     def _from_model(self, count: int) -> list[Proposal]:
         """A round: a pool, scored, and of it a batch by improvement, by mean, and at random."""
@@ -245,7 +247,7 @@ class Search:
         for why, order, number in orders:
             beside = [scored.pool.candidates[i] for i in picked]
             picked.update(dict.fromkeys(pick(scored.pool, order.tolist(), number, beside), why))
-        return [_proposal(scored, i, why) for i, why in picked.items()]
+        return [self._proposal(scored, i, why) for i, why in picked.items()]
 
     @property
     def _best_cost(self) -> float | None:
@@ -259,6 +261,10 @@ class Search:
         """How many of the next `count` are of a share, so that small batches keep it over time."""
         return int((self._chosen + count) * share) - int(self._chosen * share)
 
-
-def _proposal(scored: Scored, position: int, why: str) -> Proposal:
-    return Proposal(scored.pool.candidates[position], float(scored.prediction.mean[position]), why)
+    def _proposal(self, scored: Scored, position: int, why: str) -> Proposal:
+        """A candidate of those that were scored."""
+        best = self._best_cost if self._scorer.fitted else None
+        improvement = None if best is None else float(scored.improvement(best)[position])
+        return Proposal(
+            scored.pool.candidates[position], float(scored.prediction.mean[position]), why, False, improvement
+        )

@@ -12,12 +12,17 @@ from rich.live import Live
 from rich.table import Table
 
 from compiler.autotune.task import SearchTask
-from compiler.autotune.tell.facts import Facts
+from compiler.autotune.tell.board import Board
+from compiler.autotune.tell.facts import INTERRUPTED, Facts
 from compiler.autotune.tell.progress import Progress
 from compiler.printable import counted, printable
 
 PER_SECOND = 1
 """How often the clock of the table moves by itself: what draws it runs beside what is measured."""
+AROUND = 4
+"""The lines of a terminal that a table of tasks leaves to its headings and to what is being done."""
+ENDS = ("waiting for its turn", "nothing", "done", INTERRUPTED)
+"""How the phases begin that a task of several ends a turn with."""
 
 
 class Silent:
@@ -28,24 +33,17 @@ class Silent:
         self.task = task
         self.last: Progress | None = None
         self.runs: dict[str, Progress] = {}
+        self.board = Board(task, self.runs)
 
     def __call__(self, progress: Progress) -> None:
         """Take note of how far the run is, and show it."""
-        before = None if self.last is None or self.last.name != progress.name else self.last
+        before = self.runs.get(progress.name)
         self.last = self.runs[progress.name] = deepcopy(progress)
         self.show(before, self.last)
 
     def facts(self, progress: Progress) -> Facts:
         """What is known of the program, or of the group, that a run is about."""
         return Facts(self.task.group(progress.name) if self.task.groups else self.task, progress)
-
-    def title(self, progress: Progress) -> str:
-        """What a run is about: `layer.group_3, 2 calls (4 of 6)` of a whole program."""
-        names = [group.name for group in self.task.groups]
-        if not names:
-            return self.task.name
-        calls = counted(self.facts(progress).task.occurrences, "call")
-        return f"{progress.name}, {calls} ({names.index(progress.name) + 1} of {len(names)})"
 
     def show(self, before: Progress | None, now: Progress) -> None:
         """Show it."""
@@ -58,7 +56,7 @@ class Silent:
 
 
 class Lines(Silent):
-    """A line at each change of phase, and where something better was found."""
+    """A line at each change of phase, and where something better was found; of several tasks, one after each turn."""
 
     def __init__(self, task: SearchTask, stream: TextIO) -> None:
         super().__init__(task)
@@ -66,14 +64,22 @@ class Lines(Silent):
 
     def show(self, before: Progress | None, now: Progress) -> None:
         """Print what has changed."""
+        if self.task.groups:
+            if now.trials and now.phase.startswith(ENDS) and before is not None and before.phase != now.phase:
+                self._say(now, self._turn(now))
+            return
         facts = self.facts(now)
-        if before is None and self.task.groups:
-            self._say(now, self.title(now))
         if before is not None and len(now.curve) > len(before.curve) and now.standing is not None:
             self._say(now, f"trial {now.trials}: {facts.best} ({now.sketch})")
         if before is None or now.phase != before.phase:
             known = ", ".join(part for part in (facts.trials, now.quality) if part) if now.trials else ""
             self._say(now, f"{now.phase}: {known}" if known else now.phase)
+
+    def _turn(self, now: Progress) -> str:
+        """What a task has come to with a turn, and the program with it."""
+        facts = self.facts(now)
+        said = f"{now.name}, {counted(facts.task.occurrences, 'call')}: {facts.best or 'nothing measured'}"
+        return f"{said}, {facts.trials}, {now.phase} | {self.board.heading()}"
 
     def _say(self, progress: Progress, text: str) -> None:
         print(f"[{progress.seconds:6.1f} s] {printable(text)}", file=self._stream, flush=True)
@@ -94,14 +100,24 @@ class Screen(Silent):
 
     def table(self) -> Table:
         """What there is to see now."""
-        title = self.task.name if self.last is None else self.title(self.last)
-        table = Table(title=printable(title), title_justify="left", title_style="bold", box=None, show_header=False)
+        if self.task.groups:
+            return self._of_tasks()
+        title = printable(self.task.name)
+        table = Table(title=title, title_justify="left", title_style="bold", box=None, show_header=False)
         table.add_column(style="dim", no_wrap=True)
         table.add_column()
         if self.last is not None:
             passed = time.perf_counter() - self._at
             for heading, text in self.facts(replace(self.last, seconds=self.last.seconds + passed)).rows():
                 table.add_row(heading, printable(text))
+        return table
+
+    def _of_tasks(self) -> Table:
+        """All tasks, as many as the terminal has lines for, under what is being done."""
+        table = self.board.table(max(1, self._live.console.height - AROUND))
+        if self.last is not None:
+            table.caption = printable(f"{self.last.name}: {self.last.phase}")
+            table.caption_justify = "left"
         return table
 
     def __enter__(self) -> Self:

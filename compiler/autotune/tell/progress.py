@@ -59,7 +59,7 @@ class Progress:
     """How far a run is. `seconds` have passed since it began; times of candidates are seconds of one call.
 
     trials: scripts in the database for this task, each once however often it was measured; `earlier` of them were there
-    before the run.
+    before the run, which has measured `measured`.
     best: all that was measured of the best so far, and `sketch` the name of its sketch; `baseline` the same of the
     program as it is written. compared: those two, baseline first, as they were last measured in turns with each other;
     None while the best of now has not taken such turns.
@@ -68,6 +68,8 @@ class Progress:
     that were not worth building, by reason. heard: earlier tasks of the database whose ranking helps.
     quality: how well the model ranks, in one line; accuracy: the share of pairs in the right order.
     phase: what is being done.
+    promise: how many seconds of a run of the whole program the next batch of this group is expected to save; None
+    while nothing tells, or where the task is the whole program.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Progress:
     limit: float | None
     trials: int = 0
     earlier: int = 0
+    measured: int = 0
     seconds: float = 0.0
     best: Outcome | None = None
     sketch: str = ""
@@ -91,6 +94,7 @@ class Progress:
     sketches: int = 0
     candidates: int = 0
     curve: list[tuple[int, float]] = field(default_factory=list)
+    promise: float | None = None
 
     def record(self, before: Outcome | None, after: Outcome) -> None:
         """Count what is known of a script now, and was before if it had been tried."""

@@ -1,0 +1,7 @@
+"""Several tasks of one run: they share its trials and seconds, and the next batch goes where it promises most.
+
+account.py     Account: what is known of a task when batches are given out; a turn as the log has it
+allocation.py  which task has the next turn: the one that promises most seconds of the program, or each in turn
+scheduler.py   tune_together: the turns of tasks, their workers, their conclusions
+replay.py      the same turns given out by another rule, from a recorded log, without hardware
+"""

@@ -1,0 +1,63 @@
+"""Which task has the next turn.
+
+Source: the task scheduler of Ansor (Zheng et al., 2020), which estimates gains from the slope of each task's curve and
+from similar tasks. Here the expected improvement of the candidates that a task's model has chosen is the estimate,
+corrected by how far such promises were kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from compiler.autotune.tasks.account import Account
+
+UNTOLD = 0.2
+"""What is expected of a batch (log of time) where no model says."""
+PRIOR = (0.3, 0.15)
+"""Before any promise was due: so much was promised, and so much of it kept."""
+OWN = 0.3
+"""A task's own promises count as much as those of all tasks once they add up to this."""
+FAILING = 3
+"""So many turns a task has of which nothing could be measured yet."""
+NOTHING = 5e-4
+"""The share of the program's time that a batch must promise; less is not worth its trials."""
+
+Accounts = Mapping[str, Account]
+Allocation = Callable[[Accounts, Accounts, bool], str | None]
+"""From the tasks that have a batch ready, all tasks, and whether seconds are limited, not only trials, to the name of
+the task whose turn it is; None where nothing more is promised."""
+
+
+def expected(account: Account, every: Accounts) -> float:
+    """How many seconds of the program a batch of a task is expected to save."""
+    promised, gained = PRIOR
+    promised += sum(one.promised for one in every.values())
+    gained += sum(one.gained for one in every.values())
+    kept = (account.gained + OWN * gained / promised) / (account.promised + OWN)
+    promise = UNTOLD if account.promise is None else account.promise * min(kept, 1.0)
+    return account.together * promise
+
+
+def by_gain(ready: Accounts, every: Accounts, timed: bool = False) -> str | None:
+    """The task whose batch promises most seconds of the program, for each second that it takes to measure where these
+    are limited; first those of which nothing is known, the largest first."""
+    unknown = [name for name, account in ready.items() if account.seconds is None and account.turns < FAILING]
+    if unknown:
+        return max(unknown, key=lambda name: (-ready[name].turns, ready[name].estimate))
+    whole = sum(account.together for account in every.values())
+    worth = [name for name, account in ready.items() if expected(account, every) > NOTHING * whole]
+    return max(worth, key=lambda name: expected(ready[name], every) / _price(ready[name], timed), default=None)
+
+
+def in_turns(ready: Accounts, every: Accounts, timed: bool = False) -> str | None:
+    """Each in turn: the first of those that had the fewest turns."""
+    return min(ready, key=lambda name: ready[name].turns, default=None)
+
+
+def _price(account: Account, timed: bool) -> float:
+    """What a trial takes of what is limited."""
+    return account.took / account.count if timed and account.count and account.took > 0 else 1.0
+
+
+ALLOCATIONS: dict[str, Allocation] = {"gain": by_gain, "turns": in_turns}
+"""The rules by which turns are given out, by name."""

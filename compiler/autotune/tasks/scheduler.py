@@ -1,0 +1,143 @@
+"""`tune_together`: tasks that share the trials and the seconds of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+from compiler.autotune.budget import Budget
+from compiler.autotune.database import Database, Record
+from compiler.autotune.measure.subject import cycles
+from compiler.autotune.options import TuningOptions
+from compiler.autotune.search.log import LogFile
+from compiler.autotune.tasks.account import Account, Turn
+from compiler.autotune.tasks.allocation import ALLOCATIONS, expected
+from compiler.autotune.tuner import MEMORY, Problem, Run, Workers
+
+SHORT = 4
+"""The trials of a task's first turn, which shows where time goes."""
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """A task, and how often a run of the program calls what it tunes."""
+
+    problem: Problem
+    weight: int
+
+
+def tune_together(tasks: Sequence[Weighted], options: TuningOptions) -> dict[str, Record]:
+    """Tune tasks that share one budget, and give the best records by the names of their tasks.
+
+    Each task has a short turn first, the largest tasks first; then turns go where `options.allocation` says, until the
+    budget is spent or nothing more is promised. An interruption ends the run and keeps all.
+    """
+    with Database(options.path or MEMORY) as database, ExitStack() as stack:
+        _Tasks(tasks, options, database, stack).go()
+        every = {task.problem.name: database.best(task.problem.key) for task in tasks}
+    return {name: record for name, record in every.items() if record is not None}
+
+
+class _Tasks:
+    """The runs of the tasks and their accounts, by name, the largest first."""
+
+    def __init__(self, tasks: Sequence[Weighted], options: TuningOptions, database: Database, stack: ExitStack) -> None:
+        self.options, self.budget = options, Budget(options)
+        self.allocation = ALLOCATIONS[options.allocation]
+        self.log = stack.enter_context(LogFile(log_of(options.log, "turns")))
+        workers = stack.enter_context(Workers(options.builders))
+        self.runs: dict[str, Run] = {}
+        self.accounts: dict[str, Account] = {}
+        for task in sorted(tasks, key=_estimate, reverse=True):
+            name = task.problem.name
+            own = replace(options, log=log_of(options.log, name))
+            self.runs[name] = stack.enter_context(Run(task.problem, own, database, self.budget, workers))
+            self.accounts[name] = Account(task.weight, _estimate(task))
+            self.budget.has(name, len({record.script for record in database.records(task.problem.key)}))
+        self.scales: dict[str, float] = {}
+        self.current = next(iter(self.runs.values()))
+
+    def go(self) -> None:
+        """A short turn of each task, further turns, then the conclusions; an interruption ends them."""
+        try:
+            for name in self.runs:
+                self.begin(name)
+            timed = self.options.seconds is not None
+            while (chosen := self.allocation(self.ready, self.accounts, timed)) is not None:
+                self.turn(chosen)
+            self.conclude()
+        except KeyboardInterrupt:
+            self.current.say("interrupted")
+
+    @property
+    def ready(self) -> dict[str, Account]:
+        """The tasks that may have a turn now."""
+        return {name: self.accounts[name] for name, run in self.runs.items() if run.proposals and self.budget.wanted}
+
+    def begin(self, name: str) -> None:
+        """Prepare a task; one of which nothing was measured has a short turn."""
+        self.current = run = self.runs[name]
+        run.prepare()
+        self.choose(name)
+        if self.accounts[name].seconds is None and run.proposals:
+            most = self.options.trials
+            self.turn(name, SHORT if most is None else max(1, min(SHORT, most // (2 * len(self.runs)))))
+
+    def choose(self, name: str) -> None:
+        """Let a task choose its next batch, and note what that promises."""
+        run, account = self.runs[name], self.accounts[name]
+        account.seconds = self.seconds(name)
+        run.choose()
+        account.promise = run.promise
+        run.progress.promise = expected(account, self.accounts) if run.proposals else 0.0
+        run.say("waiting for its turn" if run.proposals else run.why_nothing())
+
+    def seconds(self, name: str) -> float | None:
+        """The time of a call under the best, on a machine as fast as it was when the task was first measured."""
+        best = self.runs[name].progress.best
+        if best is None or not best.ranks:
+            return None
+        return best.cost * self.scales.setdefault(name, median(best.seconds) / best.cost)
+
+    def turn(self, name: str, most: int | None = None) -> None:
+        """Measure what a task has chosen, at most so many, and let it choose again."""
+        self.current = run = self.runs[name]
+        account = self.accounts[name]
+        begun, trials, before = perf_counter(), len(run.trials), account.seconds
+        run.turn(min(self.budget.wanted, most or self.options.batch))
+        promise, after = account.promise, self.seconds(name)
+        turn = Turn(
+            task=name,
+            weight=account.weight,
+            promise=promise,
+            before=before,
+            after=after,
+            count=len(run.trials) - trials,
+            took=perf_counter() - begun,
+        )
+        account.add(turn)
+        self.log.write([turn.line()])
+        self.choose(name)
+
+    def conclude(self) -> None:
+        """The leaders' turns of each task, in the time that is left in proportion to its part of the program's."""
+        left = sum(account.together for account in self.accounts.values())
+        for name, run in self.runs.items():
+            self.current, together = run, self.accounts[name].together
+            run.conclude(together / left if left else 0.0)
+            left -= together
+
+
+def _estimate(task: Weighted) -> float:
+    """What a perfect implementation of all calls of a task takes, in cycles of one core."""
+    problem = task.problem
+    return task.weight * cycles(problem.subject.program, problem.machine)
+
+
+def log_of(log: object, name: str) -> Path | None:
+    """The file of a task's log, where one is stated for several: `LOG.group_3` of `layer.group_3`."""
+    return None if log is None else Path(f"{log}.{name.rpartition('.')[2]}")

@@ -1,0 +1,114 @@
+"""`Board`: the tasks of a whole program beside each other: where its time goes, and what is still to be gained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from compiler.autotune.tell.facts import ceiling_share
+from compiler.autotune.tell.operator import operator
+from compiler.autotune.tell.progress import Progress
+from compiler.printable import duration, printable
+from compiler.targets.cpu.ceilings import credible
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from compiler.autotune.task import SearchTask
+
+HEADINGS = ("task", "operator", "calls", "of the time", "one call", "of the bound", "trials", "to be gained")
+"""Of the columns; all but the first two are numbers."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What is known of a task.
+
+    `calls` of a run of the program; `seconds` of one call under the best, None while nothing was measured; `share` of
+    the time that the program is known to take; `bound`, the share of the machine's ceiling that the best reaches;
+    `promise`, the seconds of a run that the next batch is expected to save.
+    """
+
+    name: str
+    operator: str
+    calls: int
+    share: float | None
+    seconds: float | None
+    bound: float | None
+    trials: int
+    promise: float | None
+
+    def cells(self) -> tuple[str, ...]:
+        """Itself in words, as `HEADINGS` has it; empty where nothing is known."""
+        return (
+            self.name,
+            self.operator,
+            str(self.calls),
+            "" if self.share is None else f"{self.share:.1%}",
+            "" if self.seconds is None else duration(self.seconds),
+            "" if self.bound is None else f"{self.bound:.0%}",
+            str(self.trials),
+            duration(self.promise) if self.promise else "",
+        )
+
+
+class Board:
+    """The groups of a whole program as tasks, with what their runs have come to, by their names."""
+
+    def __init__(self, task: SearchTask, runs: Mapping[str, Progress]) -> None:
+        self._task, self._runs = task, runs
+
+    def rows(self) -> list[Row]:
+        """A row a task, those that take most of the time first; then those of which nothing was measured."""
+        known = {name: run.standing.seconds for name, run in self._runs.items() if run.standing is not None}
+        whole = sum(one.occurrences * known.get(one.name, 0.0) for one in self._task.groups)
+        rows = [self._row(one, known.get(one.name), whole) for one in self._task.groups]
+        return sorted(rows, key=lambda row: -1.0 if row.share is None else row.share, reverse=True)
+
+    def _row(self, task: SearchTask, seconds: float | None, whole: float) -> Row:
+        run = self._runs.get(task.name)
+        bound = None if run is None or run.best is None else ceiling_share(task, run.best)
+        return Row(
+            task.name,
+            self._operators[task.name],
+            task.occurrences,
+            None if seconds is None else task.occurrences * seconds / whole,
+            seconds,
+            None if bound is None else credible(bound),
+            0 if run is None else run.trials,
+            None if run is None else run.promise,
+        )
+
+    @cached_property
+    def _operators(self) -> dict[str, str]:
+        return {task.name: operator(task.schedule.program) for task in self._task.groups}
+
+    def heading(self) -> str:
+        """What is known of all of them: `net: 12 tasks, 3.41 ms, 96 trials in 41 s`."""
+        rows = self.rows()
+        known = [row.calls * row.seconds for row in rows if row.seconds is not None]
+        time = f"{duration(sum(known))}{'' if len(known) == len(rows) else ' so far'}, " if known else ""
+        seconds = max((run.seconds for run in self._runs.values()), default=0.0)
+        trials = sum(row.trials for row in rows)
+        return f"{self._task.name}: {len(rows)} tasks, {time}{trials} trials in {seconds:.0f} s"
+
+    def table(self, most: int | None = None) -> Table:
+        """The rows as a table, at most so many, and how many more there are."""
+        from rich.table import Table
+
+        table = Table(title=printable(self.heading()), title_justify="left", title_style="bold", box=None)
+        for number, heading in enumerate(HEADINGS):
+            table.add_column(heading, justify="left" if number < 2 else "right", no_wrap=True)
+        rows = self.rows()
+        shown = rows if most is None or len(rows) <= most else rows[: most - 1]
+        for row in shown:
+            table.add_row(*map(printable, row.cells()))
+        if len(shown) < len(rows):
+            table.add_row(f"{len(rows) - len(shown)} more")
+        return table
+
+    def data(self) -> Iterator[Mapping[str, object]]:
+        """The rows as JSON has them."""
+        return map(asdict, self.rows())

@@ -1,0 +1,64 @@
+"""`operator`: what a program computes, in a few words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from xdsl.dialects.arith import MulfOp, MuliOp
+
+from compiler.analysis.cost import flops, instances
+from compiler.printable import counted
+from compiler.program.body import Apply
+from compiler.program.tree import Block, Program, blocks_in
+
+Extents = Iterable[int]
+PRODUCTS = (MulfOp, MuliOp)
+
+
+def operator(program: Program) -> str:
+    """The operator of the block that works most, its window, and its extents.
+
+    `convolution 3x3, 64 to 1x128x28x28`, `product 768 to 128x768`, `reduction 768 to 128`, `elementwise 1x64x56x56`.
+    """
+    blocks = list(blocks_in(*program.body))
+    main = max(blocks, key=lambda block: _operations(program, block), default=None)
+    if main is None:
+        return "nothing"
+    name, windows = _kind(main), _windows(main)
+    alike = sum(_kind(block) == name and _windows(block) == windows for block in blocks) if name == "product" else 1
+    summed = [axis.size for n, axis in enumerate(main.axes) if axis.is_reduce and n not in windows]
+    result = _by([axis.size for axis in main.axes if not axis.is_reduce]) or "a scalar"
+    extents = f"{_by(summed)} to {result}" if summed else result
+    sizes = [main.axes[n].size for n in windows]
+    window = f"{_by([size for size in sizes if size > 1] or sizes[-2:])}, " if windows else ""
+    return f"{counted(alike, name)} {window}{extents}" if alike > 1 else f"{name} {window}{extents}"
+
+
+def _operations(program: Program, block: Block) -> int:
+    return instances(program, block) * max(1, flops(block))
+
+
+def _kind(block: Block) -> str:
+    """What a block does, by its axes and how it reads."""
+    multiplies = len(block.reads) > 1 and any(isinstance(one, Apply) and one.kind in PRODUCTS for one in block.body)
+    reduces = [n for n, axis in enumerate(block.axes) if axis.is_reduce]
+    if not reduces:
+        return "gather" if block.table is not None else "elementwise"
+    if windows := _windows(block):
+        if not multiplies:
+            return "pooling"
+        return "convolution" if len(windows) < len(reduces) else "depthwise convolution"
+    return "product" if multiplies else "reduction"
+
+
+def _windows(block: Block) -> list[int]:
+    """The reduce axes that move beside an axis of the result, those of a window; a filter, if any, has them alone."""
+    forms = [form.variables() for access in block.reads for form in access.index]
+    spatial = {n for n, axis in enumerate(block.axes) if not axis.is_reduce}
+    reduces = [n for n, axis in enumerate(block.axes) if axis.is_reduce]
+    beside = [n for n in reduces if any(n in form and form & spatial for form in forms)]
+    return beside if len(block.reads) == 1 else [n for n in beside if {n} in forms]
+
+
+def _by(extents: Extents) -> str:
+    return "x".join(map(str, extents))
