@@ -8,8 +8,20 @@ from collections.abc import Sequence
 
 from compiler import command
 
-COMMANDS = ("run", "build", "check", "hash", "bench", "explain", "space", "tune", "replay", "db", "cache")
-"""Each is a module of compiler.cli, which states its HELP and its arguments, and runs."""
+COMMANDS = {
+    "run": "build an MLIR file or an ONNX model, run it on random inputs, compare and time it",
+    "build": "compile an MLIR file or an ONNX model and print or write it at a level",
+    "check": "run the kernels of a program without a GPU: races, barriers, bounds, results, memory traffic",
+    "hash": "print a hash of what each te function of a file computes, which no name changes",
+    "bench": "measure workloads beside other libraries, interleaved and checked",
+    "explain": "show the innermost loops of the machine code, where the time goes, and the temporaries",
+    "space": "show what the autotuner would choose from: sketches with their choices, candidates, scripts",
+    "tune": "search for the fastest schedule of a program; ended at any moment, it keeps what it has",
+    "replay": "repeat a search from the log of strata tune, without measuring, and say what it found",
+    "db": "list, replay, report, exchange and prune tuning records",
+    "cache": "show or empty the cache of machine code",
+}
+"""What each command is for. Each is a module of compiler.cli, which states its arguments and runs."""
 NATIVE = ("run", "build", "bench", "explain", "space", "tune")
 """The commands that make code for this machine, or for the one that STRATA_MACHINE names."""
 
@@ -20,12 +32,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str]) -> int:
+    options = arguments(next((word for word in argv if not word.startswith("-")), "")).parse_args(argv)
+
     from xdsl.utils.exceptions import ParseError, VerifyException
 
     from compiler.cli.said import sentence
     from compiler.errors import InputError
 
-    options = arguments().parse_args(argv)
     try:
         status: int = options.run(options)
         if options.native:
@@ -44,18 +57,19 @@ def _say_machine() -> None:
         print(f"strata: code for {machine.name}, vectors of {machine.vector_bits} bits", file=sys.stderr)
 
 
-def arguments() -> argparse.ArgumentParser:
-    """The parser of all commands."""
+def arguments(command_name: str | None = None) -> argparse.ArgumentParser:
+    """The parser of all commands, or one that knows the arguments of a single command, whose module alone is loaded."""
     from importlib import import_module
 
     parser = argparse.ArgumentParser(prog="strata", description="A multi-dialect tensor compiler.")
     parser.add_argument("--version", action=command.Version)
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for name in COMMANDS:
-        module = import_module(f"compiler.cli.{name}")
-        sub = commands.add_parser(name, help=module.HELP, description=module.HELP)
-        module.add_arguments(sub)
-        sub.set_defaults(run=module.run, native=name in NATIVE)
+    for name, help in COMMANDS.items():
+        sub = commands.add_parser(name, help=help, description=help)
+        if command_name in (None, name):
+            module = import_module(f"compiler.cli.{name}")
+            module.add_arguments(sub)
+            sub.set_defaults(run=module.run, native=name in NATIVE)
     return parser
 
 

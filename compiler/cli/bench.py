@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from compiler.bench.harness import Measurement
     from compiler.bench.workload import Workload
 
-HELP = "measure workloads beside other libraries, interleaved and checked"
 INTERRUPTED = 130
 
 

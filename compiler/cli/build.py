@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from compiler.targets.cpu import Kernel
 
 Made = TypeVar("Made")
-HELP = "compile an MLIR file or an ONNX model and print or write it at a level"
 LEVELS = ("te", "loop", "low", "llvm", "asm")
 SUFFIXES = {".ll": "llvm", ".s": "asm"}
 

@@ -11,8 +11,6 @@ from compiler.cache.store import Store
 from compiler.cli.said import show
 from compiler.errors import InputError
 
-HELP = "show or empty the cache of machine code"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """State the command's arguments: a subcommand."""

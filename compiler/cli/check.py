@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from compiler.targets.simt import Checked
 
-HELP = "run the kernels of a program without a GPU: races, barriers, bounds, results, memory traffic"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """State the command's arguments."""

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from compiler.autotune.database import Database, Key, Record, Removal, Summary
     from compiler.schedule import Schedule
 
-HELP = "list, replay, report, exchange and prune tuning records"
 SHOWN = 12
 """Characters of a program's hash that are shown; as few as tell it apart are enough to name it."""
 BEST = "best"

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from compiler.explain.explanation import Draw, Explanation
     from compiler.explain.profile import Probe
 
-HELP = "show the innermost loops of the machine code, where the time goes, and the temporaries"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """State the command's arguments."""

@@ -7,8 +7,6 @@ import argparse
 from compiler.cli import program
 from compiler.cli.said import show
 
-HELP = "print a hash of what each te function of a file computes, which no name changes"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """State the command's arguments."""

@@ -9,8 +9,6 @@ from compiler.cli.said import show
 from compiler.errors import InputError
 from compiler.files import read
 
-HELP = "repeat a search from the log of strata tune, without measuring, and say what it found"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """State the command's arguments."""

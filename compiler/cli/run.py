@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from compiler.targets.cpu.artefact import Artefact
     from compiler.targets.cpu.kernel import Interface, Timing
 
-HELP = "build an MLIR file or an ONNX model, run it on random inputs, compare and time it"
 TOLERANCE = {"bfloat16": 1e-1, "float16": 1e-1, "float32": 1e-3, "float64": 1e-9}
 """The largest error a result may have, relative to the largest element; integers have none."""
 

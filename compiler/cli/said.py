@@ -5,13 +5,11 @@ from __future__ import annotations
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from xdsl.utils.exceptions import ParseError, VerifyException
-
-from compiler.dialects.dominance import last_sentence
 from compiler.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from xdsl.utils.exceptions import ParseError
 
 UNBOUNDED = 1000
 """Columns that no table needs."""
@@ -33,6 +31,10 @@ def show_table(table: RenderableType) -> None:
 
 def sentence(error: Exception) -> str:
     """What to tell a user about an error: the place, where it has one, and one sentence."""
+    from xdsl.utils.exceptions import ParseError, VerifyException
+
+    from compiler.dialects.dominance import last_sentence
+
     if isinstance(error, ParseError):
         return f"{_place(error)}: {last_sentence(error.msg)}"
     if isinstance(error, VerifyException):

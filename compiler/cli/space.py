@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from compiler.autotune.task import SearchTask
     from compiler.autotune.tell.show import Selection
 
-HELP = "show what the autotuner would choose from: sketches with their choices, candidates, scripts"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """State the command's arguments."""

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from compiler.autotune.tell.facts import Facts
     from compiler.autotune.tell.live import Silent
 
-HELP = "search for the fastest schedule of a program; ended at any moment, it keeps what it has"
 INTERRUPTED = 130
 DATABASE = "strata.db"
 TRIALS, EACH = 64, 24
