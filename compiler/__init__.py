@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from compiler.delayed import delayed
 
 if TYPE_CHECKING:
     from compiler.defaults import build
@@ -12,19 +14,6 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = ["build", "from_onnx", "from_torch", "lower"]
-
-
-def __getattr__(name: str) -> Any:
-    if name == "build":
-        from compiler import defaults
-
-        return defaults.build
-    if name in ("from_onnx", "lower"):
-        from compiler import driver
-
-        return getattr(driver, name)
-    if name == "from_torch":
-        from compiler.frontends import torch
-
-        return torch.from_torch
-    raise AttributeError(f"module 'compiler' has no attribute '{name}'")
+__getattr__ = delayed(
+    __name__, {"build": "defaults", "from_onnx": "driver", "from_torch": "frontends.torch", "lower": "driver"}
+)

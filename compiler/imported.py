@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from compiler.te.function import Function
+if TYPE_CHECKING:
+    from compiler.te.function import Function
 
 
 @dataclass(frozen=True)

@@ -21,19 +21,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from compiler.delayed import delayed
+
 if TYPE_CHECKING:
     from compiler.autotune.options import TuningOptions
     from compiler.autotune.task import SearchTask
     from compiler.autotune.workloads import workload
 
 __all__ = ["SearchTask", "TuningOptions", "workload"]
-_ROOMS = {"SearchTask": "task", "TuningOptions": "options", "workload": "workloads"}
-
-
-def __getattr__(name: str) -> object:
-    """What users of the tuner call, loaded when it is asked for."""
-    if name in _ROOMS:
-        from importlib import import_module
-
-        return getattr(import_module(f"compiler.autotune.{_ROOMS[name]}"), name)
-    raise AttributeError(f"module 'compiler.autotune' has no attribute '{name}'")
+__getattr__ = delayed(__name__, {"SearchTask": "task", "TuningOptions": "options", "workload": "workloads"})

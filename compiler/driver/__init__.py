@@ -13,13 +13,20 @@ kernels.py    `build`: to a callable kernel, as written; `build_groups`: with sc
               `build_planned`: by a plan
 """
 
-from compiler.driver.artefact import build_artefact
-from compiler.driver.constants import with_constants
-from compiler.driver.kernels import build, build_groups, build_planned, in_groups
-from compiler.driver.loops import lower, lower_to_kernels, unbound
-from compiler.driver.models import apart, from_onnx, imported, is_model
-from compiler.driver.programs import Plan
-from compiler.driver.source import check_words, level_of, module_of, parse, verified
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from compiler.delayed import delayed
+
+if TYPE_CHECKING:
+    from compiler.driver.artefact import build_artefact
+    from compiler.driver.constants import with_constants
+    from compiler.driver.kernels import build, build_groups, build_planned, in_groups
+    from compiler.driver.loops import lower, lower_to_kernels, unbound
+    from compiler.driver.models import apart, from_onnx, imported, is_model
+    from compiler.driver.programs import Plan
+    from compiler.driver.source import check_words, level_of, module_of, parse, verified
 
 __all__ = [
     "Plan",
@@ -42,3 +49,27 @@ __all__ = [
     "verified",
     "with_constants",
 ]
+__getattr__ = delayed(
+    __name__,
+    {
+        "Plan": "programs",
+        "apart": "models",
+        "build": "kernels",
+        "build_artefact": "artefact",
+        "build_groups": "kernels",
+        "build_planned": "kernels",
+        "check_words": "source",
+        "from_onnx": "models",
+        "imported": "models",
+        "in_groups": "kernels",
+        "is_model": "models",
+        "level_of": "source",
+        "lower": "loops",
+        "lower_to_kernels": "loops",
+        "module_of": "source",
+        "parse": "source",
+        "unbound": "loops",
+        "verified": "source",
+        "with_constants": "constants",
+    },
+)

@@ -13,11 +13,9 @@ from compiler.dialects.functions import (
 )
 from compiler.driver.source import LOWER, argument, level_of, module_of
 from compiler.errors import InputError
-from compiler.lowering.loop_to_gpu import LoopToGpuPass
-from compiler.passes.extend_floats import ExtendFloatsPass
 from compiler.pipeline import parse_passes, run
 from compiler.program.read import read
-from compiler.targets.cpu import Argument
+from compiler.targets.arguments import Argument
 
 
 def lower(x: object) -> ModuleOp:
@@ -40,6 +38,9 @@ def lower_to_kernels(
 
     Raises InputError for the low level, LoweringError for loops that no kernel can have.
     """
+    from compiler.lowering.loop_to_gpu import LoopToGpuPass  # programs for the CPU do without it
+    from compiler.passes.extend_floats import ExtendFloatsPass
+
     level = level_of(module)
     if level == "low":
         raise InputError("the program is at the low level, where no loop is bound to a GPU's threads")

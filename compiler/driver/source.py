@@ -19,7 +19,7 @@ from compiler.imported import Imported
 from compiler.interpret.numbers import dtype_of
 from compiler.policies import policy_named
 from compiler.program.tree import Buffer
-from compiler.targets.cpu import Argument
+from compiler.targets.arguments import Argument
 
 LOWER = "check-combiners,lift-constants,te-to-loop"
 """The passes to loops in the order written."""

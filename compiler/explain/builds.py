@@ -19,7 +19,8 @@ from compiler.passes.decompose_reductions import decomposed
 from compiler.pipeline import passes_from, run
 from compiler.program.read import read
 from compiler.program.tree import Program
-from compiler.targets.cpu import Kernel, Library, load
+from compiler.targets.cpu import Kernel, Library
+from compiler.targets.cpu.load import load
 from compiler.targets.machine import host
 
 

@@ -17,13 +17,13 @@ from compiler.dialects.parser import Parser
 from compiler.lowering.low_to_llvm import emit
 from compiler.lowering.low_to_llvm.signature import takes_threads, workspace
 from compiler.native.unit import Code, Unit, UnitKey
-from compiler.passes.schedule.face import take_over
 from compiler.passes.split_constants import Parts, split
 from compiler.pipeline import parse_passes, passes_from, run
 from compiler.program.read import read
 from compiler.program.tree import Buffer
 from compiler.program.write import update
 from compiler.schedule import Schedule
+from compiler.schedule.recorder import take_over
 from compiler.targets.cpu.compile import object_code
 from compiler.targets.cpu.tiles import uses_tiles
 from compiler.targets.machine import host

@@ -17,18 +17,15 @@ library/       composite schedules made of the primitives
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from compiler.delayed import delayed
 
 if TYPE_CHECKING:
     from compiler.schedule.schedule import Handle, Schedule, replay
     from compiler.schedule.show import outline
 
 __all__ = ["Handle", "Schedule", "outline", "replay"]
-
-
-def __getattr__(name: str) -> object:
-    """What users of schedules call, loaded when asked for: scripts are parsed without the proofs."""
-    if name in __all__:
-        return getattr(import_module(f"{__name__}.{'show' if name == 'outline' else 'schedule'}"), name)
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+__getattr__ = delayed(
+    __name__, {"Handle": "schedule", "Schedule": "schedule", "outline": "show", "replay": "schedule"}
+)  # scripts are parsed without the proofs

@@ -283,3 +283,12 @@ def script_of(script: ModuleOp | NamedSequenceOp) -> NamedSequenceOp:
 def _at(op: Operation, error: ScheduleError) -> ScheduleError:
     error.op = op
     return error
+
+
+def take_over(module: ModuleOp, schedule: Recorder) -> None:
+    """Put a schedule's function in the place of the module's function of that name."""
+    old = find_function(module, schedule.name)
+    new = schedule.function
+    new.detach()
+    module.body.block.insert_op_before(new, old)
+    module.body.block.erase_op(old)

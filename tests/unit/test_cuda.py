@@ -14,7 +14,7 @@ from compiler.dialects.functions import find_function
 from compiler.driver import parse
 from compiler.errors import LoweringError, TargetError
 from compiler.schedule import Schedule, library
-from compiler.targets.cpu import Argument
+from compiler.targets.arguments import Argument
 from compiler.targets.cuda import ARCHITECTURES, CudaKernel, nvrtc
 from compiler.targets.cuda.kernel import made as kernel_of
 from tests.gpu_schedules import product, tiled

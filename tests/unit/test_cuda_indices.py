@@ -16,7 +16,7 @@ from compiler.dialects.functions import find_function
 from compiler.driver import parse
 from compiler.elements import DTYPES, INDICES
 from compiler.schedule import Schedule, library
-from compiler.targets.cpu import Argument
+from compiler.targets.arguments import Argument
 from compiler.targets.cuda import CudaKernel, nvrtc
 from compiler.targets.cuda.kernel import made as kernel_of
 from tests.gpu_schedules import product, tiled

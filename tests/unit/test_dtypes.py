@@ -18,7 +18,7 @@ from compiler.interpret import loop as loop_interpreter
 from compiler.interpret.te import evaluate
 from compiler.pipeline import parse_passes, run
 from compiler.schedule import Schedule
-from compiler.targets import cpu
+from compiler.targets.cpu.load import load
 from compiler.targets.machine import host
 
 Array = np.ndarray[Any, Any]
@@ -310,7 +310,7 @@ def test_another_processor(dtype: str) -> None:
     function, x = mixed(dtype), inputs(dtype, (5, 19), 5)
     module = function.module.clone()
     run(universe.context(), module, parse_passes("cpu"))
-    kernel = cpu.load(module, replace(host(), cpu="x86-64-v3", features="", vector_bits=256))
+    kernel = load(module, replace(host(), cpu="x86-64-v3", features="", vector_bits=256))
     for position, (one, other) in enumerate(zip(kernel(x), evaluate(function.module, [x]), strict=True)):
         if position != 2:
             same(one, other)

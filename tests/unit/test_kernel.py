@@ -21,10 +21,11 @@ from compiler.passes.plan_buffers import PlanBuffersPass
 from compiler.targets.address import HEADER, address, reader, stated
 from compiler.targets.arena import arena
 from compiler.targets.arguments import Argument, are_apart, check_input
-from compiler.targets.cpu import Kernel, calls, load
+from compiler.targets.cpu import Kernel, calls
 from compiler.targets.cpu.binding import Binder
 from compiler.targets.cpu.calls import UNUSUAL, NativeFunction, usual_call
 from compiler.targets.cpu.kinds import NUMPY
+from compiler.targets.cpu.load import load
 from compiler.targets.cpu.presence import Disturbance, Taken
 from compiler.targets.machine import _cpu, host
 

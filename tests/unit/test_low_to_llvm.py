@@ -15,7 +15,8 @@ from compiler import universe
 from compiler.dialects.dominance import verify_module
 from compiler.errors import LoweringError, TargetError
 from compiler.lowering.low_to_llvm import HANDLERS, emit
-from compiler.targets.cpu import compile_llvm, load
+from compiler.targets.cpu import compile_llvm
+from compiler.targets.cpu.load import load
 from compiler.targets.machine import host
 from tests.operators.catalogue import numpy_dtype
 

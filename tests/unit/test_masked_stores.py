@@ -11,7 +11,7 @@ import compiler
 from compiler import te
 from compiler.driver import parse
 from compiler.schedule import Schedule, library
-from compiler.targets.cpu import load
+from compiler.targets.cpu.load import load
 from compiler.targets.cpu.single_lanes import with_scalar_stores
 from compiler.targets.machine import host
 from tests.guard_pages import guarded

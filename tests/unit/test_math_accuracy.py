@@ -14,7 +14,7 @@ from compiler import driver, te
 from compiler.lowering.low_to_llvm import emit
 from compiler.passes.expand_math import EXPANSIONS, WITH_LIBRARY
 from compiler.pipeline import parse_passes, run
-from compiler.targets.cpu import load
+from compiler.targets.cpu.load import load
 from compiler.targets.machine import host
 from compiler.universe import context
 from tests import math_table

@@ -18,7 +18,7 @@ from compiler import universe
 from compiler.dialects.dominance import verify_module
 from compiler.errors import LoweringError
 from compiler.passes.plan_buffers import PlanBuffersPass
-from compiler.targets.cpu import load
+from compiler.targets.cpu.load import load
 from compiler.targets.machine import host
 
 

@@ -18,9 +18,27 @@ retype.py          a program in other floats
 tolerance.py       a result beside what is right
 """
 
-from compiler.autotune.measure.builder import Built
-from compiler.autotune.measure.limits import Limits, Sampling
-from compiler.autotune.measure.measurer import Executor, Measurer
-from compiler.autotune.measure.subject import Subject
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from compiler.delayed import delayed
+
+if TYPE_CHECKING:
+    from compiler.autotune.measure.builder import Built
+    from compiler.autotune.measure.limits import Limits, Sampling
+    from compiler.autotune.measure.measurer import Executor, Measurer
+    from compiler.autotune.measure.subject import Subject
 
 __all__ = ["Built", "Executor", "Limits", "Measurer", "Sampling", "Subject"]
+__getattr__ = delayed(
+    __name__,
+    {
+        "Built": "builder",
+        "Executor": "measurer",
+        "Limits": "limits",
+        "Measurer": "measurer",
+        "Sampling": "limits",
+        "Subject": "subject",
+    },
+)

@@ -15,6 +15,7 @@ from compiler.dialects import loop
 from compiler.dialects.functions import find_function, functions
 from compiler.errors import ScheduleError
 from compiler.schedule import Handle, Schedule
+from compiler.schedule.recorder import take_over
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,15 +49,6 @@ class FacePass(ModulePass, ABC):
     @abstractmethod
     def schedule(self, s: Schedule) -> None:
         """Call the primitive."""
-
-
-def take_over(module: ModuleOp, schedule: Schedule) -> None:
-    """Put a schedule's function in the place of the module's function of that name."""
-    old = find_function(module, schedule.name)
-    new = schedule.function
-    new.detach()
-    module.body.block.insert_op_before(new, old)
-    module.body.block.erase_op(old)
 
 
 def loop_of(s: Schedule, block: Handle, label: str) -> Handle:

@@ -11,8 +11,8 @@ from xdsl.passes import ModulePass
 
 from compiler.errors import ScheduleError
 from compiler.passes.file import read_module
-from compiler.passes.schedule.face import take_over
 from compiler.schedule import Schedule
+from compiler.schedule.recorder import take_over
 
 
 @dataclass(frozen=True)

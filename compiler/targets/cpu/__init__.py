@@ -17,10 +17,19 @@ instructions.py what an instruction is and does; the count of many
 throughput.py  cycles of a loop's iteration
 """
 
-from compiler.targets.arguments import Argument
-from compiler.targets.cpu.compile import Library, compile_llvm
-from compiler.targets.cpu.kernel import Kernel, Timing
-from compiler.targets.cpu.load import load
-from compiler.targets.cpu.openmp import thread_count
+from __future__ import annotations
 
-__all__ = ["Argument", "Kernel", "Library", "Timing", "compile_llvm", "load", "thread_count"]
+from typing import TYPE_CHECKING
+
+from compiler.delayed import delayed
+
+if TYPE_CHECKING:
+    from compiler.targets.cpu.compile import Library, compile_llvm
+    from compiler.targets.cpu.kernel import Kernel, Timing
+    from compiler.targets.cpu.openmp import thread_count
+
+__all__ = ["Kernel", "Library", "Timing", "compile_llvm", "thread_count"]
+__getattr__ = delayed(
+    __name__,
+    {"Kernel": "kernel", "Library": "compile", "Timing": "kernel", "compile_llvm": "compile", "thread_count": "openmp"},
+)
