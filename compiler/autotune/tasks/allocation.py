@@ -19,7 +19,7 @@ OWN = 0.3
 """A task's own promises count as much as those of all tasks once they add up to this."""
 FAILING = 3
 """So many turns a task has of which nothing could be measured yet."""
-NOTHING = 5e-4
+NOTHING = 1e-4
 """The share of the program's time that a batch must promise; less is not worth its trials."""
 
 Accounts = Mapping[str, Account]
