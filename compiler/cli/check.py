@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from compiler.cli import program
+from compiler.cli.model import shape_argument
 from compiler.cli.said import show
 from compiler.cli.values import scale, seed
 from compiler.policies import POLICIES
@@ -24,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "program", metavar="FILE|NAME", help="an MLIR file at the te or loop level (- is standard input), or a workload"
     )
+    shape_argument(parser)
     add("--scale", type=scale, default=scale("1"), help="multiply every extent of a workload: 1/4 or 0.25")
     add("--function", help="which of several functions of a file")
     add("--target", default=DEFAULT_TARGET, help="what the kernels are for: a GPU's target (default: %(default)s)")
@@ -45,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     from compiler.targets.simt import run as simulated
 
     found = program.workload(options.program, options.scale)
-    loops = lower(found.function() if found is not None else program.module(options.program))
+    loops = lower(found.function() if found is not None else program.module(options.program, options.shape))
     gpu = gpu_of(options.target, options.arch)
     plain, waits = str(unbound(loops)), list(_barriers(loops, options.function))
     kernels, host, arguments = lower_to_kernels(loops, options.function, options.policy)

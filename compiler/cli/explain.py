@@ -13,6 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from compiler.cli import program
 from compiler.cli.build import schedule_argument
+from compiler.cli.model import shape_argument
 from compiler.cli.run import draw
 from compiler.cli.said import sentence, show_table
 from compiler.cli.values import positive, scale, seed
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """State the command's arguments."""
     add = parser.add_argument
-    add("program", metavar="FILE|NAME", help="an MLIR file at any level (- is standard input), or a workload of bench")
+    add("program", metavar="FILE|NAME", help="an MLIR file at any level (- is standard input), a model, or a workload")
+    shape_argument(parser)
     add("--scale", type=scale, default=Fraction(1), help="multiply every extent of a workload: 1/4 or 0.25")
     schedules = parser.add_mutually_exclusive_group()
     schedules.add_argument("--script", metavar="FILE", help="a schedule script to apply first")
@@ -165,7 +167,7 @@ def _program(options: argparse.Namespace, workload: Workload | None) -> object:
     if workload is None:
         if options.scheduled:
             raise InputError(f"{options.program} is a file: --scheduled is for the workloads of strata bench")
-        return program.module(options.program)
+        return program.module(options.program, options.shape)
     if not options.scheduled:
         return workload.function()
     from compiler.bench.schedules import scheduled

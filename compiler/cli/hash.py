@@ -5,18 +5,20 @@ from __future__ import annotations
 import argparse
 
 from compiler.cli import program
+from compiler.cli.model import shape_argument
 from compiler.cli.said import show
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """State the command's arguments."""
-    parser.add_argument("file", metavar="FILE", help="an MLIR file at the te level; - is standard input")
+    parser.add_argument("file", metavar="FILE", help="an MLIR file at the te level, - is standard input, or a model")
+    shape_argument(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from compiler.graph.canonical import canonical_functions
 
-    for name, form in canonical_functions(program.module(options.file)).items():
+    for name, form in canonical_functions(program.module(options.file, options.shape)).items():
         show(f"{form.hash} {name}")
     return 0

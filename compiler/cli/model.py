@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from compiler.targets.arguments import Array
 
 
+Shapes = Sequence[tuple[str, int | tuple[int, ...]]]
+"""Names of dimensions with their extents, names of inputs with their shapes."""
+
+
 def binding(text: str) -> tuple[str, int | tuple[int, ...]]:
     """The extent of a symbolic dimension, `N=1`, or the shape of an input, `x=1,3,224,224`."""
     name, equals, value = text.rpartition("=")
@@ -29,7 +33,7 @@ def shape_argument(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--shape", action="append", default=[], type=binding, metavar="N=1", help=said)
 
 
-def imported(name: str, shapes: Sequence[tuple[str, int | tuple[int, ...]]]) -> Imported:
+def imported(name: str, shapes: Shapes) -> Imported:
     """The model of a file. Raises InputError."""
     from compiler.driver import from_onnx
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.utils.exceptions import VerifyException
 
-from compiler.cli.model import imported, shape_argument
+from compiler.cli.model import Shapes, imported, shape_argument
 from compiler.cli.said import sentence
 from compiler.cli.values import positive, scale
 from compiler.errors import InputError
@@ -39,12 +39,13 @@ def workload(name: str, scaled: Fraction) -> Workload | None:
     return workloads.find(name, scaled)
 
 
-def module(name: str) -> ModuleOp:
-    """The verified module of a file. Raises InputError where it cannot be read, ParseError or VerifyException."""
+def module(name: str, shapes: Shapes = ()) -> ModuleOp:
+    """The verified module of a file, a model with its dimensions bound. Raises InputError where it cannot be read,
+    ParseError or VerifyException."""
     from compiler.driver import is_model, module_of, parse
 
     if is_model(name):
-        return module_of(name)
+        return module_of(imported(name, shapes))
     return parse(read(name), "<stdin>" if name == "-" else name)
 
 

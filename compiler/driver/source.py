@@ -21,6 +21,8 @@ from compiler.policies import policy_named
 from compiler.program.tree import Buffer
 from compiler.targets.arguments import Argument
 
+TEXT = "\n ({"
+"""Every program has one of these characters; a string without is meant as a path."""
 LOWER = "check-combiners,lift-constants,te-to-loop"
 """The passes to loops in the order written."""
 
@@ -69,6 +71,8 @@ def module_of(x: object) -> ModuleOp:
         return module
     if isinstance(x, PathLike) or (isinstance(x, str) and "\n" not in x and x.endswith(".mlir")):
         return parse(files.read(x), str(x))
+    if isinstance(x, str) and not any(char in x for char in TEXT):
+        raise InputError(f"cannot build {x!r}: give the path of an .mlir file or an ONNX model, or a program's text")
     if isinstance(x, str):
         return parse(x)
     raise InputError(f"cannot build a {type(x).__name__}: give a te function, a schedule, a module, text or a path")

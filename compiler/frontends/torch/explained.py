@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch._dynamo.backends.registry import lookup_backend
+from torch._dynamo.exc import BackendCompilerFailed, TorchRuntimeError
 from torch._dynamo.utils import counters
 
-from compiler.errors import InputError
+from compiler.errors import InputError, StrataError
 from compiler.frontends.torch.report import Report
 
 
@@ -18,7 +20,8 @@ def explain(model: Callable[..., Any], *inputs: Any, options: Mapping[str, Any] 
     """A report of one call of a model under `torch.compile(model, backend="strata")`, without gradients.
 
     options: those of the backend. The model runs three times: twice to compile what torch sees in it, then to time
-    each graph, kernel by kernel and operator by operator.
+    each graph, kernel by kernel and operator by operator. Raises InputError for inputs that torch refuses, and options
+    that the backend does.
     """
     if not callable(model):
         raise InputError(f"explain takes a model, not a {type(model).__name__}")
@@ -32,12 +35,29 @@ def explain(model: Callable[..., Any], *inputs: Any, options: Mapping[str, Any] 
 
     compiled = torch.compile(model, backend=reporting)
     before = Counter(counters["graph_break"])
-    with torch.no_grad():
-        for _ in range(3):
-            compiled(*inputs)
+    _run_thrice(compiled, inputs)
     if not report.graphs:  # torch has given up before the first graph
         report.breaks.extend(map(_first_line, Counter(counters["graph_break"]) - before))
     return report
+
+
+def _run_thrice(compiled: Callable[..., Any], inputs: Sequence[Any]) -> None:
+    try:
+        with torch.no_grad():
+            for _ in range(3):
+                compiled(*inputs)
+    except BackendCompilerFailed as error:
+        if isinstance(error.inner_exception, StrataError):
+            raise error.inner_exception from error
+        raise
+    except (TorchRuntimeError, RuntimeError, TypeError) as error:
+        raise InputError(f"torch refuses the call: {_cause(str(error))}") from error
+
+
+def _cause(text: str) -> str:
+    """What went wrong, of torch's explanation: the exception that it quotes, or the first line."""
+    quoted = re.search(r"got \w+\((['\"])(.*?)\1\)", text)
+    return quoted[2] if quoted else _first_line(text)
 
 
 def _first_line(text: str) -> str:

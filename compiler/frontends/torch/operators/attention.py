@@ -20,7 +20,7 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """softmax(scale Q K' + mask) V for each head."""
+    """softmax(scale Q K' + mask) V for each head; rows in which the mask leaves out all are 0."""
     default("dropout_p", dropout_p, 0.0)
     if query.rank < 3 or len({query.rank, key.rank, value.rank}) > 1:
         raise Unsupported(f"attention of tensors of {query.rank}, {key.rank} and {value.rank} dimensions")
@@ -28,7 +28,7 @@ def scaled_dot_product_attention(
     if not q.shape[0] == k.shape[0] == v.shape[0] or (q.rank == 4 and q.shape[1] != k.shape[1] and not enable_gqa):
         raise Unsupported("attention whose batches are broadcast")
     mask = None if attn_mask is None else _mask(call, attn_mask, query, q.rank)
-    found = nn.attention(q, k, v, mask, is_causal, scale, name=call.name)
+    found = nn.attention(q, k, v, mask, is_causal, scale, safe=mask is not None, name=call.name)
     shaped = found if found.shape == call.shape else nn.reshape(found, call.shape, f"{call.name}.shaped")
     return converted(shaped, call.dtype, call.name)
 
