@@ -61,7 +61,7 @@ def arguments(command_name: str | None = None) -> argparse.ArgumentParser:
     """The parser of all commands, or one that knows the arguments of a single command, whose module alone is loaded."""
     from importlib import import_module
 
-    parser = argparse.ArgumentParser(prog="strata", description="A multi-dialect tensor compiler.")
+    parser = command.Parser(prog="strata", description="A multi-dialect tensor compiler.")
     parser.add_argument("--version", action=command.Version)
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for name, help in COMMANDS.items():

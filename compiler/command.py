@@ -9,10 +9,18 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 from compiler.errors import InputError, StrataError
 from compiler.printable import printable
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser of a command's arguments, which refuses them as all input is refused: by an InputError."""
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse the arguments."""
+        raise InputError(f"{message} ({self.prog} --help says more)")
 
 
 class Version(argparse.Action):

@@ -135,7 +135,7 @@ MATRICES: dict[str, Case] = {
             F.scaled_dot_product_attention(a, a, a, attn_mask=m),
             F.scaled_dot_product_attention(a, a, a, attn_mask=m.float()),
             F.scaled_dot_product_attention(a, a, a, attn_mask=m & (m.sum(1) > 2)[:, None]),
-            F.scaled_dot_product_attention(a, a, a, attn_mask=torch.where(m & (m.sum(1) > 2)[:, None], 0.0, -torch.inf)),
+            F.scaled_dot_product_attention(a, a, a, torch.where(m & (m.sum(1) > 2)[:, None], 0.0, -torch.inf)),
             F.scaled_dot_product_attention(a[0], a[0], a[0]),
             F.scaled_dot_product_attention(a, a[:, :1], a[:, :1], enable_gqa=True),
             F.scaled_dot_product_attention(a[None], a[None], a[None]),

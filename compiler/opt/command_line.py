@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from typing import NoReturn
 
-from compiler import universe
-from compiler.errors import InputError
+from compiler import command, universe
 from compiler.opt.source import SPLIT
 
 TARGETS = ("mlir", "llvm", "asm")
 
 
-class _Parser(argparse.ArgumentParser):
-    """argparse, with wrong arguments reported as every other error is."""
-
-    def error(self, message: str) -> NoReturn:
-        raise InputError(f"{message} (strata-opt --help lists the options)")
-
-
 def arguments() -> argparse.ArgumentParser:
     """The parser of the command line. It raises InputError for arguments that make no sense."""
-    parser = _Parser(prog="strata-opt", description="Run passes over MLIR files.", allow_abbrev=False)
+    parser = command.Parser(prog="strata-opt", description="Run passes over MLIR files.", allow_abbrev=False)
     add = parser.add_argument
     add("file", nargs="?", default="-", help="the MLIR file; - is standard input")
     add("-p", "--passes", action="append", default=[], help="passes and named pipelines: 'a{x=1 y=2},b'")

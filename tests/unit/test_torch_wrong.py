@@ -1,3 +1,4 @@
+# ruff: noqa: E402
 """Modules, inputs and options that are wrong: each ends in a sentence."""
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "explain no model": (lambda: explain("x", _ones(2)), "explain takes a model, not a str"),
     "explain another shape": (
         lambda: explain(_linear(), _ones(2, 5)),
-        "torch refuses the call: a and b must have same",
+        "torch refuses the call: a and b must",
     ),
     "explain an option": (lambda: explain(_linear(), _ones(2, 3), options={"thread": 1}), "no option 'thread'"),
     "build a module": (lambda: compiler.build(_linear()), "cannot build a Linear: give a te function"),
