@@ -15,8 +15,9 @@ from compiler.targets.machine import Machine
 
 FUNCTION = 12
 """Operations of a mathematical function, roughly."""
-MASKED, CHOSEN = 2.0, 1.3
-"""How many times as long a vector takes whose lanes are masked, and one that LLVM makes of a condition."""
+MASKED, SELECTED, CHOSEN = 2.0, 3.0, 1.3
+"""How many times as long a vector takes whose lanes are masked, one that reads some lanes alone, each time with a mask
+that is computed, and one that LLVM makes of such a condition."""
 STRIDED = 8.0
 """How many accesses one counts for that does not step by one element, for each lane."""
 BEYOND = 8.0
@@ -94,7 +95,7 @@ def _conditions(s: BlockView) -> float:
     vector = s.vector.number
     axes = {n for n, form in enumerate(s.block.bindings) if vector in form.variables()}
     if any(axes & form.variables() for form in reads):
-        return MASKED
+        return SELECTED
     if not any(vector in condition.form.variables() for condition in s.block.guard):
         return 1.0
     return 1.0 + (MASKED - 1.0) / max(-(-s.block.axes[n].size // s.vector.extent) for n in axes)

@@ -30,6 +30,7 @@ def _padded(x: Tensor) -> Tensor:
 
 PLAIN = {
     "bytes padded where they are computed": ((2, 16, 128, 32), lambda x: _padded(nn.relu(x)), "i8", None),
+    "integers padded where they are computed": ((66, 1), lambda y, x: nn.mul(y, _padded(x)), "i32", (63, 256)),
     "a function in each of padded rows": ((1, 1), lambda x, y: nn.mul(_padded(nn.relu(y)), x), "f32", (7, 256)),
 }
 SCHEDULED = {
