@@ -70,9 +70,9 @@ def _file(what: str, value: str | os.PathLike[str]) -> Path:
 
 
 def _allocation(what: str, value: object) -> str:
-    if value not in ALLOCATIONS:
+    if not isinstance(value, str) or value not in ALLOCATIONS:
         raise InputError(f"{what} is {short(value)}, expected {' or '.join(ALLOCATIONS)}")
-    return str(value)
+    return value
 
 
 _CHECKS: dict[str, tuple[Callable[[str, Any], object], bool]] = {

@@ -19,7 +19,7 @@ from tests.sample import some
 from tests.whole import CONSTANTS, M, N, whole
 
 NAMES = ["net.group_0", "net.group_1", "net.group_2"]
-TUNE = ["tune", "net.mlir", "--threads", "1", "--constants", ",".join(CONSTANTS), "--trials", "2"]
+TUNE = ["tune", "net.mlir", "--threads", "1", "--constants", ",".join(CONSTANTS), "--trials", "7"]
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_program_of_three_groups_is_tuned(here: Path) -> None:
     task = SearchTask(here / "net.mlir", threads=1, constants=CONSTANTS)
-    records = task.tune(TuningOptions(trials=2, database=here / "net.db", builders=1))
+    records = task.tune(TuningOptions(trials=6, database=here / "net.db", builders=1))
     assert list(records) == NAMES and all(r.outcome.ok and r.key.timing == NETWORK for r in records.values())
     random = np.random.default_rng(0)
     x, w, b, g = (random.uniform(-1, 1, s).astype(np.float32) for s in ((M, N), (N, N), (N,), (N,)))
@@ -65,8 +65,8 @@ def until(text: str) -> subprocess.Popen[str]:
 
 @pytest.mark.parametrize("number", some([signal.SIGINT, signal.SIGKILL], 2))
 def test_a_signal_keeps_what_was_measured_of_each_group(here: Path, number: signal.Signals) -> None:
-    """Once the second group is under way; then the same command goes on."""
-    with until(f"s] {NAMES[1]}, 1 call (2 of 3)") as process:
+    """Once a group has had its first turn; then the same command goes on."""
+    with until(f"s] {NAMES[0]}, 2 calls: ") as process:
         process.send_signal(number)
         assert process.stdout is not None
         out = process.stdout.read()
@@ -75,9 +75,9 @@ def test_a_signal_keeps_what_was_measured_of_each_group(here: Path, number: sign
         assert "Traceback" not in out
     with Database("strata.db", create=False) as database:
         before = [record.uuid for record in database.records() if record.name == NAMES[0]]
-        assert before and {r.name for r in database.records()} <= set(NAMES[:2])
+        assert before and len(database.records()) < 7
     task = SearchTask(here / "net.mlir", threads=1, constants=CONSTANTS)
-    records = task.tune(TuningOptions(trials=2, database="strata.db", builders=1))
+    records = task.tune(TuningOptions(trials=7, database="strata.db", builders=1))
     assert list(records) == NAMES
     with Database("strata.db", create=False) as database:
-        assert [record.uuid for record in database.records() if record.name == NAMES[0]] == before
+        assert [record.uuid for record in database.records() if record.name == NAMES[0]][: len(before)] == before

@@ -43,6 +43,7 @@ TUNING: dict[str, list[Any]] = {
     "seconds": [value for value in NUMBERS if value not in (8.5, 10**30)] + [0],
     "database": NO_FILE,
     "seed": NUMBERS,
+    "allocation": [*FULL, "fair", None],
     "batch": [*NUMBERS, 0, None],
     "builders": [*NUMBERS, 0, 10**6],
     "log": NO_FILE,

@@ -106,12 +106,12 @@ class LocalExecutor(EstimatingExecutor):
         self._reference.result()
         super().turn_to(subject)
         self._references.turn_to(ReferenceSetup(subject, self._path))
-        self._expect(subject)
+        self._expect(subject, is_last=False)
 
-    def _expect(self, subject: Subject) -> None:
-        """Let the reference of a subject be computed."""
+    def _expect(self, subject: Subject, is_last: bool = True) -> None:
+        """Let the reference of a subject be computed; as far as is known the last, or one of several."""
         self._subject, self._is_expected = subject, True
-        self._reference = self._aside.submit(_computed, self._references)
+        self._reference = self._aside.submit(_computed, self._references, is_last)
 
     @property
     def runner(self) -> WorkerPool:
@@ -186,9 +186,11 @@ class LocalExecutor(EstimatingExecutor):
         self._opened.close()
 
 
-def _computed(references: WorkerPool) -> None:
-    """The reference is computed."""
+def _computed(references: WorkerPool, is_last: bool) -> None:
+    """The reference is computed; after the last the process that did it ends."""
     list(references.map([None]))
+    if is_last:
+        references.close()
 
 
 def _outcome(death: Death) -> Outcome:
