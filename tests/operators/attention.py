@@ -29,7 +29,6 @@ def _sample(rng: random.Random) -> Parameters:
         "scale": rng.choice([None, 0.5]),
         "offset": rng.choice([0, 0, 1, -1]),
         "softcap": rng.choice([None, None, 1.5]),
-        "safe": True,
     }
 
 
@@ -44,15 +43,14 @@ def _build(dtype: str, p: Parameters) -> te.Function:
 
 
 def _inputs(function: te.Function, seed: int) -> list[Array]:
-    """A mask of bits leaves some rows without any column."""
+    """A mask, of bits or of numbers, leaves some rows without any column."""
     rng = np.random.default_rng(seed)
     found = []
     for tensor in function.inputs:
-        if tensor.dtype == "i1":
-            bits = rng.random(tensor.shape) < 0.6
-            found.append(bits)
-        else:
-            found.append(np.asarray(rng.standard_normal(tensor.shape), numpy_dtype(tensor.dtype)))
+        values, kept = rng.standard_normal(tensor.shape), rng.random(tensor.shape) < 0.6
+        if tensor.name == "mask":
+            values = kept if tensor.dtype == "i1" else np.where(kept, values, -np.inf)
+        found.append(np.asarray(values, numpy_dtype(tensor.dtype)))
     return found
 
 

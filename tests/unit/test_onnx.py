@@ -100,6 +100,34 @@ def test_a_branch_that_data_take_is_selected() -> None:
     _agrees(_model([total, truth, helper.make_node("If", ["c"], ["y"], **sides)], zero=np.float32(0)))
 
 
+ATTENTION: dict[str, tuple[int, dict[str, Any]]] = {
+    "plain": (23, {}),
+    "softcap": (23, {"softcap": 0.5}),
+    "causal": (24, {"softcap": 0.5, "is_causal": 1}),
+    "by ONNX's function": (24, {"softcap": 0.5, "softmax_precision": 1}),
+    "in a window": (25, {"left_window_size": 1, "right_window_size": 0}),
+}
+"""Opsets and attributes of attention."""
+
+
+@pytest.mark.parametrize("bits", (False, True))
+@pytest.mark.parametrize("case", ATTENTION)
+def test_attention_of_rows_without_keys_is_zero(case: str, bits: bool) -> None:
+    opset, attributes = ATTENTION[case]
+    if opset > onnx.defs.onnx_opset_version():
+        pytest.skip("this onnx has no such opset")
+    kept = np.array([[True, False, True], [False, False, False], [True, True, False]])
+    mask = kept if bits else np.where(kept, np.float32(0.5), np.float32(-np.inf))
+    nodes = [
+        helper.make_node("Reshape", ["x", "heads"], ["q"]),
+        helper.make_node("Attention", ["q", "q", "q", "mask"], ["a"], **attributes),
+        helper.make_node("Reshape", ["a", "rows"], ["y"]),
+    ]
+    model = _model(nodes, heads=np.array([1, 1, 3, 4]), rows=np.array([3, 4]), mask=mask)
+    model.opset_import[0].version = opset
+    _agrees(model)
+
+
 def test_shapes_and_weights_are_computed_ahead() -> None:
     nodes = [
         helper.make_node("Shape", ["x"], ["s"]),

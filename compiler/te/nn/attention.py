@@ -34,7 +34,6 @@ def attention(
     scale: float | None = None,
     offset: int = 0,
     softcap: float | None = None,
-    safe: bool = False,
     name: str = "attention",
 ) -> Tensor:
     """Y[b, h, m, :] = sum over n of softmax over n of (scale * Q[b, h, m, :] . K[b, h, n, :] + mask) * V[b, h, n, :].
@@ -43,12 +42,11 @@ def attention(
     share one of k and v. The scale is 1 / sqrt(D) where it is not given. `causal` leaves out n > m + offset. The mask
     broadcasts to the scores as numpy does: numbers to add, or an i1 that is false where n is left out. A softcap limits
     the scores s before the mask, as softcap * tanh(s / softcap). Products are summed, and the softmax taken, in f32 of
-    narrower floats. A row in which all is left out gives 0; one of which a mask of numbers leaves out all gives NaN,
-    unless `safe`. Raises TeError. Source: Vaswani et al., Attention Is All You Need, 2017; as torch's
-    scaled_dot_product_attention, which is safe.
+    narrower floats. A row in which all is left out, as by a mask of -inf, gives 0. Raises TeError. Source: Vaswani et
+    al., Attention Is All You Need, 2017; as torch's scaled_dot_product_attention.
     """
     _check(q, k, v)
-    cap = _check_options(causal, offset, softcap, safe)
+    cap = _check_options(causal, offset, softcap)
     wide, axes = accumulator(q.dtype), (*_NAMES[q.rank], "m", "n")
     shape = (*q.shape[:-1], k.shape[-2])
     _check_mask(mask, shape, q.dtype)
@@ -75,7 +73,7 @@ def attention(
         return e.select(i[-1] <= (i[-2] + offset if offset else i[-2]), value, -math.inf) if causal else value
 
     logits = compute(shape, masked, f"{name}.logits", axes=axes)
-    guarded = safe or (mask is not None and mask.dtype == "i1") or (causal and offset < 0)
+    guarded = mask is not None or (causal and offset < 0)
     weights = softmax_over(logits, logits.rank - 1, f"{name}.softmax", guarded)
 
     def mixed(*i: Index) -> Expr:
@@ -87,10 +85,9 @@ def attention(
     return rounded(result, q.dtype, name)
 
 
-def _check_options(causal: bool, offset: int, softcap: float | None, safe: bool) -> float | None:
+def _check_options(causal: bool, offset: int, softcap: float | None) -> float | None:
     """The softcap, if there is one. Raises TeError for options that are none."""
     check_flag("attention", "causal", causal)
-    check_flag("attention", "safe", safe)
     cap = None if softcap is None else check_number("attention", "the softcap", softcap)
     if isinstance(offset, bool) or not isinstance(offset, int) or (cap is not None and cap <= 0):
         raise TeError(

@@ -16,8 +16,6 @@ def attention(node: Node) -> list[Tensor] | None:
     if node.uses(SCORES) or node.has(LENGTHS) or node.attribute("softmax_precision") is not None:
         return None
     causal, softcap = bool(node.attribute("is_causal", 0)), node.attribute("softcap", 0.0)
-    if softcap and (causal or node.has(MASK)):
-        return None
     flat = node.tensor(0).rank == 3
     heads = [node.attribute(name) for name in ("q_num_heads", "kv_num_heads", "kv_num_heads")]
     q, k, v = (_by_heads(node.tensor(n), heads[n]) if flat else node.tensor(n) for n in range(3))
@@ -29,7 +27,7 @@ def attention(node: Node) -> list[Tensor] | None:
     if mask is not None and (mask.shape[-1] != k.shape[2] or mask.rank > 4 or mask.dtype not in ("i1", q.dtype)):
         return None
     scale = node.attribute("scale")
-    found = nn.attention(q, k, v, mask, causal, scale, past, softcap or None, safe=True, name=node.name)
+    found = nn.attention(q, k, v, mask, causal, scale, past, softcap or None, name=node.name)
     return [_flat(found, node.name) if flat else found, k, v]
 
 

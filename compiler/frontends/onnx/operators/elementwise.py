@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from compiler.elements import DTYPES, is_float
-from compiler.frontends.onnx.table import Handler, Node, Refused, each, handles
+from compiler.frontends.onnx.table import Handler, Node, Refused, Value, each, handles
 from compiler.frontends.onnx.types import DTYPE_OF, type_name
 from compiler.te import nn
 from compiler.te import scalar as e
@@ -165,16 +165,19 @@ def identity(node: Node) -> list[Tensor]:
 
 
 @handles("Cast", "CastLike")
-def cast(node: Node) -> Tensor:
-    """Elements as another dtype; CastLike's second input says it."""
-    x = node.tensor(0)
+def cast(node: Node) -> Value:
+    """Elements as another dtype; CastLike's second input says it, and leaves a known tensor known."""
     if node.operator == "CastLike":
         wanted = node.tensor(1).dtype
+        stated = node.value(0)
+        if not isinstance(stated, Tensor):
+            return stated.astype(DTYPES[wanted].array)
     else:
         found = DTYPE_OF.get(node.attribute("to"))
         if found is None:
             raise Refused(f"it casts to {type_name(node.attribute('to'))}, a dtype that te lacks")
         wanted = found
+    x = node.tensor(0)
     return x if x.dtype == wanted else nn.cast(x, wanted, name=node.name)
 
 
