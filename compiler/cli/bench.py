@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from compiler.bench.contenders import Contender, Settings
     from compiler.bench.harness import Measurement
     from compiler.bench.workload import Workload
+    from compiler.imported import Imported
 
 INTERRUPTED = 130
 
@@ -53,7 +55,6 @@ def run(options: argparse.Namespace) -> int:
 
     from compiler.bench import contenders, workloads
     from compiler.bench.table import WIDTH
-    from compiler.driver import is_model
 
     console = Console(width=None if sys.stdout.isatty() else WIDTH)
     if options.list:
@@ -61,24 +62,27 @@ def run(options: argparse.Namespace) -> int:
         return 0
     if not options.names:
         raise InputError("no workload is named; strata bench --list has them")
-    if any(is_model(name) for name in options.names):
-        return _models(options)
+    models = {name: model for name in options.names if (model := imported(name, options.shape)) is not None}
+    if models:
+        return _models(models, options)
     chosen = [workloads.find(name, options.scale) for name in options.names]
     rivals = contenders.find([name for name in options.against.split(",") if name])
     settings = contenders.Settings(options.threads, options.policy, options.database)
     return _measure(console, options, chosen, rivals, settings)
 
 
-def _models(options: argparse.Namespace) -> int:
-    """Measure models beside onnxruntime; 1 where a result is wrong."""
+def _models(models: Mapping[str, Imported], options: argparse.Namespace) -> int:
+    """Measure models beside onnxruntime; 1 where a result is wrong. Raises InputError for workloads among them."""
     from statistics import median
 
     from compiler.cli.race import race
     from compiler.defaults import build
 
-    wrong = False
     for name in options.names:
-        model = imported(name, options.shape)
+        if name not in models:
+            raise InputError(f"{name} is a workload: models of ONNX are measured in a call of their own")
+    wrong = False
+    for name, model in models.items():
         kernel = build(model, threads=options.threads, policy=options.policy)
         timed = race(name, model, kernel, options.threads, options.rounds, options.seed or 0)
         for one in timed:

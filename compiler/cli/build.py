@@ -59,12 +59,11 @@ def schedule_argument(parser: argparse._ActionsContainer) -> None:
 def parsed(options: argparse.Namespace) -> ModuleOp | Imported:
     """The verified module, or the model, of the file that the arguments name. Raises InputError where it does not
     verify."""
-    from compiler.driver import is_model, parse
+    from compiler.driver import parse
 
-    if is_model(options.file):
-        return imported(options.file, options.shape)
-    if options.shape:
-        raise InputError("--shape is for models of ONNX")
+    model = imported(options.file, options.shape)
+    if model is not None:
+        return model
     if _is_workload(options.file):
         from compiler.bench import workloads
 

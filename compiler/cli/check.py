@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """State the command's arguments."""
     add = parser.add_argument
-    add(
-        "program", metavar="FILE|NAME", help="an MLIR file at the te or loop level (- is standard input), or a workload"
-    )
+    said = "an MLIR file at the te or loop level (- is standard input), an ONNX model, or a workload"
+    add("program", metavar="FILE|NAME", help=said)
     shape_argument(parser)
     add("--scale", type=scale, default=scale("1"), help="multiply every extent of a workload: 1/4 or 0.25")
     add("--function", help="which of several functions of a file")
+    add("--group", metavar="NAME", help="that group of a whole program alone")
     add("--target", default=DEFAULT_TARGET, help="what the kernels are for: a GPU's target (default: %(default)s)")
     add("--arch", default=DEFAULT_ARCH, help="the architecture whose limits launches must keep (default: %(default)s)")
     add("--policy", choices=POLICIES, default="contract", help="liberties of floating point")
@@ -46,8 +46,10 @@ def run(options: argparse.Namespace) -> int:
     from compiler.targets.launches import launches
     from compiler.targets.simt import run as simulated
 
-    found = program.workload(options.program, options.scale)
-    loops = lower(found.function() if found is not None else program.module(options.program, options.shape))
+    given: object = program.given(options)
+    if options.group is not None:
+        given = program.group(program.whole(given), options).spelled
+    loops = lower(given)
     gpu = gpu_of(options.target, options.arch)
     plain, waits = str(unbound(loops)), list(_barriers(loops, options.function))
     kernels, host, arguments = lower_to_kernels(loops, options.function, options.policy)

@@ -15,6 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from compiler.autotune.outcome import NETWORK, TIMINGS
 from compiler.cli import program
+from compiler.cli.model import shape_argument
 from compiler.cli.said import sentence, show, show_table
 from compiler.cli.values import positive
 from compiler.errors import InputError, ScheduleError
@@ -59,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE|NAME",
         help="print scripts under the names of that program, which it was tuned for, for people to read",
     )
+    shape_argument(best)
     exported = action("export", "write all records as lines of JSON", _export)
     exported.add_argument("output", metavar="OUTPUT", nargs="?", default="-", help="default: standard output")
     imported = action("import", "take in the lines of JSON that export has written", _import)
@@ -242,13 +244,15 @@ def _named_script(record: Record, options: argparse.Namespace) -> ModuleOp:
     """The script of a record, under the names of the program that the arguments say, if they do."""
     script = _replayed(record, options).script
     if options.names is None:
+        if options.shape:
+            raise InputError("--shape is for the model that --names names")
         return script
     from compiler.autotune.naming import names_of
     from compiler.graph.scripts import renamed
 
     workload = program.workload(options.names, Fraction(1))
     try:
-        given = program.module(options.names) if workload is None else workload.function()
+        given = program.module(options.names, options.shape) if workload is None else workload.function()
         return renamed(script, names_of(given, record))
     except (VerifyException, InputError) as error:
         raise InputError(f"{options.names}: {sentence(error)}") from error

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """State the command's arguments."""
     add = parser.add_argument
-    add("program", metavar="FILE|NAME", help="an MLIR file at any level (- is standard input), a model, or a workload")
+    said = "an MLIR file at any level (- is standard input), an ONNX model, or a workload of bench"
+    add("program", metavar="FILE|NAME", help=said)
     shape_argument(parser)
     add("--scale", type=scale, default=Fraction(1), help="multiply every extent of a workload: 1/4 or 0.25")
     schedules = parser.add_mutually_exclusive_group()
@@ -87,16 +88,12 @@ def _explain(given: object, workload: Workload | None, options: argparse.Namespa
 def _whole(given: object, options: argparse.Namespace) -> Whole | None:
     """The groups of a program; None for what is to be explained as one: a function that is named, a program that has a
     schedule of its own."""
-    from compiler.autotune.groups import whole_of
-
     scheduled = options.scheduled or (options.script is not None and options.group is None)
-    return None if scheduled or options.function is not None else whole_of(given, ())
+    return None if scheduled or options.function is not None else program.whole(given)
 
 
 def _group(whole: Whole | None, options: argparse.Namespace) -> ModuleOp:
-    if whole is None:
-        raise InputError(f"{options.program} is one program: it has no groups, such as '{options.group}'")
-    group = whole.group(options.group)
+    group = program.group(whole, options)
     return group.spelled if options.script is None else group.module  # scripts speak of canonical groups
 
 
@@ -164,12 +161,10 @@ def _print_text(found: Explanation, options: argparse.Namespace) -> None:
 
 def _program(options: argparse.Namespace, workload: Workload | None) -> object:
     """The program as it comes, or under its own schedule."""
-    if workload is None:
-        if options.scheduled:
-            raise InputError(f"{options.program} is a file: --scheduled is for the workloads of strata bench")
-        return program.module(options.program, options.shape)
     if not options.scheduled:
-        return workload.function()
+        return program.given(options)
+    if workload is None:
+        raise InputError(f"{options.program} is a file: --scheduled is for the workloads of strata bench")
     from compiler.bench.schedules import scheduled
 
     schedule = scheduled(workload)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from argparse import ArgumentTypeError
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from compiler.errors import InputError
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from compiler.targets.arguments import Array
 
 
-Shapes = Sequence[tuple[str, int | tuple[int, ...]]]
-"""Names of dimensions with their extents, names of inputs with their shapes."""
+Shapes: TypeAlias = "Sequence[tuple[str, int | tuple[int, ...]]]"
+"""What --shape says, one binding an occurrence."""
 
 
 def binding(text: str) -> tuple[str, int | tuple[int, ...]]:
@@ -33,10 +33,14 @@ def shape_argument(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--shape", action="append", default=[], type=binding, metavar="N=1", help=said)
 
 
-def imported(name: str, shapes: Shapes) -> Imported:
-    """The model of a file. Raises InputError."""
-    from compiler.driver import from_onnx
+def imported(name: str, shapes: Shapes) -> Imported | None:
+    """The model of a file of ONNX; None for any other name. Raises InputError, also for shapes of what is no model."""
+    from compiler.driver import from_onnx, is_model
 
+    if not is_model(name):
+        if shapes:
+            raise InputError(f"{name} is no file.onnx: --shape is for models of ONNX")
+        return None
     bound = dict(shapes)
     if len(bound) < len(shapes):
         raise InputError("--shape binds one name twice")

@@ -19,8 +19,11 @@ from compiler.files import read
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from compiler.autotune.groups import Group, Whole
     from compiler.autotune.task import SearchTask
     from compiler.bench.workload import Workload
+    from compiler.imported import Imported
+    from compiler.te import Function
 
 
 def is_file(name: str) -> bool:
@@ -40,13 +43,35 @@ def workload(name: str, scaled: Fraction) -> Workload | None:
 
 
 def module(name: str, shapes: Shapes = ()) -> ModuleOp:
-    """The verified module of a file, a model with its dimensions bound. Raises InputError where it cannot be read,
-    ParseError or VerifyException."""
-    from compiler.driver import is_model, module_of, parse
+    """The verified module of a file. Raises InputError where it cannot be read, ParseError or VerifyException."""
+    from compiler.driver import parse
 
-    if is_model(name):
-        return module_of(imported(name, shapes))
-    return parse(read(name), "<stdin>" if name == "-" else name)
+    model = imported(name, shapes)
+    return parse(read(name), "<stdin>" if name == "-" else name) if model is None else model.function.module
+
+
+def given(options: argparse.Namespace) -> Function | Imported | ModuleOp:
+    """What the arguments pick: a workload's function, a model, or a file's module. Raises as `module` does."""
+    benchmark, model = workload(options.program, options.scale), imported(options.program, options.shape)
+    if benchmark is not None:
+        return benchmark.function()
+    return module(options.program) if model is None else model
+
+
+def whole(program: object) -> Whole | None:
+    """The groups of a program; None where it is one. Raises VerifyException."""
+    from compiler.autotune.groups import whole_of
+    from compiler.driver import apart
+
+    function, constants = apart(program, None)
+    return whole_of(function, tuple(constants or ()))
+
+
+def group(program: Whole | None, options: argparse.Namespace) -> Group:
+    """The group that `--group` names. Raises InputError where there is none."""
+    if program is None:
+        raise InputError(f"{options.program} is one program: it has no groups, such as '{options.group}'")
+    return program.group(options.group)
 
 
 def task_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,9 +91,8 @@ def task_arguments(parser: argparse.ArgumentParser) -> None:
 def task(options: argparse.Namespace, policy: str = "contract") -> SearchTask:
     """The program that the arguments pick, to be tuned. Raises InputError or TargetError for what cannot be."""
     from compiler.autotune.task import SearchTask
-    from compiler.driver import is_model
 
-    benchmark = workload(options.program, options.scale)
+    benchmark, model = workload(options.program, options.scale), imported(options.program, options.shape)
     constants = [name.strip() for name in options.constants.split(",")] if options.constants is not None else []
     make = partial(
         SearchTask,
@@ -81,8 +105,8 @@ def task(options: argparse.Namespace, policy: str = "contract") -> SearchTask:
     try:
         if benchmark is not None:
             found = make(benchmark.function(), name=benchmark.name)
-        elif is_model(options.program):
-            found = make(imported(options.program, options.shape))
+        elif model is not None:
+            found = make(model)
         else:
             found = make(_only(module(options.program), options.function))
         return found if options.group is None else found.group(options.group)

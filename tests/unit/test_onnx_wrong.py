@@ -244,7 +244,16 @@ def test_a_wrong_shape_is_refused_in_a_sentence(case: str, tmp_path: Path, capsy
     _fails(["build", str(path), "--emit", "te", *options], said, capsys)
 
 
-def test_a_shape_is_for_models(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "m.mlir"
-    path.write_text("builtin.module {}\n")
-    _fails(["build", str(path), "--emit", "te", "--shape", "N=1"], "--shape is for models of ONNX", capsys)
+COMMANDS = ("bench", "check", "explain", "hash", "run", "space", "tune")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_shape_is_for_models(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _fails([command, "softmax:4x8", "--shape", "N=1"], "softmax:4x8 is no file.onnx: --shape is for models", capsys)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_names_unbound_dimensions(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "m.onnx"
+    save(_with_dimension(dim_param="N"), path)
+    _fails([command, str(path)], "the dimensions N are not bound: .* --shape N=1", capsys)
