@@ -75,7 +75,9 @@ def module_of(x: object) -> ModuleOp:
         raise InputError(f"cannot build {x!r}: give the path of an .mlir file or an ONNX model, or a program's text")
     if isinstance(x, str):
         return parse(x)
-    raise InputError(f"cannot build a {type(x).__name__}: give a te function, a schedule, a module, text or a path")
+    raise InputError(
+        f"cannot build a {type(x).__name__}: give a te function, a schedule, IR, a path, or what from_torch gives"
+    )
 
 
 def argument(buffer: Buffer) -> Argument:

@@ -23,7 +23,7 @@ def explain(model: Callable[..., Any], *inputs: Any, options: Mapping[str, Any] 
     each graph, kernel by kernel and operator by operator. Raises InputError for inputs that torch refuses, and options
     that the backend does.
     """
-    if not callable(model):
+    if not callable(model) or isinstance(model, type):
         raise InputError(f"explain takes a model, not a {type(model).__name__}")
     report, backend = Report(), _backend()
 

@@ -31,14 +31,16 @@ def from_torch(module: torch.nn.Module, inputs: torch.Tensor | Sequence[Any]) ->
     """
     if not isinstance(module, torch.nn.Module):
         raise InputError(f"from_torch takes a torch.nn.Module, not a {type(module).__name__}")
-    given = (inputs,) if isinstance(inputs, torch.Tensor) else tuple(inputs)
-    program = _exported(module, given)
-    graph, signature = program.graph_module.graph, program.graph_signature
+    if not isinstance(inputs, torch.Tensor | list | tuple):
+        raise InputError(f"the inputs of a module are a tensor, or a list of them, not a {type(inputs).__name__}")
+    program = _exported(module, (inputs,) if isinstance(inputs, torch.Tensor) else tuple(inputs))
+    graph = program.graph_module.graph
     without_checks(graph, of_values=True)
-    _check_outputs(signature)
     reasons = dict.fromkeys(reason for node in graph.nodes if node.op == "call_function" and (reason := why_not(node)))
-    if reasons:
-        raise InputError(f"operators without a te form: {'; '.join(reasons)}")
+    refusal = f"operators without a te form: {'; '.join(reasons)}" if reasons else _written(program.graph_signature)
+    if refusal:
+        hint = "; it is in training mode: .eval() makes it one for inference" if module.training else ""
+        raise InputError(f"{refusal}{hint}")
     return _imported(type(module).__name__, program)
 
 
@@ -46,8 +48,8 @@ def _exported(module: torch.nn.Module, inputs: tuple[Any, ...]) -> torch.export.
     try:
         with torch.no_grad(), _without_fast_path():
             return torch.export.export(module, inputs).run_decompositions(dict(decompositions()))
-    except (RuntimeError, ValueError, TypeError, AssertionError, torch._dynamo.exc.TorchDynamoException) as error:
-        said = str(error).strip().split("\n")[0]
+    except Exception as error:  # whatever torch, or the module itself, makes of the inputs
+        said = str(error).strip().split("\n")[0] or type(error).__name__
         raise InputError(f"torch.export refuses {type(module).__name__}: {said}") from error
 
 
@@ -62,11 +64,13 @@ def _without_fast_path() -> Iterator[None]:
         torch.backends.mha.set_fastpath_enabled(before)
 
 
-def _check_outputs(signature: ExportGraphSignature) -> None:
+def _written(signature: ExportGraphSignature) -> str | None:
+    """Why a module that writes to an input or a buffer has no te function; None for one that does not."""
     for output in signature.output_specs:
-        if output.kind is not OutputKind.USER_OUTPUT:
+        if output.kind not in (OutputKind.USER_OUTPUT, OutputKind.TOKEN):
             kind = output.kind.name.lower().replace("_", " ")
-            raise InputError(f"the module writes to '{output.target}' ({kind}): a te function writes to no input")
+            return f"the module writes to '{output.target}' ({kind}): a te function writes to no input"
+    return None
 
 
 def _imported(name: str, program: torch.export.ExportedProgram) -> Imported:
