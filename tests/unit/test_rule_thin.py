@@ -30,6 +30,13 @@ def matmul(m: int, n: int, k: int, turned: bool = False, dtype: str = "f32", bat
     return te.function("product", [a, b], made)
 
 
+def across(m: int, n: int, k: int) -> te.Function:
+    """The transpose of A [k, m] times B [k, n]: rows of A are added to columns of the result."""
+    a, b = te.placeholder((k, m), name="A"), te.placeholder((k, n), name="B")
+    r = te.reduce_axis(k, "r")
+    return te.function("across", [a, b], [te.compute((m, n), lambda i, j: te.sum(a[r, i] * b[r, j], axis=r))])
+
+
 def first(function: te.Function, machine: Machine | None = None) -> Derivation:
     return preferred(Schedule(compiler.lower(function)), RULES, machine or host(), 1)
 
@@ -42,6 +49,7 @@ def test_it_is_for_few_vectors_and_asks_how_the_matrix_lies() -> None:
         assert "thin, by dot products" in first(matmul(1000, 3, 512), machine).name
         assert "thin" not in first(matmul(64, 48, 32), machine).name
         assert "thin" not in first(matmul(1, 40, 9, turned=True), machine).name
+        assert "thin" not in first(across(64, 3, 77), machine).name
 
 
 CASES = [

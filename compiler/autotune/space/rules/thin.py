@@ -47,7 +47,7 @@ def thin_product(draft: Draft, label: str) -> Iterator[Alternative]:
         if few <= FEW and k >= 2 * lanes:
             yield Alternative("thin, by dot products", partial(_dots, label=label, thin=thin))
         return
-    if few > FEW or few * block.axes[thin.long].size < lanes:
+    if few > FEW or few * block.axes[thin.long].size < lanes or not _fits(draft.schedule.program, block, thin):
         return
     first = _bytes(draft, block, thin) <= draft.machine.l1_bytes // 2
     for resident in (first, not first):
@@ -87,6 +87,12 @@ def _steps(program: Program, block: Block, access: Access) -> dict[int, int | No
             known = all(factor is not None for factor in factors)
             steps[axis] = sum(f * n for f, n in zip(factors, strides, strict=True) if f) if known else None
     return steps
+
+
+def _fits(program: Program, block: Block, thin: Thin) -> bool:
+    """Whether results lie as the rows of the matrix do that are added to them: elements apart would be moved one by one
+    for each row."""
+    return _steps(program, block, block.writes[0])[thin.long] == 1
 
 
 def _bytes(draft: Draft, block: Block, thin: Thin) -> int:
