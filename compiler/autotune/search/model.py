@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr  # type: ignore[import-untyped]
-from sklearn.ensemble import RandomForestRegressor
 
 from compiler.autotune.search.ranking import pairs
 from compiler.errors import InputError
@@ -56,6 +54,8 @@ class Forest:
     """A random forest on whatever it is given (n,), usually log costs. The same rows and seed give the same forest."""
 
     def __init__(self, values: Values, targets: Costs, seed: int, trees: int = TREES) -> None:
+        from sklearn.ensemble import RandomForestRegressor  # takes seconds to load: runs of few trials need none
+
         keep = representative(targets)
         forest = RandomForestRegressor(trees, max_features="sqrt", random_state=seed, n_jobs=1)
         forest.fit(values[keep], targets[keep])
@@ -169,6 +169,8 @@ def expected_improvement(prediction: Prediction, best: float) -> Costs:
     Over the trees alone it would always be zero: no tree predicts beyond the best that it has seen.
     Source: Jones, Schonlau and Welch, Efficient global optimization of expensive black-box functions, 1998.
     """
+    from scipy.special import ndtr  # type: ignore[import-untyped]
+
     spread = np.maximum(prediction.spread, 1e-9)
     z = (best - prediction.mean) / spread
     density = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
