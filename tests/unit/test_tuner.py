@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from hashlib import sha256
 from math import inf
 from pathlib import Path
@@ -36,8 +37,10 @@ def product(m: int = 64, n: int = 64, k: int = 64) -> te.Function:
     return te.function("product", [a, b], te.nn.matmul(a, b, name="C"))
 
 
+@cache
 def task(m: int = 64, n: int = 64, k: int = 64) -> SearchTask:
-    """Of loops: how lucky a script is depends on its text, names included."""
+    """Of loops: how lucky a script is depends on its text, names included. A task keeps no more than what rules and
+    features say of its program, which all tests share."""
     return SearchTask(lower(product(m, n, k)), threads=1)
 
 
@@ -412,7 +415,7 @@ def test_a_log_replays_the_search_byte_for_byte(workers: Callable[..., Pretend],
     for number, trials in enumerate((20, 30, 40)):
         log = tmp_path / f"{number}"
         tuned(what, trials=trials, database=path, log=log, seed=number)
-        fresh = task()
+        fresh = task.__wrapped__()
         again = replay(SketchSpace(fresh.derived.sketches, fresh.machine), log.read_text())
         assert again.log() == log.read_text()
         with Database(path) as database:

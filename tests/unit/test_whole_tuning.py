@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,7 +30,9 @@ __all__ = ["clock", "path", "workers"]
 NAMES = ["net.group_0", "net.group_1", "net.group_2"]
 
 
+@cache
 def task(name: str | None = None) -> SearchTask:
+    """The program's task, whose groups' spaces all tests share."""
     return SearchTask(whole(), threads=1, constants=CONSTANTS, name=name)
 
 
