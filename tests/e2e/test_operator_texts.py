@@ -87,7 +87,7 @@ def test_each_spread_over_threads(family: Any, tmp_path: Path) -> None:
 
 
 @needs_gxx
-@pytest.mark.parametrize("name", some(OPERATORS, 9))
+@pytest.mark.parametrize("name", some(OPERATORS, 13))
 def test_what_a_search_begins_with(name: str, tmp_path: Path) -> None:
     """The first candidate of the tuner's space, in single precision or the operator's own dtype."""
     operator = OPERATORS[name]

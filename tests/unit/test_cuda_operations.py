@@ -21,8 +21,8 @@ from compiler.errors import LoweringError
 from compiler.interpret.numbers import dtype_of
 from compiler.interpret.scalar import Body
 from compiler.targets.cuda import nvrtc
+from tests import sample
 from tests.host_cuda import OnHost, needs_gxx
-from tests.sample import some
 
 Array = np.ndarray[Any, Any]
 INTEGERS, FLOATS = ("i8", "i16", "i32", "i64"), ("f16", "bf16", "f32", "f64")
@@ -106,13 +106,13 @@ def casts() -> Iterator[Case]:
 
 def chained() -> Iterator[Case]:
     """What an op gives is used at once, without memory that wraps it."""
-    for name, type_ in product((*ARITHMETIC, *SHIFTS), INTEGERS[:-1]):
+    for name, type_ in sample.pairs((*ARITHMETIC, *SHIFTS), INTEGERS[:-1]):
         words = f"arith.{name} %a, %b : {type_}  %r = arith.extsi %s : {type_} to i64".replace("  %r", "\n%r")
         yield Case(words, type_, "i64")
 
 
-def cases() -> Iterator[Case]:
-    yield from chained()
+def alone() -> Iterator[Case]:
+    """An op by itself, on each of its types."""
     yield from binary((*ARITHMETIC, *DIVISIONS), INTEGERS)
     yield from binary(ARITHMETIC, ["i1"])
     yield from binary(SHIFTS, INTEGERS)
@@ -129,7 +129,7 @@ def cases() -> Iterator[Case]:
     yield from casts()
 
 
-CASES = list(cases())
+CASES = [*chained(), *sample.some(alone())]
 
 
 @needs_gxx
@@ -204,7 +204,7 @@ CONSTANTS = {
 
 
 @needs_gxx
-@pytest.mark.parametrize("dtype", some(CONSTANTS, 2))
+@pytest.mark.parametrize("dtype", sample.some(CONSTANTS, 2))
 def test_extreme_constants(dtype: str, tmp_path: Path) -> None:
     """The least integer of a type has no literal in C."""
     chosen = []
