@@ -105,7 +105,7 @@ def compiled(s: Schedule, function: te.Function, arrays: Arrays, results: Arrays
         yield found
 
 
-@pytest.mark.parametrize("name", some(OPERATORS))
+@pytest.mark.parametrize("name", some(OPERATORS, 4))
 def test_a_random_script(name: str) -> None:
     check(OPERATORS[name], 0)
 

@@ -31,7 +31,7 @@ ABSENT: dict[tuple[str, str], str] = {}
 """What upstream cannot run, by operator and dtype, and the reason it gives."""
 
 
-@pytest.mark.parametrize("name", some(OPERATORS, 6))
+@pytest.mark.parametrize("name", some(OPERATORS, 8))
 def test_upstream_agrees(name: str) -> None:
     samples = {dtype: sample(OPERATORS[name], dtype, SAMPLE) for dtype in OPERATORS[name].dtypes}
     found = upstream.run([upstream_case(s) for s in samples.values()])

@@ -49,7 +49,7 @@ def preferred(task: SearchTask) -> Schedule:
 @pytest.mark.parametrize(("name", "threads"), pairs(NAMES, [1, 2]))
 def test_rows_share_a_loop_with_every_additional_output(name: str, threads: int) -> None:
     programs = with_outputs(PROGRAMS[name](ROWS, LENGTH))
-    for outputs in some([outputs for outputs in reversed(programs) if outputs]):
+    for outputs in some([outputs for outputs in reversed(programs) if outputs], 6):
         assert nests(check(programs[outputs], preferred, threads)) == 1, outputs
 
 
