@@ -1,6 +1,9 @@
 # `make demo` and `make test` set up everything themselves, in .venv.
 PYTHON ?= python3
 BIN := .venv/bin
+# Without bytecode for all of it: what is imported is compiled then, and its bytecode kept, whatever the shell says.
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
+export PYTHONDONTWRITEBYTECODE :=
 
 # `make test` takes a share of the largest families of cases (tests/sample.py), `make test-all` all of them; `make fuzz`
 # draws new ones: random programs, scripts and mutants, from a seed that it prints.
@@ -42,17 +45,19 @@ lint: .venv/ready
 types: .venv/ready
 	$(BIN)/mypy
 
-.venv/ready: pyproject.toml constraints.txt
+.venv/bin/python:
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+
+.venv/ready: pyproject.toml constraints.txt | .venv/bin/python
+	$(INSTALL) -e '.[dev]'
 	touch $@
 
-.venv/onnx: .venv/ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[onnx]'
+.venv/onnx: pyproject.toml constraints.txt | .venv/bin/python
+	$(INSTALL) -e '.[onnx]'
 	touch $@
 
 .venv/doors: .venv/ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,doors]'
+	$(INSTALL) -e '.[dev,doors]'
 	touch $@
 
 clean:
