@@ -1,6 +1,6 @@
 """What all tests share: property tests repeat exactly, no deadline, for machines that others use as well,
-interruptions that are heard, bytecode that is kept, and an empty cache of machine code for each test: some plant
-faults in the compiler."""
+interruptions that are heard, bytecode that is kept, an empty cache of machine code for each test: some plant
+faults in the compiler; and the processors that they may use, which each test leaves as they were."""
 
 import gc
 import os
@@ -50,3 +50,15 @@ def _empty_cache(_caches: str) -> Iterator[None]:
     yield
     os.environ[CACHE] = before
     shutil.rmtree(own, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def _same_processors() -> Iterator[None]:
+    """A test that keeps its process to fewer processors would have later ones run there, or be skipped."""
+    before = _processors()
+    yield
+    assert _processors() == before, "the test has changed the processors that its process may use"
+
+
+def _processors() -> set[int]:
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()

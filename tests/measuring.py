@@ -13,9 +13,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from compiler import lower, te
 from compiler.autotune.measure import Built, Limits, Measurer, Sampling, Subject
 from compiler.autotune.measure.local import LocalExecutor
+from compiler.autotune.measure.runner import Affinity, Runner, RunnerSetup
 from compiler.autotune.outcome import Outcome
 from compiler.driver import build_artefact
 from compiler.lowering.low_to_llvm.signature import Workspace
@@ -86,6 +89,13 @@ def hungry(gib: int) -> Fault:
 def short_of_a_term(artefact: Artefact) -> Artefact:
     """The artefact of the product whose sums lack their last term."""
     return replace(artefact, code=build_artefact(matmul(terms=999)).code)
+
+
+def started(setup: RunnerSetup) -> Runner:
+    """A runner in this process, which may use the same processors as before."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Affinity, "_stay", lambda place: None)
+        return setup.start()
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from compiler.schedule.library import GebpTiles
 from compiler.targets.arguments import Array
 from compiler.targets.cpu import presence
 from compiler.targets.machine import Machine, host
+from tests.measuring import started
 from tests.unit.test_measure import Steady
 
 M, N, K = 48, 64, 80
@@ -178,5 +179,5 @@ def test_the_subject_says_how_it_is_timed(tmp_path: Path) -> None:
     subject = Subject(str(fixed()), timing=NETWORK)
     path = tmp_path / "reference"
     path.write_bytes(pickle.dumps(reference(subject)))
-    started = RunnerSetup(subject, Limits(sampling=FEW), str(path)).start()
-    assert isinstance(started._bound(build_artefact(packed())).call, NetworkCall)
+    made = started(RunnerSetup(subject, Limits(sampling=FEW), str(path)))
+    assert isinstance(made._bound(build_artefact(packed())).call, NetworkCall)

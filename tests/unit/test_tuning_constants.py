@@ -25,6 +25,7 @@ from compiler.passes.split_constants import called, split
 from compiler.program.read import read
 from compiler.schedule import Schedule, library
 from compiler.schedule.library import GebpTiles
+from tests.measuring import started
 
 M, N, K = 48, 64, 80
 FEW = Limits(sampling=Sampling(least=1, most=1, min_seconds=0.0))
@@ -75,7 +76,7 @@ def test_a_runner_prepares_for_each_set_of_inputs(tmp_path: Path) -> None:
     subject = Subject(str(module))
     path = tmp_path / "reference"
     path.write_bytes(pickle.dumps(reference(subject)))
-    runner = RunnerSetup(subject, FEW, str(path)).start()
+    runner = started(RunnerSetup(subject, FEW, str(path)))
     artefact = build_artefact(packed("b"))
     assert artefact.preparation is not None and artefact.preparation.passes == (0, 3, 2)
     assert artefact.preparation.takes == (1,)
