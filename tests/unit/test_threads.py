@@ -385,7 +385,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), right(2))
 
 def test_a_child_forked_before_there_is_a_runtime_has_threads() -> None:
     code = f"""
-import os, compiler
+import os, numpy, compiler  # the threads of numpy are the parent's
 from compiler.targets.cpu import openmp
 assert not openmp.loaded()
 child = os.fork()
