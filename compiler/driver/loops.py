@@ -27,7 +27,7 @@ def lower(x: object) -> ModuleOp:
     verify_module(module)
     if level_of(module) == "low":
         raise InputError("the program is at the low level, below loops and blocks")
-    run(universe.context(), module, parse_passes(LOWER))
+    run(universe.context(), module, parse_passes(LOWER), each=False)
     return module
 
 

@@ -27,6 +27,7 @@ from compiler.schedule.recorder import take_over
 from compiler.targets.cpu.compile import object_code
 from compiler.targets.cpu.tiles import uses_tiles
 from compiler.targets.machine import host
+from compiler.uncollected import uncollected
 
 UNIT = "unit"
 """The name that all functions have in the text of a key, and what the symbols of their machine code begin with."""
@@ -79,9 +80,10 @@ def functions_of(job: Job) -> list[FuncOp]:
 def compile_unit(job: Job) -> Unit:
     """Compile a unit. Raises what the lowerings do, and ScheduleError for a script that does not apply."""
     start = perf_counter()
-    scheduled = _scheduled(job)
-    parts, names, shared = scheduled.parts, scheduled.names, scheduled.shared
-    codes = [_code(function, job) for function in parts.functions]
+    with uncollected():
+        scheduled = _scheduled(job)
+        parts, names, shared = scheduled.parts, scheduled.names, scheduled.shared
+        codes = [_code(function, job) for function in parts.functions]
     count = len(parts.prepared)
     takes = _positions(parts.main.arguments[: len(parts.main.arguments) - parts.main.outputs], names)
     if parts.prepare is None:
@@ -114,7 +116,7 @@ def loops(job: Job) -> ModuleOp:
     """The scheduled loops of a unit; without a script the default order."""
     module = Parser(universe.context(), job.key.text, f"@{job.name}").parse_module()
     find_function(module).properties["sym_name"] = StringAttr(job.name)
-    run(universe.context(), module, parse_passes("check-combiners,te-to-loop"))
+    run(universe.context(), module, parse_passes("check-combiners,te-to-loop"), each=False)
     if job.key.script is None:
         run(universe.context(), module, parse_passes("reorder-contiguous"))
         return module
