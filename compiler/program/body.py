@@ -109,7 +109,7 @@ def to_block(
         if isinstance(node, Index):
             return operation((Index, node.axis), lambda: index_op(axes[node.axis].label)).results[0]
         operands = [value(operand) for operand in node.operands]
-        key = (node.kind, *map(id, operands), node.properties)
+        key = (node.kind, *map(id, operands), node.properties, node.types)
         made = operation(key, lambda: _create(node, operands))
         return made.results[node.result]
 

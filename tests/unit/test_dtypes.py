@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import StringAttr
 
+import compiler
 from compiler import te, universe
 from compiler.dialects.loop import ForOp
 from compiler.driver import build, lower, parse
@@ -385,6 +386,25 @@ def test_a_literal_is_rounded_once() -> None:
     out = te.compute((1,), lambda i: a[i] * (1 + 2.0**-8 + 2.0**-40), "B")
     (found,) = run_both(te.function("literal", [a], [out]), [np.ones(1, BF16)])
     assert float(found[0]) == 1 + 2.0**-7
+
+
+def test_one_value_as_two_dtypes() -> None:
+    x = te.placeholder((4,), name="x")
+
+    def rounded(i: Any, dtype: str) -> Any:
+        return te.cast(te.cast(x[i], dtype), "f32")
+
+    def element(i: Any) -> Any:
+        return te.select(te.cast(i, "f32") < 1.5, te.cast(te.cast(i, "f64") * 0.5, "f32"), 1.0)
+
+    halves = te.compute((4,), lambda i: rounded(i, "f16") - rounded(i, "bf16"), name="halves")
+    steps = te.compute((4,), element, name="steps")
+    given = np.array([1.2345, 3.3, -7.77, 100.1], np.float32)
+    expected = given.astype(np.float16).astype(np.float32) - given.astype(BF16).astype(np.float32)
+    for schedule in ("auto", "written"):
+        found = compiler.build(te.function("f", [x], [halves, steps]), threads=1, schedule=schedule)(given)
+        np.testing.assert_array_equal(found[0], expected)
+        np.testing.assert_array_equal(found[1], [0, 0.5, 1, 1])
 
 
 def test_dtypes_do_not_mix() -> None:

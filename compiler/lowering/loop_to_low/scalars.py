@@ -131,7 +131,7 @@ class Expressions:
         if shorter is not None:
             return shorter
         operands = [self.value(operand) for operand in node.operands]
-        key = (node.kind, tuple(operands), node.properties)
+        key = (node.kind, tuple(operands), node.properties, node.types)
         if key not in self.ops:
             self.ops[key] = _apply(self.scopes, node, operands, self.policy)
         return self.ops[key]
