@@ -10,6 +10,7 @@ from torch import fx
 from torch.fx.passes.split_module import split_module
 
 from compiler.frontends.torch.conversion import moves, why_not, without_checks
+from compiler.torch_backend.aliases import views_of_results
 
 IDLE = "it stands in a part that only moves elements"
 """Why nodes that have a te form may stay with torch."""
@@ -32,9 +33,10 @@ class Split:
 def split(graph: fx.GraphModule) -> Split:
     """A graph as few parts: part 2n is compiled and needs only parts before it; part 2n + 1 stays with torch."""
     without_checks(graph.graph)
+    shown = views_of_results(graph.graph)
     nodes = [node for node in graph.graph.nodes if node.op not in ("placeholder", "output", "get_attr")]
     reasons = _reasons(nodes)
-    supported = {node for node in nodes if reasons[node] is None}
+    supported = {node for node in nodes if reasons[node] is None and node not in shown}
     turns = _turns(nodes, supported)
     while idle := _idle(turns, supported):
         supported -= idle
@@ -42,7 +44,7 @@ def split(graph: fx.GraphModule) -> Split:
     place = {node: 2 * turn + (node not in supported) for node, turn in turns.items()}
     module = split_module(graph, None, lambda node: place[node])
     compiled = tuple(f"submod_{2 * turn}" for turn in sorted({turns[node] for node in supported}))
-    computing = [node for node in nodes if node.target is not operator.getitem]
+    computing = [node for node in nodes if node.target is not operator.getitem and node not in shown]
     why = Counter(reasons[node] or IDLE for node in computing if node not in supported)
     return Split(module, compiled, why, len(computing), sum(node in supported for node in computing))
 

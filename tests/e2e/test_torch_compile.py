@@ -67,6 +67,23 @@ def test_writes_views_and_aliases() -> None:
     check(writes, torch.rand(3, 4))
 
 
+def test_results_share_memory_as_in_torch() -> None:
+    def function(x: Any) -> Any:
+        y, (low, high) = x * 2, x.max(1)
+        first, second = (x + 1).chunk(2, 1)
+        return y, y.t(), (y @ y.t()).sum(), y[1:, ::2], first, second.t(), low, low[1:], high
+
+    compiled, x = torch.compile(function, backend="strata"), torch.rand(4, 4)
+    with torch.no_grad():
+        ours, theirs = compiled(x), function(x)
+        agree(ours, theirs)
+        for results in (ours, theirs):
+            for place in (0, 4, 7):
+                results[place].mul_(3)
+        agree(ours, theirs)
+    assert explain(function, x).nodes_share == 1
+
+
 def test_one_tensor_given_twice() -> None:
     compiled = torch.compile(lambda a, b: a.add_(b) * 2, backend="strata")
     x, y = torch.ones(3), torch.ones(3)

@@ -1,0 +1,68 @@
+"""Results of a graph that share memory: views of one tensor, which torch makes after the parts have run."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import torch
+from torch import fx
+
+
+def views_of_results(graph: fx.Graph) -> set[fx.Node]:
+    """The nodes, added at the end of a graph, that make those of its results which share memory views of one tensor.
+
+        y = x * 2; z = y.t(); return y, z, z @ y
+      ->
+        y = x * 2; z = y.t(); w = z @ y; v = y.t(); return y, v, w        // {v}
+
+    A caller who writes to one result sees it in the others, as without a compiler. Inputs and views of these are left:
+    torch makes them itself.
+    """
+    owners = _owners(graph)
+    families = defaultdict[fx.Node, list[fx.Node]](list)
+    end = graph.output_node()
+    for result in dict.fromkeys(end.all_input_nodes):
+        memory = _memory(result)
+        owner = None if memory is None else owners.get(memory)
+        if owner is not None and owner.op == "call_function":
+            families[owner].append(result)
+    added: dict[fx.Node, fx.Node] = {}
+    with graph.inserting_before(end):
+        for owner, results in families.items():
+            for result in results if len(results) > 1 else ():
+                for node in reversed(_steps(result, owner)):
+                    if node not in added:
+                        added[node] = graph.node_copy(node, lambda n: added.get(n, n))
+                end.replace_input_with(result, added.get(result, result))
+    graph.eliminate_dead_code()
+    return set(added.values())
+
+
+def _owners(graph: fx.Graph) -> dict[int, fx.Node]:
+    """The first tensor that has some memory: the others show it."""
+    found: dict[int, fx.Node] = {}
+    for node in graph.nodes:
+        memory = _memory(node)
+        if memory is not None and isinstance(node.meta["val"], torch.Tensor):
+            found.setdefault(memory, node)
+    return found
+
+
+def _memory(node: fx.Node) -> int | None:
+    """What tells the memory of a node's value, or of the views that it is a list of, from that of others."""
+    value = node.meta.get("val")
+    first = value[0] if isinstance(value, tuple | list) and value else value
+    strided = isinstance(first, torch.Tensor) and first.layout is torch.strided
+    return first.untyped_storage()._cdata if strided else None
+
+
+def _steps(node: fx.Node, owner: fx.Node) -> list[fx.Node]:
+    """The views from a node back to the owner of its memory; none where they do not lead there."""
+    found: list[fx.Node] = []
+    while node is not owner:
+        found.append(node)
+        before = [n for n in node.all_input_nodes if _memory(n) == _memory(owner)]
+        if not before:
+            return []
+        node = before[0]
+    return found
