@@ -15,7 +15,7 @@ FOUND = [115, 3075]
 """Seeds that once failed."""
 
 
-@pytest.mark.parametrize("chunk", some(range(30), 6))
+@pytest.mark.parametrize("chunk", some(range(30), 8))
 def test_random_scripts(chunk: int) -> None:
     answers = Counter(
         check(seed, native=seed % CHUNK == 0)[1].answer for seed in range(chunk * CHUNK, (chunk + 1) * CHUNK)

@@ -44,7 +44,7 @@ PROGRAMS: dict[str, Callable[[], str]] = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_mutant_ends_in_a_sentence(name: str) -> None:
     text = PROGRAMS[name]()
-    for seed in some(range(120), 12):
+    for seed in some(range(120), 20):
         with_fault = mutant(text, seed)
         try:
             lowered_and_run(with_fault)

@@ -15,6 +15,7 @@ from compiler.errors import ScheduleError
 from compiler.pipeline import parse_passes, run
 from compiler.program.read import read
 from compiler.schedule import Schedule, library, outline
+from tests.sample import pairs
 from tests.scheduled import check
 from tests.unit.test_python import SMALL
 
@@ -51,8 +52,7 @@ def test_gebp(shape: tuple[int, int, int]) -> None:
         assert done.program.buffers["A.pack"].shape == (2, 4, 3)
 
 
-@pytest.mark.parametrize("pack", ["ab", "a", "b", ""])
-@pytest.mark.parametrize("lanes", [2, 4, 6, 16])
+@pytest.mark.parametrize(("lanes", "pack"), pairs([2, 4, 6, 16], ["ab", "a", "b", ""]))
 def test_gebp_packs_what_it_is_told_by_vectors(lanes: int, pack: str) -> None:
     def apply(s: Schedule) -> None:
         done = library.gebp(s, s.get_block("C"), mc=6, kc=4, nc=24, mr=3, nr=12, lanes=lanes, pack=pack)
