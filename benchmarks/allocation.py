@@ -40,8 +40,8 @@ def judged(name: str, turns: Sequence[Turn]) -> Table:
 
 
 def _reached(points: Sequence[Point], spent: float) -> str:
-    known = [point.seconds for point in points if point.spent <= spent and point.seconds is not None]
-    return duration(known[-1]) if known else "unknown"
+    times = [point.seconds for point in points if point.spent <= spent and point.seconds is not None]
+    return duration(times[-1]) if times else "unknown"
 
 
 def main() -> None:

@@ -249,10 +249,10 @@ class Run:
 
     # --- trials -----------------------------------------------------------------------------------------------------
 
-    def choose(self) -> list[Proposal]:
-        """Choose what to measure in the next turn; nothing when the budget is spent or nothing is left."""
+    def choose(self, most: int | None = None) -> list[Proposal]:
+        """Choose what to measure next, at most so many; nothing when the budget is spent or nothing is left."""
         self.proposals = []
-        while not self.proposals and (count := self.budget.wanted):
+        while not self.proposals and (count := min(self.budget.wanted, most or self.options.batch)):
             self.say("choosing candidates")
             if not self.descending and self.budget.spent >= DESCENT:
                 self.descending = True
@@ -284,10 +284,10 @@ class Run:
         if known is not None and outcome is not None:
             measurer.calibrate(self.space.script(known), outcome.cost)
 
-    def turn(self, most: int | None = None) -> None:
-        """Measure what was chosen, at most so many, while there is time; each outcome is on disk before it is told."""
+    def turn(self) -> None:
+        """Measure what was chosen, while there are trials and time; each outcome is on disk before it is told."""
         self.say("starting workers")
-        measurer, chosen = self.measurer(), self.proposals[:most]
+        measurer, chosen = self.measurer(), self.proposals[: self.budget.wanted]
         self.say("building and measuring")
         begun, count = perf_counter(), 0
         scripts = [self.space.script(proposal.candidate) for proposal in chosen]

@@ -42,8 +42,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 300.0
 SIZE = 128
 """The extents of the product that is tuned: a trial takes a moment, and there are thousands of candidates."""
-WORKERS = ("builder", "reference", "runner")
-"""The workers of a tuner, in the order in which they start."""
+WORKERS = ("builder", "runner")
+"""The workers of a tuner once it measures, in the order in which they start: that of the reference has ended."""
 VICTIMS = ("tuner", "builder", "runner")
 needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system does not show its processes")
 

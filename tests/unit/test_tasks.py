@@ -16,6 +16,7 @@ from compiler.autotune.database import Database
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.outcome import MEASURED, Outcome
 from compiler.autotune.task import SearchTask
+from compiler.autotune.tasks import scheduler
 from compiler.autotune.tasks.account import Account, Turn, read_turns
 from compiler.autotune.tasks.allocation import ALLOCATIONS, FAILING, by_gain, expected, in_turns
 from compiler.autotune.tasks.replay import Point, replay
@@ -136,6 +137,17 @@ def test_groups_may_take_turns(workers: Callable[..., Pretend], path: Path, tmp_
     assert len(what.groups) == 2 and turns == turns[:2] * 3
     with pytest.raises(InputError, match="the tuning option allocation is 'fair', expected gain or turns"):
         TuningOptions(allocation="fair")
+
+
+def test_a_short_first_turn_loses_no_default(
+    workers: Callable[..., Pretend], path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a short turn does not measure is not chosen in it: it is still to come."""
+    monkeypatch.setattr(scheduler, "SHORT", 1)
+    pretend, what = workers(), SearchTask(whole(), threads=1, constants=CONSTANTS)
+    what.tune(TuningOptions(trials=40, database=path, allocation="turns"))
+    space = what.groups[0].space
+    assert len(space.defaults) > 1 and set(map(space.script, space.defaults)) <= set(pretend.tried)
 
 
 def test_what_fails_is_tried_again_and_given_up(workers: Callable[..., Pretend], path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -195,8 +195,9 @@ class Search:
         if not self._scorer.ready:
             return now
         scored = self._scorer.score(sift(self._space, (p.candidate for p in now)).feasible)
+        whys = {proposal.candidate: proposal.why for proposal in now}
         places = {candidate: place for place, candidate in enumerate(scored.pool.candidates)}
-        return [self._proposal(scored, places[p.candidate], p.why) for p in now]
+        return self._proposals(scored, {places[candidate]: why for candidate, why in whys.items()})
 
     def _from_neighbours(self, count: int) -> list[Proposal]:
         """In the final descent, the untried neighbours of the best, best predicted first."""
@@ -207,7 +208,7 @@ class Search:
             return []
         near = (c for c in neighbours(self._sizes, self.best) if c not in self)
         scored = self._scorer.score(sift_all(self._space, near).feasible)
-        return [self._proposal(scored, i, "neighbour") for i in best_first(scored.promise)[:count]]
+        return self._proposals(scored, dict.fromkeys(best_first(scored.promise)[:count].tolist(), "neighbour"))
 
     def _from_model(self, count: int) -> list[Proposal]:
         """A round: a pool, scored, and of it a batch by improvement, by mean, and at random."""
@@ -247,7 +248,7 @@ class Search:
         for why, order, number in orders:
             beside = [scored.pool.candidates[i] for i in picked]
             picked.update(dict.fromkeys(pick(scored.pool, order.tolist(), number, beside), why))
-        return [self._proposal(scored, i, why) for i, why in picked.items()]
+        return self._proposals(scored, picked)
 
     @property
     def _best_cost(self) -> float | None:
@@ -261,10 +262,10 @@ class Search:
         """How many of the next `count` are of a share, so that small batches keep it over time."""
         return int((self._chosen + count) * share) - int(self._chosen * share)
 
-    def _proposal(self, scored: Scored, position: int, why: str) -> Proposal:
-        """A candidate of those that were scored."""
-        best = self._best_cost if self._scorer.fitted else None
-        improvement = None if best is None else float(scored.improvement(best)[position])
-        return Proposal(
-            scored.pool.candidates[position], float(scored.prediction.mean[position]), why, False, improvement
-        )
+    def _proposals(self, scored: Scored, whys: Mapping[int, str]) -> list[Proposal]:
+        """Candidates of those that were scored, by their positions."""
+        candidates, means = scored.pool.candidates, scored.prediction.mean.tolist()
+        if self._best_cost is None or not self._scorer.fitted:
+            return [Proposal(candidates[n], means[n], why) for n, why in whys.items()]
+        gains = scored.improvement(self._best_cost).tolist()
+        return [Proposal(candidates[n], means[n], why, improvement=gains[n]) for n, why in whys.items()]

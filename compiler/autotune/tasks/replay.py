@@ -27,7 +27,7 @@ def replay(turns: Iterable[Turn], allocation: Allocation, timed: bool = False) -
     left: dict[str, list[Turn]] = {}
     for turn in turns:
         left.setdefault(turn.task, []).append(turn)
-    accounts = {name: Account(own[0].weight, estimate=_least(own)) for name, own in left.items()}
+    accounts = {name: Account(first[0].weight, estimate=_size(first)) for name, first in left.items()}
     trials, spent = 0, 0.0
     while True:
         ready = {name: account for name, account in accounts.items() if left[name]}
@@ -42,7 +42,7 @@ def replay(turns: Iterable[Turn], allocation: Allocation, timed: bool = False) -
         yield Point(trials, spent, _whole(accounts))
 
 
-def _least(turns: list[Turn]) -> float:
+def _size(turns: list[Turn]) -> float:
     """What stands for a task's size before its first turn: the time of its calls, by the first that was measured."""
     return next((turn.weight * turn.after for turn in turns if turn.after is not None), 0.0)
 

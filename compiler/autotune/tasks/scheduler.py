@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -29,6 +30,11 @@ class Weighted:
     problem: Problem
     weight: int
 
+    @cached_property
+    def estimate(self) -> float:
+        """What a perfect implementation of all its calls takes, in cycles of one core."""
+        return self.weight * cycles(self.problem.subject.program, self.problem.machine)
+
 
 def tune_together(tasks: Sequence[Weighted], options: TuningOptions) -> dict[str, Record]:
     """Tune tasks that share one budget, and give the best records by the names of their tasks.
@@ -38,8 +44,8 @@ def tune_together(tasks: Sequence[Weighted], options: TuningOptions) -> dict[str
     """
     with Database(options.path or MEMORY) as database, ExitStack() as stack:
         _Tasks(tasks, options, database, stack).go()
-        every = {task.problem.name: database.best(task.problem.key) for task in tasks}
-    return {name: record for name, record in every.items() if record is not None}
+        records = {task.problem.name: database.best(task.problem.key) for task in tasks}
+    return {name: record for name, record in records.items() if record is not None}
 
 
 class _Tasks:
@@ -52,11 +58,12 @@ class _Tasks:
         workers = stack.enter_context(Workers(options.builders))
         self.runs: dict[str, Run] = {}
         self.accounts: dict[str, Account] = {}
-        for task in sorted(tasks, key=_estimate, reverse=True):
+        for task in sorted(tasks, key=lambda task: task.estimate, reverse=True):
             name = task.problem.name
-            own = replace(options, log=log_of(options.log, name))
-            self.runs[name] = stack.enter_context(Run(task.problem, own, database, self.budget, workers))
-            self.accounts[name] = Account(task.weight, _estimate(task))
+            options_of_task = replace(options, log=log_of(options.log, name))
+            run = Run(task.problem, options_of_task, database, self.budget, workers)
+            self.runs[name] = stack.enter_context(run)
+            self.accounts[name] = Account(task.weight, task.estimate)
             self.budget.has(name, len({record.script for record in database.records(task.problem.key)}))
         self.scales: dict[str, float] = {}
         self.current = next(iter(self.runs.values()))
@@ -82,16 +89,22 @@ class _Tasks:
         """Prepare a task; one of which nothing was measured has a short turn."""
         self.current = run = self.runs[name]
         run.prepare()
-        self.choose(name)
-        if self.accounts[name].seconds is None and run.proposals:
-            most = self.options.trials
-            self.turn(name, SHORT if most is None else max(1, min(SHORT, most // (2 * len(self.runs)))))
+        is_new = self.seconds(name) is None
+        self.choose(name, self.short if is_new else None)
+        if is_new and run.proposals:
+            self.turn(name)
 
-    def choose(self, name: str) -> None:
-        """Let a task choose its next batch, and note what that promises."""
+    @property
+    def short(self) -> int:
+        """The trials of a task's first turn: all first turns together take half of the trials at most."""
+        trials = self.options.trials
+        return SHORT if trials is None else max(1, min(SHORT, trials // (2 * len(self.runs))))
+
+    def choose(self, name: str, most: int | None = None) -> None:
+        """Let a task choose its next batch, of at most so many, and note what that promises."""
         run, account = self.runs[name], self.accounts[name]
         account.seconds = self.seconds(name)
-        run.choose()
+        run.choose(most)
         account.promise = run.promise
         run.progress.promise = expected(account, self.accounts) if run.proposals else 0.0
         run.say("waiting for its turn" if run.proposals else run.why_nothing())
@@ -103,19 +116,18 @@ class _Tasks:
             return None
         return best.cost * self.scales.setdefault(name, median(best.seconds) / best.cost)
 
-    def turn(self, name: str, most: int | None = None) -> None:
-        """Measure what a task has chosen, at most so many, and let it choose again."""
+    def turn(self, name: str) -> None:
+        """Measure what a task has chosen, and let it choose again."""
         self.current = run = self.runs[name]
         account = self.accounts[name]
         begun, trials, before = perf_counter(), len(run.trials), account.seconds
-        run.turn(min(self.budget.wanted, most or self.options.batch))
-        promise, after = account.promise, self.seconds(name)
+        run.turn()
         turn = Turn(
             task=name,
             weight=account.weight,
-            promise=promise,
+            promise=account.promise,
             before=before,
-            after=after,
+            after=self.seconds(name),
             count=len(run.trials) - trials,
             took=perf_counter() - begun,
         )
@@ -130,12 +142,6 @@ class _Tasks:
             self.current, together = run, self.accounts[name].together
             run.conclude(together / left if left else 0.0)
             left -= together
-
-
-def _estimate(task: Weighted) -> float:
-    """What a perfect implementation of all calls of a task takes, in cycles of one core."""
-    problem = task.problem
-    return task.weight * cycles(problem.subject.program, problem.machine)
 
 
 def log_of(log: object, name: str) -> Path | None:

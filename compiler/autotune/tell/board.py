@@ -62,19 +62,19 @@ class Board:
 
     def rows(self) -> list[Row]:
         """A row a task, those that take most of the time first; then those of which nothing was measured."""
-        known = {name: run.standing.seconds for name, run in self._runs.items() if run.standing is not None}
-        whole = sum(one.occurrences * known.get(one.name, 0.0) for one in self._task.groups)
-        rows = [self._row(one, known.get(one.name), whole) for one in self._task.groups]
+        seconds = {name: run.standing.seconds for name, run in self._runs.items() if run.standing is not None}
+        total = sum(group.occurrences * seconds.get(group.name, 0.0) for group in self._task.groups)
+        rows = [self._row(group, seconds.get(group.name), total) for group in self._task.groups]
         return sorted(rows, key=lambda row: -1.0 if row.share is None else row.share, reverse=True)
 
-    def _row(self, task: SearchTask, seconds: float | None, whole: float) -> Row:
+    def _row(self, task: SearchTask, seconds: float | None, total: float) -> Row:
         run = self._runs.get(task.name)
         bound = None if run is None or run.best is None else ceiling_share(task, run.best)
         return Row(
             task.name,
             self._operators[task.name],
             task.occurrences,
-            None if seconds is None else task.occurrences * seconds / whole,
+            None if seconds is None else task.occurrences * seconds / total,
             seconds,
             None if bound is None else credible(bound),
             0 if run is None else run.trials,
@@ -88,8 +88,8 @@ class Board:
     def heading(self) -> str:
         """What is known of all of them: `net: 12 tasks, 3.41 ms, 96 trials in 41 s`."""
         rows = self.rows()
-        known = [row.calls * row.seconds for row in rows if row.seconds is not None]
-        time = f"{duration(sum(known))}{'' if len(known) == len(rows) else ' so far'}, " if known else ""
+        times = [row.calls * row.seconds for row in rows if row.seconds is not None]
+        time = f"{duration(sum(times))}{'' if len(times) == len(rows) else ' so far'}, " if times else ""
         seconds = max((run.seconds for run in self._runs.values()), default=0.0)
         trials = sum(row.trials for row in rows)
         return f"{self._task.name}: {len(rows)} tasks, {time}{trials} trials in {seconds:.0f} s"

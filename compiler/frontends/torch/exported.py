@@ -45,9 +45,10 @@ def from_torch(module: torch.nn.Module, inputs: torch.Tensor | Sequence[Any]) ->
 
 
 def _exported(module: torch.nn.Module, inputs: tuple[Any, ...]) -> torch.export.ExportedProgram:
+    table = dict(decompositions())
     try:
         with torch.no_grad(), _without_fast_path():
-            return torch.export.export(module, inputs).run_decompositions(dict(decompositions()))
+            return torch.export.export(module, inputs).run_decompositions(table)
     except Exception as error:  # whatever torch, or the module itself, makes of the inputs
         said = str(error).strip().split("\n")[0] or type(error).__name__
         raise InputError(f"torch.export refuses {type(module).__name__}: {said}") from error
