@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from math import exp
@@ -16,7 +17,6 @@ from compiler.autotune.database import Database
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.outcome import MEASURED, Outcome
 from compiler.autotune.task import SearchTask
-from compiler.autotune.tasks import scheduler
 from compiler.autotune.tasks.account import Account, Turn, read_turns
 from compiler.autotune.tasks.allocation import ALLOCATIONS, FAILING, by_gain, expected, in_turns
 from compiler.autotune.tasks.replay import Point, replay
@@ -139,15 +139,14 @@ def test_groups_may_take_turns(workers: Callable[..., Pretend], path: Path, tmp_
         TuningOptions(allocation="fair")
 
 
-def test_a_short_first_turn_loses_no_default(
-    workers: Callable[..., Pretend], path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What a short turn does not measure is not chosen in it: it is still to come."""
-    monkeypatch.setattr(scheduler, "SHORT", 1)
-    pretend, what = workers(), SearchTask(whole(), threads=1, constants=CONSTANTS)
-    what.tune(TuningOptions(trials=40, database=path, allocation="turns"))
-    space = what.groups[0].space
-    assert len(space.defaults) > 1 and set(map(space.script, space.defaults)) <= set(pretend.tried)
+def test_a_short_first_turn_loses_no_default(workers: Callable[..., Pretend], path: Path, tmp_path: Path) -> None:
+    """What a short turn does not measure is not chosen in it: all that is chosen is measured."""
+    workers()
+    tuned(path, trials=14, log=tmp_path / "log")
+    calls = [json.loads(line) for line in (tmp_path / "log.group_0").read_text().splitlines()]
+    chosen = [(sketch, tuple(values)) for call in calls for sketch, values, *_ in call.get("gave", [])]
+    measured = {(call["update"][0], tuple(call["update"][1])) for call in calls if "update" in call}
+    assert len(chosen) == 10 and set(chosen) == measured
 
 
 def test_what_fails_is_tried_again_and_given_up(workers: Callable[..., Pretend], path: Path) -> None:
