@@ -167,8 +167,8 @@ class Run:
     @property
     def promise(self) -> float | None:
         """How far the logarithm of the best time is expected to fall with what was chosen; None while nothing tells."""
-        known = [one.improvement for one in self.proposals if one.improvement is not None]
-        return max(known, default=None)
+        improvements = [proposal.improvement for proposal in self.proposals if proposal.improvement is not None]
+        return max(improvements, default=None)
 
     # --- what is known ----------------------------------------------------------------------------------------------
 

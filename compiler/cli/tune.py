@@ -146,9 +146,11 @@ def _whole(task: SearchTask, view: Silent, records: Mapping[str, Record], option
     breakdown = task.breakdown(records) if records and not interrupted else None
     facts = [replace(view.facts(run), record=records.get(name)) for name, run in view.runs.items()]
     groups, tasks = [one.data() for one in facts], list(view.board.data())
-    whole = None if breakdown is None else breakdown.data()
-    data = {"name": task.name, "tasks": tasks, "groups": groups, "whole": whole, "interrupted": interrupted}
-    _write_json(options.json, data)
+    times = None if breakdown is None else breakdown.data()
+    _write_json(
+        options.json,
+        {"name": task.name, "tasks": tasks, "groups": groups, "whole": times, "interrupted": interrupted},
+    )
     if options.json != "-":
         show_table(view.board.table())
         for line in (line for one in facts for line in (*one.failures, *one.busy)):

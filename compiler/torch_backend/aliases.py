@@ -40,12 +40,12 @@ def views_of_results(graph: fx.Graph) -> set[fx.Node]:
 
 def _owners(graph: fx.Graph) -> dict[int, fx.Node]:
     """The first tensor that has some memory: the others show it."""
-    found: dict[int, fx.Node] = {}
+    owners: dict[int, fx.Node] = {}
     for node in graph.nodes:
         memory = _memory(node)
         if memory is not None and isinstance(node.meta["val"], torch.Tensor):
-            found.setdefault(memory, node)
-    return found
+            owners.setdefault(memory, node)
+    return owners
 
 
 def _memory(node: fx.Node) -> int | None:
@@ -58,11 +58,11 @@ def _memory(node: fx.Node) -> int | None:
 
 def _steps(node: fx.Node, owner: fx.Node) -> list[fx.Node]:
     """The views from a node back to the owner of its memory; none where they do not lead there."""
-    found: list[fx.Node] = []
+    steps: list[fx.Node] = []
     while node is not owner:
-        found.append(node)
+        steps.append(node)
         before = [n for n in node.all_input_nodes if _memory(n) == _memory(owner)]
         if not before:
             return []
         node = before[0]
-    return found
+    return steps

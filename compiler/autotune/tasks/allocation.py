@@ -44,8 +44,8 @@ def by_gain(ready: Accounts, every: Accounts, timed: bool = False) -> str | None
     unknown = [name for name, account in ready.items() if account.seconds is None and account.turns < FAILING]
     if unknown:
         return max(unknown, key=lambda name: (-ready[name].turns, ready[name].estimate))
-    whole = sum(account.together for account in every.values())
-    worth = [name for name, account in ready.items() if expected(account, every) > NOTHING * whole]
+    total = sum(account.together for account in every.values())
+    worth = [name for name, account in ready.items() if expected(account, every) > NOTHING * total]
     return max(worth, key=lambda name: expected(ready[name], every) / _price(ready[name], timed), default=None)
 
 

@@ -27,8 +27,8 @@ def operator(program: Program) -> str:
     name, windows = _kind(main), _windows(main)
     alike = sum(_kind(block) == name and _windows(block) == windows for block in blocks) if name == "product" else 1
     summed = [axis.size for n, axis in enumerate(main.axes) if axis.is_reduce and n not in windows]
-    result = _by([axis.size for axis in main.axes if not axis.is_reduce]) or "a scalar"
-    extents = f"{_by(summed)} to {result}" if summed else result
+    shape = _by([axis.size for axis in main.axes if not axis.is_reduce]) or "a scalar"
+    extents = f"{_by(summed)} to {shape}" if summed else shape
     sizes = [main.axes[n].size for n in windows]
     window = f"{_by([size for size in sizes if size > 1] or sizes[-2:])}, " if windows else ""
     return f"{counted(alike, name)} {window}{extents}" if alike > 1 else f"{name} {window}{extents}"
