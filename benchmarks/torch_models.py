@@ -1,8 +1,8 @@
 """`python -m benchmarks.torch_models [NAME ...]`: networks in plain torch, by `torch.compile(model, backend="strata")`.
 
 Random weights, float32, batch 1, one thread, without a trial. Beside torch's own ways, eager and compiled with frozen
-parameters, and onnxruntime where the model can be exported, in turns; CPU time, medians of rounds. Results are compared
-with eager ones. `--json FILE` adds what was measured to a file; `--table FILE` prints the table of one.
+parameters, and onnxruntime and OpenVINO where the model can be exported, in turns; CPU time, medians of rounds. Results
+are compared with eager ones. `--json FILE` adds what was measured to a file; `--table FILE` prints the table of one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -69,16 +70,16 @@ def measured(name: str, made: Made, rounds: int) -> Row:
     torch._dynamo.reset()
     calls: dict[str, Callable[[], Any]] = {"eager": lambda: model(*inputs)}
     compiling: dict[str, float] = {}
-    for label, ready in (("strata", _strata), ("inductor", _inductor), ("onnxruntime", _onnxruntime)):
+    for label, prepare in {"strata": _strata, **PEERS}.items():
         begin = time.process_time()
-        call = ready(model, inputs)
+        call = prepare(model, inputs)
         if call is not None:
             call()
             calls[label], compiling[label] = call, time.process_time() - begin
     wanted = pytree.tree_leaves(calls["eager"]())
     found = pytree.tree_leaves(calls["strata"]())
     error = max(float((a - b).abs().max() / b.abs().max()) for a, b in zip(found, wanted, strict=True))
-    seconds = _in_turns(calls, rounds)
+    seconds = in_turns(calls, rounds)
     return Row(name, report.nodes_share, report.time_share, len(report.breaks), seconds, compiling, error)
 
 
@@ -97,12 +98,8 @@ def _onnxruntime(model: nn.Module, inputs: tuple[Tensor, ...]) -> Callable[[], A
     if find_spec("onnxruntime") is None:
         return None
     onnxruntime = import_module("onnxruntime")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.onnx"
-        try:
-            torch.onnx.export(model, inputs, str(path), dynamo=False, opset_version=17)
-        except (RuntimeError, TypeError, ImportError, torch.onnx.errors.OnnxExporterError) as error:
-            print(f"onnxruntime: not exported: {str(error)[:120]}", file=sys.stderr)
+    with _exported(model, inputs) as path:
+        if path is None:
             return None
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -111,7 +108,42 @@ def _onnxruntime(model: nn.Module, inputs: tuple[Tensor, ...]) -> Callable[[], A
     return lambda: session.run(None, given)
 
 
-def _in_turns(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
+def _openvino(model: nn.Module, inputs: tuple[Tensor, ...]) -> Callable[[], Any] | None:
+    if find_spec("openvino") is None:
+        return None
+    openvino = import_module("openvino")
+    with _exported(model, inputs) as path:
+        if path is None:
+            return None
+        settings = {"INFERENCE_NUM_THREADS": 1, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
+        request = openvino.Core().compile_model(str(path), "CPU", settings).create_infer_request()
+    given = [t.numpy() for t in inputs[: len(request.model_inputs)]]
+    return lambda: request.infer(given, share_inputs=True, share_outputs=True)
+
+
+@contextmanager
+def _exported(model: nn.Module, inputs: tuple[Tensor, ...]) -> Iterator[Path | None]:
+    """The model as a file of ONNX, while the context lasts; None, with a line that says why, where torch cannot."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.onnx"
+        try:
+            torch.onnx.export(model, inputs, str(path), dynamo=False, opset_version=17)
+        except (RuntimeError, TypeError, ImportError, torch.onnx.errors.OnnxExporterError) as error:
+            print(f"not exported to ONNX: {str(error)[:120]}", file=sys.stderr)
+            yield None
+        else:
+            yield path
+
+
+PEERS: dict[str, Callable[[nn.Module, tuple[Tensor, ...]], Callable[[], Any] | None]] = {
+    "inductor": _inductor,
+    "onnxruntime": _onnxruntime,
+    "openvino": _openvino,
+}
+"""What else runs a model: each gives a call of it, or None where it cannot."""
+
+
+def in_turns(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
     """Median CPU seconds of a call, the contenders in turns."""
     taken: dict[str, list[float]] = {label: [] for label in calls}
     for n in range(rounds + 2):
@@ -127,10 +159,10 @@ def _in_turns(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, flo
 
 def table(rows: list[Row]) -> str:
     """The rows as a page has them."""
-    labels = ("eager", "inductor", "onnxruntime")
+    labels = ("eager", "inductor", "onnxruntime", "openvino")
     lines = [
-        "| | nodes, time compiled | strata | torch eager | inductor, frozen | onnxruntime |",
-        "|---|---|---|---|---|---|",
+        "| | nodes, time compiled | strata | torch eager | inductor, frozen | onnxruntime | OpenVINO |",
+        "|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         strata = row.seconds["strata"]
