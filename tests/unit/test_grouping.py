@@ -465,3 +465,19 @@ def test_what_reads_nothing_goes_to_its_reader() -> None:
     pooled = te.nn.avg_pool2d(X, 3, 2, 1, count_include_pad=False)
     function = te.function("pool", [X], [pooled])
     assert whole(function) is function.module
+
+
+@pytest.mark.parametrize(("size", "calls"), [(64, 2), (8, 1)])
+def test_what_is_broadcast_is_computed_once(size: int, calls: int) -> None:
+    """Scales of channels, for a reader of 16 times their elements or more and of enough of them."""
+    x, w = P((1, 4, size, size), name="X"), P((4, 4, 1, 1), name="W")
+    mean, variance = P((4,), name="M"), P((4,), name="V")
+    y = nn.relu(nn.batch_norm(nn.conv2d(x, w), mean, variance))
+    whole = calls_of(group(te.function("f", [x, w, mean, variance], y).module))
+    assert len(whole) == (calls if calls > 1 else 0), "a function of one group stays as it is"
+
+
+def test_what_is_broadcast_without_arithmetic_is_read_in_place() -> None:
+    x, bias = P((1, 4, 64, 64), name="X"), P((2, 2), name="B")
+    y = nn.relu(nn.add(x, nn.reshape(bias, (1, 4, 1, 1))))
+    assert calls_of(group(te.function("f", [x, bias], y).module)) == []

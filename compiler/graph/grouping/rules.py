@@ -8,7 +8,7 @@ from functools import partial
 
 from compiler.elements import element_bytes
 from compiler.graph.grouping.choice import Choice, Rule
-from compiler.graph.grouping.facts import Kind, is_pointwise, kind_of, points, rows_of
+from compiler.graph.grouping.facts import Kind, is_pointwise, kind_of, points, rows_of, scalar_operations
 from compiler.graph.grouping.view import View
 from compiler.program.tree import Block
 
@@ -20,6 +20,10 @@ WIDEST = 96
 """The most columns of the result of attention without batches: a register tile of six vectors of 16. A wider result
 takes several tiles, each of which divides the weights again. Against products apart, for 16 to 2048 keys: one to four
 times as fast up to 80 columns, at 128 0.65 to 1.81 times, and half as fast from 256 on."""
+BROADCAST = 16
+"""What is read this many times for each of its elements is computed once, in a group of its own."""
+BROADCAST_POINTS = 4096
+"""A reader of fewer elements computes it again: it takes no longer than a call."""
 ROW_BYTES = 4096
 """The longest row between two products of one group. The rows of a register tile, at most 16, are then 64 KiB, which
 every L2 holds beside the second operand's panel; longer rows are written and read again at no loss."""
@@ -97,13 +101,23 @@ def consumers(view: View) -> Iterator[Choice]:
 
 def producers(view: View) -> Iterator[Choice]:
     """An elementwise compute, or a gather, with the one group that reads it: padding, casts, what is before a norm. So
-    does what reads nothing, such as the counts of a pooling's windows."""
+    does what reads nothing, such as the counts of a pooling's windows. What is broadcast is computed once instead, in a
+    group of its own: the scales of a batch norm, which often depend on constants alone."""
     for name in reversed(view.names):
-        if view.anchors(name):
+        if view.anchors(name) or _is_broadcast(view, name):
             continue
         readers = {view.group(r): r for r in view.readers(name)}
         if len(readers) == 1:
             yield Choice(name, (tuple(readers.values()),))
+
+
+def _is_broadcast(view: View, name: str) -> bool:
+    """Whether a compute is elementwise, no mere copy, and what reads it has many times its elements."""
+    block = view.block(name)
+    if view.kind(name) is not Kind.ELEMENTWISE or not view.nodes[name].operands or not scalar_operations(block):
+        return False
+    readers = [points(view.block(reader)) for reader in view.readers(name)]
+    return bool(readers) and min(readers) >= max(BROADCAST * points(block), BROADCAST_POINTS)
 
 
 def chains(view: View) -> Iterator[Choice]:

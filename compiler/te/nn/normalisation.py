@@ -267,21 +267,44 @@ def batch_norm(
     axis: int = 1,
     name: str = "batch_norm",
 ) -> Tensor:
-    """Y = (X - mean[c]) / sqrt(variance[c] + eps) * gamma[c] + beta[c], c being the index along one axis.
+    """Y = X * scale[c] + shift[c], c being the index along one axis; scale = gamma / sqrt(variance + eps),
+    shift = beta - mean * scale.
 
     The inference form: mean and variance, gamma (1 where it is not given) and beta (0) are inputs with one element a
-    channel. Raises TeError. Source: Ioffe and Szegedy, Batch Normalization, 2015.
+    channel. Where they are constant, scale and shift are computed once. Raises TeError. Source: Ioffe and Szegedy,
+    Batch Normalization, 2015; in this form as torch has it on CPUs.
     """
     along = check_axis("batch_norm", check_float("batch_norm", x), axis)
     _check_scales("batch_norm", x, [along], [t for t in (mean, variance, gamma, beta) if t is not None])
-    scales = _Scales(gamma, beta)
+    return batch_norm_as(x.dtype, x, along, mean, variance, gamma, beta, eps, name)
 
-    def element(i: Indices) -> Expr:
-        c = i[along]
-        found = (_wide(x)(i) - _wide(mean)((c,))) * e.rsqrt(_wide(variance)((c,)) + eps)
-        return scales.applied(found, (c,), x.dtype)
 
-    return _map(x, element, name)
+def batch_norm_as(
+    dtype: str,
+    x: Tensor,
+    along: int,
+    mean: Tensor,
+    variance: Tensor,
+    gamma: Tensor | None,
+    beta: Tensor | None,
+    eps: float,
+    name: str,
+) -> Tensor:
+    """batch_norm along a dimension, its statistics and scales of any dtypes, rounded to a dtype."""
+    channels = (x.shape[along],)
+
+    def factor(c: Index) -> Expr:
+        inverse = e.rsqrt(_wide(variance)((c,)) + eps)
+        return inverse if gamma is None else inverse * _wide(gamma)((c,))
+
+    scale = compute(channels, factor, f"{name}.scale")
+
+    def offset(c: Index) -> Expr:
+        moved = _wide(mean)((c,)) * scale[c]
+        return -moved if beta is None else _wide(beta)((c,)) - moved
+
+    shift = compute(channels, offset, f"{name}.shift")
+    return _map(x, lambda i: e.cast(_wide(x)(i) * scale[i[along]] + shift[i[along]], dtype), name)
 
 
 def batch_norm_training(

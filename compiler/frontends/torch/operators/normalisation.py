@@ -12,7 +12,7 @@ from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
 from compiler.te.index import Index
-from compiler.te.nn.normalisation import softmax_over
+from compiler.te.nn.normalisation import batch_norm_as, softmax_over
 from compiler.te.nn.reduction import reduced
 from compiler.te.tensor import Tensor
 
@@ -53,16 +53,7 @@ def batch_norm(
     """(x - mean) / sqrt(variance + eps) times a weight plus a bias, of each channel; by stated statistics only."""
     if len(rest) == 3 and rest[0]:
         return None, None, None
-    wide = working(x.dtype)
-
-    def element(*i: Index) -> Expr:
-        c = i[1]
-        scale = e.rsqrt(e.cast(variance[c], wide) + rest[-1])
-        found = (e.cast(x[i], wide) - e.cast(mean[c], wide)) * scale
-        found = found if weight is None else found * e.cast(weight[c], wide)
-        return e.cast(found if bias is None else found + e.cast(bias[c], wide), call.dtype)
-
-    return compute(x.shape, element, call.name), None, None
+    return batch_norm_as(call.dtype, x, 1, mean, variance, weight, bias, rest[-1], call.name), None, None
 
 
 @operator("_native_batch_norm_legit.no_stats")
