@@ -34,7 +34,7 @@ from strata import SearchTask, TuningOptions, build
 from strata.te import Function
 
 SCALE = Fraction(1, 4)
-TRIALS, SECONDS = 64, 50.0
+TRIALS, SECONDS = 64, 40.0
 PLAN = Plan(rounds=15, seconds=15.0)
 BASE = "numpy"
 FMA = re.compile(r"\s(vfn?m(add|sub)\w+[ps]s|fmla)\s")

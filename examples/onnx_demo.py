@@ -1,7 +1,7 @@
 """A small ONNX network, from its file to native code: its groups and where their schedules are from, checked against
-ONNX's reference evaluator, and timed beside onnxruntime where that is installed.
+ONNX's reference evaluator, tuned under one budget for all groups, and timed beside onnxruntime where that is installed.
 
-Run by `make demo`; some seconds.
+Run by `make demo`; half a minute.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -19,13 +21,18 @@ from rich.console import Console
 from rich.table import Table
 
 import strata
+from compiler.autotune.tell.facts import INTERRUPTED
+from compiler.autotune.tell.live import view
 from compiler.bench.table import WIDTH
+from compiler.imported import Imported
 from compiler.targets.arguments import Array
 from compiler.targets.cpu import Kernel
 
 MODEL = Path(__file__).with_name("network.onnx")
 ROUNDS, CALLS = 15, 20
 TOLERANCE = 1e-4
+SECONDS = 20.0
+"""Of tuning, for all groups together."""
 
 
 def main() -> int:
@@ -44,7 +51,12 @@ def main() -> int:
     console.print(_groups(kernel))
     image = np.random.default_rng(0).standard_normal((1, 3, 32, 32), dtype=np.float32)
     right = _check(console, kernel, image)
-    _race(console, kernel, image)
+    with TemporaryDirectory() as folder:
+        tuned = _tuned(console, model, Path(folder) / "network.db")
+    if tuned is None:
+        return 130
+    right &= _check(console, tuned, image)
+    _race(console, {"without a trial": kernel, "tuned": tuned}, image)
     return 0 if right else 1
 
 
@@ -55,6 +67,19 @@ def _groups(kernel: Kernel) -> Table:
     for group in kernel.groups:
         table.add_row(group.name, str(group.occurrences), group.source, group.verdict)
     return table
+
+
+def _tuned(console: Console, model: Imported, database: Path) -> Kernel | None:
+    """The network of what tuning finds, with the table of its tasks; None where it was interrupted."""
+    console.rule("tuned: the next trials go where they promise most of the network's time", align="left")
+    task = strata.SearchTask(model, threads=1)
+    with view(task, sys.stdout) as shown:
+        task.tune(strata.TuningOptions(None, SECONDS, str(database), callbacks=(shown,)))
+    if not console.is_terminal:
+        console.print(shown.board.table())
+    if shown.last is not None and shown.last.phase == INTERRUPTED:
+        return None
+    return strata.build(model, threads=1, schedule=database)
 
 
 def _check(console: Console, kernel: Kernel, image: Array) -> bool:
@@ -68,9 +93,9 @@ def _check(console: Console, kernel: Kernel, image: Array) -> bool:
     return right
 
 
-def _race(console: Console, kernel: Kernel, image: Array) -> None:
-    """Time the kernel beside onnxruntime, in turns, on one thread."""
-    steps: dict[str, Callable[[], object]] = {"strata": lambda: kernel(image)}
+def _race(console: Console, kernels: dict[str, Kernel], image: Array) -> None:
+    """Time kernels beside onnxruntime, in turns, on one thread."""
+    steps: dict[str, Callable[[], object]] = {name: partial(kernel, image) for name, kernel in kernels.items()}
     if find_spec("onnxruntime") is None:
         console.print("onnxruntime is not installed: pip install onnxruntime, to see it beside", markup=False)
     else:
@@ -83,7 +108,7 @@ def _race(console: Console, kernel: Kernel, image: Array) -> None:
                 step()
             best[name] = min(best[name], (time.perf_counter() - start) / CALLS)
     for name, seconds in best.items():
-        console.print(f"{name:12} {1e3 * seconds:.3f} ms a call, one thread")
+        console.print(f"{name:15} {1e3 * seconds:.3f} ms a call, one thread")
 
 
 def _session(image: Array) -> Callable[[], object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -29,7 +29,7 @@ from compiler.passes.plan_buffers import PlanBuffersPass
 from compiler.program.main import Call, Main, read_tensors, size, write_low
 from compiler.program.write import memref_type
 from compiler.targets.cpu.compile import object_code
-from compiler.targets.cpu.facts import Group
+from compiler.targets.cpu.facts import RUN_ONCE, Group
 from compiler.targets.cpu.kernel import Kernel, Text
 from compiler.targets.cpu.load import interface
 from compiler.targets.machine import host
@@ -40,13 +40,14 @@ MAIN_LEVEL = 1
 
 @dataclass(frozen=True)
 class Planned:
-    """Main as it is compiled, its units, and what fills the constants."""
+    """Main as it is compiled, its units, what fills the constants, and the numbers of the units that only do that."""
 
     main: Main
     units: Units
     compiled: Sequence[Unit]
     preparing: Preparing
     temporaries_bytes: int
+    runs_once: Set[int]
 
     @property
     def codes(self) -> list[Code]:
@@ -145,7 +146,8 @@ def _planned(
     ]
     given = {name: whole.buffers[name] for name in constants}
     main = complete(parts.main, steps, given | preparing.filled)
-    return Planned(main, units, units_done, preparing, sum(map(size, parts.main.temporaries)))
+    temporaries_bytes = sum(map(size, parts.main.temporaries))
+    return Planned(main, units, units_done, preparing, temporaries_bytes, set(before) - set(after))
 
 
 def _hash(callee: FuncOp, known: Mapping[str, str]) -> str:
@@ -187,6 +189,7 @@ def _declaration(main: Main, call: Call, code: Code) -> FuncOp:
 def _groups(planned: Planned, sources: Mapping[str, Source], hashes: Mapping[str, str]) -> Iterator[Group]:
     units = planned.units
     every = zip(units.jobs, units.callees, units.occurrences, planned.compiled, strict=True)
-    for job, callee, occurrences, unit in every:
+    for number, (job, callee, occurrences, unit) in enumerate(every):
         source = sources.get(callee, WRITTEN)
-        yield Group(job.name, hashes[callee], occurrences, source.origin, source.verdict, unit.seconds)
+        verdict = source.verdict or (RUN_ONCE if number in planned.runs_once else "")
+        yield Group(job.name, hashes[callee], occurrences, source.origin, verdict, unit.seconds)

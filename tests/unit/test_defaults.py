@@ -27,6 +27,7 @@ from compiler.native.unit import Source
 from compiler.schedule import Schedule
 from compiler.targets.arguments import Array
 from compiler.targets.cpu import Kernel
+from compiler.targets.cpu.facts import RUN_ONCE
 from compiler.te.tensor import Tensor
 
 nn = te.nn
@@ -64,6 +65,23 @@ def test_a_default_is_proved_and_right(make: Callable[[], te.Function]) -> None:
     assert [a.name for a in kernel.arguments] == [a.name for a in written.arguments]
     np.testing.assert_allclose(kernel(*arrays), written(*arrays), rtol=1e-5, atol=1e-5)
     assert "vectorized" in kernel.text("loop") and "vectorized" not in written.text("loop")
+
+
+def test_scales_of_a_constant_batch_norm_are_computed_once() -> None:
+    """In a group of their own, which runs when the kernel is made."""
+    x, w = te.placeholder((1, 4, 64, 64), name="X"), te.placeholder((4, 4, 1, 1), name="W")
+    mean, variance = (te.placeholder((4,), name=name) for name in "MV")
+    function = te.function("net", [x, w, mean, variance], te.nn.batch_norm(te.nn.conv2d(x, w), mean, variance))
+    random = np.random.default_rng(0)
+    arrays = {t.name: random.random(t.shape, np.float32) for t in function.inputs}
+    kernel = compiler.build(function, threads=1, constants={name: arrays[name] for name in "WMV"}, schedule="written")
+    assert [group.verdict == RUN_ONCE for group in kernel.groups] == [True, False]
+    convolved = np.einsum("nchw,fc->nfhw", arrays["X"], arrays["W"][..., 0, 0])
+    scaled = (convolved - arrays["M"][:, None, None]) / np.sqrt(arrays["V"][:, None, None] + 1e-5)
+    np.testing.assert_allclose(kernel(arrays["X"]), scaled, rtol=1e-4, atol=1e-4)
+    assert not any(
+        group.verdict == RUN_ONCE for group in compiler.build(function, threads=1, schedule="written").groups
+    )
 
 
 def test_constants_are_prepared_once() -> None:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+RUN_ONCE = "run once"
+"""What is said of a group that is run when the kernel is made, and never again."""
+
 
 @dataclass(frozen=True)
 class Group:
     """A function that the kernel's main function calls, one however often it is called.
 
     hash: of its canonical program; empty where it has none. source: where its schedule is from, "written" for the loops
-    as they were lowered. verdict: what verify-schedule said of the schedule; empty for what was not scheduled.
+    as they were lowered. verdict: what verify-schedule said of the schedule; for what was not scheduled empty, or
+    RUN_ONCE where it depends on constants alone.
     seconds: what it took to compile; 0 where the cache had it.
     """
 
