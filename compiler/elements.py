@@ -128,11 +128,34 @@ def row_of(type: Attribute) -> Dtype | None:
     return _BY_TYPE.get(type)
 
 
+_SPELLINGS = {row.numpy: row.name for row in DTYPES.values()}
+"""The dtypes by the names that numpy, torch and TVM have for them."""
+_AMBIGUOUS = {float: "f32 or f64", int: "i32 or i64", "float": "f32 or f64", "int": "i32 or i64"}
+"""Names that libraries read differently, and what may be meant."""
+
+
 def check_dtype(dtype: object) -> str:
-    """The dtype, if there is one of that name. Raises TeError."""
-    if not isinstance(dtype, str) or dtype not in DTYPES:
-        raise TeError(f"unknown dtype {dtype!r} (there are {', '.join(DTYPES)})")
-    return dtype
+    """The dtype, by its own name, by numpy's ("float32"), or as a dtype of numpy or torch. Raises TeError."""
+    if isinstance(dtype, str) and dtype in DTYPES:
+        return dtype
+    name = _spelled(dtype)
+    if name in _SPELLINGS:
+        return _SPELLINGS[name]
+    meant = _AMBIGUOUS.get(dtype) if isinstance(dtype, str | type) else None
+    hint = f"write {meant}" if meant else f"there are {', '.join(DTYPES)}"
+    raise TeError(f"unknown dtype {dtype!r} ({hint})")
+
+
+def _spelled(dtype: object) -> str:
+    """The name that a library has for its dtype: `float32` of numpy.float32, numpy.dtype("f4") and torch.float32."""
+    if isinstance(dtype, str):
+        return dtype
+    if isinstance(dtype, type):
+        return "bool" if dtype is bool else dtype.__name__ if dtype.__module__.startswith(("numpy", "ml_d")) else ""
+    name = getattr(dtype, "name", None)
+    if isinstance(name, str):
+        return name
+    return str(dtype).removeprefix("torch.") if type(dtype).__module__ == "torch" else ""
 
 
 def is_float(dtype: str) -> bool:

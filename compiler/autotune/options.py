@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from functools import partial
 from pathlib import Path
 from reprlib import repr as short
@@ -34,6 +34,7 @@ class TuningOptions:
     search: what can be set of the search itself; with `descent` 0 there is no final descent.
     allocation: how the groups of a whole program share trials and seconds: `gain`, where they promise most of the
     program's time, or `turns`, each in turn (see `compiler.autotune.tasks.allocation`).
+    num_measure_trials: `trials` by the name that TVM has for it.
     callbacks: called after each trial, when it is on disk, and at each change of phase. What they raise ends the run.
     """
 
@@ -47,8 +48,11 @@ class TuningOptions:
     callbacks: Sequence[Callback] = ()
     search: Options = field(default_factory=Options)
     allocation: str = "gain"
+    num_measure_trials: InitVar[int | None] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, num_measure_trials: int | None) -> None:
+        if num_measure_trials is not None:
+            object.__setattr__(self, "trials", num_measure_trials)
         if self.trials is None and self.seconds is None:
             raise InputError("a tuning run needs a budget: trials or seconds")
         for name, (check, optional) in _CHECKS.items():

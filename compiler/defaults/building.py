@@ -25,6 +25,7 @@ from compiler.defaults.ways import WRITTEN, Way, way_of
 from compiler.dialects.functions import find_function, is_main
 from compiler.driver import Plan
 from compiler.driver.constants import named
+from compiler.driver.source import ELSEWHERE
 from compiler.errors import LoweringError, ScheduleError, TargetError
 from compiler.native.unit import WRITTEN as AS_WRITTEN
 from compiler.native.unit import Source
@@ -88,14 +89,16 @@ def build(
     run here, once; see the pass split-constants, and `Kernel.fixed`. Constants that the rest still reads are copied, so
     that what happens to the arrays later changes nothing. Other levels than te and loop have no constants.
 
-    For a GPU (see `compiler.targets.gpus`) loops bound to blocks and threads become kernels; what is not bound runs
-    on one thread. `arch` is what they are compiled for where no GPU says another; launches that it does not take are
-    refused. `threads` and `constants` are the CPU's, a database too.
+    `target` is cpu, which TVM calls llvm, or a GPU's. For a GPU (see `compiler.targets.gpus`) loops bound to blocks
+    and threads become kernels; what is not bound runs on one thread. `arch` is what they are compiled for where no
+    GPU says another; launches that it does not take are refused. `threads` and `constants` are the CPU's, a
+    database too.
 
     Raises TargetError or InputError, also for constants that are no inputs, are written, or do not fit; and xDSL's
     ParseError and VerifyException for text that is not a valid program.
     """
     driver.check_words(target, policy, name, arch)
+    target = ELSEWHERE.get(target, target)
     way = way_of(schedule)
     x, constants = driver.apart(x, constants)
     given = None if constants is None else dict(named(constants))

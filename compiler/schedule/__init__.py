@@ -4,6 +4,7 @@ schedule.py    Schedule: the Python face, one method a primitive; replay
 recorder.py    the loop function and its script so far: what Schedule is beside its primitives
 primitive.py   `@primitive`: the declaration from which op, method, pass and page come
 parameters.py  the kinds of parameters
+names.py       blocks and loops by name
 primitives/    one file a primitive
 dialect.py     the ops of scripts
 state.py       the program under a script: plan, judge, apply, record

@@ -189,7 +189,8 @@ class AttributeParameter(Parameter):
 
 @dataclass(frozen=True)
 class SizesParameter(Parameter):
-    """Constants and parameters in a list, such as `[4, %t]`; an `inferred` one is -1, in Python None."""
+    """Constants and parameters in a list, such as `[4, %t]`; an `inferred` one is -1, in Python None, and a size by
+    itself is the last of two, the other inferred."""
 
     inferred: bool = False
     sentence: str = ""
@@ -198,7 +199,7 @@ class SizesParameter(Parameter):
         return {"params": var_operand_def(ParamType()), name: prop_def(DenseArrayBase.constr(i64))}
 
     def encoded(self, name: str, value: Value) -> Fields:
-        sizes = _listed(name, value)
+        sizes = [None, value] if self.inferred and isinstance(value, int | Handle) else _listed(name, value)
         sizes = [-1 if size is None and self.inferred else size for size in sizes]
         static, params = split_dynamic_index_list(
             [size if isinstance(size, SSAValue) else max(_int(size), DYNAMIC_INDEX + 1) for size in sizes],
@@ -344,20 +345,21 @@ def _python(value: Attribute) -> str:
     return repr(str(value))
 
 
-def word(what: str, choices: Collection[str]) -> AttributeParameter:
-    """One of several words."""
-    known = ", ".join(choices)
-    return TEXT.such_that(lambda value: value in choices, f"unknown {what} '{{}}' (there are {known})")
+def word(what: str, choices: Collection[str], also: Mapping[str, str] | None = None) -> AttributeParameter:
+    """One of several words; `also` are other spellings of them."""
+    known, spellings = ", ".join(choices), also or {}
+    accepted = replace(TEXT, encode=lambda value: _text(spellings.get(str(value), value)))
+    return accepted.such_that(lambda value: value in choices, f"unknown {what} '{{}}' (there are {known})")
 
 
-BLOCK = HandleParameter("Handle", handles=BlockType())
-LOOP = HandleParameter("Handle")
+BLOCK = HandleParameter("Handle | str", handles=BlockType())
+LOOP = HandleParameter("Handle | str")
 """A loop; in a pass, one around its block."""
-ANY_LOOP = HandleParameter("Handle", anywhere=True)
+ANY_LOOP = HandleParameter("Handle | str", anywhere=True)
 """A loop; in a pass, of whatever block."""
-LOCATION = HandleParameter("Handle", anywhere=True, location=True)
+LOCATION = HandleParameter("Handle | str", anywhere=True, location=True)
 """A loop, or the location that stands for none: see `State.loop`."""
-LOOPS = HandleParameter("Handle", tuple[str, ...], several=True)
+LOOPS = HandleParameter("Handle | str", tuple[str, ...], several=True)
 PARAM = HandleParameter("Handle", handles=ParamType())
 PARAMS = HandleParameter("Handle", handles=ParamType(), several=True)
 TEXT = AttributeParameter("str")
@@ -383,7 +385,7 @@ ANY = AttributeParameter(
 )
 SIZES = SizesParameter("Sequence[Size]", tuple[int, ...], sentence="the tiles {} are not all positive")
 FACTORS = SizesParameter(
-    "Sequence[Size | None]",
+    "Sequence[Size | None] | Size",
     tuple[int, ...],
     inferred=True,
     sentence="the factors {} are not positive with at most one -1, which is inferred",

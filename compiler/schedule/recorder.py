@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any, Self
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.transform import NamedSequenceOp, YieldOp
@@ -15,15 +17,19 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 
 from compiler.analysis.verify.prove import Verdict, verify_schedule
 from compiler.dialects import loop as loop_dialect
+from compiler.dialects import te
 from compiler.dialects.dominance import verify_module
-from compiler.dialects.functions import find_function
+from compiler.dialects.functions import find_function, functions
+from compiler.dialects.levels import has_tensors
 from compiler.dialects.sched import BlockType, LoopType, ParamType, SchedOp
 from compiler.errors import ScheduleError, StrataError, refused_by
 from compiler.interpret.combination import check_combiners
+from compiler.lowering.te_to_loop import TeToLoopPass
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.program.write import write
-from compiler.schedule.parameters import Handle, Size
+from compiler.schedule.names import handles_of
+from compiler.schedule.parameters import Handle, HandleParameter, Size
 from compiler.schedule.primitive import Primitive, primitive_of
 from compiler.schedule.primitives import PRIMITIVES
 from compiler.schedule.state import State, empty_script
@@ -177,15 +183,38 @@ class Recorder:
         """
         if not isinstance(primitive, Primitive):
             raise ScheduleError(f"it takes a declared primitive, not a {type(primitive).__name__}", "call")
-        bound = primitive.signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        op = self._op(primitive, bound.arguments)
         try:
-            self._state.apply(op, primitive.planned)
+            bound = primitive.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise ScheduleError(f"it takes {_asked(primitive)}: {error}", primitive.name) from error
+        bound.apply_defaults()
+        length = self.length
+        try:
+            op = self._op(primitive, self._with_handles(primitive, bound.arguments))
+            try:
+                self._state.apply(op, primitive.planned)
+            except StrataError:
+                op.erase()
+                raise
         except StrataError:
-            op.erase()
+            self._state.drop_after(length)
             raise
         return list(op.results)
+
+    def _with_handles(self, primitive: Primitive, arguments: Mapping[str, object]) -> dict[str, object]:
+        """The arguments of a call, with handles in the place of names. Raises ScheduleError."""
+        with refused_by(primitive.name):
+            return {
+                name: handles_of(self, kind, value) if isinstance(kind, HandleParameter) else value
+                for name, value in arguments.items()
+                for kind in [primitive.parameters[name]]
+            }
+
+    def handle_on(self, value: int | str) -> Handle | None:
+        """The latest handle that the script has on a loop, by its number, or on a block, by its label, and that nothing
+        has consumed."""
+        handles = reversed(self._state.handles.get(value, []))
+        return next((handle for handle in handles if handle not in self._state.consumed), None)
 
     def _op(self, primitive: Primitive, arguments: Mapping[str, object]) -> SchedOp:
         """The op of a call. Raises ScheduleError for arguments that it cannot have."""
@@ -258,10 +287,23 @@ class Recorder:
         return param if number == 1 else self.multiple(param, number)
 
 
+def _asked(primitive: Primitive) -> str:
+    """The arguments of a primitive's method without their types: `(loop, factors, tail='guard')`."""
+    parameters = primitive.signature.parameters.values()
+    return str(inspect.Signature([p.replace(annotation=inspect.Parameter.empty) for p in parameters]))
+
+
 def _loop_module(x: object) -> ModuleOp:
+    """The module that a caller gives, that of a te function lowered as it is written."""
     module = x if isinstance(x, ModuleOp) else getattr(x, "module", None)
     if not isinstance(module, ModuleOp):
         raise ScheduleError(f"a schedule is of a te function or a loop-level module, not of a {type(x).__name__}")
+    if isinstance(x, ModuleOp) or not any(map(has_tensors, functions(module))):
+        return module
+    if any(isinstance(op, te.ConstantOp) and not op.value.data.is_inline for op in module.walk()):
+        raise ScheduleError("the program has large constants, which strata.lower makes arguments: lower it first")
+    module = module.clone()
+    TeToLoopPass().apply(Context(), module)
     return module
 
 

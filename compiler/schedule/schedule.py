@@ -7,6 +7,7 @@ writes.
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.transform import NamedSequenceOp
@@ -16,6 +17,22 @@ from compiler.schedule.primitive import Primitive
 from compiler.schedule.primitives import PRIMITIVES
 from compiler.schedule.recorder import Recorder, script_of
 
+ALIASES = {"compute_inline": "inline", "reverse_compute_inline": "reverse_inline"}
+"""Names that TVM has for primitives."""
+ELSEWHERE = {
+    "tile": "split each loop, then reorder: the pass tile does both",
+    "blockize": "tensorize matches the loops of a block as they are",
+    "compute_root": "a block stands outside all loops until compute_at moves it",
+    "store_at": "compute_at and set_scope say where a block is computed and kept",
+    "transform_block_layout": "split, fuse and reorder change loops; transform_layout and pack change buffers",
+    "set_axis_separator": "transform_layout with a map does it",
+    "mod": "a schedule has `module`, with the scheduled function",
+    "show": "print(schedule.script) prints the script, print(schedule.module) the loops",
+    "trace": "print(schedule.script) prints what was applied",
+    "lower": "strata.build(schedule) compiles it, schedule.module has its loops",
+}
+"""What other compilers call otherwise, and what does it here."""
+
 
 class Schedule(Recorder):
     """A loop-level function and the script that leads from the original to it.
@@ -24,10 +41,17 @@ class Schedule(Recorder):
     raises ScheduleError and changes nothing. `print(schedule.script)` replays to the same IR; `module` is the module
     with the scheduled function.
 
-    `x` is a loop-level module, such as `strata.lower` gives of a te function; `seed` is that of choices without a
-    decision. Raises ScheduleError for a module that is not at the loop level, InputError for one with several
-    functions unnamed.
+    `x` is a te function, which is lowered as it is written, or a loop-level module, such as `strata.lower` gives;
+    `seed` is that of choices without a decision. Raises ScheduleError for a module that is not at the loop level,
+    InputError for one with several functions unnamed.
+
+    A block is given by its handle or its name, a loop by its handle, as "C.k", or as "k" where one loop only has that
+    name; the script has the handle that get_block or get_loops gave.
     """
+
+    def __getattr__(self, name: str) -> object:
+        hint = ELSEWHERE.get(name) or ", ".join(get_close_matches(name, PRIMITIVES, 3))
+        raise AttributeError(f"there is no primitive '{name}'{f'; {hint}' if hint else ''}")
 
 
 def _method(primitive: Primitive) -> Callable[..., Handle | list[Handle] | None]:
@@ -46,6 +70,8 @@ def _method(primitive: Primitive) -> Callable[..., Handle | list[Handle] | None]
 for _name, _primitive in PRIMITIVES.items():
     if not hasattr(Recorder, _name):
         setattr(Schedule, _name, _method(_primitive))
+for _name, _meant in ALIASES.items():
+    setattr(Schedule, _name, getattr(Schedule, _meant))
 
 
 def replay(

@@ -11,124 +11,124 @@ from compiler.schedule.recorder import Recorder
 from compiler.schedule.recorder import script_of as script_of
 
 class Schedule(Recorder):
-    def add_unit_loop(self, loop: Handle) -> Handle:
+    def add_unit_loop(self, loop: Handle | str) -> Handle:
         """Put a loop of one iteration around a loop."""
 
-    def annotate(self, loop: Handle, key: str, value: Attribute | int | float | str) -> None:
+    def annotate(self, loop: Handle | str, key: str, value: Attribute | int | float | str) -> None:
         """Attach a named attribute to a loop, for a lowering or rule that knows it."""
 
-    def auto(self, block: Handle) -> None:
+    def auto(self, block: Handle | str) -> None:
         """Derive the choices for a block here, by the rules for the machine."""
 
-    def bind(self, loop: Handle, thread: str) -> None:
-        """Bind a loop to a hardware index: block_x to block_z, thread_x to thread_z, or vthread."""
+    def bind(self, loop: Handle | str, thread: str) -> None:
+        """Bind a loop to a hardware index: block_x to block_z, thread_x to thread_z, or vthread; "blockIdx.x" is block_x."""
 
-    def cache_read(self, block: Handle, buffer: str, scope: str = ...) -> Handle:
+    def cache_read(self, block: Handle | str, buffer: str, scope: str = ...) -> Handle:
         """Copy a buffer that a block reads into another scope, and read the copy."""
 
-    def cache_write(self, block: Handle, scope: str = ...) -> Handle:
+    def cache_write(self, block: Handle | str, scope: str = ...) -> Handle:
         """Compute a block's results in another scope and copy them out."""
 
-    def compute_at(self, block: Handle, loop: Handle) -> None:
+    def compute_at(self, block: Handle | str, loop: Handle | str) -> None:
         """Move a producer into a loop of its consumers: there it computes just what one iteration reads."""
 
-    def decompose_reduction(self, block: Handle, loop: Handle) -> Handle:
+    def decompose_reduction(self, block: Handle | str, loop: Handle | str) -> Handle:
         """Make the init of a reduction a block of its own, before a loop."""
 
-    def distribute(self, loop: Handle, block: Handle) -> list[Handle]:
+    def distribute(self, loop: Handle | str, block: Handle | str) -> list[Handle]:
         """Cut the body of a loop after the part that holds a block, and give each part a loop of its own."""
 
-    def double_buffer(self, block: Handle) -> None:
+    def double_buffer(self, block: Handle | str) -> None:
         """Give a block's buffer two halves, so that one is filled while the other is read."""
 
-    def fuse(self, *loops: Handle) -> Handle:
+    def fuse(self, *loops: Handle | str) -> Handle:
         """Fuse perfectly nested loops into one, whose variable runs over their product."""
 
     def get_block(self, label: str) -> Handle:
         """The block of that name."""
 
-    def get_consumers(self, block: Handle) -> list[Handle]:
+    def get_consumers(self, block: Handle | str) -> list[Handle]:
         """The blocks that read a block's results, in the order of the program."""
 
-    def get_loops(self, block: Handle) -> list[Handle]:
+    def get_loops(self, block: Handle | str) -> list[Handle]:
         """The loops around a block, outermost first."""
 
-    def get_producers(self, block: Handle) -> list[Handle]:
+    def get_producers(self, block: Handle | str) -> list[Handle]:
         """The blocks whose results a block reads, in the order of the program."""
 
-    def inline(self, block: Handle) -> None:
+    def inline(self, block: Handle | str) -> None:
         """Replace every read of a block's result by the block's body, and drop the block."""
 
-    def join_axes(self, block: Handle) -> None:
+    def join_axes(self, block: Handle | str) -> None:
         """Give a block one axis in the place of adjacent ones that a fused loop runs over in row-major order."""
 
-    def lift_alloc(self, buffer: str, loop: Handle | None = ...) -> None:
+    def lift_alloc(self, buffer: str, loop: Handle | str | None = ...) -> None:
         """Move the beginning of a buffer's lifetime out: to a loop that encloses it, or to the function."""
 
-    def merge(self, first: Handle, second: Handle, shift: int = ...) -> Handle:
+    def merge(self, first: Handle | str, second: Handle | str, shift: int = ...) -> Handle:
         """Let two adjacent nests share their outer loop: bodies one after the other. With a shift, iteration i of the second runs in iteration i + shift. Where the extents differ, guards say so."""
 
-    def pack(self, block: Handle, buffer: str, tiles: Sequence[Size], order: Sequence[int] = ...) -> Handle:
+    def pack(self, block: Handle | str, buffer: str, tiles: Sequence[Size], order: Sequence[int] = ...) -> Handle:
         """Read a buffer through a blocked, padded copy with one tile size a dimension (1 for none)."""
 
-    def pad(self, block: Handle, buffer: str) -> Handle:
+    def pad(self, block: Handle | str, buffer: str) -> Handle:
         """Read a buffer through a copy with a border, which holds what a condition reads beyond its edge."""
 
-    def parallel(self, loop: Handle) -> None:
+    def parallel(self, loop: Handle | str) -> None:
         """Mark a loop whose iterations run on several threads."""
 
-    def partition(self, loop: Handle, position: int) -> list[Handle]:
+    def partition(self, loop: Handle | str, position: int) -> list[Handle]:
         """Cut a loop in two, one after the other: the iterations below a position, and the rest."""
 
-    def prefetch(self, loop: Handle, buffer: str, ahead: int, over: Handle | None = ...) -> None:
+    def prefetch(self, loop: Handle | str, buffer: str, ahead: int, over: Handle | str | None = ...) -> None:
         """Ask for the elements of a buffer that a loop touches some iterations later."""
 
-    def reorder(self, *loops: Handle) -> None:
+    def reorder(self, *loops: Handle | str) -> None:
         """Permute loops of one nest into the order given, outermost first; loops between them stay where they are."""
 
-    def reverse(self, loop: Handle) -> Handle:
+    def reverse(self, loop: Handle | str) -> Handle:
         """Run a loop backwards."""
 
-    def reverse_compute_at(self, block: Handle, loop: Handle) -> None:
+    def reverse_compute_at(self, block: Handle | str, loop: Handle | str) -> None:
         """Move a consumer into a loop of its producer: there it consumes what one iteration has finished."""
 
-    def reverse_inline(self, block: Handle) -> None:
+    def reverse_inline(self, block: Handle | str) -> None:
         """Apply an elementwise consumer where its producer writes, and drop the consumer."""
 
-    def rfactor(self, block: Handle, loop: Handle) -> Handle:
+    def rfactor(self, block: Handle | str, loop: Handle | str) -> Handle:
         """Reduce along one loop into a buffer of partial results, and combine those afterwards."""
 
-    def sample_location(self, block: Handle, decision: int | None = ...) -> Handle:
+    def sample_location(self, block: Handle | str, decision: int | None = ...) -> Handle:
         """Choose the loop at which a block is computed."""
 
-    def sample_perfect_tile(self, loop: Handle, parts: int, innermost: int = ..., decision: Sequence[int] | None = ...) -> list[Handle]:
+    def sample_perfect_tile(self, loop: Handle | str, parts: int, innermost: int = ..., decision: Sequence[int] | None = ...) -> list[Handle]:
         """Choose factors whose product is a loop's extent, the innermost at most `innermost`."""
 
-    def set_scope(self, block: Handle, scope: str) -> None:
+    def set_scope(self, block: Handle | str, scope: str) -> None:
         """Set the scope of the buffers that a block writes."""
 
-    def software_pipeline(self, loop: Handle, stages: Sequence[int]) -> Handle:
+    def software_pipeline(self, loop: Handle | str, stages: Sequence[int]) -> Handle:
         """Overlap the iterations of a loop: part number i of its body runs stages[i] iterations late."""
 
-    def split(self, loop: Handle, factors: Sequence[Size | None], tail: str = ...) -> list[Handle]:
+    def split(self, loop: Handle | str, factors: Sequence[Size | None] | Size, tail: str = ...) -> list[Handle]:
         """Split a loop into a nest, outermost factor first; one factor may be None and is inferred."""
 
-    def stage(self, loop: Handle, buffer: str, scope: str = ...) -> list[Handle]:
+    def stage(self, loop: Handle | str, buffer: str, scope: str = ...) -> list[Handle]:
         """Work on a copy of the window of a buffer that a loop's body touches: copy it in, work, copy it out."""
 
-    def storage_align(self, block: Handle, dim: int, factor: int, offset: int = ...) -> None:
+    def storage_align(self, block: Handle | str, dim: int, factor: int, offset: int = ...) -> None:
         """Pad a block's buffer so that the stride of a dimension is `offset` beyond a multiple of `factor`, in elements."""
 
-    def swizzle(self, block: Handle, width: int) -> None:
+    def swizzle(self, block: Handle | str, width: int) -> None:
         """Rotate the columns of a block's buffer by the row, within groups of `width`, against bank conflicts."""
 
-    def tensorize(self, loop: Handle, intrinsic: str) -> None:
+    def tensorize(self, loop: Handle | str, intrinsic: str) -> None:
         """Mark the nest from a loop inward as one that a declared intrinsic replaces."""
 
-    def unroll(self, loop: Handle) -> None:
+    def unroll(self, loop: Handle | str) -> None:
         """Mark a loop to be unrolled by the lowering."""
 
-    def vectorize(self, loop: Handle) -> None:
+    def vectorize(self, loop: Handle | str) -> None:
         """Mark a loop whose iterations become the lanes of vectors."""
 
 def replay(

@@ -101,6 +101,16 @@ class State:
                 self.handles.setdefault(value, []).append(result)
             result.name_hint = self._hint(result, value)
 
+    def drop_after(self, length: int) -> None:
+        """Forget the ops of the script beyond so many, which only gave handles."""
+        for op in reversed(list(self.script.ops)[length:-1]):
+            for result in op.results:
+                value = self.values.pop(result)
+                self.names.pop(result, None)
+                if value is not None:
+                    self.handles[value].remove(result)
+            self.script.erase_op(op)
+
     def _hint(self, result: SSAValue, value: int | str | None) -> str | None:
         if isinstance(result.type, LoopType) and isinstance(value, int) and value >= 0:
             name = self.names[result] = self.program.loops[value].label

@@ -27,3 +27,20 @@ from compiler.te.tensor import Tensor, placeholder, reduce_axis
 
 __all__ = ["Combiner", "Function", "Tensor", "canonical_hash", "combiner", "compute", "constant", "function", "gather"]
 __all__ += ["nn", "placeholder", "reduce", "reduce_axis", *scalar.__all__]
+
+_ELSEWHERE = {
+    "create_schedule": "strata.Schedule(function) begins a schedule, of a te.function of inputs and results",
+    "create_prim_func": "te.function(name, inputs, results) is a function, and strata.build compiles it",
+    "var": "shapes are static: state the extent",
+    "size_var": "shapes are static: state the extent",
+    "if_then_else": "te.select(condition, then, otherwise) chooses",
+    "thread_axis": 'Schedule.bind(loop, "thread_x") binds a loop',
+    "scan": "te.nn.cumsum and te.nn.lstm are scans; other recurrences have no form",
+    "extern": "compute and gather are the forms that there are",
+}
+"""What TVM's te has and this one has not, and what does it here."""
+
+
+def __getattr__(name: str) -> object:
+    hint = _ELSEWHERE.get(name)
+    raise AttributeError(f"module '{__name__}' has no '{name}'{f': {hint}' if hint else ''}")

@@ -77,9 +77,9 @@ def _compute(name: str, spatial: tuple[Axis, ...], values: Sequence[object]) -> 
     reduce = reduces[0].axes if reduces else ()
     if any(set(r.axes) != set(reduce) for r in reduces):
         raise TeError("the results are reduced over different axes")
-    names = [axis.name for axis in (*spatial, *reduce)]
+    names = [axis.name for axis in (*spatial, *reduce) if axis.named]
     for axis in reduce:
-        if names.count(axis.name) > 1:
+        if axis.named and names.count(axis.name) > 1:
             raise TeError(f"the axis name '{axis.name}' occurs twice")
     bodies = tuple(v.body if isinstance(v, Reduce) else _value(v) for v in values)
     joint = _joint(reduces)

@@ -57,7 +57,7 @@ def emit_compute(op: Compute, label: str, value_of: Callable[[Tensor], SSAValue]
     body.block.add_op(te.YieldOp(*yielded))
     shape = [axis.extent for axis in op.spatial]
     results = [TensorType(TYPES[body.dtype], shape) for body in op.bodies]
-    axes = [axis_attribute(axis.name, axis.extent, axis.reduce) for axis in op.axes]
+    axes = [axis_attribute(label, axis.extent, axis.reduce) for label, axis in zip(op.labels, op.axes, strict=True)]
     return te.ComputeOp(label, axes, inputs, accesses, results, Region(body.block), _combination(op))
 
 

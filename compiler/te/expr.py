@@ -175,7 +175,7 @@ def as_expr(value: object, dtype: str | None = None) -> Expr:
 
 def const(value: Number, dtype: str) -> Const:
     """A number of a dtype. Raises TeError where the dtype does not hold it."""
-    check_dtype(dtype)
+    dtype = check_dtype(dtype)
     if not isinstance(value, int | float):
         raise TeError(f"{value!r} is not a number")
     if is_float(dtype):

@@ -101,11 +101,12 @@ IndexLike: TypeAlias = Index | SupportsIndex
 
 @dataclass(frozen=True, eq=False)
 class Axis(Index):
-    """A named axis of a compute."""
+    """An axis of a compute; one that is not `named` gives its name up where another has it."""
 
     name: str
     extent: int
     reduce: bool = False
+    named: bool = True
 
     def axes(self) -> list[Axis]:
         return [self]

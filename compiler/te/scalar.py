@@ -231,7 +231,7 @@ def cast(value: Scalar | Index, dtype: str, saturate: bool = False) -> Expr:
     to the nearest, ties to even, once; integers wrap, or with `saturate` stay at the limits. Numbers are true where
     they are not zero.
     """
-    check_dtype(dtype)
+    dtype = check_dtype(dtype)
     index = as_index(value) if isinstance(value, Index) else None
     operand: Expr = AxisValue(index) if index is not None else as_expr(value)
     if operand.dtype == dtype:

@@ -177,6 +177,20 @@ class Compute:
         """All axes, spatial first."""
         return self.spatial + self.reduce
 
+    @property
+    def labels(self) -> list[str]:
+        """The names of the axes, all different: those without a name of their own get what is left."""
+        taken = {axis.name for axis in self.axes if axis.named}
+        labels = []
+        for axis in self.axes:
+            label, number = axis.name, 0
+            while not axis.named and label in taken:
+                number += 1
+                label = f"{axis.name}{number}"
+            taken.add(label)
+            labels.append(label)
+        return labels
+
     def sources(self) -> list[Tensor]:
         """The tensors that it reads, in the order of its bodies."""
         return [e.tensor for body in self.bodies for e in reads_of(body) if isinstance(e, Read)]
@@ -217,10 +231,13 @@ Source: TypeAlias = Compute | Gather | Constant
 """What gives a tensor."""
 
 
-def placeholder(shape: Shape, dtype: str = "f32", name: str = "arg") -> Tensor:
-    """An input tensor. Raises TeError for a shape that is not static and positive, or an unknown dtype."""
+def placeholder(shape: Shape, dtype: object = "f32", name: str = "arg") -> Tensor:
+    """An input tensor; `dtype` may also be numpy's or torch's, such as "float32" or np.float32.
+
+    Raises TeError for a shape that is not static and positive, or an unknown dtype.
+    """
     check_name("a tensor", name)
-    return Tensor(name, static_shape(f"tensor '{name}'", shape), dtype)
+    return Tensor(name, static_shape(f"tensor '{name}'", shape), check_dtype(dtype))
 
 
 def static_shape(what: str, shape: object) -> tuple[int, ...]:
@@ -232,9 +249,20 @@ def static_shape(what: str, shape: object) -> tuple[int, ...]:
     return tuple(check_extent(f"dimension {d} of {what}", size) for d, size in enumerate(shape))
 
 
-def reduce_axis(extent: int, name: str = "k") -> Axis:
-    """An axis to reduce over."""
-    return Axis(check_name("an axis", name), check_extent(f"axis '{name}'", extent), True)
+def reduce_axis(extent: int | tuple[int, int], name: str | None = None) -> Axis:
+    """An axis to reduce over: from 0 to its extent, or the range (0, extent) as TVM writes it.
+
+    Without a name a compute calls it k, or k1, k2 ... where it has several of such. Raises TeError.
+    """
+    label = check_name("an axis", "k" if name is None else name)
+    if isinstance(extent, tuple | list) and len(extent) == 2:
+        if extent[0] != 0:
+            raise TeError(
+                f"axis '{label}' runs over the range {tuple(extent)}; axes begin at 0: state the extent, and read at "
+                f"{label} + {extent[0]!r}"
+            )
+        extent = extent[1]
+    return Axis(label, check_extent(f"axis '{label}'", extent), True, name is not None)
 
 
 def reads_of(body: Expr) -> list[Expr]:

@@ -103,7 +103,7 @@ def test_handles_of_another_schedule() -> None:
         s.unroll(loop)
 
 
-@pytest.mark.parametrize("x", [None, "text", 3, mm_exp_mm()])
+@pytest.mark.parametrize("x", [None, "text", 3, mm_exp_mm().module])
 def test_not_loops(x: Any) -> None:
     with pytest.raises(ScheduleError):
         Schedule(x)

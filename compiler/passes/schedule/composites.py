@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compiler.errors import ScheduleError
-from compiler.passes.schedule.face import FacePass, loop_of, loops_of, named
+from compiler.passes.schedule.face import FacePass, loops_of
 from compiler.schedule import Schedule
+from compiler.schedule.names import loop_named, loop_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +87,7 @@ class FusePass(FacePass):
     at: str
 
     def schedule(self, s: Schedule) -> None:
-        s.reverse_compute_at(s.get_block(self.block), named(s, self.at))
+        s.reverse_compute_at(s.get_block(self.block), loop_named(s, self.at))
 
 
 PASSES: dict[str, type[FacePass]] = {kind.name: kind for kind in (TilePass, VectorizePass, BindThreadsPass, FusePass)}

@@ -13,8 +13,9 @@ from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError
 
 from compiler.errors import ScheduleError
-from compiler.passes.schedule.face import FacePass, loop_of, named
+from compiler.passes.schedule.face import FacePass
 from compiler.schedule import Handle, Schedule
+from compiler.schedule.names import loop_named, loop_of
 from compiler.schedule.parameters import (
     BLOCK,
     MAP,
@@ -44,7 +45,7 @@ class PrimitivePass(FacePass):
         results = s.call(self.primitive, *values)
         at = getattr(self, "at", None) if self.primitive.placed_by else None
         if at is not None:
-            s.call(PRIMITIVES[self.primitive.placed_by], results[0], named(s, at))
+            s.call(PRIMITIVES[self.primitive.placed_by], results[0], loop_named(s, at))
 
     def _argument(self, s: Schedule, block: Handle | None, kind: Parameter, value: Value) -> Value:
         """An option as an argument of the primitive's method."""
@@ -52,7 +53,7 @@ class PrimitivePass(FacePass):
             return block if kind is BLOCK else None
         if isinstance(kind, HandleParameter):
             if kind.anywhere:
-                return named(s, value)
+                return loop_named(s, value)
             assert block is not None
             return [loop_of(s, block, label) for label in value] if kind.several else loop_of(s, block, value)
         if isinstance(kind, SizesParameter) and kind.inferred:

@@ -1,4 +1,4 @@
-"""What the faces of primitives share: a pass over the module's loop functions, and loops by name."""
+"""What the faces of primitives share: a pass over the module's loop functions, and loops around a block."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from compiler.dialects import loop
 from compiler.dialects.functions import find_function, functions
 from compiler.errors import ScheduleError
 from compiler.schedule import Handle, Schedule
+from compiler.schedule.names import loop_of
 from compiler.schedule.recorder import take_over
 
 
@@ -51,28 +52,7 @@ class FacePass(ModulePass, ABC):
         """Call the primitive."""
 
 
-def loop_of(s: Schedule, block: Handle, label: str) -> Handle:
-    """The loop of that name around a block."""
-    loops = s.get_loops(block)
-    for handle in loops:
-        if s.label(handle) == label:
-            return handle
-    known = ", ".join(s.label(handle) for handle in loops) or "none"
-    raise ScheduleError(f"it has no loop '{label}' (it has {known})", "get_loops", f"block '{s.label(block)}'")
-
-
 def loops_of(s: Schedule, block: str, labels: Sequence[str]) -> list[Handle]:
     """The loops of these names around a block, in this order."""
     handle = s.get_block(block)
     return [loop_of(s, handle, label) for label in labels]
-
-
-def named(s: Schedule, name: str) -> Handle:
-    """The loop written `block.loop`, such as `C.m` or `C.init.m.0`; the longest block name that fits is meant."""
-    dots = [at for at, character in enumerate(name) if character == "." and name[:at] in s.program.blocks]
-    if not dots:
-        known = ", ".join(s.program.blocks)
-        raise ScheduleError(f"a loop is written block.loop, and '{name}' names no block (there are {known})")
-    fitting = [at for at in dots if name[at + 1 :] in {n.label for n in s.program.enclosing(name[:at])}]
-    at = (fitting or dots)[-1]
-    return loop_of(s, s.get_block(name[:at]), name[at + 1 :])

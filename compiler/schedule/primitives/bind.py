@@ -8,6 +8,8 @@ from compiler.schedule.plan import Plan, with_kind, without_kind_around
 from compiler.schedule.primitive import primitive
 
 BINDINGS = ("block_x", "block_y", "block_z", "thread_x", "thread_y", "thread_z", "vthread")
+SPELLINGS = {f"{what}Idx.{axis}": f"{what}_{axis}" for what in ("block", "thread") for axis in "xyz"}
+"""The same indices as kernels and TVM write them."""
 
 
 @primitive(
@@ -15,10 +17,10 @@ BINDINGS = ("block_x", "block_y", "block_z", "thread_x", "thread_y", "thread_z",
     'sched.bind %m to "block_x"',
     "bind{block=C loop=m thread=block_x}",
     loop=LOOP,
-    thread=word("thread index", BINDINGS),
+    thread=word("thread index", BINDINGS, SPELLINGS),
 )
 def bind(program: Program, loop: int, thread: str) -> Plan:
-    """Bind a loop to a hardware index: block_x to block_z, thread_x to thread_z, or vthread.
+    """Bind a loop to a hardware index: block_x to block_z, thread_x to thread_z, or vthread; "blockIdx.x" is block_x.
 
         loop.for "i" = 16 { S(i) }               // bind to thread_x
       ->

@@ -78,6 +78,11 @@ class _Result:
         sums, bias = compute(shape, element, label, axes=axes), self.bias
         if bias is None:
             return rounded(sums, wanted, self.name)
+        if not isinstance(bias, Tensor):
+            raise TeError(
+                f"{self.operator}: {bias!r} stands in the place of the bias, the third argument; the order is x, w, "
+                "bias, stride, padding, dilation: give stride=, padding= by name"
+            )
         check_rank(self.operator, bias, 1, "O")
         check_equal(self.operator, f"the filters and '{bias.name}'", shape[1], bias.shape[0])
 

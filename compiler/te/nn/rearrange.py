@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from compiler.elements import INDICES, check_dtype, has_sign
+from compiler.elements import INDICES, has_sign
 from compiler.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.compute import compute
@@ -136,7 +136,7 @@ def one_hot(
         raise TeError(f"one_hot: the depth is {depth!r}, expected an integer of at least 1")
     if isinstance(axis, bool) or not isinstance(axis, int) or not -rank <= axis < rank:
         raise TeError(f"one_hot: {axis!r} is no place among {rank} dimensions")
-    along, values = axis % rank, (e.const(on, check_dtype(dtype)), e.const(off, dtype))
+    along, values = axis % rank, (e.const(on, dtype), e.const(off, dtype))
 
     def element(*i: Index) -> Expr:
         given, k = e.cast(indices[(*i[:along], *i[along + 1 :])], "i64"), e.cast(i[along], "i64")

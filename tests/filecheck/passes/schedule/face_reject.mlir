@@ -16,9 +16,9 @@
 // BLOCK: face_reject.mlir:28:1: error: get_block: block 'E': there is none (there are T, D)
 // LOOP: face_reject.mlir:40:7: error: get_loops: block 'D': it has no loop 'k' (it has i, j)
 // SIZES: face_reject.mlir:40:7: error: tile: 1 sizes do not fit 2 axes
-// AT: face_reject.mlir:32:7: error: a loop is written block.loop, and 'E.i' names no block (there are T, D)
+// AT: face_reject.mlir:32:7: error: there is no loop 'E.i' (there are i, j); a loop around a block is written block.loop, with a block of T, D
 // ATLOOP: face_reject.mlir:32:7: error: get_loops: block 'D': it has no loop 'k' (it has i, j)
-// DOT: face_reject.mlir:32:7: error: a loop is written block.loop, and 'i' names no block (there are T, D)
+// DOT: face_reject.mlir:32:7: error: there are 2 loops 'i': say which, 'T.i' or 'D.i'
 // FUNCTION: error: the module has no function @g (it has f)
 // NOTHING: face_reject.mlir:40:7: error: bind-threads: it names no loop
 // MAP: face_reject.mlir:32:7: error: transform-layout: '(i, j) -> (i * j)' is not an affine map

@@ -1,0 +1,89 @@
+"""Blocks and loops by name: what a caller writes "C" or "C.k", the script has as the handle that get_block or get_loops
+gave."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from xdsl.dialects.transform import AnyOpType
+
+from compiler.dialects.sched import BlockType, LoopType
+from compiler.errors import ScheduleError
+from compiler.program.tree import Program, blocks_in
+from compiler.schedule.parameters import Handle, HandleParameter, Value
+from compiler.schedule.primitive import Primitive
+from compiler.schedule.primitives import PRIMITIVES
+
+
+class Recorder(Protocol):
+    """What is asked of a schedule."""
+
+    @property
+    def program(self) -> Program:
+        """The scheduled program."""
+
+    def handle_on(self, value: int | str) -> Handle | None:
+        """A live handle on a loop or block, if the script has one."""
+
+    def call(self, primitive: Primitive, *args: object) -> list[Handle]:
+        """Apply a primitive."""
+
+    def label(self, handle: Handle) -> str:
+        """The name of what a handle stands for."""
+
+
+def handles_of(s: Recorder, kind: HandleParameter, value: Value) -> Value:
+    """An argument of a parameter for handles, with handles in the place of names. Raises ScheduleError."""
+    if kind.several and isinstance(value, tuple | list):
+        return [_handle_of(s, kind, each) for each in value]
+    return _handle_of(s, kind, value)
+
+
+def _handle_of(s: Recorder, kind: HandleParameter, value: Value) -> Value:
+    if not isinstance(value, str) or isinstance(kind.handles, AnyOpType):
+        return value
+    if isinstance(kind.handles, BlockType):
+        return block_named(s, value)
+    return loop_named(s, value) if isinstance(kind.handles, LoopType) else value
+
+
+def block_named(s: Recorder, label: str) -> Handle:
+    """The handle of a block: one that the script has, or a new one."""
+    return s.handle_on(label) or s.call(PRIMITIVES["get_block"], label)[0]
+
+
+def loop_named(s: Recorder, name: str) -> Handle:
+    """The handle of the loop "C.k", the loop k around the block C; or of "k", where one loop only has that name.
+
+    The longest name of a block that fits is meant: labels have dots too.
+    """
+    alike = [number for number, loop in s.program.loops.items() if loop.label == name]
+    if len(alike) == 1:
+        inside = blocks_in(s.program.loops[alike[0]])[0].label
+        return s.handle_on(alike[0]) or loop_of(s, block_named(s, inside), name)
+    if alike:
+        places = [f"'{blocks_in(s.program.loops[number])[0].label}.{name}'" for number in alike]
+        raise ScheduleError(f"there are {len(alike)} loops '{name}': say which, {' or '.join(places)}")
+    dots = [at for at, character in enumerate(name) if character == "." and name[:at] in s.program.blocks]
+    if not dots:
+        loops = dict.fromkeys(loop.label for loop in s.program.loops.values())
+        raise ScheduleError(
+            f"there is no loop '{name}' (there are {', '.join(loops) or 'none'}); a loop around a block is written "
+            f"block.loop, with a block of {', '.join(s.program.blocks)}"
+        )
+    fitting = [at for at in dots if name[at + 1 :] in {n.label for n in s.program.enclosing(name[:at])}]
+    at = (fitting or dots)[-1]
+    return loop_of(s, block_named(s, name[:at]), name[at + 1 :])
+
+
+def loop_of(s: Recorder, block: Handle, label: str) -> Handle:
+    """The loop of that name around a block."""
+    place = s.label(block)
+    for loop in s.program.enclosing(place):
+        if loop.label == label and (known := s.handle_on(loop.number)) is not None:
+            return known
+    for handle in s.call(PRIMITIVES["get_loops"], block):
+        if s.label(handle) == label:
+            return handle
+    known_labels = ", ".join(loop.label for loop in s.program.enclosing(place)) or "none"
+    raise ScheduleError(f"it has no loop '{label}' (it has {known_labels})", "get_loops", f"block '{place}'")
