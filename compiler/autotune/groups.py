@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+from compiler.autotune.database import WholeProgram
 from compiler.dialects.functions import callees, find_function
 from compiler.driver import level_of, parse
 from compiler.errors import InputError
@@ -21,7 +22,7 @@ from compiler.graph.spelled import spelled_graph
 from compiler.graph.whole import GivenNames, whole
 from compiler.graph.write import write
 from compiler.interpret.numbers import dtype_of
-from compiler.native.occurrences import once
+from compiler.native.occurrences import Once, once
 from compiler.native.slices import joins, sliced
 from compiler.printable import unknown
 from compiler.program.main import read_tensors
@@ -85,6 +86,10 @@ class Whole:
             calls.setdefault(name, []).append(constants)
         return tuple(self._group(name, each) for name, each in calls.items())
 
+    def as_kept(self, name: str) -> WholeProgram:
+        """The program as databases keep it, under a name."""
+        return WholeProgram(name, str(self.module), self.constants)
+
     def group(self, name: str) -> Group:
         """A group by its name. Raises InputError where there is none."""
         program, own = self.function.sym_name.data, {group.name: group for group in self.groups}
@@ -93,17 +98,36 @@ class Whole:
             raise InputError(f"{unknown('group', wanted, own)} ({program} has {', '.join(own)})")
         return own[wanted]
 
-    def _calls(self) -> Iterator[tuple[str, tuple[bool, ...]]]:
-        """Each call that a run makes: what it calls, and which of its operands are constant."""
+    @cached_property
+    def running(self) -> Once:
+        """The steps of each run: without those that depend on constants alone, and with parts of concatenations in
+        their slices."""
         main = read_tensors(self.function)
         parts = once(main, {main.inputs[n].name for n in self.constants} | main.elements.keys())
-        for call in sliced(parts.main, joins(callees(self.function)), main.buffers).calls:
-            yield call.callee, tuple(name in parts.constants for name in call.inputs)
+        return replace(parts, main=sliced(parts.main, joins(callees(self.function)), main.buffers))
+
+    def _calls(self) -> Iterator[tuple[str, tuple[bool, ...]]]:
+        """Each call that a run makes: what it calls, and which of its operands are constant."""
+        for call in self.running.main.calls:
+            yield call.callee, tuple(name in self.running.constants for name in call.inputs)
 
     def _group(self, name: str, calls: Sequence[tuple[bool, ...]]) -> Group:
         constants = tuple(n for n, each in enumerate(zip(*calls, strict=True)) if all(each))
         module = ModuleOp([_public(find_function(self.module, name))])
         return Group(name, module, constants, len(calls), self.parts.get(name))
+
+
+def whole_of_kept(kept: WholeProgram) -> Whole:
+    """What a database keeps of a whole program. Raises what `parse` does, and InputError for text that calls no groups
+    or has no such constants."""
+    module = parse(kept.text, kept.name)
+    if level_of(module) != "te" or not has_groups(module):
+        raise InputError(f"{kept.name} calls no groups")
+    whole = Whole(module, kept.constants)
+    inputs = len(whole.function.body.block.args)
+    if not all(isinstance(n, int) and 0 <= n < inputs for n in kept.constants):
+        raise InputError(f"{kept.name} has {inputs} inputs: its constants are not among them")
+    return whole
 
 
 def _public(group: FuncOp) -> FuncOp:

@@ -270,7 +270,10 @@ class SearchTask:
         from compiler.autotune.tuner import tune
 
         options = options or TuningOptions()
-        if self.groups:
+        if self._whole is not None:
+            if options.path is not None:
+                with Database(options.path) as database:
+                    database.keep(self._whole.as_kept(self.name))
             return tune_together([Weighted(one._problem(options), one.occurrences) for one in self.groups], options)
         return tune(self._problem(options), options)
 

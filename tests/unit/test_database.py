@@ -25,7 +25,7 @@ import pytest
 import compiler
 from compiler import te
 from compiler.__main__ import main
-from compiler.autotune.database import Database, Key, Record, key_of, program_of, schema
+from compiler.autotune.database import Database, Key, Record, WholeProgram, key_of, program_of, schema
 from compiler.autotune.database.lines import FORMAT, from_line, to_line
 from compiler.autotune.database.record import hash_of
 from compiler.autotune.database.replay import planned, replay
@@ -128,6 +128,22 @@ def test_what_is_added_is_read_again(record: Record, path: Path) -> None:
     with Database(path, create=False) as database:
         assert database.records(record.key) == [record] and database.records()[0].id == 1
     assert from_line(to_line(record)) == record
+
+
+def test_whole_programs_are_kept_once(path: Path) -> None:
+    whole = WholeProgram("größe", "text\n", (0, 3))
+    for _ in range(2):
+        with Database(path) as database:
+            database.keep(whole)
+            assert database.whole_programs == [whole]
+    damaged = "UPDATE whole_programs SET constants = ?"
+    for constants in ("[0, 4]", "0", "[", None, b"\xff"):
+        connection = sqlite3.connect(path)
+        connection.execute(damaged, ("null" if constants is None else constants,))
+        connection.commit()
+        connection.close()
+        with Database(path) as database:
+            assert database.whole_programs == [], "it says something else than it did"
 
 
 def test_records_come_in_order_of_their_numbers_by_key(path: Path) -> None:
@@ -447,7 +463,7 @@ def window() -> te.Function:
 WINDOW = program_of(window())
 FORMER = WINDOW.replace("%A[r + h]", "%A[h + r]")
 """The text of that program before version 4."""
-FOURTH = "ALTER TABLE records DROP COLUMN timing"
+FOURTH = "ALTER TABLE records DROP COLUMN timing; DROP TABLE whole_programs"
 """What makes version 4 of version 5."""
 
 

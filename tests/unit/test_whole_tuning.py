@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from compiler import te
 from compiler.autotune.database import Database, Record
-from compiler.autotune.groups import Whole, whole_of
+from compiler.autotune.groups import Whole, whole_of, whole_of_kept
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.outcome import NETWORK, Outcome
 from compiler.autotune.task import SearchTask
@@ -135,6 +136,22 @@ def test_groups_share_the_trials_and_the_workers(workers: Callable[..., Pretend]
     assert task().best(path) == best
     before = len(records(path))
     assert tuned(task(), trials=7, database=path) == best and len(records(path)) == before, "they are gone on with"
+
+
+def test_what_calls_the_groups_is_kept(workers: Callable[..., Pretend], path: Path) -> None:
+    what = task()
+    tuned(what, database=path)
+    with Database(path) as database:
+        (whole,) = database.whole_programs
+    again = whole_of_kept(whole)
+    assert whole.name == what.name and [g.occurrences for g in again.groups] == [g.occurrences for g in what.groups]
+    tuned(what, database=path)
+    with Database(path) as database:
+        assert database.whole_programs == [whole]
+    alone = replace(whole, text=str(what.groups[0].module))
+    for damaged in (alone, replace(whole, constants=(99,)), replace(whole, constants=(-1,))):
+        with pytest.raises(InputError):
+            whole_of_kept(damaged)
 
 
 def test_records_of_a_group_serve_every_program_that_has_it(workers: Callable[..., Pretend], path: Path) -> None:

@@ -1,9 +1,9 @@
 """Tuning records in one SQLite file: durable before the next trial begins (law 8), shared by several tuners.
 
-record.py     Key, Record: what is known of one trial
+record.py     Key, Record: what is known of one trial; WholeProgram: what calls the groups that were tuned
 program.py    the text by which a program is known, and its key
 schema.py     opening a file: its tables, the steps from older versions, errors in words
-rows.py       a record as a row
+rows.py       records and whole programs as rows
 lines.py      a record as a line of JSON, to be carried from file to file
 summary.py    what a file has for each task, and what pruning would remove
 store.py      Database
@@ -11,7 +11,7 @@ replay.py     a record's script applied to its program; it is not imported here,
 """
 
 from compiler.autotune.database.program import key_of, program_of
-from compiler.autotune.database.record import Candidate, Key, Record
+from compiler.autotune.database.record import Candidate, Key, Record, WholeProgram
 from compiler.autotune.database.store import Database, Imported
 from compiler.autotune.database.summary import Removal, Summary
 
@@ -23,6 +23,7 @@ __all__ = [
     "Record",
     "Removal",
     "Summary",
+    "WholeProgram",
     "key_of",
     "program_of",
 ]

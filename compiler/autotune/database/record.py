@@ -104,6 +104,21 @@ class Record:
             raise InputError(wrong)
 
 
+@dataclass(frozen=True)
+class WholeProgram:
+    """A program whose groups were tuned: its name for people, the text of its te module, whose main calls the groups,
+    and the positions of the inputs that never change."""
+
+    name: str
+    text: str
+    constants: tuple[int, ...] = ()
+
+    @property
+    def hash(self) -> str:
+        """What tells it from others: of everything in it."""
+        return hash_of(repr((self.name, self.constants, self.text)))
+
+
 def moment(text: str) -> datetime:
     """The moment that an ISO text in UTC says. Raises ValueError for any other."""
     found = datetime.fromisoformat(text)

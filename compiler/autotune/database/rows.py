@@ -1,4 +1,4 @@
-"""A record as a row of the table `records`."""
+"""Records and whole programs as rows of their tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import astuple
 from reprlib import repr as short
 from typing import TypeAlias
 
-from compiler.autotune.database.record import Json, Key, Record
+from compiler.autotune.database.record import Json, Key, Record, WholeProgram
 from compiler.autotune.outcome import Outcome
 from compiler.errors import InputError
 from compiler.targets.cpu.presence import Disturbance
@@ -76,6 +76,15 @@ def from_row(id: int, row: Row, text: str) -> Record:
         )
     except (InputError, ValueError) as error:
         raise InputError(f"record {id} is damaged: {error}") from error
+
+
+def whole_program(hash: str, name: Json, text: Json, constants: Json) -> WholeProgram | None:
+    """The program of a row of the table `whole_programs`; None for a row that is damaged."""
+    try:
+        whole = WholeProgram(name, text, _numbers(constants))
+        return whole if whole.hash == hash and isinstance(name, str) and isinstance(text, str) else None
+    except ValueError:  # also for what is no Unicode
+        return None
 
 
 def _disturbance(text: object) -> Disturbance | None:

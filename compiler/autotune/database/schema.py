@@ -64,6 +64,11 @@ STEPS = (
     ("ALTER TABLE records ADD COLUMN disturbance TEXT",),
     (),
     ("ALTER TABLE records ADD COLUMN timing TEXT NOT NULL DEFAULT 'warm'",),
+    (
+        """CREATE TABLE whole_programs (
+            hash TEXT PRIMARY KEY, name TEXT NOT NULL, text TEXT NOT NULL, constants TEXT NOT NULL
+        )""",
+    ),
 )
 """What makes each version, as `PRAGMA user_version` counts them, of the one before; version 0 is an empty file.
 

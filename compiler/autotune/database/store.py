@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import warnings
@@ -13,8 +14,8 @@ from threading import RLock
 from typing import Self
 
 from compiler.autotune.database.lines import from_lines, to_line
-from compiler.autotune.database.record import LARGEST, Key, Record, is_program
-from compiler.autotune.database.rows import COLUMNS, KEY, SCRIPT, Row, from_row, key_values, to_row
+from compiler.autotune.database.record import LARGEST, Key, Record, WholeProgram, is_program
+from compiler.autotune.database.rows import COLUMNS, KEY, SCRIPT, Row, from_row, key_values, to_row, whole_program
 from compiler.autotune.database.schema import connect, said, transaction
 from compiler.autotune.database.summary import Removal, Summary, by_script, ranked, removals, summaries
 from compiler.errors import InputError
@@ -23,6 +24,7 @@ from compiler.files import named, read, write, writing
 _MARKS = ", ".join("?" * len(COLUMNS.split(",")))
 _INSERT = f"INSERT INTO records ({COLUMNS}) VALUES ({_MARKS}) ON CONFLICT (uuid) DO NOTHING"
 _INSERT_PROGRAM = "INSERT INTO programs (hash, text) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING"
+_INSERT_WHOLE = "INSERT INTO whole_programs VALUES (?, ?, ?, ?) ON CONFLICT (hash) DO NOTHING"
 _ORPHANS = "DELETE FROM programs WHERE hash NOT IN (SELECT program FROM records)"
 
 
@@ -111,6 +113,19 @@ class Database:
         with self._lock, said(self.path):
             found = self._connection.execute("SELECT hash, text FROM programs ORDER BY hash").fetchall()
         return {key: text for key, text in found if is_program(key, text)}
+
+    def keep(self, whole: WholeProgram) -> None:
+        """Keep a program whose groups are tuned; of records alone nobody knows what calls their programs."""
+        with self._writing() as connection:
+            connection.execute(_INSERT_WHOLE, (whole.hash, whole.name, whole.text, json.dumps(whole.constants)))
+
+    @property
+    def whole_programs(self) -> list[WholeProgram]:
+        """The programs whose groups were tuned, in the order in which they came, without those that are damaged."""
+        with self._lock, said(self.path):
+            query = "SELECT hash, name, text, constants FROM whole_programs ORDER BY rowid"
+            rows = self._connection.execute(query).fetchall()
+        return [whole for row in rows if (whole := whole_program(*row)) is not None]
 
     def prune(
         self, keep: int | None = None, failed: bool = False, before: datetime | None = None, dry_run: bool = False
