@@ -12,7 +12,7 @@ from xdsl.dialects.func import FuncOp
 
 from compiler.autotune.database import WholeProgram
 from compiler.dialects.functions import callees, find_function
-from compiler.driver import level_of, parse
+from compiler.driver import level_of, lower, parse, with_constants
 from compiler.errors import InputError
 from compiler.files import read
 from compiler.graph.grouping import has_groups
@@ -26,6 +26,7 @@ from compiler.native.occurrences import Once, once
 from compiler.native.slices import joins, sliced
 from compiler.printable import unknown
 from compiler.program.main import read_tensors
+from compiler.program.read import read as read_loops
 from compiler.targets.arguments import Argument
 
 
@@ -40,6 +41,13 @@ class Group:
     constants: tuple[int, ...]
     occurrences: int
     provenance: Provenance | None = None
+
+    @cached_property
+    def loops(self) -> ModuleOp:
+        """What is tuned: the loops, the inputs that are constant said to be so."""
+        loops = lower(self.module)
+        names = [buffer.name for buffer in read_loops(find_function(loops)).arguments]
+        return with_constants(loops, loops, [names[n] for n in self.constants])
 
     @property
     def spelled(self) -> ModuleOp:

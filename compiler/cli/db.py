@@ -17,7 +17,7 @@ from compiler.autotune.outcome import NETWORK, TIMINGS
 from compiler.cli import program
 from compiler.cli.model import shape_argument
 from compiler.cli.said import sentence, show, show_table
-from compiler.cli.values import positive
+from compiler.cli.values import natural, positive
 from compiler.errors import InputError, ScheduleError
 from compiler.files import write
 from compiler.policies import POLICIES
@@ -70,6 +70,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     replayed.add_argument("--verify", action="store_true", help="prove that the loops compute what the program does")
     report = action("report", "write a page: how the searches went, what failed, the best scripts", _report)
     report.add_argument("output", metavar="OUTPUT", help="an HTML file; - is standard output")
+    report.add_argument(
+        "--code", type=natural, metavar="N", help="how many tasks of a program have their machine code (default 4)"
+    )
     _task_arguments(report)
     _prune_arguments(action("prune", "remove records", _prune))
 
@@ -328,11 +331,13 @@ def _import(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from compiler.autotune.tell.report import page
+    from compiler.report.page import CODES, page
+    from compiler.report.programs import gather
 
     with _opened(options) as database:
-        tasks = [(task.names[-1], task.key, database.records(task.key)) for task in _tasks(database, options)]
-    lines = page(tasks)
+        tasks = _tasks(database, options)
+        report = gather(database, tasks)
+    lines = page(report, CODES if options.code is None else options.code)
     if options.output == "-":
         show("\n".join(lines))
         return 0

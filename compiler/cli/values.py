@@ -17,6 +17,11 @@ def positive(text: str) -> int:
     return _at_least(1, text)
 
 
+def natural(text: str) -> int:
+    """A count that may be 0."""
+    return _at_least(0, text)
+
+
 def seed(text: str) -> int:
     """A seed of random inputs: an integer that is not negative."""
     return _at_least(0, text)

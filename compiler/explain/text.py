@@ -47,7 +47,7 @@ def code_table(e: Explanation) -> Table:
     """The machine loops, a row for neighbours that are copies of one."""
     table = _table("#", "loop", "vector", *COUNTS, "limit; also", left=3)
     for group in alike(e.codes):
-        table.add_row(_numbers(group), _where(group[0]), group[0].census.width, *_figures(group[0]))
+        table.add_row(_numbers(group), where(group[0]), group[0].census.width, *_figures(group[0]))
     return table
 
 
@@ -77,7 +77,7 @@ def _numbers(group: Sequence[Code]) -> str:
     return str(first) if first == last else f"{first}-{last}"
 
 
-def _where(one: Code) -> str:
+def where(one: Code) -> str:
     """The loop of the program that a machine loop repeats, behind the blocks in it."""
     if not one.path:
         return f"? {one.label}"
@@ -94,7 +94,7 @@ def details(one: Code) -> Iterator[str]:
     c, e = one.census, one.estimate
     path = " / ".join(nest.name for nest in one.path) or "not known"
     yield f"loop {one.number}: {one.label} of {one.function}, in {_count(one.depth - 1, 'other')}"
-    yield f"  repeats {path} ({_where(one)})"
+    yield f"  repeats {path} ({where(one)})"
     work = f", {c.flops} FLOP in {c.width}" if c.flops else f", {c.width}" if c.width else ""
     counts = (_count(c.loads, "load"), _count(c.stores, "store"), _count(c.shuffles, "shuffle"), *_rarities(c))
     yield f"  {_count(c.instructions, 'instruction')}{work}: {', '.join((f'{c.fma} fma', *counts))}"

@@ -15,16 +15,18 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from compiler.autotune.database import Database, Key, Record, program_of
+from compiler.autotune.database import Database, Key, Record, WholeProgram, program_of
 from compiler.autotune.database.record import hash_of
 from compiler.autotune.outcome import MEASURED, Outcome
 from compiler.autotune.search import Search, replay
 from compiler.autotune.space.candidates import defaults_of
 from compiler.autotune.task import SearchTask
-from compiler.autotune.tell.report import page
 from compiler.bench.workloads import find
 from compiler.errors import StrataError
+from compiler.report.page import page
+from compiler.report.programs import gather
 from tests.fuzz.alarm import alarm, asked
+from tests.whole import whole
 
 PATIENCE = 10
 """Seconds after which a file hangs its reader."""
@@ -78,6 +80,7 @@ def database() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "tuning.db"
         with Database(path) as opened:
+            opened.keep(WholeProgram("net", whole(), (1,)))
             for record in records():
                 opened.add(record)
         connection = sqlite3.connect(path)
@@ -123,7 +126,7 @@ def _listed(opened: Database) -> None:
     for one in tasks:
         opened.best(one.key)
     opened.best(records()[0].key)
-    assert opened.programs is not None
+    assert opened.programs is not None and opened.whole_programs is not None
 
 
 def _exported(opened: Database) -> None:
@@ -133,8 +136,7 @@ def _exported(opened: Database) -> None:
 
 
 def _reported(opened: Database) -> None:
-    tasks = opened.keys()
-    assert all(page([(one.names[-1], one.key, opened.records(one.key)) for one in tasks]))
+    assert list(page(gather(opened, opened.keys()), codes=0))[-1] == "</body></html>"
 
 
 def _written(opened: Database) -> None:

@@ -56,6 +56,7 @@ ORDER = [
     "defaults",
     "torch_backend",
     "explain",
+    "report",
     "bench",
     "cli",
     "__main__",

@@ -6,7 +6,6 @@ facts.py     what is known of a run, as rows, sentences and data
 board.py     the tasks of a whole program beside each other
 operator.py  what a program computes, in a few words
 live.py      a run under way: a table on a terminal, lines elsewhere
-report.py    what a database knows of some tasks, as a page of HTML
 describe.py  a program in words
 show.py      a search space in words: sketches, candidates, scripts and their differences
 """

@@ -1,0 +1,137 @@
+"""Elements of a page: what comes from a database is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from compiler.printable import printable
+
+STYLE = """
+body { font: 16px/1.5 sans-serif; max-width: 72rem; margin: 1.5rem auto; padding: 0 1rem;
+  color: #1a1a1a; background: #fff }
+h1, h2, h3 { line-height: 1.2; overflow-wrap: anywhere }
+h2 { margin-top: 2rem; border-top: 2px solid #1a1a1a; padding-top: .5rem }
+h3 { margin: 1.5rem 0 .3rem }
+p { max-width: 48rem; margin: .4rem 0 }
+table { border-collapse: collapse; font-size: 14px }
+td, th { padding: .15rem .8rem .15rem 0; text-align: right; white-space: nowrap }
+th { border-bottom: 1px solid #888 }
+.words { text-align: left }
+td.long { white-space: normal; min-width: 16rem }
+tr.sum td { border-top: 1px solid #888 }
+pre { background: #f4f4f1; padding: .8rem; overflow-x: auto; font: 12px/1.4 monospace; margin: .4rem 0 }
+details { margin: .5rem 0 }
+summary { cursor: pointer; overflow-wrap: anywhere }
+.task { border-top: 1px solid #bbb }
+.task > summary { font-weight: bold; padding: .4rem 0 }
+.scroll { overflow-x: auto; margin: .6rem 0 }
+.pictures, .sides { display: grid; gap: 1rem 2rem }
+.pictures { grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)) }
+.sides { grid-template-columns: repeat(auto-fit, minmax(min(100%, 28rem), 1fr)) }
+.pictures > *, .sides > * { min-width: 0 }
+figure { margin: .6rem 0; max-width: 36rem }
+figcaption { font-size: 14px; color: #444 }
+svg { display: block; width: 100%; max-width: 100%; height: auto }
+svg text { font: 12px sans-serif; fill: #333 }
+.name { font-weight: bold; paint-order: stroke; stroke: #fff; stroke-width: 3px }
+.grid { stroke: #ddd; fill: none }
+.point { fill: #0072b2; fill-opacity: .65 }
+.line { fill: none; stroke: #d55e00; stroke-width: 2 }
+.dashed { fill: none; stroke: #555; stroke-width: 1.5; stroke-dasharray: 5 4 }
+.area { fill: #56b4e9; stroke: #fff; stroke-width: .5 }
+.busy { fill: #e69f00 }
+.point:hover, .area:hover, .busy:hover { fill: #d55e00 }
+.bar { display: inline-block; width: 9rem; height: .8rem; background: #eee; vertical-align: middle;
+  position: relative; print-color-adjust: exact; -webkit-print-color-adjust: exact }
+.bar span { position: absolute; left: 0; top: 0; bottom: 0; background: #56b4e9 }
+.bar span + span { background: #0072b2 }
+@media print {
+  body { font-size: 10px; max-width: none; margin: 0 }
+  .scroll, pre { overflow: visible }
+  table, figcaption { font-size: 9px }
+  td, th { padding-right: .5rem }
+  pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 7px }
+  details::details-content { content-visibility: visible; display: block; height: auto }
+  .pictures, .sides { grid-template-columns: 1fr 1fr }
+  .bar { width: 6rem }
+  figure, tr { break-inside: avoid }
+  h2, h3, summary { break-after: avoid }
+}
+"""
+"""Colours that people with colour blindness tell apart are those of Okabe and Ito (2008)."""
+
+
+TEXTS, SENTENCES = ("computes", "limit"), ("its reason", "mean time by option")
+"""The headings of columns of words, and of those whose lines are broken."""
+
+
+def shown(text: str) -> str:
+    """A text as a page may have it, inside an attribute too."""
+    return escape(printable(text))
+
+
+def paragraph(text: str) -> str:
+    """A paragraph."""
+    return f"<p>{shown(text)}</p>"
+
+
+def figure(picture: str, caption: str) -> str:
+    """A picture with what it tells."""
+    return f"<figure>{picture}<figcaption>{shown(caption)}</figcaption></figure>"
+
+
+def listing(text: str) -> str:
+    """Text of a program."""
+    return f"<pre>{shown(text)}</pre>"
+
+
+def folded(summary: str, parts: Iterable[str], name: str = "", is_open: bool = False) -> Iterator[str]:
+    """What is seen once it is opened; a link to its name, which a task has, opens it."""
+    kind, place = (' class="task"', f'<div id="{shown(name)}">') if name else ("", "<div>")
+    yield f"<details{kind}{' open' if is_open else ''}><summary>{shown(summary)}</summary>{place}"
+    yield from parts
+    yield "</div></details>"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table: its text; a link to a place of the page; a bar from 0 to 1 whose dark part ends at `dark`."""
+
+    text: str
+    link: str = ""
+    bar: float | None = None
+    dark: float | None = None
+    tip: str = ""
+
+    def html(self) -> str:
+        """What stands between the cell's tags."""
+        text = f'<a href="#{shown(self.link)}">{shown(self.text)}</a>' if self.link else shown(self.text)
+        if self.bar is None:
+            return text
+        parts = "".join(
+            f'<span style="width:{100 * part:.1f}%"></span>' for part in (self.bar, self.dark) if part is not None
+        )
+        return f'{text} <span class="bar" title="{shown(self.tip)}">{parts}</span>'
+
+
+def table(
+    headings: Sequence[str], rows: Iterable[Sequence[Cell | str]], words: int = 1, has_sum: bool = False
+) -> Iterator[str]:
+    """A table whose first columns are `words`, and its others numbers where TEXTS and SENTENCES do not name them; its
+    last row may be a sum."""
+
+    def kind(column: int) -> str:
+        if headings[column] in SENTENCES:
+            return ' class="words long"'
+        return ' class="words"' if column < words or headings[column] in TEXTS else ""
+
+    cells = "".join(f'<th scope="col"{kind(n)}>{shown(text)}</th>' for n, text in enumerate(headings))
+    yield f'<div class="scroll"><table><thead><tr>{cells}</tr></thead><tbody>'
+    given = list(rows)
+    for number, row in enumerate(given, 1):
+        own = (cell if isinstance(cell, Cell) else Cell(cell) for cell in row)
+        line = ' class="sum"' if has_sum and number == len(given) else ""
+        yield f"<tr{line}>{''.join(f'<td{kind(n)}>{cell.html()}</td>' for n, cell in enumerate(own))}</tr>"
+    yield "</tbody></table></div>"

@@ -1,0 +1,66 @@
+"""`Memory`: the buffers between the calls of a whole program, where the planner puts them, and when they are live."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate
+
+from compiler.analysis.arena import Lifetime, plan
+from compiler.dialects.functions import SLOT_ALIGNMENT
+from compiler.program.main import Call, Main, size
+
+
+@dataclass(frozen=True)
+class LiveBuffer:
+    """A buffer: its shape and element, its bytes and their offset in the arena, and the first and the last step that
+    use it."""
+
+    name: str
+    type: str
+    size: int
+    offset: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The steps of a run, each the name of the group that is called, the buffers, and the bytes of the arena.
+
+    No group counts as writing its result in the place of an input: only its machine code tells which do.
+    """
+
+    steps: tuple[str, ...]
+    buffers: tuple[LiveBuffer, ...]
+    size: int
+
+    @property
+    def live(self) -> list[int]:
+        """The bytes of the buffers that are live at each step."""
+        changes = [0] * (len(self.steps) + 1)
+        for buffer in self.buffers:
+            changes[buffer.first] += buffer.size
+            changes[buffer.last + 1] -= buffer.size
+        return list(accumulate(changes))[: len(self.steps)]
+
+    @property
+    def sum(self) -> int:
+        """The bytes of the buffers if none shared memory."""
+        return sum(buffer.size for buffer in self.buffers)
+
+
+def memory_of(main: Main) -> Memory:
+    """The memory of a run of a main function, planned as for its machine code."""
+    used: dict[str, list[int]] = {}
+    for number, step in enumerate(main.steps):
+        for name in (*step.reads, *step.writes):
+            used.setdefault(main.wholes.get(name, name), []).append(number)
+    temporaries = [buffer for buffer in main.temporaries if buffer.name in used]
+    lifetimes = [Lifetime(size(b), min(used[b.name]), max(used[b.name])) for b in temporaries]
+    arena = plan(lifetimes, SLOT_ALIGNMENT)
+    live = (
+        LiveBuffer(b.name, "x".join(map(str, (*b.shape, b.element))), life.size, offset, life.first, life.last)
+        for b, life, offset in zip(temporaries, lifetimes, arena.offsets, strict=True)
+    )
+    steps = tuple(step.callee if isinstance(step, Call) else f"copy of {step.source}" for step in main.steps)
+    return Memory(steps, tuple(live), arena.size)

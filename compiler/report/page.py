@@ -1,0 +1,303 @@
+"""`page`: a report as the lines of an HTML file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from compiler.autotune.outcome import FAILURES, NETWORK
+from compiler.printable import counted, duration
+from compiler.report import pictures
+from compiler.report.html import STYLE, Cell, figure, folded, listing, paragraph, shown, table
+from compiler.report.importance import FEWEST, Choices, Importance, choices_of
+from compiler.report.listings import Listing
+from compiler.report.listings import listing as machine_code
+from compiler.report.programs import ProgramFacts, Report
+from compiler.report.svg import Drawing
+from compiler.report.tasks import TaskFacts, is_written
+
+SHOWN = 10
+"""How many of the best scripts are listed."""
+OPEN = 3
+"""How many tasks are unfolded."""
+CODES = 4
+"""Of how many tasks the machine code is shown, unless it is stated."""
+MOST_NAMES = 4
+"""Tasks of no program that the title names."""
+MOST_LOSSES = 3
+"""Tasks that are named for the time that they take above their bound."""
+MEBI = 1 << 20
+
+
+def page(report: Report, codes: int = CODES) -> Iterator[str]:
+    """The lines of a page; of as many tasks of each program, those that take most of the time, with machine code."""
+    title = _title(report)
+    yield "<!DOCTYPE html>"
+    yield '<html lang="en"><head><meta charset="utf-8">'
+    yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    yield f"<title>{shown(title)}: tuning</title><style>{STYLE}</style></head><body>"
+    yield f"<h1>Tuning of {shown(title)}</h1>"
+    yield from map(paragraph, report.warnings)
+    for number, program in enumerate(report.programs):
+        yield from _program(program, f"p{number}", codes)
+    yield "</body></html>"
+
+
+def _title(report: Report) -> str:
+    """The names of whole programs, and of other tasks where they are few."""
+    programs = [program.name for program in report.programs if program.is_whole]
+    tasks = [task.name for program in report.programs if not program.is_whole for task in program.tasks]
+    named = tasks if len(tasks) <= MOST_NAMES else [counted(len(tasks), "task")]
+    return ", ".join(dict.fromkeys((*programs, *named)))
+
+
+def _program(program: ProgramFacts, anchor: str, codes: int) -> Iterator[str]:
+    heading = program.name if program.is_whole else counted(len(program.tasks), "task")
+    time = "" if program.seconds is None else f": {duration(program.seconds)} a run"
+    yield f"<h2>{shown(heading + time)}</h2>"
+    yield paragraph(_where(program))
+    if program.is_whole:
+        yield paragraph(_summary(program))
+    else:
+        yield paragraph("No program that calls these tasks is known, so times are those of one call.")
+    if program.unmeasured:
+        yield paragraph(f"Nothing was measured of {', '.join(program.unmeasured)}.")
+    yield from _overview(program, anchor)
+    yield '<div class="pictures">'
+    yield from _pictures(_program_pictures(program))
+    yield "</div>"
+    for number, task in enumerate(program.tasks):
+        parts = _task(task, number < codes)
+        yield from folded(_headline(program, task), parts, f"{anchor}-{number}", number < OPEN)
+
+
+def _where(program: ProgramFacts) -> str:
+    key = program.key
+    timing = "timed as in the network, with cold weights" if key.timing == NETWORK else "timed with warm caches"
+    days = sorted(record.created[:10] for task in program.tasks for record in task.records)
+    when = f"; measured {days[0]}" + (f" to {days[-1]}" if days[-1] != days[0] else "") if days else ""
+    return f"{key.machine}, {counted(key.threads, 'thread')}, policy {key.policy}, {timing}{when}."
+
+
+def _summary(program: ProgramFacts) -> str:
+    if program.seconds is None:
+        return "Nothing was measured."
+    calls = sum(task.calls or 0 for task in program.tasks)
+    said = f"The {calls} calls of {len(program.tasks)} groups take {duration(program.seconds)} together."
+    bound = program.bound_seconds
+    if bound is not None:
+        reached = f"{bound / program.seconds:.0%} of the bound"
+        said += f" At the machine's ceiling they would take {duration(bound)}: the program reaches {reached}."
+    losses = [(loss, program.short(task)) for task in program.tasks if (loss := task.loss) is not None and loss > 0]
+    largest = sorted(losses, reverse=True)[:MOST_LOSSES]
+    names = ", ".join(f"{name} ({duration(loss)})" for loss, name in largest)
+    return f"{said} Most time above the bound: {names}." if names else said
+
+
+def _overview(program: ProgramFacts, anchor: str) -> Iterator[str]:
+    """The tasks with most of the time first; bars show the time, their dark part what the bound takes of it."""
+    times = ("all calls", "share", "calls", "one call") if program.is_whole else ("one call",)
+    headings = ("task", *times, "of the bound", "gain", "trials", "failed", "computes")
+    longest = max((task.together or 0.0 for task in program.tasks), default=0.0)
+    rows: list[Sequence[Cell | str]] = [
+        (Cell(program.short(task), f"{anchor}-{number}"), *_times(program, task, longest), *_results(task))
+        for number, task in enumerate(program.tasks)
+    ]
+    if program.seconds is not None:
+        rows.append(_sum(program))
+    yield from table(headings, rows, has_sum=program.seconds is not None)
+    if any(task.bound_seconds for task in program.tasks):
+        yield paragraph("The dark part of a bar is the time at the machine's ceiling. The gain is over the baseline.")
+
+
+def _times(program: ProgramFacts, task: TaskFacts, longest: float) -> Iterator[Cell]:
+    if task.together is None or task.seconds is None:
+        yield from (Cell("") for _ in range(4 if program.is_whole else 1))
+        return
+    bound, share = task.bound_seconds, program.share(task)
+    tip = "" if bound is None else f"{duration(bound)} at the machine's ceiling"
+    dark = None if bound is None else bound / longest
+    yield Cell(duration(task.together), bar=task.together / longest, dark=dark, tip=tip)
+    if program.is_whole:
+        yield Cell("" if share is None else f"{share:.1%}")
+        yield Cell(str(task.calls))
+        yield Cell(duration(task.seconds))
+
+
+def _sum(program: ProgramFacts) -> Sequence[Cell | str]:
+    """The last row of the table of a whole program."""
+    assert program.seconds is not None
+    calls = str(sum(task.calls or 0 for task in program.tasks))
+    bound = "" if program.bound_seconds is None else f"{program.bound_seconds / program.seconds:.0%}"
+    trials = str(sum(len(task.scripts) for task in program.tasks))
+    failed = sum(failure.count for task in program.tasks for failure in task.failures)
+    return ("sum", duration(program.seconds), "100.0%", calls, "", bound, "", trials, str(failed or ""), "")
+
+
+def _results(task: TaskFacts) -> Iterator[str]:
+    yield "" if task.bound is None else f"{task.bound:.0%}"
+    yield "" if task.gain is None else f"{task.gain:.2f} x"
+    yield str(len(task.scripts))
+    yield str(sum(failure.count for failure in task.failures) or "")
+    yield task.operator
+
+
+def _program_pictures(program: ProgramFacts) -> Iterator[tuple[Drawing | None, str]]:
+    yield (
+        pictures.roofline(program),
+        "Each disc is a task, its area the part of the time, the line what the machine can do: large discs far below "
+        "it are worth work.",
+    )
+    if program.memory is not None:
+        memory = program.memory
+        sizes = f"{memory.size / MEBI:.3g} MiB hold {memory.sum / MEBI:.3g} MiB of temporaries"
+        yield (
+            pictures.memory(memory),
+            f"Each rectangle is a temporary from the first to the last call that uses it: {sizes}; the line is what is "
+            "live. Groups that write in the place of an input need less.",
+        )
+    disturbance = program.disturbance
+    share = "" if disturbance is None else f" ({disturbance.share:.1%} in all, {disturbance.repeated} samples repeated)"
+    yield (
+        pictures.busy(program.disturbances),
+        f"How much of the measured time other work took from the processor{share}: times of high bars are less sure.",
+    )
+
+
+def _pictures(drawn: Iterable[tuple[Drawing | None, str]]) -> Iterator[str]:
+    return (figure(drawing.svg(), caption) for drawing, caption in drawn if drawing is not None)
+
+
+def _headline(program: ProgramFacts, task: TaskFacts) -> str:
+    """`net.group_3: product 768 to 128x768; 3.1 ms, 12.5% of the time`."""
+    share = program.share(task)
+    said = [task.operator] if task.operator else []
+    said += ["nothing was measured"] if task.seconds is None else [f"{duration(task.seconds)} a call"]
+    said += [] if share is None else [f"{share:.1%} of the time"]
+    return f"{task.name}: {', '.join(said)}"
+
+
+def _task(task: TaskFacts, has_code: bool) -> Iterator[str]:
+    yield paragraph(_searched(task))
+    disturbance = task.disturbance
+    if disturbance is not None and disturbance.matters:
+        yield paragraph(f"{disturbance}.".capitalize())
+    yield from _failures(task)
+    yield '<div class="pictures">'
+    yield from _pictures(_task_pictures(task))
+    yield "</div>"
+    yield from _importance(choices_of(task))
+    yield from _ranking(task)
+    yield from _scripts(task, has_code)
+
+
+def _searched(task: TaskFacts) -> str:
+    tried = (
+        f"Program {task.key.program[:12]}: {counted(len(task.scripts), 'script')} tried, {len(task.ranked)} measured."
+    )
+    if task.best is None or task.seconds is None or task.baseline is None or task.gain is None:
+        return tried
+    against = "the program as written" if is_written(task.baseline) else f"trial {task.baseline.number}, the first,"
+    found = f" The best is trial {task.best.number}: {duration(task.seconds)}"
+    reached = "" if task.bound is None else f", {task.bound:.0%} of the bound"
+    if task.baseline is task.best:
+        return f"{tried}{found}{reached}; it is {against.removesuffix(',')}."
+    return f"{tried}{found}{reached}, {task.gain:.3g} times as fast as {against.removesuffix(',')}."
+
+
+def _failures(task: TaskFacts) -> Iterator[str]:
+    rows = [
+        (one.kind, FAILURES.get(one.kind, ""), str(one.count), str(one.number), " ".join(one.reason.split()))
+        for one in task.failures
+    ]
+    if rows:
+        yield "<h3>Rejected</h3>"
+        yield from table(("failed", "because", "scripts", "the first", "its reason"), rows, words=2)
+
+
+def _task_pictures(task: TaskFacts) -> Iterator[tuple[Drawing | None, str]]:
+    yield (
+        pictures.curve(task),
+        "Each disc is a script, the line the best so far: where it is flat, more trials bring little.",
+    )
+    ranking = task.ranking
+    right = "" if ranking.accuracy is None else f" Of {ranking.total} pairs, {ranking.accuracy:.0%} were in order."
+    yield (
+        pictures.predicted(task),
+        f"What the cost model promised before a script was measured, and what it took.{right}",
+    )
+
+
+def _importance(found: Choices) -> Iterator[str]:
+    every = [one for one in (found.sketches, *found.choices) if one is not None]
+    yield "<h3>Importance of choices</h3>"
+    if not every:
+        yield paragraph(f"Nothing is known with so few trials: {found.trials} of the best sketch, {FEWEST} are needed.")
+        return
+    yield paragraph(
+        f"How much of the spread of times a choice explains by itself. The best sketch has {found.trials} trials."
+    )
+    rows = [(one.name, Cell(f"{one.share:.0%}", bar=one.share), _options(one)) for one in every]
+    yield from table(("choice", "explains", "mean time by option"), rows)
+
+
+def _options(choice: Importance) -> str:
+    """`8: 1.2 ms (7 trials), 4: 1.9 ms (3)`, the best first."""
+    said = [f"{one.name}: {duration(one.seconds)} ({one.trials})" for one in choice.options[:SHOWN]]
+    more = len(choice.options) - len(said)
+    return ", ".join(said) + (f", {more} more" if more else "")
+
+
+def _ranking(task: TaskFacts) -> Iterator[str]:
+    """The best scripts with their times."""
+    if task.best is None or task.seconds is None:
+        return
+    rows = []
+    for script in task.ranked[:SHOWN]:
+        disturbance = script.outcome.disturbance
+        away = "" if disturbance is None else f"{disturbance.share:.0%}"
+        times = script.outcome.cost / task.best.outcome.cost
+        samples = str(len(script.outcome.seconds))
+        rows.append((str(script.number), duration(task.seconds_of(script)), f"{times:.3f}", samples, away))
+    yield from folded(
+        f"The {counted(len(rows), 'best script')}" if len(rows) > 1 else "The best script",
+        table(("trial", "a call", "times the best", "samples", "off the processor"), rows, words=0),
+    )
+
+
+def _scripts(task: TaskFacts, has_code: bool) -> Iterator[str]:
+    """The baseline and the best beside each other: the script, and the loops of the machine code."""
+    if task.best is None or task.baseline is None:
+        return
+    sides = [("Best", task.best)]
+    if task.baseline is not task.best:
+        sides.insert(0, ("As written" if is_written(task.baseline) else "Baseline, the first script", task.baseline))
+    yield '<div class="sides">'
+    for name, script in sides:
+        yield f"<section><h3>{name}: {duration(task.seconds_of(script))}</h3>"
+        if has_code:
+            yield from _code(machine_code(task, script))
+        yield from folded("Its script", [listing(script.first.script)])
+        yield "</section>"
+    yield "</div>"
+
+
+def _code(found: Listing) -> Iterator[str]:
+    if not found.loops:
+        yield paragraph(found.reason or "The machine code has no loops.")
+        return
+    headings = ("machine loop", "instructions", "FLOP", "cycles", "of the peak", "limit")
+    rows: Sequence[Sequence[str]] = [
+        (
+            loop.name,
+            str(loop.instructions),
+            str(loop.flops or ""),
+            f"{loop.cycles:.1f}",
+            "" if loop.percent is None else f"{loop.percent:.0f}%",
+            loop.limit,
+        )
+        for loop in found.loops
+    ]
+    yield from table(headings, rows)
+    for loop in found.loops:
+        if loop.assembly:
+            yield from folded(f"Assembly of {loop.name}", [listing(loop.assembly)])

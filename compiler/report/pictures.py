@@ -1,0 +1,157 @@
+"""What is drawn of a task and of a program; None where there is nothing to draw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite, sqrt
+from statistics import median
+
+from compiler.printable import counted, duration
+from compiler.report.memory import LiveBuffer, Memory
+from compiler.report.programs import ProgramFacts
+from compiler.report.svg import Axis, Drawing, Point
+from compiler.report.tasks import TaskFacts, Trial
+from compiler.targets.cpu.presence import Disturbance
+
+KIBI, MEBI = 1 << 10, 1 << 20
+NAMED = 3
+"""Tasks that are named in the roofline: those with most time above the bound."""
+BINS = 60
+"""Bars of the picture of a busy machine, at most."""
+MOST_POINTS = 300
+"""Discs of a picture of trials, about."""
+MOST_BUFFERS = 1500
+"""Buffers that are drawn, the largest."""
+
+
+def roofline(program: ProgramFacts) -> Drawing | None:
+    """Each task at its operations per byte and operations per second, below what the machine can do."""
+    known = [task for task in program.tasks if task.work is not None and task.bound and task.work.flops]
+    arithmetic, bandwidth = (_rate(program, ceiling) for ceiling in ("flops", "bytes"))
+    points = [(task, _on_roofline(task, arithmetic, bandwidth)) for task in known]
+    if not points:
+        return None
+    x = Axis.over((at[0] for _, at in points), is_log=True)
+    roof = [(at, top) for at in _ends(x, arithmetic, bandwidth) if (top := _roof(at, arithmetic, bandwidth))]
+    y = Axis.over([*(up for _, up in (*(at for _, at in points), *roof))], True, lambda n: f"{n / 1e9:g}")
+    drawing = Drawing("Operations per second by operations per byte", "FLOP per byte", "GFLOP/s", x, y)
+    drawing.line(roof, f"the machine's ceiling{_said_rates(arithmetic, bandwidth)}")
+    for task, at in points:
+        share = program.share(task)
+        part = "" if share is None else f", {share:.1%} of the time"
+        tip = f"{task.name}: {task.operator}; {duration(task.seconds or 0)} a call{part}, {task.bound:.0%} of the bound"
+        drawing.point(at, tip, radius=4 + 14 * sqrt(share or 0.0))
+    for task, at in sorted(points, key=lambda point: -(point[0].loss or 0.0))[:NAMED]:
+        drawing.word(at, program.short(task), at[0] > sqrt(x.low * x.high))
+    return drawing
+
+
+def _rate(program: ProgramFacts, ceiling: str) -> float | None:
+    """What the machine did per second beside the best scripts of the tasks that a ceiling bounds."""
+    bests = [t.best for t in program.tasks if t.work is not None and t.work.ceiling == ceiling and t.bound]
+    rates = [rate for best in bests if best is not None for rate in best.outcome.rates if rate > 0]
+    return median(rates) if rates else None
+
+
+def _roof(intensity: float, arithmetic: float | None, bandwidth: float | None) -> float | None:
+    """The most operations per second at so many operations per byte."""
+    tops = [arithmetic, None if bandwidth is None else bandwidth * intensity]
+    return min((top for top in tops if top is not None), default=None)
+
+
+def _on_roofline(task: TaskFacts, arithmetic: float | None, bandwidth: float | None) -> Point:
+    """A task's place: the share of its own ceiling that it reaches."""
+    assert task.work is not None and task.bound is not None
+    at = task.work.intensity
+    own = arithmetic if task.work.ceiling == "flops" else (bandwidth or 0.0) * at
+    return at, task.bound * (own or 0.0)
+
+
+def _ends(x: Axis, arithmetic: float | None, bandwidth: float | None) -> list[float]:
+    """Where the roof begins, bends and ends."""
+    bend = arithmetic / bandwidth if arithmetic and bandwidth else x.low
+    return sorted({x.low, min(max(bend, x.low), x.high), x.high})
+
+
+def _said_rates(arithmetic: float | None, bandwidth: float | None) -> str:
+    said = [f"{arithmetic / 1e9:.3g} GFLOP/s"] if arithmetic else []
+    said += [f"{bandwidth / 1e9:.3g} GB/s"] if bandwidth else []
+    return f": {', '.join(said)}" if said else ""
+
+
+def curve(task: TaskFacts) -> Drawing | None:
+    """The time of each script, in the order in which they were tried, and the best so far."""
+    trials = _thinned(task.curve)
+    if not trials:
+        return None
+    x = Axis.over([trial.number for trial in trials])
+    y = Axis.over([trial.seconds for trial in trials], True, duration)
+    drawing = Drawing("Time of a call by trial", "trial", "a call", x, y)
+    for trial in trials:
+        drawing.point((trial.number, trial.seconds), f"trial {trial.number}: {duration(trial.seconds)}")
+    steps: list[Point] = []
+    for before, trial in zip([trials[0], *trials], trials, strict=False):
+        steps += [(trial.number, before.best), (trial.number, trial.best)]
+    drawing.line(steps, "the best so far")
+    return drawing
+
+
+def _thinned(trials: Sequence[Trial]) -> list[Trial]:
+    """The trials that are drawn: those that were the best when they were measured, and some of the others."""
+    step = -(-len(trials) // MOST_POINTS)
+    return [trial for n, trial in enumerate(trials) if n % step == 0 or trial.seconds == trial.best]
+
+
+def predicted(task: TaskFacts) -> Drawing | None:
+    """What the model promised of each script, and what was measured."""
+    known = [(t.predicted, t.seconds, t.number) for t in _thinned(task.curve) if t.predicted is not None]
+    if not known:
+        return None
+    x = Axis.over([promised for promised, _, _ in known], True, duration)
+    y = Axis.over([measured for _, measured, _ in known], True, duration)
+    drawing = Drawing("Measured time by predicted time", "predicted", "measured", x, y)
+    low, high = max(x.low, y.low), min(x.high, y.high)
+    if low < high:
+        drawing.line([(low, low), (high, high)], "measured as predicted", "dashed")
+    for promised, measured, number in known:
+        drawing.point(
+            (promised, measured), f"trial {number}: predicted {duration(promised)}, took {duration(measured)}"
+        )
+    return drawing
+
+
+def busy(disturbances: Sequence[Disturbance]) -> Drawing | None:
+    """How far the machine was busy with other work, measurement by measurement."""
+    if not disturbances:
+        return None
+    size = -(-len(disturbances) // BINS)
+    bins = [disturbances[start : start + size] for start in range(0, len(disturbances), size)]
+    merged = [sum(own[1:], own[0]) for own in bins]
+    shares = [min(one.share, 1.0) if isfinite(one.share) else 1.0 for one in merged]
+    y = Axis(0.0, max(0.1, *shares), said="{:.0%}".format)
+    drawing = Drawing("Time off the processor by measurement", "measurement", "off", Axis(0, len(disturbances)), y)
+    for number, (own, one, share) in enumerate(zip(bins, merged, shares, strict=True)):
+        first = number * size
+        said = f"measurements {first + 1} to {first + len(own)}: {share:.1%} of the time off the processor"
+        repeated = f"{counted(one.repeated, 'sample')} repeated, {one.used} used although disturbed"
+        drawing.area((first, 0.0), (first + len(own), share), f"{said}, {repeated}", "busy")
+    return drawing
+
+
+def memory(found: Memory) -> Drawing | None:
+    """The arena over a run: each buffer from the first to the last call that uses it, at its place."""
+    if not found.buffers:
+        return None
+    unit, name = (MEBI, "MiB") if found.size >= MEBI else (KIBI, "KiB")
+    x, y = Axis(0, len(found.steps)), Axis(0.0, found.size / unit)
+    drawing = Drawing("Memory of temporaries by call", "call", name, x, y)
+    for buffer in sorted(found.buffers, key=lambda buffer: -buffer.size)[:MOST_BUFFERS]:
+        low, high = buffer.offset / unit, (buffer.offset + buffer.size) / unit
+        drawing.area((buffer.first, low), (buffer.last + 1, high), _said(buffer, found))
+    drawing.line([(at, live / unit) for n, live in enumerate(found.live) for at in (n, n + 1)], "bytes live")
+    return drawing
+
+
+def _said(buffer: LiveBuffer, found: Memory) -> str:
+    first, last = (f"call {at + 1} ({found.steps[at]})" for at in (buffer.first, buffer.last))
+    return f"{buffer.name}: {buffer.type}, {buffer.size / KIBI:.4g} KiB at +{buffer.offset}, from {first} to {last}"

@@ -1,0 +1,123 @@
+"""`Report`: the tasks of a database, those of a whole program together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import isfinite
+
+from compiler.autotune.database import Database, Key, Summary, WholeProgram, program_of
+from compiler.autotune.database.record import hash_of
+from compiler.autotune.groups import Whole, whole_of_kept
+from compiler.autotune.outcome import together
+from compiler.opt.diagnostics import SAID
+from compiler.report.memory import Memory, memory_of
+from compiler.report.tasks import TaskFacts
+from compiler.targets.cpu.presence import Disturbance
+
+
+@dataclass(frozen=True)
+class ProgramFacts:
+    """Tasks under one machine, count of threads, policy and timing, those that take most of the time first.
+
+    `memory` is that of the whole program that calls the tasks, `unmeasured` the names of its groups that have no
+    records; None and none where no such program is known.
+    """
+
+    name: str
+    key: Key
+    tasks: tuple[TaskFacts, ...]
+    memory: Memory | None = None
+    unmeasured: tuple[str, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is known what calls the tasks."""
+        return self.memory is not None
+
+    def short(self, task: TaskFacts) -> str:
+        """The name of a task within the program."""
+        return task.name.removeprefix(f"{self.name}.") if self.is_whole else task.name
+
+    @cached_property
+    def seconds(self) -> float | None:
+        """The time of all calls of all tasks; None where they are not of one program, or nothing was measured."""
+        total = sum(task.together or 0.0 for task in self.tasks)
+        return total if self.is_whole and total > 0 and isfinite(total) else None
+
+    def share(self, task: TaskFacts) -> float | None:
+        """The part of the program's time that a task takes."""
+        return None if self.seconds is None or task.together is None else task.together / self.seconds
+
+    @property
+    def bound_seconds(self) -> float | None:
+        """The time of a run in which every task reaches the machine's ceiling; None where that of one is not known."""
+        known = [task.bound_seconds for task in self.tasks if task.bound_seconds is not None]
+        return sum(known) if len(known) == len(self.tasks) and self.is_whole else None
+
+    @property
+    def disturbances(self) -> list[Disturbance]:
+        """How far the machine was busy, measurement by measurement."""
+        records = sorted((r for task in self.tasks for r in task.records), key=lambda r: (r.created, r.id))
+        return [r.outcome.disturbance for r in records if r.outcome.disturbance is not None]
+
+    @property
+    def disturbance(self) -> Disturbance | None:
+        """How far the machine was busy while the tasks were measured; None where nobody has looked."""
+        return together(self.disturbances)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a page is about: whole programs and tasks alone, and why a whole program is not shown as one."""
+
+    programs: tuple[ProgramFacts, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def gather(database: Database, summaries: Sequence[Summary]) -> Report:
+    """The facts of some tasks of a database."""
+    facts = {one.key: TaskFacts.of(one.names[-1], one.key, database.records(one.key)) for one in summaries}
+    programs, warnings, called = list[ProgramFacts](), list[str](), set[Key]()
+    for kept in database.whole_programs:
+        try:
+            found = _of_whole(kept, whole_of_kept(kept), facts)
+        except SAID as error:
+            warnings.append(f"what calls the groups of {kept.name} cannot be read: {error}")
+            continue
+        programs += found
+        called.update(task.key for program in found for task in program.tasks)
+    alone: dict[Key, list[TaskFacts]] = {}
+    for key, task in facts.items():
+        if key not in called:
+            alone.setdefault(replace(key, program=""), []).append(task)
+    programs += [ProgramFacts("", place, _by_time(tasks)) for place, tasks in alone.items()]
+    return Report(tuple(programs), tuple(warnings))
+
+
+def _of_whole(kept: WholeProgram, whole: Whole, facts: Mapping[Key, TaskFacts]) -> list[ProgramFacts]:
+    """A whole program wherever its groups were tuned: for each machine, count of threads, policy and timing."""
+    groups = {hash_of(program_of(group.loops)): group for group in whole.groups}
+    found = dict[Key, list[TaskFacts]]()
+    for key, task in facts.items():
+        if key.program in groups:
+            group = groups[key.program]
+            own = replace(task, name=f"{kept.name}.{group.name}", calls=group.occurrences)
+            found.setdefault(replace(key, program=""), []).append(own)
+    memory = memory_of(whole.running.main) if found else None
+    return [
+        ProgramFacts(kept.name, place, _by_time(tasks), memory, _unmeasured(kept, whole, tasks))
+        for place, tasks in found.items()
+    ]
+
+
+def _unmeasured(kept: WholeProgram, whole: Whole, tasks: Sequence[TaskFacts]) -> tuple[str, ...]:
+    measured = {task.name for task in tasks if task.best is not None}
+    names = [f"{kept.name}.{group.name}" for group in whole.groups]
+    return tuple(name for name in names if name not in measured)
+
+
+def _by_time(tasks: Sequence[TaskFacts]) -> tuple[TaskFacts, ...]:
+    """The tasks with most of the time first, those that were not measured last."""
+    return tuple(sorted(tasks, key=lambda task: -1.0 if task.together is None else task.together, reverse=True))
