@@ -61,7 +61,7 @@ def choices_of(task: TaskFacts) -> Choices:
     for script in task.ranked:
         by_sketch[_sketch(script.first.script)].append(script)
     own = next(iter(by_sketch.values()), [])
-    decided = [_decisions(script.first.script) for script in own]
+    decided = [decisions_of(script.first.script) for script in own]
     seconds = [task.seconds_of(script) for script in own]
     names = list(_distinct([name for name, _ in decided[0]])) if decided else []
     found = (
@@ -113,7 +113,7 @@ def _sketch(script: str) -> str:
     return "\n".join(line[: found.start("made")] if (found := _choice(line)) else line for line in script.split("\n"))
 
 
-def _decisions(script: str) -> list[tuple[str, str]]:
+def decisions_of(script: str) -> list[tuple[str, str]]:
     """The choices of a script in their order: the name of each, and what was decided."""
     found = filter(None, map(_choice, script.split("\n")))
     return [(choice["name"], _decided(choice["over"], choice["made"])) for choice in found]

@@ -8,7 +8,7 @@ from compiler.autotune.outcome import FAILURES, NETWORK
 from compiler.printable import counted, duration
 from compiler.report import pictures
 from compiler.report.html import STYLE, Cell, figure, folded, listing, paragraph, shown, table
-from compiler.report.importance import FEWEST, Choices, Importance, choices_of
+from compiler.report.importance import FEWEST, Choices, Importance, choices_of, decisions_of
 from compiler.report.listings import Listing
 from compiler.report.listings import listing as machine_code
 from compiler.report.programs import ProgramFacts, Report
@@ -217,7 +217,8 @@ def _failures(task: TaskFacts) -> Iterator[str]:
 def _task_pictures(task: TaskFacts) -> Iterator[tuple[Drawing | None, str]]:
     yield (
         pictures.curve(task),
-        "Each disc is a script, the line the best so far: where it is flat, more trials bring little.",
+        "Each disc is a script, the line the best so far: where it is flat, more trials bring little. Discs at the "
+        "upper edge took longer.",
     )
     ranking = task.ranking
     right = "" if ranking.accuracy is None else f" Of {ranking.total} pairs, {ranking.accuracy:.0%} were in order."
@@ -274,6 +275,8 @@ def _scripts(task: TaskFacts, has_code: bool) -> Iterator[str]:
     yield '<div class="sides">'
     for name, script in sides:
         yield f"<section><h3>{name}: {duration(task.seconds_of(script))}</h3>"
+        decided = ", ".join(f"{choice} {option}" for choice, option in decisions_of(script.first.script))
+        yield paragraph(f"Its choices: {decided or 'none'}.")
         if has_code:
             yield from _code(machine_code(task, script))
         yield from folded("Its script", [listing(script.first.script)])

@@ -16,6 +16,8 @@ from compiler.targets.cpu.presence import Disturbance
 KIBI, MEBI = 1 << 10, 1 << 20
 NAMED = 3
 """Tasks that are named in the roofline: those with most time above the bound."""
+FAR = 6.0
+"""Times of the best beyond which slower scripts stand at the edge: the others are to be told apart."""
 BINS = 60
 """Bars of the picture of a busy machine, at most."""
 MOST_POINTS = 300
@@ -85,7 +87,7 @@ def curve(task: TaskFacts) -> Drawing | None:
     if not trials:
         return None
     x = Axis.over([trial.number for trial in trials])
-    y = Axis.over([trial.seconds for trial in trials], True, duration)
+    y = Axis.over([min(trial.seconds, FAR * trials[-1].best) for trial in trials], True, duration)
     drawing = Drawing("Time of a call by trial", "trial", "a call", x, y)
     for trial in trials:
         drawing.point((trial.number, trial.seconds), f"trial {trial.number}: {duration(trial.seconds)}")
@@ -108,7 +110,8 @@ def predicted(task: TaskFacts) -> Drawing | None:
     if not known:
         return None
     x = Axis.over([promised for promised, _, _ in known], True, duration)
-    y = Axis.over([measured for _, measured, _ in known], True, duration)
+    furthest = FAR * task.curve[-1].best
+    y = Axis.over([min(measured, furthest) for _, measured, _ in known], True, duration)
     drawing = Drawing("Measured time by predicted time", "predicted", "measured", x, y)
     low, high = max(x.low, y.low), min(x.high, y.high)
     if low < high:
