@@ -7,6 +7,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -21,7 +22,7 @@ from compiler.printable import duration
 from compiler.report.importance import choices_of, importance
 from compiler.report.memory import memory_of
 from compiler.report.page import page
-from compiler.report.pictures import curve, predicted, roofline
+from compiler.report.pictures import busy, curve, predicted, roofline
 from compiler.report.programs import Report, gather
 from compiler.report.svg import HEIGHT, WIDTH, Axis, Drawing
 from compiler.report.tasks import TaskFacts
@@ -155,9 +156,7 @@ def test_what_a_record_says_is_only_shown(hostile: str) -> None:
 @pytest.mark.parametrize("cost", [5e-324, 1e-300, 1.0, 1e300])
 def test_costs_of_any_size_are_drawn(cost: float, predicted: float | None) -> None:
     """A file may say what no machine measures."""
-    disturbed = replace(made("d", 1.0).outcome, disturbance=Disturbance(1.7e308, 1.7e308, 2**63 - 1, 1))
-    records = [made("a", cost, predicted), made("b", 1.7e308), made("c", 0.0)]
-    text = text_of(*records, *(replace(made(f"d{n}", 1.0), outcome=disturbed) for n in range(2)))
+    text = text_of(made("a", cost, predicted), made("b", 1.7e308), made("c", 0.0))
     checked(text)
     assert all("nan" not in svg and "inf" not in svg for svg in re.findall("<svg.*?</svg>", text))
 
@@ -197,6 +196,15 @@ def test_a_long_search_is_thinned_and_keeps_what_was_best() -> None:
     drawing = curve(TaskFacts.of("task", KEY, records))
     assert drawing is not None and len(points(drawing)) < 400
     assert "trial 1502: 1 s" in drawing.svg() and len(drawing.svg()) < 50_000
+
+
+def test_how_busy_the_machine_was_is_drawn_in_bins() -> None:
+    assert busy([]) is None
+    drawing = busy([Disturbance(1.0, n % 2 / 2, n, 0) for n in range(120)])
+    assert drawing is not None and drawing.svg().count("<rect") == 60
+    assert "measurements 1 to 2: 25.0% of the time off the processor, 1 sample repeated" in drawing.svg()
+    endless = busy([Disturbance(1.7e308, 1.7e308, 2**63 - 1, 1)] * 61)
+    assert endless is not None and "nan" not in endless.svg() and "100.0% of the time" in endless.svg()
 
 
 @pytest.mark.parametrize(
@@ -240,6 +248,9 @@ def test_nothing_is_said_of_few_trials() -> None:
     assert choices_of(TaskFacts.of("task", KEY, [chosen(n, 1, 1.0 + n) for n in range(3)])).choices == ()
     assert importance("x", list("abcdefghijklm"), [1.0 + n for n in range(13)]) is None, "an option for each trial"
     assert importance("x", ["a"] * 20, [1.0 + n for n in range(20)]) is None
+    random = Random(0)
+    chance = importance("x", list("abcdefghij") * 3, [random.uniform(1, 2) for _ in range(30)])
+    assert chance is not None and chance.share < 0.1, "ten options would explain a third by chance"
     same = importance("x", ["a", "b"] * 10, [1.0] * 20)
     assert same is not None and same.share == 0.0
 
