@@ -30,6 +30,8 @@ summary { cursor: pointer; overflow-wrap: anywhere }
 .pictures, .sides { display: grid; gap: 1rem 2rem }
 .pictures { grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)) }
 .sides { grid-template-columns: repeat(auto-fit, minmax(min(100%, 28rem), 1fr)) }
+.sides table { font-size: 13px }
+.sides td, .sides th { padding-right: .5rem }
 .pictures > *, .sides > * { min-width: 0 }
 figure { margin: .6rem 0; max-width: 36rem }
 figcaption { font-size: 14px; color: #444 }

@@ -13,7 +13,7 @@ from compiler.report.listings import Listing
 from compiler.report.listings import listing as machine_code
 from compiler.report.programs import ProgramFacts, Report
 from compiler.report.svg import Drawing
-from compiler.report.tasks import TaskFacts, is_written
+from compiler.report.tasks import Failure, TaskFacts, is_written
 
 SHOWN = 10
 """How many of the best scripts are listed."""
@@ -65,6 +65,8 @@ def _program(program: ProgramFacts, anchor: str, codes: int) -> Iterator[str]:
     yield '<div class="pictures">'
     yield from _pictures(_program_pictures(program))
     yield "</div>"
+    if len(program.tasks) > 1:
+        yield from _failures((program.short(task), one) for task in program.tasks for one in task.failures)
     for number, task in enumerate(program.tasks):
         parts = _task(task, number < codes)
         yield from folded(_headline(program, task), parts, f"{anchor}-{number}", number < OPEN)
@@ -90,7 +92,9 @@ def _summary(program: ProgramFacts) -> str:
     losses = [(loss, program.short(task)) for task in program.tasks if (loss := task.loss) is not None and loss > 0]
     largest = sorted(losses, reverse=True)[:MOST_LOSSES]
     names = ", ".join(f"{name} ({duration(loss)})" for loss, name in largest)
-    return f"{said} Most time above the bound: {names}." if names else said
+    said += f" Most time above the bound: {names}." if names else ""
+    unbound = [program.short(task) for task in program.tasks if task.bound is None and task.best is not None]
+    return f"{said} The bound is not known of {', '.join(unbound)}." if unbound else said
 
 
 def _overview(program: ProgramFacts, anchor: str) -> Iterator[str]:
@@ -181,7 +185,7 @@ def _task(task: TaskFacts, has_code: bool) -> Iterator[str]:
     disturbance = task.disturbance
     if disturbance is not None and disturbance.matters:
         yield paragraph(f"{disturbance}.".capitalize())
-    yield from _failures(task)
+    yield from _failures((f"trial {one.number}", one) for one in task.failures)
     yield '<div class="pictures">'
     yield from _pictures(_task_pictures(task))
     yield "</div>"
@@ -196,22 +200,30 @@ def _searched(task: TaskFacts) -> str:
     )
     if task.best is None or task.seconds is None or task.baseline is None or task.gain is None:
         return tried
-    against = "the program as written" if is_written(task.baseline) else f"trial {task.baseline.number}, the first,"
-    found = f" The best is trial {task.best.number}: {duration(task.seconds)}"
+    against = "the program as written" if is_written(task.baseline) else f"the first, trial {task.baseline.number}"
     reached = "" if task.bound is None else f", {task.bound:.0%} of the bound"
     if task.baseline is task.best:
-        return f"{tried}{found}{reached}; it is {against.removesuffix(',')}."
-    return f"{tried}{found}{reached}, {task.gain:.3g} times as fast as {against.removesuffix(',')}."
+        return f"{tried} None is faster than {against}: {duration(task.seconds)}{reached}."
+    found = f"The best is trial {task.best.number}: {duration(task.seconds)}{reached}"
+    return f"{tried} {found}, {task.gain:.3g} times as fast as {against}."
 
 
-def _failures(task: TaskFacts) -> Iterator[str]:
+def _failures(failures: Iterable[tuple[str, Failure]]) -> Iterator[str]:
+    """What was rejected, by kind; each with where the first of its kind was met."""
+    by_kind: dict[str, list[tuple[str, Failure]]] = {}
+    for place, failure in failures:
+        by_kind.setdefault(failure.kind, []).append((place, failure))
     rows = [
-        (one.kind, FAILURES.get(one.kind, ""), str(one.count), str(one.number), " ".join(one.reason.split()))
-        for one in task.failures
+        (kind, FAILURES.get(kind, ""), str(sum(one.count for _, one in own)), own[0][0], _line(own[0][1].reason))
+        for kind, own in by_kind.items()
     ]
     if rows:
         yield "<h3>Rejected</h3>"
         yield from table(("failed", "because", "scripts", "the first", "its reason"), rows, words=2)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _task_pictures(task: TaskFacts) -> Iterator[tuple[Drawing | None, str]]:

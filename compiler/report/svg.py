@@ -15,6 +15,8 @@ LEFT, RIGHT, TOP, BOTTOM = 58, 12, 26, 42
 """The margins, in which the numbers of the axes stand."""
 WIDEST = 1e9
 """The largest ratio of the ends of a logarithmic axis."""
+WORD = (80, 14)
+"""Of a word, about."""
 TICKS = 6
 """How many numbers stand at an axis, about."""
 Point: TypeAlias = tuple[float, float]
@@ -54,7 +56,7 @@ class Axis:
             every = [digit * 10.0**power for power in powers for digit in digits]
             found = [number for number in every if self.low <= number <= self.high]
             if len(found) <= TICKS:
-                return found or [self.low]
+                return found if len(found) > 2 else self._even_ticks()
         return found[:: ceil(len(found) / TICKS)]
 
     def _even_ticks(self) -> list[float]:
@@ -76,6 +78,7 @@ class Drawing:
     x: Axis
     y: Axis
     _shapes: list[str] = field(default_factory=list)
+    _words: list[Point] = field(default_factory=list)
 
     def place(self, point: Point) -> Point:
         """Where a point is drawn."""
@@ -100,8 +103,11 @@ class Drawing:
         self._shapes.append(f'<rect class="{kind}" {box}><title>{shown(tip)}</title></rect>')
 
     def word(self, at: Point, text: str, is_left: bool) -> None:
-        """A word below a point, to its left or to its right."""
+        """A word below a point, to its left or to its right; none where it would cover another one."""
         x, y = self.place(at)
+        if any(abs(x - other_x) < WORD[0] and abs(y - other_y) < WORD[1] for other_x, other_y in self._words):
+            return
+        self._words.append((x, y))
         anchor = "end" if is_left else "start"
         self._shapes.append(
             f'<text class="name" x="{x:.1f}" y="{y + 20:.1f}" text-anchor="{anchor}">{shown(text)}</text>'

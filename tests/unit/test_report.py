@@ -11,13 +11,15 @@ from random import Random
 
 import pytest
 
-from compiler import te
 from compiler.__main__ import main
 from compiler.autotune.database import Database, Key, Record, WholeProgram, program_of
 from compiler.autotune.database.record import hash_of
 from compiler.autotune.groups import Whole, whole_of_kept
 from compiler.autotune.measure.subject import share
 from compiler.autotune.outcome import MEASURED, NETWORK, Outcome
+from compiler.autotune.space.rules.derive import as_written
+from compiler.bench.workloads import find
+from compiler.driver import lower
 from compiler.printable import duration
 from compiler.report.importance import choices_of, importance
 from compiler.report.memory import memory_of
@@ -26,13 +28,15 @@ from compiler.report.pictures import busy, curve, predicted, roofline
 from compiler.report.programs import Report, gather
 from compiler.report.svg import HEIGHT, WIDTH, Axis, Drawing
 from compiler.report.tasks import TaskFacts
-from compiler.schedule.state import empty_script
+from compiler.schedule import Schedule
 from compiler.targets.cpu.presence import Disturbance
 from compiler.targets.machine import host
 from tests.whole import CONSTANTS, whole
 
 KEY = Key(hash_of("a program"), "lab <1>", 1, "contract")
-WRITTEN = str(empty_script()[0])
+SMALL = find("matmul:32x32x32").function()
+WRITTEN = str(as_written(Schedule(lower(SMALL)), host()).script)
+"""Of a program whose loops `build` reorders."""
 VOID = ("meta", "!doctype")
 
 
@@ -104,9 +108,9 @@ def test_a_page_tells_the_search() -> None:
     text = text_of(*RECORDS)
     rows = checked(text).rows
     assert "<title>task &amp; co: tuning</title>" in text and "lab &lt;1&gt;, 1 thread, policy contract" in text
-    assert "4 scripts tried, 3 measured. The best is trial 3: 25 ms, 1.6 times as fast as trial 1, the first." in text
+    assert "4 scripts tried, 3 measured. The best is trial 3: 25 ms, 1.6 times as fast as the first, trial 1." in text
     assert "Of 1 pairs, 100% were in order." in text
-    assert ["wrong", "its results differ from the reference", "1", "2", "a < b"] in rows
+    assert ["wrong", "its results differ from the reference", "1", "trial 2", "a < b"] in rows
     ranking = [row for row in rows if len(row) == 5 and row[2].count(".") == 1]
     assert ranking == [
         ["3", "25 ms", "1.000", "2", ""],  # the median of both measurements
@@ -212,8 +216,9 @@ def test_how_busy_the_machine_was_is_drawn_in_bins() -> None:
     [
         (Axis.over([1.0, 8.0]), [2.0, 4.0, 6.0, 8.0]),
         (Axis.over([3.0]), [3.0]),
+        (Axis.over([0.3, 0.4], True), [0.3, 0.35, 0.4]),
         (Axis.over([0.9, 120.0], True), [1.0, 10.0, 100.0]),
-        (Axis.over([], True), [1.0]),
+        (Axis.over([], True), [0.95, 1.0, 1.05, 1.1]),
     ],
 )
 def test_numbers_at_axes_are_round(axis: Axis, ticks: list[float]) -> None:
@@ -329,11 +334,21 @@ def test_tasks_stand_below_the_roof_as_their_shares_say(tmp_path: Path) -> None:
     assert "50% of the bound" in drawing.svg()
 
 
+def test_words_that_would_cover_each_other_are_left_out() -> None:
+    drawing = Drawing("", "", "", Axis(0, 100), Axis(0, 100))
+    for at, word in (((10, 10), "one"), ((12, 11), "over it"), ((90, 10), "apart")):
+        drawing.word(at, word, False)
+    assert re.findall('class="name".*?>(.*?)<', drawing.svg()) == ["one", "apart"]
+
+
 def test_groups_without_records_are_named(tmp_path: Path) -> None:
     (program,) = report(network(tmp_path / "net.db", group_1=1.0)).programs
     assert program.unmeasured == ("net.group_0", "net.group_2")
     text = "\n".join(page(Report((program,))))
     assert "Nothing was measured of net.group_0, net.group_2." in text
+    (task,) = program.tasks
+    foreign = replace(program, tasks=(replace(task, key=replace(task.key, machine="abacus")),))
+    assert "The bound is not known of group_1." in "\n".join(page(Report((foreign,)), codes=0))
 
 
 def test_a_program_that_cannot_be_read_leaves_its_tasks(tmp_path: Path) -> None:
@@ -354,6 +369,7 @@ def test_records_of_another_machine_have_no_bound(tmp_path: Path) -> None:
         records = database.records()
     text = text_of(*(replace(record, key=replace(record.key, machine="abacus")) for record in records), codes=3)
     checked(text)
+    assert "The bound is not known of" not in text, "they are of no program"
     assert "of the bound" not in text.replace(">of the bound<", "")
     assert "the records are of abacus, and machine code is made for the machine at hand" in text
 
@@ -370,8 +386,7 @@ def test_buffers_lie_apart_while_they_live() -> None:
 
 
 def test_machine_code_stands_beside_the_script(tmp_path: Path) -> None:
-    a = te.placeholder((64, 64), name="A")
-    text = program_of(te.function("scale", [a], [te.nn.exp(a, name="B")]))
+    text = program_of(SMALL)
     key = Key(hash_of(text), host().name, 1, "contract")
     path = tmp_path / "one.db"
     with Database(path) as database:
@@ -379,7 +394,17 @@ def test_machine_code_stands_beside_the_script(tmp_path: Path) -> None:
         database.add(Record(key, "scale", text, "no script", Outcome(MEASURED, (1e-4,), (1e9,))))
     page_text = "\n".join(page(report(path), codes=1))
     checked(page_text)
-    assert "Assembly of B: i" in page_text and "there is no machine code: its script cannot be read" in page_text
+    assert "Assembly of " in page_text and "there is no machine code: its script cannot be read" in page_text
+
+
+def test_failures_of_all_tasks_stand_together() -> None:
+    records = [made("// y", "crash"), made("// z", "wrong")]
+    key = replace(KEY, program=hash_of("another"))
+    other = replace(made("// x", "wrong"), key=key, program="another", name="other")
+    rows = checked(text_of(RECORDS[1], *records, other)).rows
+    assert ["wrong", "its results differ from the reference", "3", "task & co", "a < b"] in rows
+    assert ["crash", "it ended the process that ran it", "1", "task & co", "a < b"] in rows
+    assert ["wrong", "its results differ from the reference", "1", "trial 1", "a < b"] in rows
 
 
 # --- the command ----------------------------------------------------------------------------------------------------
