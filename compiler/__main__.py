@@ -28,7 +28,8 @@ NATIVE = ("run", "build", "bench", "explain", "space", "tune")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; 0, or 1 after an error that was said, or 130 after an interruption."""
-    return command.run("strata", lambda: _run(sys.argv[1:] if argv is None else list(argv)))
+    given = sys.argv[1:] if argv is None else argv
+    return command.run("strata", lambda: _run(given), given)
 
 
 def _run(argv: Sequence[str]) -> int:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import NoReturn, TextIO
 
+from compiler import spans
+from compiler.accused import pointed
 from compiler.errors import InputError, StrataError
 from compiler.printable import printable
 
@@ -40,20 +42,21 @@ INTERRUPTED = 130
 """The status after an interruption."""
 
 
-def run(name: str, work: Callable[[], int]) -> int:
+def run(name: str, work: Callable[[], int], arguments: Sequence[str] = ()) -> int:
     """The exit status of a command: what its work gives, 1 after an error that was said, 130 after an interruption.
 
-    Whoever reads its output may leave at any time; that is status 1, without a word.
+    An error that names one of the arguments is said with a caret under it. Whoever reads the output may leave at any
+    time; that is status 1, without a word.
     """
     try:
         with _warnings(name):
-            return _status(name, work)
+            return _status(name, work, arguments)
     except KeyboardInterrupt:
         _say(name, "interrupted")
         return INTERRUPTED
 
 
-def _status(name: str, work: Callable[[], int]) -> int:
+def _status(name: str, work: Callable[[], int], arguments: Sequence[str]) -> int:
     try:
         _check_streams()
         status = work()
@@ -63,7 +66,7 @@ def _status(name: str, work: Callable[[], int]) -> int:
             raise
         return 1
     except StrataError as error:
-        return _fail(name, str(error))
+        return _refuse(name, arguments, error)
     except MemoryError:
         return _fail(name, "there is not enough memory for this")
     except BrokenPipeError:
@@ -117,6 +120,16 @@ def _drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _refuse(name: str, arguments: Sequence[str], error: StrataError) -> int:
+    """Say a refusal: at its place in a text, if it has one, else with the argument that it names."""
+    span = spans.of_error(error)
+    if span is None:
+        return _fail(name, "\n".join([str(error), *pointed(name, arguments, str(error))]))
+    _is_written(name)
+    _print(span.render(str(error)))
+    return 1
+
+
 def _fail(name: str, sentence: str) -> int:
     _is_written(name)
     _say(name, f"error: {sentence}")
@@ -124,8 +137,12 @@ def _fail(name: str, sentence: str) -> int:
 
 
 def _say(name: str, text: str) -> None:
+    _print(f"{name}: {text}")
+
+
+def _print(text: str) -> None:
     with suppress(OSError):
-        print(f"{name}: {printable(text)}", file=sys.stderr, flush=True)
+        print(printable(text), file=sys.stderr, flush=True)
 
 
 @contextmanager

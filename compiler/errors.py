@@ -1,21 +1,39 @@
 """The exceptions a user can cause, one for each boundary; each is built with one sentence."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from xdsl.ir import Operation
+
+    from compiler.spans import Span
 
 
 class StrataError(Exception):
     """Base of all errors that a user's input can cause; the message is a sentence for that user.
 
-    `op` is the op that it is about, where there is one.
+    `op` is the op that it is about, where there is one, and `span` its place in a text, where that is no op's.
     """
 
     op: object = None
+    span: Span | None = None
 
-    def at(self, op: object) -> Self:
-        """The same error, about an op."""
+    def at(self, op: Operation) -> Self:
+        """The same error, about an op; a note says where that stands in a file, such as the caller's."""
+        from compiler.spans import of_op
+
         self.op = op
+        span = of_op(op)
+        if span is not None and span.text:
+            self.add_note(f"{span.source}:{span.line}: {span.text.strip()}")
+        return self
+
+    def within(self, span: Span) -> Self:
+        """The same error, about some characters of a text."""
+        self.span = span
         return self
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.cli.model import imported, shape_argument
-from compiler.cli.said import sentence
+from compiler.cli.said import refused
 from compiler.cli.values import positive
 from compiler.errors import InputError
 from compiler.files import read, write
@@ -73,7 +73,7 @@ def parsed(options: argparse.Namespace) -> ModuleOp | Imported:
     try:
         return parse(text, source)
     except VerifyException as error:
-        raise InputError(f"{source}: {sentence(error)}") from error
+        raise refused(error, source) from error
 
 
 def _is_workload(name: str) -> bool:
@@ -95,7 +95,7 @@ def compiled(options: argparse.Namespace, module: ModuleOp | Imported, how: Call
     try:
         return how(module, threads=options.threads, policy=options.policy, name=options.function)
     except VerifyException as error:
-        raise InputError(f"{options.file}: {sentence(error)}") from error
+        raise refused(error, options.file) from error
 
 
 def run(options: argparse.Namespace) -> int:

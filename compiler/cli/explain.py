@@ -15,7 +15,7 @@ from compiler.cli import program
 from compiler.cli.build import schedule_argument
 from compiler.cli.model import shape_argument
 from compiler.cli.run import draw
-from compiler.cli.said import sentence, show_table
+from compiler.cli.said import refused, show_table
 from compiler.cli.values import positive, scale, seed
 from compiler.errors import InputError
 from compiler.policies import POLICIES
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
             given, workload = _group(whole, options), None
         _explain(_scripted(given, options), workload, options)
     except VerifyException as error:
-        raise InputError(f"{options.program}: {sentence(error)}") from error
+        raise refused(error, options.program) from error
     return 0
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.cli.model import Shapes, imported, shape_argument
-from compiler.cli.said import sentence
+from compiler.cli.said import refused
 from compiler.cli.values import positive, scale
 from compiler.errors import InputError
 from compiler.files import read
@@ -111,7 +111,7 @@ def task(options: argparse.Namespace, policy: str = "contract") -> SearchTask:
             found = make(_only(module(options.program), options.function))
         return found if options.group is None else found.group(options.group)
     except VerifyException as error:
-        raise InputError(f"{options.program}: {sentence(error)}") from error
+        raise refused(error, options.program) from error
 
 
 def _only(given: ModuleOp, function: str | None) -> ModuleOp:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from io import StringIO
 from typing import TYPE_CHECKING
 
+from compiler import spans
+from compiler.errors import InputError
 from compiler.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from xdsl.utils.exceptions import ParseError
 
 UNBOUNDED = 1000
 """Columns that no table needs."""
@@ -30,13 +31,13 @@ def show_table(table: RenderableType) -> None:
 
 
 def sentence(error: Exception) -> str:
-    """What to tell a user about an error: the place, where it has one, and one sentence."""
+    """What to tell a user about an error, in one sentence; its place is said with it, see `compiler.spans`."""
     from xdsl.utils.exceptions import ParseError, VerifyException
 
     from compiler.dialects.dominance import last_sentence
 
     if isinstance(error, ParseError):
-        return f"{_place(error)}: {last_sentence(error.msg)}"
+        return last_sentence(error.msg)
     if isinstance(error, VerifyException):
         return last_sentence(str(error))
     if isinstance(error, RecursionError):
@@ -44,7 +45,7 @@ def sentence(error: Exception) -> str:
     return str(error)
 
 
-def _place(error: ParseError) -> str:
-    source = error.span.input
-    before = source.content[: error.span.start]
-    return f"{source.name}:{before.count(chr(10)) + 1}:{error.span.start - before.rfind(chr(10))}"
+def refused(error: Exception, source: str) -> InputError:
+    """An error of a program as that of the source that it comes from, which a place names as well."""
+    said = sentence(error)
+    return InputError(said if spans.of_error(error) is not None else f"{source}: {said}")

@@ -1,8 +1,13 @@
-"""xDSL's parser with what it lacks: bits of floats in dense attributes, and resources, which it keeps for ever."""
+"""xDSL's parser with what it lacks: the place of every op, bits of floats in dense attributes, and resources, which it
+keeps for ever."""
 
 from __future__ import annotations
 
+import re
 import struct
+from bisect import bisect_right
+from functools import cached_property
+from typing import TypeVar
 
 from xdsl import parser as upstream
 from xdsl.context import Context
@@ -14,18 +19,26 @@ from xdsl.dialects.builtin import (
     ComplexType,
     DenseIntOrFPElementsAttr,
     DenseResourceAttr,
+    FileLineColLoc,
     Float32Type,
     IndexType,
+    IntAttr,
     IntegerType,
     ModuleOp,
+    StringAttr,
+    UnknownLoc,
 )
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.parser import UnresolvedOperand
 from xdsl.parser.attribute_parser import AttrParser
-from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
+from xdsl.utils.lexer import Input, Span
 
+from compiler.dialects.dominance import last_sentence
 from compiler.dialects.foreign import FOREIGN, said
 from compiler.elements import FLOATS, element_bits
 
+AttributeT = TypeVar("AttributeT", bound=Attribute)
 HOLDERS = {
     "te.constant": "value",
     "loop.constant": "value",
@@ -51,22 +64,52 @@ class _Element(AttrParser._TensorLiteralElement):
 
 
 class Parser(upstream.Parser):
-    """A parser of modules at any of Strata's levels."""
+    """A parser of modules at any of Strata's levels. An op's location is its place in the text, if that states none."""
 
     _TensorLiteralElement = _Element
 
     def __init__(self, ctx: Context, input: str, name: str = "<unknown>") -> None:
         super().__init__(ctx, input, name)
+        self._source = Input(input, name)
+        self._file = StringAttr(name)
+        self._latest = 0
         self._blobs: dict[str, str] = {}
         self._named: dict[Operation, int] = {}
+        self._early: dict[str, Span[str]] = {}
 
     def parse_operation(self) -> Operation:
-        """Parse an op, and note where it begins if its constants are upstream's, to be made ours at the end."""
-        start = self.pos
+        """Parse an op, and note where it begins; its constants, if they are upstream's, are made ours at the end."""
+        start = self._latest = self.pos
         op = super().parse_operation()
+        if isinstance(op.location, UnknownLoc):
+            op.location = self._location(start)
         if op.name in HOLDERS:
             self._named[op] = start
         return op
+
+    def _location(self, start: int) -> FileLineColLoc:
+        line = bisect_right(self._lines, start)
+        return FileLineColLoc(self._file, IntAttr(line), IntAttr(start - self._lines[line - 1] + 1))
+
+    @cached_property
+    def _lines(self) -> list[int]:
+        """Where the lines begin."""
+        return [0, *(found.end() for found in re.finditer("\n", self._source.content))]
+
+    def _get_op_by_name(self, name: str) -> type[Operation]:
+        """The op of a name that has just been read. Raises ParseError, at the name."""
+        try:
+            return super()._get_op_by_name(name)
+        except ParseError as error:
+            end = self._source.content.rindex(name, 0, self.pos) + len(name)
+            quoted = self._source.content[end - len(name) - 1 : end] == f'"{name}'
+            raise ParseError(Span(end - len(name) - quoted, end + quoted, self._source), error.msg) from error
+
+    def resolve_operand(self, operand: UnresolvedOperand, type: AttributeT) -> SSAValue[AttributeT]:
+        """Resolve an operand, and note where a value is used before it is defined."""
+        if operand.operand_name not in self.ssa_values:
+            self._early.setdefault(operand.operand_name, operand.span)
+        return super().resolve_operand(operand, type)
 
     def _parse_dialect_resource_handle(self, dialect_name: str, interface: OpAsmDialectInterface) -> str:
         quoted = self.parse_optional_str_literal()
@@ -109,6 +152,14 @@ class Parser(upstream.Parser):
             for op, start in self._named.items():
                 self._settle(op, start)
             return module
+        except ParseError as error:
+            missing = next(iter(self.forward_ssa_references), None)
+            if missing in self._early and "used but not defined" in error.msg:
+                raise ParseError(self._early[missing], f"%{missing} is used but not defined") from error
+            raise
+        except DiagnosticException as error:  # of the op that was begun last, which its class does not take
+            span = Span(self._latest, self._latest + 1, self._source)
+            raise ParseError(span, last_sentence(str(error))) from error
         except FOREIGN as error:
             raise ParseError(self._current_token.span, f"this cannot be read: {said(error)}") from error
         except RecursionError as error:

@@ -6,7 +6,7 @@ from os import PathLike
 
 from xdsl.dialects.builtin import ModuleOp
 
-from compiler import files, stated, universe
+from compiler import files, spans, stated, universe
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import (
     SLOT_ALIGNMENT,
@@ -49,7 +49,8 @@ def check_words(target: object, policy: object, name: object, arch: object) -> N
 
 
 def parse(text: str, source: str = "<text>") -> ModuleOp:
-    """The verified module of MLIR text at any of Strata's levels."""
+    """The verified module of MLIR text at any of Strata's levels; `source` is its file, or a name such as <text>."""
+    spans.remember(source, text)
     module = Parser(universe.context(), text, source).parse_module()
     verify_module(module)
     return module

@@ -45,7 +45,7 @@ class _Reader:
         assert block.last_op is not None
         results = tuple(self.names[value] for value in block.last_op.operands)
         kept = {k: v for k, v in function.attributes.items() if k not in _PROPERTIES}
-        return Graph(name, inputs, nodes, results, is_private(function), kept)
+        return Graph(name, inputs, nodes, results, is_private(function), kept, function.location)
 
     def _value(self, value: SSAValue, stem: str) -> Buffer:
         if not isinstance(value.type, TensorType):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
+from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Attribute
 
 from compiler.dialects.dense import DenseAttr
@@ -61,6 +62,7 @@ class Graph:
     results: tuple[str, ...]
     private: bool = False
     attributes: Mapping[str, Attribute] = field(default_factory=dict)
+    location: LocationAttr = field(default=UNKNOWN_LOC, compare=False)
 
     @cached_property
     def values(self) -> dict[str, Buffer]:

@@ -35,6 +35,7 @@ def write(graph: Graph) -> FuncOp:
     type = FunctionType.from_lists(types, [value.type for value in returned])
     function = FuncOp(graph.name, type, Region(block), StringAttr("private") if graph.private else None)
     function.attributes |= dict(graph.attributes)
+    function.location = graph.location
     return function
 
 
@@ -76,4 +77,5 @@ def _compute(block: Block, values: dict[str, SSAValue], types: list[Attribute]) 
         gathered = Gathered(map, block.table.otherwise, values[block.table.buffer], inputs, reads)
         op = te.GatherOp(block.label, block.axes, gathered, types[0])
     op.attributes |= dict(block.attributes)
+    op.location = block.location
     return op

@@ -1,7 +1,7 @@
 """strata-opt: read MLIR, run passes, print MLIR, LLVM IR or assembly; every error is a sentence and a place.
 
 command_line.py   the options, and --list-passes
-source.py         splitting files, parsing with the place of every op
+source.py         splitting files
 diagnostics.py    from exceptions to sentences with a place
 expected.py       --verify-diagnostics: what the comments announce against what was found
 session.py        one run: each piece of the file through the passes
@@ -11,6 +11,7 @@ Over xDSL's parser, pass options and printer; its own driver ends in tracebacks 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from compiler import command
@@ -20,10 +21,11 @@ __all__ = ["main"]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the tool on command-line arguments; 0, or 1 after an error that was said, or 130 after an interruption."""
-    return command.run("strata-opt", lambda: _run(argv))
+    given = sys.argv[1:] if argv is None else argv
+    return command.run("strata-opt", lambda: _run(given), given)
 
 
-def _run(argv: Sequence[str] | None) -> int:
+def _run(argv: Sequence[str]) -> int:
     from compiler.opt.command_line import arguments, list_passes
 
     options = arguments().parse_args(argv)

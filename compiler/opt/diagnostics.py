@@ -2,48 +2,44 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
-from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
 
-from compiler.dialects.dominance import Refusal, last_sentence
+from compiler import spans
+from compiler.dialects.dominance import last_sentence
 from compiler.errors import StrataError
-from compiler.opt.source import Places
+from compiler.pipeline import Step
+from compiler.spans import Span
 
 SAID = (ParseError, DiagnosticException, StrataError, RecursionError)
 """What parsers, verifiers and passes raise to refuse a program."""
 
-_UNREGISTERED = re.compile(r"Operation \S+ is not registered")
-
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """An error at a place of a file; not `known` if the error said no place and the whole piece is meant."""
+    """An error at a place; not `known` if the error said no place and the whole piece is meant, as `refused_by`."""
 
-    line: int
-    column: int
+    span: Span
     sentence: str
     known: bool = True
+    refused_by: Step | None = None
 
-    def render(self, file: str) -> str:
-        """The line that a person reads, and that editors know how to follow."""
-        return f"{file}:{self.line}:{self.column}: error: {self.sentence}"
+    def render(self) -> str:
+        """The line that a person reads, and that editors know how to follow; then the line of the file and a caret.
+
+        Where the place is not known, the pass is shown that refuses the program.
+        """
+        if self.known:
+            return self.span.render(self.sentence)
+        head = self.span.head("error", self.sentence)
+        return f"{head}\n{self.refused_by.stated.span.render('by this pass', 'note')}" if self.refused_by else head
 
 
-def diagnose(error: BaseException, places: Places) -> Diagnostic:
-    """The diagnostic of an exception that a piece has caused."""
-    place = _place(error, places)
-    return Diagnostic(*(place or places.piece.start), _sentence(error), known=place is not None)
-
-
-def _place(error: BaseException, places: Places) -> tuple[int, int] | None:
-    if isinstance(error, ParseError) and not _UNREGISTERED.fullmatch(error.msg):  # xDSL puts those past the name
-        return places.piece.place(error.span.start)
-    if isinstance(error, StrataError) and isinstance(error.op, Operation):
-        return places.of(error.op)
-    return places.of(error.op) if isinstance(error, Refusal) else places.latest
+def diagnose(error: BaseException, start: Span, running: Step | None = None) -> Diagnostic:
+    """The diagnostic of an exception that a program has caused, which begins at a place, while a pass was running."""
+    span = spans.of_error(error)
+    return Diagnostic(span or start, _sentence(error), span is not None, running)
 
 
 def _sentence(error: BaseException) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from compiler.opt.diagnostics import Diagnostic
 from compiler.opt.source import Piece
+from compiler.spans import Span
 
 _KIND = re.compile(r"expected-(?:error|warning|note|remark)")
 _HEAD = re.compile(
@@ -29,7 +30,7 @@ class _Expected:
     pattern: re.Pattern[str]
 
     def matches(self, found: Diagnostic) -> bool:
-        line = found.line if found.known else None
+        line = found.span.line if found.known else None
         return self.kind == "error" and self.line == line and bool(self.pattern.search(found.sentence))
 
 
@@ -40,12 +41,12 @@ def mismatches(piece: Piece, found: Iterable[Diagnostic]) -> list[Diagnostic]:
     for diagnostic in found:
         match = next((e for e in expected if e.matches(diagnostic)), None)
         if match is None:
-            wrong.append(Diagnostic(diagnostic.line, diagnostic.column, f"unexpected error: {diagnostic.sentence}"))
+            wrong.append(Diagnostic(diagnostic.span, f"unexpected error: {diagnostic.sentence}"))
         else:
             expected.remove(match)
     for e in expected:
-        line, column = (e.line, 1) if e.line is not None else piece.start
-        wrong.append(Diagnostic(line, column, f'expected {e.kind} "{e.text}" was not produced'))
+        span = piece.start if e.line is None else Span(piece.file, e.line, 1)
+        wrong.append(Diagnostic(span, f'expected {e.kind} "{e.text}" was not produced'))
     return wrong
 
 
@@ -62,7 +63,7 @@ def _expectations(piece: Piece, wrong: list[Diagnostic]) -> Iterator[_Expected]:
         if head is None or text is None or pattern is None:
             number = piece.lines_before + index + 1
             sentence = "this comment is not of the form expected-error@+1 {{text}} and checks nothing"
-            wrong.append(Diagnostic(number, 1, sentence))
+            wrong.append(Diagnostic(Span(piece.file, number, 1), sentence))
             continue
         target = targets.of(head[3], index)
         yield _Expected(head[1], None if target is None else piece.lines_before + target + 1, text, pattern)

@@ -14,13 +14,15 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from compiler import pipeline, universe
+from compiler import pipeline, spans, universe
 from compiler.dialects.dominance import verify_module
+from compiler.dialects.parser import Parser
 from compiler.errors import InputError
 from compiler.files import read, write
 from compiler.opt.diagnostics import SAID, Diagnostic, diagnose
 from compiler.opt.expected import mismatches
-from compiler.opt.source import SPLIT, Piece, Places, parse, split
+from compiler.opt.source import SPLIT, Piece, split
+from compiler.pipeline import Step
 from compiler.printable import printable
 
 
@@ -30,12 +32,13 @@ class Session:
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
         self.file = "<stdin>" if options.file == "-" else options.file
-        self.passes = _passes(options)
+        self.steps = _steps(options)
         self.seconds: list[tuple[str, float]] = []
 
     def run(self) -> int:
         """Process the file, write what came out, and say what went wrong; the exit status."""
         text = read(self.options.file)
+        spans.remember(self.file, text)
         pieces = split(self.file, text) if self.options.split_input_file else [Piece(self.file, text, 0)]
         printed: list[str] = []
         failed = False
@@ -43,7 +46,7 @@ class Session:
             found = self._process(piece, printed)
             wrong = mismatches(piece, found) if self.options.verify_diagnostics else found
             for diagnostic in wrong:
-                print(printable(diagnostic.render(self.file)), file=sys.stderr)
+                print(printable(diagnostic.render()), file=sys.stderr)
             failed |= bool(wrong)
         self._write(f"{SPLIT}\n".join(printed), failed)
         if self.options.timing:
@@ -54,19 +57,21 @@ class Session:
         """Take one piece through everything; what was wrong with it."""
         ctx = universe.context()
         ctx.allow_unregistered = self.options.allow_unregistered_dialect
-        places = Places(piece)
+        running: Step | None = None
         try:
             with self._timed("parse"):
-                module = parse(ctx, places)
+                module = Parser(ctx, piece.placed, self.file).parse_module()
             with self._timed("verify"):
                 verify_module(module)
-            for item in self.passes:
-                self._apply(item, ctx, module)
+            for step in self.steps:
+                running = step
+                self._apply(step.item, ctx, module)
+            running = None
             with self._timed("print"):
                 printed.append(self._text(module))
         except SAID as error:
             self._trace(error)
-            return [diagnose(error, places)]
+            return [diagnose(error, piece.start, running)]
         return []
 
     def _apply(self, item: ModulePass, ctx: Context, module: ModuleOp) -> None:
@@ -136,12 +141,12 @@ class Session:
         self.seconds.append((name, time.perf_counter() - start))
 
 
-def _passes(options: argparse.Namespace) -> list[ModulePass]:
+def _steps(options: argparse.Namespace) -> list[Step]:
     if options.passes and options.pass_pipeline is not None:
         raise InputError("give -p or --pass-pipeline, not both")
     if options.pass_pipeline is not None:
-        return pipeline.parse_nested(options.pass_pipeline)
-    return [item for text in options.passes for item in pipeline.parse_passes(text)]
+        return pipeline.nested_steps(options.pass_pipeline)
+    return [step for text in options.passes for step in pipeline.steps(text)]
 
 
 def _dump(when: str, item: ModulePass, text: str) -> None:

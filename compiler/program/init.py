@@ -35,7 +35,8 @@ def init_block(program: Program, block: Block, label: str) -> Block:
     elements = [program.buffers[access.buffer].element for access in block.writes]
     values = tuple(body.constant(neutral(c, t)) for c, t in zip(block.combiners, elements, strict=True))
     bindings = block.bindings[:spatial]
-    return Block(label, block.axes[:spatial], bindings, init_guard(block), (), (), writes, values)
+    axes, guard = block.axes[:spatial], init_guard(block)
+    return Block(label, axes, bindings, guard, (), (), writes, values, location=block.location)
 
 
 @dataclass(frozen=True)

@@ -120,6 +120,7 @@ def computed(op: loop.BlockOp | te.ComputeOp, names: Mapping[SSAValue, str]) -> 
         body=body.from_block(op.body.block, names_of(op.axes.data)),
         combiners=combiner.from_op(op),
         accumulate=isinstance(op, loop.BlockOp) and op.accumulate is not None,
+        location=op.location,
     )
 
 
@@ -140,6 +141,7 @@ def gathered(op: loop.GatherOp | te.GatherOp, names: Mapping[SSAValue, str]) -> 
         writes=(),
         body=(body.read(len(op.reads), scalar_of(op.table)),),
         table=Table(names[op.table], index, op.outside),
+        location=op.location,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 
 from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
     FloatAttr,
     FunctionType,
     IntegerAttr,
@@ -115,6 +116,7 @@ def _fill(block: IrBlock, nodes: Sequence[Node], buffers: dict[str, SSAValue], l
                 _fill(inner, node.body, buffers, loops)
                 op: Operation = loop.ForOp(node.label, node.extent, Region(inner), node.kind)
                 op.attributes |= dict(node.attributes)
+                op.location = UNKNOWN_LOC if inner.first_op is None else inner.first_op.location
                 block.add_op(op)
             case Block():
                 block.add_op(_placed(node, buffers, loops))
@@ -149,6 +151,7 @@ def _placed(node: Block, buffers: dict[str, SSAValue], loops: dict[int, SSAValue
         map = AffineMap(len(axes), len(reads), tuple(index))
         op = loop.GatherOp(place, Gathered(map, node.table.otherwise, buffers[node.table.buffer], inputs, reads))
     op.attributes |= dict(node.attributes)
+    op.location = node.location
     return op
 
 

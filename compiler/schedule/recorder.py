@@ -65,6 +65,7 @@ class Recorder:
             old = find_function(module, self.name)
             new = write(self.program)
             new.attributes |= {k: v for k, v in old.attributes.items() if k not in new.attributes}
+            new.location = old.location
             module.body.block.insert_op_before(new, old)
             module.body.block.erase_op(old)
             self._written = self.program, module

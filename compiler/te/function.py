@@ -16,6 +16,7 @@ from compiler.dialects.te import ConstantOp
 from compiler.elements import TYPES
 from compiler.errors import TeError
 from compiler.program.names import Names
+from compiler.spans import of_caller
 from compiler.te.emit import emit_compute, emit_gather
 from compiler.te.index import check_name
 from compiler.te.tensor import Constant, Gather, Source, Tensor
@@ -62,7 +63,9 @@ def function(name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | Te
     returned = [_find(name, tensor, values) for tensor in outs]
     block.add_op(ReturnOp(*returned))
     type = FunctionType.from_lists([_type(t) for t in inputs], [_type(t) for t in outs])
-    module = ModuleOp([FuncOp(name, type, Region(block))])
+    function = FuncOp(name, type, Region(block))
+    function.location = of_caller()
+    module = ModuleOp([function])
     verify_module(module)
     return Function(name, module, tuple(inputs), outs)
 
@@ -70,9 +73,11 @@ def function(name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | Te
 def _emitted(op: Source, label: str, value_of: Callable[[Tensor], SSAValue]) -> Operation:
     if isinstance(op, Constant):
         return ConstantOp(DenseAttr(op.value))
-    if isinstance(op, Gather):
-        return emit_gather(op, label, value_of)
-    return emit_compute(op, label, value_of)
+    emitted: Operation = (
+        emit_gather(op, label, value_of) if isinstance(op, Gather) else emit_compute(op, label, value_of)
+    )
+    emitted.location = op.location
+    return emitted
 
 
 def _tensors(name: str, what: str, given: object) -> tuple[Tensor, ...]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NoReturn, TypeAlias
 
+from xdsl.dialects.builtin import LocationAttr
+
+from compiler import spans
 from compiler.affine import linear as lin
 from compiler.affine.limits import bad_size
 from compiler.dialects.dense import Dense
@@ -171,6 +174,7 @@ class Compute:
     bodies: tuple[Expr, ...]
     combiners: tuple[str, ...]
     joint: Joint | None = None
+    location: LocationAttr = field(default_factory=spans.of_caller)
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -204,6 +208,7 @@ class Gather:
     axes: tuple[Axis, ...]
     read: TableRead
     otherwise: Number
+    location: LocationAttr = field(default_factory=spans.of_caller)
 
     def sources(self) -> list[Tensor]:
         """The tensors that it reads: those of the indices, then the table."""

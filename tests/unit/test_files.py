@@ -16,6 +16,7 @@ from compiler.autotune.search.log import LogFile
 from compiler.errors import InputError
 from compiler.files import named, read, write
 from compiler.opt import main as opt
+from tests.said import refusal
 
 NAMELESS = ["", "a\0b", "\ud800", b"a\0b", 5, None, True, 1.5]
 EXAMPLE = str(Path(__file__).parents[2] / "examples" / "mm_exp_mm.mlir")
@@ -123,4 +124,4 @@ def test_a_zero_in_a_path_is_said(case: str, tmp_path: Path, capsys: pytest.Capt
     capsys.readouterr()
     assert command([argument.replace("{folder}", str(tmp_path)) for argument in arguments]) == 1
     said = capsys.readouterr().err
-    assert "a\\x00b" in said and "\0" not in said and said.count("\n") == 1
+    assert "a\\x00b" in refusal(said) and "\0" not in said

@@ -20,10 +20,12 @@ from tests import random_scripts
 
 ROOT = Path(__file__).parents[2] / "compiler"
 ORDER = [
+    "printable",
+    "spans",
+    "accused",
     "errors",
     "delayed",
     "files",
-    "printable",
     "command",
     "processes",
     "stated",

@@ -21,6 +21,7 @@ from xdsl.universe import Universe
 
 from compiler import pipeline, universe
 from compiler.opt import main
+from tests.said import refusal
 
 ROOT = Path(__file__).parents[2]
 GOOD = "func.func @f(%x: i32) -> i32 {\n  func.return %x : i32\n}\n"
@@ -102,7 +103,7 @@ WRONG: dict[str, tuple[str | bytes, list[str], str]] = {
     "pass": (GOOD, ["-p", "te-to-lop"], "there is no pass 'te-to-lop'; did you mean 'te-to-loop'"),
     "upstream pass": (GOOD, ["-p", "cannonicalize"], "there is no pass 'cannonicalize'; did you mean 'canonicalize'"),
     "pipeline": (GOOD, ["-p", "te-to-lo"], "there is no pass 'te-to-lo'; did you mean"),
-    "nothing like it": (GOOD, ["-p", "xyzzy"], "there is no pass 'xyzzy'$"),
+    "nothing like it": (GOOD, ["-p", "xyzzy"], "there is no pass 'xyzzy'\n"),
     "options of a pipeline": (GOOD, ["-p", "cpu{policy=fast}"], "'cpu' is a pipeline, which takes no options"),
     "empty element": (GOOD, ["-p", "cse,,cse"], "an empty name in the passes 'cse,,cse'"),
     "last comma": (GOOD, ["-p", "cse,"], "an empty name in the passes"),
@@ -133,7 +134,7 @@ WRONG: dict[str, tuple[str | bytes, list[str], str]] = {
         "in.mlir:2:3: error: 'tensor.empty' is not an op of the te level, which te-to-loop takes",
     ),
     "policy": (LOOP, ["-p", "loop-to-low{policy=loose}"], "in.mlir:1:1: error: unknown policy 'loose'"),
-    "llvm from loops": (LOOP, ["-t", "llvm"], "in.mlir:1:1: error: .*no form in LLVM IR"),
+    "llvm from loops": (LOOP, ["-t", "llvm"], "in.mlir:2:3: error: .*no form in LLVM IR"),
     "upstream pass that fails": (GOOD, ["-p", "mlir-opt{executable=no-such-tool}"], "xDSL's pass 'mlir-opt'"),
 }
 
@@ -144,8 +145,7 @@ def test_wrong_input(name: str, opt: Opt) -> None:
     status, _, err = opt(text, *arguments)
     assert status == 1
     assert re.search(sentence, err), err
-    assert err.count("\n") == 1, err
-    assert re.match(r"(in\.mlir:\d+:\d+|strata-opt): error: ", err), err
+    refusal(err)
 
 
 @pytest.mark.parametrize(
@@ -220,9 +220,9 @@ def test_a_plugin_that_crashes_is_named(opt: Opt, monkeypatch: pytest.MonkeyPatc
     try:
         status, _, err = opt(GOOD, "-p", "crash")
         assert status == 1
-        assert err.endswith(
+        assert refusal(err).endswith(
             "error: the pass 'crash' of the plugin 'fragile' (fragile.passes:UNIVERSE) does not take this program "
-            "(RuntimeError: no such thing; --debug prints the traceback)\n"
+            "(RuntimeError: no such thing; --debug prints the traceback)"
         )
         assert "Traceback" not in err
         assert 'raise RuntimeError("no such thing")' in opt(GOOD, "-p", "crash", "--debug")[2]
@@ -246,18 +246,16 @@ def test_option_types(monkeypatch: pytest.MonkeyPatch) -> None:
 
         def apply(self, ctx: Context, op: ModuleOp) -> None: ...
 
-    monkeypatch.setattr(pipeline, "find_pass", lambda name: Options)
+    monkeypatch.setattr("compiler.pipeline.passes.find_pass", lambda name: Options)
     assert pipeline.parse_passes("options{flag}") == [Options(flag=True)]
     assert pipeline.parse_passes("options{ flag=false  sizes=1,2 }") == [Options(sizes=(1, 2))]
     assert pipeline.parse_passes('options{sizes=3 text="a b=c d=e, {("},options') == [
         Options(sizes=(3,), text="a b=c d=e, {("),
         Options(),
     ]
-    assert pipeline.parse_nested("builtin.module(options{text=x},func.func(options,any()))") == [
-        Options(text="x"),
-        Options(),
-    ]
-    assert pipeline.parse_passes(" ") == pipeline.parse_nested("builtin.module()") == []
+    nested = pipeline.nested_steps("builtin.module(options{text=x},func.func(options,any()))")
+    assert [step.item for step in nested] == [Options(text="x"), Options()]
+    assert pipeline.parse_passes(" ") == pipeline.nested_steps("builtin.module()") == []
 
 
 def test_other_packages_take_part_when_a_name_is_unknown(opt: Opt, monkeypatch: pytest.MonkeyPatch) -> None:

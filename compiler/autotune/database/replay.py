@@ -13,16 +13,17 @@ from compiler.autotune.database.record import Record
 from compiler.autotune.space.sketch import planned_step, played
 from compiler.dialects.dominance import Refusal, verify_module
 from compiler.dialects.functions import find_function
+from compiler.dialects.parser import Parser
 from compiler.dialects.sched import SchedOp
 from compiler.errors import ScheduleError
 from compiler.opt.diagnostics import SAID, diagnose
-from compiler.opt.source import Piece, Places, parse
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.schedule import Schedule
 from compiler.schedule.plan import Plan
 from compiler.schedule.primitive import CHOICES, applies
 from compiler.schedule.state import State
+from compiler.spans import Span, of_op
 
 
 def replay(record: Record) -> Schedule:
@@ -32,14 +33,14 @@ def replay(record: Record) -> Schedule:
     choice without a decision; it says which step, counted from 1, and which line of the script: 'step 7, sched.split:
     loop 'm': ... (line 9: %m.0, %m.1 = sched.split %m by [-1, 8] : !sched.loop, !sched.loop)'.
     """
-    program, _ = _parsed("program", record.program)
-    script, places = _parsed("script", record.script)
+    program = _parsed("program", record.program)
+    script = _parsed("script", record.script)
     schedule = Schedule(program)
-    _check_script(script, places)
+    _check_script(script, record.script)
     try:
         return schedule.apply(script)
     except ScheduleError as error:
-        raise _at_step(error, script, places) from error
+        raise _at_step(error, script, record.script) from error
 
 
 class Scripted(Protocol):
@@ -59,16 +60,16 @@ def planned(record: Scripted) -> tuple[Program, Program]:
 
     It takes some ten milliseconds, where proving each step takes a hundred. Raises ScheduleError as `replay` does.
     """
-    module, _ = _parsed("program", record.program)
-    script, places = _parsed("script", record.script)
-    _check_script(script, places)
+    module = _parsed("program", record.program)
+    script = _parsed("script", record.script)
+    _check_script(script, record.script)
     sequences = [op for op in script.ops if isinstance(op, NamedSequenceOp)]
     if len(sequences) != 1:
         raise ScheduleError(f"a script is one transform.named_sequence, and there are {len(sequences)}")
     steps = _steps(script)
     for op in steps:
         if not isinstance(op, SchedOp):
-            raise _at_step(_about(op, "it is not an op of the sched dialect"), script, places)
+            raise _at_step(_about(op, "it is not an op of the sched dialect"), script, record.script)
     original = read(find_function(module))
 
     def plan(state: State, place: int, op: SchedOp) -> Plan:
@@ -76,43 +77,41 @@ def planned(record: Scripted) -> tuple[Program, Program]:
             return planned_step(state, place, op)
         except ScheduleError as error:
             error.op = steps[place]
-            raise _at_step(error, script, places) from error
+            raise _at_step(error, script, record.script) from error
 
     return original, played(original, list(sequences[0].body.block.ops), plan).program
 
 
-def _parsed(what: str, text: str) -> tuple[ModuleOp, Places]:
-    """The verified module of a text, and where its ops stand."""
-    places = Places(Piece(what, text, 0))
+def _parsed(what: str, text: str) -> ModuleOp:
+    """The verified module of a text."""
     try:
-        module = parse(universe.context(), places)
-        return _verified(module, places), places
+        return _verified(Parser(universe.context(), text, f"<{what}>").parse_module(), text)
     except ScheduleError:
         raise
     except SAID as error:
-        found = diagnose(error, places)
-    raise ScheduleError(f"its {what} cannot be read: line {found.line}: {found.sentence}")
+        found = diagnose(error, Span(f"<{what}>", 1, 1))
+    raise ScheduleError(f"its {what} cannot be read: line {found.span.line}: {found.sentence}")
 
 
-def _verified(module: ModuleOp, places: Places) -> ModuleOp:
+def _verified(module: ModuleOp, text: str) -> ModuleOp:
     """The module. Raises ScheduleError where a step does not verify, Refusal where something else does not."""
     try:
         verify_module(module)
     except Refusal as error:
         if error.op not in _steps(module):
             raise
-        raise _at_step(_about(error.op, str(error)), module, places) from error
+        raise _at_step(_about(error.op, str(error)), module, text) from error
     return module
 
 
-def _check_script(script: ModuleOp, places: Places) -> None:
+def _check_script(script: ModuleOp, text: str) -> None:
     """Check that a script takes a function, and that its choices are decided."""
     for sequence in script.ops:
         if isinstance(sequence, NamedSequenceOp) and len(sequence.body.block.args) != 1:
             raise ScheduleError(f"its script takes {len(sequence.body.block.args)} handles, expected the function")
     for op in _steps(script):
         if applies(op, *CHOICES) and "decision" not in op.properties:
-            raise _at_step(_about(op, "it has no decision, which a record's choices have"), script, places)
+            raise _at_step(_about(op, "it has no decision, which a record's choices have"), script, text)
 
 
 def _about(op: Operation, reason: str) -> ScheduleError:
@@ -127,16 +126,16 @@ def _steps(script: ModuleOp) -> list[Operation]:
     return [op for s in sequences[:1] for block in s.body.blocks for op in block.ops if not isinstance(op, YieldOp)]
 
 
-def _at_step(error: ScheduleError, script: ModuleOp, places: Places) -> ScheduleError:
+def _at_step(error: ScheduleError, script: ModuleOp, text: str) -> ScheduleError:
     """The same error, with the step and the line of the script."""
     op = error.op
     if not isinstance(op, Operation):
         return error
     number = next(n for n, step in enumerate(_steps(script), 1) if step is op)
-    place = places.of(op)
-    line = 0 if place is None else place[0]
-    text = places.piece.text.split("\n")[line - 1].strip()
+    span = of_op(op)
+    line = 0 if span is None else span.line
+    stated = text.split("\n")[line - 1].strip()
     said = ": ".join(str(part) for part in (error.place, error.reason) if part)
-    found = ScheduleError(f"step {number}, {op.name}: {said} (line {line}: {text})")
+    found = ScheduleError(f"step {number}, {op.name}: {said} (line {line}: {stated})")
     found.op = op
     return found

@@ -58,13 +58,14 @@ def lower_function(function: FuncOp, policy: Policy) -> None:
 
 
 def emit(context: Context, node: Node) -> None:
-    """Emit a node of a program."""
-    if isinstance(node, Alloc):
-        _alloc(context, node.buffer)
-    elif context.threads is not None:
-        emit_stage(context, context.threads, node, lambda: _emit_guarded(context, node))
-    else:
-        _emit_guarded(context, node)
+    """Emit a node of a program; the ops have the location of its first block."""
+    with context.scopes.at(next((block.location for block in blocks_in(node)), context.scopes.location)):
+        if isinstance(node, Alloc):
+            _alloc(context, node.buffer)
+        elif context.threads is not None:
+            emit_stage(context, context.threads, node, lambda: _emit_guarded(context, node))
+        else:
+            _emit_guarded(context, node)
 
 
 def _alloc(context: Context, buffer: Buffer) -> None:

@@ -13,12 +13,14 @@ from typing import Any, TypeAlias
 
 from xdsl.dialects import arith
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import IndexType, IntegerAttr
+from xdsl.dialects.builtin import UNKNOWN_LOC, IndexType, IntegerAttr, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Atom, Linear
 from compiler.dialects.upstream.arith import CmpiOp
+from compiler.errors import LoweringError
+from compiler.spans import of_location
 
 INDEX = IndexType()
 
@@ -42,15 +44,30 @@ class Scopes:
     home: dict[int, int] = field(default_factory=dict)
     ranges: dict[int, lin.Range] = field(default_factory=dict)
     constants: dict[Attribute, ConstantOp] = field(default_factory=dict)
+    location: LocationAttr = UNKNOWN_LOC
+    """That of the block which is being lowered, which ops in the innermost scope get."""
 
     def add(self, op: Operation) -> SSAValue:
         """Append an op to the innermost scope; its first result."""
-        self.stack[-1].block.add_op(op)
+        self.run(op)
         return op.results[0]
 
     def run(self, op: Operation) -> None:
         """Append an op without results to the innermost scope."""
+        op.location = self.location
         self.stack[-1].block.add_op(op)
+
+    @contextmanager
+    def at(self, location: LocationAttr) -> Iterator[None]:
+        """Ops added meanwhile, and what is refused, have a location."""
+        before, self.location = self.location, location
+        try:
+            yield
+        except LoweringError as error:
+            error.span = error.span or of_location(location)
+            raise
+        finally:
+            self.location = before
 
     @contextmanager
     def region(self) -> Iterator[Block]:
@@ -167,6 +184,7 @@ class Scopes:
         cached = self._find(level, key)
         if cached is None:
             op = build()
+            op.location = self.location
             self.stack[level].block.add_op(op)
             cached = self.stack[level].values[key] = op.results[0]
         return cached

@@ -107,5 +107,10 @@ class FunctionEmitter:
         for op in ops:
             handler = self.handlers.get(kind_of(op))
             if handler is None:
-                raise LoweringError(f"'{op.name}' has no form in LLVM IR")
-            handler(self, op)
+                raise LoweringError(f"'{op.name}' has no form in LLVM IR").at(op)
+            try:
+                handler(self, op)
+            except LoweringError as error:
+                if error.op is None:
+                    error.at(op)
+                raise

@@ -6,11 +6,11 @@ name. All three are unique in a program and survive rewrites.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr
+from xdsl.dialects.builtin import UNKNOWN_LOC, FloatAttr, IntegerAttr, LocationAttr, StringAttr
 from xdsl.ir import Attribute
 
 from compiler.affine import linear as lin
@@ -68,6 +68,7 @@ class Block:
     """One structured statement; `bindings` and `guard` are over loops, everything else over axes (by position).
 
     With a `table` it is a gather: `reads` are those of the index, and its body is read number len(reads), the table's.
+    The `location` is that of the op it comes from; blocks that differ in it alone are equal.
     """
 
     label: str
@@ -83,6 +84,7 @@ class Block:
     origin: tuple[str, tuple[Linear, ...]] | None = None
     attributes: tuple[tuple[str, Attribute], ...] = ()
     table: Table | None = None
+    location: LocationAttr = field(default=UNKNOWN_LOC, compare=False)
 
     @cached_property
     def sources(self) -> tuple[str, ...]:

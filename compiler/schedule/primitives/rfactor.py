@@ -162,6 +162,7 @@ def _final(
         tuple(replace(access, index=index) for access, index in zip(block.writes, indices, strict=True)),
         tuple(body.read(n, type) for n, type in enumerate(types)),
         block.combiners,
+        location=block.location,
     )
     final = rebound(final, values, ranges)
     return final, nested(loops, final)

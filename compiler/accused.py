@@ -1,0 +1,63 @@
+"""The word of a command line that a sentence is about, underlined."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from compiler.spans import underlined
+
+_QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
+_OPTION = re.compile(r"\bargument (-[\w/-]*)")
+_UNKNOWN = "unrecognized arguments: "
+_MISSING = re.compile(r"arguments are required|it is not said what")
+
+
+@dataclass(frozen=True)
+class _Word:
+    text: str
+    column: int
+    length: int
+
+
+def pointed(name: str, arguments: Sequence[str], sentence: str) -> list[str]:
+    """The command line and a line with a caret under what a sentence refuses; nothing where it names no argument."""
+    line = shlex.join([name, *arguments])
+    words = list(_words(name, arguments))
+    word = _named(words, sentence)
+    if word is not None:
+        return underlined(line, word.column, word.length)
+    return underlined(f"{line} ", len(line) + 2, 1) if _MISSING.search(sentence) else []
+
+
+def _words(name: str, arguments: Sequence[str]) -> Iterator[_Word]:
+    """The arguments, and the values of those that are written --option=value, with their columns."""
+    column = len(shlex.quote(name)) + 2
+    for argument in arguments:
+        shown = shlex.quote(argument)
+        yield _Word(argument, column, len(shown))
+        option, equals, value = argument.partition("=")
+        if equals and option.startswith("-"):
+            yield _Word(option, column, len(option))
+            yield _Word(value, column + shown.index(equals) + 1, max(1, len(shown) - len(option) - 1))
+        column += len(shown) + 1
+
+
+def _named(words: Sequence[_Word], sentence: str) -> _Word | None:
+    """The word that a sentence quotes, behind the option that it names; else that option; else how it begins."""
+    option = _OPTION.search(sentence)
+    at = next((n for n, word in enumerate(words) if option and word.text in option[1].split("/")), None)
+    quoted = {single or double for single, double in _QUOTED.findall(sentence)}
+    for word in words[at or 0 :]:
+        if word.text in quoted:
+            return word
+    if at is not None:
+        return words[at]
+    said = [text.rstrip(",:;)") for text in sentence.split()]
+    for word in words:
+        if (word.text.startswith("--") and word.text in said) or said[:1] == [word.text]:
+            return word
+    unknown = sentence.partition(_UNKNOWN)[2]
+    return next((word for word in words if unknown and unknown.startswith(word.text)), None)

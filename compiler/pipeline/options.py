@@ -1,0 +1,105 @@
+"""The options of a pass, from their text to the fields of the pass."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, get_type_hints
+
+from compiler.errors import InputError
+from compiler.pipeline.text import STRING, Part
+from compiler.printable import unknown
+
+if TYPE_CHECKING:
+    from xdsl.passes import ModulePass
+    from xdsl.utils.arg_spec import ParameterListType, ParameterType
+
+_KEY = re.compile(r"\s*([\w-]+)(=)?")
+_VALUE = re.compile(rf'({STRING}|[^\s",={{}}]+)(,)?')
+_INTEGER = re.compile(r"[-+]?\d{1,4000}")
+_FLOAT = re.compile(r"[-+]?\d+\.\d*(?:[eE][-+]?\d+)?")
+_ESCAPES = {"n": "\n", "t": "\t"}
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option as it is written: its key, and its values with the place of all of them."""
+
+    key: Part
+    values: ParameterListType
+    stated: Part
+
+    @property
+    def field(self) -> str:
+        """The field of the pass that it gives."""
+        return str(self.key).replace("-", "_")
+
+
+def made(kind: type[ModulePass], name: Part, text: Part) -> ModulePass:
+    """The pass of a class with the options of a text. Raises InputError for options that it does not take."""
+    from xdsl.utils.arg_spec import ArgSpec
+
+    given: dict[str, ParameterListType] = {}
+    for option in _options(name, text):
+        if option.field in given:
+            raise option.key.refused(f"the option '{option.key}' of the pass '{name}' is given twice")
+        given[option.field] = _value(kind, option)
+    try:
+        return kind.from_spec(ArgSpec(str(name), given))
+    except (TypeError, ValueError) as error:
+        raise name.refused(f"the pass '{name}' does not take these options: {error}") from error
+
+
+def _options(name: Part, text: Part) -> list[Option]:
+    found: list[Option] = []
+    at, written = 0, str(text)
+    while written[at:].strip():
+        key = _KEY.match(written, at)
+        if key is None or (at and not written[at].isspace()):
+            raise _unreadable(name, text, at, "expected an option, such as key=value")
+        at = key.end()
+        values = list[str]()
+        more = key[2] is not None
+        while more:
+            value = _VALUE.match(written, at)
+            if value is None:
+                raise _unreadable(name, text, at, f"expected a value of '{key[1]}'")
+            values.append(value[1])
+            more, at = value[2] is not None, value.end()
+        stated = text[key.end() : at] if values else text.group(key, 1)
+        found.append(Option(text.group(key, 1), tuple(map(_parameter, values)), stated))
+    return found
+
+
+def _unreadable(name: Part, text: Part, at: int, said: str) -> InputError:
+    return text[at : at + 1].refused(f"the options '{text}' of the pass '{name}' cannot be read: {said}")
+
+
+def _parameter(text: str) -> ParameterType:
+    """A value as a string, number or truth."""
+    if text.startswith('"'):
+        return re.sub(r"\\(.)", lambda escape: _ESCAPES.get(escape[1], escape[1]), text[1:-1], flags=re.DOTALL)
+    if text in ("true", "false"):
+        return text == "true"
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return float(text) if _FLOAT.fullmatch(text) else text
+
+
+def _value(kind: type[ModulePass], option: Option) -> ParameterListType:
+    """The values of an option, which the field of a pass takes; a bare flag is true."""
+    from xdsl.utils.hints import isa, type_repr
+
+    hints = get_type_hints(kind)
+    known = [field.name for field in fields(kind) if field.init]
+    refused = f"the pass '{kind.name}' does not take these options"
+    if option.field not in known:
+        raise option.key.refused(f"{refused}: {unknown('option', option.field, known)}")
+    hint, values = hints[option.field], option.values
+    if not values and hint is bool:
+        return (True,)
+    if isa(values, hint) or (len(values) == 1 and isa(values[0], hint)) or (not values and isa(None, hint)):
+        return values
+    shown = ",".join(str(item) for item in values)
+    fault = f"which '{shown}' is not" if values else "and has no value"
+    raise option.stated.refused(f"{refused}: '{option.field}' is of type {type_repr(hint)}, {fault}")

@@ -1,0 +1,133 @@
+"""The passes of a text, named pipelines expanded, and how they run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from compiler.dialects.dominance import verify_module
+from compiler.errors import InputError
+from compiler.pipeline.options import made
+from compiler.pipeline.text import Part, elements
+from compiler.printable import unknown
+from compiler.universe import find_pass, pass_names
+
+if TYPE_CHECKING:
+    from xdsl.passes import ModulePass
+
+_LOW_TO_CPU = "transpose-scatters,extend-floats,expand-math,plan-buffers"
+
+PIPELINES: dict[str, str] = {
+    "te-to-low": "check-combiners,te-to-loop,reorder-contiguous,loop-to-low,promote-buffers",
+    "low-to-cpu": f"check-bounds,{_LOW_TO_CPU}",
+    "loop-to-cpu": f"check-combiners,loop-to-low,promote-buffers,{_LOW_TO_CPU}",
+    "cpu": f"check-combiners,te-to-loop,reorder-contiguous,loop-to-low,promote-buffers,{_LOW_TO_CPU}",
+}
+
+_FROM = {"te": "cpu", "loop": "loop-to-cpu", "low": "low-to-cpu"}
+
+Watch = Callable[["ModulePass", ModuleOp], None]
+
+_ANCHOR = re.compile(r"([\w.]+)\s*\((.*)\)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A pass, and what states it in the text of a pipeline."""
+
+    item: ModulePass
+    stated: Part
+
+
+def parse_passes(text: str) -> list[ModulePass]:
+    """The passes of `a{x=1 y=2},b`, named pipelines expanded.
+
+    Raises InputError for a name that neither Strata nor xDSL has, and for options that a pass does not take.
+    """
+    return [step.item for step in steps(text)]
+
+
+def steps(text: str) -> list[Step]:
+    """The passes of a text as `parse_passes` gives them, with their places."""
+    return [step for part in elements(Part.of(text)) for step in _steps(part)]
+
+
+def passes_from(level: str, policy: str) -> list[ModulePass]:
+    """The passes from a level (te, loop or low) to what native code is emitted from, under a floating-point policy."""
+    return [_under(policy, item) for item in parse_passes(_FROM[level])]
+
+
+def _under(policy: str, item: ModulePass) -> ModulePass:
+    """A pass under a floating-point policy, if it has that option."""
+    stated = any(field.name == "policy" for field in fields(item))
+    return replace(item, policy=policy) if stated else item  # type: ignore[call-arg]
+
+
+def nested_steps(text: str) -> list[Step]:
+    """The passes of `builtin.module(a,func.func(b{x=1}))`, as mlir-opt writes it; all run on the module."""
+    whole = Part.of(text).stripped
+    anchor = _ANCHOR.fullmatch(str(whole))
+    if anchor is None or anchor[1] not in ("builtin.module", "any"):
+        raise whole.refused(f"a pass pipeline is written 'builtin.module(...)', not '{text}'")
+    return list(_nested(whole.group(anchor, 2)))
+
+
+def _nested(whole: Part) -> Iterator[Step]:
+    for part in elements(whole):
+        anchor = _ANCHOR.fullmatch(str(part))
+        if anchor is None:
+            yield from _steps(part)
+        elif anchor[1] in ("func.func", "builtin.module", "any"):
+            yield from _nested(part.group(anchor, 2))
+        else:
+            raise part.group(anchor, 1).refused(
+                f"'{part}' is not a pass; passes nest in builtin.module and func.func only"
+            )
+
+
+def _steps(part: Part) -> list[Step]:
+    if str(part) in PIPELINES:
+        return [Step(item, part) for item in parse_passes(PIPELINES[str(part)])]
+    name, options = _name_and_options(part)
+    if str(name) in PIPELINES:
+        raise part.refused(f"'{name}' is a pipeline, which takes no options")
+    kind = find_pass(str(name))
+    if kind is None:
+        raise name.refused(unknown("pass", str(name), [*PIPELINES, *pass_names()]))
+    return [Step(made(kind, name, options), part)]
+
+
+def _name_and_options(part: Part) -> tuple[Part, Part]:
+    """A pass's name, and what stands between its braces."""
+    text = str(part)
+    opened = text.find("{")
+    if opened < 0:
+        return part, part[len(text) :]
+    name, options, after = part[:opened].stripped, part[opened + 1 : text.rindex("}")], part[text.rindex("}") + 1 :]
+    if str(after):
+        sentence = f"the options '{options}' of the pass '{name}' cannot be read: there is more after the '}}'"
+        raise after.stripped.refused(sentence)
+    return name, options
+
+
+def run(
+    ctx: Context, module: ModuleOp, passes: Sequence[ModulePass], after: Watch | None = None, each: bool = True
+) -> None:
+    """Apply passes in order, verify the module after each (or only at the end), and show it to `after`.
+
+    Raises what the passes do, and InputError for a program that is nested too deeply for them.
+    """
+    try:
+        for number, item in enumerate(passes, 1):
+            item.apply(ctx, module)
+            if each or number == len(passes):
+                verify_module(module)
+            if after is not None:
+                after(item, module)
+    except RecursionError as error:
+        raise InputError("the program is nested too deeply") from error
