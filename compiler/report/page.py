@@ -52,13 +52,17 @@ def _title(report: Report) -> str:
 
 def _program(program: ProgramFacts, anchor: str, codes: int) -> Iterator[str]:
     heading = program.name if program.is_whole else counted(len(program.tasks), "task")
-    time = "" if program.seconds is None else f": {duration(program.seconds)} a run"
+    time = (
+        ""
+        if program.seconds is None
+        else f": {duration(program.seconds)} a run{' so far' if program.unmeasured else ''}"
+    )
     yield f"<h2>{shown(heading + time)}</h2>"
     yield paragraph(_where(program))
     if program.is_whole:
         yield paragraph(_summary(program))
     else:
-        yield paragraph("No program that calls these tasks is known, so times are those of one call.")
+        yield paragraph("These tasks are not all of one known program: times are those of one call.")
     if program.unmeasured:
         yield paragraph(f"Nothing was measured of {', '.join(program.unmeasured)}.")
     yield from _overview(program, anchor)
@@ -110,7 +114,8 @@ def _overview(program: ProgramFacts, anchor: str) -> Iterator[str]:
         rows.append(_sum(program))
     yield from table(headings, rows, has_sum=program.seconds is not None)
     if any(task.bound_seconds for task in program.tasks):
-        yield paragraph("The dark part of a bar is the time at the machine's ceiling. The gain is over the baseline.")
+        yield paragraph("The dark part of a bar is the time at the machine's ceiling.")
+    yield paragraph("The gain is over the program as written, over the first script where that was not measured.")
 
 
 def _times(program: ProgramFacts, task: TaskFacts, longest: float) -> Iterator[Cell]:

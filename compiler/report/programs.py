@@ -82,7 +82,7 @@ def gather(database: Database, summaries: Sequence[Summary]) -> Report:
     programs, warnings, called = list[ProgramFacts](), list[str](), set[Key]()
     for kept in database.whole_programs:
         try:
-            found = _of_whole(kept, whole_of_kept(kept), facts)
+            found = _of_whole(kept, whole_of_kept(kept), facts, database)
         except SAID as error:
             warnings.append(f"what calls the groups of {kept.name} cannot be read: {error}")
             continue
@@ -96,8 +96,11 @@ def gather(database: Database, summaries: Sequence[Summary]) -> Report:
     return Report(tuple(programs), tuple(warnings))
 
 
-def _of_whole(kept: WholeProgram, whole: Whole, facts: Mapping[Key, TaskFacts]) -> list[ProgramFacts]:
-    """A whole program wherever its groups were tuned: for each machine, count of threads, policy and timing."""
+def _of_whole(
+    kept: WholeProgram, whole: Whole, facts: Mapping[Key, TaskFacts], database: Database
+) -> list[ProgramFacts]:
+    """A whole program for each machine, count of threads, policy and timing under which its groups were tuned; not
+    where the database has groups that are not asked for."""
     groups = {hash_of(program_of(group.loops)): group for group in whole.groups}
     found = dict[Key, list[TaskFacts]]()
     for key, task in facts.items():
@@ -109,6 +112,7 @@ def _of_whole(kept: WholeProgram, whole: Whole, facts: Mapping[Key, TaskFacts]) 
     return [
         ProgramFacts(kept.name, place, _by_time(tasks), memory, _unmeasured(kept, whole, tasks))
         for place, tasks in found.items()
+        if not any(database.records(key) for program in groups if (key := replace(place, program=program)) not in facts)
     ]
 
 

@@ -345,10 +345,16 @@ def test_groups_without_records_are_named(tmp_path: Path) -> None:
     (program,) = report(network(tmp_path / "net.db", group_1=1.0)).programs
     assert program.unmeasured == ("net.group_0", "net.group_2")
     text = "\n".join(page(Report((program,))))
-    assert "Nothing was measured of net.group_0, net.group_2." in text
+    assert "Nothing was measured of net.group_0, net.group_2." in text and "net: 1 ms a run so far" in text
     (task,) = program.tasks
     foreign = replace(program, tasks=(replace(task, key=replace(task.key, machine="abacus")),))
     assert "The bound is not known of group_1." in "\n".join(page(Report((foreign,)), codes=0))
+
+
+def test_a_group_that_is_asked_for_is_no_program(tmp_path: Path) -> None:
+    with Database(network(tmp_path / "net.db", **MILLISECONDS)) as database:
+        (program,) = gather(database, database.keys()[:1]).programs
+    assert not program.is_whole and program.seconds is None and [task.calls for task in program.tasks] == [None]
 
 
 def test_a_program_that_cannot_be_read_leaves_its_tasks(tmp_path: Path) -> None:
@@ -361,7 +367,7 @@ def test_a_program_that_cannot_be_read_leaves_its_tasks(tmp_path: Path) -> None:
     assert len(found.warnings) == 1 and "what calls the groups of <b> cannot be read" in found.warnings[0]
     text = "\n".join(page(found))
     checked(text)
-    assert "&lt;b&gt;" in text and "No program that calls these tasks is known" in text
+    assert "&lt;b&gt;" in text and "These tasks are not all of one known program" in text
 
 
 def test_records_of_another_machine_have_no_bound(tmp_path: Path) -> None:
