@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from compiler import command
+from compiler import command, plugins
 
 COMMANDS = {
     "run": "build an MLIR file or an ONNX model, run it on random inputs, compare and time it",
@@ -20,6 +20,7 @@ COMMANDS = {
     "replay": "repeat a search from the log of strata tune, without measuring, and say what it found",
     "db": "list, replay, report, exchange and prune tuning records",
     "cache": "show or empty the cache of machine code",
+    "plugins": "list what plugins add",
 }
 """What each command is for. Each is a module of compiler.cli, which states its arguments and runs."""
 NATIVE = ("run", "build", "bench", "explain", "space", "tune")
@@ -41,7 +42,8 @@ def _run(argv: Sequence[str]) -> int:
     from compiler.errors import InputError
 
     try:
-        status: int = options.run(options)
+        with plugins.loaded(options.load):
+            status: int = options.run(options)
         if options.native:
             _say_machine()
     except (ParseError, VerifyException, RecursionError) as error:
@@ -69,6 +71,10 @@ def arguments(command_name: str | None = None) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=help, description=help)
         if command_name in (None, name):
             module = import_module(f"compiler.cli.{name}")
+            sub.add_argument(
+                "--load", action="append", default=[], metavar="FILE", help="a plugin: a file with register(registry)"
+            )
+            sub.add_argument("--debug", action="store_true", help="print the traceback of a plugin that crashes")
             module.add_arguments(sub)
             sub.set_defaults(run=module.run, native=name in NATIVE)
     return parser

@@ -6,6 +6,7 @@ import argparse
 import errno
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -123,6 +124,8 @@ def _drop_output() -> None:
 def _refuse(name: str, arguments: Sequence[str], error: StrataError) -> int:
     """Say a refusal: at its place in a text, if it has one, else with the argument that it names."""
     span = spans.of_error(error)
+    if "--debug" in arguments and error.__cause__ is not None:
+        traceback.print_exception(error.__cause__)
     if span is None:
         return _fail(name, "\n".join([str(error), *pointed(name, arguments, str(error))]))
     _is_written(name)

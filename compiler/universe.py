@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xdsl.context import Context
 
+from compiler import plugins
 from compiler.errors import InputError
 
 if TYPE_CHECKING:
@@ -82,7 +83,8 @@ class _OpenContext(Context):
     def get_optional_op(self, name: str, *, dialect_stack: Sequence[str] = ()) -> type[Operation] | None:
         """The op of that name, its dialect registered first."""
         self._meet(name)
-        return super().get_optional_op(name, dialect_stack=dialect_stack)
+        found = super().get_optional_op(name, dialect_stack=dialect_stack)
+        return _op_of_plugin(name) if found is None and name.startswith("sched.") else found
 
     def get_optional_type(self, name: str) -> type[TypeAttribute] | None:
         """The type of that name, its dialect registered first."""
@@ -97,9 +99,18 @@ class _OpenContext(Context):
     def _meet(self, name: str) -> None:
         dialect, dot, _ = name.partition(".")
         if dot and dialect not in self.registered_dialect_names:
-            factory = _plugins().all_dialects.get(dialect)
+            part = plugins.parts("dialect").get(dialect)
+            factory = _universes().all_dialects.get(dialect) if part is None else lambda: part.value
             if factory is not None:
                 self.register_dialect(dialect, factory)
+
+
+def _op_of_plugin(name: str) -> type[Operation] | None:
+    """The op of a schedule primitive that a plugin adds; None if there is none."""
+    if not plugins.parts("primitive"):
+        return None
+    primitive = load("compiler.schedule.primitives:of_plugins")().get(name.removeprefix("sched."))
+    return None if primitive is None else primitive.op
 
 
 def context() -> Context:
@@ -148,19 +159,44 @@ def find_pass(name: str) -> type[ModulePass] | None:
     factory = get_all_passes().get(name)
     if factory is None and name in schedule_passes():
         return schedule_passes()[name]
-    factory = factory or _plugins().all_passes.get(name)
+    part = plugins.parts("pass").get(name) if factory is None else None
+    if part is not None:
+        return part.value  # type: ignore[no-any-return]
+    if factory is None and name in _passes_of_primitives():
+        return _passes_of_primitives()[name]
+    factory = factory or _universes().all_passes.get(name)
     return None if factory is None else factory()
 
 
-def pass_names() -> list[str]:
-    """The names of our passes and of xDSL's."""
+def _passes_of_primitives() -> dict[str, type[ModulePass]]:
+    """The passes of the schedule primitives that plugins add, by name."""
+    if not plugins.parts("primitive"):
+        return {}
+    found: dict[str, type[ModulePass]] = load("compiler.passes.schedule.declared:of_plugins")()
+    return found
+
+
+def own_passes() -> list[str]:
+    """The names of our passes, of xDSL's, and of pipelines."""
     from xdsl.transforms import get_all_passes
 
-    return [*PASSES, *schedule_passes(), *get_all_passes()]
+    return [*load("compiler.pipeline:PIPELINES"), *PASSES, *schedule_passes(), *get_all_passes()]
+
+
+def own_dialects() -> list[str]:
+    """The names of our dialects and of xDSL's."""
+    from xdsl.dialects import get_all_dialects
+
+    return [*DIALECTS, *get_all_dialects()]
+
+
+def pass_names() -> list[str]:
+    """The names of all passes and pipelines, but of those that packages of xDSL add."""
+    return [*own_passes(), *plugins.parts("pass"), *_passes_of_primitives()]
 
 
 def whose_pass(name: str) -> str:
-    """A pass that is not ours, in words: xDSL's, or with the entry point of the plugin that declares it."""
+    """A pass that is not ours, in words: xDSL's, or with the entry point of the package of xDSL that declares it."""
     from importlib.metadata import entry_points
 
     from xdsl.transforms import get_all_passes
@@ -173,7 +209,7 @@ def whose_pass(name: str) -> str:
 
 
 @cache
-def _plugins() -> Universe:
+def _universes() -> Universe:
     """What installed packages declare; the scan of entry points is slow, so only for unknown names."""
     from xdsl.universe import Universe
 

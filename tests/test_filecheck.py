@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.filecheck_runner import FileCheckError, check
+from compiler.filecheck.runner import FileCheckError, check
 
 ROOT = Path(__file__).parent / "filecheck"
 FILES = sorted(ROOT.rglob("*.mlir"))

@@ -10,6 +10,7 @@ explain.py  what was generated for a program, and what it costs
 model.py    models of ONNX: shapes of inputs, what they should give
 own_process.py  calls in a process of their own, whose death is a sentence
 race.py     a model of ONNX beside onnxruntime
+plugins.py  strata plugins: what other packages and files add
 program.py  FILE|NAME: a file, or a workload of bench
 replay.py   a search again from its log, without hardware
 run.py      build a program and try it on random inputs

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from compiler import plugins
 from compiler.affine.limits import bad_shape, fits
 from compiler.dialects.foreign import FOREIGN, said
 from compiler.dialects.functions import recursive
@@ -56,8 +57,13 @@ def _check_each(op: Operation, seen: set[SSAValue]) -> None:
         op.verify(verify_nested_ops=False)
     except VerifyException as error:
         raise Refusal(op, last_sentence(str(error))) from error
-    except FOREIGN as error:
-        raise Refusal(op, f"'{op.name}' cannot be verified: {said(error)}") from error
+    except Exception as error:
+        plugin = plugins.owner(op.name)
+        if plugin is not None:
+            raise plugin.failed(error).at(op) from error
+        if isinstance(error, FOREIGN):
+            raise Refusal(op, f"'{op.name}' cannot be verified: {said(error)}") from error
+        raise
     _check_sizes(op)
     for region in op.regions:
         blocks = list(region.blocks)

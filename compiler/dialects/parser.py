@@ -34,9 +34,11 @@ from xdsl.parser.attribute_parser import AttrParser
 from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span
 
+from compiler import plugins
 from compiler.dialects.dominance import last_sentence
 from compiler.dialects.foreign import FOREIGN, said
 from compiler.elements import FLOATS, element_bits
+from compiler.spans import of_parse_error
 
 AttributeT = TypeVar("AttributeT", bound=Attribute)
 HOLDERS = {
@@ -160,10 +162,16 @@ class Parser(upstream.Parser):
         except DiagnosticException as error:  # of the op that was begun last, which its class does not take
             span = Span(self._latest, self._latest + 1, self._source)
             raise ParseError(span, last_sentence(str(error))) from error
-        except FOREIGN as error:
-            raise ParseError(self._current_token.span, f"this cannot be read: {said(error)}") from error
         except RecursionError as error:
             raise ParseError(self._current_token.span, "the program is nested too deeply") from error
+        except Exception as error:
+            plugin = plugins.owner(*self._parser_state.dialect_stack[-1:])
+            if plugin is not None:
+                span = Span(self._latest, self._latest + 1, self._source)
+                raise plugin.failed(error).within(of_parse_error(ParseError(span, ""))) from error
+            if isinstance(error, FOREIGN):
+                raise ParseError(self._current_token.span, f"this cannot be read: {said(error)}") from error
+            raise
 
 
 def float_of(bits: int, type: Attribute) -> float:

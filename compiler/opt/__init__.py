@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from compiler import command
+from compiler import command, plugins
 
 __all__ = ["main"]
 
@@ -29,9 +29,10 @@ def _run(argv: Sequence[str]) -> int:
     from compiler.opt.command_line import arguments, list_passes
 
     options = arguments().parse_args(argv)
-    if options.list_passes:
-        list_passes()
-        return 0
-    from compiler.opt.session import Session
+    with plugins.loaded(options.load):
+        if options.list_passes:
+            list_passes()
+            return 0
+        from compiler.opt.session import Session
 
-    return Session(options).run()
+        return Session(options).run()

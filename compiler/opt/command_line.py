@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from compiler import command, universe
+from compiler import command, plugins, universe
 from compiler.opt.source import SPLIT
 
 TARGETS = ("mlir", "llvm", "asm")
@@ -18,6 +18,9 @@ def arguments() -> argparse.ArgumentParser:
     add("-p", "--passes", action="append", default=[], help="passes and named pipelines: 'a{x=1 y=2},b'")
     add("--pass-pipeline", metavar="PIPELINE", help="the same as mlir-opt writes it: 'builtin.module(a,b)'")
     add("--list-passes", action="store_true", help="list passes and pipelines, one line each")
+    add(
+        "--load", action="append", default=[], metavar="FILE", help="a plugin: a file of Python with register(registry)"
+    )
     add("-o", "--output-file", metavar="FILE", help="where to write instead of standard output")
     add("-t", "--target", choices=TARGETS, default="mlir", help="what to print")
     add("--split-input-file", action="store_true", help=f"treat the pieces between '{SPLIT}' lines apart")
@@ -33,7 +36,7 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def list_passes() -> None:
-    """Print a line for each pass and pipeline: ours, then xDSL's, which take part under their own names."""
+    """Print a line for each pass and pipeline: ours, xDSL's, which take part under their own names, and plugins'."""
     from xdsl.transforms import get_all_passes
 
     from compiler.pipeline import PIPELINES
@@ -44,5 +47,8 @@ def list_passes() -> None:
     lines += [(f"  {name}", f"= {passes}") for name, passes in PIPELINES.items()]
     lines += [("xDSL's passes:", "")]
     lines += [(f"  {name}", "") for name in sorted(get_all_passes())]
+    for registry in plugins.registries():
+        lines += [(f"plugin {registry.plugin}:", "")]
+        lines += [(f"  {part.name}", part.kind) for part in registry.parts]
     for name, line in lines:
         print(f"{name:26} {line}".rstrip())

@@ -14,7 +14,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from compiler import pipeline, spans, universe
+from compiler import pipeline, plugins, spans, universe
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.parser import Parser
 from compiler.errors import InputError
@@ -92,6 +92,9 @@ class Session:
         except SAID:
             raise
         except Exception as error:
+            part = plugins.parts("pass").get(item.name)
+            if part is not None and type(item) is part.value:
+                raise part.failed(error) from error
             said = f"{type(error).__name__}: {error}".rstrip(": ")
             whose = universe.whose_pass(item.name)
             raise InputError(f"{whose} does not take this program ({said}; --debug prints the traceback)") from error

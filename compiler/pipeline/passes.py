@@ -98,7 +98,7 @@ def _steps(part: Part) -> list[Step]:
         raise part.refused(f"'{name}' is a pipeline, which takes no options")
     kind = find_pass(str(name))
     if kind is None:
-        raise name.refused(unknown("pass", str(name), [*PIPELINES, *pass_names()]))
+        raise name.refused(unknown("pass", str(name), pass_names()))
     return [Step(made(kind, name, options), part)]
 
 

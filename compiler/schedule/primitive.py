@@ -16,7 +16,7 @@ from xdsl.irdl import irdl_op_definition, result_def, var_result_def
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.dialects.sched import BlockType, LoopType, ParamType, SchedOp
-from compiler.errors import refused_by
+from compiler.errors import InputError, refused_by
 from compiler.schedule.parameters import (
     AttributeParameter,
     HandleParameter,
@@ -224,6 +224,9 @@ def primitive(
         declared = Primitive(
             plan.__name__, plan, syntax, example, shell, parameters, gives or {}, tuple(consumes), check, placed_by
         )
+        before = DECLARED.get(plan.__name__)
+        if before is not None and before.plan.__code__.co_filename != plan.__code__.co_filename:
+            raise InputError(f"there is a primitive '{plan.__name__}' already, of {before.plan.__module__}")
         DECLARED[plan.__name__] = declared
         return plan
 

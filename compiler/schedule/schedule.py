@@ -14,7 +14,7 @@ from xdsl.dialects.transform import NamedSequenceOp
 
 from compiler.schedule.parameters import Handle, Size
 from compiler.schedule.primitive import Primitive
-from compiler.schedule.primitives import PRIMITIVES
+from compiler.schedule.primitives import PRIMITIVES, of_plugins
 from compiler.schedule.recorder import Recorder, script_of
 
 ALIASES = {"compute_inline": "inline", "reverse_compute_inline": "reverse_inline"}
@@ -50,7 +50,10 @@ class Schedule(Recorder):
     """
 
     def __getattr__(self, name: str) -> object:
-        hint = ELSEWHERE.get(name) or ", ".join(get_close_matches(name, PRIMITIVES, 3))
+        added = of_plugins()
+        if name in added:
+            return _method(added[name]).__get__(self)
+        hint = ELSEWHERE.get(name) or ", ".join(get_close_matches(name, [*PRIMITIVES, *added], 3))
         raise AttributeError(f"there is no primitive '{name}'{f'; {hint}' if hint else ''}")
 
 

@@ -24,6 +24,7 @@ ORDER = [
     "spans",
     "accused",
     "errors",
+    "plugins",
     "delayed",
     "files",
     "command",
@@ -62,6 +63,7 @@ ORDER = [
     "bench",
     "cli",
     "__main__",
+    "filecheck",
 ]
 EXCEPTIONS = {"lowering": "targets.machine", "schedule": "lowering.te_to_loop"}
 """The facts of a machine are data that emission reads; a schedule of a te function begins with its loops."""

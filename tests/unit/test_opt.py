@@ -216,7 +216,7 @@ def test_a_plugin_that_crashes_is_named(opt: Opt, monkeypatch: pytest.MonkeyPatc
     plugin = EntryPoint("fragile", "fragile.passes:UNIVERSE", "xdsl.universe")
     monkeypatch.setattr(EntryPoint, "load", lambda self: made)
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [plugin])
-    universe._plugins.cache_clear()
+    universe._universes.cache_clear()
     try:
         status, _, err = opt(GOOD, "-p", "crash")
         assert status == 1
@@ -227,7 +227,7 @@ def test_a_plugin_that_crashes_is_named(opt: Opt, monkeypatch: pytest.MonkeyPatc
         assert "Traceback" not in err
         assert 'raise RuntimeError("no such thing")' in opt(GOOD, "-p", "crash", "--debug")[2]
     finally:
-        universe._plugins.cache_clear()
+        universe._universes.cache_clear()
 
 
 def test_our_own_pass_that_crashes_is_loud(opt: Opt, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,7 +267,7 @@ def test_other_packages_take_part_when_a_name_is_unknown(opt: Opt, monkeypatch: 
         return Universe(all_dialects={"plugin": lambda: plugin}, all_passes={})
 
     monkeypatch.setattr(Universe, "get_multiverse", staticmethod(multiverse))
-    universe._plugins.cache_clear()
+    universe._universes.cache_clear()
     try:
         assert opt(GOOD, "-p", "canonicalize")[0] == 0
         assert not asked
@@ -276,7 +276,7 @@ def test_other_packages_take_part_when_a_name_is_unknown(opt: Opt, monkeypatch: 
         assert asked
         assert "plugin" in context.registered_dialect_names
     finally:
-        universe._plugins.cache_clear()
+        universe._universes.cache_clear()
 
 
 def command(*arguments: str, text: str = GOOD) -> subprocess.CompletedProcess[str]:

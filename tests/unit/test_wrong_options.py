@@ -76,6 +76,7 @@ BASES = {
     "cache info": [],
     "cache clear": [],
     "cache path": [],
+    "plugins": [],
 }
 """A call of each command that is right, the values of its positional arguments first."""
 

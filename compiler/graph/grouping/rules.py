@@ -10,6 +10,7 @@ from compiler.elements import element_bytes
 from compiler.graph.grouping.choice import Choice, Rule
 from compiler.graph.grouping.facts import Kind, is_pointwise, kind_of, points, rows_of, scalar_operations
 from compiler.graph.grouping.view import View
+from compiler.plugins import Extended
 from compiler.program.tree import Block
 
 NEAR = 32
@@ -134,8 +135,10 @@ def chains(view: View) -> Iterator[Choice]:
             yield Choice(name, options)
 
 
-RULES: tuple[Rule, ...] = (attention, products, partial_sums, rows, consumers, producers, chains)
-"""The default rules."""
+RULES: Sequence[Rule] = Extended(
+    "grouping rule", (attention, products, partial_sums, rows, consumers, producers, chains)
+)
+"""The default rules, those of plugins first."""
 
 
 def _above(view: View, name: str, through: tuple[Kind, ...]) -> list[str]:

@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import ParseError
 
 from compiler.errors import ScheduleError
 from compiler.passes.schedule.face import FacePass
-from compiler.schedule import Handle, Schedule
+from compiler.schedule import Handle, Schedule, primitives
 from compiler.schedule.names import loop_named, loop_of
 from compiler.schedule.parameters import (
     BLOCK,
@@ -98,4 +98,9 @@ def pass_of(primitive: Primitive) -> type[FacePass]:
 
 
 PASSES: dict[str, type[FacePass]] = {p.pass_name: pass_of(p) for p in PRIMITIVES.values() if p.shell}
-"""The passes of the primitives, by name."""
+"""The passes of the compiler's primitives, by name."""
+
+
+def of_plugins() -> dict[str, type[FacePass]]:
+    """The passes of the primitives that plugins add, by name."""
+    return {p.pass_name: pass_of(p) for p in primitives.of_plugins().values() if p.shell}

@@ -23,6 +23,8 @@ A rule is a generator function of a draft and a block: it yields the ways to dea
 first. `RULES` are tried in order, each on the blocks that are left, in the order of the program.
 """
 
+from collections.abc import Sequence
+
 from compiler.autotune.space.rules.attention import shared_rows
 from compiler.autotune.space.rules.convolution import implicit_gemm
 from compiler.autotune.space.rules.depthwise import vectors_of_pixels
@@ -37,8 +39,9 @@ from compiler.autotune.space.rules.rows import by_rows, chains, elementwise, par
 from compiler.autotune.space.rules.thin import thin_product
 from compiler.autotune.space.rules.tiles import tiled_reduction
 from compiler.autotune.space.rules.warp import on_warps
+from compiler.plugins import Extended
 
-RULES: tuple[Rule, ...] = (
+_CPU_RULES: tuple[Rule, ...] = (
     shared_rows,
     taps_in_registers,
     chains,
@@ -55,8 +58,7 @@ RULES: tuple[Rule, ...] = (
     as_written,
     elementwise,
 )
-"""The rules of the CPU, the most specific first."""
-GPU_RULES: tuple[Rule, ...] = (
+_GPU_RULES: tuple[Rule, ...] = (
     chains,
     on_warps,
     products_of_few,
@@ -65,6 +67,9 @@ GPU_RULES: tuple[Rule, ...] = (
     reduced_together,
     on_threads,
 )
-"""The rules of GPUs, the most specific first."""
+RULES: Sequence[Rule] = Extended("search rule", _CPU_RULES)
+"""The rules of the CPU: those of plugins, then ours, the most specific first."""
+GPU_RULES: Sequence[Rule] = Extended("GPU search rule", _GPU_RULES)
+"""The rules of GPUs: those of plugins, then ours, the most specific first."""
 
 __all__ = ["GPU_RULES", "RULES", "Alternative", "Draft", "Rule"]

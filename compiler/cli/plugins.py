@@ -1,0 +1,21 @@
+"""`strata plugins`: what other packages and files add to the compiler."""
+
+from __future__ import annotations
+
+import argparse
+
+from compiler import plugins
+from compiler.cli.said import show
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """State the command's arguments: none."""
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    for registry in plugins.registries():
+        show(f"{registry.plugin}:")
+        for part in registry.parts:
+            show(f"  {part.kind:14} {part.name}")
+    return 0

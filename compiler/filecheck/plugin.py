@@ -1,0 +1,52 @@
+"""pytest collects the `.mlir` files with RUN lines of the folders that its option `strata_filecheck` names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+OPTION = "strata_filecheck"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """State the option."""
+    parser.addini(OPTION, "folders with FileCheck tests of strata-opt: *.mlir with RUN lines", type="paths", default=[])
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """A file below one of the folders is a test."""
+    folders: list[Path] = parent.config.getini(OPTION)
+    if file_path.suffix != ".mlir" or not any(file_path.is_relative_to(folder) for folder in folders):
+        return None
+    return MlirFile.from_parent(parent, path=file_path)
+
+
+class MlirFile(pytest.File):
+    """A file, which is one test."""
+
+    def collect(self) -> list[pytest.Item]:
+        """The test."""
+        return [MlirTest.from_parent(self, name=self.path.stem)]
+
+
+class MlirTest(pytest.Item):
+    """The RUN lines of a file."""
+
+    def runtest(self) -> None:
+        """Run them. Raises FileCheckError."""
+        from compiler.filecheck.runner import check
+
+        check(self.path)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:
+        """What is wrong; the traceback only for what the runner does not expect."""
+        from compiler.filecheck.runner import FileCheckError
+
+        if isinstance(excinfo.value, FileCheckError):
+            return str(excinfo.value)
+        return str(super().repr_failure(excinfo))
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Where the test stands."""
+        return self.path, 0, self.name

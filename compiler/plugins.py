@@ -1,0 +1,252 @@
+"""Plugins: what other packages and files add to the compiler, and who is blamed for a crash in it.
+
+A package states a function `register(registry)` as an entry point of the group `strata.plugins`; a file that `--load`
+names has one. The rooms that a part is for ask here for names that they do not have, and for rules.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property, wraps
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any, Generic, TypeVar, overload
+
+from compiler.errors import InputError, StrataError
+
+GROUP = "strata.plugins"
+"""The group of entry points."""
+FILES = "STRATA_LOAD"
+"""The environment variable with the files to load, for the processes that a command starts."""
+OWN = {
+    "pass": "compiler.universe:own_passes",
+    "dialect": "compiler.universe:own_dialects",
+    "primitive": "compiler.schedule.primitives:own_names",
+    "operator": "compiler.te.nn:own_names",
+}
+"""By kind of part the function that gives the compiler's own names."""
+
+Value = TypeVar("Value")
+_plugins: dict[str, Registry] = {}
+_scanned: list[bool] = []
+
+
+class PluginError(StrataError):
+    """A plugin that cannot be loaded, or a part of one that crashed."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a plugin adds: a pass, dialect, primitive, operator, grouping rule, search rule or GPU search rule."""
+
+    plugin: str
+    kind: str
+    name: str
+    value: Any
+
+    def failed(self, error: BaseException) -> PluginError:
+        """The error that blames this part for a crash."""
+        return PluginError(f"plugin {self.plugin}: {self.kind} {self.name} failed: {_crash(error)}")
+
+    @contextmanager
+    def blamed(self) -> Iterator[None]:
+        """Blame this part for what crashes meanwhile; what refuses a program passes."""
+        from xdsl.utils.exceptions import DiagnosticException, ParseError
+
+        try:
+            yield
+        except (StrataError, DiagnosticException, ParseError, RecursionError, MemoryError):
+            raise
+        except Exception as error:
+            raise self.failed(error) from error
+
+    @cached_property
+    def guarded(self) -> Callable[..., Any]:
+        """The function that it is, blamed for its crashes; of a search rule the ways that it offers are as well."""
+        return self._generator() if inspect.isgeneratorfunction(self.value) else self._function(self.value)
+
+    def _function(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def call(*args: object, **kwargs: object) -> object:
+            with self.blamed():
+                return function(*args, **kwargs)
+
+        return call
+
+    def _generator(self) -> Callable[..., Any]:
+        @wraps(self.value)
+        def generate(*args: object, **kwargs: object) -> Iterator[Any]:
+            with self.blamed():
+                for given in self.value(*args, **kwargs):
+                    way = getattr(given, "apply", None)
+                    yield given if way is None else replace(given, apply=self._function(way))
+
+        return generate
+
+
+@dataclass
+class Registry:
+    """What one plugin adds. Each method takes a thing as the compiler declares its own, and gives it back, so that it
+    can be a decorator. Raises PluginError for a name that is taken."""
+
+    plugin: str
+    parts: list[Part] = field(default_factory=list)
+
+    def pass_(self, kind: Value) -> Value:
+        """Add a pass: a frozen dataclass, whose fields are its options, that extends xDSL's ModulePass."""
+        return self._add("pass", kind)
+
+    def dialect(self, dialect: Value) -> Value:
+        """Add a dialect of xDSL's."""
+        return self._add("dialect", dialect)
+
+    def primitive(self, plan: Value) -> Value:
+        """Add a schedule primitive: a function that is declared by `@primitive`."""
+        declared = _load("compiler.schedule.primitive:DECLARED")
+        name = getattr(plan, "__name__", "")
+        if name not in declared or inspect.unwrap(declared[name].plan) is not plan:
+            raise PluginError(f"the primitive {name!r} of plugin {self.plugin} is not declared by @primitive")
+        return self._add("primitive", plan)
+
+    def operator(self, function: Value) -> Value:
+        """Add a named operator: a function of te tensors, found in `te.nn`."""
+        return self._add("operator", function)
+
+    def grouping_rule(self, rule: Value) -> Value:
+        """Add a grouping rule, which is asked before the compiler's own."""
+        return self._add("grouping rule", rule)
+
+    def search_rule(self, rule: Value, *, gpu: bool = False) -> Value:
+        """Add a rule of the search space of CPUs, or of GPUs, which is asked before the compiler's own."""
+        return self._add("GPU search rule" if gpu else "search rule", rule)
+
+    def _add(self, kind: str, value: Value) -> Value:
+        name = getattr(value, "name", None) or getattr(value, "__name__", None)
+        if not isinstance(name, str) or (kind != "dialect" and not callable(value)):
+            raise PluginError(f"plugin {self.plugin} registers {value!r}, which is no {kind}")
+        others = [part for other in (*_plugins.values(), self) for part in other.parts]
+        taken = next((part.plugin for part in others if (part.kind, part.name) == (kind, name)), "")
+        if not taken and kind in OWN and name in _load(OWN[kind])():
+            taken = "the compiler"
+        if taken:
+            raise PluginError(f"plugin {self.plugin} cannot add the {kind} '{name}': {taken} has one of that name")
+        self.parts.append(Part(self.plugin, kind, name, value))
+        return value
+
+
+class Extended(Sequence[Value], Generic[Value]):
+    """The compiler's own rules of a kind, behind those of plugins."""
+
+    def __init__(self, kind: str, own: Sequence[Value]) -> None:
+        self._kind, self._own = kind, own
+
+    def _all(self) -> tuple[Value, ...]:
+        return (*(part.guarded for part in parts(self._kind).values()), *self._own)  # type: ignore[arg-type]
+
+    @overload
+    def __getitem__(self, index: int) -> Value: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Value]: ...
+    def __getitem__(self, index: int | slice) -> Value | Sequence[Value]:
+        return self._all()[index]
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+
+def parts(kind: str) -> Mapping[str, Part]:
+    """The parts of a kind of all plugins, by name. Those that are installed are loaded when first asked for."""
+    return {part.name: part for registry in registries() for part in registry.parts if part.kind == kind}
+
+
+def owner(name: str = "") -> Part | None:
+    """The dialect of a plugin that is loaded, by its name or that of an op of it."""
+    every = (part for registry in _plugins.values() for part in registry.parts)
+    return next((part for part in every if (part.kind, part.name) == ("dialect", name.partition(".")[0])), None)
+
+
+def registries() -> list[Registry]:
+    """All plugins. One that is installed and cannot be loaded is left out, with a warning."""
+    if not _scanned:
+        _scanned.append(True)
+        from importlib.metadata import entry_points
+
+        for path in filter(None, os.environ.get(FILES, "").split(os.pathsep)):
+            if Path(path).stem not in _plugins:
+                load_file(path)
+        for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+            try:
+                _register(point.name, point.load)
+            except PluginError as error:
+                warnings.warn(f"{error}; it is left out", RuntimeWarning, stacklevel=2)
+    return list(_plugins.values())
+
+
+def load_file(path: str) -> None:
+    """Load the plugin that a file of Python is. Raises InputError, or PluginError for one that crashes."""
+    if not Path(path).is_file():
+        raise InputError(f"the plugin {path} cannot be read: it is no file")
+    name = Path(path).stem
+
+    def register() -> Callable[[Registry], object]:
+        spec = spec_from_file_location(f"strata_plugin_{name}", path)
+        if spec is None or spec.loader is None:
+            raise PluginError(f"the plugin {path} is no file of Python")
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+        found = getattr(module, "register", None)
+        if not callable(found):
+            raise PluginError(f"the plugin {path} has no function register(registry)")
+        return found  # type: ignore[no-any-return]
+
+    _register(name, register)
+
+
+@contextmanager
+def loaded(files: Sequence[str]) -> Iterator[None]:
+    """Load plugins of files, for this process and those that it starts meanwhile."""
+    before, installed = os.environ.get(FILES), set(_plugins)
+    try:
+        for path in files:
+            load_file(path)
+        os.environ[FILES] = os.pathsep.join([*filter(None, [before]), *map(os.path.abspath, files)])
+        yield
+    finally:
+        os.environ.pop(FILES, None)
+        if before is not None:
+            os.environ[FILES] = before
+        for name in {Path(path).stem for path in files} - installed:
+            _plugins.pop(name, None)
+
+
+def _register(name: str, load: Callable[[], Callable[[Registry], object]]) -> None:
+    """Have a plugin register its parts: all of them, or none."""
+    if name in _plugins:
+        raise PluginError(f"there are two plugins {name}")
+    registry = Registry(name)
+    try:
+        load()(registry)
+    except StrataError as error:
+        raise PluginError(str(error)) from error
+    except (Exception, SystemExit) as error:
+        raise PluginError(f"plugin {name} cannot be loaded: {_crash(error)}") from error
+    _plugins[name] = registry
+
+
+def _crash(error: BaseException) -> str:
+    """A crash in words: its type, what it says, and the line where it happened."""
+    frames = traceback.extract_tb(error.__traceback__)
+    said = f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
+    return f"{said} ({frames[-1].filename}:{frames[-1].lineno})" if frames else said
+
+
+def _load(path: str) -> Any:
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)
