@@ -7,7 +7,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 # `make test` takes a share of the largest families of cases (tests/sample.py), `make test-all` all of them; `make fuzz`
 # draws new ones: random programs, scripts and mutants, from a seed that it prints.
-.PHONY: demo test test-all test-avx2 test-doors test-oldest test-wheel fuzz lint types clean
+.PHONY: demo test test-all test-avx2 test-doors test-oldest test-wheel test-plugin fuzz lint types clean
 
 demo: .venv/onnx
 	$(BIN)/python examples/demo.py
@@ -37,6 +37,10 @@ test-oldest:
 # The commands and the Python of the README, from the wheel in an empty environment.
 test-wheel:
 	$(PYTHON) tools/wheel.py
+
+# The example of a plugin, installed beside the wheel in an empty environment.
+test-plugin:
+	$(PYTHON) -m tools.plugin
 
 lint: .venv/ready
 	$(BIN)/ruff check .

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 
 from compiler.filecheck.runner import FileCheckError, check
 
+pytest_plugins = ["pytester"]
 ROOT = Path(__file__).parent / "filecheck"
 FILES = sorted(ROOT.rglob("*.mlir"))
 FUNCTION = "func.func @f() {\n  func.return\n}\n"
@@ -77,3 +79,25 @@ def test_runner_fails(tmp_path: Path, lines: list[str], reason: str) -> None:
     with pytest.raises(FileCheckError) as failure:
         checked(tmp_path, *lines)
     assert reason in str(failure.value)
+
+
+def test_pytest_collects_files(pytester: pytest.Pytester) -> None:
+    pytester.makefile(".ini", pytest="[pytest]\nstrata_filecheck = checked\n")
+    for name, line in {
+        "checked/right": "// CHECK: func",
+        "checked/wrong": "// CHECK: nowhere",
+        "apart/wrong": "",
+    }.items():
+        path = pytester.path / f"{name}.mlir"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("\n".join([RUN, line, FUNCTION]))
+    # A process of its own, since the plugin may be installed in this one.
+    plugin = [] if "compiler.filecheck.plugin" in installed() else ["-p", "compiler.filecheck.plugin"]
+    done = pytester.runpytest_subprocess(*plugin, "-q")
+    done.assert_outcomes(passed=1, failed=1)
+    done.stdout.fnmatch_lines(["*Couldn't match*", "FAILED checked/wrong.mlir::wrong*"])
+
+
+def installed() -> set[str]:
+    """The plugins of pytest that are installed."""
+    return {point.name for point in entry_points(group="pytest11")}
