@@ -27,6 +27,7 @@ def arguments() -> argparse.ArgumentParser:
     add("--verify-diagnostics", action="store_true", help="expect the errors that comments announce")
     add("--allow-unregistered-dialect", action="store_true", help="accept ops of unknown dialects")
     add("--print-op-generic", action="store_true", help="print ops in generic form")
+    add("--print-debuginfo", action="store_true", help="print the place of each op that has one: loc(...)")
     add("--print-ir-before-all", action="store_true", help="print the module before each pass, to stderr")
     add("--print-ir-after-all", action="store_true", help="print the module after each pass, to stderr")
     add("--debug", action="store_true", help="print the traceback of a pass or parser that crashes, to stderr")

@@ -108,7 +108,11 @@ class Session:
         from xdsl.printer import Printer
 
         stream = StringIO()
-        Printer(stream, print_generic_format=self.options.print_op_generic).print_op(module)
+        options = self.options
+        printer = Printer(
+            stream, print_generic_format=options.print_op_generic, print_debuginfo=options.print_debuginfo
+        )
+        printer.print_op(module)
         if self.options.print_op_generic:
             from compiler.dialects.dense import constants_in, trailer  # loads numpy
 
