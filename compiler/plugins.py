@@ -28,10 +28,10 @@ FILES = "STRATA_LOAD"
 OWN = {
     "pass": "compiler.universe:own_passes",
     "dialect": "compiler.universe:own_dialects",
-    "primitive": "compiler.schedule.primitives:own_names",
-    "operator": "compiler.te.nn:own_names",
+    "primitive": "compiler.schedule.primitives:PRIMITIVES",
+    "operator": "compiler.te.nn:__all__",
 }
-"""By kind of part the function that gives the compiler's own names."""
+"""By kind of part the compiler's own names, or the function that gives them."""
 
 Value = TypeVar("Value")
 _plugins: dict[str, Registry] = {}
@@ -133,7 +133,8 @@ class Registry:
             raise PluginError(f"plugin {self.plugin} registers {value!r}, which is no {kind}")
         others = [part for other in (*_plugins.values(), self) for part in other.parts]
         taken = next((part.plugin for part in others if (part.kind, part.name) == (kind, name)), "")
-        if not taken and kind in OWN and name in _load(OWN[kind])():
+        own = _load(OWN[kind]) if kind in OWN else ()
+        if not taken and name in (own() if callable(own) else own):
             taken = "the compiler"
         if taken:
             raise PluginError(f"plugin {self.plugin} cannot add the {kind} '{name}': {taken} has one of that name")

@@ -87,6 +87,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "hash": ["strata", "hash", EXAMPLE],
         "cache info": ["strata", "cache", "info"],
         "cache path": ["strata", "cache", "path"],
+        "plugins": ["strata", "plugins"],
         "space": ["strata", "space", SMALL, "--threads", "1"],
         "tune": ["strata", "tune", SMALL, "--threads", "1", "--no-database"],
         "replay": ["strata", "replay", SMALL, str(log), "--threads", "1"],

@@ -552,7 +552,7 @@ WRONG = {
     "several functions": (["space", "two.mlir"], "several functions (f, g)"),
     "no such function": (["space", "two.mlir", "--function", "h"], "no function @h"),
     "garbage": (["tune", "garbage.mlir"], "garbage.mlir:2:3: "),
-    "unverified": (["tune", "unverified.mlir"], "unverified.mlir: "),
+    "unverified": (["tune", "unverified.mlir"], "unverified.mlir:3:3: error: Expected"),
     "empty": (["tune", "empty.mlir"], "empty.mlir:1:1: "),
     "scale of a file": (["tune", "two.mlir", "--scale", "1/2"], "two.mlir is a file"),
     "folder": (["space", "."], ". cannot be read"),

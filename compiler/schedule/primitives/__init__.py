@@ -19,11 +19,6 @@ PRIMITIVES: dict[str, Primitive] = {name: DECLARED[name] for name in _NAMES}
 """Every primitive of the compiler, by name."""
 
 
-def own_names() -> list[str]:
-    """The names of the compiler's primitives."""
-    return _NAMES
-
-
 def of_plugins() -> dict[str, Primitive]:
     """The primitives that plugins add, by name; each is blamed for its crashes."""
     added = plugins.parts("primitive")

@@ -32,7 +32,6 @@ common.py          what the operators share: checks that end in a sentence
 from typing import TYPE_CHECKING
 
 from compiler import plugins
-from compiler.printable import unknown
 from compiler.te.nn.activation import *
 from compiler.te.nn.adaptive import adaptive_avg_pool as adaptive_avg_pool
 from compiler.te.nn.adaptive import adaptive_max_pool as adaptive_max_pool
@@ -128,18 +127,15 @@ from compiler.te.nn.statistics import norm as norm
 from compiler.te.nn.statistics import std as std
 from compiler.te.nn.statistics import var as var
 
-__all__ = sorted(name for name, value in globals().items() if callable(value) and name != "unknown")
-
-
-def own_names() -> list[str]:
-    """The names of the compiler's operators."""
-    return __all__
+__all__ = sorted(name for name, value in globals().items() if callable(value))
 
 
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
         """The operator of that name that a plugin adds. Raises AttributeError where none does."""
+        from compiler.printable import unknown
+
         if name.startswith("_"):
             raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
         added = plugins.parts("operator")
