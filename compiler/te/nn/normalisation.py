@@ -267,10 +267,10 @@ def batch_norm(
     axis: int = 1,
     name: str = "batch_norm",
 ) -> Tensor:
-    """Y = X * scale[c] + shift[c], c being the index along one axis; scale = gamma / sqrt(variance + eps),
-    shift = beta - mean * scale.
+    """Y = (X - mean[c]) / sqrt(variance[c] + eps) * gamma[c] + beta[c], c being the index along one axis.
 
-    The inference form: mean and variance, gamma (1 where it is not given) and beta (0) are inputs with one element a
+    The inference form, computed as X * scale[c] + shift[c] with scale = gamma / sqrt(variance + eps) and
+    shift = beta - mean * scale: mean and variance, gamma (1 where it is not given) and beta (0) are inputs with one element a
     channel. Where they are constant, scale and shift are computed once. Raises TeError. Source: Ioffe and Szegedy,
     Batch Normalization, 2015; in this form as torch has it on CPUs.
     """
