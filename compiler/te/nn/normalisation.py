@@ -270,9 +270,9 @@ def batch_norm(
     """Y = (X - mean[c]) / sqrt(variance[c] + eps) * gamma[c] + beta[c], c being the index along one axis.
 
     The inference form, computed as X * scale[c] + shift[c] with scale = gamma / sqrt(variance + eps) and
-    shift = beta - mean * scale: mean and variance, gamma (1 where it is not given) and beta (0) are inputs with one element a
-    channel. Where they are constant, scale and shift are computed once. Raises TeError. Source: Ioffe and Szegedy,
-    Batch Normalization, 2015; in this form as torch has it on CPUs.
+    shift = beta - mean * scale: mean and variance, gamma (1 where it is not given) and beta (0) are inputs with one
+    element a channel. Where they are constant, scale and shift are computed once. Raises TeError. Source: Ioffe and
+    Szegedy, Batch Normalization, 2015; in this form as torch has it on CPUs.
     """
     along = check_axis("batch_norm", check_float("batch_norm", x), axis)
     _check_scales("batch_norm", x, [along], [t for t in (mean, variance, gamma, beta) if t is not None])
