@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from compiler import te as te
     from compiler.autotune.options import TuningOptions as TuningOptions
     from compiler.autotune.task import SearchTask as SearchTask
+    from compiler.autotune.workloads import workload as workload
     from compiler.schedule import Schedule as Schedule
 
 _NAMES = {
@@ -33,8 +34,21 @@ _NAMES = {
     "Schedule": "compiler.schedule",
     "SearchTask": "compiler.autotune.task",
     "TuningOptions": "compiler.autotune.options",
+    "workload": "compiler.autotune.workloads",
 }
 """Where the names of the package are from."""
+
+_ELSEWHERE = {
+    "compile": 'strata.build compiles; torch.compile(model, backend="strata") is there for torch',
+    "create_schedule": "strata.Schedule(function) begins a schedule",
+    "library": "strata.schedule.library has the composites",
+    "Machine": "strata.targets.machine.Machine",
+    "outline": "strata.schedule.outline",
+    "ScheduleError": "strata.errors.ScheduleError",
+    "Target": 'a target is its name, as in strata.build(f, target="cuda")',
+    "tune": "strata.SearchTask(program).tune(strata.TuningOptions(trials=64))",
+}
+"""Where else something is that people look for here."""
 
 __all__ = ["__version__", "te", *_NAMES]
 
@@ -74,7 +88,8 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name not in (f"{__name__}.{name}", f"compiler.{name}"):
             raise
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'") from None
+        hint = f": {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'{hint}") from None
 
 
 def __dir__() -> list[str]:

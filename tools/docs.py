@@ -1,6 +1,6 @@
 """Writes docs/primitives/, a page a primitive, from its declaration and its executed example in examples/primitives.py;
-the outputs in docs/walk.md; the types of the methods of `Schedule`, compiler/schedule/schedule.pyi; and the list of
-torch's operators, docs/torch_operators.md, and ONNX's, docs/onnx_operators.md.
+the outputs in docs/walk.md; the types of the methods of `Schedule`, compiler/schedule/schedule.pyi, and of `strata.X`,
+strata/X.pyi; and the list of torch's operators, docs/torch_operators.md, and ONNX's, docs/onnx_operators.md.
 
 python tools/docs.py          # write the pages
 python tools/docs.py --check  # say which pages are out of date; 1 where some are
@@ -29,7 +29,7 @@ from compiler.schedule.primitive import Primitive
 from compiler.schedule.primitives import PRIMITIVES
 from compiler.schedule.recorder import Recorder
 from examples import primitives as examples
-from tools import document
+from tools import document, stubs
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -318,14 +318,14 @@ def texts() -> dict[Path, str]:
     listed = {DOCS / "torch_operators.md": torch_operators()}
     if find_spec("onnx") is not None:
         listed[DOCS / "onnx_operators.md"] = onnx_operators()
-    return found_pages | {PAGES / "README.md": index(), STUB: stub()} | executed | listed
+    return found_pages | {PAGES / "README.md": index(), STUB: stub()} | executed | listed | stubs.stubs()
 
 
 def main() -> int:
     """Write the files, or with --check compare them; 0, or 1 where one is out of date."""
     wanted = texts()
     stale = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
-    gone = [path for path in PAGES.glob("*.md") if path not in wanted]
+    gone = [path for path in (*PAGES.glob("*.md"), *stubs.PACKAGE.rglob("*.pyi")) if path not in wanted]
     check = "--check" in sys.argv[1:]
     for path in [*stale, *gone]:
         print(f"{path.relative_to(ROOT)}{' is out of date; run python tools/docs.py' * check}")
@@ -333,6 +333,7 @@ def main() -> int:
         return int(bool(stale or gone))
     PAGES.mkdir(parents=True, exist_ok=True)
     for path in stale:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(wanted[path])
     for path in gone:
         path.unlink()

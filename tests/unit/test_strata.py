@@ -8,16 +8,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import strata.autotune.task
-import strata.schedule.library
 
 import compiler
 import compiler.autotune.task
 import strata
+import strata.autotune.task
+import strata.schedule.library
 from compiler.__main__ import main
 from compiler.opt import main as strata_opt
 from compiler.universe import VERSION
 from strata import Schedule, SearchTask, TuningOptions, build, te
+from tools.stubs import PACKAGE, imported, stubs
 
 ROOT = Path(__file__).parents[2]
 
@@ -65,3 +66,22 @@ def test_the_module_is_the_command() -> None:
         [sys.executable, "-m", "strata", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert "tune" in done.stdout
+
+
+def test_every_name_can_be_imported_without_torch() -> None:
+    code = (
+        "import importlib.util as u; found = u.find_spec\n"
+        "u.find_spec = lambda name, *of: None if name == 'torch' else found(name, *of)\n"
+        "from strata import *; import strata; assert te and workload and strata.schedule.library\n"
+        "try: from_torch(1)\nexcept strata.errors.InputError as said: print(said)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "from_torch needs the package torch: pip install 'strata-compiler[torch]'\n"
+
+
+def test_stubs_are_written() -> None:
+    found = {path for path, text in stubs().items() if path.read_text() == text}
+    assert set(PACKAGE.rglob("*.pyi")) == found, "run python tools/docs.py"
+    names = {str(path.relative_to(PACKAGE)) for path in found}
+    assert {"te/__init__.pyi", "schedule/library/__init__.pyi", "autotune/options.pyi", "errors.pyi"} <= names
+    assert list(imported("from strata.schedule import library, outline\n")) == ["schedule", "schedule.library"]

@@ -12,6 +12,7 @@ explained.py   `explain`: such a report of one call
 
 from __future__ import annotations
 
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ __all__ = ["explain", "from_torch"]
 
 def __getattr__(name: str) -> Any:
     if name in __all__ and find_spec("torch") is None:
-        raise InputError(f"{name} needs the package torch: install strata-compiler[torch]")
+        return partial(_missing, name)
     if name == "explain":
         from compiler.frontends.torch import explained
 
@@ -36,3 +37,8 @@ def __getattr__(name: str) -> Any:
 
         return exported.from_torch
     raise AttributeError(f"module 'compiler.frontends.torch' has no attribute '{name}'")
+
+
+def _missing(name: str, *args: object, **options: object) -> Any:
+    """What stands for a function without torch: it can be imported, and says what it needs when it is called."""
+    raise InputError(f"{name} needs the package torch: pip install 'strata-compiler[torch]'")

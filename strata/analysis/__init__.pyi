@@ -1,0 +1,2 @@
+from compiler.analysis import *
+from strata.analysis import cost as cost

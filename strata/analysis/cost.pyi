@@ -1,0 +1,1 @@
+from compiler.analysis.cost import *

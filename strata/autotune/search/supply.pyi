@@ -1,0 +1,1 @@
+from compiler.autotune.search.supply import *

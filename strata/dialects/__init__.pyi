@@ -1,0 +1,2 @@
+from compiler.dialects import *
+from strata.dialects import functions as functions

@@ -1,0 +1,1 @@
+from compiler.dialects.functions import *

@@ -1,0 +1,2 @@
+from compiler.frontends import *
+from strata.frontends import torch as torch

@@ -1,0 +1,1 @@
+from compiler.graph.canonical import *

@@ -1,2 +1,0 @@
-from compiler.interpret import loop as loop
-from compiler.interpret import te as te

@@ -1,0 +1,2 @@
+from compiler.interpret import *
+from strata.interpret import te as te

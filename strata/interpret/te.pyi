@@ -1,0 +1,1 @@
+from compiler.interpret.te import *

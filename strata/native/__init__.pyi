@@ -1,0 +1,2 @@
+from compiler.native import *
+from strata.native import unit as unit

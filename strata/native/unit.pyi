@@ -1,0 +1,1 @@
+from compiler.native.unit import *

@@ -1,0 +1,2 @@
+from compiler.program import *
+from strata.program import tree as tree

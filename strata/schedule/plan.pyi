@@ -1,0 +1,1 @@
+from compiler.schedule.plan import *

@@ -1,0 +1,2 @@
+from compiler.schedule.primitives import *
+from strata.schedule.primitives import split as split

@@ -1,0 +1,1 @@
+from compiler.schedule.primitives.split import *
