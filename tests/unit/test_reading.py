@@ -1,0 +1,56 @@
+"""What people read: the glossary is in order and its links exist; assigned names say what they hold."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tools import vague
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+MOST_VAGUE = {"compiler": 0.05, "tools": 0.05, "benchmarks": 0.05, "tests": 0.05}
+"""The largest share of the assigned names of a folder that may be vague."""
+
+
+def broken_links(page: Path, text: str) -> list[str]:
+    """The relative links of a page to files that do not exist."""
+    links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text)
+    return [link for link in links if not (page.parent / link).exists()]
+
+
+def unordered_terms(text: str) -> list[str]:
+    """The terms of a glossary that do not stand in alphabetical order in their table."""
+    tables = [re.findall(r"^\| (?!term |--)([^|]+?) \|", part, re.MULTILINE) for part in text.split("\n## ")]
+    return [term for terms in tables for before, term in pairwise(terms) if before >= term]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files(page: Path) -> None:
+    assert broken_links(page, page.read_text()) == []
+
+
+def test_a_broken_link_is_seen() -> None:
+    assert broken_links(PAGES[0], "[a](docs/glossary.md#terms) [b](docs/none.md)") == ["docs/none.md"]
+
+
+def test_the_glossary_is_in_order() -> None:
+    assert unordered_terms((ROOT / "docs" / "glossary.md").read_text()) == []
+    assert unordered_terms("| term |\n|--|\n| b | x |\n| a | x |\n\n## next\n| a | x |") == ["a"]
+
+
+@pytest.mark.parametrize("folder", MOST_VAGUE)
+def test_names_say_what_they_hold(folder: str) -> None:
+    assert vague.share(path.read_text() for path in (ROOT / folder).rglob("*.py")) < MOST_VAGUE[folder]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["found = 1", "self.found = 1", "def f(found): ...", "for found in x: ...", "[found for found in x]", "found: int"],
+)
+def test_a_vague_name_is_seen(line: str) -> None:
+    assert vague.share([line]) > 0
+    assert vague.share([line.replace("found", "found_axis")]) == 0
