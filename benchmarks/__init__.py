@@ -1,6 +1,7 @@
 """Studies: each a module that `python -m benchmarks.NAME` runs. The workloads and the harness are compiler.bench.
 
 additional_outputs.py  programs that also return what they compute on the way
+equal_programs.py  two equal programs, in turns
 tuning.py         what tuning finds, beside the others
 calls.py          what a call costs before native code begins
 busy.py           what tuning finds on a busy machine, beside what it finds in quiet

@@ -22,9 +22,8 @@ from tools import docs, document
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
-INTERLEAVED = (document.WALK, document.TUNING)
-"""Documents whose blocks share their names and show their outputs."""
-ALONE = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if path not in INTERLEAVED]
+SHELL = "".join((ROOT / "docs" / name).read_text() for name in ("shell.md", "schedules.md"))
+ALONE = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if path not in document.PAGES]
 """Documents each of whose blocks stands alone."""
 
 
@@ -54,7 +53,7 @@ def test_python(
     document.check_claims(code, capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("command", re.findall(r"^strata-opt (.*)$", README, re.MULTILINE))
+@pytest.mark.parametrize("command", re.findall(r"^strata-opt (.*)$", SHELL, re.MULTILINE))
 def test_commands(command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(ROOT)
     assert strata_opt(shlex.split(command)) == 0
@@ -107,9 +106,31 @@ def test_the_walk_shows_what_it_does_and_is_right() -> None:
     assert len(checked) >= 10
 
 
-def test_the_tuning_page_shows_what_it_does() -> None:
-    text = document.TUNING.read_text()
+@pytest.mark.parametrize("path", [path for path in document.PAGES if path != document.WALK], ids=lambda path: path.stem)
+def test_a_page_shows_what_it_does(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = path.read_text()
+    monkeypatch.chdir(tmp_path)  # some write a file
     assert document.refreshed(text) == text, "run python tools/docs.py"
+
+
+LINKED = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+"""The pages whose links to files are looked up."""
+
+
+def broken_links(path: Path, text: str) -> list[str]:
+    """The links of a page to files that are not there."""
+    links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE))
+    return [link for link in links if "://" not in link and not (path.parent / link).exists()]
+
+
+def test_links_lead_to_files() -> None:
+    assert {path.name: links for path in LINKED if (links := broken_links(path, path.read_text()))} == {}
+    assert broken_links(ROOT / "README.md", "[a](docs/no_such_page.md#b) [c](docs/walk.md)") == ["docs/no_such_page.md"]
+
+
+def test_the_readme_is_short() -> None:
+    """A page of what and why: the long version of each part is a page of docs/."""
+    assert len(README.splitlines()) <= 150
 
 
 def test_the_walk_as_a_table() -> None:

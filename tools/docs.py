@@ -1,6 +1,6 @@
 """Writes docs/primitives/, a page a primitive, from its declaration and its executed example in examples/primitives.py;
-the outputs in docs/walk.md; the types of the methods of `Schedule`, compiler/schedule/schedule.pyi, and of `strata.X`,
-strata/X.pyi; and the list of torch's operators, docs/torch_operators.md, and ONNX's, docs/onnx_operators.md.
+the outputs in the pages of document.PAGES; the types of the methods of `Schedule`, compiler/schedule/schedule.pyi, and of
+`strata.X`, strata/X.pyi; and the list of torch's operators, docs/torch_operators.md, and ONNX's, docs/onnx_operators.md.
 
 python tools/docs.py          # write the pages
 python tools/docs.py --check  # say which pages are out of date; 1 where some are
@@ -314,7 +314,7 @@ def torch_operators() -> str:
 def texts() -> dict[Path, str]:
     """The text of every file that is written here."""
     found_pages = {PAGES / f"{p.name}.md": page(p) for p in found()}
-    executed = {path: document.refreshed(path.read_text()) for path in (document.WALK, document.TUNING)}
+    executed = {path: document.refreshed(path.read_text()) for path in document.PAGES}
     listed = {DOCS / "torch_operators.md": torch_operators()}
     if find_spec("onnx") is not None:
         listed[DOCS / "onnx_operators.md"] = onnx_operators()

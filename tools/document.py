@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import ast
 import io
+import os
 import re
 import shlex
 import time
 from collections.abc import Callable, Iterator
-from contextlib import chdir, redirect_stderr, redirect_stdout
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,13 @@ from compiler.opt import main as strata_opt
 ROOT = Path(__file__).resolve().parent.parent
 WALK = ROOT / "docs" / "walk.md"
 TUNING = ROOT / "docs" / "tuning.md"
+PAGES = (
+    WALK,
+    TUNING,
+    ROOT / "docs" / "start.md",
+    *(path for folder in ("tutorials", "walks") for path in sorted((ROOT / "docs" / folder).glob("*.md"))),
+)
+"""The documents whose blocks share their names and show their outputs."""
 COMPUTING = frozenset(("build", "apply_best", "verify", "run", "evaluate", "kernel"))
 """The functions and methods whose call builds, runs or proves a program."""
 BLOCK = re.compile(r"^```(python|sh)( refused)?\n(.*?)^```\n(?:\n```text\n.*?^```\n)?", re.DOTALL | re.MULTILINE)
@@ -113,11 +121,23 @@ def _shell(code: str, refused: bool) -> str:
 
 
 def refreshed(text: str, after: Callable[[Step, dict[str, Any]], None] | None = None) -> str:
-    """A document with the outputs that its blocks give."""
+    """A document with the outputs that its blocks give; programs are built as by default."""
     names: dict[str, Any] = {}
     parts = []
-    for step in run(text, names):
-        parts.append(step.text)
-        if after is not None:
-            after(step, names)
+    with _default_schedules():
+        for step in run(text, names):
+            parts.append(step.text)
+            if after is not None:
+                after(step, names)
     return "".join(parts)
+
+
+@contextmanager
+def _default_schedules() -> Iterator[None]:
+    """Without the variable that states how programs are scheduled."""
+    stated = os.environ.pop("STRATA_SCHEDULE", None)
+    try:
+        yield
+    finally:
+        if stated is not None:
+            os.environ["STRATA_SCHEDULE"] = stated

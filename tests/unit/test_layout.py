@@ -283,8 +283,8 @@ def test_a_file_that_no_map_names_is_seen(tmp_path: Path) -> None:
     assert unlisted(tmp_path) == {"two.py"}
 
 
-def test_the_readme_names_every_room() -> None:
-    text = (ROOT.parent / "README.md").read_text()
+def test_the_map_names_every_room() -> None:
+    text = (ROOT.parent / "docs" / "rooms.md").read_text()
     entries = [path for path in ROOT.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()]
     names = [f"compiler/{path.name}{'' if path.suffix else '/'}" for path in entries if path.name[0] != "_"]
     assert [name for name in names if not re.search(rf"^{re.escape(name)}\b|^{re.escape(name)} ", text, re.M)] == []
