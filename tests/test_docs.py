@@ -113,21 +113,6 @@ def test_a_page_shows_what_it_does(path: Path, tmp_path: Path, monkeypatch: pyte
     assert document.refreshed(text) == text, "run python tools/docs.py"
 
 
-LINKED = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
-"""The pages whose links to files are looked up."""
-
-
-def broken_links(path: Path, text: str) -> list[str]:
-    """The links of a page to files that are not there."""
-    links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE))
-    return [link for link in links if "://" not in link and not (path.parent / link).exists()]
-
-
-def test_links_lead_to_files() -> None:
-    assert {path.name: links for path in LINKED if (links := broken_links(path, path.read_text()))} == {}
-    assert broken_links(ROOT / "README.md", "[a](docs/no_such_page.md#b) [c](docs/walk.md)") == ["docs/no_such_page.md"]
-
-
 def test_the_readme_is_short() -> None:
     """A page of what and why: the long version of each part is a page of docs/."""
     assert len(README.splitlines()) <= 150

@@ -1,6 +1,7 @@
 """Writes docs/primitives/, a page a primitive, from its declaration and its executed example in examples/primitives.py;
-the outputs in the pages of document.PAGES; the types of the methods of `Schedule`, compiler/schedule/schedule.pyi, and of
-`strata.X`, strata/X.pyi; and the list of torch's operators, docs/torch_operators.md, and ONNX's, docs/onnx_operators.md.
+the outputs in the pages of document.PAGES; the types of the methods of `Schedule`, compiler/schedule/schedule.pyi, and
+of `strata.X`, strata/X.pyi; and the list of torch's operators, docs/torch_operators.md, and ONNX's,
+docs/onnx_operators.md.
 
 python tools/docs.py          # write the pages
 python tools/docs.py --check  # say which pages are out of date; 1 where some are

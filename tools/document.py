@@ -116,7 +116,7 @@ def _shell(code: str, refused: bool) -> str:
         if bool(status) != refused:
             raise AssertionError(f"'{line}' ended with {status}: {said.getvalue()}")
         lines = (said if refused else printed).getvalue().splitlines()
-        shown += [one for one in lines if wanted.strip("'") in one]
+        shown += [output for output in lines if wanted.strip("'") in output]
     return "\n".join(shown)
 
 

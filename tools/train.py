@@ -279,7 +279,7 @@ def fitted(values: NDArray[np.float32], targets: NDArray[np.float64], machines: 
         TREES, max_leaf_nodes=LEAVES, min_samples_leaf=LEAST, max_features=0.4, random_state=0, n_jobs=1
     )
     forest.fit(values, targets)
-    return as_arrays([one.tree_ for one in forest.estimators_], machines)
+    return as_arrays([tree.tree_ for tree in forest.estimators_], machines)
 
 
 def as_arrays(trees: Sequence[object], machines: Sequence[Machine] = ()) -> Forest:
@@ -307,7 +307,7 @@ def as_arrays(trees: Sequence[object], machines: Sequence[Machine] = ()) -> Fore
         whole["right"].astype(np.int32),
         whole["value"].astype(np.float32),
         np.array(roots, np.int32),
-        np.array(sorted({(one.vector_bits, one.registers) for one in machines}), np.int32).reshape(-1, 2),
+        np.array(sorted({(machine.vector_bits, machine.registers) for machine in machines}), np.int32).reshape(-1, 2),
     )
 
 
@@ -331,7 +331,7 @@ def judge(table: Table) -> None:
 def fit(database: Path | None) -> None:
     """Keep the records of a database, if one is given, beside those of other machines; fit, judge, and save."""
     if database is not None:
-        others = [one for one in read_records() if one.machine != host()] if RECORDS.exists() else []
+        others = [record for record in read_records() if record.machine != host()] if RECORDS.exists() else []
         write_records([*others, Kept(host(), tuple(rows_of(database)))])
     kept = read_records()
     for one in kept:
@@ -339,7 +339,7 @@ def fit(database: Path | None) -> None:
     table = table_of(kept)
     judge(table)
     with FOREST.open("wb") as file:
-        fitted(table.values, table.targets, [one.machine for one in kept]).save(file)
+        fitted(table.values, table.targets, [record.machine for record in kept]).save(file)
     print(f"{RECORDS.name}: {RECORDS.stat().st_size / 1e6:.2f} MB; {FOREST.name}: {FOREST.stat().st_size / 1e6:.2f} MB")
 
 
