@@ -19,7 +19,11 @@ TESTS = ("strata", "defaults", "kernel", "schedule", "forest", "database", "foun
 def requirements(which: str) -> list[str]:
     """What pip is asked for."""
     stated = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    return [re.sub(r">=([\d.]+),.*", r"==\1", requirement) for requirement in stated] if which == "oldest" else list(stated)
+    return (
+        [re.sub(r">=([\d.]+),.*", r"==\1", requirement) for requirement in stated]
+        if which == "oldest"
+        else list(stated)
+    )
 
 
 def main(which: str, python: str = sys.executable) -> int:
