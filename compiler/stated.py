@@ -53,6 +53,13 @@ def share(what: str, value: object) -> float:
     return found
 
 
+def flag(what: str, value: object) -> bool:
+    """A truth value."""
+    if not isinstance(value, bool):
+        raise InputError(f"{what} is {short(value)}, expected True or False")
+    return value
+
+
 def text(what: str, value: object, error: type[StrataError] = InputError) -> str:
     """A string."""
     if not isinstance(value, str):

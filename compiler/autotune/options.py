@@ -15,7 +15,7 @@ from compiler.autotune.tasks.allocation import ALLOCATIONS
 from compiler.autotune.tell.progress import Progress
 from compiler.errors import InputError
 from compiler.files import named
-from compiler.stated import instance, integer, positive, several
+from compiler.stated import flag, instance, integer, positive, several
 from compiler.targets.cpu.openmp import most_threads
 
 Callback = Callable[[Progress], None]
@@ -36,6 +36,8 @@ class TuningOptions:
     program's time, or `turns`, each in turn (see `compiler.autotune.tasks.allocation`).
     num_measure_trials: `trials` by the name that TVM has for it.
     callbacks: called after each trial, when it is on disk, and at each change of phase. What they raise ends the run.
+    show: whether a live table is drawn, or lines are printed where there is no terminal; None draws the table where
+    stderr or stdout is a terminal and there are no callbacks, and prints nothing elsewhere, as in a notebook.
     """
 
     trials: int | None = 64
@@ -48,6 +50,7 @@ class TuningOptions:
     callbacks: Sequence[Callback] = ()
     search: Options = field(default_factory=Options)
     allocation: str = "gain"
+    show: bool | None = None
     num_measure_trials: InitVar[int | None] = None
 
     def __post_init__(self, num_measure_trials: int | None) -> None:
@@ -90,5 +93,6 @@ _CHECKS: dict[str, tuple[Callable[[str, Any], object], bool]] = {
     "callbacks": (partial(several, kind="functions", is_one=callable), False),
     "search": (partial(instance, kind=Options), False),
     "allocation": (_allocation, False),
+    "show": (flag, True),
 }
 """How each option is checked, and whether it may be None."""

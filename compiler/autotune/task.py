@@ -264,12 +264,18 @@ class SearchTask:
 
         A database that knows the task is gone on with, its trials count. What is measured is on disk at once; an
         interruption ends the run and keeps all. The groups of a whole program share trials and seconds, which go where
-        they promise most of the program's time; what is given are the best records by the groups' names.
+        they promise most of the program's time; what is given are the best records by the groups' names. A terminal
+        shows how far the run is, unless `options.show` is False.
         """
+        from compiler.autotune.tell.live import watched
+
+        with watched(self, options or TuningOptions()) as watched_options:
+            return self._tune(watched_options)
+
+    def _tune(self, options: TuningOptions) -> Best | None:
         from compiler.autotune.tasks.scheduler import Weighted, tune_together
         from compiler.autotune.tuner import tune
 
-        options = options or TuningOptions()
         if self._whole is not None:
             if options.path is not None:
                 with Database(options.path) as database:

@@ -49,6 +49,7 @@ TUNING: dict[str, list[Any]] = {
     "log": NO_FILE,
     "callbacks": [*NO_LIST, None],
     "search": [*FULL, None],
+    "show": [7, "yes", [], 1.0],
 }
 SEARCH: dict[str, list[Any]] = {
     **{name: [value for value in NUMBERS if value is not None] for name in ("start", "pool", "mutants", "parents")},

@@ -22,6 +22,7 @@ from compiler.__main__ import main
 from compiler.autotune.database import Database
 from compiler.autotune.database.lines import from_line
 from compiler.autotune.measure import Built, Subject, measurer
+from compiler.autotune.options import TuningOptions
 from compiler.autotune.outcome import MEASURED, Outcome
 from compiler.autotune.search import replay as replay_search
 from compiler.autotune.space import gpu_features
@@ -363,6 +364,39 @@ def test_a_terminal_gets_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(view(TASK, stream), Lines)
     monkeypatch.setattr(stream, "isatty", lambda: True)
     assert isinstance(view(TASK, stream), Screen)
+
+
+@pytest.mark.parametrize(
+    ("terminal", "stated", "drawn", "printed"),
+    [
+        (True, {}, True, ""),
+        (True, {"show": False}, False, ""),
+        (True, {"callbacks": [lambda progress: None]}, False, ""),
+        (True, {"callbacks": [lambda progress: None], "show": True}, True, ""),
+        (False, {}, False, ""),
+        (False, {"show": True}, False, "[   0.0 s] deriving sketches\n"),
+    ],
+)
+def test_python_shows_how_far_a_run_is(
+    terminal: bool,
+    stated: dict[str, Any],
+    drawn: bool,
+    printed: str,
+    here: Path,
+    judged: Callable[..., list[Fake]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    judged()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stderr", screen := io.StringIO())
+    monkeypatch.setattr(screen, "isatty", lambda: terminal)
+    for trials in (2, 3):
+        TASK.tune(TuningOptions(trials, database="strata.db", **stated))
+    shown, out = screen.getvalue(), capsys.readouterr().out
+    assert ("\x1b[?25h" in shown) == drawn and bool(shown) == drawn
+    assert out.startswith(printed) and bool(out) == bool(printed)
+    assert ("in 3 trials, 2 of them from before: " in shown + out) == (drawn or bool(printed))
 
 
 def test_durations_and_counts() -> None:

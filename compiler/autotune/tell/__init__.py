@@ -2,6 +2,7 @@
 
 progress.py  how far a run is; the times that are shown
 breakdown.py what the groups of a whole program take together, beside the whole
+told.py      what is asked of a task
 facts.py     what is known of a run, as rows, sentences and data
 board.py     the tasks of a whole program beside each other
 operator.py  what a program computes, in a few words

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from compiler.autotune.tell.facts import ceiling_share
 from compiler.autotune.tell.operator import operator
 from compiler.autotune.tell.progress import Progress
+from compiler.autotune.tell.told import Told
 from compiler.printable import duration, printable
 from compiler.targets.cpu.ceilings import credible
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from compiler.autotune.task import SearchTask
 
 HEADINGS = ("task", "operator", "calls", "of the time", "one call", "of the bound", "trials", "to be gained")
 """Of the columns; all but the first two are numbers."""
@@ -57,7 +57,7 @@ class Row:
 class Board:
     """The groups of a whole program as tasks, with what their runs have come to, by their names."""
 
-    def __init__(self, task: SearchTask, runs: Mapping[str, Progress]) -> None:
+    def __init__(self, task: Told, runs: Mapping[str, Progress]) -> None:
         self._task, self._runs = task, runs
 
     def rows(self) -> list[Row]:
@@ -67,7 +67,7 @@ class Board:
         rows = [self._row(group, seconds.get(group.name), total) for group in self._task.groups]
         return sorted(rows, key=lambda row: -1.0 if row.share is None else row.share, reverse=True)
 
-    def _row(self, task: SearchTask, seconds: float | None, total: float) -> Row:
+    def _row(self, task: Told, seconds: float | None, total: float) -> Row:
         run = self._runs.get(task.name)
         bound = None if run is None or run.best is None else ceiling_share(task, run.best)
         return Row(
@@ -86,13 +86,15 @@ class Board:
         return {task.name: operator(task.schedule.program) for task in self._task.groups}
 
     def heading(self) -> str:
-        """What is known of all of them: `net: 12 tasks, 3.41 ms, 96 trials in 41 s`."""
+        """What is known of all of them: `net: 12 tasks, 3.41 ms, 96 trials, 40 of them from before, in 41 s`."""
         rows = self.rows()
         times = [row.calls * row.seconds for row in rows if row.seconds is not None]
         time = f"{duration(sum(times))}{'' if len(times) == len(rows) else ' so far'}, " if times else ""
         seconds = max((run.seconds for run in self._runs.values()), default=0.0)
         trials = sum(row.trials for row in rows)
-        return f"{self._task.name}: {len(rows)} tasks, {time}{trials} trials in {seconds:.0f} s"
+        earlier = sum(run.earlier for run in self._runs.values())
+        before = f", {earlier} of them from before," if earlier else ""
+        return f"{self._task.name}: {len(rows)} tasks, {time}{trials} trials{before} in {seconds:.0f} s"
 
     def table(self, most: int | None = None) -> Table:
         """The rows as a table, at most so many, and how many more there are."""

@@ -11,8 +11,8 @@ from compiler.autotune.outcome import ESTIMATED, Outcome
 from compiler.autotune.space.candidates import LATER
 from compiler.autotune.space.gpu_features import ideal
 from compiler.autotune.space.space import work
-from compiler.autotune.task import SearchTask
 from compiler.autotune.tell.progress import Progress, Standing
+from compiler.autotune.tell.told import Told
 from compiler.printable import counted, duration
 from compiler.targets.cpu.ceilings import credible
 from compiler.targets.machine import Gpu
@@ -33,7 +33,7 @@ ENOUGH = 3
 class Facts:
     """The progress of a run of a task and, at its end, its best record; None where nothing could be measured."""
 
-    task: SearchTask
+    task: Told
     progress: Progress
     record: Record | None = None
 
@@ -179,7 +179,7 @@ class Facts:
         }
 
 
-def ceiling_share(task: SearchTask, outcome: Outcome) -> float | None:
+def ceiling_share(task: Told, outcome: Outcome) -> float | None:
     """The share of the machine's ceiling that an outcome reached; above 1 where the probe of the ceiling was broken."""
     if outcome.cost <= 0:
         return None

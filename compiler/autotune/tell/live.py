@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from typing import Self, TextIO
@@ -11,10 +14,11 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from compiler.autotune.task import SearchTask
+from compiler.autotune.options import TuningOptions
 from compiler.autotune.tell.board import Board
 from compiler.autotune.tell.facts import INTERRUPTED, Facts
 from compiler.autotune.tell.progress import Progress
+from compiler.autotune.tell.told import Told
 from compiler.printable import counted, printable
 
 PER_SECOND = 1
@@ -29,7 +33,7 @@ class Silent:
     """A callback of `TuningOptions` that shows nothing, and keeps what it was told `last` as it was then; a context
     manager around the run. `runs` is what it was told last of each group of a whole program, by its name."""
 
-    def __init__(self, task: SearchTask) -> None:
+    def __init__(self, task: Told) -> None:
         self.task = task
         self.last: Progress | None = None
         self.runs: dict[str, Progress] = {}
@@ -48,6 +52,12 @@ class Silent:
     def show(self, before: Progress | None, now: Progress) -> None:
         """Show it."""
 
+    def conclusion(self) -> list[str]:
+        """What the run has come to, and how much of that was there before it."""
+        if self.last is None:
+            return []
+        return [self.board.heading()] if self.task.groups else list(self.facts(self.last).sentences())
+
     def __enter__(self) -> Self:
         return self
 
@@ -58,7 +68,7 @@ class Silent:
 class Lines(Silent):
     """A line at each change of phase, and where something better was found; of several tasks, one after each turn."""
 
-    def __init__(self, task: SearchTask, stream: TextIO) -> None:
+    def __init__(self, task: Told, stream: TextIO) -> None:
         super().__init__(task)
         self._stream = stream
 
@@ -88,7 +98,7 @@ class Lines(Silent):
 class Screen(Silent):
     """A table that is drawn anew after each trial, and whose clock moves meanwhile."""
 
-    def __init__(self, task: SearchTask, console: Console) -> None:
+    def __init__(self, task: Told, console: Console) -> None:
         super().__init__(task)
         self._at = time.perf_counter()
         self._live = Live(get_renderable=self.table, console=console, refresh_per_second=PER_SECOND)
@@ -129,8 +139,30 @@ class Screen(Silent):
         self._live.stop()
 
 
-def view(task: SearchTask, stream: TextIO) -> Silent:
+def view(task: Told, stream: TextIO) -> Silent:
     """The table where a stream is a terminal, lines where it is not."""
     if stream.isatty():
         return Screen(task, Console(file=stream, highlight=False, markup=False))
     return Lines(task, stream)
+
+
+@contextmanager
+def watched(task: Told, options: TuningOptions) -> Iterator[TuningOptions]:
+    """The options of a run that somebody may watch: where `options.show` says so, or says nothing and there is a
+    terminal but no callback, they have a view as a callback, and the conclusion is printed at the end."""
+    stream = _stream(options)
+    if stream is None:
+        yield options
+        return
+    with view(task, stream) as shown:
+        yield replace(options, callbacks=(*options.callbacks, shown))
+    for line in shown.conclusion():
+        print(printable(line), file=stream, flush=True)
+
+
+def _stream(options: TuningOptions) -> TextIO | None:
+    """Where a run is shown; None for nowhere."""
+    if options.show is False or (options.show is None and options.callbacks):
+        return None
+    terminals = (stream for stream in (sys.stderr, sys.stdout) if stream is not None and stream.isatty())
+    return next(terminals, sys.stdout if options.show else None)

@@ -1,0 +1,39 @@
+"""`Told`: what is asked of a task by the words about its runs; `SearchTask` has all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from compiler.autotune.database import Key, Record
+from compiler.schedule import Schedule
+from compiler.targets.machine import Gpu, Machine
+
+
+class Told(Protocol):
+    """A task, or a whole program with a task for each of its groups; see `SearchTask`."""
+
+    name: str
+    machine: Machine | Gpu
+    occurrences: int
+
+    @property
+    def key(self) -> Key:
+        """What outcomes are comparable under."""
+
+    @property
+    def schedule(self) -> Schedule:
+        """The program as loops, unscheduled."""
+
+    @property
+    def groups(self) -> Sequence[Told]:
+        """The tasks of the groups of a whole program."""
+
+    def group(self, name: str) -> Told:
+        """The task of a group."""
+
+    def script(self, record: Record) -> str:
+        """The script of a record under the names of the program."""
+
+    def spoken(self, text: str) -> str:
+        """A text about the program with its names."""
