@@ -7,7 +7,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 # `make test` takes a share of the largest families of cases (tests/sample.py), `make test-all` all of them; `make fuzz`
 # draws new ones: random programs, scripts and mutants, from a seed that it prints.
-.PHONY: demo test test-all test-avx2 test-doors test-oldest test-wheel test-plugin fuzz lint types clean
+.PHONY: demo test test-all test-avx2 test-doors test-oldest test-wheel test-plugin docs fuzz lint types clean
 
 demo: .venv/onnx
 	$(BIN)/python examples/demo.py
@@ -18,6 +18,10 @@ test: .venv/ready
 
 test-all: .venv/ready
 	STRATA_ALL_TESTS=1 $(BIN)/python -m pytest -q -n auto --dist worksteal
+
+# The site, in build/site; a warning, such as a broken link, is an error.
+docs: .venv/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 fuzz: .venv/ready
 	$(BIN)/python -m tests.fuzz
@@ -58,6 +62,10 @@ types: .venv/ready
 
 .venv/onnx: pyproject.toml constraints.txt | .venv/bin/python
 	$(INSTALL) -e '.[onnx]'
+	touch $@
+
+.venv/docs: pyproject.toml constraints.txt | .venv/bin/python
+	$(INSTALL) -e '.[docs]'
 	touch $@
 
 .venv/doors: .venv/ready

@@ -1,0 +1,51 @@
+"""Hooks of MkDocs for the site: the README is its home, the API reference is written, links stay inside the site."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tools import reference
+
+ROOT = Path(__file__).resolve().parent.parent
+
+LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(((?:\.\./)+)([^)#\s]*)(#[^)]*)?\)")
+"""A link to something above the folder of its page."""
+
+
+def home(readme: str) -> str:
+    """The README as the page at the root of docs/."""
+    return readme.replace("](docs/", "](")
+
+
+def inside(text: str, folder: Path) -> str:
+    """A page of a folder of docs/ whose links out of docs/ are plain text; the README is index.md."""
+
+    def kept(link: re.Match[str]) -> str:
+        words, up, path, anchor = link.groups()
+        target = (folder / up / path).resolve()
+        if target == ROOT / "README.md":
+            return f"[{words}]({up.removeprefix('../')}index.md{anchor or ''})"
+        return link[0] if target.is_relative_to(ROOT / "docs") else words
+
+    return LINK.sub(kept, text)
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the home page and the pages of the API reference."""
+    from mkdocs.structure.files import File
+
+    texts = {f"api/{name}.md": page.text() for name, page in reference.PAGES.items()}
+    texts["index.md"] = home((ROOT / "README.md").read_text())
+    for name, text in texts.items():
+        files.append(File.generated(config, name, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """Take the links out of docs/ from a page."""
+    return inside(markdown, (ROOT / "docs" / page.file.src_uri).parent)

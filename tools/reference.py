@@ -1,0 +1,186 @@
+"""The API reference of the site: a page a room, written from signatures and docstrings."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, is_dataclass
+from types import ModuleType
+
+import compiler
+import strata
+from compiler import errors, plugins, schedule, te
+from compiler.autotune.space.rules import Alternative
+from compiler.autotune.space.rules.draft import Draft
+from compiler.frontends.torch import explain
+from compiler.frontends.torch.report import Report
+from compiler.imported import Imported
+from compiler.schedule import library
+from compiler.schedule.primitives import PRIMITIVES
+from compiler.schedule.recorder import Recorder
+from compiler.targets.cpu.kernel import Kernel, Timing
+from compiler.targets.cuda.kernel import CudaKernel
+from compiler.targets.machine import Gpu, Machine
+
+LONGEST = 100
+"""The columns of a signature on one line."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page: what stands above its entries, and the entries in their order."""
+
+    title: str
+    head: str
+    body: Callable[[], Iterator[str]]
+
+    def text(self) -> str:
+        """The page as Markdown."""
+        return "\n\n".join([f"# {self.title}", self.head, *self.body()]) + "\n"
+
+
+def entry(name: str, described: object, level: int = 2) -> Iterator[str]:
+    """The heading, the signature and the docstring of a function or a class, and the methods of the class."""
+    yield f"{'#' * level} {name.rpartition('.')[2]}"
+    if signature := _signature(name, described):
+        yield f"```python\n{signature}\n```"
+    if not (is_dataclass(described) and str(described.__doc__).startswith(f"{getattr(described, '__name__', '')}(")):
+        yield prose(inspect.getdoc(described) or "")
+    if inspect.isclass(described) and not issubclass(described, Exception):
+        for method, function in _methods(described):
+            yield from entry(f"{name.rpartition('.')[2]}.{method}", function, level + 1)
+
+
+def _methods(kind: type) -> Iterator[tuple[str, object]]:
+    """The public methods and properties that a class itself declares."""
+    for name, attribute in vars(kind).items():
+        function = attribute.fget if isinstance(attribute, property) else attribute
+        function = getattr(function, "func", getattr(function, "__func__", function))
+        if not name.startswith("_") and inspect.isfunction(function):
+            yield name, function
+
+
+def _signature(name: str, described: object) -> str:
+    """The call of a function or a class with its types, a parameter a line where it is long."""
+    try:
+        signature = inspect.signature(described)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return ""
+    kept = [p for p in signature.parameters.values() if p.name != "self"]
+    shown = [re.sub(r"^(\*{0,2}\w+): '([^']*)'", r"\1: \2", str(p)) for p in kept]
+    returned = "" if inspect.isclass(described) else _annotation(signature.return_annotation)
+    line = f"{name}({', '.join(shown)}){returned}"
+    if len(line) <= LONGEST:
+        return line
+    return f"{name}(\n" + "".join(f"    {parameter},\n" for parameter in shown) + f"){returned}"
+
+
+def _annotation(annotation: object) -> str:
+    return "" if annotation is inspect.Signature.empty else f" -> {str(annotation).strip(chr(39))}"
+
+
+def prose(text: str) -> str:
+    """A docstring as Markdown: what is indented is code, and no sign of arithmetic is taken as emphasis."""
+    paragraphs = re.split(r"\n\s*\n", text)
+    return "\n\n".join(_code(p) if re.match(r" +\S", p) else _escaped(p) for p in paragraphs)
+
+
+def _code(paragraph: str) -> str:
+    return f"```text\n{inspect.cleandoc(chr(10) + paragraph)}\n```"
+
+
+def _escaped(paragraph: str) -> str:
+    parts = re.split(r"(`[^`]*`)", paragraph)
+    return "".join(part if part[:1] == "`" else re.sub(r"([*_<\[\]|])", r"\\\1", part) for part in parts)
+
+
+def _top() -> Iterator[str]:
+    for name in ("build", "lower"):
+        yield from entry(f"strata.{name}", getattr(compiler, name))
+
+
+def _te() -> Iterator[str]:
+    for name in te.__all__:
+        if not isinstance(getattr(te, name), ModuleType):
+            yield from entry(f"te.{name}", getattr(te, name))
+
+
+def operators() -> dict[str, list[str]]:
+    """The names of the operators of te.nn by the module that has them."""
+    families: dict[str, list[str]] = {}
+    for name in dir(te.nn):
+        function = getattr(te.nn, name)
+        if (
+            inspect.isfunction(function)
+            and not name.startswith("_")
+            and function.__module__.startswith("compiler.te.nn")
+        ):
+            families.setdefault(function.__module__, []).append(name)
+    return families
+
+
+def _nn() -> Iterator[str]:
+    for module, names in sorted(operators().items()):
+        yield f"## {module.rpartition('.')[2].capitalize()}"
+        for name in names:
+            yield from entry(f"te.nn.{name}", getattr(te.nn, name), 3)
+
+
+def _schedule() -> Iterator[str]:
+    yield "## Schedule"
+    yield prose(inspect.getdoc(schedule.Schedule) or "")
+    for method, function in _methods(Recorder):
+        if method not in PRIMITIVES:
+            yield from entry(f"Schedule.{method}", function, 3)
+    for name in ("outline", "replay"):
+        yield from entry(f"strata.schedule.{name}", getattr(schedule, name))
+    yield "## Composites"
+    for name in library.__all__:
+        if inspect.isfunction(getattr(library, name)):
+            yield from entry(f"library.{name}", getattr(library, name), 3)
+
+
+def _tuning() -> Iterator[str]:
+    for name in ("SearchTask", "TuningOptions", "workload"):
+        yield from entry(f"strata.{name}", getattr(strata, name))
+    yield from entry("strata.autotune.space.rules.Alternative", Alternative)
+    yield from entry("strata.autotune.space.rules.draft.Draft", Draft)
+
+
+def _kernels() -> Iterator[str]:
+    for kind in (Kernel, Timing, CudaKernel, Machine, Gpu):
+        yield from entry(f"{kind.__module__.replace('compiler', 'strata', 1)}.{kind.__name__}", kind)
+
+
+def _frontends() -> Iterator[str]:
+    for name in ("from_onnx", "from_torch"):
+        yield from entry(f"strata.{name}", getattr(compiler, name))
+    yield from entry("strata.imported.Imported", Imported)
+    yield from entry("strata.frontends.torch.explain", explain)
+    yield from entry("strata.frontends.torch.report.Report", Report)
+
+
+def _others() -> Iterator[str]:
+    yield from entry("strata.plugins.Registry", plugins.Registry)
+    for kind in vars(errors).values():
+        if inspect.isclass(kind) and issubclass(kind, errors.StrataError):
+            yield from entry(f"strata.errors.{kind.__name__}", kind)
+
+
+PAGES = {
+    "strata": Page("strata", "From a program to a kernel, and to its loops. `strata.X` is `compiler.X`.", _top),
+    "te": Page("te", "Tensor expressions. `te.nn` has [a page of its own](nn.md).", _te),
+    "nn": Page("te.nn", "The named operators, by family. [Which dtypes each takes](../operators.md).", _nn),
+    "schedule": Page(
+        "Schedules",
+        "`from strata.schedule import Schedule, library, outline, replay`. The primitives are methods of `Schedule`, "
+        "with [a page each](../primitives/README.md).",
+        _schedule,
+    ),
+    "tuning": Page("Tuning", "[Tuning](../tuning.md) explains how these work together.", _tuning),
+    "kernels": Page("Kernels and machines", "[Calling a kernel](../calls.md), [machines](../machines.md).", _kernels),
+    "frontends": Page("Front ends", "[torch](../torch.md) and [ONNX models](../onnx.md).", _frontends),
+    "others": Page("Plugins and errors", "[Plugins](../plugins.md). Each error is one sentence.", _others),
+}
+"""The pages by the names of their files in api/."""
