@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from reprlib import repr as short
 from statistics import median
@@ -21,6 +21,7 @@ from compiler.autotune.outcome import NETWORK, TIMINGS, WARM
 from compiler.autotune.single import single_of
 from compiler.autotune.space.rules import GPU_RULES, RULES, Rule
 from compiler.autotune.space.rules.derive import Derived, derive
+from compiler.autotune.space.rules.recorded import recorded
 from compiler.autotune.space.rules.template import from_template
 from compiler.autotune.space.space import SketchSpace
 from compiler.autotune.workloads import made
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from compiler.autotune.tuner import Problem
 
 MODES = ("script", "python", "llvm", "asm")
+Template: TypeAlias = ModuleOp | str | Callable[[Schedule], object]
 Best: TypeAlias = Any  # a Record, of a whole program one for each group by its name: the program tells, types do not
 
 
@@ -64,8 +66,9 @@ class SearchTask:
     `func` is a te function, or a function or registered workload that makes one of `args`; also a module, text or path
     at the te or loop level, or a model: what a front end has imported, or an ONNX file, whose weights are constants.
     `threads` is how many threads a kernel runs on: None is what OMP_NUM_THREADS says, or the cores that the process may
-    use. `rules` derive the search space; a `template`, a script with open choices or its
-    text, is the space instead, with what the rules make of its `sched.auto`. `machine` is what the space is derived
+    use. `rules` derive the search space; a `template` is the space instead, with what the rules make
+    of its `sched.auto`: a script with open choices, its text, or a function that schedules the `Schedule` that it is
+    given, whose choices are open where it states no decision. `machine` is what the space is derived
     for, the one at hand by default; of a GPU, the one that stands for its architecture `arch`, by default that at hand,
     if there is one. `constants` are the names of inputs that never change, such as weights: what schedules make of them
     alone, their layout, is made once and is not timed. `timing` says where calls that are timed find their operands:
@@ -88,7 +91,7 @@ class SearchTask:
         policy: str = "contract",
         rules: Sequence[Rule] | None = None,
         name: str | None = None,
-        template: ModuleOp | str | None = None,
+        template: Template | None = None,
         machine: Machine | Gpu | None = None,
         constants: Sequence[str] = (),
         arch: str | None = None,
@@ -125,11 +128,22 @@ class SearchTask:
         self.device = here[0] if here is not None and here[1] == arch else None
         given = (GPU_RULES if gpu else RULES) if rules is None else rules
         self.rules: tuple[Rule, ...] = several("rules", given, "functions", callable)
-        self.template = _template(template)
+        self.template = self._written(template)
         self.threads = usable(thread_count(threads)) if gpu is None else 1
         if machine is not None and not isinstance(machine, Gpu if gpu else Machine):
             raise InputError(f"the machine is {short(machine)}, expected {'Gpu' if gpu else 'Machine'}")
         self.machine = machine or gpu or host()
+
+    def _written(self, template: Template | None) -> ModuleOp | None:
+        """A template as it was given, parsed, or written by a function."""
+        if template is None or isinstance(template, ModuleOp):
+            return template
+        if isinstance(template, str):
+            return parse(template, "the template")
+        if callable(template):
+            return recorded(template, self.schedule)
+        words = "expected a module, its text, or a function of a Schedule"
+        raise InputError(f"the template is {short(template)}, {words}")
 
     @cached_property
     def groups(self) -> tuple[SearchTask, ...]:
@@ -400,38 +414,37 @@ class SearchTask:
             found = {task.name: opened.best(task.key) for task in self.groups or (self,)}
         return {name: record for name, record in found.items() if record is not None}
 
-    def print_best(self, database: str | os.PathLike[str], mode: str = "script") -> None:
-        """Print the best record: its script, the same in Python, or the LLVM IR or assembly that it becomes; on a GPU
-        the text of its kernels, the mode that is called as the target. Of a whole program group by group."""
+    def print_best(self, database: str | os.PathLike[str], mode: str = "script") -> str:
+        """Print the best record, and give what is printed: its script, the same in Python, or the LLVM IR or assembly
+        that it becomes; on a GPU the text of its kernels, the mode that is called as the target. Of a whole program
+        group by group."""
         if mode not in self.modes:
             raise InputError(f"unknown mode '{mode}' (there are {', '.join(self.modes)})")
         found = self.best(database)
-        for group in self.groups:
-            self._print_group(group, found.get(group.name), mode)
-        if not self.groups:
-            self._print(found, mode)
+        groups = [group._group_text(found.get(group.name), mode) for group in self.groups]
+        text = printable("\n".join(groups) if groups else self._text(found, mode))
+        print(text)
+        return text
 
-    def _print_group(self, group: SearchTask, record: Record | None, mode: str) -> None:
-        """Print what a group's best record is, under a line with its name."""
+    def _group_text(self, record: Record | None, mode: str) -> str:
+        """What a group's best record is, under a line with its name."""
         seconds = _seconds(record)
         time = "nothing measured, so as written" if seconds is None else duration(seconds)
-        print(printable(remark(mode, f"{group._calls}: {time}")))
-        if record is not None:
-            group._print(record, mode)
+        head = remark(mode, f"{self._calls}: {time}")
+        return head if record is None else f"{head}\n{self._text(record, mode)}"
 
-    def _print(self, record: Record, mode: str) -> None:
-        """Print what a record is; scripts are under the names of the program, for people to read."""
+    def _text(self, record: Record, mode: str) -> str:
+        """What a record is; scripts are under the names of the program, for people to read."""
         if mode == "script":
-            print(printable(self.script(record)))
-        elif mode == "python":
+            return self.script(record)
+        if mode == "python":
             from compiler.schedule.python import as_python
 
-            print(printable(as_python(self._spelled(replay(record).script, record))))
-        elif mode == self.target:
-            print(printable(self._built(record, {}).text))
-        else:
-            nothing = {b.name: np.zeros(b.shape, dtype_of(b.element)) for b in self._fixed}
-            print(printable(self._built(record, nothing).text(mode)))
+            return as_python(self._spelled(replay(record).script, record))
+        if mode == self.target:
+            return str(self._built(record, {}).text)
+        nothing = {b.name: np.zeros(b.shape, dtype_of(b.element)) for b in self._fixed}
+        return str(self._built(record, nothing).text(mode))
 
     @property
     def _fixed(self) -> list[Buffer]:
@@ -473,12 +486,3 @@ def _timing(stated: object) -> str:
     if stated not in TIMINGS:
         raise InputError(f"the timing is {short(stated)}, expected {' or '.join(TIMINGS)}")
     return str(stated)
-
-
-def _template(stated: object) -> ModuleOp | None:
-    """A template as it was given, or parsed."""
-    if stated is None or isinstance(stated, ModuleOp):
-        return stated
-    if isinstance(stated, str):
-        return parse(stated, "the template")
-    raise InputError(f"the template is {short(stated)}, expected a module or its text")

@@ -8,7 +8,11 @@ from xdsl.ir import SSAValue
 
 from compiler.dialects.sched import SchedOp
 from compiler.program.names import fresh
-from compiler.schedule.primitive import primitive_of
+from compiler.schedule.primitive import CHOICES, applies, primitive_of
+
+GIVERS = ("get_block", "get_loops", "get_producers", "get_consumers", *CHOICES)
+"""The primitives that only give handles or parameters: without these they do nothing."""
+UNUSED = "_"
 
 
 def as_python(script: ModuleOp | NamedSequenceOp, schedule: str = "s") -> str:
@@ -17,22 +21,37 @@ def as_python(script: ModuleOp | NamedSequenceOp, schedule: str = "s") -> str:
     %c = sched.get_block %f "C"              ->  C = s.get_block("C")
     %i, %j = sched.get_loops %c : ...        ->  i, j = s.get_loops(C)
     %o, %n = sched.split %i by [-1, 8] : ... ->  i_0, i_1 = s.split(i, [None, 8])
+
+    Handles that nothing uses have no name, and ops that give only such are left out.
     """
     sequence = script if isinstance(script, NamedSequenceOp) else script.body.block.first_op
     assert isinstance(sequence, NamedSequenceOp)
     names: dict[SSAValue, str] = {}
-    lines = [_line(op, schedule, names) for op in sequence.body.block.ops if isinstance(op, SchedOp)]
+    live, ops = _live(sequence)
+    lines = [_line(op, schedule, names, live) for op in ops]
     body = "\n".join(f"    {line}" for line in lines) or "    pass"
     return f"def schedule({schedule}):\n{body}"
 
 
-def _line(op: SchedOp, schedule: str, names: dict[SSAValue, str]) -> str:
-    """One call, its results named."""
+def _live(sequence: NamedSequenceOp) -> tuple[set[SSAValue], list[SchedOp]]:
+    """The handles that an op uses which does something, and the ops that do something or give such handles."""
+    live, ops = set[SSAValue](), list[SchedOp]()
+    for op in reversed(list(sequence.body.block.ops)):
+        if isinstance(op, SchedOp) and (not applies(op, *GIVERS) or live.intersection(op.results)):
+            live.update(op.operands)
+            ops.insert(0, op)
+    return live, ops
+
+
+def _line(op: SchedOp, schedule: str, names: dict[SSAValue, str], live: set[SSAValue]) -> str:
+    """One call, those of its results named that are used."""
     primitive = primitive_of(op)
     call = f"{schedule}.{primitive.call(op, names)}"
-    results = ", ".join(_name(result, schedule, names) for result in op.results)
+    if not live.intersection(op.results):
+        return call
+    results = ", ".join(_name(result, schedule, names) if result in live else UNUSED for result in op.results)
     comma = "," if primitive.gives_list and len(op.results) == 1 else ""
-    return f"{results}{comma} = {call}" if results else call
+    return f"{results}{comma} = {call}"
 
 
 def _name(result: SSAValue, schedule: str, names: dict[SSAValue, str]) -> str:

@@ -30,6 +30,7 @@ from compiler.program.tree import Program
 from compiler.program.write import write
 from compiler.schedule.names import handles_of
 from compiler.schedule.parameters import Handle, HandleParameter, Size
+from compiler.schedule.plan import Plan
 from compiler.schedule.primitive import Primitive, primitive_of
 from compiler.schedule.primitives import PRIMITIVES
 from compiler.schedule.state import State, empty_script
@@ -193,7 +194,7 @@ class Recorder:
         try:
             op = self._op(primitive, self._with_handles(primitive, bound.arguments))
             try:
-                self._state.apply(op, primitive.planned)
+                self._state.apply(op, self._planner(primitive))
             except StrataError:
                 op.erase()
                 raise
@@ -201,6 +202,10 @@ class Recorder:
             self._state.drop_after(length)
             raise
         return list(op.results)
+
+    def _planner(self, primitive: Primitive) -> Callable[[State, SchedOp], Plan]:
+        """What plans the op of a call."""
+        return primitive.planned
 
     def _with_handles(self, primitive: Primitive, arguments: Mapping[str, object]) -> dict[str, object]:
         """The arguments of a call, with handles in the place of names. Raises ScheduleError."""

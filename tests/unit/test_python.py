@@ -1,6 +1,8 @@
-"""A script as Python records the same script."""
+"""A script as Python records the same script, without handles that nothing uses."""
 
 from __future__ import annotations
+
+import ast
 
 import pytest
 
@@ -28,13 +30,19 @@ SMALL = {
 }
 
 
-def _again(schedule: Schedule) -> str:
-    """The script that the Python of a schedule's script records."""
+def _check(schedule: Schedule) -> None:
+    """The Python of a schedule's script gives the same program, by the same Python, whose names are all used."""
     names: dict = {}
-    exec(as_python(schedule.script), names)
+    text = as_python(schedule.script)
+    exec(text, names)
     other = Schedule(schedule.original)
     names["schedule"](other)
-    return str(other.script)
+    assert str(other.module) == str(schedule.module)
+    assert as_python(other.script) == text
+    (function,) = ast.parse(text).body
+    found = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id not in ("s", "_")]
+    given = {node.id for node in found if isinstance(node.ctx, ast.Store)}
+    assert given <= {node.id for node in found if isinstance(node.ctx, ast.Load)}
 
 
 @pytest.mark.parametrize("name", primitives.PROGRAMS)
@@ -44,25 +52,33 @@ def test_examples(name: str) -> None:
         getattr(primitives, name)(schedule)
     except StrataError:
         return
-    assert _again(schedule) == str(schedule.script)
+    _check(schedule)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_schedules_of_the_workloads(family: str) -> None:
     schedule = Schedule(lower(find(f"{family}:{SMALL[family]}").function()))
     SCRIPTS[family](schedule, host(), 1)
-    assert _again(schedule) == str(schedule.script)
+    _check(schedule)
 
 
 def test_it_reads_well() -> None:
     schedule = Schedule(lower(primitives.matmul()))
     c = schedule.get_block("C")
     m, *_ = schedule.get_loops(c)
-    schedule.split(m, [None, schedule.sample_categorical([2, 4], decision=1)])
+    schedule.get_loops(schedule.get_block("C"))
+    schedule.sample_categorical([8, 16], decision=0)
+    outer, _ = schedule.split(m, [None, schedule.sample_categorical([2, 4], decision=1)])
+    schedule.parallel(outer)
+    schedule.split("n", [None, 4])
     assert as_python(schedule.script).splitlines() == [
         "def schedule(s):",
         "    C = s.get_block('C')",
-        "    m, n, k = s.get_loops(C)",
+        "    m, _, _ = s.get_loops(C)",
+        "    C_1 = s.get_block('C')",
+        "    _, n, _ = s.get_loops(C_1)",
         "    param = s.sample_categorical([2, 4], decision=1)",
-        "    m_0, m_1 = s.split(m, [None, param])",
+        "    m_0, _ = s.split(m, [None, param])",
+        "    s.parallel(m_0)",
+        "    s.split(n, [None, 4])",
     ]

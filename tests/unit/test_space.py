@@ -16,7 +16,7 @@ from compiler.autotune.space.rules.template import from_template
 from compiler.autotune.space.space import SketchSpace, work
 from compiler.autotune.task import SearchTask
 from compiler.driver import parse
-from compiler.errors import ScheduleError
+from compiler.errors import InputError, ScheduleError
 from compiler.schedule import Schedule, replay
 from compiler.targets.machine import Machine
 from tests.sample import some
@@ -203,6 +203,42 @@ def test_a_template_leaves_blocks_to_the_rules() -> None:
     for sketch in sketches:
         assert "sched.auto" not in str(sketch.script)
         assert replay(sketch.decided(sketch.recorded), schedule.original).verify().answer == "proved"
+
+
+def test_a_template_is_a_python_function() -> None:
+    f = _chain(48, 40, 64, 80)
+    schedule = Schedule(lower(f))
+    first, _, last = schedule.program.blocks
+
+    def template(s: Schedule) -> None:
+        m, _, _ = s.get_loops(first)
+        t = s.sample_categorical([2, 4, 8], [0.25, 0.5, 0.25])
+        u = s.sample_categorical([2, 4], [0.5, 0.5], decision=1)
+        rows, _, _ = s.split(m, [None, t, u])
+        s.parallel(rows)
+
+    written = parse(TEMPLATE.replace('"T"', f'"{first}"'))
+    expected = from_template(written, schedule, RULES, MACHINE).sketches
+    found = SearchTask(f, threads=1, machine=MACHINE, template=template).space.sketches
+    assert [(s.name, s.sizes) for s in found] == [(s.name, s.sizes) for s in expected]
+    assert found[0].text((2,)).count("sched.") == expected[0].text((2,)).count("sched.")
+    both = SearchTask(f, threads=1, machine=MACHINE, template=lambda s: (template(s), s.auto(last)))
+    assert {s.name.split(":")[0] for s in both.space.sketches} == {last, "as written"}
+    assert "sched.auto" in str(both.template), "the rules deal with it later"
+
+
+def test_a_template_draws_until_its_steps_are_legal() -> None:
+    def template(s: Schedule) -> None:
+        loop = s.sample_categorical([0, 1])
+        s.parallel(s.get_loops("C")[2 * s.value(loop)])
+
+    a, k = te.placeholder((64, 64), name="A"), te.reduce_axis(64, "k")
+    f = te.function("f", [a], te.compute((64, 64), lambda i, j: te.sum(a[i, k] * a[k, j], k), name="C"))
+    assert "sched.parallel" in str(SearchTask(f, threads=1, machine=MACHINE, template=template).template)
+    with pytest.raises(ScheduleError, match="depend on each other"):
+        SearchTask(f, threads=1, machine=MACHINE, template=lambda s: s.parallel("C.k"))
+    with pytest.raises(InputError, match="expected a module, its text, or a function of a Schedule"):
+        SearchTask(f, threads=1, machine=MACHINE, template=7)  # type: ignore[arg-type]
 
 
 def test_a_template_that_does_not_apply() -> None:

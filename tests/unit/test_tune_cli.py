@@ -463,8 +463,9 @@ def test_the_best_in_every_mode(
     for mode in MODES:
         shown = said(capsys, "db", "best", "strata.db", "--mode", mode)
         assert words[mode] in shown and shown.endswith("\n")
-        TASK.print_best("strata.db", mode)
+        text = TASK.print_best("strata.db", mode)
         printed = capsys.readouterr().out
+        assert printed == f"{text}\n"
         own = "matmul" if mode == "script" else words[mode]
         assert own in printed and "product0" not in printed and printed.endswith("\n")
     names: dict[str, Any] = {}
