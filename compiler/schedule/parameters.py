@@ -310,7 +310,7 @@ def _ints_of(attribute: Attribute) -> list[int]:
 
 def _text(value: object) -> StringAttr:
     if not isinstance(value, str):
-        raise ScheduleError(f"{value!r} is not a name")
+        raise ScheduleError(f'{value!r} is not a name, such as "A"')
     return StringAttr(value)
 
 

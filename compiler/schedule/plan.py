@@ -78,11 +78,14 @@ def new_label(label: str, taken: set[str]) -> str:
     return found
 
 
+MARKED_LAST = "; loops are cut and fused before they are bound, vectorized, unrolled or made parallel"
+
+
 def require_serial(program: Program, loops: Sequence[int]) -> None:
     """The loops have no kind yet."""
     for number in loops:
         if program.loops[number].kind != "serial":
-            refuse(loop_place(program, number), f"it is {program.loops[number].kind} already, not serial")
+            refuse(loop_place(program, number), f"it is {program.loops[number].kind} already, not serial{MARKED_LAST}")
 
 
 def sole_writer(program: Program, buffer: str, label: str) -> None:
@@ -120,12 +123,12 @@ def only_target(block: Block) -> str:
     return block.writes[0].buffer
 
 
-def without_kind_around(program: Program, loop: int, kind: str, what: str) -> None:
-    """No loop around or inside a loop has a kind, `what` in words."""
+def without_kind_around(program: Program, loop: int, kind: str, what: str, hint: str = "") -> None:
+    """No loop around or inside a loop has a kind, `what` in words; `hint` says what to do instead."""
     nested = [*program.enclosing(loop), *(n for n in walk(program.loops[loop].body) if isinstance(n, Loop))]
     for node in nested:
         if node.kind == kind:
-            refuse(loop_place(program, loop), f"loop '{node.label}' in the same nest is {what} already")
+            refuse(loop_place(program, loop), f"loop '{node.label}' in the same nest is {what} already{hint}")
 
 
 def with_kind(program: Program, loop: int, kind: str) -> Plan:

@@ -125,6 +125,24 @@ def test_primitives_have_the_names_of_others() -> None:
             getattr(te, name)
 
 
+def test_the_order_of_tvm_is_explained_where_it_is_refused() -> None:
+    schedule = Schedule(product())
+    (i, j), k = (schedule.split(loop, [None, 8]) for loop in ("C.i", "C.j")), schedule.get_loops("C")[-1]
+    schedule.reorder(i[0], j[0], i[1], j[1], k)
+    schedule.bind(i[1], "threadIdx.y")
+    schedule.bind(j[1], "threadIdx.x")
+    with pytest.raises(ScheduleError, match="thread_x already, not serial; loops are cut and fused before they are"):
+        schedule.split(j[1], [None, 4])
+    with pytest.raises(ScheduleError, match='0 is not a name, such as "A"'):
+        schedule.cache_read("C", 0, "shared")
+    copy = schedule.cache_read("C", "A", "shared")
+    schedule.compute_at(copy, j[1])
+    with pytest.raises(ScheduleError, match="is bound to thread_x already; what threads do together stands outside"):
+        schedule.bind(schedule.get_loops(copy)[-1], "threadIdx.x")
+    with pytest.raises(strata.errors.LoweringError, match="one thread's; compute it at a loop outside those over"):
+        strata.build(schedule, target="cuda")
+
+
 def test_trials_have_the_name_of_tvm() -> None:
     assert TuningOptions(num_measure_trials=3) == TuningOptions(trials=3)
     with pytest.raises(strata.errors.InputError, match="trials is 0"):

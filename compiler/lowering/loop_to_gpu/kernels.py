@@ -105,7 +105,8 @@ def _check_stage(program: Program, loop: Loop) -> None:
     shared = [n.buffer.name for n in walk((loop,)) if isinstance(n, Alloc) and n.buffer.scope == "shared"]
     if shared:
         raise LoweringError(
-            f"the shared buffer '{shared[0]}' lives in one iteration of loop '{loop.label}': it is one thread's"
+            f"the shared buffer '{shared[0]}' lives in one iteration of loop '{loop.label}': it is one thread's; "
+            "compute it at a loop outside those over threads, which reorder puts inside and bind marks last"
         )
     kinds = {block.label: _threads_of(program, block) for block in blocks_in(loop)}
     if not kinds:

@@ -14,7 +14,5 @@ def auto(program: Program, block: str) -> Plan:
 
     Requires the search, which takes a script as a template. Elsewhere: TVM MetaSchedule's space generators.
     """
-    reason = (
-        "it stands for choices that a search derives; tune the script, or the function that says this, as a template"
-    )
+    reason = "it stands for choices that a search derives; tune the script as a template"
     refuse(block_place(block), reason)

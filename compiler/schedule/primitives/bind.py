@@ -11,6 +11,8 @@ BINDINGS = ("block_x", "block_y", "block_z", "thread_x", "thread_y", "thread_z",
 SPELLINGS = {f"{what}Idx.{axis}": f"{what}_{axis}" for what in ("block", "thread") for axis in "xyz"}
 """The same indices as kernels and TVM write them."""
 
+TOGETHER = "; what threads do together stands outside their loops: reorder and compute_at come before bind"
+
 
 @primitive(
     "$loop `to` $thread",
@@ -30,5 +32,7 @@ def bind(program: Program, loop: int, thread: str) -> Plan:
     on each other. Elsewhere: TVM bind, Halide gpu_blocks and gpu_threads, MLIR map_forall_to_blocks.
     """
     if thread != "vthread":
-        without_kind_around(program, loop, thread, f"bound to {thread}")
+        without_kind_around(
+            program, loop, thread, f"bound to {thread}", TOGETHER if thread.startswith("thread") else ""
+        )
     return with_kind(program, loop, thread)
