@@ -46,17 +46,17 @@ class Condition:
 
 def conditions(guard: AffineSet, dims: Sequence[Linear], ranges: lin.Ranges) -> list[Condition]:
     """The constraints of a set as forms that must be at least, or equal to, zero."""
-    found = []
+    forms = []
     for constraint in guard.constraints:
         form = lin.linear(constraint.lhs, dims, ranges) - lin.linear(constraint.rhs, dims, ranges)
         sign = -1 if constraint.kind is AffineConstraintKind.le else 1
-        found.append(Condition(form.scaled(sign), constraint.kind is AffineConstraintKind.eq))
-    return found
+        forms.append(Condition(form.scaled(sign), constraint.kind is AffineConstraintKind.eq))
+    return forms
 
 
-def to_set(found: Sequence[Condition], dims: Mapping[int, AffineExpr], count: int) -> AffineSet:
+def to_set(forms: Sequence[Condition], dims: Mapping[int, AffineExpr], count: int) -> AffineSet:
     """The conjunction of conditions as a set over `count` dimensions."""
     zero = AffineExpr.constant(0)
     kinds = {True: AffineConstraintKind.eq, False: AffineConstraintKind.ge}
-    exprs = [AffineConstraintExpr(kinds[c.equal], lin.to_affine(c.form, dims), zero) for c in found]
+    exprs = [AffineConstraintExpr(kinds[c.equal], lin.to_affine(c.form, dims), zero) for c in forms]
     return AffineSet(count, 0, tuple(exprs))

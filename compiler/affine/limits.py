@@ -63,8 +63,10 @@ def bad_index(what: str, expr: AffineExpr, extents: Sequence[int]) -> str:
 
 def bad_form(what: str, form: lin.Linear, ranges: lin.Ranges) -> str:
     """What is wrong with the values of a form."""
-    found = lin.largest(form, ranges)
-    return f"{what} takes values up to {found}; indices are signed 64-bit integers, below 2^63" if found >= END else ""
+    largest = lin.largest(form, ranges)
+    return (
+        f"{what} takes values up to {largest}; indices are signed 64-bit integers, below 2^63" if largest >= END else ""
+    )
 
 
 def _magnitude(expr: AffineExpr, extents: Sequence[int]) -> int:

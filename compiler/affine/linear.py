@@ -60,13 +60,13 @@ class Linear:
 
     def variables(self) -> set[int]:
         """All variables that occur, also inside floordiv and mod."""
-        found: set[int] = set()
+        variables: set[int] = set()
         for atom, _ in self.terms:
             if isinstance(atom, int):
-                found.add(atom)
+                variables.add(atom)
             else:
-                found |= atom.form.variables()
-        return found
+                variables |= atom.form.variables()
+        return variables
 
     def coefficient(self, variable: int) -> int | None:
         """The factor of a variable, or None if it also occurs inside a floordiv or mod."""
@@ -138,21 +138,21 @@ def substitute(form: Linear, values: Mapping[int, Linear], ranges: Ranges) -> Li
             inner = substitute(atom.form, values, ranges)
             value = (mod if atom.is_mod else floordiv)(inner, atom.divisor, ranges)
         constant += factor * value.constant
-        for other, coefficient in value.terms:
-            terms[other] = terms.get(other, 0) + factor * coefficient
+        for part, coefficient in value.terms:
+            terms[part] = terms.get(part, 0) + factor * coefficient
     return _form(terms, constant)
 
 
 def to_affine(form: Linear, dims: Mapping[int, AffineExpr]) -> AffineExpr:
     """The expression of a form, variables replaced by dims[variable]."""
-    result: AffineExpr | None = None
+    total: AffineExpr | None = None
     for atom, factor in form.terms:
         term = dims[atom] if isinstance(atom, int) else _quotient(atom, dims)
         term = term if factor == 1 else term * factor
-        result = term if result is None else result + term
-    if result is None:
+        total = term if total is None else total + term
+    if total is None:
         return AffineExpr.constant(form.constant)
-    return result + form.constant if form.constant else result
+    return total + form.constant if form.constant else total
 
 
 def _quotient(atom: Quotient, dims: Mapping[int, AffineExpr]) -> AffineExpr:
@@ -189,9 +189,9 @@ def bounds(form: Linear, ranges: Ranges) -> Range:
     """An inclusive interval that holds every value of the form; exact where each variable occurs once."""
     low = high = form.constant
     for atom, factor in form.terms:
-        least, most = _atom_bounds(atom, ranges)
-        low += factor * (least if factor > 0 else most)
-        high += factor * (most if factor > 0 else least)
+        smallest, largest = _atom_bounds(atom, ranges)
+        low += factor * (smallest if factor > 0 else largest)
+        high += factor * (largest if factor > 0 else smallest)
     return low, high
 
 
@@ -208,34 +208,34 @@ def largest(form: Linear, ranges: Ranges) -> int:
 
 def floordiv(form: Linear, divisor: int, ranges: Ranges) -> Linear:
     """`form floordiv divisor`, with the multiples of the divisor taken out and the rest dropped where it fits."""
-    whole, rest = _divided(form, divisor)
-    low, high = bounds(rest, ranges)
+    multiples, remainder = _divided(form, divisor)
+    low, high = bounds(remainder, ranges)
     if low // divisor == high // divisor:
-        return whole + constant(low // divisor)
+        return multiples + constant(low // divisor)
     common = divisor
-    for _, factor in rest.terms:
+    for _, factor in remainder.terms:
         common = _common(common, factor)
     if common > 1:
-        reduced = _form({a: f // common for a, f in rest.terms}, rest.constant // common)
-        return whole + floordiv(reduced, divisor // common, ranges)
-    found = low_part(rest, divisor, ranges)
-    if found is not None:
-        step, high_part, _ = found
-        return whole + floordiv(high_part, divisor // step, ranges)
-    return whole + Linear(((Quotient(rest, divisor, False), 1),), 0)
+        reduced = _form({a: f // common for a, f in remainder.terms}, remainder.constant // common)
+        return multiples + floordiv(reduced, divisor // common, ranges)
+    parts = low_part(remainder, divisor, ranges)
+    if parts is not None:
+        step, high_part, _ = parts
+        return multiples + floordiv(high_part, divisor // step, ranges)
+    return multiples + Linear(((Quotient(remainder, divisor, False), 1),), 0)
 
 
 def mod(form: Linear, divisor: int, ranges: Ranges) -> Linear:
     """`form mod divisor`, in [0, divisor)."""
-    _, rest = _divided(form, divisor)
-    low, high = bounds(rest, ranges)
+    _, remainder = _divided(form, divisor)
+    low, high = bounds(remainder, ranges)
     if low // divisor == high // divisor:
-        return rest - constant(low // divisor * divisor)
-    found = low_part(rest, divisor, ranges)
-    if found is not None:
-        step, high_part, lanes = found
+        return remainder - constant(low // divisor * divisor)
+    parts = low_part(remainder, divisor, ranges)
+    if parts is not None:
+        step, high_part, lanes = parts
         return mod(high_part, divisor // step, ranges).scaled(step) + lanes
-    return Linear(((Quotient(rest, divisor, True), 1),), 0)
+    return Linear(((Quotient(remainder, divisor, True), 1),), 0)
 
 
 def low_part(form: Linear, divisor: int | None, ranges: Ranges) -> tuple[int, Linear, Linear] | None:
@@ -249,8 +249,8 @@ def low_part(form: Linear, divisor: int | None, ranges: Ranges) -> tuple[int, Li
         low = _form({atom: factor for atom, factor in form.terms if factor % step}, form.constant % step)
         if not low.terms:
             continue
-        least, most = bounds(low, ranges)
-        if least >= 0 and most < step:
+        smallest, largest = bounds(low, ranges)
+        if smallest >= 0 and largest < step:
             return step, _form(multiples, form.constant // step), low
     return None
 
@@ -267,10 +267,10 @@ def joined(form: Linear) -> Linear:
     for atom, factor in form.terms:
         if not isinstance(atom, Quotient) or atom.is_mod:
             continue
-        rest = _remainder(atom.form, atom.divisor)
+        remainder = _remainder(atom.form, atom.divisor)
         scale, left = factor // atom.divisor, factor % atom.divisor
-        if left == 0 and scale and (rest, scale) in form.terms:
-            pair = Linear(((atom, factor),)) + Linear(((rest, scale),))
+        if left == 0 and scale and (remainder, scale) in form.terms:
+            pair = Linear(((atom, factor),)) + Linear(((remainder, scale),))
             return joined(form - pair + atom.form.scaled(scale))
     return form
 
@@ -284,9 +284,9 @@ def _remainder(form: Linear, divisor: int) -> Atom:
 
 
 def _divided(form: Linear, divisor: int) -> tuple[Linear, Linear]:
-    whole = {atom: factor // divisor for atom, factor in form.terms}
-    rest = {atom: factor % divisor for atom, factor in form.terms}
-    return _form(whole, form.constant // divisor), _form(rest, form.constant % divisor)
+    quotients = {atom: factor // divisor for atom, factor in form.terms}
+    remainders = {atom: factor % divisor for atom, factor in form.terms}
+    return _form(quotients, form.constant // divisor), _form(remainders, form.constant % divisor)
 
 
 def _form(terms: Mapping[Atom, int], constant: int) -> Linear:

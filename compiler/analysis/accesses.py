@@ -46,9 +46,9 @@ class LowAccess:
 
 def access(op: Operation) -> LowAccess | None:
     """The access that an op is, if it is a load or store of an element or of neighbouring lanes."""
-    found = _access(op)
-    flat = found is not None and not (isinstance(found.type, VectorType) and found.type.get_num_dims() != 1)
-    return found if flat else None
+    accessed = _access(op)
+    flat = accessed is not None and not (isinstance(accessed.type, VectorType) and accessed.type.get_num_dims() != 1)
+    return accessed if flat else None
 
 
 def _access(op: Operation) -> LowAccess | None:

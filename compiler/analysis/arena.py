@@ -39,8 +39,8 @@ def plan(lifetimes: Sequence[Lifetime], alignment: int) -> Arena:
     for number in order:
         lifetime = lifetimes[number]
         steps = range(lifetime.first, lifetime.last + 1)
-        others = {other for step in steps for other in alive.get(step, ())}
-        taken = sorted((offsets[other], _rounded(lifetimes[other].size, alignment)) for other in others)
+        neighbours = {neighbour for step in steps for neighbour in alive.get(step, ())}
+        taken = sorted((offsets[neighbour], _rounded(lifetimes[neighbour].size, alignment)) for neighbour in neighbours)
         length = _rounded(lifetime.size, alignment)
         offsets[number] = _best_fit(taken, length)
         size = max(size, offsets[number] + length)

@@ -37,14 +37,14 @@ class Barrier:
     points: tuple[Point, Point] | None
 
     def __str__(self) -> str:
-        one, two = self.uses
+        use, later = self.uses
         if self.points is None:
-            return f"{self.first.block.label} and {self.second.block.label} may meet on '{one.buffer}'"
+            return f"{self.first.block.label} and {self.second.block.label} may meet on '{use.buffer}'"
         first, second = (s.instance(dict(p)) for s, p in zip((self.first, self.second), self.points, strict=True))
-        index = ",".join(str(lin.evaluate(f, self.points[0])) if f is not None else "*" for f in one.index)
-        verb = "reads" if two.how == "read" else "overwrites" if one.how == "read" else "updates"
-        done = "reads" if one.how == "read" else "writes"
-        return f"{second} {verb} {one.buffer}[{index}], which another thread {done} in {first}"
+        index = ",".join(str(lin.evaluate(f, self.points[0])) if f is not None else "*" for f in use.index)
+        verb = "reads" if later.how == "read" else "overwrites" if use.how == "read" else "updates"
+        done = "reads" if use.how == "read" else "writes"
+        return f"{second} {verb} {use.buffer}[{index}], which another thread {done} in {first}"
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def unordered(program: Program, kernel: Loop) -> Barrier | None:
     them. None where there are none."""
     walker = _Walker(program)
     stages = [node for node in walk((kernel,)) if is_stage(node) and not walker.in_stage(node)]
-    return next((found for node in stages for found in walker.inside(node)), None)
+    return next((barrier for node in stages for barrier in walker.inside(node)), None)
 
 
 class _Walker:
@@ -95,13 +95,13 @@ class _Walker:
         return pending
 
     def _stage(self, node: Node, pending: list[_Done]) -> list[_Done]:
-        own = [self.statements[key] for block in blocks_in(node) for key in _keys(block)]
+        stage_statements = [self.statements[key] for block in blocks_in(node) for key in _keys(block)]
         key = key_of(node)
         if key not in self.found:
-            needed = next(self._conflicts(pending, own), None)
+            needed = next(self._conflicts(pending, stage_statements), None)
             if needed is not None:
                 self.found[key] = needed
-        return [*([] if key in self.found else pending), *(_Done(statement) for statement in own)]
+        return [*([] if key in self.found else pending), *(_Done(statement) for statement in stage_statements)]
 
     def _loop(self, node: Loop, pending: list[_Done]) -> list[_Done]:
         """A loop that all threads run: its iterations among themselves, then after what comes before it."""
@@ -125,9 +125,9 @@ class _Walker:
     def inside(self, stage: Node) -> Iterator[Barrier]:
         """What threads do to each other's elements in one stage. Blocks on the same thread loops do not: iterations of
         these depend on nothing of each other, which is a loop's to be bound."""
-        own = [self.statements[key] for block in blocks_in(stage) for key in _keys(block)]
+        stage_statements = [self.statements[key] for block in blocks_in(stage) for key in _keys(block)]
         around = {loop.number for loop in self.program.enclosing(key_of(stage))}
-        for first, second in combinations(own, 2):
+        for first, second in combinations(stage_statements, 2):
             alike = self._threads(first) == self._threads(second)
             warps = self._is_warps(first) or self._is_warps(second)
             if first.block.label != second.block.label and (warps or not alike):
@@ -139,36 +139,36 @@ class _Walker:
 
     def _leading(self, node: Loop) -> list[Statement]:
         """The statements that run in an iteration before its first barrier."""
-        found: list[Statement] = []
+        leading: list[Statement] = []
         for inner in walk((node,)):
             if inner is not node and key_of(inner) in self.found:
                 break
             if isinstance(inner, Block):
-                found += [self.statements[key] for key in _keys(inner)]
-        return found
+                leading += [self.statements[key] for key in _keys(inner)]
+        return leading
 
-    def _conflicts(self, pending: Sequence[_Done], own: Sequence[Statement]) -> Iterator[Barrier]:
-        for done, second in product(pending, own):
-            for one, two in meetings(done.statement, second):
-                if one.how == two.how == "read" or self._is_private(one.buffer):
+    def _conflicts(self, pending: Sequence[_Done], stage_statements: Sequence[Statement]) -> Iterator[Barrier]:
+        for done, second in product(pending, stage_statements):
+            for use, later in meetings(done.statement, second):
+                if use.how == later.how == "read" or self._is_private(use.buffer):
                     continue
                 try:
-                    points = self._meet(done, second, one, two)
+                    points = self._meet(done, second, use, later)
                 except Undecided:
-                    yield Barrier(done.statement, second, (one, two), None)
+                    yield Barrier(done.statement, second, (use, later), None)
                     continue
                 if points is not None:
-                    yield Barrier(done.statement, second, (one, two), points)
+                    yield Barrier(done.statement, second, (use, later), points)
 
     def _is_private(self, buffer: str) -> bool:
         return self.program.buffers[buffer].scope not in ("global", "shared")
 
-    def _meet(self, done: _Done, second: Statement, one: Use, two: Use) -> tuple[Point, Point] | None:
+    def _meet(self, done: _Done, second: Statement, use: Use, later: Use) -> tuple[Point, Point] | None:
         """Iterations of two threads that touch one element, if there are any. Raises Undecided."""
         first = done.statement
         names = [{n: f"{v}{n}" for n in s.loops} for v, s in (("p", first), ("q", second))]
-        text = [*first.domain(names[0], one), *second.domain(names[1], two)]
-        for f, g in zip(one.index, two.index, strict=True):
+        text = [*first.domain(names[0], use), *second.domain(names[1], later)]
+        for f, g in zip(use.index, later.index, strict=True):
             if f is not None and g is not None:
                 text.append(f"{lin.to_isl(f, names[0])} = {lin.to_isl(g, names[1])}")
         for number in first.loops[: first.common(second)]:
@@ -177,18 +177,18 @@ class _Walker:
                 break
             if self.program.loops[number].kind in UNIFORM and number not in done.free:
                 text.append(f"p{number} = q{number}")
-        if not self._is_awaited(first, one):
+        if not self._is_awaited(first, use):
             text.append(f"({' or '.join(self._apart(first, second))})")
         variables = [*names[0].values(), *names[1].values()]
         for name, statement in zip("pq", (first, second), strict=True):
             if self._is_warps(statement):
                 variables.append(f"{name}x")
                 text.append(f"0 <= {name}x < {LANES}")
-        found = sample(points(variables, text))
-        if found is None:
+        point = sample(points(variables, text))
+        if point is None:
             return None
-        values = dict(zip(variables, found, strict=True))
-        one_point, two_point = ({n: values[name] for n, name in own.items()} for own in names)
+        values = dict(zip(variables, point, strict=True))
+        one_point, two_point = ({n: values[name] for n, name in instance.items()} for instance in names)
         return one_point, two_point
 
     def _is_warps(self, statement: Statement) -> bool:
@@ -206,15 +206,15 @@ class _Walker:
 
     def _apart(self, first: Statement, second: Statement) -> list[str]:
         """That the threads of two instances differ, in one of their coordinates; a stage without one runs at 0."""
-        found = []
+        differences = []
         for kind in THREADS:
             p, q = (
                 next((f"{v}{n}" for n in s.loops if self.program.loops[n].kind == kind), self._idle(v, s, kind))
                 for v, s in (("p", first), ("q", second))
             )
             if p != q:
-                found.append(f"{p} != {q}")
-        return found or ["1 = 0"]
+                differences.append(f"{p} != {q}")
+        return differences or ["1 = 0"]
 
 
 def _keys(block: Block) -> list[Key]:

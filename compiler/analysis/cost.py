@@ -63,15 +63,15 @@ def footprint(program: Program, nodes: Sequence[Node]) -> dict[str, int]:
     """
     inner = {node.number for node in walk(nodes) if isinstance(node, Loop)}
     still = {number: span if number in inner else (0, 0) for number, span in program.ranges.items()}
-    found: dict[str, list[lin.Range]] = {}
+    boxes: dict[str, list[lin.Range]] = {}
     for block in blocks_in(*nodes):
         for buffer, index in _places(block):
             forms = [block.at(form, program.ranges) if isinstance(form, Linear) else None for form in index]
             shape = program.buffers[buffer].shape
             spans = [_span(form, still, extent) for form, extent in zip(forms, shape, strict=True)]
-            held = found.get(buffer, spans)
-            found[buffer] = [(min(a[0], b[0]), max(a[1], b[1])) for a, b in zip(held, spans, strict=True)]
-    return {name: _bytes(program.buffers[name].element, spans) for name, spans in found.items()}
+            box = boxes.get(buffer, spans)
+            boxes[buffer] = [(min(a[0], b[0]), max(a[1], b[1])) for a, b in zip(box, spans, strict=True)]
+    return {name: _bytes(program.buffers[name].element, spans) for name, spans in boxes.items()}
 
 
 def _span(form: Linear | None, ranges: lin.Ranges, extent: int) -> lin.Range:

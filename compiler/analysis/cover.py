@@ -41,8 +41,8 @@ def _set_before(program: Program, depth: int, need: Instance, resets: Sequence[I
             continue
         y = {n: f"y{n}" for n in t.loops}
         same = [f"{x[n]} = {y[n]}" for n in s.loops[:depth]]
-        for d, (mine, other) in enumerate(zip(use.index, reset.forms, strict=True)):
-            same.append(f"{f'e{d}' if mine is None else lin.to_isl(mine, x)} = {lin.to_isl(other, y)}")
+        for d, (mine, theirs) in enumerate(zip(use.index, reset.forms, strict=True)):
+            same.append(f"{f'e{d}' if mine is None else lin.to_isl(mine, x)} = {lin.to_isl(theirs, y)}")
         for order in orders(t, s, y, x):
             parts = [*domain, *t.domain(y, reset), *same, *order]
             ways.append(points(point, parts, y.values()))
@@ -63,10 +63,10 @@ def overrun(program: Program, loop: int, extent: int, buffer: str) -> str | None
             shared = SharedElement(program, s, t, write, use)
             limits = [f"{shared.left[loop]} >= {extent}"]
             limits += [f"{shared.right[loop]} < {extent}"] if loop in shared.right else []
-            found = shared.solve(limits)
-            if found is None:
+            point = shared.solve(limits)
+            if point is None:
                 continue
-            points = shared.points(found)
+            points = shared.points(point)
             if points is None:
                 return f"whether it writes elements of '{buffer}' that '{t.block.label}' uses was not decided"
             verb = "reads" if use.how == "read" else "writes"

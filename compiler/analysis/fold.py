@@ -14,13 +14,13 @@ from compiler.program.tree import Program
 
 def is_injective(forms: Sequence[Linear], shape: Sequence[int]) -> bool:
     """Whether different elements of the shape have different places."""
-    one = {d: f"x{d}" for d in range(len(shape))}
-    two = {d: f"y{d}" for d in range(len(shape))}
-    inside = [f"0 <= {names[d]} < {n}" for names in (one, two) for d, n in enumerate(shape)]
-    same = [f"{lin.to_isl(f, one)} = {lin.to_isl(f, two)}" for f in forms]
-    differ = " or ".join(f"{one[d]} != {two[d]}" for d in one) or "false"
+    left = {d: f"x{d}" for d in range(len(shape))}
+    right = {d: f"y{d}" for d in range(len(shape))}
+    inside = [f"0 <= {names[d]} < {n}" for names in (left, right) for d, n in enumerate(shape)]
+    same = [f"{lin.to_isl(f, left)} = {lin.to_isl(f, right)}" for f in forms]
+    differ = " or ".join(f"{left[d]} != {right[d]}" for d in left) or "false"
     try:
-        return sample(points([*one.values(), *two.values()], [*inside, *same, f"({differ})"])) is None
+        return sample(points([*left.values(), *right.values()], [*inside, *same, f"({differ})"])) is None
     except Undecided:
         return False
 
@@ -33,9 +33,9 @@ def clash(program: Program, buffer: str, forms: Sequence[Linear]) -> str | None:
     for first in writes:
         for between in writes:
             for last in later:
-                found = _clash(program, buffer, forms, first, between, last)
-                if found is not None:
-                    return found
+                sentence = _clash(program, buffer, forms, first, between, last)
+                if sentence is not None:
+                    return sentence
     return None
 
 
@@ -47,29 +47,32 @@ def _clash(
 ) -> str | None:
     names = [{n: f"{v}{n}" for n in s.loops} for v, (s, _) in zip("xyz", (first, between, last), strict=True)]
     around = [loop.number for loop in program.enclosing((buffer,))]
-    fixed = [f"{names[0][n]} = {other[n]}" for other in names[1:] for n in around]
-    for (s, u), own in zip((first, between, last), names, strict=True):
-        fixed += s.domain(own, u)
-    index = [[lin.to_isl(f, own) for f in u.forms] for (_, u), own in zip((first, between, last), names, strict=True)]
+    fixed = [f"{names[0][n]} = {later[n]}" for later in names[1:] for n in around]
+    for (s, u), instance in zip((first, between, last), names, strict=True):
+        fixed += s.domain(instance, u)
+    index = [
+        [lin.to_isl(f, instance) for f in u.forms]
+        for (_, u), instance in zip((first, between, last), names, strict=True)
+    ]
     fixed += [f"{a} = {b}" for a, b in zip(index[0], index[2], strict=True)]
     differ = " or ".join(f"{a} != {b}" for a, b in zip(index[0], index[1], strict=True)) or "false"
     fixed.append(f"({differ})")
     for form in forms:
         places = [
-            lin.to_isl(lin.substitute(form, dict(enumerate(u.forms)), program.ranges), own)
-            for (_, u), own in zip((first, between), names[:2], strict=True)
+            lin.to_isl(lin.substitute(form, dict(enumerate(u.forms)), program.ranges), instance)
+            for (_, u), instance in zip((first, between), names[:2], strict=True)
         ]
         fixed.append(f"{places[0]} = {places[1]}")
-    variables = [v for own in names for v in own.values()]
-    for one in orders(first[0], between[0], names[0], names[1]):
-        for two in orders(between[0], last[0], names[1], names[2]):
+    variables = [v for instance in names for v in instance.values()]
+    for before in orders(first[0], between[0], names[0], names[1]):
+        for after in orders(between[0], last[0], names[1], names[2]):
             try:
-                point = sample(points(variables, [*fixed, *one, *two]))
+                point = sample(points(variables, [*fixed, *before, *after]))
             except Undecided:
                 return f"whether elements of '{buffer}' that share a place live at once was not decided in the budget"
             if point is not None:
                 values = dict(zip(variables, point, strict=True))
-                at = [{n: values[v] for n, v in own.items()} for own in names]
+                at = [{n: values[v] for n, v in instance.items()} for instance in names]
                 element = [
                     ",".join(str(lin.evaluate(f, p)) for f in u.forms)
                     for (_, u), p in zip((first, between), at, strict=False)

@@ -67,9 +67,9 @@ class Ranges:
             self.state(value, self._argument(value) if isinstance(value, BlockArgument) else self._result(value))
         return self._known[value]
 
-    def state(self, value: SSAValue, found: Range) -> None:
+    def state(self, value: SSAValue, stated: Range) -> None:
         """Take a range as that of a value; one beyond 64 bits, where indices wrap, says nothing."""
-        self._known[value] = found if all(isinf(end) or _WORD[0] <= end <= _WORD[1] for end in found) else ANY
+        self._known[value] = stated if all(isinf(end) or _WORD[0] <= end <= _WORD[1] for end in stated) else ANY
 
     def surely_runs(self, loop: scf.ForOp | scf.ParallelOp) -> bool:
         """Whether a loop has an iteration whatever its bounds are."""

@@ -54,28 +54,28 @@ class Violation:
     loop: str | None = None
 
     def __str__(self) -> str:
-        one, two = self.uses
+        use, later = self.uses
         if self.points is None:
             return (
                 f"whether {self.first.block.label} and {self.second.block.label} keep their order on "
-                f"'{one.buffer}' could not be decided within the budget"
+                f"'{use.buffer}' could not be decided within the budget"
             )
         first, second = self.first.instance(self.points[0]), self.second.instance(self.points[1])
-        element = f"{one.buffer}[{','.join(_element(one, two, self.points))}]"
+        element = f"{use.buffer}[{','.join(_element(use, later, self.points))}]"
         if self.loop is not None:
             return (
                 f"iterations of loop '{self.loop}' depend on each other: "
-                f"{self._verb(first, self.first, one, element)} and {self._verb(second, self.second, two, 'it')}"
+                f"{self._verb(first, self.first, use, element)} and {self._verb(second, self.second, later, 'it')}"
             )
-        if two.how == "read":
-            return f"{second} reads {element} before {first} has been {self._done(self.first, one)}"
-        if one.how == "read":
+        if later.how == "read":
+            return f"{second} reads {element} before {first} has been {self._done(self.first, use)}"
+        if use.how == "read":
             return f"{second} overwrites {element} before {first} has read it"
         if self.second.is_init:
-            return f"{element} is set to its identity after {first} has been {self._done(self.first, one)}"
+            return f"{element} is set to its identity after {first} has been {self._done(self.first, use)}"
         if self.first.is_init:
             return f"{second} is added to {element} before it is set to its identity"
-        return f"{second} overwrites {element} before {first} has been {self._done(self.first, one)} there"
+        return f"{second} overwrites {element} before {first} has been {self._done(self.first, use)} there"
 
     @staticmethod
     def _done(statement: Statement, use: Use) -> str:
@@ -89,9 +89,9 @@ class Violation:
         return f"{instance} {verb} {element}"
 
 
-def _element(one: Use, two: Use, points: Points) -> Iterator[str]:
+def _element(use: Use, later: Use, points: Points) -> Iterator[str]:
     """The index of an element that both touch; any one where neither says it."""
-    for f, g in zip(one.index, two.index, strict=True):
+    for f, g in zip(use.index, later.index, strict=True):
         if f is not None:
             yield str(lin.evaluate(f, points[0]))
         else:
@@ -139,9 +139,9 @@ def legal(after: Program, before: Program | None = None, step: Step | None = Non
     if fault is not None:
         return fault
     if not step.keeps_order:
-        found = _order(before, after, changed, step)
-        if found is not None:
-            return found
+        violation = _order(before, after, changed, step)
+        if violation is not None:
+            return violation
     return _concurrency(after, new, _unchanged(before, old, after, new))
 
 
@@ -229,11 +229,13 @@ def _gained_init(
 
 def _order(before: Program, after: Program, changed: Changed, step: Step) -> Violation | None:
     """The first violation of order, of two instances at least one of which is in a nest that has changed."""
-    own = _within(after, changed.after)
+    changed_keys = _within(after, changed.after)
     near = _within(after, {*changed.after, *_neighbours(after, changed)})
-    if _first_violation(before, after, step, near, own) is None:
+    if _first_violation(before, after, step, near, changed_keys) is None:
         return None
-    return _first_violation(before, after, step, statements(after), own)  # the first in the order of the whole program
+    return _first_violation(
+        before, after, step, statements(after), changed_keys
+    )  # the first in the order of the whole program
 
 
 def _neighbours(program: Program, changed: Changed) -> Iterator[int]:
@@ -247,9 +249,9 @@ def _neighbours(program: Program, changed: Changed) -> Iterator[int]:
 
 
 def _first_violation(
-    before: Program, after: Program, step: Step, new: Mapping[Key, Statement], own: Collection[Key]
+    before: Program, after: Program, step: Step, new: Mapping[Key, Statement], changed_keys: Collection[Key]
 ) -> Violation | None:
-    """The first violation among some statements of which at least one is `own`."""
+    """The first violation among some statements of which at least one is `changed_keys`."""
     old = statements(before)
     matched = {key: old[source] for key in new if (source := step.sources.get(key, key)) in old}
     touching: dict[str, list[Key]] = {}
@@ -258,18 +260,18 @@ def _first_violation(
             touching.setdefault(name, []).append(key)
     seen: set[tuple[Key, Key]] = set()
     for keys in touching.values():
-        mine = [key for key in keys if key in own]
+        mine = [key for key in keys if key in changed_keys]
         for s in keys:
-            for t in keys if s in own else mine:
+            for t in keys if s in changed_keys else mine:
                 if (s, t) in seen:
                     continue
                 seen.add((s, t))
                 pair = _Pair(before, after, (matched[s], matched[t]), (new[s], new[t]), step)
                 if pair.keeps_order():
                     continue
-                found = pair.violation()
-                if found is not None:
-                    return found
+                violation = pair.violation()
+                if violation is not None:
+                    return violation
     return None
 
 
@@ -301,11 +303,11 @@ class _Pair:
     def violation(self) -> Violation | None:
         """The least violation on any buffer."""
         pairs = (pair for pair in meetings(*self.new) if not pair[0].commutes(pair[1]))
-        return next(filter(None, (self._on(one, two) for one, two in pairs)), None)
+        return next(filter(None, (self._on(use, later) for use, later in pairs)), None)
 
-    def _on(self, one: Use, two: Use) -> Violation | None:
+    def _on(self, use: Use, later_use: Use) -> Violation | None:
         s, t = self.new
-        space = SharedElement(self.after, s, t, one, two)
+        space = SharedElement(self.after, s, t, use, later_use)
         first = _former(space.left, self.old[0], s, self.step, self.before, "a")
         second = _former(space.right, self.old[1], t, self.step, self.before, "b")
         shared = self.old[0].common(self.old[1])
@@ -325,7 +327,7 @@ class _Pair:
                 more = [*was, *now, *first.constraints, *second.constraints]
                 point = space.solve(more, [*first.variables, *second.variables])
                 if point is not None:
-                    return Violation(s, t, (one, two), space.points(point))
+                    return Violation(s, t, (use, later_use), space.points(point))
         return None
 
 
@@ -377,7 +379,7 @@ def _sign(a: tuple[int, int], b: tuple[int, int]) -> int:
 # --- concurrency ------------------------------------------------------------------------------------------------
 
 
-def _concurrency(program: Program, new: Mapping[Key, Statement], known: set[tuple[Key, int]]) -> Violation | None:
+def _concurrency(program: Program, new: Mapping[Key, Statement], unchanged: set[tuple[Key, int]]) -> Violation | None:
     tops = sorted({program.places.top(label) for label, _ in new})
     loops = [loop for top in tops for loop in program.nests[top].loops.values()]
     for loop in loops:
@@ -387,26 +389,26 @@ def _concurrency(program: Program, new: Mapping[Key, Statement], known: set[tupl
         depth = len(program.enclosing(loop.number))
         for number, s in enumerate(inside):
             for t in inside[number:]:
-                if (s.key, loop.number) in known and (t.key, loop.number) in known:
+                if (s.key, loop.number) in unchanged and (t.key, loop.number) in unchanged:
                     continue
                 if s.common(t) <= depth:
                     continue
-                found = _race(program, s, t, loop.number, depth)
-                if found is not None:
-                    return found
+                race = _race(program, s, t, loop.number, depth)
+                if race is not None:
+                    return race
     return None
 
 
 def _race(program: Program, s: Statement, t: Statement, number: int, depth: int) -> Violation | None:
-    for one, two in meetings(s, t):
-        if one.how == two.how == "read" or number in private_loops(program, one.buffer):
+    for use, later in meetings(s, t):
+        if use.how == later.how == "read" or number in private_loops(program, use.buffer):
             continue
-        space = SharedElement(program, s, t, one, two, s.loops[:depth])
+        space = SharedElement(program, s, t, use, later, s.loops[:depth])
         x, y = space.left[number], space.right[number]
         if x == y:
             continue
         for way in (f"{x} < {y}", f"{y} < {x}") if s is not t else (f"{x} < {y}",):
             point = space.solve([way])
             if point is not None:
-                return Violation(s, t, (one, two), space.points(point), program.loops[number].label)
+                return Violation(s, t, (use, later), space.points(point), program.loops[number].label)
     return None

@@ -50,7 +50,9 @@ class Overlaps:
         where = self._where(access)
         for variable, rows in self._rows.items():
             if variable != where.variable:
-                yield from (near for row in rows.values() for found in row.values() for near in found)
+                yield from (
+                    near_access for row in rows.values() for accesses in row.values() for near_access in accesses
+                )
             elif where.leading in rows:
                 row = rows[where.leading]
                 for last in range(where.last - self._widest + 1, where.last + access.lanes):

@@ -67,8 +67,8 @@ class _Classes:
             axis = parent
         return axis
 
-    def join(self, one: Axis, other: Axis) -> None:
-        self.parents[self.of(one)] = self.of(other)
+    def join(self, axis: Axis, partner: Axis) -> None:
+        self.parents[self.of(axis)] = self.of(partner)
 
     @property
     def along(self) -> set[Axis]:
@@ -119,10 +119,10 @@ def plain(form: Linear) -> int | None:
 
 def _found(classes: _Classes, block: Block, wanted: Sequence[Axis]) -> tuple[int, ...] | None:
     """The axes of a block of some classes, one each; None where it has not one of each."""
-    own = [classes.of((block.label, axis)) for axis in range(block.spatial)]
-    if any(own.count(one) != 1 for one in wanted) or not streams(block):
+    classes_here = [classes.of((block.label, axis)) for axis in range(block.spatial)]
+    if any(classes_here.count(wanted_class) != 1 for wanted_class in wanted) or not streams(block):
         return None
-    return tuple(own.index(one) for one in wanted)
+    return tuple(classes_here.index(wanted_class) for wanted_class in wanted)
 
 
 def streams(block: Block) -> bool:
@@ -146,8 +146,8 @@ def _connected(program: Program, anchor: str, members: set[str]) -> set[str]:
         block = program.blocks[pending.pop()]
         touched = {access.buffer for access in (*block.reads, *block.writes)}
         for label in members - reached:
-            other = program.blocks[label]
-            if touched & {access.buffer for access in (*other.reads, *other.writes)}:
+            member = program.blocks[label]
+            if touched & {access.buffer for access in (*member.reads, *member.writes)}:
                 reached.add(label)
                 pending.append(label)
     return reached

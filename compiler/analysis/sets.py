@@ -81,22 +81,22 @@ def sample(text: str) -> tuple[int, ...] | None:
 def _sample(text: str) -> tuple[int, ...] | None:
     import islpy as isl
 
-    found = isl.Set(f"{{ {text} }}", context())
-    if found.is_empty():
+    points = isl.Set(f"{{ {text} }}", context())
+    if points.is_empty():
         return None
-    least = found.detect_equalities().lexmin()
-    point = (found if least.is_empty() else least).sample_point()
-    count = found.dim(isl.dim_type.set)
+    smallest = points.detect_equalities().lexmin()
+    point = (points if smallest.is_empty() else smallest).sample_point()
+    count = points.dim(isl.dim_type.set)
     return tuple(int(point.get_coordinate_val(isl.dim_type.set, n).to_python()) for n in range(count))
 
 
 @lru_cache(maxsize=8192)
-def surely_within(one: str, two: str) -> bool:
+def surely_within(inner: str, outer: str) -> bool:
     """Whether some points are among others, both in isl's syntax; False where that was not decided."""
     import islpy as isl
 
     try:
-        return limited(lambda: isl.Set(f"{{ {one} }}", context()).is_subset(isl.Set(f"{{ {two} }}", context())))
+        return limited(lambda: isl.Set(f"{{ {inner} }}", context()).is_subset(isl.Set(f"{{ {outer} }}", context())))
     except Undecided:
         return False
 

@@ -25,11 +25,11 @@ def before(pairs: Sequence[tuple[str, str]], textual: bool) -> Iterator[list[str
     """The ways in which one instance comes before another: at each common loop, whose two values are given and may
     differ, and with `textual` by their places in the text."""
     equal: list[str] = []
-    for one, two in pairs:
-        if one == two:
+    for left, right in pairs:
+        if left == right:
             continue
-        yield [*equal, f"{one} < {two}"]
-        equal.append(f"{one} = {two}")
+        yield [*equal, f"{left} < {right}"]
+        equal.append(f"{left} = {right}")
     if textual:
         yield equal
 
@@ -45,14 +45,14 @@ class SharedElement:
     """Instances of two statements that touch one element; loops whose values must agree share a variable."""
 
     def __init__(
-        self, program: Program, s: Statement, t: Statement, one: Use, two: Use, equal: Sequence[int] = ()
+        self, program: Program, s: Statement, t: Statement, use: Use, later: Use, equal: Sequence[int] = ()
     ) -> None:
         self.program = program
-        self.s, self.t, self.one, self.two = s, t, one, two
-        forced = set(equal) | (set(private_loops(program, one.buffer)) & set(s.loops) & set(t.loops))
+        self.s, self.t, self.one, self.two = s, t, use, later
+        forced = set(equal) | (set(private_loops(program, use.buffer)) & set(s.loops) & set(t.loops))
         shared = set(s.loops[: s.common(t)])
         forced |= {n for n in shared if program.loops[n].extent == 1}
-        for f, g in zip(one.index, two.index, strict=True):
+        for f, g in zip(use.index, later.index, strict=True):
             if f is not None and g is not None:
                 forced |= _forced(f, g, shared, program.ranges, forced)
         self.left = {n: f"z{n}" if n in forced else f"x{n}" for n in s.loops}
@@ -61,14 +61,14 @@ class SharedElement:
 
     def constraints(self) -> list[str]:
         """Domains, guards, conditions of the reads, and that the element is the same."""
-        found = dict.fromkeys([*self.s.domain(self.left, self.one), *self.t.domain(self.right, self.two)])
+        constraints = dict.fromkeys([*self.s.domain(self.left, self.one), *self.t.domain(self.right, self.two)])
         for f, g in zip(self.one.index, self.two.index, strict=True):
             if f is None or g is None:
                 continue
             a, b = lin.to_isl(f, self.left), lin.to_isl(g, self.right)
             if a != b:
-                found[f"{a} = {b}"] = None
-        return list(found)
+                constraints[f"{a} = {b}"] = None
+        return list(constraints)
 
     def points(self, point: Sequence[int] | None) -> Points | None:
         """The two instances at a point."""
@@ -92,29 +92,29 @@ def _coefficients(form: Linear) -> dict[int, int] | None:
     return dict(form.terms)  # type: ignore[arg-type]
 
 
-def _forced(f: Linear, g: Linear, shared: set[int], ranges: lin.Ranges, known: set[int]) -> set[int]:
+def _forced(f: Linear, g: Linear, shared: set[int], ranges: lin.Ranges, forced: set[int]) -> set[int]:
     """The shared loops whose two values must agree where f(x) = g(y), by the ranges alone."""
-    one, two = _coefficients(f), _coefficients(g)
-    if one is None or two is None:
+    left, right = _coefficients(f), _coefficients(g)
+    if left is None or right is None:
         return set()
     terms: list[tuple[int, int, int, int | None]] = []  # factor, least, most, the loop if its values differ by this
-    for n in sorted(one.keys() | two.keys()):
-        a, b, extent = one.get(n, 0), two.get(n, 0), ranges[n][1]
+    for n in sorted(left.keys() | right.keys()):
+        a, b, extent = left.get(n, 0), right.get(n, 0), ranges[n][1]
         if n in shared and a == b:
-            if n not in known:
+            if n not in forced:
                 terms.append((abs(a), -extent, extent, n))
         else:
             terms += [(a, 0, extent, None)] if a else []
             terms += [(-b, 0, extent, None)] if b else []
     low = high = f.constant - g.constant
-    for factor, least, most, _ in terms:
-        low += min(factor * least, factor * most)
-        high += max(factor * least, factor * most)
-    found: set[int] = set()
-    for factor, least, most, loop in sorted(terms, key=lambda term: -abs(term[0])):
-        low -= min(factor * least, factor * most)
-        high -= max(factor * least, factor * most)
+    for factor, smallest, largest, _ in terms:
+        low += min(factor * smallest, factor * largest)
+        high += max(factor * smallest, factor * largest)
+    agreeing: set[int] = set()
+    for factor, smallest, largest, loop in sorted(terms, key=lambda term: -abs(term[0])):
+        low -= min(factor * smallest, factor * largest)
+        high -= max(factor * smallest, factor * largest)
         if loop is None or not (-factor < low and high < factor):
             break
-        found.add(loop)
-    return found
+        agreeing.add(loop)
+    return agreeing

@@ -45,11 +45,11 @@ class Use:
         assert None not in self.index
         return self.index  # type: ignore[return-value]
 
-    def commutes(self, other: Use) -> bool:
+    def commutes(self, later: Use) -> bool:
         """Whether two instances may run in either order: two reads, or two updates by one combiner."""
         if isinstance(self.how, Joint) and not self.partners:
             return False
-        return self.how == other.how and self.how != "write" and self.partners == other.partners
+        return self.how == later.how and self.how != "write" and self.partners == later.partners
 
 
 @dataclass(frozen=True)
@@ -82,10 +82,10 @@ class Statement:
         ranges = [f"{self.ranges[n][0]} <= {names[n]} <= {self.ranges[n][1]}" for n in self.loops]
         return [*ranges, *(c.isl(names) for c in (*self.guard, *(use.where if use is not None else ())))]
 
-    def common(self, other: Statement) -> int:
+    def common(self, second: Statement) -> int:
         """How many loops two statements share, counted from the outside."""
         depth = 0
-        for mine, theirs, p, q in zip(self.loops, other.loops, self.positions, other.positions, strict=False):
+        for mine, theirs, p, q in zip(self.loops, second.loops, self.positions, second.positions, strict=False):
             if mine != theirs or p != q:
                 break
             depth += 1
@@ -103,9 +103,9 @@ class Statement:
 
 
 @lru_cache(maxsize=4096)
-def _uses(same: _Same, is_init: bool, known: tuple[tuple[int, lin.Range], ...]) -> tuple[Use, ...]:
+def _uses(same: _Same, is_init: bool, spans: tuple[tuple[int, lin.Range], ...]) -> tuple[Use, ...]:
     """The uses of a block, or of its init, in loops of some ranges: computed once wherever it stands."""
-    block, ranges = same.node, dict(known)
+    block, ranges = same.node, dict(spans)
     assert isinstance(block, Block)
     if is_init:
         return tuple(_use(block, a, "write", ranges) for a in block.writes)
@@ -133,15 +133,15 @@ def _use(block: Block, access: Access, how: Combiner, ranges: lin.Ranges) -> Use
 @lru_cache(maxsize=256)
 def _paired(block: Block) -> bool:
     """Whether instances that share an element of one target share those of all targets, so that updates commute."""
-    mine, other = ({n: f"{v}{n}" for n in range(len(block.axes))} for v in "ab")
-    domain = [f"0 <= {names[n]} < {axis.size}" for names in (mine, other) for n, axis in enumerate(block.axes)]
+    mine, theirs = ({n: f"{v}{n}" for n in range(len(block.axes))} for v in "ab")
+    domain = [f"0 <= {names[n]} < {axis.size}" for names in (mine, theirs) for n, axis in enumerate(block.axes)]
 
     def meets(access: Access) -> str:
-        return " and ".join(f"{lin.to_isl(f, mine)} = {lin.to_isl(f, other)}" for f in access.index) or "true"
+        return " and ".join(f"{lin.to_isl(f, mine)} = {lin.to_isl(f, theirs)}" for f in access.index) or "true"
 
-    one, two = (" or ".join(f"{part} ({meets(a)})" for a in block.writes) for part in ("", "not"))
+    same, different = (" or ".join(f"{part} ({meets(a)})" for a in block.writes) for part in ("", "not"))
     try:
-        return sample(points([*mine.values(), *other.values()], [*domain, f"({one})", f"({two})"])) is None
+        return sample(points([*mine.values(), *theirs.values()], [*domain, f"({same})", f"({different})"])) is None
     except Undecided:
         return False
 
@@ -183,9 +183,9 @@ def statements(program: Program) -> Statements:
 
 @lru_cache(maxsize=1024)
 def _statements(same: _Same, top: int) -> dict[Key, Statement]:
-    found: dict[Key, Statement] = {}
+    by_key: dict[Key, Statement] = {}
     if isinstance(same.node, Alloc):
-        return found
+        return by_key
     if top:
         return {key: _moved(statement, top) for key, statement in _statements(same, 0).items()}
     nest = same.node.nest
@@ -193,10 +193,10 @@ def _statements(same: _Same, top: int) -> dict[Key, Statement]:
         place = nest.places[block.label]
         positions = (0, *place.positions)
         if block.has_init:
-            found[block.label, True] = _init(nest, block, place.loops, positions, order)
+            by_key[block.label, True] = _init(nest, block, place.loops, positions, order)
         numbers = [loop.number for loop in place.loops]
-        found[block.label, False] = _statement(nest, block, False, numbers, _mains(positions))
-    return found
+        by_key[block.label, False] = _statement(nest, block, False, numbers, _mains(positions))
+    return by_key
 
 
 def _moved(statement: Statement, top: int) -> Statement:
@@ -207,15 +207,15 @@ def _moved(statement: Statement, top: int) -> Statement:
 
 def meetings(first: Statement, second: Statement) -> Iterator[tuple[Use, Use]]:
     """The uses of two statements that may touch one element, those of one buffer."""
-    return ((one, two) for one, two in product(first.uses, second.uses) if one.buffer == two.buffer)
+    return ((use, later) for use, later in product(first.uses, second.uses) if use.buffer == later.buffer)
 
 
 def uses_of(program: Program, buffer: str) -> list[tuple[Statement, Use]]:
     """The uses of a buffer, each with the statement that it is of."""
     touching = {block.label for block in (*program.readers[buffer], *program.writers[buffer])}
     every = statements(program)
-    found = [s for label in program.blocks if label in touching for s in every.of_block(label)]
-    return [(s, use) for s in found for use in s.uses if use.buffer == buffer]
+    touching_statements = [s for label in program.blocks if label in touching for s in every.of_block(label)]
+    return [(s, use) for s in touching_statements for use in s.uses if use.buffer == buffer]
 
 
 @dataclass(frozen=True, eq=False)

@@ -99,7 +99,7 @@ def _whole(program: Program, loops: list[Loop], block: Block, intrinsic: Intrins
 
 def _weakened(program: Program, guard: tuple[Condition, ...], variables: set[int]) -> tuple[Condition, ...] | None:
     """The conditions without some variables: each holds where the former one does for any values of them."""
-    found: list[Condition] = []
+    conditions: list[Condition] = []
     for condition in guard:
         form = condition.form
         for variable in sorted(condition.form.variables() & variables):
@@ -108,8 +108,8 @@ def _weakened(program: Program, guard: tuple[Condition, ...], variables: set[int
                 return None
             best = lin.constant(program.ranges[variable][1] if factor > 0 else 0)
             form = lin.substitute(form, {variable: best}, program.ranges)
-        found.append(Condition(form, condition.equal))
-    return tuple(dict.fromkeys(c for c in found if not c.always(program.ranges)))
+        conditions.append(Condition(form, condition.equal))
+    return tuple(dict.fromkeys(c for c in conditions if not c.always(program.ranges)))
 
 
 def _with_guard(program: Program, block: Block, guard: tuple[Condition, ...]) -> Program:
@@ -159,8 +159,8 @@ def _adding_zero(flow: Flow, label: str, intrinsic: Intrinsic) -> isl.UnionSet:
         zeros.append(flow.content(key, position).constant.get(neutral, union_set()))
     if len(zeros) == 1:
         return zeros[0]
-    one, two = zeros
-    return one.intersect(two) if isinstance(intrinsic.target.element, AnyFloat) else one.union(two)
+    left, right = zeros
+    return left.intersect(right) if isinstance(intrinsic.target.element, AnyFloat) else left.union(right)
 
 
 def _dead(flow: Flow, before: Program, label: str, instances: isl.UnionSet) -> bool:
@@ -184,17 +184,17 @@ def absorbed(program: Program) -> Program:
     Each is judged beside the others as they were: what one writes where the program does not is no value of another.
     Raises Misfit, in front of which it names the loop, and ScheduleError for an intrinsic that there is not.
     """
-    result = program
+    weakened_program = program
     for loop in _tensorized(program):
         name = loop.intrinsic
         try:
-            whole = matched(program, loop.number, find(name))
+            rematched = matched(program, loop.number, find(name))
         except Misfit as misfit:
             raise Misfit(f"loop '{loop.label}' is tensorized by '{name}', but {misfit}") from misfit
-        if whole is not program:
-            weakened = whole.blocks[loops_under(program, loop.number)[1].label]
-            result = result.map_blocks(lambda b, new=weakened: new if b.label == new.label else b)  # type: ignore[misc]
-    return result
+        if rematched is not program:
+            weakened = rematched.blocks[loops_under(program, loop.number)[1].label]
+            weakened_program = weakened_program.map_blocks(lambda b, new=weakened: new if b.label == new.label else b)  # type: ignore[misc]
+    return weakened_program
 
 
 def _tensorized(program: Program) -> Iterator[Loop]:

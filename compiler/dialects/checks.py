@@ -51,18 +51,18 @@ def check_access(
 
     It happens for all values of the axes or, with a domain, for those that the domain gives.
     """
-    results = access.affine_map.results
+    indices = access.affine_map.results
     if access.affine_map.num_dims != len(axes):
         raise VerifyException(f"{what} is indexed by {access.affine_map.num_dims} axes, the op has {len(axes)}")
     if access.affine_map.num_symbols:
         raise VerifyException(f"{what} is indexed by symbols; an index is an expression of axes")
-    if len(results) != len(shape):
-        raise VerifyException(f"{what} has {len(shape)} dimensions but {len(results)} indices")
+    if len(indices) != len(shape):
+        raise VerifyException(f"{what} has {len(shape)} dimensions but {len(indices)} indices")
     if (access.condition is None) != (access.otherwise is None):
         raise VerifyException(f"{what} needs both a condition and the value read where it fails")
     extents = [axis.size for axis in axes]
     check_condition(what, access.condition, extents)
-    for dim, (expr, size) in enumerate(zip(results, shape, strict=True)):
+    for dim, (expr, size) in enumerate(zip(indices, shape, strict=True)):
         refuse(bad_index(f"the index of {what} in dimension {dim}", expr, extents))
         outside = escape(expr, size, extents, access.condition)
         if outside is None:

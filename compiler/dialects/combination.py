@@ -62,8 +62,8 @@ class Combining(IRDLOperation):
     def neutral(self, element: Attribute, position: int) -> Literal:
         """What a result of that element type holds before anything is combined into it, as a scalar."""
         if self.identities is not None:
-            found: Literal = self.identities.data[position]
-            return found
+            literal: Literal = self.identities.data[position]
+            return literal
         return identity(self.combiners.data[position].data, element)
 
     def verify_combination(
@@ -106,9 +106,9 @@ def print_combination(printer: Printer, op: Combining) -> None:
     args = op.joint.block.args
     half = len(args) // 2
 
-    def neutral(item: tuple[SSAValue, Literal]) -> None:
-        printer.print_ssa_value(item[0])
-        printer.print_string(f" = {literal_text(item[1])} : {item[1].type}")
+    def neutral(pair: tuple[SSAValue, Literal]) -> None:
+        printer.print_ssa_value(pair[0])
+        printer.print_string(f" = {literal_text(pair[1])} : {pair[1].type}")
 
     printer.print_string("\n    combine ")
     with printer.in_parens():

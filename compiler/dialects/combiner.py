@@ -18,8 +18,10 @@ def identity(combiner: str, type: Attribute) -> FloatAttr | IntegerAttr:
         return FloatAttr(values[combiner], type)
     if isinstance(type, IntegerType):
         half = 1 << (type.width.data - 1)
-        least, most = (1, 0) if type.width.data == 1 else (-half, half - 1)  # as a signed bit, true is -1
+        smallest, largest = (1, 0) if type.width.data == 1 else (-half, half - 1)  # as a signed bit, true is -1
         if is_unsigned(type):
-            least, most = 0, -1
-        return IntegerAttr({"add": 0, "mul": 1, "max": least, "min": most}[combiner], IntegerType(type.width.data))
+            smallest, largest = 0, -1
+        return IntegerAttr(
+            {"add": 0, "mul": 1, "max": smallest, "min": largest}[combiner], IntegerType(type.width.data)
+        )
     raise LoweringError(f"the combiner '{combiner}' has no identity at type {type}")

@@ -50,17 +50,17 @@ class Dense:
     @cached_property
     def digest(self) -> str:
         """A digest of dtype, shape and elements, taken when it is first needed."""
-        found = hashlib.sha256(f"{self.type}:".encode())
-        found.update(self.data)
-        return found.hexdigest()
+        digest = hashlib.sha256(f"{self.type}:".encode())
+        digest.update(self.data)
+        return digest.hexdigest()
 
     @property
     def row(self) -> Dtype:
         """The dtype. Raises VerifyException for a type of elements without one."""
-        found = row_of(self.type.element_type)
-        if found is None:
+        dtype = row_of(self.type.element_type)
+        if dtype is None:
             raise VerifyException(f"a constant has elements of type {self.type.element_type}, which is no dtype")
-        return found
+        return dtype
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -126,12 +126,12 @@ class DenseAttr(Data[Dense], BuiltinAttribute):
 
     def verify(self) -> None:
         """Static extents of a dtype, and as many bytes as they have."""
-        held = self.data
-        if held.row is None or any(size < 1 for size in held.shape):
-            raise VerifyException(f"a constant has a shape of positive extents, not {held.type}")
-        expected = bytes_of(held.type)
-        if len(held.data) != expected and not isinstance(held, Lost):
-            raise VerifyException(f"a constant of type {held.type} has {expected} bytes, not {len(held.data)}")
+        dense = self.data
+        if dense.row is None or any(size < 1 for size in dense.shape):
+            raise VerifyException(f"a constant has a shape of positive extents, not {dense.type}")
+        expected = bytes_of(dense.type)
+        if len(dense.data) != expected and not isinstance(dense, Lost):
+            raise VerifyException(f"a constant of type {dense.type} has {expected} bytes, not {len(dense.data)}")
 
     def print_builtin(self, printer: Printer) -> None:
         """Print with the type behind."""
@@ -141,8 +141,8 @@ class DenseAttr(Data[Dense], BuiltinAttribute):
 
     def print_without_type(self, printer: Printer) -> None:
         """Print the elements or the name of their bytes."""
-        held = self.data
-        printer.print_string(f"dense<{literal(held)}>" if held.is_inline else f"dense_resource<{held.handle}>")
+        dense = self.data
+        printer.print_string(f"dense<{literal(dense)}>" if dense.is_inline else f"dense_resource<{dense.handle}>")
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> Dense:
@@ -164,19 +164,19 @@ def from_upstream(attribute: DenseIntOrFPElementsAttr) -> DenseAttr:
     type = attribute.type
     if not isinstance(type, TensorType):
         raise VerifyException(f"a constant is a tensor, not {type}")
-    held = Dense(type, attribute.data.data)
-    if held.row.kind == "b":
-        held = Dense(type, bytes(byte & 1 for byte in attribute.data.data))
-    return DenseAttr(held)
+    dense = Dense(type, attribute.data.data)
+    if dense.row.kind == "b":
+        dense = Dense(type, bytes(byte & 1 for byte in attribute.data.data))
+    return DenseAttr(dense)
 
 
 def parse_dense(parser: AttrParser) -> DenseAttr:
     """Parse upstream's attribute, which the parser makes ours when it has read the text's resources."""
     start = parser.pos
-    found = parser.parse_attribute()
-    if not isinstance(found, DenseIntOrFPElementsAttr | DenseResourceAttr):
-        parser.raise_error(f"expected dense<...> or dense_resource<...>, got {found}", start)
-    return cast(DenseAttr, found)
+    attribute = parser.parse_attribute()
+    if not isinstance(attribute, DenseIntOrFPElementsAttr | DenseResourceAttr):
+        parser.raise_error(f"expected dense<...> or dense_resource<...>, got {attribute}", start)
+    return cast(DenseAttr, attribute)
 
 
 def from_resource(handle: str, type: Attribute, blob: str | None) -> DenseAttr:
@@ -192,34 +192,34 @@ def from_resource(handle: str, type: Attribute, blob: str | None) -> DenseAttr:
         raise VerifyException(f"the resource '{handle}' is not 0x and pairs of hexadecimal digits")
     if len(blob) < 10:
         raise VerifyException(f"the resource '{handle}' is too short: four bytes of alignment come first")
-    held, expected = Dense(type, bytes.fromhex(blob[10:]), handle), bytes_of(type)
-    if len(held.data) != expected:
-        raise VerifyException(f"the resource '{handle}' has {len(held.data)} bytes, but {type} has {expected}")
-    if held.row.kind == "b" and held.bits.max() > 1:
+    dense, expected = Dense(type, bytes.fromhex(blob[10:]), handle), bytes_of(type)
+    if len(dense.data) != expected:
+        raise VerifyException(f"the resource '{handle}' has {len(dense.data)} bytes, but {type} has {expected}")
+    if dense.row.kind == "b" and dense.bits.max() > 1:
         raise VerifyException(f"the resource '{handle}' has truth values other than 00 and 01")
     name, _, digits = handle.rpartition("_")
-    if name and len(digits) == _DIGITS and held.digest.startswith(digits):
-        held.name = name
-    return DenseAttr(held)
+    if name and len(digits) == _DIGITS and dense.digest.startswith(digits):
+        dense.name = name
+    return DenseAttr(dense)
 
 
-def literal(held: Dense) -> str:
+def literal(dense: Dense) -> str:
     """The elements inside `dense<...>`."""
-    if held.row.kind == "f" and _has_nan(held):
-        first = held.data[: element_bytes(held.type.element_type)]
-        return f'"0x{(first if held.is_splat else held.data).hex().upper()}"'
-    if held.is_splat:
-        return _number(held.row, int(held.bits[0]))
-    texts = [_number(held.row, int(bits)) for bits in held.bits]
-    for size in reversed(held.shape):
+    if dense.row.kind == "f" and _has_nan(dense):
+        first = dense.data[: element_bytes(dense.type.element_type)]
+        return f'"0x{(first if dense.is_splat else dense.data).hex().upper()}"'
+    if dense.is_splat:
+        return _number(dense.row, int(dense.bits[0]))
+    texts = [_number(dense.row, int(bits)) for bits in dense.bits]
+    for size in reversed(dense.shape):
         texts = [f"[{', '.join(texts[at : at + size])}]" for at in range(0, len(texts), size)]
     return texts[0]
 
 
-def _has_nan(held: Dense) -> bool:
+def _has_nan(dense: Dense) -> bool:
     """Whether an element is NaN, whose bits decimals do not say."""
-    bits = held.bits[:1] if held.is_splat else held.bits
-    return bool(np.isnan(np.array([_float(held.row, int(b)) for b in bits])).any())
+    bits = dense.bits[:1] if dense.is_splat else dense.bits
+    return bool(np.isnan(np.array([_float(dense.row, int(b)) for b in bits])).any())
 
 
 def _float(row: Dtype, bits: int) -> float:
@@ -266,17 +266,21 @@ def without_elements(module: ModuleOp) -> ModuleOp:
 
 def trailer(constants: Iterable[Dense]) -> str:
     """The text that ends a module: the bytes of the constants that it names; nothing where it has them all."""
-    named = {held.handle: held for held in constants if not held.is_inline and not isinstance(held, Lost)}
+    named = {
+        constant.handle: constant for constant in constants if not constant.is_inline and not isinstance(constant, Lost)
+    }
     if not named:
         return ""
-    lines = [f'      {handle}: "0x{_alignment(held)}{held.data.hex().upper()}"' for handle, held in named.items()]
+    lines = [
+        f'      {handle}: "0x{_alignment(constant)}{constant.data.hex().upper()}"' for handle, constant in named.items()
+    ]
     return "\n".join(
         ["", "", "{-#", "  dialect_resources: {", "    builtin: {", ",\n".join(lines), "    }", "  }", "#-}"]
     )
 
 
-def _alignment(held: Dense) -> str:
-    return element_bytes(held.type.element_type).to_bytes(4, "little").hex().upper()
+def _alignment(constant: Dense) -> str:
+    return element_bytes(constant.type.element_type).to_bytes(4, "little").hex().upper()
 
 
 def _print_module(module: ModuleOp, printer: Printer) -> None:

@@ -42,14 +42,14 @@ def verify_module(module: ModuleOp) -> None:
 
 def _check(op: Operation, seen: set[SSAValue]) -> None:
     """Verify an op and what is in it; a compute once of those that differ by names only, such as those of layers."""
-    own = signature(op) if op.name == "te.compute" else None
-    if own in _verified:
+    op_signature = signature(op) if op.name == "te.compute" else None
+    if op_signature in _verified:
         return
     _check_each(op, seen)
-    if own is not None:
+    if op_signature is not None:
         if len(_verified) >= MOST_SIGNATURES:
             _verified.clear()
-        _verified.add(own)
+        _verified.add(op_signature)
 
 
 def _check_each(op: Operation, seen: set[SSAValue]) -> None:

@@ -125,8 +125,8 @@ def positions(function: FuncOp, attribute: str) -> set[int]:
     `unsigned` lists those whose integers have no sign, `aligned` those that are aligned to 64 bytes, `constants` those
     that are the same in all calls.
     """
-    found = function.attributes.get(attribute)
-    listed = found.get_values() if isinstance(found, DenseArrayBase) else () if found is None else (-1,)
+    listing = function.attributes.get(attribute)
+    listed = listing.get_values() if isinstance(listing, DenseArrayBase) else () if listing is None else (-1,)
     if not all(isinstance(n, int) and 0 <= n < len(function.function_type.inputs) for n in listed):
         raise InputError(f"the attribute '{attribute}' of @{function.sym_name.data} does not list its arguments")
     return {int(n) for n in listed}
@@ -146,15 +146,15 @@ def constant_values(function: FuncOp) -> dict[int, DenseAttr]:
     listed, name = sorted(positions(function, "constants")), function.sym_name.data
     if not isinstance(stated, ArrayAttr) or len(stated) != len(listed):
         raise InputError(f"the attribute 'constant_values' of @{name} has not one value for each of its constants")
-    found: dict[int, DenseAttr] = {}
+    elements: dict[int, DenseAttr] = {}
     for n, value in zip(listed, stated, strict=True):
         if isinstance(value, UnitAttr):
             continue
         type = function.args[n].type
         if not isinstance(value, DenseAttr) or _content(value.type) != _content(type):
             raise InputError(f"the attribute 'constant_values' of @{name} has {value} for argument {n} of type {type}")
-        found[n] = value
-    return found
+        elements[n] = value
+    return elements
 
 
 def state_constants(function: FuncOp, values: Mapping[int, DenseAttr | None]) -> None:

@@ -171,7 +171,7 @@ def parse_gather(parser: Parser, names: Sequence[str]) -> Gathered:
         accesses.append(parse_access(parser, names))
         return AffineExpr.symbol(len(accesses) - 1)
 
-    results = parser.parse_comma_separated_list(Parser.Delimiter.SQUARE, dimension)
+    expressions = parser.parse_comma_separated_list(Parser.Delimiter.SQUARE, dimension)
     parser.parse_keyword("else")
     place = parser.pos
     number = parse_literal(parser)
@@ -183,7 +183,7 @@ def parse_gather(parser: Parser, names: Sequence[str]) -> Gathered:
     otherwise = _literal(parser, number, scalar_of(resolved), place)
     indices = [parser.resolve_operand(o, t) for o, t in zip(unresolved, types[1:], strict=True)]
     reads = [finish(scalar_of(v)) for finish, v in zip(accesses, indices, strict=True)]
-    return Gathered(AffineMap(len(names), len(accesses), tuple(results)), otherwise, resolved, indices, reads)
+    return Gathered(AffineMap(len(names), len(accesses), tuple(expressions)), otherwise, resolved, indices, reads)
 
 
 def _literal(parser: Parser, number: float, element: Attribute, place: int) -> Literal:

@@ -29,5 +29,5 @@ def _attribute(numbers: tuple[int, ...]) -> DenseArrayBase[IntegerType]:
 
 def loop_numbers(op: Operation) -> tuple[int, ...]:
     """The numbers of the loops that an op is, outermost first; none where it was not lowered from a program."""
-    found = op.attributes.get(ATTRIBUTE)
-    return tuple(int(number) for number in found.get_values()) if isinstance(found, DenseArrayBase) else ()
+    numbers = op.attributes.get(ATTRIBUTE)
+    return tuple(int(number) for number in numbers.get_values()) if isinstance(numbers, DenseArrayBase) else ()

@@ -96,7 +96,7 @@ class Parser(upstream.Parser):
     @cached_property
     def _lines(self) -> list[int]:
         """Where the lines begin."""
-        return [0, *(found.end() for found in re.finditer("\n", self._source.content))]
+        return [0, *(newline.end() for newline in re.finditer("\n", self._source.content))]
 
     def _get_op_by_name(self, name: str) -> type[Operation]:
         """The op of a name that has just been read. Raises ParseError, at the name."""

@@ -174,8 +174,8 @@ def print_reads(
 ) -> None:
     """Print `(%a = %A[m, k] : type, ...)`."""
 
-    def one(item: tuple[SSAValue, SSAValue, AccessAttr]) -> None:
-        argument, value, access = item
+    def print_read(entry: tuple[SSAValue, SSAValue, AccessAttr]) -> None:
+        argument, value, access = entry
         printer.print_ssa_value(argument)
         printer.print_string(" = ")
         printer.print_ssa_value(value)
@@ -185,7 +185,7 @@ def print_reads(
 
     printer.print_string("\n    " if inputs else " ")
     with printer.in_parens():
-        printer.print_list(list(zip(arguments, inputs, accesses, strict=True)), one)
+        printer.print_list(list(zip(arguments, inputs, accesses, strict=True)), print_read)
 
 
 def parse_reads(parser: Parser, names: Sequence[str]) -> Reads:

@@ -91,21 +91,21 @@ class _Lowering:
                 self._nest(gathered(op, self.names), op.label.data, [self._target(op.output, op)])
         for value, target in copies:
             self._copy(self.names[value], target)
-        name, results = self.function.sym_name.data, len(terminator.operands)
-        return Program(name, arguments, results, tuple(self.nodes), literals=tuple(self.literals))
+        name, output_count = self.function.sym_name.data, len(terminator.operands)
+        return Program(name, arguments, output_count, tuple(self.nodes), literals=tuple(self.literals))
 
     def _buffer(self, value: SSAValue, name: str) -> Buffer:
         buffer = Buffer(fresh(name, self.buffers), tuple(shape_of(value)), element_type(value))
         self.buffers[buffer.name] = buffer
         return buffer
 
-    def _target(self, result: SSAValue, op: te.ComputeOp | te.GatherOp) -> str:
+    def _target(self, value: SSAValue, op: te.ComputeOp | te.GatherOp) -> str:
         """The buffer of a result: an argument, or one whose lifetime begins here."""
-        if result not in self.names:
-            buffer = self._buffer(result, result.name_hint or op.label.data)
-            self.names[result] = buffer.name
+        if value not in self.names:
+            buffer = self._buffer(value, value.name_hint or op.label.data)
+            self.names[value] = buffer.name
             self.nodes.append(Alloc(buffer))
-        return self.names[result]
+        return self.names[value]
 
     def _nest(self, block: Block, origin: str, targets: Sequence[str]) -> None:
         """The block under one loop an axis, the first outermost, writing its targets at its spatial axes."""

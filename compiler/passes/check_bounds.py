@@ -81,11 +81,11 @@ class _Checker:
         """The least and the most that an index is in some iteration; None where that is not known."""
         form = self.forms.of(index)
         values = {atom: self._values(self.forms.values[atom]) for atom, _ in form.terms if isinstance(atom, int)}
-        ranges = {atom: found for atom, found in values.items() if found is not None}
+        ranges = {atom: span for atom, span in values.items() if span is not None}
         if len(ranges) < len(form.terms):
             return None
-        least, most = lin.bounds(form, ranges)
-        return (least, most) if least >= -(2**63) and most < 2**63 else None
+        smallest, largest = lin.bounds(form, ranges)
+        return (smallest, largest) if smallest >= -(2**63) and largest < 2**63 else None
 
     def _values(self, variable: SSAValue) -> lin.Range | None:
         """The first and the last value of a loop's variable, if its bounds and its step are constants."""

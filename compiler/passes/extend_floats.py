@@ -48,12 +48,12 @@ def _extend(rewriter: PatternRewriter, op: Operation, narrow: tuple[type[Attribu
     operands = [rewriter.insert(ExtFOp(v, _wide(v.type))).result if is_narrow(v) else v for v in op.operands]
     wide = type(op).create(
         operands=operands,
-        result_types=[_wide(result.type) for result in op.results],
+        result_types=[_wide(narrow_value.type) for narrow_value in op.results],
         properties=dict(op.properties),
         attributes=dict(op.attributes),
     )
-    results = rewriter.insert(wide).results
-    pairs = zip(op.results, results, strict=True)
+    wide_values = rewriter.insert(wide).results
+    pairs = zip(op.results, wide_values, strict=True)
     rounded = [rewriter.insert(TruncFOp(v, old.type)).result if is_narrow(old) else v for old, v in pairs]
     rewriter.replace(op, [], rounded)
 

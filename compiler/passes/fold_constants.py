@@ -54,11 +54,11 @@ def fold_constants(function: FuncOp, most: int = LARGE) -> bool:
         values = fold(op, most) if isinstance(op, te.ComputeOp | te.GatherOp) else None
         if values is None:
             continue
-        for result, value in zip(op.results, values, strict=True):
+        for output, value in zip(op.results, values, strict=True):
             made = te.ConstantOp(value)
-            made.output.name_hint = result.name_hint
+            made.output.name_hint = output.name_hint
             op.parent_block().insert_op_before(made, op)  # type: ignore[union-attr]
-            result.replace_all_uses_with(made.output)
+            output.replace_all_uses_with(made.output)
         _erase(op)
         folded = True
     if folded:
@@ -78,15 +78,15 @@ def fold(op: te.ComputeOp | te.GatherOp, most: int = LARGE) -> list[DenseAttr] |
         return None
     if prod(axis.size for axis in op.axes) > MOST_POINTS:
         return None
-    results = evaluate(_alone(op, constants), [])
-    return [_dense(value, array) for value, array in zip(op.results, results, strict=True)]
+    arrays = evaluate(_alone(op, constants), [])
+    return [_dense(value, array) for value, array in zip(op.results, arrays, strict=True)]
 
 
 def _alone(op: te.ComputeOp | te.GatherOp, constants: Sequence[te.ConstantOp]) -> ModuleOp:
     """A function without arguments that gives the results of an op on constants."""
     copies = {constant.output: constant.clone() for constant in constants}
     copy = op.clone({value: made.output for value, made in copies.items()})
-    types = [result.type for result in copy.results]
+    types = [output.type for output in copy.results]
     body = Block([*copies.values(), copy, ReturnOp(*copy.results)])
     return ModuleOp([FuncOp("alone", FunctionType.from_lists([], types), Region(body))])
 

@@ -44,8 +44,8 @@ class LiftConstantsPass(ModulePass):
                 lift_constants(function, self.bytes)
 
 
-def lift_constants(function: FuncOp, least: int = LARGE) -> dict[str, Array]:
-    """Make arguments, behind the others, of a te function's constants of more than `least` bytes, in place.
+def lift_constants(function: FuncOp, most_inline: int = LARGE) -> dict[str, Array]:
+    """Make arguments, behind the others, of a te function's constants of more than `most_inline` bytes, in place.
 
     Gives the elements of all arguments whose elements the function knows, by the names of the arguments.
     """
@@ -56,7 +56,7 @@ def lift_constants(function: FuncOp, least: int = LARGE) -> dict[str, Array]:
     body, made = function.body.block, dict[DenseAttr, BlockArgument]()
     taken = {name for value in _values(function) if (name := value.name_hint)}
     for op in list(body.ops):
-        if not isinstance(op, te.ConstantOp) or bytes_of(op.value.type) <= least or _is_one_number(op):
+        if not isinstance(op, te.ConstantOp) or bytes_of(op.value.type) <= most_inline or _is_one_number(op):
             continue
         if op.value not in made:
             argument = made[op.value] = body.insert_arg(op.value.type, len(body.args))
@@ -75,10 +75,10 @@ def lift_constants(function: FuncOp, least: int = LARGE) -> dict[str, Array]:
 
 def _is_one_number(op: te.ConstantOp) -> bool:
     """Whether code needs no array of a constant: it is read by computes only, and all elements are one number."""
-    held = op.value.data
-    if not held.is_splat or not all(isinstance(use.operation, te.ComputeOp) for use in op.output.uses):
+    dense = op.value.data
+    if not dense.is_splat or not all(isinstance(use.operation, te.ComputeOp) for use in op.output.uses):
         return False
-    return held.row.kind != "f" or not np.isnan(array_of(held).flat[0].astype(np.float64))
+    return dense.row.kind != "f" or not np.isnan(array_of(dense).flat[0].astype(np.float64))
 
 
 def known_arrays(function: FuncOp) -> dict[str, Array]:
@@ -89,7 +89,7 @@ def known_arrays(function: FuncOp) -> dict[str, Array]:
 
 def _values(function: FuncOp) -> list[SSAValue]:
     body = function.body.block
-    return [*body.args, *(result for op in body.ops for result in op.results)]
+    return [*body.args, *(value for op in body.ops for value in op.results)]
 
 
 def has_constants(function: FuncOp) -> bool:

@@ -86,8 +86,8 @@ def _plan(function: FuncOp) -> None:
     for op in function.walk():
         if isinstance(op, memref.AllocOp) and not _is_slot(op, _home(op)):
             allocs.setdefault(_home(op), []).append(op)
-    for home, found in allocs.items():
-        _plan_home(home, found)
+    for home, home_allocs in allocs.items():
+        _plan_home(home, home_allocs)
 
 
 def _home(op: Operation) -> Block:
@@ -104,12 +104,12 @@ def _plan_home(top: Block, allocs: list[memref.AllocOp]) -> None:
         if isinstance(user, memref.DeallocOp):
             Rewriter.erase_op(user)
     order = {op: position for position, op in enumerate(top.ops)}
-    found = [buffer for alloc in allocs if (buffer := _buffer(alloc, top, order)) is not None]
+    buffers = [buffer for alloc in allocs if (buffer := _buffer(alloc, top, order)) is not None]
     function = top.parent_op()
     if isinstance(function, FuncOp) and is_main(function):
-        _build(top, _arena(found))
+        _build(top, _arena(buffers))
     else:
-        _build(top, [(slot.size, [(buffer, 0) for buffer in slot.buffers]) for slot in _assign(found)])
+        _build(top, [(slot.size, [(buffer, 0) for buffer in slot.buffers]) for slot in _assign(buffers)])
     for alloc in allocs:
         Rewriter.erase_op(alloc)
 
@@ -134,7 +134,7 @@ def _buffer(alloc: memref.AllocOp, top: Block, order: dict[Operation, int]) -> _
 
 def _lets_escape(user: Operation) -> bool:
     """Whether a user passes the buffer on to where its users are not followed."""
-    carried = any(isinstance(result.type, MemRefType) for result in user.results)
+    carried = any(isinstance(value.type, MemRefType) for value in user.results)
     return isinstance(user, scf.YieldOp) or (carried and not _is_view(user))
 
 
@@ -193,12 +193,12 @@ def _build(top: Block, slots: list[tuple[int, _Slices]]) -> None:
     insert = Builder(InsertPoint.at_start(top)).insert
     starts = {0: insert(ConstantOp(IntegerAttr(0, IndexType())))}
     for size, buffers in slots:
-        whole = insert(memref.AllocOp([], [], MemRefType(i8, [size]), IntegerAttr(SLOT_ALIGNMENT, i64)))
-        whole.memref.name_hint = "slot"
+        slot = insert(memref.AllocOp([], [], MemRefType(i8, [size]), IntegerAttr(SLOT_ALIGNMENT, i64)))
+        slot.memref.name_hint = "slot"
         for buffer, offset in buffers:
             old = buffer.alloc.memref
             if offset not in starts:
                 starts[offset] = insert(ConstantOp(IntegerAttr(offset, IndexType())))
-            view = insert(memref.ViewOp(whole, starts[offset], [], old.type))
+            view = insert(memref.ViewOp(slot, starts[offset], [], old.type))
             view.result.name_hint = old.name_hint
             old.replace_all_uses_with(view.result)

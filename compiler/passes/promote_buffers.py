@@ -66,32 +66,32 @@ class _Body:
         self._inside = {buffer: Overlaps(forms) for buffer in buffers}
         self._otherwise: set[SSAValue] = set()
         for op in loop.walk():
-            found = access(op)
-            if found is None:
+            accessed = access(op)
+            if accessed is None:
                 self._otherwise |= {v for v in op.operands if v in buffers and not isinstance(op, PrefetchOp)}
-            elif found.buffer in buffers:
-                self._inside[found.buffer].add(found)
+            elif accessed.buffer in buffers:
+                self._inside[accessed.buffer].add(accessed)
 
     def only(self, group: list[LowAccess]) -> bool:
         """Whether nothing else in the loop may touch the place of a group."""
         first, members = group[0], {a.op for a in group}
         if first.buffer in self._otherwise:
             return False
-        return all(other.op in members for other in self._inside[first.buffer].meeting(first))
+        return all(access_near.op in members for access_near in self._inside[first.buffer].meeting(first))
 
     @cached_property
     def before(self) -> set[object]:
         """The places that were surely accessed before the loop."""
-        return {found.place for found in _before(self.loop)}
+        return {earlier.place for earlier in _before(self.loop)}
 
 
 def _groups(loop: scf.ForOp) -> list[list[LowAccess]]:
     """The accesses directly in the loop's body, those of one place together, where there are loads and stores."""
     places: dict[object, list[LowAccess]] = {}
     for op in loop.body.block.ops:
-        found = access(op)
-        if found is not None:
-            places.setdefault(found.place, []).append(found)
+        accessed = access(op)
+        if accessed is not None:
+            places.setdefault(accessed.place, []).append(accessed)
     return [g for g in places.values() if len({a.is_store for a in g}) == 2]
 
 
@@ -148,9 +148,9 @@ def _before(op: Operation) -> Iterator[LowAccess]:
     while place is not None and not isinstance(place, scf.ParallelOp):
         earlier = place.prev_op
         while earlier is not None:
-            found = access(earlier)
-            if found is not None:
-                yield found
+            accessed = access(earlier)
+            if accessed is not None:
+                yield accessed
             earlier = earlier.prev_op
         place = place.parent_op()
 
@@ -169,13 +169,13 @@ def _rebuild(loop: scf.ForOp, groups: list[list[LowAccess]]) -> None:
     rewriter.replace(terminator, scf.YieldOp(*terminator.operands, *carried))
     new = scf.ForOp(loop.lb, loop.ub, loop.step, [*loop.iter_args, *initial], loop.detach_region(loop.body))
     new.attributes |= loop.attributes
-    results = rewriter.insert(new).results
-    for group, result in zip(groups, results[len(loop.results) :], strict=True):
+    carried_out = rewriter.insert(new).results
+    for group, result in zip(groups, carried_out[len(loop.results) :], strict=True):
         stores = [a for a in group if a.is_store]
         rewriter.insert(stores[0].with_stored(result))
         for store in stores:
             Rewriter.erase_op(store.op)
-    rewriter.replace(loop, [], results[: len(loop.results)])
+    rewriter.replace(loop, [], carried_out[: len(loop.results)])
 
 
 def _carry(group: list[LowAccess], value: SSAValue) -> SSAValue:
@@ -225,9 +225,9 @@ class _Live:
         """Take in a store; one to the same place that nothing has followed is erased."""
         old = self.at.get(store.place)
         dead = old is not None and self.latest is old.op
-        for other in self._overlaps.meeting(store):
-            self._overlaps.remove(other)
-            del self.at[other.place]
+        for overlapping in self._overlaps.meeting(store):
+            self._overlaps.remove(overlapping)
+            del self.at[overlapping.place]
         if dead and old is not None:
             Rewriter.erase_op(old.op)
         self._overlaps.add(store)
@@ -246,5 +246,5 @@ def _drop_unread(module: ModuleOp) -> None:
 
 
 def _only_stores(user: Operation, buffer: SSAValue) -> bool:
-    found = access(user)
-    return found is not None and found.is_store and found.buffer is buffer
+    accessed = access(user)
+    return accessed is not None and accessed.is_store and accessed.buffer is buffer

@@ -130,8 +130,8 @@ def _movable(program: Program, constants: Collection[str]) -> set[int]:
     moved = set(uses)
     while True:
         settled = _settled(program, uses, moved)
-        known = settled | set(constants) | set(program.stated)
-        staying = {n for n in moved if not (uses[n].reads <= known and uses[n].writes <= settled)}
+        available = settled | set(constants) | set(program.stated)
+        staying = {n for n in moved if not (uses[n].reads <= available and uses[n].writes <= settled)}
         if not staying:
             return moved
         moved -= staying
@@ -146,9 +146,9 @@ class _Uses:
 
 
 def _uses(node: Node) -> _Uses:
-    own = {inner.buffer.name for inner in walk([node]) if isinstance(inner, Alloc)}
+    allocated = {inner.buffer.name for inner in walk([node]) if isinstance(inner, Alloc)}
     reads, writes = touched([node])
-    return _Uses(reads - own, writes - own)
+    return _Uses(reads - allocated, writes - allocated)
 
 
 def _settled(program: Program, uses: dict[int, _Uses], moved: set[int]) -> set[str]:
@@ -197,9 +197,9 @@ def _literals(program: Program, nests: Sequence[Node]) -> tuple[Literal, ...]:
 def _body(program: Program, nests: Sequence[Node], crossing: Sequence[Buffer]) -> tuple[Node, ...]:
     """Nests of the program with the allocations of what they use, but for what is an argument, in its order."""
     reads, writes = touched(nests)
-    own = (reads | writes) - {b.name for b in crossing}
+    allocated = (reads | writes) - {b.name for b in crossing}
     kept = {id(node) for node in nests}
-    body = [n for n in program.body if id(n) in kept or (isinstance(n, Alloc) and n.buffer.name in own)]
+    body = [n for n in program.body if id(n) in kept or (isinstance(n, Alloc) and n.buffer.name in allocated)]
     return tuple(body)
 
 
@@ -212,7 +212,7 @@ def _written(program: Program, aligned: Collection[str], old: FuncOp) -> FuncOp:
     new = write(program)
     stale = ("aligned", "constants", "constant_values", *new.attributes)
     new.attributes |= {name: value for name, value in old.attributes.items() if name not in stale}
-    found = [n for n, buffer in enumerate(program.arguments) if buffer.name in aligned]
-    if found:
-        new.attributes["aligned"] = DenseArrayBase.from_list(i64, found)
+    positions = [n for n, buffer in enumerate(program.arguments) if buffer.name in aligned]
+    if positions:
+        new.attributes["aligned"] = DenseArrayBase.from_list(i64, positions)
     return new

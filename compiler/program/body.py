@@ -45,17 +45,17 @@ class Apply:
 
 Scalar: TypeAlias = Read | Index | Apply
 
-_known: dict[object, Scalar] = {}
+_expressions: dict[object, Scalar] = {}
 
 
 def read(position: int, type: Attribute) -> Scalar:
     """The one expression of a read."""
-    return _known.setdefault(("read", position, type), Read(position, type))
+    return _expressions.setdefault(("read", position, type), Read(position, type))
 
 
 def index(axis: int) -> Scalar:
     """The one expression of an axis."""
-    return _known.setdefault(("index", axis), Index(axis))
+    return _expressions.setdefault(("index", axis), Index(axis))
 
 
 def apply(
@@ -68,7 +68,7 @@ def apply(
     """The one expression of an operation on operands."""
     sorted_properties = tuple(sorted(properties.items()))
     key = (kind, tuple(map(id, operands)), sorted_properties, tuple(types), result)
-    return _known.setdefault(key, Apply(kind, tuple(operands), sorted_properties, tuple(types), result))
+    return _expressions.setdefault(key, Apply(kind, tuple(operands), sorted_properties, tuple(types), result))
 
 
 def constant(value: FloatAttr | IntegerAttr) -> Scalar:
@@ -87,8 +87,8 @@ def from_block(block: Block, labels: Sequence[str]) -> tuple[Scalar, ...]:
             continue
         operands = [values[v] for v in op.operands]
         types = [r.type for r in op.results]
-        for number, result in enumerate(op.results):
-            values[result] = apply(kind_of(op), operands, op.properties | op.attributes, types, number)
+        for number, value in enumerate(op.results):
+            values[value] = apply(kind_of(op), operands, op.properties | op.attributes, types, number)
     raise AssertionError("a body ends with a yield")
 
 

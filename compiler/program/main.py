@@ -128,8 +128,8 @@ class Main:
     @cached_property
     def buffers(self) -> dict[str, Buffer]:
         """All buffers by name."""
-        others = (constant.buffer for constant in self.constants), (view.buffer for view in self.views)
-        return {buffer.name: buffer for buffer in (*self.arguments, *self.temporaries, *chain(*others))}
+        named = (constant.buffer for constant in self.constants), (view.buffer for view in self.views)
+        return {buffer.name: buffer for buffer in (*self.arguments, *self.temporaries, *chain(*named))}
 
     @cached_property
     def wholes(self) -> dict[str, str]:
@@ -145,12 +145,12 @@ class Main:
 def placed(main: Main, constants: Iterable[Buffer]) -> Main:
     """Main with those of some constants that its steps read, each at an offset in one block."""
     read = {name for step in main.steps for name in step.reads}
-    offset, found = 0, list[Constant]()
+    offset, stored = 0, list[Constant]()
     for buffer in constants:
         if buffer.name in read:
-            found.append(Constant(buffer, offset))
+            stored.append(Constant(buffer, offset))
             offset += -(-size(buffer) // SLOT_ALIGNMENT) * SLOT_ALIGNMENT
-    return replace(main, constants=tuple(found), constant_bytes=offset)
+    return replace(main, constants=tuple(stored), constant_bytes=offset)
 
 
 def size(buffer: Buffer) -> int:
@@ -168,9 +168,9 @@ class _Buffers:
 
     def add(self, value: SSAValue, name: str) -> str:
         """The name of a new buffer of a value's type; a name that is taken gets a number."""
-        own = self._fresh.fresh(name)
-        self.buffers[own] = Buffer(own, tuple(shape_of(value)), element_type(value))
-        return own
+        unique = self._fresh.fresh(name)
+        self.buffers[unique] = Buffer(unique, tuple(shape_of(value)), element_type(value))
+        return unique
 
     def of(self, value: SSAValue, name: str) -> str:
         """The name of the buffer that stands for a value; a new one where none does."""
@@ -203,8 +203,8 @@ def read_tensors(function: FuncOp) -> Main:
             elements[made.of(op.output, op.output.name_hint or op.value.data.name)] = op.value.data
         elif isinstance(op, CallOp):
             callee = op.callee.string_value()
-            results = tuple(made.of(v, v.name_hint or f"{callee}.{n}") for n, v in enumerate(op.results))
-            steps.append(Call(callee, tuple(made.names[v] for v in op.arguments), results))
+            outputs = tuple(made.of(v, v.name_hint or f"{callee}.{n}") for n, v in enumerate(op.results))
+            steps.append(Call(callee, tuple(made.names[v] for v in op.arguments), outputs))
     steps += [Copy(made.names[value], target) for value, target in copied]
     every = tuple(made.buffers.values())
     temporaries = tuple(buffer for buffer in every[count:] if buffer.name not in elements)
@@ -212,8 +212,8 @@ def read_tensors(function: FuncOp) -> Main:
     return placed(main, (made.buffers[name] for name in elements))
 
 
-def read_buffers(function: FuncOp, results: Mapping[str, int]) -> Main:
-    """The main function of a loop function that only calls others; `results` says how many outputs each of these has.
+def read_buffers(function: FuncOp, output_counts: Mapping[str, int]) -> Main:
+    """The main function of a loop function that only calls others; `output_counts` says how many outputs each has.
 
     Raises InputError for other ops than allocations, calls, copies, and views of the block of constants or of buffers.
     """
@@ -237,7 +237,7 @@ def read_buffers(function: FuncOp, results: Mapping[str, int]) -> Main:
             case CallOp():
                 callee = op.callee.string_value()
                 given = tuple(made.names[value] for value in op.arguments)
-                first = len(given) - results[callee]
+                first = len(given) - output_counts[callee]
                 steps.append(Call(callee, given[:first], given[first:]))
             case memref.CopyOp():
                 steps.append(Copy(made.names[op.source], made.names[op.destination]))
@@ -263,10 +263,10 @@ def _view_of_buffer(view: memref.ViewOp, made: _Buffers) -> View:
     """A view of the bytes of a buffer. Raises InputError where it leaves that buffer."""
     assert isinstance(view.source.owner, UnrealizedConversionCastOp)
     viewed, offset, cast = _viewed(view, made), _offset(view), view.source.owner
-    whole = made.names.get(cast.inputs[0]) if len(cast.inputs) == 1 else None
-    if whole is None or not 0 <= offset <= size(made.buffers[whole]) - size(viewed):
+    viewed_buffer = made.names.get(cast.inputs[0]) if len(cast.inputs) == 1 else None
+    if viewed_buffer is None or not 0 <= offset <= size(made.buffers[viewed_buffer]) - size(viewed):
         raise InputError("a view of a function that calls others is not within one of its buffers")
-    return View(viewed, whole, offset)
+    return View(viewed, viewed_buffer, offset)
 
 
 def _viewed(view: memref.ViewOp, made: _Buffers) -> Buffer:

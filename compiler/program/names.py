@@ -26,8 +26,8 @@ class Names:
 
 def fresh(name: str, taken: Collection[str]) -> str:
     """One name: this one, or the first of name.1, name.2 ... that is not taken. Who gives several keeps `Names`."""
-    number, found = 0, name
-    while found in taken:
+    number, unique = 0, name
+    while unique in taken:
         number += 1
-        found = f"{name}.{number}"
-    return found
+        unique = f"{name}.{number}"
+    return unique

@@ -56,8 +56,8 @@ class _Reader:
         nodes = self._nodes(block)
         constants = tuple(arguments[n].name for n in sorted(positions(self.function, "constants")))
         values = tuple((arguments[n].name, value) for n, value in constant_values(self.function).items())
-        name, results = self.function.sym_name.data, outputs(self.function)
-        return Program(name, tuple(arguments), results, nodes, constants, literals, values)
+        name, output_count = self.function.sym_name.data, outputs(self.function)
+        return Program(name, tuple(arguments), output_count, nodes, constants, literals, values)
 
     def _literal(self, op: loop.ConstantOp) -> Literal:
         return Literal(self._buffer(op.buffer, op.label.data, "global"), op.value)

@@ -9,11 +9,11 @@ from compiler.dialects.access import AxisAttr
 from compiler.program.tree import Block, Loop, Node, Program
 
 
-def rounds(program: Program, original: Program, least: int = 2) -> dict[str, dict[int, int]]:
+def rounds(program: Program, original: Program, fewest: int = 2) -> dict[str, dict[int, int]]:
     """For the blocks of a scheduled program that are those of the original, by the position of each reduce axis, a
-    length at which the outermost loop over the axis still makes `least` rounds, and what is left of the last one is
+    length at which the outermost loop over the axis still makes `fewest` rounds, and what is left of the last one is
     left as well."""
-    found: dict[str, dict[int, int]] = {}
+    lengths: dict[str, dict[int, int]] = {}
     for label, block in program.blocks.items():
         if label not in original.blocks or original.blocks[label].axes != block.axes:
             continue
@@ -24,10 +24,10 @@ def rounds(program: Program, original: Program, least: int = 2) -> dict[str, dic
             inner = 1
             for extent in mine[1:]:
                 inner *= extent
-            short = least * inner + axis.size % inner
+            short = fewest * inner + axis.size % inner
             if short < axis.size:
-                found.setdefault(label, {})[position] = short
-    return found
+                lengths.setdefault(label, {})[position] = short
+    return lengths
 
 
 def shrunk(program: Program, sizes: Mapping[str, Mapping[int, int]]) -> Program:
@@ -38,12 +38,12 @@ def shrunk(program: Program, sizes: Mapping[str, Mapping[int, int]]) -> Program:
     """
     lengths: dict[int, int] = {}
     changed: dict[str, Block] = {}
-    for label, own in sizes.items():
+    for label, axis_lengths in sizes.items():
         block = program.blocks.get(label)
         if block is None:
             continue
         axes = list(block.axes)
-        for position, size in own.items():
+        for position, size in axis_lengths.items():
             loops = block.bindings[position].variables() if position < len(axes) else set()
             if len(loops) != 1 or not axes[position].is_reduce:
                 continue

@@ -53,8 +53,8 @@ def write(program: Program) -> FuncOp:
 
 def constant_arguments(program: Program) -> dict[int, DenseAttr | None]:
     """The positions of a program's constant arguments, and the elements of those that are known."""
-    known = dict(program.values)
-    return {n: known.get(b.name) for n, b in enumerate(program.arguments) if b.name in program.constants}
+    elements = dict(program.values)
+    return {n: elements.get(b.name) for n, b in enumerate(program.arguments) if b.name in program.constants}
 
 
 def hint(name: str) -> str | None:

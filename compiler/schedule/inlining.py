@@ -14,18 +14,18 @@ from compiler.schedule.plan import (
 
 def inverse(block: Block, target: int = 0) -> dict[int, int]:
     """For each spatial axis, the dimension of a target that it indexes alone; others have one value."""
-    found: dict[int, int] = {}
+    dimensions: dict[int, int] = {}
     for dim, form in enumerate(block.writes[target].index):
         if form.is_constant:
             continue
         atom, factor = form.terms[0]
-        if len(form.terms) > 1 or factor != 1 or form.constant or not isinstance(atom, int) or atom in found:
+        if len(form.terms) > 1 or factor != 1 or form.constant or not isinstance(atom, int) or atom in dimensions:
             refuse(block_place(block.label), "it does not write one element for each of its axes")
-        found[atom] = dim
+        dimensions[atom] = dim
     for number, axis in enumerate(block.axes):
-        if number not in found and axis.size > 1:
+        if number not in dimensions and axis.size > 1:
             refuse(block_place(block.label), f"its axis '{axis.label}' indexes no element")
-    return found
+    return dimensions
 
 
 def without_unused(block: Block) -> Block:

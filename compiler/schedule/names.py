@@ -80,8 +80,8 @@ def loop_of(s: Recorder, block: Handle, label: str) -> Handle:
     """The loop of that name around a block."""
     place = s.label(block)
     for loop in s.program.enclosing(place):
-        if loop.label == label and (known := s.handle_on(loop.number)) is not None:
-            return known
+        if loop.label == label and (handle_there := s.handle_on(loop.number)) is not None:
+            return handle_there
     for handle in s.call(PRIMITIVES["get_loops"], block):
         if s.label(handle) == label:
             return handle

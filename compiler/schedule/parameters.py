@@ -231,8 +231,8 @@ class SizesParameter(Parameter):
         if static.count(DYNAMIC_INDEX) != given:
             return f"{static.count(DYNAMIC_INDEX)} sizes are parameters, and {given} are given"
         sizes = [size for size in static if size != DYNAMIC_INDEX]
-        least = [size for size in sizes if size < 1 and not (self.inferred and size == -1)]
-        return self.sentence.format(sizes) if least or (self.inferred and sizes.count(-1) > 1) else ""
+        too_small = [size for size in sizes if size < 1 and not (self.inferred and size == -1)]
+        return self.sentence.format(sizes) if too_small or (self.inferred and sizes.count(-1) > 1) else ""
 
 
 @dataclass(frozen=True)
@@ -340,16 +340,16 @@ def _python(value: Attribute) -> str:
             return f"[{', '.join(map(_python, value))}]"
         case AffineMapAttr():
             dims = ", ".join(f"d{n}" for n in range(value.data.num_dims))
-            results = ", ".join(str(e).replace("floordiv", "//").replace("mod", "%") for e in value.data.results)
-            return f"lambda {dims}: ({results},)"
+            expressions = ", ".join(str(e).replace("floordiv", "//").replace("mod", "%") for e in value.data.results)
+            return f"lambda {dims}: ({expressions},)"
     return repr(str(value))
 
 
 def word(what: str, choices: Collection[str], also: Mapping[str, str] | None = None) -> AttributeParameter:
     """One of several words; `also` are other spellings of them."""
-    known, spellings = ", ".join(choices), also or {}
+    allowed, spellings = ", ".join(choices), also or {}
     accepted = replace(TEXT, encode=lambda value: _text(spellings.get(str(value), value)))
-    return accepted.such_that(lambda value: value in choices, f"unknown {what} '{{}}' (there are {known})")
+    return accepted.such_that(lambda value: value in choices, f"unknown {what} '{{}}' (there are {allowed})")
 
 
 BLOCK = HandleParameter("Handle | str", handles=BlockType())
@@ -377,7 +377,7 @@ FLOATS = AttributeParameter(
     "Sequence[float]",
     constraint=ArrayAttr[FloatAttr],
     encode=lambda values: ArrayAttr([_float(value) for value in _listed("probabilities", values)]),
-    decode=lambda attribute: [item.value.data for item in attribute],
+    decode=lambda attribute: [element.value.data for element in attribute],
 )
 MAP = AttributeParameter("AffineMap", constraint=AffineMapAttr, encode=_map)
 ANY = AttributeParameter(

@@ -39,8 +39,8 @@ def neighbours(program: Program, label: str, producers: bool) -> tuple[str, ...]
     """The blocks that write what a block reads, or read what it writes, in the order of the program."""
     block = program.blocks[label]
     touched = block.sources if producers else [access.buffer for access in block.writes]
-    others = program.writers if producers else program.readers
-    labels = {b.label for name in touched for b in others[name]} - {label}
+    touching = program.writers if producers else program.readers
+    labels = {b.label for name in touched for b in touching[name]} - {label}
     return tuple(name for name in program.blocks if name in labels)
 
 
@@ -62,7 +62,7 @@ def block_place(label: str) -> str:
 def labels_around(program: Program, loop: int) -> set[str]:
     """The labels of the loops outside and inside a loop, its own left out: a new loop here must differ from them."""
     node = program.loops[loop]
-    outside = {other.label for other in program.enclosing(loop)}
+    outside = {around.label for around in program.enclosing(loop)}
     return outside | labels_in(node.body)
 
 
@@ -73,9 +73,9 @@ def labels_in(nodes: Iterable[Node]) -> set[str]:
 
 def new_label(label: str, taken: set[str]) -> str:
     """The label, or a variation that is not taken; from then on it is."""
-    found = fresh(label, taken)
-    taken.add(found)
-    return found
+    unique = fresh(label, taken)
+    taken.add(unique)
+    return unique
 
 
 MARKED_LAST = "; loops are cut and fused before they are bound, vectorized, unrolled or made parallel"
@@ -92,9 +92,9 @@ def sole_writer(program: Program, buffer: str, label: str) -> None:
     """The buffer is a temporary that only this block writes."""
     if buffer not in program.allocs:
         refuse(block_place(label), f"'{buffer}' is an argument of the function, not a temporary")
-    others = [w.label for w in program.writers[buffer] if w.label != label]
-    if others:
-        refuse(block_place(label), f"'{buffer}' is written by block '{others[0]}' as well")
+    other_writers = [w.label for w in program.writers[buffer] if w.label != label]
+    if other_writers:
+        refuse(block_place(label), f"'{buffer}' is written by block '{other_writers[0]}' as well")
 
 
 def target_names(block: Block) -> list[str]:

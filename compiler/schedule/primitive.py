@@ -151,8 +151,10 @@ class Primitive:
     @cached_property
     def signature(self) -> inspect.Signature:
         """The arguments of the method of `Schedule`."""
-        own = inspect.signature(self.plan).parameters
-        return inspect.Signature([_asked(own[name], kind) for name, kind in self.parameters.items() if kind.asked])
+        plan_parameters = inspect.signature(self.plan).parameters
+        return inspect.Signature(
+            [_asked(plan_parameters[name], kind) for name, kind in self.parameters.items() if kind.asked]
+        )
 
     @property
     def method_signature(self) -> inspect.Signature:
@@ -180,20 +182,20 @@ class Primitive:
 
 def _handles_of(example: str) -> list[str]:
     """The ops that give the handles which an example uses and does not give itself."""
-    own = " ".join(line.partition(" = ")[0] for line in example.splitlines() if " = sched." in line)
-    needed = [name for name in re.findall(r"%([cmlkdn])\b", example) if not re.search(rf"%{name}\b", own)]
+    defined = " ".join(line.partition(" = ")[0] for line in example.splitlines() if " = sched." in line)
+    needed = [name for name in re.findall(r"%([cmlkdn])\b", example) if not re.search(rf"%{name}\b", defined)]
     sources = {"l": "m", "k": "m"}
     wanted = {sources.get(name, name) for name in needed}
     wanted |= {{"m": "c", "n": "d"}.get(name, name) for name in wanted}
     return [op for name, op in _EXAMPLE_HANDLES.items() if name in wanted]
 
 
-def _asked(own: inspect.Parameter, kind: Parameter) -> inspect.Parameter:
+def _asked(parameter: inspect.Parameter, kind: Parameter) -> inspect.Parameter:
     several = isinstance(kind, HandleParameter) and kind.several
-    annotation = kind.annotation if own.default is not None else f"{kind.annotation} | None"
+    annotation = kind.annotation if parameter.default is not None else f"{kind.annotation} | None"
     if several:
-        return inspect.Parameter(own.name, inspect.Parameter.VAR_POSITIONAL, annotation=annotation)
-    return own.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=annotation)
+        return inspect.Parameter(parameter.name, inspect.Parameter.VAR_POSITIONAL, annotation=annotation)
+    return parameter.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=annotation)
 
 
 def primitive(

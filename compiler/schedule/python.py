@@ -54,11 +54,11 @@ def _line(op: SchedOp, schedule: str, names: dict[SSAValue, str], live: set[SSAV
     return f"{results}{comma} = {call}"
 
 
-def _name(result: SSAValue, schedule: str, names: dict[SSAValue, str]) -> str:
-    hint = "".join(c if c.isalnum() else "_" for c in result.name_hint or "x")
+def _name(value: SSAValue, schedule: str, names: dict[SSAValue, str]) -> str:
+    hint = "".join(c if c.isalnum() else "_" for c in value.name_hint or "x")
     hint = f"_{hint}" if hint[0].isdigit() else hint
     name = fresh(hint, {schedule, *names.values()}).replace(".", "_")
     while name in names.values():
         name += "_"
-    names[result] = name
+    names[value] = name
     return name

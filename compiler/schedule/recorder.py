@@ -231,8 +231,8 @@ class Recorder:
                 fields = parameter.encoded(name, arguments[name] if parameter.asked else self.root)
                 operands += fields.operands
                 properties |= fields.properties
-            results = primitive.results(self._state, arguments, properties)
-        return primitive.op.create(operands=operands, properties=properties, result_types=results)
+            result_types = primitive.results(self._state, arguments, properties)
+        return primitive.op.create(operands=operands, properties=properties, result_types=result_types)
 
     # --- what Python adds to primitives ---------------------------------------------------------------------------
 
@@ -254,8 +254,8 @@ class Recorder:
             raise ScheduleError("there is no such buffer", "transform_layout", f"buffer '{buffer}'")
         rank = len(self.program.buffers[buffer].shape)
         try:
-            results = by(*(AffineExpr.dimension(d) for d in range(rank)))
-            exprs = [AffineExpr.constant(e) if isinstance(e, int) else e for e in results]
+            indices = by(*(AffineExpr.dimension(d) for d in range(rank)))
+            exprs = [AffineExpr.constant(e) if isinstance(e, int) else e for e in indices]
         except (TypeError, IndexError, ValueError, ArithmeticError, NotImplementedError) as error:
             reason = f"the layout is no quasi-affine function of {rank} indices: {error}"
             raise ScheduleError(reason, "transform_layout", f"buffer '{buffer}'") from error
@@ -317,15 +317,15 @@ def script_of(script: ModuleOp | NamedSequenceOp) -> NamedSequenceOp:
     """The one script of a module. Raises ScheduleError where there is none, or several."""
     if not isinstance(script, ModuleOp | NamedSequenceOp):
         raise ScheduleError(f"a script is a module with one transform.named_sequence, not a {type(script).__name__}")
-    found = (
+    scripts = (
         [script] if isinstance(script, NamedSequenceOp) else [o for o in script.ops if isinstance(o, NamedSequenceOp)]
     )
-    if len(found) != 1:
-        raise ScheduleError(f"a script is one transform.named_sequence, and there are {len(found)}")
-    taken = sum(len(block.args) for block in found[0].body.blocks)
+    if len(scripts) != 1:
+        raise ScheduleError(f"a script is one transform.named_sequence, and there are {len(scripts)}")
+    taken = sum(len(block.args) for block in scripts[0].body.blocks)
     if taken != 1:
-        raise _at(found[0], ScheduleError(f"a script takes the function, one handle, and this one takes {taken}"))
-    return found[0]
+        raise _at(scripts[0], ScheduleError(f"a script takes the function, one handle, and this one takes {taken}"))
+    return scripts[0]
 
 
 def _at(op: Operation, error: ScheduleError) -> ScheduleError:

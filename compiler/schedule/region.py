@@ -37,11 +37,11 @@ def region(program: Program, buffer: str, blocks: Sequence[Block], outer: set[in
         for access in chosen:
             if access.buffer != buffer:
                 continue
-            found = [
+            touched = [
                 _clipped(_span(block.at(form, program.ranges), outer, program.ranges, size), size)
                 for form, size in zip(access.index, shape, strict=True)
             ]
-            spans = found if spans is None else [hull(a, b, n) for a, b, n in zip(spans, found, shape, strict=True)]
+            spans = touched if spans is None else [hull(a, b, n) for a, b, n in zip(spans, touched, shape, strict=True)]
     return spans or [Span(lin.constant(0), n) for n in shape]
 
 
@@ -63,20 +63,20 @@ def _span(form: Linear, outer: set[int], ranges: lin.Ranges, size: int) -> Span:
             low = low + term
             continue
         if not variables & outer:
-            least, most = lin.bounds(term, ranges)
+            smallest, largest = lin.bounds(term, ranges)
         elif isinstance(atom, Quotient) and not atom.is_mod:
             inner = _span(atom.form, outer, ranges, 1 << 62)
             base = lin.floordiv(inner.low, atom.divisor, ranges)
             if factor < 0:
                 return Span(lin.constant(0), size)
-            rest = lin.mod(inner.low, atom.divisor, ranges)
-            top = lin.bounds(rest, ranges)[1]
+            remainder = lin.mod(inner.low, atom.divisor, ranges)
+            top = lin.bounds(remainder, ranges)[1]
             low = low + base.scaled(factor)
-            least, most = 0, factor * ((top + inner.extent - 1) // atom.divisor)
+            smallest, largest = 0, factor * ((top + inner.extent - 1) // atom.divisor)
         else:
             return Span(lin.constant(0), size)
-        extra_low += least
-        extra_high += most
+        extra_low += smallest
+        extra_high += largest
     return Span(low + lin.constant(extra_low), extra_high - extra_low + 1)
 
 
@@ -91,10 +91,10 @@ def hull(a: Span, b: Span, size: int) -> Span:
 
 def inside(forms: Sequence[Linear], shape: Sequence[int], ranges: lin.Ranges) -> list[Condition]:
     """The conditions, beyond what the ranges prove, that an element of a box lies in the buffer."""
-    found = []
+    conditions = []
     for form, size in zip(forms, shape, strict=True):
-        found += [Condition(form), Condition(lin.constant(size - 1) - form)]
-    return [c for c in found if not c.always(ranges)]
+        conditions += [Condition(form), Condition(lin.constant(size - 1) - form)]
+    return [c for c in conditions if not c.always(ranges)]
 
 
 def folded(program: Program, buffer: str, spans: Sequence[Span]) -> Program:
@@ -126,8 +126,8 @@ def _folded_block(program: Program, block: Block, buffer: str, kept: Mapping[int
         if span.low.is_constant:
             offsets[d] = lin.constant(span.low.constant)
         elif not _aligned(span):
-            block, axis, least = window_axis(program, block, span.low)
-            offsets[d] = lin.variable(axis) + lin.constant(least)
+            block, axis, low = window_axis(program, block, span.low)
+            offsets[d] = lin.variable(axis) + lin.constant(low)
 
     def fold(access: Access) -> Access:
         if access.buffer != buffer:
@@ -148,15 +148,15 @@ def _aligned(span: Span) -> bool:
 
 def window_axis(program: Program, block: Block, low: Linear) -> tuple[Block, int, int]:
     """The block with a spatial axis whose value, plus the least value, is the form; existing ones are reused."""
-    least, most = lin.bounds(low, program.ranges)
-    form = low - lin.constant(least)
+    smallest, largest = lin.bounds(low, program.ranges)
+    form = low - lin.constant(smallest)
     for number, bound in enumerate(block.bindings[: block.spatial]):
-        if bound == form and block.axes[number].size > most - least:
-            return block, number, least
+        if bound == form and block.axes[number].size > largest - smallest:
+            return block, number, smallest
     position = block.spatial
     label = fresh(f"{WINDOW}0", [axis.label for axis in block.axes])
-    block = insert_axis(block, position, AxisAttr(label, most - least + 1), form)
-    return block, position, least
+    block = insert_axis(block, position, AxisAttr(label, largest - smallest + 1), form)
+    return block, position, smallest
 
 
 def insert_axis(block: Block, position: int, axis: AxisAttr, binding: Linear) -> Block:

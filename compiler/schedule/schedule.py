@@ -61,8 +61,8 @@ def _method(primitive: Primitive) -> Callable[..., Handle | list[Handle] | None]
     """The method that applies a primitive: it gives nothing, a handle, or a list of handles."""
 
     def method(self: Schedule, *args: object, **kwargs: object) -> Handle | list[Handle] | None:
-        results = self.call(primitive, *args, **kwargs)
-        return results if primitive.gives_list else results[0] if results else None
+        handles = self.call(primitive, *args, **kwargs)
+        return handles if primitive.gives_list else handles[0] if handles else None
 
     method.__name__, method.__doc__ = primitive.name, primitive.plan.__doc__
     method.__qualname__ = f"Schedule.{primitive.name}"

@@ -138,14 +138,14 @@ class State:
     def _live(self, value: SSAValue, what: str) -> int | str:
         if value not in self.values:
             raise ScheduleError(f"the {what} handle belongs to another schedule")
-        found = self.values[value]
+        target = self.values[value]
         place = f"{what} '{self.names.get(value, '?')}'"
-        if found is None or found == "":
+        if target is None or target == "":
             raise ScheduleError(f"there is no such {what}: nothing had to be copied")
         by = self.consumed.get(value)
         if by is not None:
             raise ScheduleError(f"it has been consumed by '{by}'", place=place)
-        return found
+        return target
 
     def size(self, value: int | SSAValue) -> int:
         """A constant, or the integer of a parameter."""
@@ -155,9 +155,9 @@ class State:
         """The integer of a parameter."""
         if value not in self.values:
             raise ScheduleError("the parameter belongs to another schedule")
-        found = self.values[value]
-        assert found is not None and not isinstance(found, str)
-        return found
+        number = self.values[value]
+        assert number is not None and not isinstance(number, str)
+        return number
 
 
 def empty_script() -> tuple[ModuleOp, Block]:

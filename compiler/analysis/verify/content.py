@@ -23,9 +23,9 @@ class Unknown(Exception):
     """A program that the method cannot judge."""
 
 
-def join(table: dict[Index, Found], key: Index, found: Found) -> None:
+def join(table: dict[Index, Found], key: Index, points: Found) -> None:
     """Join a map or set to what a table has of a key."""
-    table[key] = table[key].union(found) if key in table else found
+    table[key] = table[key].union(points) if key in table else points
 
 
 @dataclass(frozen=True)
@@ -53,19 +53,19 @@ class Content:
         return Content(
             {name: points.intersect_domain(instances) for name, points in self.final.items()},
             {name: points.intersect_domain(instances) for name, points in self.partial.items()},
-            {value: found.intersect(instances) for value, found in self.constant.items()},
+            {value: points.intersect(instances) for value, points in self.constant.items()},
             self.unknown.intersect(instances),
         )
 
-    def join(self, other: Content) -> None:
+    def join(self, added: Content) -> None:
         """Add what other instances find."""
-        for name, points in other.final.items():
+        for name, points in added.final.items():
             join(self.final, name, points)
-        for name, points in other.partial.items():
+        for name, points in added.partial.items():
             join(self.partial, name, points)
-        for value, instances in other.constant.items():
+        for value, instances in added.constant.items():
             join(self.constant, value, instances)
-        self.unknown = self.unknown.union(other.unknown)
+        self.unknown = self.unknown.union(added.unknown)
 
     def lack(self, buffer: str, expected: isl.UnionMap) -> Lack | None:
         """What is wrong where instances expect finished elements of a buffer; None where they find them all."""

@@ -37,23 +37,23 @@ def equations(program: Program) -> Mapping[str, Equation]:
     Raises NotFunctional where a buffer has several writers, is read before it is finished, or is not written once
     an element.
     """
-    found: dict[str, Equation] = {}
+    by_buffer: dict[str, Equation] = {}
     order = {label: program.places[label].positions[0] for label in program.blocks}
     for block in program.blocks.values():
         if block.combiners and block.accumulate:
             raise NotFunctional(f"block '{block.label}' of the original accumulates onto what is there")
         for number, access in enumerate(block.writes):
-            if access.buffer in found:
+            if access.buffer in by_buffer:
                 raise NotFunctional(f"'{access.buffer}' is written by several blocks of the original")
             if access.buffer in program.allocs and program.enclosing((access.buffer,)):
                 raise NotFunctional(f"'{access.buffer}' of the original lives in a loop")
-            found[access.buffer] = Equation(access.buffer, block, number, _dims(program, block, number))
+            by_buffer[access.buffer] = Equation(access.buffer, block, number, _dims(program, block, number))
     for block in program.blocks.values():
         for name in block.sources:
-            writer = found.get(name)
+            writer = by_buffer.get(name)
             if writer is not None and order[writer.block.label] >= order[block.label]:
                 raise NotFunctional(f"block '{block.label}' of the original reads '{name}' before it is finished")
-    return found
+    return by_buffer
 
 
 def _dims(program: Program, block: Block, number: int) -> tuple[int | None, ...]:

@@ -39,8 +39,8 @@ class Flow(Spaces):
         statement = self.statements[key]
         number = self.targets(key).index(use)
         if statement.is_init:
-            held = neutral(statement.block.combiners[number], self.program.buffers[use.buffer].element)
-            return Content(constant={held: self.domain(key)})
+            identity = neutral(statement.block.combiners[number], self.program.buffers[use.buffer].element)
+            return Content(constant={identity: self.domain(key)})
         claim = self.claimed(key, number)
         if claim is not None:
             return Content(final={claim.buffer: claim.points.apply_range(self.to_values(claim.buffer))})
@@ -94,16 +94,16 @@ class Flow(Spaces):
     def _element_of(self, key: Key, use: Use) -> isl.UnionMap:
         """The element of an original buffer that lies in a statement's cell: the one that computing blocks put there,
         or the one of the same index."""
-        found = union_map()
+        elements = union_map()
         for writer, written, claim in self.claims():
             if written.buffer == use.buffer:
                 values = claim.points.apply_range(self.to_values(claim.buffer))
-                found = found.union(self.cell(writer, written).reverse().apply_range(values))
-        if found.is_empty():
+                elements = elements.union(self.cell(writer, written).reverse().apply_range(values))
+        if elements.is_empty():
             return self.map(key, self.value_space(use.buffer), use.forms)
-        if not found.is_single_valued():
+        if not elements.is_single_valued():
             raise Unknown(f"the cells of '{use.buffer}' hold several elements one after another")
-        return self.cell(key, use).apply_range(found)
+        return self.cell(key, use).apply_range(elements)
 
     def _prove_assumed(self, key: Key, position: int, content: Content) -> None:
         """The content that was assumed for earlier instances is the one found for all."""
@@ -127,9 +127,9 @@ class Flow(Spaces):
         value = block.body[number]
         if not isinstance(value, body.Read):
             return Content(unknown=self._unfollowed(key, value, use))
-        found = self.content(key, value.position)
-        added = Content(partial=dict(found.partial), constant=found.constant, unknown=found.unknown)
-        for buffer, elements in found.final.items():
+        value_read = self.content(key, value.position)
+        added = Content(partial=dict(value_read.partial), constant=value_read.constant, unknown=value_read.unknown)
+        for buffer, elements in value_read.final.items():
             if self._combines_as(use, buffer):
                 join(added.partial, buffer, elements.apply_range(self.to_points(buffer)))
         for buffer in added.partial:
@@ -151,20 +151,20 @@ class Flow(Spaces):
         """What read number `position` of a statement finds."""
         asked, use = (key, position), self.statements[key].uses[position]
         if asked in self._contents:
-            known = self._contents[asked]
-            if known is None:
+            earlier = self._contents[asked]
+            if earlier is None:
                 raise Unknown(f"'{use.buffer}' is built from its own earlier values")
-            return known
+            return earlier
         self._contents[asked] = None
         access = self.statements[key].block.reads[position]
-        found = self.of_cells(key, use.buffer, self.cell(key, use), use)
+        content = self.of_cells(key, use.buffer, self.cell(key, use), use)
         if use.where and access.otherwise is not None:
             elsewhere = self.domain(key).subtract(self.domain(key, use))
             if not elsewhere.is_empty():
-                join(found.constant, access.otherwise, elsewhere)
-        self._prove_assumed(key, position, found)
-        self._contents[asked] = found
-        return found
+                join(content.constant, access.otherwise, elsewhere)
+        self._prove_assumed(key, position, content)
+        self._contents[asked] = content
+        return content
 
     def of_cells(self, key: Key, buffer: str, sink: isl.UnionMap, use: Use | None) -> Content:
         """What instances find in the cells that they are mapped to."""

@@ -62,16 +62,16 @@ def resembles(wanted: body.Scalar, actual: body.Scalar) -> bool:
     return same_operation(wanted, actual) and all(map(resembles, operands(wanted), operands(actual)))
 
 
-def same_operation(one: body.Scalar, two: body.Scalar) -> bool:
+def same_operation(left: body.Scalar, right: body.Scalar) -> bool:
     """Whether two expressions apply the same operation, to whatever operands; axis values count as one."""
-    if not isinstance(one, body.Apply) or not isinstance(two, body.Apply):
-        return not isinstance(one, body.Read) and not isinstance(two, body.Read)
+    if not isinstance(left, body.Apply) or not isinstance(right, body.Apply):
+        return not isinstance(left, body.Read) and not isinstance(right, body.Read)
     return (
-        one.kind is two.kind
-        and one.properties == two.properties
-        and one.types == two.types
-        and one.result == two.result
-        and len(one.operands) == len(two.operands)
+        left.kind is right.kind
+        and left.properties == right.properties
+        and left.types == right.types
+        and left.result == right.result
+        and len(left.operands) == len(right.operands)
     )
 
 

@@ -47,7 +47,7 @@ def _in_step(flow: Flow, key: Key, contents: list[Content], verb: str) -> None:
 
 def _part(flow: Flow, key: Key, content: Content, number: int) -> isl.UnionMap:
     """Instances -> the contributions of one target, named after the first target of the block that makes them."""
-    found = union_map()
+    contributions = union_map()
     for table, finished in ((content.partial, False), (content.final, True)):
         for name, points in table.items():
             equation = flow.equations.get(name)
@@ -57,8 +57,8 @@ def _part(flow: Flow, key: Key, content: Content, number: int) -> isl.UnionMap:
             axes = ", ".join(f"i{n}" for n in range(len(equation.block.axes)))
             first = flow.points_space(equation.block.writes[0].buffer)
             rename = union_map(f"{{ {flow.points_space(name)}[{axes}] -> {first}[{axes}] }}")
-            found = found.union(mine.apply_range(rename))
-    return found
+            contributions = contributions.union(mine.apply_range(rename))
+    return contributions
 
 
 def _empty(flow: Flow, key: Key, content: Content, number: int) -> isl.UnionSet:
@@ -68,5 +68,5 @@ def _empty(flow: Flow, key: Key, content: Content, number: int) -> isl.UnionSet:
     return content.constant.get(combiner.identities[number], union_set())
 
 
-def _difference(one: Found, two: Found) -> Found:
-    return one.subtract(two).union(two.subtract(one))
+def _difference(left: Found, right: Found) -> Found:
+    return left.subtract(right).union(right.subtract(left))

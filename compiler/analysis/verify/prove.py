@@ -95,9 +95,9 @@ def _check_block(flow: Flow, key: Key, origin: Origin) -> None:
 
 def _require_same_names(scheduled: Program, original: Program) -> None:
     """Arguments correspond by position; here both must have the same names, and constants the same elements."""
-    for one, two in zip(scheduled.arguments, original.arguments, strict=True):
-        if one.name != two.name:
-            raise Unknown(f"argument '{one.name}' has another name in the original")
+    for argument, original_argument in zip(scheduled.arguments, original.arguments, strict=True):
+        if argument.name != original_argument.name:
+            raise Unknown(f"argument '{argument.name}' has another name in the original")
     for name, value in scheduled.stated.items():
         if original.stated.get(name) != value:
             raise Refuted(f"the constant '{name}' is not one of the original")

@@ -142,9 +142,9 @@ class Spaces:
         """A time after all others."""
         return ", ".join(["1000000000", *["0"] * (2 * self.depth)])
 
-    def sample(self, found: isl.UnionSet, key: Key) -> str:
+    def sample(self, instances: isl.UnionSet, key: Key) -> str:
         """An instance of a statement out of a set, in words."""
-        point = found.lexmin().sample_point()
+        point = instances.lexmin().sample_point()
         if point.is_void():
             return "an instance"
         statement = self.statements[key]
@@ -172,12 +172,12 @@ class Spaces:
             return None
         return Origin(source, tuple(block.at(f, self.program.ranges) for f in forms))
 
-    def claimed(self, key: Key, result: int) -> Claim | None:
+    def claimed(self, key: Key, number: int) -> Claim | None:
         """What a block claims of one of its results."""
         origin = self.origin(key)
-        if origin is None or result >= len(origin.block.writes):
+        if origin is None or number >= len(origin.block.writes):
             return None
-        buffer = origin.block.writes[result].buffer
+        buffer = origin.block.writes[number].buffer
         return Claim(buffer, self.map(key, self.points_space(buffer), origin.at, more=self.within(origin)))
 
     def claims(self) -> Iterator[tuple[Key, Use, Claim]]:

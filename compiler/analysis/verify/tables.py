@@ -73,8 +73,8 @@ def check_elements(
     index = [f if isinstance(f, int) else lin.substitute(f, values, ranges) for f in origin.index]
     instances = readers.instances().intersect_range(domain)
     expected = readers.map(flow.value_space(origin.buffer), index).intersect_domain(instances.domain())
-    own = tuple(f if isinstance(f, int) else block.at(f, ranges) for f in table.index)
-    lack = readers.content(Table(table.buffer, own, table.otherwise)).lack(origin.buffer, expected)
+    forms = tuple(f if isinstance(f, int) else block.at(f, ranges) for f in table.index)
+    lack = readers.content(Table(table.buffer, forms, table.otherwise)).lack(origin.buffer, expected)
     if lack is None:
         return
     if lack.kind == "unknown":

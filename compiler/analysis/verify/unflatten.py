@@ -34,10 +34,10 @@ def unfused(program: Program) -> Program:
     """
     kept: set[tuple[int, int]] = set()
     while True:
-        found = next((pair for pair in _divided(program) if (pair[0].number, pair[1]) not in kept), None)
-        if found is None:
+        pair = next((pair for pair in _divided(program) if (pair[0].number, pair[1]) not in kept), None)
+        if pair is None:
             return program
-        loop, divisor = found
+        loop, divisor = pair
         after = _halved(program, loop, divisor)
         if all(_stays(block, after.blocks[block.label], loop.number) for block in blocks_in(loop)):
             program = after
@@ -112,15 +112,15 @@ def _nest(node: Loop) -> tuple[list[Loop], Block] | None:
 
 def _plain(loops: Sequence[Loop], block: Block, numbers: Iterator[int]) -> Node | None:
     """The same instances in the same order with a loop for each axis; None where that is not so, or no easier."""
-    own = {loop.number for loop in loops}
+    numbers_here = {loop.number for loop in loops}
     extents = [loop.extent for loop in loops]
     if block.has_init:  # which stands elsewhere, and would move
         return None
-    if prod(extents) > MOST or not any(_is_hard(form, own) for form in block.bindings):
+    if prod(extents) > MOST or not any(_is_hard(form, numbers_here) for form in block.bindings):
         return None
-    parts = [part for form in block.bindings if (part := _parted(form, own)) is not None]
-    inside = [condition for condition in block.guard if condition.form.variables() & own]
-    if len(parts) < len(block.bindings) or any(c.equal or c.form.variables() - own for c in inside):
+    parts = [part for form in block.bindings if (part := _parted(form, numbers_here)) is not None]
+    inside = [condition for condition in block.guard if condition.form.variables() & numbers_here]
+    if len(parts) < len(block.bindings) or any(c.equal or c.form.variables() - numbers_here for c in inside):
         return None
     points = np.unravel_index(np.arange(prod(extents)), extents)
     columns: dict[int, Ints] = dict(zip((loop.number for loop in loops), points, strict=True))
@@ -130,15 +130,15 @@ def _plain(loops: Sequence[Loop], block: Block, numbers: Iterator[int]) -> Node 
     if not runs.any():
         return None
     moving = [np.broadcast_to(_values(inner, columns), runs.shape)[runs] for _, inner in parts]
-    least = [int(values.min()) for values in moving]
-    sizes = [int(values.max()) - low + 1 for values, low in zip(moving, least, strict=True)]
+    lows = [int(values.min()) for values in moving]
+    sizes = [int(values.max()) - low + 1 for values, low in zip(moving, lows, strict=True)]
     if prod(sizes) != int(runs.sum()):
         return None
     order = np.unravel_index(np.arange(prod(sizes)), sizes)
-    if any((values - low != place).any() for values, low, place in zip(moving, least, order, strict=True)):
+    if any((values - low != place).any() for values, low, place in zip(moving, lows, order, strict=True)):
         return None
     bindings, nest = [], []
-    for axis, (outer, _), low, size in zip(block.axes, parts, least, sizes, strict=True):
+    for axis, (outer, _), low, size in zip(block.axes, parts, lows, sizes, strict=True):
         form = outer + Linear((), low)
         if size > 1:
             number = next(numbers)
@@ -152,19 +152,19 @@ def _plain(loops: Sequence[Loop], block: Block, numbers: Iterator[int]) -> Node 
     return node
 
 
-def _is_hard(form: Linear, own: set[int]) -> bool:
+def _is_hard(form: Linear, loops: set[int]) -> bool:
     """Whether loops are divided."""
-    return any(isinstance(atom, Quotient) and atom.form.variables() & own for atom, _ in form.terms)
+    return any(isinstance(atom, Quotient) and atom.form.variables() & loops for atom, _ in form.terms)
 
 
-def _parted(form: Linear, own: set[int]) -> tuple[Linear, Linear] | None:
+def _parted(form: Linear, loops: set[int]) -> tuple[Linear, Linear] | None:
     """A form as what other loops say and what these do; None where a quotient is of both."""
     inner, outer = [], []
     for atom, factor in form.terms:
-        found = atom.form.variables() if isinstance(atom, Quotient) else {atom}
-        if found <= own:
+        variables = atom.form.variables() if isinstance(atom, Quotient) else {atom}
+        if variables <= loops:
             inner.append((atom, factor))
-        elif found & own:
+        elif variables & loops:
             return None
         else:
             outer.append((atom, factor))

@@ -129,8 +129,8 @@ class Comparison:
             cases = [(case, actual) for case in theirs[1:]]
         inside = domain if test is None else self.flow.holds(self.key, test)
         outside = domain if test is None else domain.subtract(inside)
-        for (expected, found), part in zip(cases, (domain.intersect(inside), outside), strict=True):
-            self.check(expected, found, part)
+        for (expected, case), part in zip(cases, (domain.intersect(inside), outside), strict=True):
+            self.check(expected, case, part)
         return True
 
     def _wanted_select(self, wanted: Wanted | Literal, expand: bool) -> tuple[Wanted, ...]:
@@ -160,10 +160,10 @@ class Comparison:
     # --- leaves ---------------------------------------------------------------------------------------------------
 
     def _check_index(self, form: Linear, actual: body.Scalar, domain: isl.UnionSet) -> None:
-        found = linear_of(actual, self.block.bindings, self.ranges)
-        if found is None:
+        index = linear_of(actual, self.block.bindings, self.ranges)
+        if index is None:
             self._refute(domain, "computes something else where its origin has an index")
-        wrong = domain.subtract(self.flow.holds(self.key, Condition(found - form, True)))
+        wrong = domain.subtract(self.flow.holds(self.key, Condition(index - form, True)))
         if not wrong.is_empty():
             self._refute(wrong, "has another index than its origin")
 
@@ -173,8 +173,8 @@ class Comparison:
                 self._refute(domain, f"has another value than {value}")
         elif isinstance(actual, body.Read):
             content = self._content(actual)
-            found = content.constant.get(value)
-            wrong = domain if found is None else domain.subtract(found)
+            instances = content.constant.get(value)
+            wrong = domain if instances is None else domain.subtract(instances)
             if not wrong.is_empty():
                 self._refute_found(wrong, content, f"does not have the value {value}")
         else:
@@ -182,20 +182,20 @@ class Comparison:
 
     def _check_gather(self, wanted: Wanted, table: Table, actual: body.Scalar, domain: isl.UnionSet) -> None:
         """A gather takes the same index values as its origin, of a table that holds the same."""
-        flow, block, source, own = self.flow, self.block, wanted.block, self.block.table
-        if own is None or not isinstance(actual, body.Read) or actual.position != len(block.reads):
+        flow, block, source, gather = self.flow, self.block, wanted.block, self.block.table
+        if gather is None or not isinstance(actual, body.Read) or actual.position != len(block.reads):
             self._refute(domain, f"does not gather, as its origin '{source.label}' does")
-        if own.otherwise != table.otherwise:
+        if gather.otherwise != table.otherwise:
             self._refute(domain, "has another value outside the table than its origin")
-        if data_sizes(flow.program, own) != data_sizes(flow.original, table):
+        if data_sizes(flow.program, gather) != data_sizes(flow.original, table):
             raise Unknown(f"block '{block.label}' reads a table of another layout than its origin '{source.label}'")
-        for chosen, number in zip(own.index, table.index, strict=True):
+        for chosen, number in zip(gather.index, table.index, strict=True):
             if isinstance(chosen, int) and isinstance(number, int):
                 if _unsigned(flow.program, block, chosen) != _unsigned(flow.original, source, number):
                     self._refute(domain, "takes index values with another sign than its origin")
                 asked = replace(wanted, node=body.read(number, source.read_types[number]))
                 self.check(asked, body.read(chosen, block.read_types[chosen]), domain)
-        check_elements(flow, self.key, own, table, wanted.at, domain)
+        check_elements(flow, self.key, gather, table, wanted.at, domain)
 
     def _check_read(self, wanted: Wanted, node: body.Read, actual: body.Scalar, domain: isl.UnionSet) -> None:
         access = wanted.block.reads[node.position]

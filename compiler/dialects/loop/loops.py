@@ -127,13 +127,13 @@ class ForOp(IRDLOperation):
         printer.print_string(f" = {self.size} ")
         if self.loop_kind != "serial":
             printer.print_string(f"{self.loop_kind} ")
-        rest = dict(self.attributes)
+        attributes = dict(self.attributes)
         if self.intrinsic is not None:
             printer.print_string_literal(self.intrinsic)
             printer.print_string(" ")
-            del rest["intrinsic"]
+            del attributes["intrinsic"]
         printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
-        printer.print_op_attributes(rest, print_keyword=True)
+        printer.print_op_attributes(attributes, print_keyword=True)
 
     @classmethod
     def parse(cls, parser: Parser) -> ForOp:
@@ -229,9 +229,9 @@ class ConstantOp(IRDLOperation):
         self.buffer.name_hint = label if SSAValue.is_valid_name(label) else None
 
     def verify_(self) -> None:
-        held = self.value.type
-        if self.buffer.type != MemRefType(held.element_type, held.get_shape()):
-            raise VerifyException(f"the buffer of a constant of type {held} is no {self.buffer.type}")
+        type = self.value.type
+        if self.buffer.type != MemRefType(type.element_type, type.get_shape()):
+            raise VerifyException(f"the buffer of a constant of type {type} is no {self.buffer.type}")
         if not isinstance(self.parent_op(), FuncOp):
             raise VerifyException(f"the constant '{self.label.data}' does not stand outside all loops")
 

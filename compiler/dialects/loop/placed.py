@@ -142,12 +142,12 @@ class Placed(IRDLOperation):
         check_condition(f"block '{self.label.data}'", self.guard, extents)
         for axis, expr in zip(self.axes, bindings.results, strict=True):
             refuse(bad_index(f"the binding of axis '{axis.label}' of block '{self.label.data}'", expr, extents))
-            found = escape(expr, axis.size, extents, self.guard)
-            if found is not None:
-                at = ", ".join(f"{n}={v}" for n, v in zip(names, found.point, strict=True))
+            escaping = escape(expr, axis.size, extents, self.guard)
+            if escaping is not None:
+                at = ", ".join(f"{n}={v}" for n, v in zip(names, escaping.point, strict=True))
                 raise VerifyException(
                     f"axis '{axis.label}' of block '{self.label.data}' is bound to {to_text(expr, names)}, "
-                    f"which is {found.value} at {at}, outside its extent {axis.size}"
+                    f"which is {escaping.value} at {at}, outside its extent {axis.size}"
                 )
 
     def print_head(self, printer: Printer) -> None:
@@ -168,7 +168,7 @@ class Placed(IRDLOperation):
         with printer.in_parens():
             printer.print_list(
                 list(zip(self.targets, self.writes, strict=True)),
-                lambda item: _print_write(printer, item[0], item[1], names),
+                lambda pair: _print_write(printer, pair[0], pair[1], names),
             )
         if self.origin_label is not None and self.origin_map is not None:
             printer.print_string(" origin ")

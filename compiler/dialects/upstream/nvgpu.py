@@ -172,27 +172,27 @@ class LoadMatrixOp(IRDLOperation):
 
     traits = traits_def(MemoryReadEffect())
 
-    def __init__(self, source: SSAValue, indices: Sequence[SSAValue], result: VectorType, transpose: bool) -> None:
+    def __init__(self, source: SSAValue, indices: Sequence[SSAValue], type: VectorType, transpose: bool) -> None:
         super().__init__(
             operands=[source, indices],
             properties={
                 "transpose": BoolAttr.from_bool(transpose),
-                "numTiles": IntegerAttr(result.get_shape()[0], i32),
+                "numTiles": IntegerAttr(type.get_shape()[0], i32),
             },
-            result_types=[result],
+            result_types=[type],
         )
 
     def verify_(self) -> None:
-        source, result = self.source.type, self.result.type
-        assert isinstance(source, MemRefType) and isinstance(result, VectorType)
+        source, loaded = self.source.type, self.result.type
+        assert isinstance(source, MemRefType) and isinstance(loaded, VectorType)
         check_indices(self.source, self.indices)
         if space_of(source) != SCOPES["shared"]:
             raise VerifyException(f"matrices are loaded from shared memory, which {source} is not")
-        if _register(result) != source.element_type or result.get_shape()[0] != self.tiles.value.data:
-            raise VerifyException(f"{self.tiles.value.data} matrices of {source.element_type} are no {result}")
+        if _register(loaded) != source.element_type or loaded.get_shape()[0] != self.tiles.value.data:
+            raise VerifyException(f"{self.tiles.value.data} matrices of {source.element_type} are no {loaded}")
         if self.tiles.value.data not in (1, 2, 4):
             raise VerifyException("1, 2 or 4 matrices are loaded at once")
-        if self.transpose.value.data and result.get_shape()[1] != 2:
+        if self.transpose.value.data and loaded.get_shape()[1] != 2:
             raise VerifyException("elements of 16 bits alone can be transposed")
 
 

@@ -111,8 +111,8 @@ def _check_stage(program: Program, loop: Loop) -> None:
     kinds = {block.label: _threads_of(program, block) for block in blocks_in(loop)}
     if not kinds:
         raise LoweringError(f"loop '{loop.label}' is bound to {loop.kind}, and no block stands in it")
-    first, *others = kinds
-    different = next((label for label in others if kinds[label] != kinds[first]), None)
+    first, *later = kinds
+    different = next((label for label in later if kinds[label] != kinds[first]), None)
     if different is not None:
         raise LoweringError(
             f"loop '{loop.label}' has blocks '{first}' and '{different}' in it, and they are not on the same threads"
@@ -217,11 +217,11 @@ def _touched(block: Computed) -> list[str]:
 
 def _distinct(name: str, taken: Collection[str]) -> str:
     """A name that none of the others is, numbered where it is."""
-    found, number = name, 0
-    while found in taken:
+    unique, number = name, 0
+    while unique in taken:
         number += 1
-        found = f"{name}_{number}"
-    return found
+        unique = f"{name}_{number}"
+    return unique
 
 
 def _word(text: str) -> str:

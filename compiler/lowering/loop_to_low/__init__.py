@@ -53,9 +53,9 @@ class LoopToLowPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         policy = policy_named(self.policy, LoweringError)
         require(op, "loop", self.name)
-        results = {function.sym_name.data: outputs(function) for function in functions(op)}
+        output_counts = {function.sym_name.data: outputs(function) for function in functions(op)}
         for function in functions(op):
             if is_main(function):
-                write_low(function, read_buffers(function, results))
+                write_low(function, read_buffers(function, output_counts))
             else:
                 lower_function(function, policy)

@@ -180,10 +180,10 @@ class Accessor:
 
     def _gathered(self, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
         type = VectorType(element, [len(values)])
-        result = self.scopes.constant(scalars.zeros(type))  # LLVM takes cubic time over a chain that begins otherwise
+        gathered = self.scopes.constant(scalars.zeros(type))  # LLVM takes cubic time over a chain that begins otherwise
         for position, value in enumerate(values):
-            result = self.scopes.add(vector.InsertOp(value, result, [position], type))
-        return result
+            gathered = self.scopes.add(vector.InsertOp(value, gathered, [position], type))
+        return gathered
 
     def _mask(self, tests: Sequence[Condition]) -> SSAValue | None:
         """The lanes in which conditions hold, or None where that is all of them."""
@@ -206,8 +206,8 @@ class Accessor:
         assert self.context.lane is not None
         return not test.equal and test.form.coefficient(self.context.lane) == -1
 
-    def _both(self, level: int, one: SSAValue, other: SSAValue) -> SSAValue:
-        return self.scopes.once(level, (one, "and", other), lambda: AndIOp(one, other))
+    def _both(self, level: int, left: SSAValue, right: SSAValue) -> SSAValue:
+        return self.scopes.once(level, (left, "and", right), lambda: AndIOp(left, right))
 
     def _lane_truth(self, test: Condition) -> SSAValue:
         count = self.context.lanes
@@ -231,11 +231,11 @@ class Accessor:
         tests = [test for test in tests if not test.always(self.scopes.ranges)]
         uniform = [test for test in tests if not self.context.has_lanes(test.form)]
         lanes = [test for test in tests if self.context.has_lanes(test.form)]
-        own = self._masking(element, tests)
+        masking = self._masking(element, tests)
         if not uniform:
-            return self._load(element, own, lanes, otherwise)
+            return self._load(element, masking, lanes, otherwise)
         wide = bool(lanes) or self._varies(element.index)
-        return self._either(uniform, wide, lambda: self._load(element, own, lanes, otherwise), otherwise)
+        return self._either(uniform, wide, lambda: self._load(element, masking, lanes, otherwise), otherwise)
 
     def _held(self, access: Access) -> SSAValue:
         """What a target holds before this block combines: of the lanes that the block will write."""
@@ -262,32 +262,32 @@ class Accessor:
             value = load()
         body.add_op(scf.YieldOp(value))
         default = self.scopes.constant(self._literal(otherwise, wide))
-        other = Block([scf.YieldOp(default)])
-        return self.scopes.add(scf.IfOp(truth, [value.type], Region(body), Region(other)))
+        fallback = Block([scf.YieldOp(default)])
+        return self.scopes.add(scf.IfOp(truth, [value.type], Region(body), Region(fallback)))
 
     def _literal(self, value: Attribute | None, wide: bool) -> Attribute:
         assert value is not None
         return scalars.splat(value, self.context.lanes) if wide else value  # type: ignore[arg-type]
 
     def _load(
-        self, element: Element, own: Sequence[Condition], tests: Sequence[Condition], otherwise: Attribute | None
+        self, element: Element, masking: Sequence[Condition], tests: Sequence[Condition], otherwise: Attribute | None
     ) -> SSAValue:
         """Load under tests that differ between lanes and under those of the block's own conditions that mask reads."""
         buffer = element.buffer
-        literal = None if own or tests else self._literals(element)
+        literal = None if masking or tests else self._literals(element)
         if literal is not None:
             return self.scopes.constant(literal)
         if not self._varies(element.index) and not tests:
             return self.scopes.add(memref.LoadOp.get(buffer, self._places(element)))
-        tests = [*own, *tests]
-        rest = otherwise if otherwise is not None else _zero(element.type)
-        through = self._literal(rest, True)
+        tests = [*masking, *tests]
+        fallback = otherwise if otherwise is not None else _zero(element.type)
+        through = self._literal(fallback, True)
         if not self.contiguous(element):
-            found = self._strided(element, tests)
-            if found is None:
-                return self._load_lanes(element, tests, rest)
+            strided = self._strided(element, tests)
+            if strided is None:
+                return self._load_lanes(element, tests, fallback)
             default = self.scopes.constant(through)
-            return self.scopes.add(GatherOp(buffer, found.places, found.steps, found.mask, default))
+            return self.scopes.add(GatherOp(buffer, strided.places, strided.steps, strided.mask, default))
         mask = self._mask(tests)
         if mask is None:
             places = self._places(self._in_lane(element, 0))
@@ -315,9 +315,9 @@ class Accessor:
         index = [self._in_lane(place, n).index if self.context.lane is not None else place.index for n in lanes]
         if not all(form.is_constant for forms in index for form in forms):
             return None
-        found = [element(stated, [form.constant for form in forms]) for forms in index]
-        numbers = [number for number in found if number is not None]
-        if len(numbers) < len(found):
+        elements = [element(stated, [form.constant for form in forms]) for forms in index]
+        numbers = [number for number in elements if number is not None]
+        if len(numbers) < len(elements):
             return None
         return scalars.dense([n.value.data for n in numbers], numbers[0].type) if len(numbers) > 1 else numbers[0]
 
@@ -338,13 +338,13 @@ class Accessor:
         ranges = self.scopes.ranges
         guard = self.context.conditions(self.block.guard, self.context.values)
         every = [c for c in guard if not c.always(ranges)]
-        found = list(self.guard)
+        masking = list(self.guard)
         for condition in self.free:
-            others = [*element.index, *(c.form for c in (*tests, *every) if c != condition)]
-            apart = condition.form.variables().isdisjoint(set().union(*(form.variables() for form in others)))
+            other_forms = [*element.index, *(c.form for c in (*tests, *every) if c != condition)]
+            apart = condition.form.variables().isdisjoint(set().union(*(form.variables() for form in other_forms)))
             if condition.equal or not apart:
-                found.append(condition)
-        return found
+                masking.append(condition)
+        return masking
 
     def _inside(self, element: Element) -> bool:
         """Whether an access stays inside its buffer whatever the guards say."""
@@ -371,22 +371,22 @@ class Accessor:
             return self.scopes.indices(element.index)
         return [self.scopes.clamped(form, size) for form, size in zip(element.index, element.shape, strict=True)]
 
-    def _load_lanes(self, element: Element, tests: Sequence[Condition], rest: Attribute) -> SSAValue:
+    def _load_lanes(self, element: Element, tests: Sequence[Condition], fallback: Attribute) -> SSAValue:
         self._count_lanes()
         values = []
         for lane in range(self.context.lanes):
-            values.append(self._load_lane(self._in_lane(element, lane), self._at(lane, tests), rest))
+            values.append(self._load_lane(self._in_lane(element, lane), self._at(lane, tests), fallback))
         return self._gathered(values, element.type)
 
-    def _load_lane(self, element: Element, tests: Sequence[Condition], rest: Attribute) -> SSAValue:
+    def _load_lane(self, element: Element, tests: Sequence[Condition], fallback: Attribute) -> SSAValue:
         if any(test.never(self.scopes.ranges) for test in tests):
-            return self.scopes.constant(rest)
+            return self.scopes.constant(fallback)
 
         def load() -> SSAValue:
             return self.scopes.add(memref.LoadOp.get(element.buffer, self.scopes.indices(element.index)))
 
         open = [test for test in tests if not test.always(self.scopes.ranges)]
-        return self._either(open, False, load, rest) if open else load()
+        return self._either(open, False, load, fallback) if open else load()
 
     def _at(self, lane: int, tests: Sequence[Condition]) -> list[Condition]:
         return [Condition(self.context.at_lane(test.form, lane), test.equal) for test in tests]
@@ -402,11 +402,11 @@ class Accessor:
             return
         value = scalars.widen(self.scopes, value, self.context.lanes)
         if not self.contiguous(element):
-            found = self._strided(element, self.guard)
-            if found is None:
+            strided = self._strided(element, self.guard)
+            if strided is None:
                 self._write_lanes(element, value)
             else:
-                self.scopes.run(ScatterOp(element.buffer, found.places, found.steps, found.mask, value))
+                self.scopes.run(ScatterOp(element.buffer, strided.places, strided.steps, strided.mask, value))
             return
         places = self._first(element)
         if self.kept is None:
@@ -418,13 +418,15 @@ class Accessor:
     def _write_lanes(self, element: Element, value: SSAValue) -> None:
         self._count_lanes()
         for lane in range(self.context.lanes):
-            own, tests = self._in_lane(element, lane), self._at(lane, self.guard)
+            lane_element, tests = self._in_lane(element, lane), self._at(lane, self.guard)
             if any(test.never(self.scopes.ranges) for test in tests):
                 continue
 
-            def store(lane: int = lane, own: Element = own) -> None:
-                one = scalars.lane(self.scopes, value, lane)
-                self.scopes.run(memref.StoreOp.get(one, own.buffer, self.scopes.indices(own.index)))
+            def store(lane: int = lane, lane_element: Element = lane_element) -> None:
+                scalar = scalars.lane(self.scopes, value, lane)
+                self.scopes.run(
+                    memref.StoreOp.get(scalar, lane_element.buffer, self.scopes.indices(lane_element.index))
+                )
 
             under(self.context, [test for test in tests if not test.always(self.scopes.ranges)], store)
 

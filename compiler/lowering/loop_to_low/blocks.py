@@ -48,8 +48,8 @@ def blends(context: Context, block: Block) -> bool:
     """
     if not context.ending or context.lane is None or not _combines_each(block):
         return False
-    whole = Emitter(context, block, [], [])
-    return all(_is_own(context.program, block, a.buffer) and whole.is_whole(a) for a in block.writes)
+    emitter = Emitter(context, block, [], [])
+    return all(_is_own(context.program, block, a.buffer) and emitter.is_whole(a) for a in block.writes)
 
 
 def _combines_each(block: Block) -> bool:
@@ -99,8 +99,8 @@ def _steps(forms: Sequence[Linear], lane: int, inner: int) -> bool:
     """Whether a place steps by one element a lane and stays where it is in the innermost loop."""
     if not forms or forms[-1].coefficient(lane) != 1:
         return False
-    others = set().union(*(form.variables() for form in forms[:-1]))
-    return lane not in others and inner not in others | forms[-1].variables()
+    outer_variables = set().union(*(form.variables() for form in forms[:-1]))
+    return lane not in outer_variables and inner not in outer_variables | forms[-1].variables()
 
 
 def under_guard(context: Context, guard: Sequence[Condition], emit: Callable[[list[Condition]], None]) -> None:
@@ -147,16 +147,16 @@ class Emitter(Accessor):
         if self._is_async():
             self._begin_copy()
             return
-        found = {n: number for n, access in enumerate(block.reads) if (number := self.known(access)) is not None}
-        if found:
+        numbers = {n: number for n, access in enumerate(block.reads) if (number := self.known(access)) is not None}
+        if numbers:
             self.policy = self.policy.of_literals
-        reads = {n: self._read(access) for n, access in enumerate(block.reads) if n not in found}
+        reads = {n: self._read(access) for n, access in enumerate(block.reads) if n not in numbers}
         for n, value in reads.items():
             value.name_hint = value.name_hint or hint(block.reads[n].buffer.lower())
-        emitter = scalars.Expressions(self.scopes, lambda leaf: self._leaf(leaf, reads), self.context.policy, found)
-        if not (found and self._changes_nothing(emitter)):
+        emitter = scalars.Expressions(self.scopes, lambda leaf: self._leaf(leaf, reads), self.context.policy, numbers)
+        if not (numbers and self._changes_nothing(emitter)):
             self._finish([emitter.value(root) for root in block.body])
-        if found:
+        if numbers:
             _drop_unused(reads.values())
 
     def _finish(self, yielded: list[SSAValue]) -> None:
@@ -195,15 +195,15 @@ class Emitter(Accessor):
         if space_of(source) is not None or space_of(target) != SCOPES["shared"]:
             return False
         lanes = 1 if self.context.lane is None else self.context.lanes
-        whole = lanes == 1 or all(self.contiguous(self._element(access)) for access in accesses)
+        is_contiguous = lanes == 1 or all(self.contiguous(self._element(access)) for access in accesses)
         row = row_of(source.element_type)
-        return whole and row is not None and row.kind != "b" and lanes * row.bits // 8 in (4, 8, 16)
+        return is_contiguous and row is not None and row.kind != "b" and lanes * row.bits // 8 in (4, 8, 16)
 
     def _is_alone(self, target: str, around: Sequence[Loop]) -> bool:
         """Whether no other block of the stage touches a buffer."""
         stage = next((loop for loop in around if loop.kind in THREADS), None)
-        others = [block for block in blocks_in(stage) if block is not self.block] if stage else []
-        reads, writes = touched(others)
+        neighbours = [block for block in blocks_in(stage) if block is not self.block] if stage else []
+        reads, writes = touched(neighbours)
         return target not in reads | writes
 
     def _begin_copy(self) -> None:
@@ -222,16 +222,16 @@ class Emitter(Accessor):
 
     def _jointly(self, joint: Joint, yielded: Sequence[SSAValue]) -> list[SSAValue]:
         """The values to store: all targets combined with all values by the block's region."""
-        held = [self._read(access) for access in self.block.writes]
+        accumulators = [self._read(access) for access in self.block.writes]
         if self.context.lane is None or any(self._varies(self._element(access).index) for access in self.block.writes):
-            return self._joined(joint, held, yielded)
+            return self._joined(joint, accumulators, yielded)
         self._count_lanes()
         added = [yielded] * self.context.lanes
         if self.mask is not None or any(scalars.lanes_of(v) for v in yielded):
             added = self._lane_values(joint, yielded)
         for values in added:
-            held = self._joined(joint, held, values)
-        return held
+            accumulators = self._joined(joint, accumulators, values)
+        return accumulators
 
     def _lane_values(self, joint: Joint, yielded: Sequence[SSAValue]) -> list[Sequence[SSAValue]]:
         """The values of each lane; a lane outside the mask adds the identity."""
@@ -246,17 +246,17 @@ class Emitter(Accessor):
         outside = self.scopes.constant(scalars.splat(neutral, self.context.lanes))
         return self.scopes.add(SelectOp(self.mask, value, outside))
 
-    def _joined(self, joint: Joint, held: Sequence[SSAValue], added: Sequence[SSAValue]) -> list[SSAValue]:
+    def _joined(self, joint: Joint, accumulators: Sequence[SSAValue], added: Sequence[SSAValue]) -> list[SSAValue]:
         """One application of the region, on scalars or, where one of them is a vector, on vectors."""
-        given = [*held, *added]
+        given = [*accumulators, *added]
 
         def operand(leaf: Read | Index) -> SSAValue:
             assert isinstance(leaf, Read)
             return given[leaf.position]
 
-        results = scalars.evaluate(self.scopes, joint.body, operand, self.context.policy)
+        combined = scalars.evaluate(self.scopes, joint.body, operand, self.context.policy)
         lanes = next((n for v in given if (n := scalars.lanes_of(v)) is not None), None)
-        return results if lanes is None else [scalars.widen(self.scopes, v, lanes) for v in results]
+        return combined if lanes is None else [scalars.widen(self.scopes, v, lanes) for v in combined]
 
     def _combined(self, combiner: str, access: Access, value: SSAValue) -> SSAValue:
         element = self._buffer(access).element

@@ -29,24 +29,24 @@ class Bounds:
     def take(self, context: Context, condition: Condition, variable: int) -> bool:
         """Narrow the bounds by a condition f + a*v >= 0 over known f; False if it is not of that form."""
         factor = condition.form.coefficient(variable)
-        rest = condition.form - Linear(((variable, factor or 0),)) if factor else None
-        if condition.equal or rest is None or not context.is_known(rest) or context.has_lanes(rest):
+        invariant = condition.form - Linear(((variable, factor or 0),)) if factor else None
+        if condition.equal or invariant is None or not context.is_known(invariant) or context.has_lanes(invariant):
             return False
         ranges = context.scopes.ranges
         if factor is not None and factor < 0:  # v <= floor(f / -a)
-            quotient = rest if factor == -1 else None
-            self.highs.append((quotient or _floor(rest, -factor, ranges)) + lin.constant(1))
+            quotient = invariant if factor == -1 else None
+            self.highs.append((quotient or _floor(invariant, -factor, ranges)) + lin.constant(1))
         else:
             assert factor is not None
-            self.lows.append(_floor(rest.scaled(-1) + lin.constant(factor - 1), factor, ranges))
+            self.lows.append(_floor(invariant.scaled(-1) + lin.constant(factor - 1), factor, ranges))
         return True
 
     def count(self, ranges: lin.Ranges) -> int | None:
         """How many iterations there are, from the first on, where that is always as many."""
         if self._starts_later(ranges):
             return None
-        least, most = self._span(ranges)
-        return max(least, 0) if max(least, 0) == max(most, 0) else None
+        smallest, largest = self._span(ranges)
+        return max(smallest, 0) if max(smallest, 0) == max(largest, 0) else None
 
     def lower(self, scopes: Scopes) -> SSAValue:
         """Where the iterations start."""
@@ -58,10 +58,10 @@ class Bounds:
 
     def upper(self, scopes: Scopes) -> SSAValue:
         """Where the iterations end; not above `lower` where there are none."""
-        least = min([self.extent, *(form.constant for form in self.highs if form.is_constant)])
-        value = scopes.index_constant(least)
+        constant_end = min([self.extent, *(form.constant for form in self.highs if form.is_constant)])
+        value = scopes.index_constant(constant_end)
         for form in self.highs:
-            if not form.is_constant and lin.bounds(form, scopes.ranges)[0] < least:
+            if not form.is_constant and lin.bounds(form, scopes.ranges)[0] < constant_end:
                 value = scopes.add(arith.MinSIOp(value, scopes.index(form)))
         return value
 

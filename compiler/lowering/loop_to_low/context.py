@@ -86,8 +86,8 @@ class Context:
 
     def axes(self, block: Block, values: Mapping[int, Linear] | None = None) -> dict[int, Linear]:
         """The axes of a block as forms over loops, those with a value replaced: by default those that are unrolled."""
-        known = self.values if values is None else values
-        return {n: lin.substitute(form, known, self.scopes.ranges) for n, form in enumerate(block.bindings)}
+        loop_values = self.values if values is None else values
+        return {n: lin.substitute(form, loop_values, self.scopes.ranges) for n, form in enumerate(block.bindings)}
 
     def over(self, axes: Mapping[int, Linear], index: Iterable[Linear]) -> list[Linear]:
         """An index over axes as one over loops."""
@@ -104,13 +104,13 @@ class Context:
     def conditions(self, given: Iterable[Condition], values: Mapping[int, Linear]) -> list[Condition]:
         """Conditions with variables replaced; those of a GPU's lanes without what cannot decide them, since it has no
         masks. A CPU's loops are cut where a guard fails, lanes and all."""
-        found = [c.substitute(values, self.scopes.ranges) for c in given]
-        return found if self.threads is None else [c.tightened(self.scopes.ranges) for c in found]
+        substituted = [c.substitute(values, self.scopes.ranges) for c in given]
+        return substituted if self.threads is None else [c.tightened(self.scopes.ranges) for c in substituted]
 
     def open(self, block: Block) -> list[Condition]:
         """The conditions of a block's guard that no surrounding test has settled and no fact implies."""
-        found = self.conditions(block.guard, self.values)
-        return [c for c in found if not any(c in settled for settled in self.settled) and not self.is_implied(c)]
+        guard = self.conditions(block.guard, self.values)
+        return [c for c in guard if not any(c in settled for settled in self.settled) and not self.is_implied(c)]
 
     def shared(self, node: Node) -> list[Condition]:
         """The open conditions that every block at or inside a node has in its guard, in the first block's order."""
@@ -136,7 +136,7 @@ class Context:
     def all_of(self, conditions: Sequence[Condition]) -> SSAValue:
         """The conjunction of conditions without lanes; there is at least one."""
         truths = [self.truth(condition) for condition in conditions]
-        result = truths[0]
-        for other in truths[1:]:
-            result = self.scopes.add(AndIOp(result, other))
-        return result
+        conjunction = truths[0]
+        for truth in truths[1:]:
+            conjunction = self.scopes.add(AndIOp(conjunction, truth))
+        return conjunction

@@ -67,10 +67,10 @@ def find_cut(context: Context, loop: Loop, guards: Sequence[Sequence[Condition]]
     every = list(dict.fromkeys(h for each in halves for h in each))
     if not every or (loop.extent < SHORT and not all(h.least.is_constant for h in every)):
         return None
-    whole = tuple(dict.fromkeys(h.bound(h.least, ranges) for h in every))
+    whole_bounds = tuple(dict.fromkeys(h.bound(h.least, ranges) for h in every))
     shared = [h for h in every if all(h in each for each in halves)]
     ends = tuple(dict.fromkeys(h.bound(h.most, ranges) for h in shared))
-    return Cut(whole, tuple(h.holds(h.least) for h in every), ends, tuple(h.holds(h.most) for h in shared))
+    return Cut(whole_bounds, tuple(h.holds(h.least) for h in every), ends, tuple(h.holds(h.most) for h in shared))
 
 
 def _holds_vectors_only(loop: Loop) -> bool:
@@ -93,6 +93,6 @@ def _half(context: Context, condition: Condition, variable: int) -> _Half | None
         elif any(context.is_known(lin.variable(v)) for v in term.variables()):
             return None
         else:
-            least, most = lin.bounds(term, ranges)
-            low, high = low + least, high + most
+            smallest, largest = lin.bounds(term, ranges)
+            low, high = low + smallest, high + largest
     return _Half(variable, -factor, outside + lin.constant(low), outside + lin.constant(high))

@@ -87,12 +87,12 @@ class _Gather(Accessor):
     def _lanes(self, dims: dict[int, SSAValue], forms: Sequence[Linear]) -> SSAValue:
         """Each lane by itself."""
         self._count_lanes()
-        found = []
+        values = []
         for lane in range(self.context.lanes):
             at = [self.context.at_lane(form, lane) for form in forms]
             tests = self._at(lane, self.guard)
-            found.append(self._lane(self._of_lane(dims, lane), at, tests))
-        return self._gathered(found, self._type)
+            values.append(self._lane(self._of_lane(dims, lane), at, tests))
+        return self._gathered(values, self._type)
 
     def _lane(self, dims: dict[int, SSAValue], forms: Sequence[Linear], tests: Sequence[Condition]) -> SSAValue:
         if any(test.never(self.scopes.ranges) for test in tests):
@@ -103,12 +103,12 @@ class _Gather(Accessor):
         return self._either(open, False, lambda: self._chosen(self._clamped(dims), forms), self.outside)
 
     def _of_lane(self, dims: dict[int, SSAValue], lane: int) -> dict[int, SSAValue]:
-        found = {}
+        scalars_of_lane = {}
         for dim, value in dims.items():
             if isinstance(value.type, VectorType):
                 value = self.scopes.add(ExtractOp(value, [lane], value.type.element_type))
-            found[dim] = value
-        return found
+            scalars_of_lane[dim] = value
+        return scalars_of_lane
 
     def _chosen(self, place: _Place, forms: Sequence[Linear]) -> SSAValue:
         """One element, or the value outside."""

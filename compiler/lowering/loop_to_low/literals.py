@@ -70,8 +70,8 @@ class Globals:
 def symbols(function: FuncOp) -> list[str]:
     """The symbols of a function's module."""
     module = function.parent
-    found = [op.properties.get("sym_name") for op in module.ops] if module is not None else []
-    return [name.data for name in found if isinstance(name, StringAttr)]
+    names = [op.properties.get("sym_name") for op in module.ops] if module is not None else []
+    return [name.data for name in names if isinstance(name, StringAttr)]
 
 
 def declare(constants: Globals, function: FuncOp) -> None:
@@ -84,16 +84,16 @@ def declare(constants: Globals, function: FuncOp) -> None:
 
 def _low(value: DenseAttr) -> DenseAttr:
     """Elements as the low level has them, where integers have no sign."""
-    held = value.data
-    return DenseAttr(Dense(TensorType(scalar_type(held.type.element_type), held.shape), held.data, held.name))
+    dense = value.data
+    return DenseAttr(Dense(TensorType(scalar_type(dense.type.element_type), dense.shape), dense.data, dense.name))
 
 
 def element(value: DenseAttr, index: Sequence[int]) -> Number | None:
     """The element at an index, moved inside; None for a NaN, whose bits a number would not keep."""
-    held = value.data
-    found = array_of(held)[tuple(min(max(i, 0), size - 1) for i, size in zip(index, held.shape, strict=True))]
-    type = scalar_type(held.type.element_type)
-    return _number(found, type)
+    dense = value.data
+    number = array_of(dense)[tuple(min(max(i, 0), size - 1) for i, size in zip(index, dense.shape, strict=True))]
+    type = scalar_type(dense.type.element_type)
+    return _number(number, type)
 
 
 def _number(value: np.generic, type: Attribute) -> Number | None:
@@ -127,17 +127,17 @@ class Known:
         return self.is_zero and (isinstance(self.value, IntegerAttr) or copysign(1, self.number) < 0)
 
 
-def known(node: Scalar, reads: Mapping[int, Number], found: dict[int, Known | None]) -> Known | None:
+def known(node: Scalar, reads: Mapping[int, Number], numbers: dict[int, Known | None]) -> Known | None:
     """The number that an expression has, if it has one: an element read, a number of the program, or made of these.
 
-    `reads` are the elements of constants that are read, by the numbers of the reads; `found` keeps what was asked for.
+    `reads` are the elements of the constants read, by the number of the read; `numbers` caches the answers.
     """
-    if id(node) not in found:
-        found[id(node)] = _known(node, reads, found)
-    return found[id(node)]
+    if id(node) not in numbers:
+        numbers[id(node)] = _known(node, reads, numbers)
+    return numbers[id(node)]
 
 
-def _known(node: Scalar, reads: Mapping[int, Number], found: dict[int, Known | None]) -> Known | None:
+def _known(node: Scalar, reads: Mapping[int, Number], cache: dict[int, Known | None]) -> Known | None:
     if isinstance(node, Read):
         return Known(reads[node.position], True) if node.position in reads else None
     if not isinstance(node, Apply):
@@ -145,7 +145,7 @@ def _known(node: Scalar, reads: Mapping[int, Number], found: dict[int, Known | N
     if node.kind is arith.ConstantOp:
         value = dict(node.properties)["value"]
         return Known(value, False) if isinstance(value, FloatAttr | IntegerAttr) else None
-    operands = [known(operand, reads, found) for operand in node.operands]
+    operands = [known(operand, reads, cache) for operand in node.operands]
     numbers = [operand for operand in operands if operand is not None]
     if len(numbers) < len(operands) or not any(n.of_constant for n in numbers) or node.kind not in _FOLDED:
         return None
@@ -178,5 +178,5 @@ def _folded(node: Apply, numbers: Sequence[Number]) -> Number | None:
 def _value(number: Number) -> np.generic:
     dtype = dtype_of(number.type)
     wide = np.float64(number.value.data) if isinstance(number, FloatAttr) else np.int64(number.value.data)
-    found: np.generic = wide.astype(dtype)
-    return found
+    rounded: np.generic = wide.astype(dtype)
+    return rounded

@@ -83,10 +83,10 @@ def _alloc(context: Context, buffer: Buffer) -> None:
 
 def _emit_guarded(context: Context, node: Loop | Computed) -> None:
     """Emit a loop or block under the tests that all its blocks share and that are known here."""
-    known = [c for c in context.shared(node) if context.is_known(c.form) and not context.has_lanes(c.form)]
-    if any(c.never(context.scopes.ranges) for c in known):
+    testable = [c for c in context.shared(node) if context.is_known(c.form) and not context.has_lanes(c.form)]
+    if any(c.never(context.scopes.ranges) for c in testable):
         return
-    tests = _tested(context, node, known)
+    tests = _tested(context, node, testable)
     context.settled.append(set(tests))
     tests = [c for c in tests if not c.always(context.scopes.ranges)]
     if tests:
@@ -98,12 +98,12 @@ def _emit_guarded(context: Context, node: Loop | Computed) -> None:
     context.settled.pop()
 
 
-def _tested(context: Context, node: Loop | Computed, known: list[Condition]) -> list[Condition]:
+def _tested(context: Context, node: Loop | Computed, testable: list[Condition]) -> list[Condition]:
     """The conditions to test here: inside the innermost loop all but those that every block is free of."""
     if any(loop.kind in ("serial", "parallel") for loop in loops_in(node)):
-        return known
-    free = [free_of(context, block, known) for block in blocks_in(node)]
-    return [c for c in known if not free or not all(c in each for each in free)]
+        return testable
+    free = [free_of(context, block, testable) for block in blocks_in(node)]
+    return [c for c in testable if not free or not all(c in each for each in free)]
 
 
 def _emit_plain(context: Context, node: Loop | Computed) -> None:
@@ -171,8 +171,8 @@ def _vectorize(context: Context, loop: Loop) -> None:
 def _loop(context: Context, loop: Loop) -> None:
     """A serial loop; one over vectors whose guard holds in all but its last iterations as those, and a masked end."""
     bounds = Bounds(loop.extent)
-    whole = loop.kind != "serial" or context.threads is not None  # unrolled later, or run alike by all threads
-    taken = {c for c in context.shared(loop) if not whole and bounds.take(context, c, loop.number)}
+    stays_whole = loop.kind != "serial" or context.threads is not None  # unrolled later, or run alike by all threads
+    taken = {c for c in context.shared(loop) if not stays_whole and bounds.take(context, c, loop.number)}
     context.settled.append(taken)
     opens = [context.open(block) for block in blocks_in(loop)]
     cut = find_cut(context, loop, opens) if context.threads is None else None
@@ -223,9 +223,9 @@ def _cut(context: Context, loop: Loop, bounds: Bounds, cut: Cut) -> None:
       for v = 6 { 16 lanes: D };  16 lanes: D at v = 6 if lane < 4
     """
     scopes = context.scopes
-    whole, last = bounds.below(cut.whole), bounds.below(cut.ends)
-    count, end = whole.count(scopes.ranges), last.count(scopes.ranges)
-    start = whole.end(scopes)
+    whole_part, last = bounds.below(cut.whole), bounds.below(cut.ends)
+    count, end = whole_part.count(scopes.ranges), last.count(scopes.ranges)
+    start = whole_part.end(scopes)
     if count != 0:
         context.facts.append(cut.in_whole)
         _rolled(context, loop, bounds.lower(scopes), start)

@@ -212,7 +212,7 @@ def _split(number: int, counts: Sequence[int]) -> list[int]:
 
 def _windows(context: Context, outer: Loop, name: str, ahead: int) -> list[_Window]:
     """What a later iteration of a loop touches of a buffer that outlives it: one box a block, equal ones once."""
-    found: dict[tuple[Linear, ...], _Window] = {}
+    windows: dict[tuple[Linear, ...], _Window] = {}
     if (name,) in context.program.places and outer in context.program.enclosing((name,)):
         return []
     for block in blocks_in(outer):
@@ -220,9 +220,9 @@ def _windows(context: Context, outer: Loop, name: str, ahead: int) -> list[_Wind
         for position, access in enumerate(accesses):
             written = position >= len(block.reads)
             window = _window(context, outer, block, access, ahead, written) if access.buffer == name else None
-            if window is not None and (window.starts not in found or written):
-                found[window.starts] = window
-    return list(found.values())
+            if window is not None and (window.starts not in windows or written):
+                windows[window.starts] = window
+    return list(windows.values())
 
 
 def _window(
@@ -260,8 +260,8 @@ def _span(form: Linear, inner: set[int], later: Mapping[int, Linear], ranges: li
         if not term.variables() & inner:
             outside.append((atom, factor))
         elif term.variables() <= inner:
-            least, most = lin.bounds(term, ranges)
-            low, high = low + least, high + most
+            smallest, largest = lin.bounds(term, ranges)
+            low, high = low + smallest, high + largest
         else:
             return None
     start = lin.substitute(Linear(tuple(outside), form.constant + low), later, ranges)

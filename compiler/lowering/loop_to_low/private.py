@@ -30,20 +30,20 @@ class Side:
     extent: int
     steps: tuple[tuple[int, int, int], ...] = ()
 
-    def at(self, rest: Linear) -> Linear:
+    def at(self, form: Linear) -> Linear:
         """The place in the dimension of what threads do not decide."""
         shorter = {step: place for step, place, _ in self.steps}
         if not shorter:
-            return rest - lin.constant(self.low)
-        return Linear(tuple((atom, shorter[factor]) for atom, factor in rest.terms))
+            return form - lin.constant(self.low)
+        return Linear(tuple((atom, shorter[factor]) for atom, factor in form.terms))
 
     def isl(self, name: str) -> tuple[str, list[str], list[str]]:
         """Any place that threads do not decide, in isl's syntax: the form, its variables and their ranges."""
         if not self.steps:
             return name, [name], [f"{self.low} <= {name} < {self.low + self.extent}"]
         names = [f"{name}_{number}" for number in range(len(self.steps))]
-        form = " + ".join(f"{step}*{own}" for own, (step, _, _) in zip(names, self.steps, strict=True))
-        ranges = [f"0 <= {own} < {extent}" for own, (_, _, extent) in zip(names, self.steps, strict=True)]
+        form = " + ".join(f"{step}*{variable}" for variable, (step, _, _) in zip(names, self.steps, strict=True))
+        ranges = [f"0 <= {variable} < {extent}" for variable, (_, _, extent) in zip(names, self.steps, strict=True)]
         return form, names, ranges
 
 
@@ -69,8 +69,8 @@ def parts(program: Program) -> dict[str, Part]:
 
     Raises LoweringError where threads share an element of a local buffer.
     """
-    found = [alloc.buffer.name for alloc in program.allocs.values() if _is_around_threads(program, alloc)]
-    return {name: _part_of(program, name) for name in found}
+    names = [alloc.buffer.name for alloc in program.allocs.values() if _is_around_threads(program, alloc)]
+    return {name: _part_of(program, name) for name in names}
 
 
 def _is_around_threads(program: Program, alloc: Alloc) -> bool:
@@ -89,12 +89,12 @@ def _part_of(program: Program, name: str) -> Part:
     for statement, use in uses_of(program, name):
         kinds = _threads(program, statement.block)
         pairs = [_divided(form, kinds, name) for form in use.forms]
-        owns.append(tuple(own for own, _ in pairs))
-        rests.append([rest for _, rest in pairs])
-    if any(own != owns[0] for own in owns):
+        owns.append(tuple(by_thread for by_thread, _ in pairs))
+        rests.append([remainder for _, remainder in pairs])
+    if any(by_thread != owns[0] for by_thread in owns):
         raise LoweringError(f"threads share the local buffer '{name}': its places differ from nest to nest")
     columns = list(zip(*rests, strict=True))
-    bounds = [[lin.bounds(rest, program.ranges) for rest in column] for column in columns]
+    bounds = [[lin.bounds(remainder, program.ranges) for remainder in column] for column in columns]
     spans = [(min(low for low, _ in column), max(high for _, high in column)) for column in bounds]
     sides = [_side(column, span, program.ranges) for column, span in zip(columns, spans, strict=True)]
     _check_apart(program, name, owns[0], sides)
@@ -106,20 +106,20 @@ def _side(rests: Sequence[Linear], span: lin.Range, ranges: lin.Ranges) -> Side:
 
     16 v + e for v < 2, e < 2  ->  2 v + e
     """
-    whole = Side(span[0], span[1] - span[0] + 1)
+    full_side = Side(span[0], span[1] - span[0] + 1)
     extents: dict[int, int] = {}
-    for rest in rests:
-        if rest.constant or any(not isinstance(atom, int) or factor <= 0 for atom, factor in rest.terms):
-            return whole
-        for atom, factor in rest.terms:
+    for form in rests:
+        if form.constant or any(not isinstance(atom, int) or factor <= 0 for atom, factor in form.terms):
+            return full_side
+        for atom, factor in form.terms:
             assert isinstance(atom, int)
             extents[factor] = max(extents.get(factor, 1), ranges[atom][1] + 1)
-        if len({factor for _, factor in rest.terms}) != len(rest.terms):
-            return whole
+        if len({factor for _, factor in form.terms}) != len(form.terms):
+            return full_side
     steps, size, reach = [], 1, 0
     for factor, extent in sorted(extents.items()):
         if factor <= reach:
-            return whole
+            return full_side
         steps.append((factor, size, extent))
         size *= extent
         reach += factor * (extent - 1)
@@ -134,17 +134,17 @@ def _threads(program: Program, block: Block) -> dict[int, int]:
 
 def _divided(form: Linear, kinds: Mapping[int, int], name: str) -> tuple[Linear, Linear]:
     """What the thread decides of a form, over thread kinds, and the rest."""
-    own, rest = lin.constant(0), lin.constant(form.constant)
+    thread_part, remainder = lin.constant(0), lin.constant(form.constant)
     for atom, factor in form.terms:
         term = Linear(((atom, factor),))
         inside = term.variables()
         if inside <= kinds.keys() and inside:
-            own = own + _renamed(term, kinds)
+            thread_part = thread_part + _renamed(term, kinds)
         elif inside.isdisjoint(kinds):
-            rest = rest + term
+            remainder = remainder + term
         else:
             raise LoweringError(f"a place in the local buffer '{name}' mixes threads with other loops")
-    return own, rest
+    return thread_part, remainder
 
 
 def _renamed(form: Linear, kinds: Mapping[int, int]) -> Linear:
@@ -169,11 +169,11 @@ def _check_apart(program: Program, name: str, owns: Sequence[Linear], sides: Seq
     }
     text = [f"0 <= {v}{n} < {extents[n]}" for v in "ab" for n in extents]
     variables = [f"{v}{n}" for v in "ab" for n in extents]
-    for d, (own, side) in enumerate(zip(owns, sides, strict=True)):
+    for d, (thread_form, side) in enumerate(zip(owns, sides, strict=True)):
         places = []
         for v in "ab":
-            rest, names, ranges = side.isl(f"{v}x{d}")
-            places.append(f"{lin.to_isl(own, {n: f'{v}{n}' for n in extents})} + {rest}")
+            form, names, ranges = side.isl(f"{v}x{d}")
+            places.append(f"{lin.to_isl(thread_form, {n: f'{v}{n}' for n in extents})} + {form}")
             variables += names
             text += ranges
         text.append(" = ".join(places))

@@ -102,11 +102,11 @@ class Expressions:
         """The number that an expression has because of what constants hold; None for any other."""
         if not self.reads:
             return None
-        found = known(node, self.reads, self._found)
-        if found is None and isinstance(node, Apply) and node.kind in _PRODUCTS and self.policy.zeros:
+        number = known(node, self.reads, self._found)
+        if number is None and isinstance(node, Apply) and node.kind in _PRODUCTS and self.policy.zeros:
             factors = [self.known(operand) for operand in node.operands]
             return next((Known(f.value, True) for f in factors if f and f.of_constant and f.is_zero), None)
-        return found
+        return number
 
     def _shorter(self, node: Apply) -> SSAValue | None:
         """The value of an operation of which constants leave no more than an operand, or its negation."""

@@ -29,6 +29,6 @@ def check_streamed(program: Program) -> None:
             raise LoweringError(f"the attribute {ATTRIBUTE} of loop '{loop.label}' is not the name of a buffer")
         written = list(dict.fromkeys(access.buffer for block in blocks_in(loop) for access in block.writes))
         if asked.data not in written:
-            found = " and ".join(f"'{name}'" for name in written) or "nothing"
-            said = f"is to write '{asked.data}' past the caches, but it writes {found}"
+            written_names = " and ".join(f"'{name}'" for name in written) or "nothing"
+            said = f"is to write '{asked.data}' past the caches, but it writes {written_names}"
             raise LoweringError(f"loop '{loop.label}' {said}")

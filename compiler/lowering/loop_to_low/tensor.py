@@ -86,18 +86,18 @@ def _emit_interleave(nest: Operands) -> None:
         rows.append(context.scopes.add(vector.LoadOp(nest.buffer(source), context.scopes.indices(at), type)))
     while len(rows) > 1:
         half = len(rows) // 2
-        rows = [_zipped(context, one, two) for one, two in zip(rows[:half], rows[half:], strict=True)]
+        rows = [_zipped(context, upper, lower) for upper, lower in zip(rows[:half], rows[half:], strict=True)]
     store = vector.StoreOp if _in_one_row(nest, nest.target) else StoreOp
     context.scopes.run(store(rows[0], nest.buffer(nest.target), nest.places(nest.target)))
 
 
-def _zipped(context: Context, one: SSAValue, two: SSAValue) -> SSAValue:
+def _zipped(context: Context, first: SSAValue, second: SSAValue) -> SSAValue:
     """The elements of two vectors in turns."""
-    assert isinstance(one.type, VectorType)
-    count = one.type.get_shape()[0]
-    type = VectorType(one.type.element_type, [2 * count])
+    assert isinstance(first.type, VectorType)
+    count = first.type.get_shape()[0]
+    type = VectorType(first.type.element_type, [2 * count])
     picks = [lane + side * count for lane in range(count) for side in range(2)]
-    return context.scopes.add(vector.ShuffleOp(one, two, DenseArrayBase.from_list(i64, picks), result_type=type))
+    return context.scopes.add(vector.ShuffleOp(first, second, DenseArrayBase.from_list(i64, picks), result_type=type))
 
 
 # --- tiles: two-dimensional registers -------------------------------------------------------------------------------

@@ -34,11 +34,11 @@ def emit_on_chip(context: Context, threads: BlockThreads, buffer: Buffer) -> Non
             f"buffer '{buffer.name}' of scope {buffer.scope} lives inside a kernel, where it is shared or local"
         )
     part = threads.parts.get(buffer.name)
-    own = MemRefType(buffer.scalar, buffer.shape if part is None else part.shape)
+    type = MemRefType(buffer.scalar, buffer.shape if part is None else part.shape)
     if is_fragment:
-        own = fragment_of(context.program, buffer, own.get_shape())
+        type = fragment_of(context.program, buffer, type.get_shape())
     value = context.scopes.add(
-        memref.AllocaOp.get(own.element_type, shape=own.get_shape(), memory_space=IntegerAttr(space, i64))
+        memref.AllocaOp.get(type.element_type, shape=type.get_shape(), memory_space=IntegerAttr(space, i64))
     )
     value.name_hint = hint(buffer.name)
     context.buffers[buffer.name] = value

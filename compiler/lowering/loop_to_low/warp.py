@@ -82,8 +82,8 @@ def _fragment(nest: Operands, reference: Reference, operand: NestOperand) -> SSA
     return nest.context.scopes.add(memref.LoadOp.get(buffer, _matrices(nest, reference)))
 
 
-def _keep(nest: Operands, held: SSAValue) -> None:
-    store = memref.StoreOp.get(held, nest.buffer(nest.target), _matrices(nest, nest.target))
+def _keep(nest: Operands, fragment: SSAValue) -> None:
+    store = memref.StoreOp.get(fragment, nest.buffer(nest.target), _matrices(nest, nest.target))
     nest.context.scopes.run(store)
 
 

@@ -72,8 +72,8 @@ def _division(instruction: str) -> Emit:
     def emit(f: FunctionEmitter, op: Operation) -> None:
         lhs, rhs = op.operands
         divisor = _divisor(f, lhs, rhs, signed=instruction.startswith("s"))
-        result = f.temporary(f"{instruction} {f.typed(lhs)}, {divisor}")
-        f.names[op.results[0]] = _unless_zero(f, rhs, result)
+        quotient = f.temporary(f"{instruction} {f.typed(lhs)}, {divisor}")
+        f.names[op.results[0]] = _unless_zero(f, rhs, quotient)
 
     return emit
 
@@ -84,17 +84,17 @@ def _rounded(instruction: str, up: bool) -> Emit:
     def emit(f: FunctionEmitter, op: Operation) -> None:
         lhs, rhs = op.operands
         signed, type, truth = instruction == "sdiv", llvm_type(lhs.type), shaped(lhs.type, "i1")
-        divisor, zero, one = _divisor(f, lhs, rhs, signed), number(0, lhs.type), number(1, lhs.type)
+        divisor, zero, unit = _divisor(f, lhs, rhs, signed), number(0, lhs.type), number(1, lhs.type)
         quotient = f.temporary(f"{instruction} {f.typed(lhs)}, {divisor}")
-        rest = f.temporary(f"{'srem' if signed else 'urem'} {f.typed(lhs)}, {divisor}")
-        adjust = f.temporary(f"icmp ne {type} {rest}, {zero}")
+        remainder = f.temporary(f"{'srem' if signed else 'urem'} {f.typed(lhs)}, {divisor}")
+        adjust = f.temporary(f"icmp ne {type} {remainder}, {zero}")
         if signed:
             signs = f.temporary(f"xor {f.typed(lhs)}, {divisor}")
             moves = f.temporary(f"icmp {'sge' if up else 'slt'} {type} {signs}, {zero}")
             adjust = f.temporary(f"and {truth} {adjust}, {moves}")
-        moved = f.temporary(f"{'add' if up else 'sub'} {type} {quotient}, {one}")
-        result = f.temporary(f"select {truth} {adjust}, {type} {moved}, {type} {quotient}")
-        f.names[op.results[0]] = _unless_zero(f, rhs, result)
+        moved = f.temporary(f"{'add' if up else 'sub'} {type} {quotient}, {unit}")
+        rounded = f.temporary(f"select {truth} {adjust}, {type} {moved}, {type} {quotient}")
+        f.names[op.results[0]] = _unless_zero(f, rhs, rounded)
 
     return emit
 
@@ -103,20 +103,20 @@ def _divisor(f: FunctionEmitter, lhs: SSAValue, rhs: SSAValue, signed: bool) -> 
     """The divisor, or 1 where the processor would trap: at zero, and at the least integer divided by -1."""
     if _harmless(rhs):
         return f.use(rhs)
-    type, truth, one = llvm_type(rhs.type), shaped(rhs.type, "i1"), number(1, rhs.type)
+    type, truth, unit = llvm_type(rhs.type), shaped(rhs.type, "i1"), number(1, rhs.type)
     traps = _is(f, rhs, 0)
     if signed:
-        least = _is(f, lhs, -(1 << width(lhs.type) - 1))
-        over = f.temporary(f"and {truth} {least}, {_is(f, rhs, -1)}")
+        is_minimum = _is(f, lhs, -(1 << width(lhs.type) - 1))
+        over = f.temporary(f"and {truth} {is_minimum}, {_is(f, rhs, -1)}")
         traps = f.temporary(f"or {truth} {traps}, {over}")
-    return f.temporary(f"select {truth} {traps}, {type} {one}, {f.typed(rhs)}")
+    return f.temporary(f"select {truth} {traps}, {type} {unit}, {f.typed(rhs)}")
 
 
-def _unless_zero(f: FunctionEmitter, rhs: SSAValue, result: str) -> str:
+def _unless_zero(f: FunctionEmitter, rhs: SSAValue, value: str) -> str:
     if _harmless(rhs):
-        return result
+        return value
     type, zero = llvm_type(rhs.type), number(0, rhs.type)
-    return f.temporary(f"select {shaped(rhs.type, 'i1')} {_is(f, rhs, 0)}, {type} {zero}, {type} {result}")
+    return f.temporary(f"select {shaped(rhs.type, 'i1')} {_is(f, rhs, 0)}, {type} {zero}, {type} {value}")
 
 
 def _is(f: FunctionEmitter, value: SSAValue, what: int) -> str:

@@ -51,7 +51,7 @@ def emit_function(function: FuncOp, handlers: Handlers) -> tuple[str, set[str]]:
     f = FunctionEmitter(function, handlers)
     parameters = [_parameter(f, i, argument) for i, argument in enumerate(function.args)]
     parameters += [slot_parameter(f, slot, f"s{i}") for i, slot in enumerate(slots(function.body.block))]
-    parameters += [f"{facts} {own}" for facts, own in _team(function)]
+    parameters += [f"{facts} {name}" for facts, name in _team(function)]
     _emit_body(f, function.body.block)
     body = internal(name + ".body", parameters, [*f.allocas, *f.lines], "noinline")
     return "\n".join([_entry(function), body, *f.outlined]), f.externals
@@ -85,9 +85,9 @@ def _emit_part(f: FunctionEmitter, ops: Sequence[Operation], name: str) -> None:
     leave(part)
     needs_team = any(isinstance(inner, scf.ParallelOp | CallOp) for op in ops for inner in op.walk())
     team = _team(f.function) if needs_team else []
-    parameters = [*captured.parameters, *(f"{facts} {own}" for facts, own in team)]
+    parameters = [*captured.parameters, *(f"{facts} {register}" for facts, register in team)]
     part.outlined.append(internal(name, parameters, [*part.allocas, *part.lines], "noinline"))
-    given = [f"{facts.partition(' ')[0]} {own}" for facts, own in team]
+    given = [f"{facts.partition(' ')[0]} {register}" for facts, register in team]
     f.line(f"call void {quoted(name)}({', '.join([*captured.arguments, *given])})")
 
 
@@ -95,13 +95,13 @@ def _cut(ops: Sequence[Operation], block: Block) -> tuple[list[Operation], list[
     """The ops that stand before all parts, and those of each part. What a part computes no other part uses."""
     shared: list[Operation] = []
     parts: list[list[Operation]] = [[]]
-    known = set[SSAValue](block.args)
+    available = set[SSAValue](block.args)
     awaited = set[Operation]()  # ops still to come that use what the current part computes
     loops = 0
     for op in ops:
-        if _is_shared(op) and known.issuperset(op.operands):
+        if _is_shared(op) and available.issuperset(op.operands):
             shared.append(op)
-            known.update(op.results)
+            available.update(op.results)
             continue
         if loops >= PART_LOOPS and not awaited:
             parts.append([])
@@ -120,7 +120,7 @@ def _is_shared(op: Operation) -> bool:
 
 def _users(op: Operation, block: Block) -> set[Operation]:
     """The ops of a block that use, themselves or inside them, what one of its ops computes."""
-    users = (block.find_ancestor_op_in_block(use.operation) for result in op.results for use in result.uses)
+    users = (block.find_ancestor_op_in_block(use.operation) for value in op.results for use in value.uses)
     return {user for user in users if user is not None}
 
 
@@ -131,10 +131,10 @@ def _loops(op: Operation) -> int:
 def _team(function: FuncOp) -> list[tuple[str, str]]:
     """What calls and parallel loops need, each as its type with facts and its name: the workspace behind the function's
     own slots, the first thread's part of the workspace, and the count of threads."""
-    found = [("ptr", "%scratch")] if callees(function) else []
+    parameters = [("ptr", "%scratch")] if callees(function) else []
     if _private_offset(function) is not None:
-        found.append((f"ptr noalias nonnull align {SLOT_ALIGNMENT}", "%private"))
-    return [*found, *([("i32", "%threads")] if takes_threads(function) else [])]
+        parameters.append((f"ptr noalias nonnull align {SLOT_ALIGNMENT}", "%private"))
+    return [*parameters, *([("i32", "%threads")] if takes_threads(function) else [])]
 
 
 def _private_offset(function: FuncOp) -> int | None:

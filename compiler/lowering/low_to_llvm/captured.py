@@ -72,9 +72,9 @@ def is_repeated(op: Operation) -> bool:
 def _from_outside(ops: Sequence[Operation]) -> Iterator[SSAValue]:
     """The values that ops and what is inside them use, and that are defined outside."""
     inside = [inner for op in ops for inner in op.walk()]
-    own = {value for op in inside for value in op.results}
-    own |= {value for op in inside for region in op.regions for block in region.blocks for value in block.args}
-    return (value for op in inside for value in op.operands if value not in own)
+    defined = {value for op in inside for value in op.results}
+    defined |= {value for op in inside for region in op.regions for block in region.blocks for value in block.args}
+    return (value for op in inside for value in op.operands if value not in defined)
 
 
 def _written(ops: Sequence[Operation]) -> set[SSAValue]:

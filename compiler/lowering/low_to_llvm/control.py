@@ -72,7 +72,7 @@ def _yielded(f: FunctionEmitter, block: Block) -> list[str]:
 
 
 def _no_buffers(op: Operation) -> None:
-    if any(isinstance(result.type, MemRefType) for result in op.results):
+    if any(isinstance(value.type, MemRefType) for value in op.results):
         raise LoweringError(f"'{op.name}' carries a buffer, which has no form in LLVM IR")
 
 
@@ -112,8 +112,8 @@ def _for(f: FunctionEmitter, op: scf.ForOp) -> None:
         for value, start, end in zip((iv, *carried), starts, following, strict=True)
     ]
     f.start(done)
-    for result, argument in zip(op.results, carried, strict=True):
-        f.names[result] = f.use(argument)
+    for value, argument in zip(op.results, carried, strict=True):
+        f.names[value] = f.use(argument)
 
 
 def _metadata(op: scf.ForOp) -> str:
@@ -127,19 +127,19 @@ def _metadata(op: scf.ForOp) -> str:
 def loop_metadata(text: str) -> Iterator[str]:
     """The text of a module with the metadata that its loops refer to: !0 for those that LLVM must not vectorize, !2 for
     those that it must not unroll either. Each loop gets a node of its own, since LLVM tells loops apart by them."""
-    found: list[str] = []
+    nodes: list[str] = []
 
     def own(reference: re.Match[str]) -> str:
-        number = len(found) + 2
+        number = len(nodes) + 2
         kept = "!0, !1" if reference[1] == "2" else "!0"
-        found.append(f"!{number} = distinct !{{!{number}, {kept}}}")
+        nodes.append(f"!{number} = distinct !{{!{number}, {kept}}}")
         return f"!llvm.loop !{number}"
 
     yield re.sub(r"!llvm\.loop !([02])\b", own, text)
-    if found:
+    if nodes:
         yield '!0 = !{!"llvm.loop.vectorize.enable", i1 false}'
         yield '!1 = !{!"llvm.loop.unroll.disable"}'
-        yield from found
+        yield from nodes
 
 
 def stays_scalar(op: scf.ForOp | scf.ParallelOp) -> bool:
@@ -166,13 +166,13 @@ def _if(f: FunctionEmitter, op: scf.IfOp) -> None:
     _no_buffers(op)
     done = f.fresh("endif")
     arms = [(f.fresh(stem), region.block) for stem, region in _regions(op)]
-    other = arms[1][0] if len(arms) == 2 else done
-    f.line(f"br i1 {f.use(op.cond)}, label %{arms[0][0]}, label %{other}")
+    else_label = arms[1][0] if len(arms) == 2 else done
+    f.line(f"br i1 {f.use(op.cond)}, label %{arms[0][0]}, label %{else_label}")
     ends = [_arm(f, label, block, done) for label, block in arms]
     f.start(done)
-    for number, result in enumerate(op.results):
+    for number, value in enumerate(op.results):
         incoming = ", ".join(f"[ {values[number]}, %{label} ]" for label, values in ends)
-        f.set(result, f"phi {llvm_type(result.type)} {incoming}")
+        f.set(value, f"phi {llvm_type(value.type)} {incoming}")
 
 
 def _regions(op: scf.IfOp) -> list[tuple[str, Region]]:

@@ -30,10 +30,10 @@ def _extend(f: FunctionEmitter, op: vector_arith.ExtFOp) -> None:
 
 def _to_float(f: FunctionEmitter, op: vector_arith.CastOp) -> str:
     """A bf16, which is the upper half of a float, as a float."""
-    whole, real = (shaped(op.input.type, t) for t in ("i32", "float"))
-    wide = f.temporary(f"zext {f.typed(op.input)} to {whole}")
-    high = f.temporary(f"shl {whole} {wide}, {_splat(op, 16)}")
-    return f.temporary(f"bitcast {whole} {high} to {real}")
+    integer, real = (shaped(op.input.type, t) for t in ("i32", "float"))
+    wide = f.temporary(f"zext {f.typed(op.input)} to {integer}")
+    high = f.temporary(f"shl {integer} {wide}, {_splat(op, 16)}")
+    return f.temporary(f"bitcast {integer} {high} to {real}")
 
 
 def _to_integer(instruction: str) -> Emit:
@@ -89,17 +89,17 @@ def _suffix(double: str) -> str:
 
 def _to_bfloat(f: FunctionEmitter, op: vector_arith.CastOp, value: str) -> str:
     """A float rounded to bfloat in integers; NaN stays one."""
-    real, whole, truth = (shaped(op.input.type, t) for t in ("float", "i32", "i1"))
-    bits = f.temporary(f"bitcast {real} {value} to {whole}")
-    high = f.temporary(f"lshr {whole} {bits}, {_splat(op, 16)}")
-    last = f.temporary(f"and {whole} {high}, {_splat(op, 1)}")
-    bias = f.temporary(f"add {whole} {last}, {_splat(op, 0x7FFF)}")
-    sum = f.temporary(f"add {whole} {bits}, {bias}")
-    rounded = f.temporary(f"lshr {whole} {sum}, {_splat(op, 16)}")
-    quiet = f.temporary(f"or {whole} {high}, {_splat(op, 0x40)}")
+    real, integer, truth = (shaped(op.input.type, t) for t in ("float", "i32", "i1"))
+    bits = f.temporary(f"bitcast {real} {value} to {integer}")
+    high = f.temporary(f"lshr {integer} {bits}, {_splat(op, 16)}")
+    last = f.temporary(f"and {integer} {high}, {_splat(op, 1)}")
+    bias = f.temporary(f"add {integer} {last}, {_splat(op, 0x7FFF)}")
+    sum = f.temporary(f"add {integer} {bits}, {bias}")
+    rounded = f.temporary(f"lshr {integer} {sum}, {_splat(op, 16)}")
+    quiet = f.temporary(f"or {integer} {high}, {_splat(op, 0x40)}")
     strange = f.temporary(f"fcmp uno {real} {value}, {value}")
-    chosen = f.temporary(f"select {truth} {strange}, {whole} {quiet}, {whole} {rounded}")
-    return f.temporary(f"trunc {whole} {chosen} to {llvm_type(op.result.type)}")
+    chosen = f.temporary(f"select {truth} {strange}, {integer} {quiet}, {integer} {rounded}")
+    return f.temporary(f"trunc {integer} {chosen} to {llvm_type(op.result.type)}")
 
 
 def _from_integer(signed: bool) -> Emit:

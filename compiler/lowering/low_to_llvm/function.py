@@ -77,14 +77,14 @@ class FunctionEmitter:
         name = self._scopes[-1][key] = self.temporary(instruction)
         return name
 
-    def declare(self, result: str, name: str, parameters: Sequence[str], attributes: str = "") -> None:
+    def declare(self, type: str, name: str, parameters: Sequence[str], attributes: str = "") -> None:
         """Declare an external function once."""
-        self.externals.add(f"declare {result} @{name}({', '.join(parameters)}) {attributes}".rstrip())
+        self.externals.add(f"declare {type} @{name}({', '.join(parameters)}) {attributes}".rstrip())
 
-    def call(self, result: Attribute, name: str, arguments: Sequence[SSAValue], flags: str = "") -> str:
+    def call(self, type: Attribute, name: str, arguments: Sequence[SSAValue], flags: str = "") -> str:
         """A call, as an instruction, of an intrinsic that takes and gives registers."""
-        self.declare(llvm_type(result), name, [llvm_type(a.type) for a in arguments])
-        return f"call {flags}{llvm_type(result)} @{name}({', '.join(self.typed(a) for a in arguments)})"
+        self.declare(llvm_type(type), name, [llvm_type(a.type) for a in arguments])
+        return f"call {flags}{llvm_type(type)} @{name}({', '.join(self.typed(a) for a in arguments)})"
 
     def start(self, label: str) -> None:
         """Begin a basic block."""

@@ -25,15 +25,15 @@ def _ldexp(f: FunctionEmitter, op: LdexpOp) -> None:
 def _ldexp_by_bits(f: FunctionEmitter, op: LdexpOp) -> None:
     """x 2^(n/2) 2^(n - n/2), each power made of its bits: where llvm.ldexp would be a call for each lane. x 2^n where
     that is normal."""
-    real, whole = op.result.type, op.n.type
-    digits, bias = _DIGITS[width(whole)]
-    powers, result = [f.use(op.n)], f.use(op.x)
+    real, integer = op.result.type, op.n.type
+    digits, bias = _DIGITS[width(integer)]
+    powers, scaled = [f.use(op.n)], f.use(op.x)
     if op.normal is None:
-        half = f.temporary(f"ashr {f.typed(op.n)}, {number(1, whole)}")
+        half = f.temporary(f"ashr {f.typed(op.n)}, {number(1, integer)}")
         powers = [half, f.temporary(f"sub {f.typed(op.n)}, {half}")]
     for n in powers:
-        exponent = f.temporary(f"add {llvm_type(whole)} {n}, {number(bias, whole)}")
-        bits = f.temporary(f"shl {llvm_type(whole)} {exponent}, {number(digits, whole)}")
-        power = f.temporary(f"bitcast {llvm_type(whole)} {bits} to {llvm_type(real)}")
-        result = f.temporary(f"fmul {llvm_type(real)} {result}, {power}")
-    f.names[op.result] = result
+        exponent = f.temporary(f"add {llvm_type(integer)} {n}, {number(bias, integer)}")
+        bits = f.temporary(f"shl {llvm_type(integer)} {exponent}, {number(digits, integer)}")
+        power = f.temporary(f"bitcast {llvm_type(integer)} {bits} to {llvm_type(real)}")
+        scaled = f.temporary(f"fmul {llvm_type(real)} {scaled}, {power}")
+    f.names[op.result] = scaled

@@ -57,8 +57,8 @@ def emit_marked(module: ModuleOp, machine: Machine, timed: Collection[int] = ())
             _record(f, number, began, _is_concurrent(op))
         f.lines[start:] = [_mark(line, number) for line in f.lines[start:]]
 
-    own: Handlers = {kind: marked for kind in (scf.ForOp, scf.ParallelOp) if kind in HANDLERS}
-    text = emit(module, machine, {**HANDLERS, **own})
+    marking: Handlers = {kind: marked for kind in (scf.ForOp, scf.ParallelOp) if kind in HANDLERS}
+    text = emit(module, machine, {**HANDLERS, **marking})
     return "\n".join([*_located(text), *(_profile(len(numbers)) if timed else ())])
 
 
@@ -75,8 +75,8 @@ def _record(f: FunctionEmitter, number: int, began: str, atomic: bool) -> None:
         if atomic:
             f.line(f"atomicrmw add {at}, i64 {added} monotonic")
             continue
-        held = f.temporary(f"load i64, {at}")
-        f.line(f"store i64 {f.temporary(f'add i64 {held}, {added}')}, {at}")
+        counter = f.temporary(f"load i64, {at}")
+        f.line(f"store i64 {f.temporary(f'add i64 {counter}, {added}')}, {at}")
 
 
 def _is_concurrent(op: Operation | None) -> bool:

@@ -20,34 +20,36 @@ from compiler.lowering.low_to_llvm.types import is_truth, lanes, llvm_type, shap
 _HALF = "half"
 
 
-def _by_lane(f: FunctionEmitter, op: Operation, one: Callable[[Sequence[str]], str]) -> None:
+def _by_lane(f: FunctionEmitter, op: Operation, scalar_call: Callable[[Sequence[str]], str]) -> None:
     """Name the op's result as that of a scalar function, applied to each lane."""
     type = op.results[0].type
     if not isinstance(type, VectorType):
-        f.names[op.results[0]] = one([f.use(v) for v in op.operands])
+        f.names[op.results[0]] = scalar_call([f.use(v) for v in op.operands])
         return
-    whole = "poison"
+    vector = "poison"
     for lane in range(lanes(type)):
-        value = one([f.temporary(f"extractelement {f.typed(v)}, i64 {lane}") for v in op.operands])
+        value = scalar_call([f.temporary(f"extractelement {f.typed(v)}, i64 {lane}") for v in op.operands])
         inner = llvm_type(type.element_type)
-        whole = f.temporary(f"insertelement {llvm_type(type)} {whole}, {inner} {value}, i64 {lane}")
-    f.names[op.results[0]] = whole
+        vector = f.temporary(f"insertelement {llvm_type(type)} {vector}, {inner} {value}, i64 {lane}")
+    f.names[op.results[0]] = vector
 
 
 def _library(name: str, attributes: str = "") -> Emit:
     """A call of the C library's function for double, or of its `f` variant for what is narrower."""
 
     def emit(f: FunctionEmitter, op: Operation) -> None:
-        own = llvm_type(element_of(op.results[0].type))
-        type = "float" if own == _HALF else own
+        stated = llvm_type(element_of(op.results[0].type))
+        type = "float" if stated == _HALF else stated
         full = name + ("f" if type == "float" else "")
         f.declare(type, full, [type] * len(op.operands), PURE)
 
         def one(values: Sequence[str]) -> str:
-            if own != type:
-                values = [f.temporary(f"fpext {own} {value} to {type}") for value in values]
-            result = f.temporary(f"call {type} @{full}({', '.join(f'{type} {value}' for value in values)}){attributes}")
-            return result if own == type else f.temporary(f"fptrunc {type} {result} to {own}")
+            if stated != type:
+                values = [f.temporary(f"fpext {stated} {value} to {type}") for value in values]
+            returned = f.temporary(
+                f"call {type} @{full}({', '.join(f'{type} {value}' for value in values)}){attributes}"
+            )
+            return returned if stated == type else f.temporary(f"fptrunc {type} {returned} to {stated}")
 
         _by_lane(f, op, one)
 

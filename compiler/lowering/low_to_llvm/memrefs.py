@@ -95,8 +95,8 @@ def _bytes(f: FunctionEmitter, op: UnrealizedConversionCastOp) -> None:
     first = op.operands[0].type if is_view(op) else None
     if not isinstance(first, MemRefType) or op.results[0].type != MemRefType(i8, [buffer_bytes(first)]):
         raise LoweringError("a builtin.unrealized_conversion_cast other than of a buffer to its bytes").at(op)
-    source, result = op.operands[0], op.results[0]
-    f.names[result], f.alignments[result] = f.use(source), f.alignments[source]
+    source, target = op.operands[0], op.results[0]
+    f.names[target], f.alignments[target] = f.use(source), f.alignments[source]
 
 
 def _copy(f: FunctionEmitter, op: memref.CopyOp) -> None:

@@ -78,7 +78,7 @@ class _Region:
     def emit_share(self) -> None:
         """Emit the function that runs a share of the units."""
         f = self.inner
-        own = [slot_parameter(f, slot, f"p{i}") for i, slot in enumerate(slots(self.op.body.block))]
+        private_slots = [slot_parameter(f, slot, f"p{i}") for i, slot in enumerate(slots(self.op.body.block))]
         counts = _counts(f, self.op)
         if not self.is_elementwise:
             self._single_iterations(counts)
@@ -87,7 +87,7 @@ class _Region:
         else:
             self._rows(counts)
         f.line("ret void")
-        head = ["i64 %first", "i64 %end", *self.captured.parameters, *own]
+        head = ["i64 %first", "i64 %end", *self.captured.parameters, *private_slots]
         self.outer.outlined.append(internal(f"{self.name}.share", head, [*f.allocas, *f.lines], "noinline noduplicate"))
 
     def _single_iterations(self, counts: Sequence[str]) -> None:
@@ -149,12 +149,14 @@ class _Region:
         f.start(done)
 
     def _call_share(self, f: FunctionEmitter, first: str, end: str, captured: list[str], private: str) -> None:
-        own = [f"ptr {f.temporary(f'getelementptr inbounds i8, ptr {private}, i64 {o}')}" for o in self.offsets]
-        arguments = ", ".join([f"i64 {first}", f"i64 {end}", *captured, *own])
+        private_slots = [
+            f"ptr {f.temporary(f'getelementptr inbounds i8, ptr {private}, i64 {o}')}" for o in self.offsets
+        ]
+        arguments = ", ".join([f"i64 {first}", f"i64 {end}", *captured, *private_slots])
         f.line(f"call void {quoted(self.name + '.share')}({arguments})")
 
     def _call_runtime(self, units: str, team: str) -> None:
-        f, data = self.outer, f"%{self.outer.fresh('data')}"
+        f, arguments = self.outer, f"%{self.outer.fresh('data')}"
         private = [("ptr", "%private")] if self.offsets else []
         given = [
             (TEAM, "zeroinitializer"),
@@ -164,25 +166,25 @@ class _Region:
         ]
         types = [type for type, _ in given]
         struct = f"{{ {', '.join(types)} }}"
-        f.allocas.append(f"  {data} = alloca {struct}")
+        f.allocas.append(f"  {arguments} = alloca {struct}")
         for number, (type, value) in enumerate(given):
-            f.line(f"store {type} {value}, ptr {_field(f, struct, data, number)}")
+            f.line(f"store {type} {value}, ptr {_field(f, struct, arguments, number)}")
         count = f.temporary(f"trunc i64 {team} to i32")
-        join(f, data, team)
+        join(f, arguments, team)
         f.declare("void", "GOMP_parallel", ["ptr", "ptr", "i32", "i32"])
-        f.line(f"call void @GOMP_parallel(ptr {quoted(self.name)}, ptr {data}, i32 {count}, i32 0)")
+        f.line(f"call void @GOMP_parallel(ptr {quoted(self.name)}, ptr {arguments}, i32 {count}, i32 0)")
         self._emit_thread(struct, types)
 
     def _emit_thread(self, struct: str, types: list[str]) -> None:
         """Emit the function that each thread of the runtime calls."""
         f = FunctionEmitter(self.outer.function, self.outer.handlers)
         thread, threads = (_ask(f, f"omp_get_{what}") for what in ("thread_num", "num_threads"))
-        first, other, both = f.fresh("first"), f.fresh("other"), f.fresh("both")
-        f.line(f"br i1 {f.temporary(f'icmp eq i64 {thread}, 0')}, label %{first}, label %{other}")
+        first, later_threads, both = f.fresh("first"), f.fresh("other"), f.fresh("both")
+        f.line(f"br i1 {f.temporary(f'icmp eq i64 {thread}, 0')}, label %{first}, label %{later_threads}")
         f.start(first)
         meet(f, "%data", threads)
         f.line(f"br label %{both}")
-        f.start(other)
+        f.start(later_threads)
         join(f, "%data", threads)
         f.line(f"br label %{both}")
         f.start(both)
@@ -222,10 +224,10 @@ def _count(f: FunctionEmitter, lower: SSAValue, upper: SSAValue, step: SSAValue)
 
 
 def _product(f: FunctionEmitter, counts: Sequence[str]) -> str:
-    known = prod(int(count) for count in counts if not count.startswith("%"))
-    if not fits(known):
-        raise LoweringError(f"the nested parallel loops have {known} iterations, which are counted in 64 bits")
-    total = str(known)
+    constant = prod(int(count) for count in counts if not count.startswith("%"))
+    if not fits(constant):
+        raise LoweringError(f"the nested parallel loops have {constant} iterations, which are counted in 64 bits")
+    total = str(constant)
     for count in counts:
         if count.startswith("%"):
             total = count if total == "1" else f.temporary(f"mul nuw nsw i64 {total}, {count}")
@@ -246,16 +248,16 @@ def _ask(f: FunctionEmitter, function: str) -> str:
 def _share(f: FunctionEmitter, units: str, thread: str, threads: str) -> tuple[str, str]:
     """A thread's first unit and the end of its share."""
     each = f.temporary(f"udiv i64 {units}, {threads}")
-    rest = f.temporary(f"urem i64 {units}, {threads}")
-    before = _least(f, thread, rest)
+    remainder = f.temporary(f"urem i64 {units}, {threads}")
+    before = _least(f, thread, remainder)
     first = f.temporary(f"add nuw nsw i64 {f.temporary(f'mul nuw nsw i64 {thread}, {each}')}, {before}")
-    more = f.temporary(f"zext i1 {f.temporary(f'icmp ult i64 {thread}, {rest}')} to i64")
-    own = f.temporary(f"add nuw nsw i64 {each}, {more}")
-    return first, f.temporary(f"add nuw nsw i64 {first}, {own}")
+    more = f.temporary(f"zext i1 {f.temporary(f'icmp ult i64 {thread}, {remainder}')} to i64")
+    count = f.temporary(f"add nuw nsw i64 {each}, {more}")
+    return first, f.temporary(f"add nuw nsw i64 {first}, {count}")
 
 
-def _field(f: FunctionEmitter, struct: str, data: str, number: int) -> str:
-    return f.temporary(f"getelementptr inbounds {struct}, ptr {data}, i64 0, i32 {number}")
+def _field(f: FunctionEmitter, struct: str, pointer: str, number: int) -> str:
+    return f.temporary(f"getelementptr inbounds {struct}, ptr {pointer}, i64 0, i32 {number}")
 
 
 @contextmanager

@@ -164,5 +164,5 @@ def _is_written_by(call: CallOp, position: int) -> bool:
 
 def quoted(name: str) -> str:
     """A function's symbol as it stands in the text."""
-    safe = re.sub(rb"[^\w.$-]", lambda found: b"\\%02X" % found[0][0], name.encode())
+    safe = re.sub(rb"[^\w.$-]", lambda match: b"\\%02X" % match[0][0], name.encode())
     return f'@"{safe.decode()}"'

@@ -121,18 +121,18 @@ done:
 """What the caller does when the others have been started: it yields its core once to one that waits for it."""
 
 
-def join(f: FunctionEmitter, data: str, threads: str) -> None:
+def join(f: FunctionEmitter, region: str, threads: str) -> None:
     """Emit that the current thread arrives at the team of a region."""
     f.declare("i64", "llvm.ctpop.i64", ["i64"])
     f.declare("i32", "sched_getcpu", [])
     for name in ("sched_getaffinity", "sched_setaffinity"):
         f.declare("i32", name, ["i32", "i64", "ptr"])
     f.externals.add(_JOIN)
-    f.line(f'call void @".join"(ptr {data}, i64 {threads})')
+    f.line(f'call void @".join"(ptr {region}, i64 {threads})')
 
 
-def meet(f: FunctionEmitter, data: str, threads: str) -> None:
+def meet(f: FunctionEmitter, region: str, threads: str) -> None:
     """Emit that the caller waits for the others of the team, briefly."""
     f.declare("i32", "sched_yield", [])
     f.externals.add(_MEET)
-    f.line(f'call void @".meet"(ptr {data}, i64 {threads})')
+    f.line(f'call void @".meet"(ptr {region}, i64 {threads})')

@@ -55,11 +55,11 @@ def _dot(f: FunctionEmitter, op: DotOp) -> None:
     count, wide = lanes(op.sums.type), llvm_type(op.sums.type)
     element = "i8" if llvm_type(op.group.type).endswith("i8>") else "bfloat"
     operand = f"<{count * lanes(op.group.type)} x {element}>"
-    shared, own = _shared(f, op.group, count, operand), f.temporary(f"bitcast {f.typed(op.groups)} to {operand}")
+    shared, per_lane = _shared(f, op.group, count, operand), f.temporary(f"bitcast {f.typed(op.groups)} to {operand}")
     f.declare(wide, intrinsic.llvm, [wide, operand, operand])
     f.set(
         op.result,
-        f"call {wide} @{intrinsic.llvm}({f.typed(op.sums)}, {operand} {shared}, {operand} {own})",
+        f"call {wide} @{intrinsic.llvm}({f.typed(op.sums)}, {operand} {shared}, {operand} {per_lane})",
     )
 
 

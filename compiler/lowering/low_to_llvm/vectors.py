@@ -43,8 +43,8 @@ def _streamed(f: FunctionEmitter, op: vector.StoreOp) -> None:
         return
     aligned, plain, done = f.fresh("aligned"), f.fresh("plain"), f.fresh("stored")
     address = f.temporary(f"ptrtoint ptr {at.pointer} to i64")
-    rest = f.temporary(f"and i64 {address}, {size - 1}")
-    test = f.temporary(f"icmp eq i64 {rest}, 0")
+    misalignment = f.temporary(f"and i64 {address}, {size - 1}")
+    test = f.temporary(f"icmp eq i64 {misalignment}, 0")
     f.line(f"br i1 {test}, label %{aligned}, label %{plain}")
     f.start(aligned)
     f.line(streamed)
@@ -82,8 +82,8 @@ def _lane_pointers(f: FunctionEmitter, op: GatherOp | ScatterOp) -> str:
     assert isinstance(op.base.type, MemRefType)
     at, count, size = place(f, op, op.base, op.indices), lanes(op.mask.type), byte_size(op.base.type.element_type)
     steps = f"{llvm_type(op.index_vec.type)} {f.use(op.index_vec)}"
-    whole = f.temporary(f"getelementptr [{size} x i8], ptr {at.pointer}, {steps}")
-    return f"<{count} x ptr> align {size} {whole}"
+    pointers = f.temporary(f"getelementptr [{size} x i8], ptr {at.pointer}, {steps}")
+    return f"<{count} x ptr> align {size} {pointers}"
 
 
 MOST_STEP = 4
@@ -97,7 +97,7 @@ def _picked(f: FunctionEmitter, op: GatherOp, step: int, count: int) -> None:
     Source: LLVM's interleaved access group; a gather takes a request for each lane.
     """
     at, all_lanes, element = place(f, op, op.base, op.indices), lanes(op.result.type), op.result.type.element_type
-    size, whole, picked = byte_size(element), memory_type(op.result.type), ""
+    size, vector_type, picked = byte_size(element), memory_type(op.result.type), ""
     last = (count - 1) * step
     for part in range(step):
         first = min(part * all_lanes, max(0, last - all_lanes + 1))
@@ -113,11 +113,15 @@ def _picked(f: FunctionEmitter, op: GatherOp, step: int, count: int) -> None:
         for n in mine:
             picks[n] = all_lanes + n * step - first
         chosen = ", ".join(f"i32 {pick}" for pick in picks)
-        picked = f.temporary(f"shufflevector {whole} {old}, {whole} {loaded}, <{all_lanes} x i32> <{chosen}>")
+        picked = f.temporary(
+            f"shufflevector {vector_type} {old}, {vector_type} {loaded}, <{all_lanes} x i32> <{chosen}>"
+        )
     if count < all_lanes:
         chosen = ", ".join(f"i32 {n if n < count else all_lanes + n}" for n in range(all_lanes))
         otherwise = to_memory(f, op.pass_thru)
-        picked = f.temporary(f"shufflevector {whole} {picked}, {whole} {otherwise}, <{all_lanes} x i32> <{chosen}>")
+        picked = f.temporary(
+            f"shufflevector {vector_type} {picked}, {vector_type} {otherwise}, <{all_lanes} x i32> <{chosen}>"
+        )
     f.names[op.result] = picked
     from_memory(f, op.result)
 
@@ -200,8 +204,8 @@ def _conjuncts(mask: SSAValue) -> tuple[list[SSAValue], list[SSAValue]]:
     """What must hold for a mask to: conditions of all lanes, and masks."""
     owner = mask.owner
     if isinstance(owner, arith.AndIOp):
-        (conditions, masks), (others, more) = _conjuncts(owner.lhs), _conjuncts(owner.rhs)
-        return conditions + others, masks + more
+        (conditions, masks), (right_conditions, right_masks) = _conjuncts(owner.lhs), _conjuncts(owner.rhs)
+        return conditions + right_conditions, masks + right_masks
     if isinstance(owner, vector.BroadcastOp) and not isinstance(owner.source.type, VectorType):
         return [owner.source], []
     return [], [mask]
@@ -223,14 +227,14 @@ def _stored_whole_or_masked(
     f: FunctionEmitter, op: vector.MaskedStoreOp, at: Address, value: str, mask: vector.CreateMaskOp
 ) -> None:
     """Store all lanes where a mask of the first ones has all, else those that it has."""
-    whole, some, done = f.fresh("whole"), f.fresh("some"), f.fresh("stored")
+    all_label, some_label, done = f.fresh("whole"), f.fresh("some"), f.fresh("stored")
     count = lanes(op.mask.type)
     test = f.temporary(f"icmp sge i64 {f.use(mask.mask_dim_sizes[0])}, {count}")
-    f.line(f"br i1 {test}, label %{whole}, label %{some}")
-    f.start(whole)
+    f.line(f"br i1 {test}, label %{all_label}, label %{some_label}")
+    f.start(all_label)
     _store_all(f, op, at, value)
     f.line(f"br label %{done}")
-    f.start(some)
+    f.start(some_label)
     _store_masked(f, op, at, value)
     f.line(f"br label %{done}")
     f.start(done)
@@ -239,13 +243,13 @@ def _stored_whole_or_masked(
 def _store_lanes(f: FunctionEmitter, op: vector.MaskedStoreOp, at: Address, value: str, count: int) -> None:
     """Store the first lanes in pieces."""
     type = op.value_to_store.type
-    whole = memory_type(type)
+    vector_type = memory_type(type)
     assert isinstance(type, VectorType)
-    size, element = byte_size(type.element_type), whole.split(" x ")[1].rstrip(">")
+    size, element = byte_size(type.element_type), vector_type.split(" x ")[1].rstrip(">")
     done = 0
     for width in (1 << n for n in reversed(range(count.bit_length())) if count >> n & 1):
         picks = ", ".join(f"i32 {lane}" for lane in range(done, done + width))
-        piece = f.temporary(f"shufflevector {whole} {value}, {whole} poison, <{width} x i32> <{picks}>")
+        piece = f.temporary(f"shufflevector {vector_type} {value}, {vector_type} poison, <{width} x i32> <{picks}>")
         to = f.temporary(f"getelementptr inbounds [{size} x i8], ptr {at.pointer}, i64 {done}") if done else at.pointer
         f.line(f"store <{width} x {element}> {piece}, ptr {to}, align {gcd(at.alignment, done * size)}")
         done += width

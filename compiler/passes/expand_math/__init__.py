@@ -95,10 +95,10 @@ def _expand(op: Operation, pool: Constants) -> None:
     lanes = type_.get_shape()[0] if isinstance(type_, VectorType) else None
     x = Real(Site(pool, format, lanes, lambda new: block.insert_op_before(new, op)), op.operands[0])
     if type(op) in EXPANSIONS:
-        result = EXPANSIONS[type(op)](x)
+        expansion = EXPANSIONS[type(op)](x)
     else:
-        result = WITH_LIBRARY[type(op)](x, lambda inside: library(op, inside))
-    Rewriter.replace_op(op, [], [result.ssa])
+        expansion = WITH_LIBRARY[type(op)](x, lambda inside: library(op, inside))
+    Rewriter.replace_op(op, [], [expansion.ssa])
 
 
 def _format(op: Operation) -> Format | None:

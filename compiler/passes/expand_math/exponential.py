@@ -91,8 +91,8 @@ def expm1(x: Real) -> Real:
     reduced = _reduced(at_least(at_most(x, high), low))
     small = _less_one(reduced.r)
     half = ldexp(x.site.real(0.5), reduced.n)
-    result = fma(small, half, half - 0.5)
-    return with_sign_of(select(reduced.whole.equals(0.0), small, result + result), x)
+    half_result = fma(small, half, half - 0.5)
+    return with_sign_of(select(reduced.whole.equals(0.0), small, half_result + half_result), x)
 
 
 def expm1_inside(x: Real) -> Real:
@@ -111,6 +111,6 @@ def _reduced(x: Real) -> _Reduced:
     format = x.site.format
     high, low = LN2[format.name]
     shifted = fma(x, LOG2E, format.shift)
-    whole = shifted - format.shift
-    r = fma(whole, -low, fma(whole, -high, x))
-    return _Reduced(whole, shifted.as_bits() - format.pattern(format.shift), r)
+    power = shifted - format.shift
+    r = fma(power, -low, fma(power, -high, x))
+    return _Reduced(power, shifted.as_bits() - format.pattern(format.shift), r)

@@ -43,9 +43,9 @@ def reduced(x: Real) -> Turn:
     quadrant = (product + (1 << 61)) >> 62
     r = ((product - (quadrant << 62)).converted() * (pi / 2 * 2.0**-62)).narrowed()
     negative = x < 0.0
-    whole = quadrant.narrowed()
+    quarter_turns = quadrant.narrowed()
     sign = select_bits(negative, -(1 << 31), 0)
-    return Turn((r.as_bits() ^ sign).as_real(), select_bits(negative, 0 - whole, whole))
+    return Turn((r.as_bits() ^ sign).as_real(), select_bits(negative, 0 - quarter_turns, quarter_turns))
 
 
 def _window(start: Bits) -> list[Bits]:

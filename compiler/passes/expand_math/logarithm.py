@@ -70,12 +70,12 @@ def log1p(x: Real) -> Real:
     2^-e, whose exponent may be too small, is formed as 4 2^-e. Source: N. Juffa's log1pf.
     """
     format = x.site.format
-    whole = x + 1.0
-    exponent = _exponent(whole)
+    above = x + 1.0
+    exponent = _exponent(above)
     power = (format.pattern(4.0) - exponent).as_real()
     f = (x.as_bits() - exponent).as_real() + fma(power, 0.25, -1.0)
-    result = _natural(_Parts(exponent.converted() * 2.0**-format.digits, f))
-    return with_sign_of(_at_the_ends(result, whole), x)
+    logarithm = _natural(_Parts(exponent.converted() * 2.0**-format.digits, f))
+    return with_sign_of(_at_the_ends(logarithm, above), x)
 
 
 def _parts(x: Real) -> _Parts:
@@ -117,6 +117,6 @@ def _tail(f: Real) -> Real:
     return fma(s, fma(square, horner(square, coefficients), half), -half)
 
 
-def _at_the_ends(result: Real, x: Real) -> Real:
+def _at_the_ends(logarithm: Real, x: Real) -> Real:
     """The logarithm of x, where x is negative, zero, infinite or NaN."""
-    return select(x.equals(0.0), -inf, select(x < 0.0, nan, select(x < inf, result, x)))
+    return select(x.equals(0.0), -inf, select(x < 0.0, nan, select(x < inf, logarithm, x)))

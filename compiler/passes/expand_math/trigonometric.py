@@ -54,8 +54,8 @@ def _of_quadrant(x: Real, ahead: int, library: Library) -> Real:
     if x.site.format is F32:
         large = where_any(_is_large(x), turn.bits(), lambda inside: reduced(Real(inside, x.ssa)).bits())
         return _sine(Turn.of(large), ahead)
-    (result,) = where_any(_is_large(x), [_sine(turn, ahead).as_bits()], lambda inside: [library(inside).as_bits()])
-    return result.as_real()
+    (bits,) = where_any(_is_large(x), [_sine(turn, ahead).as_bits()], lambda inside: [library(inside).as_bits()])
+    return bits.as_real()
 
 
 def _turn(x: Real) -> Turn:

@@ -253,11 +253,11 @@ def fma(a: Real, b: Real | float, c: Real | float) -> Real:
 
 def horner(x: Real, coefficients: Sequence[float]) -> Real:
     """The polynomial with these coefficients, lowest power first."""
-    *rest, last = coefficients
-    result = x.site.real(last)
-    for coefficient in reversed(rest):
-        result = fma(result, x, coefficient)
-    return result
+    *lower, last = coefficients
+    value = x.site.real(last)
+    for coefficient in reversed(lower):
+        value = fma(value, x, coefficient)
+    return value
 
 
 def select(condition: Truth, a: Real | float, b: Real | float) -> Real:
@@ -302,7 +302,7 @@ def where_any(condition: Truth, fast: Sequence[Bits], slow: Callable[[Site], Seq
     otherwise.add_op(scf.YieldOp(*(value.ssa for value in fast)))
     branch = scf.IfOp(condition.any(), [v.ssa.type for v in fast], Region(then), Region(otherwise))
     site.add(branch)
-    return [Bits(site, result) for result in branch.results]
+    return [Bits(site, bits) for bits in branch.results]
 
 
 def library(op: Operation, site: Site) -> Real:

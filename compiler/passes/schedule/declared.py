@@ -42,10 +42,10 @@ class PrimitivePass(FacePass):
         for name, kind in kinds.items():
             value = self._argument(s, block, kind, getattr(self, kind.option or name))
             values += value if isinstance(kind, HandleParameter) and kind.several else [value]
-        results = s.call(self.primitive, *values)
+        handles = s.call(self.primitive, *values)
         at = getattr(self, "at", None) if self.primitive.placed_by else None
         if at is not None:
-            s.call(PRIMITIVES[self.primitive.placed_by], results[0], loop_named(s, at))
+            s.call(PRIMITIVES[self.primitive.placed_by], handles[0], loop_named(s, at))
 
     def _argument(self, s: Schedule, block: Handle | None, kind: Parameter, value: Value) -> Value:
         """An option as an argument of the primitive's method."""

@@ -33,8 +33,8 @@ class ApplySchedulePass(ModulePass):
     verify: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        own = [inner for inner in op.ops if isinstance(inner, NamedSequenceOp)]
-        script = _sequence(own if self.script is None else _from_file(ctx, self.script))
+        sequences = [inner for inner in op.ops if isinstance(inner, NamedSequenceOp)]
+        script = _sequence(sequences if self.script is None else _from_file(ctx, self.script))
         schedule = Schedule(op, self.function, self.seed)
         try:
             schedule.apply(script)
@@ -47,14 +47,16 @@ class ApplySchedulePass(ModulePass):
             if not verdict:
                 raise ScheduleError(str(verdict), self.name, f"@{schedule.name}")
         take_over(op, schedule)
-        for sequence in own:
+        for sequence in sequences:
             op.body.block.erase_op(sequence)
 
 
-def _sequence(found: list[NamedSequenceOp]) -> NamedSequenceOp:
-    if len(found) != 1:
-        raise ScheduleError(f"a script is one transform.named_sequence, and there are {len(found)}", "apply-schedule")
-    return found[0]
+def _sequence(sequences: list[NamedSequenceOp]) -> NamedSequenceOp:
+    if len(sequences) != 1:
+        raise ScheduleError(
+            f"a script is one transform.named_sequence, and there are {len(sequences)}", "apply-schedule"
+        )
+    return sequences[0]
 
 
 def _from_file(ctx: Context, path: str) -> list[NamedSequenceOp]:

@@ -200,41 +200,41 @@ class Nest:
     @cached_property
     def readers(self) -> dict[str, list[Block]]:
         """The blocks that read each buffer, in order."""
-        found: dict[str, list[Block]] = {}
+        readers: dict[str, list[Block]] = {}
         for block in self.blocks.values():
             for name in block.sources:
-                found.setdefault(name, []).append(block)
-        return found
+                readers.setdefault(name, []).append(block)
+        return readers
 
     @cached_property
     def writers(self) -> dict[str, list[Block]]:
         """The blocks that write each buffer, in order."""
-        found: dict[str, list[Block]] = {}
+        writers: dict[str, list[Block]] = {}
         for block in self.blocks.values():
             for name in dict.fromkeys(access.buffer for access in block.writes):
-                found.setdefault(name, []).append(block)
-        return found
+                writers.setdefault(name, []).append(block)
+        return writers
 
 
 def _nest(node: Node) -> Nest:
-    found = Nest({}, {}, {}, {}, {}, False)
-    return replace(found, is_full=_collect(found, node, (), ()))
+    nest = Nest({}, {}, {}, {}, {}, False)
+    return replace(nest, is_full=_collect(nest, node, (), ()))
 
 
-def _collect(found: Nest, node: Node, loops: tuple[Loop, ...], positions: tuple[int, ...]) -> bool:
+def _collect(nest: Nest, node: Node, loops: tuple[Loop, ...], positions: tuple[int, ...]) -> bool:
     """Put a node and what is in it into a nest; whether each loop there contains a block."""
-    found.places[key_of(node)] = Place(loops, positions)
+    nest.places[key_of(node)] = Place(loops, positions)
     if isinstance(node, Alloc):
-        found.allocs[node.buffer.name] = node
+        nest.allocs[node.buffer.name] = node
     elif isinstance(node, Block):
-        found.blocks[node.label] = node
+        nest.blocks[node.label] = node
     else:
-        before = len(found.blocks)
-        found.loops[node.number] = node
-        found.ranges[node.number] = (0, node.extent - 1)
+        before = len(nest.blocks)
+        nest.loops[node.number] = node
+        nest.ranges[node.number] = (0, node.extent - 1)
         inner = (*loops, node)
-        full = [_collect(found, below, inner, (*positions, n)) for n, below in enumerate(node.body)]
-        return len(found.blocks) > before and all(full)
+        full = [_collect(nest, below, inner, (*positions, n)) for n, below in enumerate(node.body)]
+        return len(nest.blocks) > before and all(full)
     return True
 
 

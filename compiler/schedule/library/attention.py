@@ -110,28 +110,28 @@ def attention(s: Schedule, block: Handle, tiles: AttentionTiles | None = None) -
     FlashAttention, 2022 and Rabe and Staats 2021 for attention by rows of queries, without the online softmax: all
     scores of a row fit into the cache; register tiles as in BLIS.
     """
-    *heads, m, e, n = nest(s, block, "attention", least=3)
+    *heads, m, e, n = nest(s, block, "attention", fewest=3)
     tiles = tiles or attention_tiles(s.extent(n), s.extent(e))
-    lanes, found = tiles.lanes, _blocks(s, block)
-    _require_loops(s, block, found.scores)
+    lanes, softmax = tiles.lanes, _blocks(s, block)
+    _require_loops(s, block, softmax.scores)
     tiles = tiles.over(s.extent(m))
-    stages = _stages(s, found)
+    stages = _stages(s, softmax)
     group, rows, row = s.split(m, [None, tiles.group, tiles.mr])
     panel, *columns = by_vectors(s, e, lanes, even(s.extent(e), tiles.nr, lanes))
-    some, one = s.split(n, [None, min(lanes, s.extent(n))])
-    s.reorder(*heads, group, rows, panel, some, one, row, *columns)
-    if found.weights not in stages:
-        s.compute_at(found.weights, some)
-        in_vectors(s, inside(s, found.weights, some))
+    panels, panel_lanes = s.split(n, [None, min(lanes, s.extent(n))])
+    s.reorder(*heads, group, rows, panel, panels, panel_lanes, row, *columns)
+    if softmax.weights not in stages:
+        s.compute_at(softmax.weights, panels)
+        in_vectors(s, inside(s, softmax.weights, panels))
     for stage in reversed(stages):
         rows = _for_rows(s, stage, block, rows, tiles)
     *heads, group, rows = s.get_loops(block)[: len(heads) + 2]
-    s.compute_at(found.scores, group)
-    packs = _scores(s, found.scores, heads[-1] if heads else None, group, tiles)
-    _multiply_adds(s, block, some, [row, *columns])
-    _in_vectors(s, found, stages, rows, lanes)
-    s.prefetch(one, operand_over(s, block, node_of(s, block).spatial - 1), AHEAD)
-    return Attention(heads, group, rows, found, *packs)
+    s.compute_at(softmax.scores, group)
+    packs = _scores(s, softmax.scores, heads[-1] if heads else None, group, tiles)
+    _multiply_adds(s, block, panels, [row, *columns])
+    _in_vectors(s, softmax, stages, rows, lanes)
+    s.prefetch(panel_lanes, operand_over(s, block, node_of(s, block).spatial - 1), AHEAD)
+    return Attention(heads, group, rows, softmax, *packs)
 
 
 def _blocks(s: Schedule, block: Handle) -> Softmax:
@@ -152,12 +152,12 @@ def _blocks(s: Schedule, block: Handle) -> Softmax:
     return Softmax(logits, kept, largest, powers, total, weights)
 
 
-def _stages(s: Schedule, found: Softmax) -> list[Handle]:
+def _stages(s: Schedule, softmax: Softmax) -> list[Handle]:
     """The blocks between the products that work on some rows at a time, in order. Results of reductions are copies."""
     stages: list[Handle] = []
-    for block in (found.scores, *found.logits, found.largest, found.powers, found.total, found.weights):
+    for block in (softmax.scores, *softmax.logits, softmax.largest, softmax.powers, softmax.total, softmax.weights):
         is_result = makes_result(s, node_of(s, block))
-        if block != found.scores and (block != found.weights or is_result):
+        if block != softmax.scores and (block != softmax.weights or is_result):
             stages.append(block)
         if is_result and _reduces(s, block):
             stages.append(s.cache_write(block))
@@ -186,12 +186,12 @@ def _add_single_loops(s: Schedule, stage: Handle, shape: Sequence[int]) -> None:
             s.split(loops[n], [1, None])
 
 
-def _in_vectors(s: Schedule, found: Softmax, stages: Sequence[Handle], rows: Handle, lanes: int) -> None:
+def _in_vectors(s: Schedule, softmax: Softmax, stages: Sequence[Handle], rows: Handle, lanes: int) -> None:
     """The stages of all rows of an iteration by vectors; the powers and their sum share a loop."""
     vectors: dict[Handle, Handle | None] = {}
     for stage in stages:
         vectors[stage] = (_over_lanes if _reduces(s, stage) else _by_vectors)(s, stage, rows, lanes)
-    powers, total = vectors[found.powers], vectors[found.total]
+    powers, total = vectors[softmax.powers], vectors[softmax.total]
     if powers is not None and total is not None:
         s.merge(powers, total)
 
@@ -204,10 +204,10 @@ def _require_loops(s: Schedule, block: Handle, scores: Handle) -> None:
             raise refusal(s, block, "attention", reason)
 
 
-def _only(s: Schedule, block: Handle, found: list[Handle], what: str) -> Handle:
-    if len(found) != 1:
+def _only(s: Schedule, block: Handle, candidates: list[Handle], what: str) -> Handle:
+    if len(candidates) != 1:
         raise refusal(s, block, "attention", f"there is not {what}: it ends no attention")
-    return found[0]
+    return candidates[0]
 
 
 def _reduces(s: Schedule, block: Handle) -> bool:
@@ -263,7 +263,7 @@ def _over_lanes(s: Schedule, block: Handle, rows: Handle, lanes: int) -> Handle 
     buffer = target_of(s, partial)
     if row:
         s.lift_alloc(buffer, rows)
-    s.transform_layout(partial, buffer, lambda lane, *rest: (*rest, lane))
+    s.transform_layout(partial, buffer, lambda lane, *dims: (*dims, lane))
     for loop in row:
         s.distribute(loop, partial)
     s.unroll(inside(s, block, rows)[-1])

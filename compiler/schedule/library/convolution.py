@@ -99,7 +99,7 @@ class ConvolutionNest:
 
 def _nest(s: Schedule, block: Handle) -> ConvolutionNest:
     """The loops n, o, h, w, c, r, q, or those of another rank."""
-    loops, spatial = nest(s, block, "implicit_gemm", least=5), node_of(s, block).spatial
+    loops, spatial = nest(s, block, "implicit_gemm", fewest=5), node_of(s, block).spatial
     if len(loops) != 2 * spatial - 1 or spatial < 3 or len(operands(s, block)) != 2:
         reason = (
             f"a convolution has 5, 7 or 9 loops and 2 operands, this has {len(loops)} and {len(operands(s, block))}"
@@ -227,8 +227,10 @@ def tiled_nest(
 def _weights(s: Schedule, block: Handle) -> str:
     """The operand that each filter reads for itself: the image of a grouped convolution depends on the filter's group
     alone."""
-    own = [access.buffer for access in node_of(s, block).reads if any(form.coefficient(1) for form in access.index)]
-    return own[0] if own else operand_over(s, block, 1)
+    indexed_by_filter = [
+        access.buffer for access in node_of(s, block).reads if any(form.coefficient(1) for form in access.index)
+    ]
+    return indexed_by_filter[0] if indexed_by_filter else operand_over(s, block, 1)
 
 
 def _packed(s: Schedule, block: Handle, weights: str, filters: Size, taps_first: bool) -> Handle:
@@ -237,8 +239,8 @@ def _packed(s: Schedule, block: Handle, weights: str, filters: Size, taps_first:
     access = next(access for access in node_of(s, block).reads if access.buffer == weights)
     dim = next((d for d, form in enumerate(access.index) if 1 in form.variables()), 0)
     tiles = [filters if d == dim else 1 for d in range(len(access.index))]
-    others = [d for d in range(len(tiles)) if d != dim]
-    order = [dim, *(others[1:] + others[:1] if taps_first else others), len(tiles)]
+    outer_dims = [d for d in range(len(tiles)) if d != dim]
+    order = [dim, *(outer_dims[1:] + outer_dims[:1] if taps_first else outer_dims), len(tiles)]
     return s.pack(block, weights, tiles, order if order != sorted(order) else [])
 
 
@@ -261,12 +263,12 @@ def _spread(s: Schedule, loops: Sequence[Handle], lines: int) -> Handle:
 
 def _transposed(s: Schedule, block: Handle, lanes: int) -> None:
     """An elementwise block over filters, rows, and pixels: vectors of filters, pixels of each side by side."""
-    own = own_loops(s, block)
-    if len(own) == 1:
-        s.vectorize(own[0])
-    if len(own) < 2:
+    loops = own_loops(s, block)
+    if len(loops) == 1:
+        s.vectorize(loops[0])
+    if len(loops) < 2:
         return
-    filters, *rows, pixels = own
+    filters, *rows, pixels = loops
     *outer, vector = cut(s, filters, lanes)
     if rows:
         tiles, pixels = s.split(pixels, [None, min(lanes, s.extent(pixels))])
@@ -281,8 +283,8 @@ def _pack_weights(s: Schedule, pack: Handle, lanes: int) -> None:
     *_, filters = s.get_loops(pack)
     axes = set().union(*(form.variables() for form in node.reads[0].index[1:]))
     bound = set().union(*(node.bindings[axis].variables() for axis in axes))
-    handles, own = around(s, pack), {s.label(h) for h in own_loops(s, pack)}
-    taps = [h for h, loop in handles if loop.number in bound and loop.label in own]
+    handles, loop_labels = around(s, pack), {s.label(h) for h in own_loops(s, pack)}
+    taps = [h for h, loop in handles if loop.number in bound and loop.label in loop_labels]
     if not taps or s.label(filters) in {s.label(h) for h in taps}:
         return
     *rounds, filters = cut(s, filters, lanes)

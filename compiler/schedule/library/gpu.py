@@ -34,16 +34,16 @@ def cooperative_fetch(
     """
     fetch = s.cache_read(block, buffer, scope)
     s.compute_at(fetch, at_loop)
-    own = inside(s, fetch, at_loop)
-    if own:
-        spread_on_threads(s, fused(s, own), threads, vector)
+    copy_loops = inside(s, fetch, at_loop)
+    if copy_loops:
+        spread_on_threads(s, fused(s, copy_loops), threads, vector)
     return fetch
 
 
-def spread_on_threads(s: Schedule, whole: Handle, threads: Size | tuple[Size, Size], vector: int) -> None:
+def spread_on_threads(s: Schedule, results_loop: Handle, threads: Size | tuple[Size, Size], vector: int) -> None:
     """Run a loop by the threads of a block, along x or along y and x, side by side, a vector each at a time."""
     sizes = threads if isinstance(threads, tuple) else (threads,)
-    _, *bound = s.split(whole, [None, *sizes, *([vector] if vector > 1 else [])])
+    _, *bound = s.split(results_loop, [None, *sizes, *([vector] if vector > 1 else [])])
     if vector > 1:
         s.vectorize(bound.pop())
     for loop, kind in zip(reversed(bound), ("thread_x", "thread_y"), strict=False):
@@ -126,15 +126,15 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
         pad_rows(s, fetch, tiles.vector)
     panel = overlapped(s, outer[-1], fetches) if tiles.twice else outer[-1]
     finished = _finished(s, out, tiles, len(blocks))
-    thread, whole = fused(s, threads), fused(s, blocks)
-    s.bind(whole, "block_x")
+    thread, grid = fused(s, threads), fused(s, blocks)
+    s.bind(grid, "block_x")
     s.bind(thread, "thread_x")
     s.bind(finished, "thread_x")
     for loop in virtual:
         s.bind(loop, "vthread")
     for loop in elements:
         s.unroll(loop)
-    return OnThreads(whole, thread, panel, fetches)
+    return OnThreads(grid, thread, panel, fetches)
 
 
 def pad_rows(s: Schedule, fetch: Handle, vector: int) -> None:
@@ -164,8 +164,8 @@ def _padded(s: Schedule, block: Handle) -> list[Handle]:
 
 def _finished(s: Schedule, out: Handle, tiles: ThreadTiles, depth: int) -> Handle:
     """The loop over threads of what is done with a block's tile: each thread's own elements."""
-    own, bindings = around(s, out)[depth:], node_of(s, out).bindings
-    by_axis = [next((h for h, loop in own if loop.number in form.variables()), None) for form in bindings]
+    tile_loops, bindings = around(s, out)[depth:], node_of(s, out).bindings
+    by_axis = [next((h for h, loop in tile_loops if loop.number in form.variables()), None) for form in bindings]
     cuts = [
         s.split(loop, [virtual, threads, None])
         for loop, (virtual, threads, _) in zip(by_axis, tiles.spatial, strict=False)
@@ -191,8 +191,10 @@ def spread(s: Schedule, block: Handle, threads: Size = 256, vector: int = 1) -> 
     of a thread are for a block that reduces nothing. Elsewhere: Halide gpu_tile, TVM's default GPU schedule.
     """
     spatial = node_of(s, block).loops_of(reduce=False)
-    whole = fused(s, [handle for handle, loop in around(s, block) if loop.number in spatial])
-    outer, thread, *lanes = s.split(whole, [None, at_most(threads, s.extent(whole)), *([vector] if vector > 1 else [])])
+    results_loop = fused(s, [handle for handle, loop in around(s, block) if loop.number in spatial])
+    outer, thread, *lanes = s.split(
+        results_loop, [None, at_most(threads, s.extent(results_loop)), *([vector] if vector > 1 else [])]
+    )
     s.bind(outer, "block_x")
     s.bind(thread, "thread_x")
     for lane in lanes:

@@ -154,10 +154,10 @@ def _require_several(s: Schedule, block: Handle) -> None:
 
 
 def _producer(s: Schedule, block: Handle) -> Handle:
-    found = s.get_producers(block)
-    if len(found) != 1:
+    producers = s.get_producers(block)
+    if len(producers) != 1:
         raise refusal(s, block, "conv_grad_weight", _NO_GRADIENT)
-    return found[0]
+    return producers[0]
 
 
 def _groups(s: Schedule, block: Handle, read: tuple[str, ...], tiles: GradientTiles) -> tuple[int, int]:

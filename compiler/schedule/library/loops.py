@@ -30,7 +30,7 @@ def block_tile(s: Schedule, block: Handle, sizes: Sequence[int]) -> Tiles:
     inside the tiles. Requires perfectly nested serial loops whose order is free (reductions are). Source: Halide tile,
     Exo stdlib tile_loops, Lam, Rothberg and Wolf 1991.
     """
-    loops = nest(s, block, "block_tile", least=len(sizes))
+    loops = nest(s, block, "block_tile", fewest=len(sizes))
     pairs = [s.split(loop, [None, min(size, s.extent(loop))]) for loop, size in zip(loops, sizes, strict=False)]
     tiles = Tiles([outer for outer, _ in pairs], [inner for _, inner in pairs] + loops[len(pairs) :])
     s.reorder(*tiles.outer, *tiles.inner)
@@ -62,7 +62,7 @@ def parallelize_outer(s: Schedule, block: Handle, count: int = 1) -> Handle:
     Gives the parallel loop. Requires that the loops are perfectly nested and carry no dependence. Source: TVM's
     parallelize-vectorize-unroll rule (Ansor, OSDI 2020).
     """
-    outer = fused(s, nest(s, block, "parallelize_outer", least=count)[:count])
+    outer = fused(s, nest(s, block, "parallelize_outer", fewest=count)[:count])
     s.parallel(outer)
     return outer
 
@@ -89,11 +89,11 @@ def panels(extent: int, tile: int, register: int) -> list[int]:
     return [min(tile // register, -(-extent // register)), register]
 
 
-def nest(s: Schedule, block: Handle, composite: str, least: int = 1) -> list[Handle]:
-    """The loops around a block, outermost first. Raises ScheduleError where there are fewer than `least`."""
+def nest(s: Schedule, block: Handle, composite: str, fewest: int = 1) -> list[Handle]:
+    """The loops around a block, outermost first. Raises ScheduleError where there are fewer than `fewest`."""
     loops = s.get_loops(block)
-    if len(loops) < least:
-        raise refusal(s, block, composite, f"it has {len(loops)} loops, not {least}")
+    if len(loops) < fewest:
+        raise refusal(s, block, composite, f"it has {len(loops)} loops, not {fewest}")
     return loops
 
 

@@ -64,7 +64,7 @@ def gebp(
     """
     extents = [loop.extent for loop in s.program.enclosing(s.label(block))][-3:]
     if len(extents) < 3:
-        nest(s, block, "gebp", least=3)
+        nest(s, block, "gebp", fewest=3)
     m, n, k = extents
     require_sizes(s, block, "gebp", mc=mc, kc=kc, nc=nc, mr=mr, nr=nr, lanes=lanes)
     lanes = gcd(nr, lanes)
@@ -92,7 +92,7 @@ def tiled_gebp(
     where they stay in a cache."""
     if not set(pack) <= set("ab"):
         raise refusal(s, block, "gebp", f"pack='{pack}' names other operands than a and b")
-    m, n, k = nest(s, block, "gebp", least=3)[-3:]
+    m, n, k = nest(s, block, "gebp", fewest=3)[-3:]
     a, b = _two(s, block)
     x = _operand(s, block, a, m) if "a" in pack else None
     y = _operand(s, block, b, n) if "b" in pack else None
@@ -174,7 +174,7 @@ def _two(s: Schedule, block: Handle) -> Sequence[str]:
 def _operand(s: Schedule, block: Handle, buffer: str, loop: Handle) -> _Operand:
     """An operand of a matmul, as a loop over rows or columns indexes it."""
     node = node_of(s, block)
-    number = next(found.number for handle, found in around(s, block) if s.label(handle) == s.label(loop))
+    number = next(node_around.number for handle, node_around in around(s, block) if s.label(handle) == s.label(loop))
     reduced = {n for n, axis in enumerate(node.axes) if axis.is_reduce}
     axes = {n for n, form in enumerate(node.bindings) if number in form.variables()}
     access = next(a for a in node.reads if a.buffer == buffer)

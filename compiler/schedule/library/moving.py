@@ -22,11 +22,11 @@ def transposed(s: Schedule, block: Handle, lanes: int = 16) -> None:
     turned = turned_axes(node_of(s, block), lanes)
     if turned is None:
         raise refusal(s, block, "transposed", "it does not read along one axis and write along another")
-    loops = nest(s, block, "transposed", least=2)
+    loops = nest(s, block, "transposed", fewest=2)
     by_axis = _loops_by_axis(s, block)
     target, source = (by_axis[axis] for axis in turned)
     _without_rests(s, block, {s.label(target), s.label(source)}, lanes)
-    loops = nest(s, block, "transposed", least=2)
+    loops = nest(s, block, "transposed", fewest=2)
     by_axis = _loops_by_axis(s, block)
     target, source = (by_axis[axis] for axis in turned)
     names = [s.label(target), s.label(source)]
@@ -47,9 +47,9 @@ def _without_rests(s: Schedule, block: Handle, names: set[str], lanes: int) -> N
     loops = s.get_loops(block)
     for depth in reversed(range(len(loops))):
         loop = loops[depth]
-        whole = s.extent(loop) // lanes * lanes
-        if s.label(loop) in names and whole < s.extent(loop):
-            s.partition(loop, whole)
+        in_vectors = s.extent(loop) // lanes * lanes
+        if s.label(loop) in names and in_vectors < s.extent(loop):
+            s.partition(loop, in_vectors)
             for outer in reversed(s.get_loops(block)[:depth]):
                 s.distribute(outer, block)
 
@@ -114,8 +114,8 @@ def interior(node: Block, axis: int) -> tuple[int, int]:
     holds = [all(c.always({**node.axis_ranges, axis: (n, n)}) for c in conditions) for n in range(node.axes[axis].size)]
     best = start = 0
     length = 0
-    for n, one in enumerate([*holds, False]):
-        if not one:
+    for n, holds_here in enumerate([*holds, False]):
+        if not holds_here:
             if n - start > length:
                 best, length = start, n - start
             start = n + 1

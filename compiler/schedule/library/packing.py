@@ -61,18 +61,18 @@ def copy_in_vectors(s: Schedule, block: Handle, lanes: int) -> None:
     Requires a block that reads one buffer and loops of its own. Source: the packing routines of BLIS and OpenBLAS.
     """
     require_sizes(s, block, "copy_in_vectors", lanes=lanes)
-    node, own = node_of(s, block), own_loops(s, block)
-    if not own or len(node.reads) != 1:
+    node, copy_loops = node_of(s, block), own_loops(s, block)
+    if not copy_loops or len(node.reads) != 1:
         return
     source, target = (_contiguous(s, block, access) for access in (node.reads[0], node.writes[0]))
-    inner = next((h for h in own if s.label(h) in target), own[-1])
-    along = next((h for h in own if s.label(h) in source), None)
+    inner = next((h for h in copy_loops if s.label(h) in target), copy_loops[-1])
+    along = next((h for h in copy_loops if s.label(h) in source), None)
     if along is None or along is inner or s.extent(inner) > MOST_ROWS:
         loops = cut(s, inner, lanes)
         in_vectors(s, loops if s.extent(loops[0]) <= FEW else loops[-1:])
         return
     outer, vector = s.split(along, [None, min(lanes, s.extent(along))])
-    s.reorder(*(outer if h is along else h for h in own if h is not inner), inner, vector)
+    s.reorder(*(outer if h is along else h for h in copy_loops if h is not inner), inner, vector)
     in_vectors(s, [inner, vector])
 
 
@@ -84,10 +84,10 @@ def _read_rows_together(s: Schedule, block: Handle) -> None:
       ->
         k.0 { n.0 { k.1 = 8 { n.1 { T[n.0, k, n.1] = B[k, 64*n.0 + n.1] } } } }
     """
-    node, own = node_of(s, block), own_loops(s, block)
-    if len(own) < 3 or len(node.reads) != 1 or s.extent(own[-2]) % ROWS or s.extent(own[-2]) == ROWS:
+    node, loops = node_of(s, block), own_loops(s, block)
+    if len(loops) < 3 or len(node.reads) != 1 or s.extent(loops[-2]) % ROWS or s.extent(loops[-2]) == ROWS:
         return
-    panel, row, lane = own[-3:]
+    panel, row, lane = loops[-3:]
     if all(s.label(lane) in _contiguous(s, block, access) for access in (node.reads[0], node.writes[0])):
         outer, inner = s.split(row, [None, ROWS])
         s.reorder(outer, panel, inner)

@@ -47,7 +47,7 @@ def by_pixels(s: Schedule, block: Handle, epilogue: Handle | None, tiles: PixelT
     to three dimensions. Requires loops in the order of `te.nn.conv2d`, and that a filter reads some channels alone.
     Source: direct depthwise convolution as in XNNPACK and oneDNN; the copy is TVM's decompose_padding.
     """
-    loops, spatial = nest(s, block, "by_pixels", least=4), node_of(s, block).spatial
+    loops, spatial = nest(s, block, "by_pixels", fewest=4), node_of(s, block).spatial
     image = image_of(s, block)
     if image is None or len(loops) < spatial + 2 or spatial < 3:
         raise refusal(s, block, "by_pixels", "it is no convolution whose filters read some channels alone")
@@ -74,8 +74,8 @@ def by_pixels(s: Schedule, block: Handle, epilogue: Handle | None, tiles: PixelT
         if step > 1:
             s.transform_layout(pad, target_of(s, pad), lambda *i: (*i[:-1], i[-1] % step, i[-1] // step))
         _copy_rows(s, pad, step, lanes)
-    own = own_loops(s, epilogue)
-    in_vectors(s, [*own[:-1], *cut(s, own[-1], lanes)])
+    epilogue_loops = own_loops(s, epilogue)
+    in_vectors(s, [*epilogue_loops[:-1], *cut(s, epilogue_loops[-1], lanes)])
     for loop in [c, *taps]:
         if s.extent(loop) == 1 or loop is taps[-1] or (tiles.unrolled and loop is not c):
             s.unroll(loop)
@@ -88,13 +88,13 @@ def image_of(s: Schedule, block: Handle) -> Access | None:
     other blocks."""
     node = node_of(s, block)
     last = node.spatial - 1
-    found = [access for access in node.reads if access.index and last in access.index[-1].variables()]
-    if node.spatial < 3 or len(found) != 1 or len(node.reads) != 2 or len(found[0].index) != node.spatial:
+    images = [access for access in node.reads if access.index and last in access.index[-1].variables()]
+    if node.spatial < 3 or len(images) != 1 or len(node.reads) != 2 or len(images[0].index) != node.spatial:
         return None
-    moving = [form.variables() for form in found[0].index]
+    moving = [form.variables() for form in images[0].index]
     apart = 1 in moving[1] and all(1 not in axes for d, axes in enumerate(moving) if d != 1)
-    steps = found[0].index[-1].coefficient(last)
-    return found[0] if apart and steps is not None and steps > 0 else None
+    steps = images[0].index[-1].coefficient(last)
+    return images[0] if apart and steps is not None and steps > 0 else None
 
 
 def share_of(image: Access) -> int:
@@ -122,16 +122,16 @@ def _copy_rows(s: Schedule, copy: Handle, step: int, lanes: int) -> None:
         s.vectorize(vectors[-1])
 
 
-def _pieces(left: int, whole: int, end: int, lanes: int) -> list[int]:
+def _pieces(left: int, inner_end: int, end: int, lanes: int) -> list[int]:
     """Where to cut a row whose columns lie apart: after the border on the left; vectors, then shorter and shorter ones,
     up to the column that is the last in each part; and where the last part ends. Lanes with a mask would be gathered
     one by one."""
-    at = left + max(0, whole - left) // lanes * lanes
-    found = [left, at]
-    while at < whole:
-        at += 1 << ((whole - at).bit_length() - 1)
-        found.append(at)
-    return [*found, end]
+    at = left + max(0, inner_end - left) // lanes * lanes
+    cuts = [left, at]
+    while at < inner_end:
+        at += 1 << ((inner_end - at).bit_length() - 1)
+        cuts.append(at)
+    return [*cuts, end]
 
 
 def _partitioned(s: Schedule, loop: Handle, positions: list[int]) -> list[Handle]:
@@ -139,8 +139,8 @@ def _partitioned(s: Schedule, loop: Handle, positions: list[int]) -> list[Handle
     pieces = []
     for position in sorted(set(positions), reverse=True):
         if 0 < position < s.extent(loop):
-            loop, rest = s.partition(loop, position)
-            pieces.append(rest)
+            loop, tail = s.partition(loop, position)
+            pieces.append(tail)
     return [loop, *pieces]
 
 

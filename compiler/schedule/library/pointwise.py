@@ -128,7 +128,7 @@ def _over_pixels(
     image = pointwise_image(node)
     if image is None:
         raise refusal(s, block, composite, "it is no convolution of one tap without a border")
-    loops, spatial = nest(s, block, composite, least=node.spatial + 2), node.spatial
+    loops, spatial = nest(s, block, composite, fewest=node.spatial + 2), node.spatial
     if epilogue is None:
         epilogue = s.cache_write(block)
     copy = _copied(s, block, image)

@@ -40,7 +40,7 @@ def rows_on_threads(s: Schedule, block: Handle, warps: Size = 8, needed: Sequenc
     it, in the order of the program; all others by default. Sums other than add, max and min of f32 are added up by
     ever fewer threads: a warp, a few, one. Requires what `by_rows` does.
     """
-    *outer, row, _ = nest(s, block, "rows_on_threads", least=2)
+    *outer, row, _ = nest(s, block, "rows_on_threads", fewest=2)
     last = s.label(block)
     needed = [name for name in s.program.blocks if name != last] if needed is None else needed
     for label in reversed(needed):
@@ -74,10 +74,10 @@ def reduce_rows(s: Schedule, block: Handle, epilogue: Handle | None = None, warp
     stores the result. Requires a reduction with an implicit init whose loops over results come first, and an epilogue
     that reads it alone, at its own indices.
     """
-    results, along = _results_and_reduction(s, block, "reduce_rows")
-    results = results or [s.add_unit_loop(along[0])]
-    s.reverse_compute_at(_finished(s, block, epilogue), results[-1])
-    row = fused(s, results)
+    result_loops, along = _results_and_reduction(s, block, "reduce_rows")
+    result_loops = result_loops or [s.add_unit_loop(along[0])]
+    s.reverse_compute_at(_finished(s, block, epilogue), result_loops[-1])
+    row = fused(s, result_loops)
     if len(along) > 1 and s.extent(along[-1]) < MANY:
         _summed_together(s, block, row, along)
     else:
@@ -141,10 +141,10 @@ def reduce_columns(
     The numbers of threads are those of a result and of results side by side, which lie along the innermost loop over
     results. Gives the loop over blocks. Requires what `reduce_rows` does, and a loop over results.
     """
-    results, along = _results_and_reduction(s, block, "reduce_columns")
-    if not results:
+    result_loops, along = _results_and_reduction(s, block, "reduce_columns")
+    if not result_loops:
         raise refusal(s, block, "reduce_columns", "it has no loop over results")
-    across, column = s.split(results[-1], [None, threads[1]])
+    across, column = s.split(result_loops[-1], [None, threads[1]])
     longest = max(along, key=s.extent)
     rounds, down = s.split(longest, [None, threads[0]])
     s.reorder(across, down, column, *(rounds if loop is longest else loop for loop in along))
@@ -158,9 +158,9 @@ def reduce_columns(
     s.bind(inside(s, block, across)[0], "thread_x")
     for loop in inside(s, out, across)[-1:]:  # one element has no loop
         s.bind(loop, "thread_x")
-    whole = fused(s, [*results[:-1], across])
-    s.bind(whole, "block_x")
-    return whole
+    grid = fused(s, [*result_loops[:-1], across])
+    s.bind(grid, "block_x")
+    return grid
 
 
 def in_parts(s: Schedule, block: Handle, length: int) -> Handle:
@@ -174,19 +174,19 @@ def in_parts(s: Schedule, block: Handle, length: int) -> Handle:
 
     Gives the block of the parts. Requires what `reduce_rows` does. Source: split-K of the BLAS.
     """
-    results, along = _results_and_reduction(s, block, "in_parts")
+    result_loops, along = _results_and_reduction(s, block, "in_parts")
     longest = max(along, key=s.extent)
-    part, rest = s.split(longest, [None, length])
-    s.reorder(part, *results, *(rest if loop is longest else loop for loop in along))
+    part, within = s.split(longest, [None, length])
+    s.reorder(part, *result_loops, *(within if loop is longest else loop for loop in along))
     return s.rfactor(block, part)
 
 
 def _results_and_reduction(s: Schedule, block: Handle, composite: str) -> tuple[list[Handle], list[Handle]]:
     """The loops over results, and those of the reduction. Raises ScheduleError where the former are not first."""
     node, loops = node_of(s, block), around(s, block)
-    own = node.loops_of(reduce=True)
-    count = sum(loop.number not in own for _, loop in loops)
-    if not node.has_init or count == len(loops) or any(loop.number not in own for _, loop in loops[count:]):
+    reduce_loops = node.loops_of(reduce=True)
+    count = sum(loop.number not in reduce_loops for _, loop in loops)
+    if not node.has_init or count == len(loops) or any(loop.number not in reduce_loops for _, loop in loops[count:]):
         raise refusal(s, block, composite, "it is no reduction with an implicit init, whose loops are the innermost")
     handles = [handle for handle, _ in loops]
     return handles[:count], handles[count:]

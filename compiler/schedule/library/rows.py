@@ -104,21 +104,21 @@ def by_rows(
     rows, and producers that can be computed for one. Source: the row-wise fusion of XLA, and of Milakov and
     Gimelshein's softmax (2018).
     """
-    found = rows_of(s.program, s.label(block), s.program.blocks if within is None else within)
-    if found is None:
+    rows = rows_of(s.program, s.label(block), s.program.blocks if within is None else within)
+    if rows is None:
         raise refusal(s, block, "by_rows", "it has no axis that nothing reduces")
-    results = {access.buffer for access in node_of(s, block).writes}
-    axes = _copied(s, _inlined(s, found))
+    outputs = {access.buffer for access in node_of(s, block).writes}
+    axes = _copied(s, _inlined(s, rows))
     loops = {label: _rows_first(s, label, numbers, columns) for label, numbers in axes.items()}
-    *others, anchor = axes
+    *producers, anchor = axes
     row = s.get_loops(s.get_block(anchor))[loops[anchor] - 1]
-    for label in reversed(others):
+    for label in reversed(producers):
         row = place(s, label, row, s.get_block(anchor))
     for label, numbers in axes.items():
         finish = partial(_across, column=numbers[-1]) if columns else partial(_along, factored=factored)
         finish(s, s.get_block(label), row, lanes=lanes, vectors=vectors)
     if streamed:
-        for buffer in results:
+        for buffer in outputs:
             s.annotate(row, "nontemporal", buffer)
     return row
 
@@ -166,24 +166,24 @@ def _rows_first(s: Schedule, label: str, rows: Sequence[int], columns: int) -> i
     if not set(rows) <= set(by_axis):
         raise refusal(s, handle, "by_rows", "no loop runs over its rows")
     outer = [by_axis[n] for n in rows]
-    rest = [loop for n, loop in by_axis.items() if n not in rows]
+    inner = [loop for n, loop in by_axis.items() if n not in rows]
     if columns:
         *outer, last = outer
         several, together = s.split(last, [None, at_most(columns, s.extent(last))])
-        outer, rest = [*outer, several], [*rest, together]
-    if len(outer) + len(rest) > 1:
-        s.reorder(*outer, *rest)
+        outer, inner = [*outer, several], [*inner, together]
+    if len(outer) + len(inner) > 1:
+        s.reorder(*outer, *inner)
     return len(outer)
 
 
 def _along(s: Schedule, block: Handle, row: Handle, lanes: int, vectors: Size, factored: bool) -> None:
     """Run what a block does for one row by vectors along the row."""
-    own = inside(s, block, row)
-    if not own:
+    loops = inside(s, block, row)
+    if not loops:
         return
-    own = _as_one(s, block, _contiguous_last(s, block, own))
+    loops = _as_one(s, block, _contiguous_last(s, block, loops))
     node = node_of(s, block)
-    if s.extent(own[-1]) <= lanes or _is_shuffled(node):
+    if s.extent(loops[-1]) <= lanes or _is_shuffled(node):
         return
     if not node.combiners:
         elementwise(s, block, lanes, 1 if is_long(node) else vectors)
@@ -198,32 +198,32 @@ def _is_shuffled(node: Block) -> bool:
     return node.table is not None or (moves and bool(node.reads[0].where))
 
 
-def _contiguous_last(s: Schedule, block: Handle, own: list[Handle]) -> list[Handle]:
+def _contiguous_last(s: Schedule, block: Handle, loops: list[Handle]) -> list[Handle]:
     """Order the loops of a reduction as the dimensions of what it reads are that has most of them."""
     node = node_of(s, block)
-    if not node.combiners or len(own) < 2:
-        return own
+    if not node.combiners or len(loops) < 2:
+        return loops
     numbers = {loop.number: handle for handle, loop in around(s, block)}
     read = max(node.reads, key=lambda access: len({n for form in access.index for n in form.variables()}))
-    labels = [s.label(loop) for loop in own]
+    labels = [s.label(loop) for loop in loops]
     ordered: dict[str, Handle] = {}
     for form in read.index:
         for axis in sorted(form.variables()):
             for number in node.bindings[axis].variables():
                 if s.label(numbers[number]) in labels:
                     ordered[s.label(numbers[number])] = numbers[number]
-    rest = [loop for loop in own if s.label(loop) not in ordered]
-    if [*map(s.label, rest), *ordered] == labels:
-        return own
-    s.reorder(*rest, *ordered.values())
-    return [*rest, *ordered.values()]
+    unordered = [loop for loop in loops if s.label(loop) not in ordered]
+    if [*map(s.label, unordered), *ordered] == labels:
+        return loops
+    s.reorder(*unordered, *ordered.values())
+    return [*unordered, *ordered.values()]
 
 
-def _as_one(s: Schedule, block: Handle, own: list[Handle]) -> list[Handle]:
+def _as_one(s: Schedule, block: Handle, loops: list[Handle]) -> list[Handle]:
     """Fuse the innermost loops of a block where what they access lies side by side."""
-    while len(own) > 1 and _adjacent(s, block, own[-2], own[-1]):
-        own = [*own[:-2], s.fuse(*own[-2:])]
-    return own
+    while len(loops) > 1 and _adjacent(s, block, loops[-2], loops[-1]):
+        loops = [*loops[:-2], s.fuse(*loops[-2:])]
+    return loops
 
 
 def _adjacent(s: Schedule, block: Handle, outer: Handle, inner: Handle) -> bool:
@@ -235,7 +235,10 @@ def _adjacent(s: Schedule, block: Handle, outer: Handle, inner: Handle) -> bool:
     axes = [
         [n for n, form in enumerate(node.bindings) if plain(form) == numbers[s.label(loop)]] for loop in (outer, inner)
     ]
-    if any(len(one) != 1 for one in axes) or node.axes[axes[0][0]].is_reduce != node.axes[axes[1][0]].is_reduce:
+    if (
+        any(len(variables) != 1 for variables in axes)
+        or node.axes[axes[0][0]].is_reduce != node.axes[axes[1][0]].is_reduce
+    ):
         return False
     (first,), (second,) = axes
     for access in (*node.reads, *node.writes):
@@ -250,21 +253,21 @@ def _is_pair(access: Access, uses: Sequence[int], first: int, second: int, shape
     at = uses[0]
     if list(uses) != [at, at + 1] or at + 1 >= len(access.index):
         return False
-    own = plain(access.index[at]), plain(access.index[at + 1])
-    return own == (first, second) and shape[at + 1] == node.axes[second].size
+    indexed_axes = plain(access.index[at]), plain(access.index[at + 1])
+    return indexed_axes == (first, second) and shape[at + 1] == node.axes[second].size
 
 
 def _across(s: Schedule, block: Handle, row: Handle, lanes: int, vectors: Size, column: int) -> None:
     """Run what a block does for some columns by vectors across these; of a reduction some steps at once."""
-    own, last = inside(s, block, row), along(s, block, column, row)[-1]
-    rest = [loop for loop in own if s.label(loop) != s.label(last)]
-    if len(own) > 1:
-        s.reorder(*rest, last)
+    loops, last = inside(s, block, row), along(s, block, column, row)[-1]
+    outer = [loop for loop in loops if s.label(loop) != s.label(last)]
+    if len(loops) > 1:
+        s.reorder(*outer, last)
     several, lane = s.split(last, [None, min(lanes, s.extent(last))])
-    if node_of(s, block).combiners and rest:
-        length = s.extent(rest[-1])
-        steps, few = s.split(rest[-1], [None, length if length <= STEPS else at_most(vectors, length)])
-        s.reorder(*rest[:-1], steps, several, few, lane)
+    if node_of(s, block).combiners and outer:
+        length = s.extent(outer[-1])
+        steps, few = s.split(outer[-1], [None, length if length <= STEPS else at_most(vectors, length)])
+        s.reorder(*outer[:-1], steps, several, few, lane)
         in_vectors(s, [few, lane])
     elif is_long(node_of(s, block)):
         s.vectorize(lane)
@@ -290,9 +293,9 @@ def makes_result(s: Schedule, node: Block) -> bool:
 def shared_row(s: Schedule, producer: Handle, block: Handle, row: Handle) -> Handle:
     """Let the loops of a producer, from the outside in, be those of a block as far as its rows; gives the last."""
     inner = s.label(row)
-    for mine, other in zip(s.get_loops(producer), s.get_loops(block), strict=False):
-        last = s.label(other) == inner
-        row = s.merge(mine, other)
+    for mine, theirs in zip(s.get_loops(producer), s.get_loops(block), strict=False):
+        last = s.label(theirs) == inner
+        row = s.merge(mine, theirs)
         if last:
             break
     return row

@@ -38,7 +38,7 @@ def dots(s: Schedule, block: Handle, long: Handle, short: Handle | None, tile: T
     chunk, lane = s.split(k, [None, min(tile.depth, s.extent(k))])
     s.reorder(*before, *heads, chunk, *tiled, lane)
     partial = s.rfactor(block, lane)
-    s.transform_layout(partial, target_of(s, partial), lambda lane, *results: (*results, lane))
+    s.transform_layout(partial, target_of(s, partial), lambda lane, *dims: (*dims, lane))
     *_, chunk = (around := s.get_loops(partial))[: -len(tiled) - 1]
     in_vectors(s, around[-len(tiled) - 1 :])
     s.decompose_reduction(partial, chunk)

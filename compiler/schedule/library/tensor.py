@@ -211,11 +211,11 @@ def tile_gebp(s: Schedule, block: Handle, mc: int, nc: int, rows: int = 2, colum
 
 def _tensorize_tiles(s: Schedule, block: Handle, around: Handle, intrinsic: str) -> None:
     """Let a nest inside a loop go tile by tile, each of them an intrinsic."""
-    own = inside(s, block, around)
+    loops = inside(s, block, around)
     if intrinsic == "tile.store.f32":
-        (i, ii), (j, jj) = (s.split(loop, [None, 16]) for loop in own)
+        (i, ii), (j, jj) = (s.split(loop, [None, 16]) for loop in loops)
         s.reorder(i, j, ii, jj)
-        own = [i, j, ii, jj]
-    for loop in own[:-2]:
+        loops = [i, j, ii, jj]
+    for loop in loops[:-2]:
         s.unroll(loop)
-    s.tensorize(own[-2], intrinsic)
+    s.tensorize(loops[-2], intrinsic)

@@ -67,7 +67,7 @@ def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: Wa
     around them those over whole matmuls; extents that the tiles divide; and an epilogue that reads C alone, at its own
     indices. Source: CUTLASS; NVIDIA's PTX ISA, mma and ldmatrix.
     """
-    *many, m, n, k = nest(s, block, "tile_on_warps", least=3)
+    *many, m, n, k = nest(s, block, "tile_on_warps", fewest=3)
     kind, is_transposed = _kind(s, block)
     multiply = find(f"mma.f32.{kind}")
     depth = next(axis.extent for axis in multiply.axes if axis.label == "k")
@@ -100,14 +100,14 @@ def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: Wa
     s.reorder(i1, j1, i2, j2, i3, j3)
     _on_warps(s, (i1, j1), (i2, j2), i3, "mma.store.f32")
     if epilogue is not None:
-        own = s.get_loops(epilogue)[-2:]
-        spread_on_threads(s, s.fuse(*own), threads, _at_once(s, epilogue))
+        epilogue_loops = s.get_loops(epilogue)[-2:]
+        spread_on_threads(s, s.fuse(*epilogue_loops), threads, _at_once(s, epilogue))
     panel = overlapped(s, k0, fetches) if tiles.twice else k0
     s.unroll(k1)
     warp = _on_warps(s, (m1, n1), (m2, n2), m3, multiply.name)
-    whole = s.fuse(*many, m0, n0)
-    s.bind(whole, "block_x")
-    return OnWarps(whole, warp, panel, fetches)
+    grid = s.fuse(*many, m0, n0)
+    s.bind(grid, "block_x")
+    return OnWarps(grid, warp, panel, fetches)
 
 
 def _kind(s: Schedule, block: Handle) -> tuple[str, bool]:
@@ -138,9 +138,9 @@ def _check_even(s: Schedule, block: Handle, loops: Sequence[Handle], tiles: Warp
     """Raise ScheduleError where tiles that are known do not divide the extents."""
     sizes = [(*pair, edge) for *pair, edge in zip(tiles.warps, tiles.matrices, (ROWS, COLUMNS), strict=True)]
     for loop, tile in zip(loops, [*sizes, (tiles.panel, depth)], strict=True):
-        whole = prod(size for size in tile if isinstance(size, int))
-        if s.extent(loop) % whole:
-            reason = f"loop '{s.label(loop)}' of {s.extent(loop)} iterations is no multiple of {whole}"
+        divisor = prod(size for size in tile if isinstance(size, int))
+        if s.extent(loop) % divisor:
+            reason = f"loop '{s.label(loop)}' of {s.extent(loop)} iterations is no multiple of {divisor}"
             raise refusal(s, block, "tile_on_warps", reason)
 
 
@@ -166,18 +166,18 @@ _LAYOUTS: dict[tuple[int, bool], Callable[..., tuple[AffineExpr, ...]]] = {
 
 def _alike(s: Schedule, block: Handle, loops: Sequence[Handle]) -> list[Handle]:
     """The loops around a block that are called as some others are, as far as there are such."""
-    own = {s.label(loop): loop for loop in s.get_loops(block)}
-    return [own[s.label(loop)] for loop in loops if s.label(loop) in own]
+    by_label = {s.label(loop): loop for loop in s.get_loops(block)}
+    return [by_label[s.label(loop)] for loop in loops if s.label(loop) in by_label]
 
 
 def _on_warps(
     s: Schedule, warps: Sequence[Handle], matrices: Sequence[Handle], matrix: Handle, intrinsic: str
 ) -> Handle:
     """Let warps run a nest, several MMA tiles each; the loop over warps, if there is one."""
-    whole = fused(s, warps or [matrix])
+    warp = fused(s, warps or [matrix])
     if warps:
-        s.bind(whole, "thread_y")
+        s.bind(warp, "thread_y")
     for loop in matrices:
         s.unroll(loop)
     s.tensorize(matrix, intrinsic)
-    return whole
+    return warp

@@ -68,7 +68,7 @@ def cache_write(program: Program, block: str, scope: str = "local") -> Plan:
 def _require_untouched(program: Program, buffer: str, block: str, top: Node) -> None:
     """Nothing before the outermost loop uses a buffer that a block writes."""
     inside_top = {b.label for b in blocks_in(top)}
-    for other in program.readers[buffer] + program.writers[buffer]:
-        before = program.places[other.label].positions < program.places[block].positions
-        if other.label != block and before and other.label not in inside_top:
-            refuse(block_place(block), f"block '{other.label}' uses '{buffer}' before it")
+    for user in program.readers[buffer] + program.writers[buffer]:
+        before = program.places[user.label].positions < program.places[block].positions
+        if user.label != block and before and user.label not in inside_top:
+            refuse(block_place(block), f"block '{user.label}' uses '{buffer}' before it")

@@ -87,26 +87,28 @@ def compute_at(program: Program, block: str, loop: int) -> Plan:
 
 def _spans_by_axis(program: Program, block: Block, dims: dict[str, list[int]], outer: set[int]) -> dict[int, Span]:
     """For each spatial axis, what the readers of any target need of it; -1 stands for dimensions without axis."""
-    found = {-1: Span(lin.constant(0), 1)}
+    spans_by_axis = {-1: Span(lin.constant(0), 1)}
     for buffer, axes in dims.items():
         if not program.readers[buffer]:
             continue
         spans = region(program, buffer, program.readers[buffer], outer, writes=False)
         for axis, span in zip(axes, spans, strict=True):
             if axis >= 0:
-                found[axis] = hull(found[axis], span, block.axes[axis].size) if axis in found else span
-    return found
+                spans_by_axis[axis] = (
+                    hull(spans_by_axis[axis], span, block.axes[axis].size) if axis in spans_by_axis else span
+                )
+    return spans_by_axis
 
 
 def _written_axes(block: Block, access: Access) -> list[int]:
     """The axis that indexes each dimension of a target of the block, -1 for none; each spatial axis indexes one."""
-    found: list[int] = []
+    axes: list[int] = []
     for form in access.index:
         atoms = [atom for atom, factor in form.terms if factor == 1 and isinstance(atom, int)]
         if form.is_constant and form.constant == 0:
-            found.append(-1)
+            axes.append(-1)
             continue
-        if form.constant or len(form.terms) != 1 or not atoms or atoms[0] >= block.spatial or atoms[0] in found:
+        if form.constant or len(form.terms) != 1 or not atoms or atoms[0] >= block.spatial or atoms[0] in axes:
             refuse(block_place(block.label), "it does not write one element for each of its spatial axes")
-        found.append(atoms[0])
-    return found
+        axes.append(atoms[0])
+    return axes

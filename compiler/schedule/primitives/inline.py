@@ -121,8 +121,8 @@ def _absorbed(consumer: Block, dropped: Block, inverses: dict[str, tuple[int, di
     values: dict[int, body.Scalar] = {}
 
     def add(access: Access, type: Attribute) -> body.Scalar:
-        for position, (known, known_type) in enumerate(zip(reads, types, strict=True)):
-            if known == access and known_type == type:
+        for position, (earlier, earlier_type) in enumerate(zip(reads, types, strict=True)):
+            if earlier == access and earlier_type == type:
                 return body.read(position, type)
         reads.append(access)
         types.append(type)
@@ -188,11 +188,11 @@ def _inner_reads(
     """The dropped block's reads at the consumer's axes; they happen only where its value is wanted."""
     from compiler.dialects.combiner import identity
 
-    found = []
+    inner_reads = []
     for access, type in zip(dropped.reads, dropped.read_types, strict=True):
         index = tuple(lin.substitute(f, axes, ranges) for f in access.index)
-        own = tuple(c.substitute(axes, ranges) for c in access.where)
-        conditions = tuple(dict.fromkeys((*where, *(c for c in own if not c.always(ranges)))))
+        inner_conditions = tuple(c.substitute(axes, ranges) for c in access.where)
+        conditions = tuple(dict.fromkeys((*where, *(c for c in inner_conditions if not c.always(ranges)))))
         otherwise = access.otherwise if access.otherwise is not None or not conditions else identity("add", type)
-        found.append(Access(access.buffer, index, conditions, otherwise))
-    return found
+        inner_reads.append(Access(access.buffer, index, conditions, otherwise))
+    return inner_reads

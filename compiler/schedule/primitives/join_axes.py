@@ -90,8 +90,8 @@ def _joined(block: Block, runs: Sequence[_Run]) -> Block:
         ranges = {number: (0, axes[-1].size - 1)}
         inner = 1
         for offset, axis in reversed(list(enumerate(old))):
-            whole = lin.mod(lin.variable(number), inner * axis.size, ranges)
-            values[position + offset] = lin.floordiv(whole, inner, ranges)
+            joined = lin.mod(lin.variable(number), inner * axis.size, ranges)
+            values[position + offset] = lin.floordiv(joined, inner, ranges)
             inner *= axis.size
         position = run.end
     return _over(replace(block, axes=tuple(axes), bindings=tuple(bindings)), values)

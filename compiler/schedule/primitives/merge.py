@@ -47,21 +47,24 @@ def merge(program: Program, first: int, second: int, shift: int = 0) -> Plan:
     merge takes equal extents and no shift.
     """
     require_serial(program, [first, second])
-    one, two = program.loops[first], program.loops[second]
+    first_loop, second_loop = program.loops[first], program.loops[second]
     if shift < 0:
         refuse(loop_place(program, second), f"the shift {shift} is negative")
-    siblings, start, end = _adjacent(program, one, two)
-    extent = max(one.extent, two.extent + shift)
+    siblings, start, end = _adjacent(program, first_loop, second_loop)
+    extent = max(first_loop.extent, second_loop.extent + shift)
     number = program.fresh_number()
     ranges = dict(program.ranges) | {number: (0, extent - 1)}
     variable = lin.variable(number) if extent > 1 else lin.constant(0)
     links = {first: variable, second: variable - lin.constant(shift)}
     limits = {
-        first: [Condition(lin.constant(one.extent - 1) - variable)],
-        second: [Condition(variable - lin.constant(shift)), Condition(lin.constant(two.extent - 1 + shift) - variable)],
+        first: [Condition(lin.constant(first_loop.extent - 1) - variable)],
+        second: [
+            Condition(variable - lin.constant(shift)),
+            Condition(lin.constant(second_loop.extent - 1 + shift) - variable),
+        ],
     }
     bodies = []
-    for node in (one, two):
+    for node in (first_loop, second_loop):
         open_limits = tuple(c for c in limits[node.number] if not c.always(ranges))
 
         def change(block: Block, node: Loop = node, limits: tuple[Condition, ...] = open_limits) -> Block:
@@ -69,30 +72,30 @@ def merge(program: Program, first: int, second: int, shift: int = 0) -> Plan:
             return replace(new, guard=tuple(dict.fromkeys((*new.guard, *limits)))) if limits else new
 
         bodies.append(map_blocks(node.body, change))
-    label = one.label
+    label = first_loop.label
     if label in labels_in(bodies[1]):
         label = new_label(label, labels_around(program, first) | labels_in(bodies[1]))
-    merged = Loop(number, label, extent, (*bodies[0], *bodies[1]), "serial", one.attributes)
+    merged = Loop(number, label, extent, (*bodies[0], *bodies[1]), "serial", first_loop.attributes)
     between = siblings[start + 1 : end]
     new = (*siblings[:start], *between, merged, *siblings[end + 1 :])
     after = _with_siblings(program, first, new)
-    shifts: dict[str, dict[int, Linear]] = {b.label: {first: links[first]} for b in blocks_in(one)}
-    shifts |= {b.label: {second: links[second]} for b in blocks_in(two)}
+    shifts: dict[str, dict[int, Linear]] = {b.label: {first: links[first]} for b in blocks_in(first_loop)}
+    shifts |= {b.label: {second: links[second]} for b in blocks_in(second_loop)}
     return Plan(Step(after, shifts=shifts), loops=(number,))
 
 
-def _adjacent(program: Program, one: Loop, two: Loop) -> tuple[tuple[Node, ...], int, int]:
-    here, there = program.places[one.number], program.places[two.number]
+def _adjacent(program: Program, first: Loop, second: Loop) -> tuple[tuple[Node, ...], int, int]:
+    here, there = program.places[first.number], program.places[second.number]
     if [n.number for n in here.loops] != [n.number for n in there.loops]:
-        refuse(loop_place(program, two.number), f"it does not stand beside loop '{one.label}'")
+        refuse(loop_place(program, second.number), f"it does not stand beside loop '{first.label}'")
     siblings = here.loops[-1].body if here.loops else program.body
     start, end = here.positions[-1], there.positions[-1]
     if start >= end:
-        refuse(loop_place(program, two.number), f"it does not come after loop '{one.label}'")
+        refuse(loop_place(program, second.number), f"it does not come after loop '{first.label}'")
     for node in siblings[start + 1 : end]:
         if not isinstance(node, Alloc):
             what = f"loop '{node.label}'" if isinstance(node, Loop) else block_place(node.label)
-            refuse(loop_place(program, two.number), f"{what} stands between it and loop '{one.label}'")
+            refuse(loop_place(program, second.number), f"{what} stands between it and loop '{first.label}'")
     return siblings, start, end
 
 

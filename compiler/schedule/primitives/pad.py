@@ -44,8 +44,8 @@ def pad(program: Program, block: str, buffer: str) -> Plan:
         refuse(place, f"it writes '{buffer}' as well")
     if not any(access.where for access in reads):
         refuse(place, f"it reads '{buffer}' under no condition")
-    others = {access.otherwise for access in reads if access.where}
-    if len(others) > 1:
+    paddings = {access.otherwise for access in reads if access.where}
+    if len(paddings) > 1:
         refuse(place, f"it reads different values beyond the edge of '{buffer}'")
     source, ranges = program.buffers[buffer], reader.axis_ranges
     for access in reads:
@@ -57,7 +57,7 @@ def pad(program: Program, block: str, buffer: str) -> Plan:
     index = [lin.variable(d) + lin.constant(low) for d, low in enumerate(lows)]
     box = {d: (0, size - 1) for d, size in enumerate(shape)}
     edge = [c for form, size in zip(index, source.shape, strict=True) for c in _inside(form, size) if not c.always(box)]
-    taken = Access(buffer, tuple(index), tuple(edge), next(iter(others)) if edge else None)
+    taken = Access(buffer, tuple(index), tuple(edge), next(iter(paddings)) if edge else None)
     before = before_reads(program, block, buffer)
     label, nest = copy_nest(program, copy.name, shape, [(taken, copy)], before)
 

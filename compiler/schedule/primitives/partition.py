@@ -65,11 +65,11 @@ def partition(program: Program, loop: int, position: int) -> Plan:
     body = map_blocks(node.body, lambda b: rebound(b, at_head, ranges))
     head = replace(node, number=number, label=head_label, extent=position, body=body)
     copier = _Copier(program, number + 2, at_rest, ranges, loop)
-    rest = Loop(number + 1, rest_label, node.extent - position, copier.copy(node.body), node.kind, node.attributes)
+    tail = Loop(number + 1, rest_label, node.extent - position, copier.copy(node.body), node.kind, node.attributes)
     shifts: dict[str, dict[int, Linear]] = {b.label: dict(at_head) for b in blocks_in(head)}
     shifts |= {label: {**at_rest, **copier.former} for label in copier.labels.values()}
     sources = {(new, i): (old, i) for old, new in copier.labels.items() for i in (False, True)}
-    step = Step(program.replaced(loop, lambda _: [head, rest]), shifts=shifts, sources=sources)
+    step = Step(program.replaced(loop, lambda _: [head, tail]), shifts=shifts, sources=sources)
     return Plan(step, loops=(number, number + 1))
 
 

@@ -56,8 +56,8 @@ def prefetch(program: Program, loop: int, buffer: str, ahead: int, over: int | N
         refuse(place, "it is vectorized: no iteration is later")
     asking = node if over is None else program.loops[over]
     distance = IntegerAttr(ahead, i64)
-    known = dict(asking.attributes).get("prefetch")
-    asked = dict(known.data) if isinstance(known, DictionaryAttr) else {}
+    attribute = dict(asking.attributes).get("prefetch")
+    asked = dict(attribute.data) if isinstance(attribute, DictionaryAttr) else {}
     asked[buffer] = distance if over is None else ArrayAttr([distance, StringAttr(node.label)])
     attributes = {**dict(asking.attributes), "prefetch": DictionaryAttr(asked)}
     new = replace(asking, attributes=tuple(sorted(attributes.items())))

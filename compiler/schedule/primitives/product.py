@@ -27,7 +27,7 @@ def product(program: Program, params: Sequence[int]) -> Plan:
 
     Elsewhere: MLIR's affine maps of transform parameters, TVM's PrimExpr of sampled values.
     """
-    value, *others = params
-    for factor in others:
+    value, *factors = params
+    for factor in factors:
         value = value * factor
     return unchanged(program, params=(value,))

@@ -95,20 +95,20 @@ def _consumed_axes(
     program: Program, block: Block, index: Sequence[Linear], spans: Sequence[Span], outer: set[int]
 ) -> dict[int, Span]:
     """The span of each axis of the consumer in one iteration; an axis bound outside keeps its value."""
-    found: dict[int, Span] = {}
+    by_axis: dict[int, Span] = {}
     for form, span in zip(index, spans, strict=True):
         if form.is_constant:
             continue
         atom, factor = form.terms[0]
-        if len(form.terms) > 1 or factor != 1 or not isinstance(atom, int) or atom in found:
+        if len(form.terms) > 1 or factor != 1 or not isinstance(atom, int) or atom in by_axis:
             refuse(block_place(block.label), "it does not read one element at its own axes")
-        found[atom] = Span(span.low - lin.constant(form.constant), span.extent)
+        by_axis[atom] = Span(span.low - lin.constant(form.constant), span.extent)
     for number, (axis, bound) in enumerate(zip(block.axes, block.bindings, strict=True)):
-        if number not in found and not bound.variables() <= outer:
-            found[number] = Span(lin.constant(0), axis.size)
-        elif number not in found and bound.variables():
-            found[number] = Span(bound, 1)
-    return found
+        if number not in by_axis and not bound.variables() <= outer:
+            by_axis[number] = Span(lin.constant(0), axis.size)
+        elif number not in by_axis and bound.variables():
+            by_axis[number] = Span(bound, 1)
+    return by_axis
 
 
 def _last_rounds(

@@ -92,12 +92,12 @@ def _of_a_part(program: Program, block: Block, node: Loop) -> Block:
         if node.number not in form.variables():
             continue
         terms = [(atom, factor, _variables(atom)) for atom, factor in form.terms]
-        rest = Linear(tuple((atom, factor) for atom, factor, over in terms if node.number not in over), 0)
+        within_part = Linear(tuple((atom, factor) for atom, factor, over in terms if node.number not in over), 0)
         begin = Linear(tuple((atom, factor) for atom, factor, over in terms if over == {node.number}), form.constant)
-        if len(rest.terms) + len(begin.terms) < len(terms) or not _is_dense(rest, program.ranges):
+        if len(within_part.terms) + len(begin.terms) < len(terms) or not _is_dense(within_part, program.ranges):
             return block
-        bindings[n] = rest
-        axes[n] = AxisAttr(axes[n].label, lin.bounds(rest, program.ranges)[1] + 1, reduce=True)
+        bindings[n] = within_part
+        axes[n] = AxisAttr(axes[n].label, lin.bounds(within_part, program.ranges)[1] + 1, reduce=True)
         at_axis = lin.substitute(begin, {node.number: lin.variable(part)}, {part: (0, node.extent - 1)})
         values[n] = at_axis + lin.variable(n)
     ranges = {n: (0, axis.size - 1) for n, axis in enumerate(axes)}
@@ -129,8 +129,8 @@ def _final(
     """The block that combines the partial results, and its nest: the spatial loops inside the reduction's, then
     the factored one."""
     spatial = block.spatial
-    others = block.loops_of(True) - block.loops_of(False) - {node.number}
-    guard = tuple(c for c in block.guard if not c.form.variables() & others)  # where partial results have an init
+    reduce_loops = block.loops_of(True) - block.loops_of(False) - {node.number}
+    guard = tuple(c for c in block.guard if not c.form.variables() & reduce_loops)  # where partial results have an init
     used = set().union(*(f.variables() for f in block.bindings[:spatial]), *(c.form.variables() for c in guard))
     used.discard(node.number)
     inner = [n for n in around[depth:] if n.number in used]

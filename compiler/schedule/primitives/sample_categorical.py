@@ -11,7 +11,7 @@ from compiler.schedule.plan import Plan, unchanged
 from compiler.schedule.primitive import primitive
 
 
-def _distributes(stated: Mapping[str, Value], results: int) -> str:
+def _distributes(stated: Mapping[str, Value], result_count: int) -> str:
     count, decision = len(stated["candidates"]), stated["decision"]
     chances = [1 / max(1, count)] * count if stated["probabilities"] is None else stated["probabilities"]
     if not count:

@@ -49,6 +49,6 @@ def locations(program: Program, label: str) -> list[int]:
     ]
     if not around:
         return []
-    own = {loop.number for loop in program.enclosing(label)}
-    shared = set(around[0]).intersection(*around[1:]) - own
+    own_loops = {loop.number for loop in program.enclosing(label)}
+    shared = set(around[0]).intersection(*around[1:]) - own_loops
     return [number for number in around[0] if number in shared]

@@ -12,11 +12,11 @@ from compiler.schedule.plan import Plan, loop_place, refuse, unchanged
 from compiler.schedule.primitive import primitive
 
 
-def _decides(stated: Mapping[str, Value], results: int) -> str:
+def _decides(stated: Mapping[str, Value], result_count: int) -> str:
     factors, innermost = stated["decision"], stated["innermost"]
     if factors is None:
         return ""
-    if len(factors) != results or any(factor < 1 for factor in factors):
+    if len(factors) != result_count or any(factor < 1 for factor in factors):
         return f"the decision {factors} is not one positive factor a parameter"
     return f"the innermost factor {factors[-1]} is above {innermost}" if factors[-1] > innermost else ""
 
@@ -66,5 +66,7 @@ def perfect_tiles(extent: int, parts: int, innermost: int) -> list[tuple[int, ..
     tiles = []
     for factor in range(1, extent + 1):
         if extent % factor == 0:
-            tiles += [(factor, *rest) for rest in perfect_tiles(extent // factor, parts - 1, innermost)]
+            tiles += [
+                (factor, *inner_factors) for inner_factors in perfect_tiles(extent // factor, parts - 1, innermost)
+            ]
     return tiles

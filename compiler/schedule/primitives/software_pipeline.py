@@ -86,7 +86,7 @@ def _require_lifted(node: Loop, parts: Sequence[Node], stages: Sequence[int], pl
     for child in node.body:
         if isinstance(child, Alloc):
             name = child.buffer.name
-            found = {s for part, s in zip(parts, stages, strict=True) if name in set.union(*touched([part]))}
-            if len(found) > 1:
+            stages_using = {s for part, s in zip(parts, stages, strict=True) if name in set.union(*touched([part]))}
+            if len(stages_using) > 1:
                 reason = f"buffer '{name}' lives in one iteration and is used in several stages; double_buffer first"
                 refuse(place, reason)

@@ -42,9 +42,9 @@ from compiler.schedule.region import inside
 TAILS = ("guard", "partition", "pad")
 
 
-def _fits(stated: Mapping[str, Value], results: int) -> str:
+def _fits(stated: Mapping[str, Value], result_count: int) -> str:
     factors = len(stated["factors"])
-    return "" if factors == results else f"{factors} factors give as many loops, not {results}"
+    return "" if factors == result_count else f"{factors} factors give as many loops, not {result_count}"
 
 
 @primitive(
@@ -113,10 +113,10 @@ def _unseen(block: Block, conditions: Sequence[Condition]) -> int:
 
 def _inferred(program: Program, node: Loop, factors: Sequence[int | None]) -> list[int]:
     place = loop_place(program, node.number)
-    known = [f for f in factors if f is not None]
-    if not factors or any(f < 1 for f in known) or len(known) < len(factors) - 1:
+    stated = [f for f in factors if f is not None]
+    if not factors or any(f < 1 for f in stated) or len(stated) < len(factors) - 1:
         refuse(place, f"the factors {list(factors)} are not positive with at most one left open")
-    missing = -(-node.extent // prod(known))
+    missing = -(-node.extent // prod(stated))
     sizes = [missing if f is None else f for f in factors]
     if prod(sizes) < node.extent:
         refuse(place, f"the factors {' x '.join(map(str, sizes))} do not cover its extent {node.extent}")
@@ -144,13 +144,13 @@ def _filled(loops: Sequence[Loop], body: tuple[Node, ...]) -> Loop:
 
 
 def _split_partitioned(program: Program, node: Loop, sizes: Sequence[int]) -> Plan:
-    whole = node.extent // prod(sizes[1:])
-    if whole == 0:
+    full_tiles = node.extent // prod(sizes[1:])
+    if full_tiles == 0:
         return split(program, node.number, [1, *sizes[1:]])
-    parted = partition(program, node.number, whole * prod(sizes[1:]))
+    parted = partition(program, node.number, full_tiles * prod(sizes[1:]))
     head = parted.loops[0]
     assert head is not None
-    inner = split(parted.step.program, head, [whole, *sizes[1:]])
+    inner = split(parted.step.program, head, [full_tiles, *sizes[1:]])
     tree = inner.step.program
     step = replace(parted.step, program=tree, shifts=_composed(parted, inner.step))
     return Plan(step, inner.loops)
@@ -222,11 +222,11 @@ def _longer(program: Program, block: Block, loop: int, ranges: lin.Ranges, place
 def _leaving(access: Access, buffer: Buffer, extended: set[int], ranges: lin.Ranges) -> tuple[Condition, ...]:
     """The bounds of a buffer that an access leaves on longer axes: what it reads inside for the additional elements
     does not matter."""
-    found = []
+    left_bounds = []
     for form, size in zip(access.index, buffer.shape, strict=True):
         if form.variables() & extended:
-            found += [bound for bound in inside([form], [size], ranges) if bound not in access.where]
-    return tuple(found)
+            left_bounds += [bound for bound in inside([form], [size], ranges) if bound not in access.where]
+    return tuple(left_bounds)
 
 
 def _conditional(access: Access, needed: tuple[Condition, ...], type: object) -> Access:

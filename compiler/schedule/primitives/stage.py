@@ -77,11 +77,11 @@ def stage(program: Program, loop: int, buffer: str, scope: str = "local") -> Pla
     changed = map_blocks(node.body, lambda b: _windowed(program, b, buffer, copy.name, spans))
     builder = _Window(program, node, buffer, copy, spans, source)
     staged = replace(node, body=(Alloc(copy), *changed))
-    whole = program.replaced(loop, lambda _: [staged])
+    staged_program = program.replaced(loop, lambda _: [staged])
     written = buffer in writes
     parts: list[Node] = [Alloc(copy)]
     label_in = label_out = ""
-    if not covered(_copied_out(whole, copy) if written else whole, copy.name, depth):
+    if not covered(_copied_out(staged_program, copy) if written else staged_program, copy.name, depth):
         label_in, nest = builder.nest("in", "")
         parts.append(nest)
     parts += changed
@@ -119,8 +119,8 @@ def _windowed(program: Program, block: Block, buffer: str, name: str, spans: Seq
         if span.low.is_constant:
             offsets.append(span.low)
         else:
-            block, axis, least = window_axis(program, block, span.low)  # the last spatial axis: no other moves
-            offsets.append(lin.variable(axis) + lin.constant(least))
+            block, axis, low = window_axis(program, block, span.low)  # the last spatial axis: no other moves
+            offsets.append(lin.variable(axis) + lin.constant(low))
 
     def redirect(access: Access) -> Access:
         if access.buffer != buffer:
@@ -164,10 +164,19 @@ class _Window:
         axes = tuple(AxisAttr(f"ax{d}", n) for d, n in enumerate(self.source.shape))
         identity = tuple(lin.variable(d) for d in range(len(axes)))
         element = self.source.scalar
-        whole = Access(self.buffer, identity)
-        block = Block(label, axes, tuple(forms), tuple(guard), (whole,), (element,), (whole,), (body.read(0, element),))
+        window_access = Access(self.buffer, identity)
+        block = Block(
+            label,
+            axes,
+            tuple(forms),
+            tuple(guard),
+            (window_access,),
+            (element,),
+            (window_access,),
+            (body.read(0, element),),
+        )
         part = _windowed(program, block, self.buffer, self.copy.name, self.spans)
-        nest: Node = replace(part, writes=(whole,)) if way == "out" else replace(part, reads=(whole,))
+        nest: Node = replace(part, writes=(window_access,)) if way == "out" else replace(part, reads=(window_access,))
         for loop in reversed(loops):
             nest = replace(loop, body=(nest,))
         return label, nest

@@ -17,7 +17,7 @@ from compiler.schedule.plan import Plan, block_place, no_table, refuse
 from compiler.schedule.primitive import primitive
 
 
-def _one_way(stated: Mapping[str, Value], results: int) -> str:
+def _one_way(stated: Mapping[str, Value], result_count: int) -> str:
     if (stated["by"] is None) == (not stated["tiles"]):
         return "a layout is either a map or tiles"
     return "an order belongs to tiles, not to a map" if stated["by"] is not None and stated["order"] else ""
@@ -70,7 +70,7 @@ def transform_layout(
         refuse(place, reason)
     if by.num_symbols or not by.results:
         refuse(place, "the layout has symbols, or no results")
-    if any(_divides_badly(e) for result in by.results for e in result.dfs()):
+    if any(_divides_badly(e) for expression in by.results for e in expression.dfs()):
         refuse(place, "the layout divides by what is not a positive integer")
     ranges = {d: (0, n - 1) for d, n in enumerate(old.shape)}
     dims = [lin.variable(d) for d in range(len(old.shape))]
@@ -80,9 +80,9 @@ def transform_layout(
         refuse(place, "the layout has negative places")
     after = relaid(program, old, _shaped(old, spans), forms)
     if not is_injective(forms, old.shape):
-        found = clash(program, buffer, forms)
-        if found is not None:
-            refuse(place, found)
+        clashing = clash(program, buffer, forms)
+        if clashing is not None:
+            refuse(place, clashing)
     return Plan(Step(after, keeps_order=True))
 
 
