@@ -36,8 +36,8 @@ class Elementary:
 
 
 def _round(a: Value) -> Value:
-    whole = np.trunc(a)
-    return np.copysign(whole + np.copysign(np.abs(a - whole) >= 0.5, a), a)
+    truncated = np.trunc(a)
+    return np.copysign(truncated + np.copysign(np.abs(a - truncated) >= 0.5, a), a)
 
 
 def _rsqrt(a: Value) -> Value:

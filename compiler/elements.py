@@ -68,8 +68,8 @@ class Dtype:
             from ml_dtypes import bfloat16
         except ImportError as error:
             raise InputError("arrays of bf16 need the package ml_dtypes: install strata-compiler[bf16]") from error
-        found: DType = np.dtype(bfloat16)
-        return found
+        dtype: DType = np.dtype(bfloat16)
+        return dtype
 
     @property
     def limits(self) -> tuple[int, int]:

@@ -28,8 +28,8 @@ def read(name: str | os.PathLike[str]) -> str:
     """The text of a file, or of standard input for `-`. Raises InputError where it cannot be read."""
     path = named(name)
     try:
-        data = _bytes(path)
-        text = data if isinstance(data, str) else data.decode("utf-8-sig")
+        content = _bytes(path)
+        text = content if isinstance(content, str) else content.decode("utf-8-sig")
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

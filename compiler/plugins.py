@@ -131,10 +131,10 @@ class Registry:
         name = getattr(value, "name", None) or getattr(value, "__name__", None)
         if not isinstance(name, str) or (kind != "dialect" and not callable(value)):
             raise PluginError(f"plugin {self.plugin} registers {value!r}, which is no {kind}")
-        others = [part for other in (*_plugins.values(), self) for part in other.parts]
-        taken = next((part.plugin for part in others if (part.kind, part.name) == (kind, name)), "")
-        own = _load(OWN[kind]) if kind in OWN else ()
-        if not taken and name in (own() if callable(own) else own):
+        parts = [part for registry in (*_plugins.values(), self) for part in registry.parts]
+        taken = next((part.plugin for part in parts if (part.kind, part.name) == (kind, name)), "")
+        built_in = _load(OWN[kind]) if kind in OWN else ()
+        if not taken and name in (built_in() if callable(built_in) else built_in):
             taken = "the compiler"
         if taken:
             raise PluginError(f"plugin {self.plugin} cannot add the {kind} '{name}': {taken} has one of that name")
@@ -145,8 +145,8 @@ class Registry:
 class Extended(Sequence[Value], Generic[Value]):
     """The compiler's own rules of a kind, behind those of plugins."""
 
-    def __init__(self, kind: str, own: Sequence[Value]) -> None:
-        self._kind, self._own = kind, own
+    def __init__(self, kind: str, built_in: Sequence[Value]) -> None:
+        self._kind, self._own = kind, built_in
 
     def _all(self) -> tuple[Value, ...]:
         return (*(part.guarded for part in parts(self._kind).values()), *self._own)  # type: ignore[arg-type]
@@ -202,10 +202,10 @@ def load_file(path: str) -> None:
             raise PluginError(f"the plugin {path} is no file of Python")
         module = module_from_spec(spec)
         spec.loader.exec_module(module)
-        found = getattr(module, "register", None)
-        if not callable(found):
+        entry = getattr(module, "register", None)
+        if not callable(entry):
             raise PluginError(f"the plugin {path} has no function register(registry)")
-        return found  # type: ignore[no-any-return]
+        return entry  # type: ignore[no-any-return]
 
     _register(name, register)
 

@@ -37,9 +37,9 @@ def remark(form: str, text: str) -> str:
 _REMARKS = {"python": "#", "llvm": ";", "asm": "#"}
 
 
-def unknown(what: str, name: str, known: Iterable[str], where: str = "") -> str:
+def unknown(what: str, name: str, names: Iterable[str], where: str = "") -> str:
     """`there is no pass 'tlie'; did you mean 'tile'?`; `where` follows the name."""
-    close = get_close_matches(name, list(known), 1)
+    close = get_close_matches(name, list(names), 1)
     return f"there is no {what} '{name}'{where}" + (f"; did you mean '{close[0]}'?" if close else "")
 
 

@@ -17,40 +17,42 @@ LARGEST = 2**63 - 1
 Kind = TypeVar("Kind")
 
 
-def integer(what: str, value: object, least: int, most: int = LARGEST, error: type[StrataError] = InputError) -> int:
+def integer(
+    what: str, value: object, minimum: int, maximum: int = LARGEST, error: type[StrataError] = InputError
+) -> int:
     """An integer in a range; numpy's are integers, truth values are not."""
     try:
-        found = least - 1 if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
+        number = minimum - 1 if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
     except TypeError:
-        found = least - 1
-    if not least <= found <= most:
-        bound = f"of at least {least}" if most == LARGEST else f"from {least} to {most}"
+        number = minimum - 1
+    if not minimum <= number <= maximum:
+        bound = f"of at least {minimum}" if maximum == LARGEST else f"from {minimum} to {maximum}"
         raise error(f"{what} is {short(value)}, expected an integer {bound}")
-    return found
+    return number
 
 
 def positive(what: str, value: object) -> float:
     """A finite number above 0."""
-    found = _float(value)
-    if not 0 < found < math.inf:
+    number = _float(value)
+    if not 0 < number < math.inf:
         raise InputError(f"{what} is {short(value)}, expected a finite number above 0")
-    return found
+    return number
 
 
 def seconds(what: str, value: object, error: type[StrataError] = InputError) -> float:
     """A finite number that is not negative."""
-    found = _float(value)
-    if not 0 <= found < math.inf:
+    number = _float(value)
+    if not 0 <= number < math.inf:
         raise error(f"{what} is {short(value)}, expected a number of seconds")
-    return found
+    return number
 
 
 def share(what: str, value: object) -> float:
     """A number from 0 to 1."""
-    found = _float(value)
-    if not 0 <= found <= 1:
+    number = _float(value)
+    if not 0 <= number <= 1:
         raise InputError(f"{what} is {short(value)}, expected a share between 0 and 1")
-    return found
+    return number
 
 
 def flag(what: str, value: object) -> bool:
@@ -78,11 +80,11 @@ def several(what: str, value: Any, kind: str, is_one: Callable[[Any], bool]) -> 
     """A list or tuple, each of which is of a kind; a text is none."""
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise InputError(f"{what} is {short(value)}, expected a list of {kind}")
-    found = tuple(value)
-    for one in found:
-        if not is_one(one):
-            raise InputError(f"{what} has {short(one)}, expected {kind}")
-    return found
+    members = tuple(value)
+    for member in members:
+        if not is_one(member):
+            raise InputError(f"{what} has {short(member)}, expected {kind}")
+    return members
 
 
 def instance(what: str, value: object, kind: type[Kind]) -> Kind:

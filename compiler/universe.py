@@ -83,8 +83,8 @@ class _OpenContext(Context):
     def get_optional_op(self, name: str, *, dialect_stack: Sequence[str] = ()) -> type[Operation] | None:
         """The op of that name, its dialect registered first."""
         self._meet(name)
-        found = super().get_optional_op(name, dialect_stack=dialect_stack)
-        return _op_of_plugin(name) if found is None and name.startswith("sched.") else found
+        op = super().get_optional_op(name, dialect_stack=dialect_stack)
+        return _op_of_plugin(name) if op is None and name.startswith("sched.") else op
 
     def get_optional_type(self, name: str) -> type[TypeAttribute] | None:
         """The type of that name, its dialect registered first."""
@@ -120,12 +120,12 @@ def context() -> Context:
 
     # xDSL's own pattern takes exponential time over a string that is never closed.
     MLIRLexer._unescaped_characters_regex = _STRING
-    result = _OpenContext()
+    opened = _OpenContext()
     ours = {name: _loader(path) for name, path in (DIALECTS | UPSTREAM).items()}
     for name, factory in (get_all_dialects() | ours).items():
-        result.register_dialect(name, factory)
-    result.load_registered_dialect("builtin")
-    return result
+        opened.register_dialect(name, factory)
+    opened.load_registered_dialect("builtin")
+    return opened
 
 
 def schedule_passes() -> dict[str, type[ModulePass]]:
@@ -144,9 +144,9 @@ def _first_sentence(text: str) -> str:
     return re.split(r"[.:](?:\s|$)", " ".join(text.split()), maxsplit=1)[0]
 
 
-def is_ours(item: ModulePass) -> bool:
+def is_ours(asked: ModulePass) -> bool:
     """Whether a pass is ours, and not xDSL's or a plugin's."""
-    return item.name in PASSES or type(item).__module__.startswith("compiler.")
+    return asked.name in PASSES or type(asked).__module__.startswith("compiler.")
 
 
 def find_pass(name: str) -> type[ModulePass] | None:
@@ -172,8 +172,8 @@ def _passes_of_primitives() -> dict[str, type[ModulePass]]:
     """The passes of the schedule primitives that plugins add, by name."""
     if not plugins.parts("primitive"):
         return {}
-    found: dict[str, type[ModulePass]] = load("compiler.passes.schedule.declared:of_plugins")()
-    return found
+    passes: dict[str, type[ModulePass]] = load("compiler.passes.schedule.declared:of_plugins")()
+    return passes
 
 
 def own_passes() -> list[str]:

@@ -83,12 +83,12 @@ def _allocation(what: str, value: object) -> str:
 
 
 _CHECKS: dict[str, tuple[Callable[[str, Any], object], bool]] = {
-    "trials": (partial(integer, least=1), True),
+    "trials": (partial(integer, minimum=1), True),
     "seconds": (positive, True),
     "database": (_file, True),
-    "seed": (partial(integer, least=0), False),
-    "batch": (partial(integer, least=1, most=MOST), False),
-    "builders": (partial(integer, least=1, most=most_threads()), True),
+    "seed": (partial(integer, minimum=0), False),
+    "batch": (partial(integer, minimum=1, maximum=MOST), False),
+    "builders": (partial(integer, minimum=1, maximum=most_threads()), True),
     "log": (_file, True),
     "callbacks": (partial(several, kind="functions", is_one=callable), False),
     "search": (partial(instance, kind=Options), False),

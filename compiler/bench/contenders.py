@@ -184,8 +184,8 @@ def _torch_step(torch: ModuleType, function: Callable[..., Any], settings: Setti
 
     def step() -> Array:
         with torch.inference_mode():
-            result: Array = function(*tensors).numpy()
-        return result
+            array: Array = function(*tensors).numpy()
+        return array
 
     return step
 

@@ -110,8 +110,8 @@ def conv(channels: int, height: int, width: int, filters: int) -> Workload:
     def reference(x: Bounded, w: Bounded, bias: Bounded) -> Bounded:
         taps = x.map(lambda a: windows(np.pad(a, border), height, width))
         product = ref.matmul(w.map(lambda a: a.reshape(filters, -1)), taps)
-        result = ref.relu(ref.add(product, bias.map(lambda a: a[:, None])))
-        return result.map(lambda a: a.reshape(shape))
+        activated = ref.relu(ref.add(product, bias.map(lambda a: a[:, None])))
+        return activated.map(lambda a: a.reshape(shape))
 
     return Workload(
         name=f"conv_{channels}x{height}x{width}x{filters}",
@@ -145,8 +145,8 @@ def conv_grad_weight(batch: int, channels: int, height: int, width: int) -> Work
         def element(o: Any, c: Any, r: Any, s: Any) -> Any:
             return te.sum(a[n, c, h + r, w + s] * b[n, o, h, w], axis=(n, h, w))
 
-        result: te.Tensor = te.compute(shape, element, "E", axes=("o", "c", "r", "s"))
-        return result
+        gradient: te.Tensor = te.compute(shape, element, "E", axes=("o", "c", "r", "s"))
+        return gradient
 
     def columns(a: Array) -> Array:
         return windows(a, height, width).transpose(0, 2, 1).reshape(-1, channels * 9)
@@ -182,7 +182,7 @@ def conv_grad_weight(batch: int, channels: int, height: int, width: int) -> Work
 
 def conv_grad_weight_steps(batch: int, channels: int, height: int, width: int) -> Workload:
     """The same in steps: P[n, c, o, r, s] over h and w, S[c, o, r, s] over n, E[o, c, r, s] = S[c, o, r, s]."""
-    whole = conv_grad_weight(batch, channels, height, width)
+    in_one_step = conv_grad_weight(batch, channels, height, width)
     pixels = height * width
 
     def compute(a: te.Tensor, b: te.Tensor) -> te.Tensor:
@@ -194,8 +194,8 @@ def conv_grad_weight_steps(batch: int, channels: int, height: int, width: int) -
 
         each = te.compute((batch, *taps), product, "P", axes=("n", "c", "o", "r", "s"))
         total = te.compute(taps, lambda *i: te.sum(each[(n, *i)], axis=n), "S", axes=("c", "o", "r", "s"))
-        result: te.Tensor = te.compute(taps, lambda o, c, r, s: total[c, o, r, s], "E", axes=("o", "c", "r", "s"))
-        return result
+        gradient: te.Tensor = te.compute(taps, lambda o, c, r, s: total[c, o, r, s], "E", axes=("o", "c", "r", "s"))
+        return gradient
 
     def numpy(inputs: Sequence[Array], out: Array) -> Step:
         a, b = inputs
@@ -214,7 +214,7 @@ def conv_grad_weight_steps(batch: int, channels: int, height: int, width: int) -
         return each.sum(0).transpose(0, 1).contiguous()
 
     return replace(
-        whole,
+        in_one_step,
         name=f"conv_grad_weight_steps_{batch}x{channels}x{height}x{width}",
         what=f"weight gradient of a 3x3 conv, n={batch}, {channels} channels, {height}x{width}, in steps",
         compute=compute,
@@ -252,8 +252,8 @@ def mlp(batch: int, features: int, hidden: int, classes: int) -> Workload:
 
     def onnx(graph: Any, x: str, v: str, p: str, w: str, q: str) -> str:
         middle = graph("Relu", graph("Gemm", x, v, p, transB=1))
-        result: str = graph("Gemm", middle, w, q, transB=1)
-        return result
+        output: str = graph("Gemm", middle, w, q, transB=1)
+        return output
 
     return Workload(
         name=f"mlp_{batch}x{features}x{hidden}x{classes}",
@@ -313,8 +313,8 @@ def attention(heads: int, length: int, depth: int) -> Workload:
     def onnx(graph: Any, q: str, k: str, v: str) -> str:
         scores = graph("MatMul", q, graph("Transpose", k, perm=[0, 2, 1]))
         powers = graph("Softmax", graph("Mul", scores, graph.scalar(scale)), axis=-1)
-        result: str = graph("MatMul", powers, v)
-        return result
+        output: str = graph("MatMul", powers, v)
+        return output
 
     return Workload(
         name=f"attention_{heads}x{length}x{depth}",

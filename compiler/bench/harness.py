@@ -101,7 +101,9 @@ class Measurement:
     @property
     def ceiling(self) -> float | None:
         """The ceiling of all contenders; None before the first probe, and where one of them is above all probes."""
-        rates = [one.rate for one in self.probes if not one.disturbance.used] or [one.rate for one in self.probes]
+        rates = [probe.rate for probe in self.probes if not probe.disturbance.used] or [
+            probe.rate for probe in self.probes
+        ]
         fastest = max(self.rates, default=0.0)
         tops = (median(rates), max(rates)) if rates else ()
         return next((top for top in tops if credible(fastest / top) is not None), None)
@@ -193,17 +195,17 @@ def _calls(run: Run, count: int, expected: Bounded, threads: int) -> list[Taken]
 def _sample(run: Run, count: int, expected: Bounded, threads: int) -> None:
     """Take a round's samples of a contender: clean calls, as many as were asked for if they can be had in time, or the
     least disturbed one."""
-    found, clean, bursts = list[Taken](), list[Taken](), 0
-    while bursts <= REPEATS and len(clean) < count and sum(one.seconds for one in found) < PATIENCE:
-        found += _calls(run, count, expected, threads)
-        clean = [one for one in found if one.is_clean][:count]
+    taken, clean, bursts = list[Taken](), list[Taken](), 0
+    while bursts <= REPEATS and len(clean) < count and sum(call.seconds for call in taken) < PATIENCE:
+        taken += _calls(run, count, expected, threads)
+        clean = [call for call in taken if call.is_clean][:count]
         bursts += 1
-    kept = clean or [min(found, key=lambda one: one.share)]
-    run.samples += [one.wall for one in kept]
-    away = sum(one.share * one.seconds for one in found)
+    kept = clean or [min(taken, key=lambda call: call.share)]
+    run.samples += [call.wall for call in kept]
+    away = sum(call.share * call.seconds for call in taken)
     used = len(kept) - len(clean)
-    repeated = sum(not one.is_clean for one in found) - used
-    run.disturbance += Disturbance(sum(one.seconds for one in found), away, repeated, used)
+    repeated = sum(not call.is_clean for call in taken) - used
+    run.disturbance += Disturbance(sum(call.seconds for call in taken), away, repeated, used)
 
 
 def _take_rounds(measurement: Measurement, expected: Bounded, ceiling: Ceiling, watch: Watch) -> None:
@@ -233,12 +235,12 @@ def settle(step: Callable[[], object], threads: int) -> None:
         step()
 
 
-def fault(result: Array, expected: Bounded) -> str | None:
+def fault(output: Array, expected: Bounded) -> str | None:
     """What is wrong with a result, in a few words; nothing for a right one. Its worst element is shown with its error
     and with what is allowed there."""
-    if result.shape != expected.value.shape:
-        return f"its shape is {result.shape}, not {expected.value.shape}"
-    error, allowed = np.abs(result - expected.value), np.broadcast_to(expected.tolerance(), expected.value.shape)
+    if output.shape != expected.value.shape:
+        return f"its shape is {output.shape}, not {expected.value.shape}"
+    error, allowed = np.abs(output - expected.value), np.broadcast_to(expected.tolerance(), expected.value.shape)
     close = error <= allowed
     if close.all():
         return None
@@ -246,5 +248,5 @@ def fault(result: Array, expected: Bounded) -> str | None:
     place = tuple(int(i) for i in np.unravel_index(int(np.argmax(excess)), excess.shape))
     count = close.size - int(np.count_nonzero(close))
     worst = f"error {error[place]:.1e}, allowed {allowed[place]:.1e}"
-    found = f"{result[place]:.6g} for {expected.value[place]:.6g}"
-    return f"{count} of {close.size} elements, the worst at {place}: {found}, {worst}"
+    difference = f"{output[place]:.6g} for {expected.value[place]:.6g}"
+    return f"{count} of {close.size} elements, the worst at {place}: {difference}, {worst}"

@@ -55,10 +55,12 @@ def bind(workload: Workload, threads: int, inputs: Sequence[Array], out: Array, 
     Raises TargetError where a package is missing, and for a workload without a model.
     """
     runtime, onnx = _imported("onnxruntime"), _imported("onnx")
-    held = {i.name: a for i, a in zip(workload.inputs, inputs, strict=True) if packed and i.name in workload.constants}
-    given = {i.name: a for i, a in zip(workload.inputs, inputs, strict=True) if i.name not in held}
+    initializers = {
+        i.name: a for i, a in zip(workload.inputs, inputs, strict=True) if packed and i.name in workload.constants
+    }
+    given = {i.name: a for i, a in zip(workload.inputs, inputs, strict=True) if i.name not in initializers}
     session = runtime.InferenceSession(
-        model(onnx, workload, held), _options(runtime, threads), providers=["CPUExecutionProvider"]
+        model(onnx, workload, initializers), _options(runtime, threads), providers=["CPUExecutionProvider"]
     )
     binding = session.io_binding()
     for name, array in given.items():
@@ -72,23 +74,23 @@ def bind(workload: Workload, threads: int, inputs: Sequence[Array], out: Array, 
     return step
 
 
-def model(onnx: ModuleType, workload: Workload, held: dict[str, Array]) -> bytes:
-    """The workload's model, serialized; `held` are the inputs that are initializers of it."""
+def model(onnx: ModuleType, workload: Workload, initializers: dict[str, Array]) -> bytes:
+    """The workload's model, serialized; `initializers` are the inputs that are initializers of it."""
     if workload.onnx is None:
         raise TargetError(f"{workload.name} has no form in ONNX")
-    if sum(array.nbytes for array in held.values()) >= LARGEST:
+    if sum(array.nbytes for array in initializers.values()) >= LARGEST:
         raise TargetError(f"the constants of {workload.name} are larger than an ONNX model can be")
     graph = Graph(onnx)
     graph.end(workload.onnx(graph, *(i.name for i in workload.inputs)))
     helper, f32 = onnx.helper, onnx.TensorProto.FLOAT
-    whole = helper.make_graph(
+    graph_proto = helper.make_graph(
         graph.nodes,
         workload.name,
-        [helper.make_tensor_value_info(i.name, f32, i.shape) for i in workload.inputs if i.name not in held],
+        [helper.make_tensor_value_info(i.name, f32, i.shape) for i in workload.inputs if i.name not in initializers],
         [helper.make_tensor_value_info(RESULT, f32, workload.shape)],
-        [onnx.numpy_helper.from_array(array, name) for name, array in held.items()],
+        [onnx.numpy_helper.from_array(array, name) for name, array in initializers.items()],
     )
-    made = helper.make_model(whole, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
+    made = helper.make_model(graph_proto, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
     onnx.checker.check_model(made)
     text: bytes = made.SerializeToString()
     return text

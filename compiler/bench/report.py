@@ -69,8 +69,8 @@ def _row(run: Run, work: int, base: float | None, top: float | None) -> Row:
 def ceiling(measurement: Measurement) -> dict[str, float] | None:
     """The ceiling of the run, and the least and greatest that its probes found, in units per second; None where there
     is none to compare with."""
-    found, top = [one.rate for one in measurement.probes], measurement.ceiling
-    return None if top is None else {"median": top, "minimum": min(found), "maximum": max(found)}
+    rates, top = [probe.rate for probe in measurement.probes], measurement.ceiling
+    return None if top is None else {"median": top, "minimum": min(rates), "maximum": max(rates)}
 
 
 def ceiling_what(measurement: Measurement) -> str:
@@ -80,7 +80,7 @@ def ceiling_what(measurement: Measurement) -> str:
 
 def probes_disturbance(measurement: Measurement) -> Disturbance:
     """How the probes of the ceiling were disturbed."""
-    return sum((one.disturbance for one in measurement.probes), QUIET)
+    return sum((probe.disturbance for probe in measurement.probes), QUIET)
 
 
 def unit(measurement: Measurement) -> str:
@@ -94,7 +94,7 @@ def as_json(measurements: Sequence[Measurement]) -> dict[str, Any]:
 
 
 def _result(measurement: Measurement) -> dict[str, Any]:
-    workload, found = measurement.workload, ceiling(measurement)
+    workload, limits = measurement.workload, ceiling(measurement)
     return {
         "workload": workload.name,
         "what": workload.what,
@@ -108,7 +108,7 @@ def _result(measurement: Measurement) -> dict[str, Any]:
         "calls": measurement.calls,
         "planned_rounds": measurement.plan.rounds,
         "stopped": measurement.stopped,
-        "ceiling": None if found is None else {key: value / 1e9 for key, value in found.items()},
+        "ceiling": None if limits is None else {key: value / 1e9 for key, value in limits.items()},
         "ceiling_is": ceiling_what(measurement),
         "ceiling_disturbance": disturbance(probes_disturbance(measurement)),
         "contenders": [_contender(row) for row in rows(measurement)],
@@ -132,6 +132,6 @@ def _contender(row: Row) -> dict[str, Any]:
     }
 
 
-def disturbance(found: Disturbance) -> dict[str, float]:
+def disturbance(disturbed: Disturbance) -> dict[str, float]:
     """How samples were disturbed: the share of their time away, how many were repeated, and used all the same."""
-    return {"away": found.share, "repeated": found.repeated, "used": found.used}
+    return {"away": disturbed.share, "repeated": disturbed.repeated, "used": disturbed.used}

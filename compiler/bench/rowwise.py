@@ -111,8 +111,8 @@ def swish(rows: int, columns: int) -> Workload:
         def element(i: Any, j: Any) -> Any:
             return x[i, j] * te.sigmoid(x[i, j]) * y[i, j] + bias[j]
 
-        result: te.Tensor = te.compute((rows, columns), element, "Z")
-        return result
+        output: te.Tensor = te.compute((rows, columns), element, "Z")
+        return output
 
     def numpy(inputs: Sequence[Array], out: Array) -> Step:
         x, y, bias = inputs
@@ -130,8 +130,8 @@ def swish(rows: int, columns: int) -> Workload:
 
     def onnx(graph: Any, x: str, y: str, bias: str) -> str:
         gated = graph("Mul", graph("Mul", x, graph("Sigmoid", x)), y)
-        result: str = graph("Add", gated, bias)
-        return result
+        output: str = graph("Add", gated, bias)
+        return output
 
     return Workload(
         name=f"swish_{rows}x{columns}",

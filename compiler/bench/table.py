@@ -19,15 +19,15 @@ WIDTH = 110
 def table(measurement: Measurement, base: str = OURS) -> Table:
     """The rows of a measurement; ratios are to the contender `base`."""
     workload = measurement.workload
-    result = Table(title=f"{workload.name}: {escape(workload.what)}", title_justify="left", caption_justify="left")
-    result.add_column("contender", no_wrap=True)
+    printed = Table(title=f"{workload.name}: {escape(workload.what)}", title_justify="left", caption_justify="left")
+    printed.add_column("contender", no_wrap=True)
     for heading in ("median ms", "min", "max", unit(measurement), "% of ceiling", f"time / {base}"):
-        result.add_column(heading, justify="right")
-    found = rows(measurement, base)
-    for row in found:
-        result.add_row(row.name, *cells(row))
-    result.caption = "\n".join([*map(_who, found), *notes(measurement)])
-    return result
+        printed.add_column(heading, justify="right")
+    measured_rows = rows(measurement, base)
+    for row in measured_rows:
+        printed.add_row(row.name, *cells(row))
+    printed.caption = "\n".join([*map(_who, measured_rows), *notes(measurement)])
+    return printed
 
 
 def cells(row: Row) -> Sequence[str]:
@@ -62,9 +62,9 @@ def notes(measurement: Measurement) -> list[str]:
     threads, rounds = measurement.settings.threads, measurement.rounds
     each = "" if measurement.calls == 1 else f" of {measurement.calls} calls"
     said = [f"{_count(threads, 'thread')}, {_count(rounds, 'round')}{each}, seed {measurement.seed}"]
-    found = ceiling(measurement)
-    if found is not None:
-        low, middle, high = (found[key] / 1e9 for key in ("minimum", "median", "maximum"))
+    limits = ceiling(measurement)
+    if limits is not None:
+        low, middle, high = (limits[key] / 1e9 for key in ("minimum", "median", "maximum"))
         spread = f"{middle:.0f} {unit(measurement)} ({low:.0f} to {high:.0f})"
         said.append(f"ceiling, {ceiling_what(measurement)}: {spread}")
     elif measurement.probes:

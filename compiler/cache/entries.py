@@ -19,8 +19,8 @@ Kind = TypeVar("Kind")
 def get(kind: type[Kind], words: Sequence[object]) -> Kind | None:
     """The dataclass that was kept under these words; None where there is none."""
     entry = _entry(kind, words)
-    data = None if entry is None else entry.store.get(entry.key)
-    return None if data is None else from_bytes(kind, data)
+    payload = None if entry is None else entry.store.get(entry.key)
+    return None if payload is None else from_bytes(kind, payload)
 
 
 def put(value: object, words: Sequence[object]) -> None:

@@ -22,7 +22,7 @@ def fingerprint() -> str | None:
 
     None where the sources cannot be read, or one is younger than this process, which then may run another one.
     """
-    found = sha256(repr((sys.version, *_versions())).encode())
+    digest = sha256(repr((sys.version, *_versions())).encode())
     root = str(Path(compiler.__file__).resolve().parent)
     try:
         sources = sorted(_files(root), key=lambda source: source.path)
@@ -31,11 +31,11 @@ def fingerprint() -> str | None:
         for source in sources:
             with open(source.path, "rb", buffering=0) as file:
                 text = file.readall()
-            found.update(f"{source.path.removeprefix(root)} {len(text)}\n".encode())
-            found.update(text)
+            digest.update(f"{source.path.removeprefix(root)} {len(text)}\n".encode())
+            digest.update(text)
     except OSError:
         return None
-    return found.hexdigest()
+    return digest.hexdigest()
 
 
 def _files(folder: str) -> Iterator[os.DirEntry[str]]:

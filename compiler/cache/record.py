@@ -33,11 +33,11 @@ def to_bytes(value: object) -> bytes:
     return b"".join((len(head).to_bytes(_LENGTH, "little"), head, blobs))
 
 
-def from_bytes(kind: type[Kind], data: bytes) -> Kind:
+def from_bytes(kind: type[Kind], payload: bytes) -> Kind:
     """The dataclass of a kind that became these bytes. Raises ValueError for others."""
-    end = _LENGTH + int.from_bytes(data[:_LENGTH], "little")
-    found: Kind = _of(kind, json.loads(data[_LENGTH:end]), memoryview(data)[end:])
-    return found
+    end = _LENGTH + int.from_bytes(payload[:_LENGTH], "little")
+    record: Kind = _of(kind, json.loads(payload[_LENGTH:end]), memoryview(payload)[end:])
+    return record
 
 
 def _plain(value: Any, blobs: bytearray) -> object:
@@ -47,9 +47,9 @@ def _plain(value: Any, blobs: bytearray) -> object:
         blobs += value
         return [len(blobs) - len(value), len(value)]
     if isinstance(value, tuple):
-        return [_plain(item, blobs) for item in value]
+        return [_plain(member, blobs) for member in value]
     if isinstance(value, Mapping):
-        return {name: _plain(item, blobs) for name, item in value.items()}
+        return {name: _plain(member, blobs) for name, member in value.items()}
     if isinstance(value, Attribute):
         return str(value)
     if isinstance(value, np.dtype):
@@ -70,16 +70,16 @@ def _of(kind: Any, plain: Any, blobs: memoryview) -> Any:
     if kind is np.dtype or origin is np.dtype:
         return _dtype(_checked(str, plain))
     if origin is tuple:
-        items = _checked(list, plain)
-        kinds = [inner[0]] * len(items) if inner[1:] == (...,) else inner
-        return tuple(_of(part, item, blobs) for part, item in zip(kinds, items, strict=True))
+        members = _checked(list, plain)
+        kinds = [inner[0]] * len(members) if inner[1:] == (...,) else inner
+        return tuple(_of(part, member, blobs) for part, member in zip(kinds, members, strict=True))
     if origin is not None and issubclass(origin, Mapping):
-        return {name: _of(inner[1], item, blobs) for name, item in _checked(dict, plain).items()}
+        return {name: _of(inner[1], member, blobs) for name, member in _checked(dict, plain).items()}
     if isinstance(kind, type) and issubclass(kind, Attribute):
         return _attribute(_checked(str, plain))
     if isinstance(kind, type) and is_dataclass(kind):
         hints = _hints(kind)
-        return kind(*(_of(hint, item, blobs) for hint, item in zip(hints, _checked(list, plain), strict=True)))
+        return kind(*(_of(hint, member, blobs) for hint, member in zip(hints, _checked(list, plain), strict=True)))
     return _checked(kind, plain)
 
 
@@ -92,16 +92,16 @@ def _checked(kind: type[Kind], plain: object) -> Kind:
 @cache
 def _hints(kind: Any) -> tuple[Any, ...]:
     """The types of the fields of a dataclass."""
-    found = get_type_hints(kind)
-    return tuple(found[field.name] for field in fields(kind))
+    hints = get_type_hints(kind)
+    return tuple(hints[field.name] for field in fields(kind))
 
 
 @cache
 def _dtype(name: str) -> np.dtype[Any]:
-    known = {row.numpy: row for row in DTYPES.values()}
-    if name not in known:
+    by_name = {row.numpy: row for row in DTYPES.values()}
+    if name not in by_name:
         raise ValueError(f"there is no dtype {name}")
-    return known[name].array
+    return by_name[name].array
 
 
 @cache

@@ -189,8 +189,8 @@ def _remove(folder: int, name: str) -> None:
 
 def _files(folder: int) -> Iterator[_File]:
     """The files of a store in its folder, and no others."""
-    with os.scandir(folder) as found:
-        for file in found:
+    with os.scandir(folder) as files:
+        for file in files:
             if _ENTRY.fullmatch(file.name) or _PARTIAL.fullmatch(file.name):
                 with suppress(FileNotFoundError):
                     status = file.stat(follow_symlinks=False)

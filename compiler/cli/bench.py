@@ -85,12 +85,12 @@ def _models(models: Mapping[str, Imported], options: argparse.Namespace) -> int:
     for name, model in models.items():
         kernel = build(model, threads=options.threads, policy=options.policy)
         timed = race(name, model, kernel, options.threads, options.rounds, options.seed or 0)
-        for one in timed:
-            said = f"error {one.error:.2g}{'' if one.right else ': wrong'}"
-            show(f"{name}: {one.name:12} {1e3 * median(one.seconds):.4g} ms, {said}")
+        for contender in timed:
+            said = f"error {contender.error:.2g}{'' if contender.right else ': wrong'}"
+            show(f"{name}: {contender.name:12} {1e3 * median(contender.seconds):.4g} ms, {said}")
         if len(timed) == 1:
             show("onnxruntime is not installed: pip install 'strata-compiler[bench]'")
-        wrong |= not all(one.right for one in timed)
+        wrong |= not all(contender.right for contender in timed)
     return int(wrong)
 
 

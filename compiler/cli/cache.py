@@ -31,19 +31,19 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _path() -> Path:
-    found = place()
-    if found.path is None:
-        raise InputError(f"there is no cache: {found.why}")
-    return found.path
+    where = place()
+    if where.path is None:
+        raise InputError(f"there is no cache: {where.why}")
+    return where.path
 
 
 def _info() -> None:
-    found = place()
-    if found.path is None:
-        show(f"state    off: {found.why}")
+    where = place()
+    if where.path is None:
+        show(f"state    off: {where.why}")
         return
-    show(f"path     {found.path}")
-    store = Store(found.path)
+    show(f"path     {where.path}")
+    store = Store(where.path)
     try:
         summary = store.summary()
     except OSError as error:

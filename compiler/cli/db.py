@@ -205,8 +205,8 @@ def _best(options: argparse.Namespace) -> int:
 def _is_whole(tasks: list[Summary], options: argparse.Namespace) -> bool:
     """Whether what is asked for are the groups of a whole program, which share all but the program."""
     wanted = f"{options.task}."
-    rest = {(task.key.machine, task.key.threads, task.key.policy, task.key.timing) for task in tasks}
-    return len(rest) == 1 and all(any(name.startswith(wanted) for name in task.names) for task in tasks)
+    common_keys = {(task.key.machine, task.key.threads, task.key.policy, task.key.timing) for task in tasks}
+    return len(common_keys) == 1 and all(any(name.startswith(wanted) for name in task.names) for task in tasks)
 
 
 def _print_groups(database: Database, tasks: list[Summary], options: argparse.Namespace) -> None:
@@ -283,9 +283,9 @@ def _tasks(database: Database, options: argparse.Namespace) -> list[Summary]:
 def _named(tasks: list[Summary], task: str | None) -> list[Summary]:
     if task is None:
         return tasks
-    by_name = [one for one in tasks if task in one.names]
-    groups = [one for one in tasks if task and any(name.startswith(f"{task}.") for name in one.names)]
-    return by_name or groups or [one for one in tasks if task and one.key.program.startswith(task.lower())]
+    by_name = [summary for summary in tasks if task in summary.names]
+    groups = [summary for summary in tasks if task and any(name.startswith(f"{task}.") for name in summary.names)]
+    return by_name or groups or [summary for summary in tasks if task and summary.key.program.startswith(task.lower())]
 
 
 def _only(tasks: list[Summary], options: argparse.Namespace) -> Summary:
@@ -324,9 +324,9 @@ def _export(options: argparse.Namespace) -> int:
 
 def _import(options: argparse.Namespace) -> int:
     with _opened(options, create=True) as database:
-        found = database.import_(options.input)
-    skipped = f", {found.skipped} skipped that were there already" if found.skipped else ""
-    show(f"{counted(found.added, 'record')} added to {options.file}{skipped}")
+        imported = database.import_(options.input)
+    skipped = f", {imported.skipped} skipped that were there already" if imported.skipped else ""
+    show(f"{counted(imported.added, 'record')} added to {options.file}{skipped}")
     return 0
 
 

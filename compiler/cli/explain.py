@@ -57,12 +57,12 @@ def run(options: argparse.Namespace) -> int:
     workload = program.workload(options.program, options.scale)
     try:
         given = _program(options, workload)
-        whole = _whole(given, options)
-        if whole is not None and options.group is None:
-            _print_groups(whole, options)
+        program_of_groups = _whole(given, options)
+        if program_of_groups is not None and options.group is None:
+            _print_groups(program_of_groups, options)
             return 0
         if options.group is not None:
-            given, workload = _group(whole, options), None
+            given, workload = _group(program_of_groups, options), None
         _explain(_scripted(given, options), workload, options)
     except VerifyException as error:
         raise refused(error, options.program) from error
@@ -76,13 +76,13 @@ def _explain(given: object, workload: Workload | None, options: argparse.Namespa
 
     built = builds(given, options.policy, options.function, options.schedule)
     static = options.static or options.loop is not None
-    found = explain(built) if static else explain(built, _inputs(options, workload), options.calls, _probe())
+    explanation = explain(built) if static else explain(built, _inputs(options, workload), options.calls, _probe())
     if options.loop is not None:
-        numbered(found, options.loop)
+        numbered(explanation, options.loop)
     if options.json:
-        _print_json(found, options.loop)
+        _print_json(explanation, options.loop)
     else:
-        _print_text(found, options)
+        _print_text(explanation, options)
 
 
 def _whole(given: object, options: argparse.Namespace) -> Whole | None:
@@ -92,28 +92,28 @@ def _whole(given: object, options: argparse.Namespace) -> Whole | None:
     return None if scheduled or options.function is not None else program.whole(given)
 
 
-def _group(whole: Whole | None, options: argparse.Namespace) -> ModuleOp:
-    group = program.group(whole, options)
+def _group(program_of_groups: Whole | None, options: argparse.Namespace) -> ModuleOp:
+    group = program.group(program_of_groups, options)
     return group.spelled if options.script is None else group.module  # scripts speak of canonical groups
 
 
-def _print_groups(whole: Whole, options: argparse.Namespace) -> None:
+def _print_groups(program_of_groups: Whole, options: argparse.Namespace) -> None:
     """Print how much each group of a whole program does. Raises InputError for what is asked of one."""
     from rich.table import Table
 
     if options.loop is not None or options.asm:
-        names = ", ".join(group.name for group in whole.groups)
+        names = ", ".join(group.name for group in program_of_groups.groups)
         raise InputError(f"{options.program} has groups, and loops are those of one: --group says which ({names})")
     if options.json:
-        print(json.dumps([_group_data(group) for group in whole.groups], indent=1))
+        print(json.dumps([_group_data(group) for group in program_of_groups.groups], indent=1))
         return
-    show_table(f"{options.program} has {counted(len(whole.groups), 'group')}; --group NAME explains one")
+    show_table(f"{options.program} has {counted(len(program_of_groups.groups), 'group')}; --group NAME explains one")
     table = Table(box=None)
     for heading in ("group", "calls", "computes", "Mflop", "MB of arguments"):
         table.add_column(heading, justify="left" if heading == "group" else "right")
-    for data in map(_group_data, whole.groups):
-        amounts = (f"{data[name] / 1e6:.3g}" for name in ("operations", "bytes"))
-        table.add_row(str(data["name"]), str(data["calls"]), str(data["computes"]), *amounts)
+    for figures in map(_group_data, program_of_groups.groups):
+        amounts = (f"{figures[name] / 1e6:.3g}" for name in ("operations", "bytes"))
+        table.add_row(str(figures["name"]), str(figures["calls"]), str(figures["computes"]), *amounts)
     show_table(table)
 
 
@@ -137,26 +137,26 @@ def _group_data(group: Group) -> dict[str, Any]:
     }
 
 
-def _print_json(found: Explanation, loop: int | None) -> None:
+def _print_json(explanation: Explanation, loop: int | None) -> None:
     from compiler.explain.data import as_data, loop_data
 
-    print(json.dumps(as_data(found) if loop is None else loop_data(found.codes[loop - 1]), indent=1))
+    print(json.dumps(as_data(explanation) if loop is None else loop_data(explanation.codes[loop - 1]), indent=1))
 
 
-def _print_text(found: Explanation, options: argparse.Namespace) -> None:
+def _print_text(explanation: Explanation, options: argparse.Namespace) -> None:
     from compiler.explain import text
 
-    show_table(text.title(found))
+    show_table(text.title(explanation))
     if options.loop is None:
-        for number, (heading, table) in enumerate(text.sections(found)):
+        for number, (heading, table) in enumerate(text.sections(explanation)):
             show_table(f"\n{heading}\n")
             show_table(table if table.row_count else "none")
             if number == 0:
-                show_table(text.outside(found))
-    chosen = found.codes if options.loop is None else found.codes[options.loop - 1 : options.loop]
-    for one in chosen if options.asm or options.loop is not None else ():
-        show_table("\n" + "\n".join(text.details(one)))
-        show_table(one.text if options.asm else "")
+                show_table(text.outside(explanation))
+    chosen = explanation.codes if options.loop is None else explanation.codes[options.loop - 1 : options.loop]
+    for code in chosen if options.asm or options.loop is not None else ():
+        show_table("\n" + "\n".join(text.details(code)))
+        show_table(code.text if options.asm else "")
 
 
 def _program(options: argparse.Namespace, workload: Workload | None) -> object:

@@ -54,5 +54,5 @@ def expected(name: str, inputs: Sequence[Array]) -> list[Any]:
 
     model = onnx.load(name)
     stored = {tensor.name for tensor in model.graph.initializer}
-    names = [one.name for one in model.graph.input if one.name not in stored]
+    names = [value.name for value in model.graph.input if value.name not in stored]
     return list(ReferenceEvaluator(model).run(None, dict(zip(names, inputs, strict=True))))

@@ -26,23 +26,23 @@ def in_own_process(what: str, function: Callable[[*Arguments], Result], *argumen
     process.start()
     sender.close()
     try:
-        result = receiver.recv()
+        answer = receiver.recv()
     except EOFError:
         process.join()
         raise TargetError(f"{what} {_end(process.exitcode)}") from None
     process.join()
-    if isinstance(result, StrataError | MemoryError):
-        raise result
-    return result  # type: ignore[no-any-return]
+    if isinstance(answer, StrataError | MemoryError):
+        raise answer
+    return answer  # type: ignore[no-any-return]
 
 
 def _send(sender: Connection, function: Callable[[*Arguments], object], arguments: tuple[*Arguments]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the process that waits for this one says that it was interrupted
     try:
-        result = function(*arguments)
+        answer = function(*arguments)
     except (StrataError, MemoryError) as error:
-        result = error
-    sender.send(result)
+        answer = error
+    sender.send(answer)
 
 
 def _end(status: int | None) -> str:

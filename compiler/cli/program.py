@@ -104,12 +104,12 @@ def task(options: argparse.Namespace, policy: str = "contract") -> SearchTask:
     )
     try:
         if benchmark is not None:
-            found = make(benchmark.function(), name=benchmark.name)
+            picked = make(benchmark.function(), name=benchmark.name)
         elif model is not None:
-            found = make(model)
+            picked = make(model)
         else:
-            found = make(_only(module(options.program), options.function))
-        return found if options.group is None else found.group(options.group)
+            picked = make(_only(module(options.program), options.function))
+        return picked if options.group is None else picked.group(options.group)
     except VerifyException as error:
         raise refused(error, options.program) from error
 
@@ -122,6 +122,6 @@ def _only(given: ModuleOp, function: str | None) -> ModuleOp:
 
     from compiler.dialects.functions import find_function
 
-    found = find_function(given, function)
-    found.detach()
-    return ModuleOp([found])
+    picked = find_function(given, function)
+    picked.detach()
+    return ModuleOp([picked])

@@ -60,11 +60,11 @@ def _seconds(step: Callable[[], Any], calls: int) -> float:
     return (time.perf_counter() - start) / calls
 
 
-def _error(results: Any, expected: Sequence[Any]) -> float:
-    found = list(results) if isinstance(results, list | tuple) else [results]
+def _error(outputs: Any, expected: Sequence[Any]) -> float:
+    arrays = list(outputs) if isinstance(outputs, list | tuple) else [outputs]
     errors = [0.0]
-    for result, wanted in zip(found, expected, strict=True):
-        gap = np.abs(np.asarray(result, np.float64) - np.asarray(wanted, np.float64)).max(initial=0.0)
+    for array, wanted in zip(arrays, expected, strict=True):
+        gap = np.abs(np.asarray(array, np.float64) - np.asarray(wanted, np.float64)).max(initial=0.0)
         errors.append(float(gap) / max(float(np.abs(np.asarray(wanted, np.float64)).max(initial=0.0)), 1e-30))
     return max(errors)
 
@@ -78,5 +78,5 @@ def _session(file: str, inputs: Sequence[Any], threads: int) -> Callable[[], Any
         session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # whatever onnxruntime says of a model that it does not take
         raise InputError(f"onnxruntime does not take {file}: {str(error).splitlines()[0][:200]}") from error
-    given = dict(zip((one.name for one in session.get_inputs()), inputs, strict=True))
+    given = dict(zip((value.name for value in session.get_inputs()), inputs, strict=True))
     return lambda: session.run(None, given)

@@ -81,8 +81,8 @@ def _print_interface(of: Kernel | Interface, seed: int) -> None:
 
 def _print_schedules(kernel: Kernel) -> None:
     """Print where the schedules of a te program's groups are from, and the verdicts."""
-    found = Counter(f"{group.source}{f', {group.verdict}' if group.verdict else ''}" for group in kernel.groups)
-    for said, count in found.items():
+    counts = Counter(f"{group.source}{f', {group.verdict}' if group.verdict else ''}" for group in kernel.groups)
+    for said, count in counts.items():
         show(f"schedule: {said}" if len(kernel.groups) == 1 else f"schedule of {_count(count, 'group')}: {said}")
 
 
@@ -120,37 +120,37 @@ def _compare(kernel: Kernel, module: ModuleOp, inputs: Sequence[Array]) -> bool:
     import numpy as np
 
     expected = evaluate(module, inputs, np.float64, kernel.name)
-    results = kernel(*inputs)
-    found = [results] if kernel.outputs == 1 else list(results)
-    verdicts = [_judge(i, *pair) for i, pair in enumerate(zip(found, expected, strict=True))]
+    outputs = kernel(*inputs)
+    arrays = [outputs] if kernel.outputs == 1 else list(outputs)
+    verdicts = [_judge(i, *pair) for i, pair in enumerate(zip(arrays, expected, strict=True))]
     return all(verdicts)
 
 
 def _compare_model(kernel: Kernel, file: str, inputs: Sequence[Array]) -> bool:
     """Print the error of each result against ONNX's reference evaluator."""
-    results = kernel(*inputs)
-    found = [results] if kernel.outputs == 1 else list(results)
-    verdicts = [_judge(i, *pair) for i, pair in enumerate(zip(found, expected(file, inputs), strict=True))]
+    outputs = kernel(*inputs)
+    arrays = [outputs] if kernel.outputs == 1 else list(outputs)
+    verdicts = [_judge(i, *pair) for i, pair in enumerate(zip(arrays, expected(file, inputs), strict=True))]
     return all(verdicts)
 
 
-def _judge(position: int, found: Array, expected: Array) -> bool:
-    error, largest = difference(found, expected)
-    allowed = TOLERANCE.get(str(found.dtype), 0.0)
+def _judge(position: int, actual: Array, expected: Array) -> bool:
+    error, largest = difference(actual, expected)
+    allowed = TOLERANCE.get(str(actual.dtype), 0.0)
     right = error <= allowed * largest
     verdict = "" if right else ": wrong"
     print(f"error: {error:.3g} at most in output {position} (elements up to {largest:.3g}){verdict}")
     return right
 
 
-def difference(found: Array, expected: Array) -> tuple[float, float]:
+def difference(actual: Array, expected: Array) -> tuple[float, float]:
     """The largest difference, and the largest finite magnitude expected; equal infinities and NaN do not differ."""
     import numpy as np
 
     with np.errstate(all="ignore"):
-        target = expected.astype(found.dtype)
-        same = (found == target) | ((found != found) & (target != target))
-        gaps = np.where(same, 0.0, np.abs(found.astype(np.float64) - expected.astype(np.float64)))
+        target = expected.astype(actual.dtype)
+        same = (actual == target) | ((actual != actual) & (target != target))
+        gaps = np.where(same, 0.0, np.abs(actual.astype(np.float64) - expected.astype(np.float64)))
     sizes = np.abs(expected[np.isfinite(expected)].astype(np.float64))
     error = float(gaps.max(initial=0.0))
     return (error if error == error else float("inf")), float(sizes.max(initial=0.0))

@@ -43,8 +43,8 @@ def positions(text: str) -> tuple[int, ...]:
 
 def place(text: str) -> Selection:
     """A sketch N, or a candidate N:P,P,P."""
-    number, colon, rest = text.partition(":")
-    return seed(number), positions(rest) if colon else None
+    number, colon, decisions = text.partition(":")
+    return seed(number), positions(decisions) if colon else None
 
 
 def run(options: argparse.Namespace) -> int:
@@ -73,7 +73,7 @@ def _overview(task: SearchTask, options: argparse.Namespace) -> Iterator[str]:
 
 
 def _is_about_scripts(options: argparse.Namespace) -> bool:
-    return options.dropped or any(one is not None for one in (options.show, options.script, options.diff))
+    return options.dropped or any(stated is not None for stated in (options.show, options.script, options.diff))
 
 
 def _lines(task: SearchTask, options: argparse.Namespace) -> Iterator[str]:

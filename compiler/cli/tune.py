@@ -103,9 +103,9 @@ def _tuning(options: argparse.Namespace, task: SearchTask, view: Silent) -> Tuni
     )
 
 
-def _write_json(file: str | None, data: Mapping[str, object]) -> None:
+def _write_json(file: str | None, document: Mapping[str, object]) -> None:
     """Print data as JSON for `-`, write it to any other file."""
-    text = json.dumps(data, indent=1)
+    text = json.dumps(document, indent=1)
     if file == "-":
         print(text)
     elif file is not None:
@@ -145,7 +145,7 @@ def _whole(task: SearchTask, view: Silent, records: Mapping[str, Record], option
     interrupted = view.last is not None and view.last.phase == STOPPED
     breakdown = task.breakdown(records) if records and not interrupted else None
     facts = [replace(view.facts(run), record=records.get(name)) for name, run in view.runs.items()]
-    groups, tasks = [one.data() for one in facts], list(view.board.data())
+    groups, tasks = [group_facts.data() for group_facts in facts], list(view.board.data())
     times = None if breakdown is None else breakdown.data()
     _write_json(
         options.json,
@@ -153,7 +153,7 @@ def _whole(task: SearchTask, view: Silent, records: Mapping[str, Record], option
     )
     if options.json != "-":
         show_table(view.board.table())
-        for line in (line for one in facts for line in (*one.failures, *one.busy)):
+        for line in (line for group_facts in facts for line in (*group_facts.failures, *group_facts.busy)):
             show(line)
         if breakdown is not None:
             show(breakdown.sentence())

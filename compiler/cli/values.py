@@ -56,11 +56,11 @@ def name(text: str) -> str:
     return text
 
 
-def _at_least(least: int, text: str) -> int:
+def _at_least(minimum: int, text: str) -> int:
     try:
         value = int(text)
     except ValueError:
-        value = least - 1
-    if not least <= value <= LARGEST:
-        raise ArgumentTypeError(f"{text!r} is not an integer of at least {least}, up to 2^63 - 1")
+        value = minimum - 1
+    if not minimum <= value <= LARGEST:
+        raise ArgumentTypeError(f"{text!r} is not an integer of at least {minimum}, up to 2^63 - 1")
     return value

@@ -126,7 +126,7 @@ def _for_cpu(x: object, threads: int | None, policy: str, constants: Mapping[str
 
     def plan(module: ModuleOp) -> Plan:
         records = task().records(way) if isinstance(way, Path) else {}
-        sources = {one.name: source_of(one, records.get(one.name)) for one in task().groups or (task(),)}
+        sources = {group.name: source_of(group, records.get(group.name)) for group in task().groups or (task(),)}
         return task().planned(sources, module)
 
     words = ("records", _digest(way)) if isinstance(way, Path) else (way,)
@@ -135,7 +135,7 @@ def _for_cpu(x: object, threads: int | None, policy: str, constants: Mapping[str
     except (LoweringError, ScheduleError) as error:
         said = f"not compiled: {error}"
     kernel: Kernel = task().built(
-        {one.name: replace(AS_WRITTEN, verdict=said) for one in task().groups or (task(),)}, constants
+        {group.name: replace(AS_WRITTEN, verdict=said) for group in task().groups or (task(),)}, constants
     )
     return kernel
 

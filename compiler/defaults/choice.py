@@ -38,23 +38,23 @@ def preferred_schedule(task: SearchTask) -> Schedule | None:
     """
     program = task.schedule.program
     threads = task.threads if seconds(program) > PAYS else 1
-    found = preferred(task.schedule, task.rules, task.machine, threads).draft.schedule
-    if found.program is program or not isinstance(task.machine, Machine):
-        return None if found.program is program else found
-    if threads == 1 and gains_nothing(task.schedule, found.program, task.machine):
+    schedule = preferred(task.schedule, task.rules, task.machine, threads).draft.schedule
+    if schedule.program is program or not isinstance(task.machine, Machine):
+        return None if schedule.program is program else schedule
+    if threads == 1 and gains_nothing(task.schedule, schedule.program, task.machine):
         return None
     forest = shipped()
     if forest is None or not forest.knows(task.machine):
-        return found
-    return filled(task.schedule, found, task.machine, forest)
+        return schedule
+    return filled(task.schedule, schedule, task.machine, forest)
 
 
-def filled(original: Schedule, found: Schedule, machine: Machine, forest: Forest) -> Schedule:
+def filled(original: Schedule, schedule: Schedule, machine: Machine, forest: Forest) -> Schedule:
     """A schedule whose open choices are what a forest prefers clearly; as it is where that is what it has."""
-    sketch = Sketch.of("preferred", original.program, found)
+    sketch = Sketch.of("preferred", original.program, schedule)
     positions = best_positions(sketch, machine, forest)
     if positions == sketch.recorded:
-        return found
+        return schedule
     return original.fork()[0].apply(sketch.decided(positions))
 
 

@@ -65,10 +65,10 @@ class Forest:
 def opened(file: IO[bytes]) -> Forest | None:
     """The forest of a file; None where it was made for other features, or is damaged."""
     try:
-        with np.load(file, allow_pickle=False) as held:
-            if held["features"].tobytes().hex() != features_hash():
+        with np.load(file, allow_pickle=False) as arrays:
+            if arrays["features"].tobytes().hex() != features_hash():
                 return None
-            forest = Forest(**{field.name: held[field.name] for field in fields(Forest)})
+            forest = Forest(**{field.name: arrays[field.name] for field in fields(Forest)})
     except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):
         return None
     return forest if _is_sound(forest) else None
@@ -105,7 +105,7 @@ def features_hash() -> str:
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):
-            node.body = [one for one in body if not _is_text(one)] or [ast.Pass()]  # type: ignore[attr-defined]
+            node.body = [statement for statement in body if not _is_text(statement)] or [ast.Pass()]  # type: ignore[attr-defined]
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:32]
 
 

@@ -21,8 +21,11 @@ def judged(schedule: Schedule, original: Schedule, policy: str, threads: int) ->
     verdict = verify_schedule(schedule.program, original.program)
     if verdict.answer != UNDECIDED:
         return bool(verdict), str(verdict)
-    found = differs(schedule, original, policy, threads)
-    return found is None, f"{verdict}; {'it agrees with the written program' if found is None else found}"
+    difference = differs(schedule, original, policy, threads)
+    return (
+        difference is None,
+        f"{verdict}; {'it agrees with the written program' if difference is None else difference}",
+    )
 
 
 def differs(schedule: Schedule, original: Schedule, policy: str, threads: int) -> str | None:

@@ -55,8 +55,8 @@ def _is_fused(touch: Touch, loop: int) -> bool:
     place = lin.offset(touch.index, [int(size) for size in touch.shape])
     atoms = [(atom, by) for atom, by in place.terms if not isinstance(atom, int) and loop in atom.form.variables()]
     pairs = {(atom.form, atom.divisor, by * (atom.divisor if atom.is_mod else 1)) for atom, by in atoms}
-    whole = all(atom.form.coefficient(loop) == 1 and (by == 1 or not atom.is_mod) for atom, by in atoms)
-    return whole and len(atoms) == 2 and len(pairs) == 1
+    steps_by_one = all(atom.form.coefficient(loop) == 1 and (by == 1 or not atom.is_mod) for atom, by in atoms)
+    return steps_by_one and len(atoms) == 2 and len(pairs) == 1
 
 
 def estimate(program: Program, machine: Machine) -> float:
@@ -82,8 +82,8 @@ def _cost(s: BlockView, machine: Machine) -> float:
     scalar = strided or s.block.guard or inner.extent < lanes or len(s.block.combiners) > 1
     if s.vector is None and scalar:
         return count * (work + len(s.touches) + (STRIDED - 1) * strided)
-    whole = count / min(lanes, float(inner.extent))
-    return _conditions(s) * whole * (work + len(s.touches) - strided) + STRIDED * count * strided
+    vectors = count / min(lanes, float(inner.extent))
+    return _conditions(s) * vectors * (work + len(s.touches) - strided) + STRIDED * count * strided
 
 
 def _conditions(s: BlockView) -> float:

@@ -51,15 +51,15 @@ def with_constants(x: object, module: ModuleOp, names: Sequence[str], name: str 
     return module
 
 
-def all_constants(given: Mapping[str, object], known: Mapping[str, DenseAttr]) -> dict[str, object]:
+def all_constants(given: Mapping[str, object], stated: Mapping[str, DenseAttr]) -> dict[str, object]:
     """The constants that are given, and those whose elements the program knows. Raises InputError for both at once."""
-    for name in known.keys() & given:
+    for name in stated.keys() & given:
         raise InputError(f"'{name}' is a constant of the program: its elements are known")
-    return {**given, **{name: array_of(value.data) for name, value in known.items()}}
+    return {**given, **{name: array_of(value.data) for name, value in stated.items()}}
 
 
 def fixed_arrays(
-    arguments: Sequence[Buffer], constants: Mapping[str, Array], prepared: Mapping[str, Array], known: Collection[str]
+    arguments: Sequence[Buffer], constants: Mapping[str, Array], prepared: Mapping[str, Array], stated: Collection[str]
 ) -> dict[int, Array]:
     """By position the arrays that no call gives: what was prepared, and of the constants that are still read copies,
     or the program's own elements."""
@@ -67,7 +67,7 @@ def fixed_arrays(
     for position, buffer in enumerate(arguments):
         if buffer.name in prepared:
             fixed[position] = prepared[buffer.name]
-        elif buffer.name in known:
+        elif buffer.name in stated:
             fixed[position] = constants[buffer.name]
         elif buffer.name in constants:
             fixed[position] = copied(argument(buffer), constants[buffer.name])
@@ -86,13 +86,13 @@ def named(constants: object) -> Mapping[str, object]:
 def by_name(x: object, program: Program | Face, constants: Mapping[str, object]) -> dict[str, object]:
     """Constants by the names that arguments have in the program: a te function's own may be told apart by less."""
     constants = named(constants)
-    own = [buffer.name for buffer in program.arguments]
+    arguments = [buffer.name for buffer in program.arguments]
     said = [tensor.name for tensor in getattr(x, "inputs", ())]
-    names = dict(zip([*said, *own[len(said) :]], own, strict=True))
+    names = dict(zip([*said, *arguments[len(said) :]], arguments, strict=True))
     for name in constants:
         if name not in names:
-            known = ", ".join(list(names)[: len(own) - program.outputs]) or "none"
-            raise InputError(f"@{program.name} has no input '{name}' (it has {known})")
+            inputs = ", ".join(list(names)[: len(arguments) - program.outputs]) or "none"
+            raise InputError(f"@{program.name} has no input '{name}' (it has {inputs})")
     return {names[name]: array for name, array in constants.items()}
 
 

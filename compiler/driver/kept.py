@@ -73,10 +73,10 @@ def remembered(request: Request, recipe: Callable[[], Recipe]) -> Kernel:
         words = _words(request)
     kept = entries.get(_Program, words)
     if kept is not None:
-        known = _known(kept.known, request.module)
-        arrays = _arrays(request, kept.face, known)
+        stated = _known(kept.known, request.module)
+        arrays = _arrays(request, kept.face, stated)
         linked = kept.linked and replace(kept.linked, groups=tuple(replace(g, seconds=0.0) for g in kept.linked.groups))
-        return _loaded(request, linked or kept.nest, arrays, known, _made_again(kept, recipe), True)
+        return _loaded(request, linked or kept.nest, arrays, stated, _made_again(kept, recipe), True)
     made = recipe()
     arrays = _arrays(request, made.face, made.known)
     code, texts = made.compiled(), made.texts()
@@ -90,7 +90,7 @@ def _loaded(
     request: Request,
     code: Linked | Nest | None,
     arrays: Mapping[str, Array],
-    known: Mapping[str, DenseAttr],
+    elements: Mapping[str, DenseAttr],
     texts: Texts,
     cached: bool,
 ) -> Kernel:
@@ -98,7 +98,7 @@ def _loaded(
     start = request.settings.start
     if isinstance(code, Linked):
         return load_linked(code, arrays, texts.main, start, cached)
-    return load_nest(code, arrays, known, texts, start, cached)
+    return load_nest(code, arrays, elements, texts, start, cached)
 
 
 def _words(request: Request) -> Sequence[object]:
@@ -108,7 +108,7 @@ def _words(request: Request) -> Sequence[object]:
     ends = (block.last_op.operands if block.last_op is not None else () for block in blocks)
     return (
         [*map(str, module.ops), *(f"{name} {value}" for name, value in module.attributes.items())],
-        [held.digest for held in constants_in(module)],
+        [constant.digest for constant in constants_in(module)],
         [value.name_hint for value in chain(*(block.args for block in blocks), *ends)],
         [tensor.name for tensor in getattr(request.x, "inputs", ())] if request.constants else None,
         request.name,
@@ -119,13 +119,13 @@ def _words(request: Request) -> Sequence[object]:
     )
 
 
-def _arrays(request: Request, face: Face | None, known: Mapping[str, DenseAttr]) -> dict[str, Array]:
+def _arrays(request: Request, face: Face | None, elements: Mapping[str, DenseAttr]) -> dict[str, Array]:
     """The constants by their names: those of arguments as arrays of their shapes and dtypes, and those inside."""
     if face is None:
         return {}
-    inner = known.keys() - {buffer.name for buffer in face.arguments}
-    given = all_constants(by_name(request.x, face, request.constants or {}), known)
-    return checked_arrays(face, given) | {name: array_of(known[name].data) for name in inner}
+    inner = elements.keys() - {buffer.name for buffer in face.arguments}
+    given = all_constants(by_name(request.x, face, request.constants or {}), elements)
+    return checked_arrays(face, given) | {name: array_of(elements[name].data) for name in inner}
 
 
 def _made_again(kept: _Program, recipe: Callable[[], Recipe]) -> Texts:
@@ -146,30 +146,32 @@ def _text(text: Text) -> str:
     return text if isinstance(text, str) else text()
 
 
-def _elements(known: Mapping[str, DenseAttr], module: ModuleOp) -> tuple[_Elements, ...]:
+def _elements(stated: Mapping[str, DenseAttr], module: ModuleOp) -> tuple[_Elements, ...]:
     """The constants of a program, by those of the module that it was made of where they have the same bytes."""
-    own = list(constants_in(module))
-    digests = {_place(held): held.digest for held in own} | {held.digest: held.digest for held in own}
+    constants = list(constants_in(module))
+    digests = {_place(constant): constant.digest for constant in constants} | {
+        constant.digest: constant.digest for constant in constants
+    }
 
-    def elements(name: str, held: Dense) -> _Elements:
-        digest = digests.get(_place(held)) or digests.get(held.digest, "")
-        data = None if digest else bytes(held.data)
-        return _Elements(name, held.type.element_type, held.shape, digest, data)
+    def elements(name: str, constant: Dense) -> _Elements:
+        digest = digests.get(_place(constant)) or digests.get(constant.digest, "")
+        payload = None if digest else bytes(constant.data)
+        return _Elements(name, constant.type.element_type, constant.shape, digest, payload)
 
-    return tuple(elements(name, value.data) for name, value in known.items())
+    return tuple(elements(name, value.data) for name, value in stated.items())
 
 
-def _place(held: Dense) -> tuple[int, int]:
+def _place(constant: Dense) -> tuple[int, int]:
     """The address and the size of elements: views of another shape, such as canonical ones, share them."""
-    return np.frombuffer(held.data, np.uint8).ctypes.data, len(held.data)
+    return np.frombuffer(constant.data, np.uint8).ctypes.data, len(constant.data)
 
 
 def _known(kept: Sequence[_Elements], module: ModuleOp) -> dict[str, DenseAttr]:
     """The constants of a program by their names, with the bytes of the module's own."""
-    own = {held.digest: held.data for held in constants_in(module)}
+    by_digest = {constant.digest: constant.data for constant in constants_in(module)}
 
     def dense(elements: _Elements) -> DenseAttr:
-        data = own[elements.digest] if elements.data is None else elements.data
-        return DenseAttr(Dense(TensorType(elements.element, elements.shape), data))
+        payload = by_digest[elements.digest] if elements.data is None else elements.data
+        return DenseAttr(Dense(TensorType(elements.element, elements.shape), payload))
 
     return {elements.name: dense(elements) for elements in kept}

@@ -88,12 +88,12 @@ def build_groups(
     Raises InputError, too, for a name that no group has, ScheduleError for a script that does not apply to its group.
     """
 
-    def plan(own: ModuleOp) -> Plan:
-        names = [callee.sym_name.data for callee in callees(find_function(own))]
+    def plan(grouped_module: ModuleOp) -> Plan:
+        names = [callee.sym_name.data for callee in callees(find_function(grouped_module))]
         for group in sources:
             if group not in names:
                 raise InputError(f"the program has no group @{group} (it has {', '.join(names) or 'none'})")
-        return Plan(own, sources, hashes)
+        return Plan(grouped_module, sources, hashes)
 
     words = ("groups", sorted(sources.items()), sorted(hashes.items()))
     return build_planned(module, plan, words, threads, policy, constants=constants)
@@ -162,6 +162,6 @@ def in_groups(x: object, name: str | None = None) -> ModuleOp:
     `name` picks one of several functions; that of a group is none of the program's, and leaves all groups.
     """
     module = module_of(x)
-    own = name if any(f.sym_name.data == name for f in functions(module)) else None
-    module = verified(module, "contract", own)
+    function_name = name if any(f.sym_name.data == name for f in functions(module)) else None
+    module = verified(module, "contract", function_name)
     return grouped(module) if level_of(module) == "te" else module

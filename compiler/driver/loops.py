@@ -57,10 +57,10 @@ def lower_to_kernels(
 def unbound(module: ModuleOp) -> ModuleOp:
     """The loops of a module without their bindings to threads, what warps run together among them, and without scopes:
     the same function, for a CPU."""
-    found = module.clone()
-    for op in found.walk():
+    clone = module.clone()
+    for op in clone.walk():
         if isinstance(op, loop.ForOp) and op.loop_kind != "serial":
             op.properties["kind"] = StringAttr("serial")
         elif isinstance(op, loop.AllocOp):
             op.properties["scope"] = StringAttr("global")
-    return found
+    return clone

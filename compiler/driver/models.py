@@ -42,10 +42,10 @@ def imported(x: object) -> object:
 
 def apart(x: object, constants: Mapping[str, Any] | None) -> tuple[object, Mapping[str, Any] | None]:
     """A program and its constants: those of a model beside those that are given. Raises InputError for one in both."""
-    found = imported(x)
-    if not isinstance(found, Imported):
-        return found, constants
+    program = imported(x)
+    if not isinstance(program, Imported):
+        return program, constants
     for name in constants or {}:
-        if name in found.constants:
+        if name in program.constants:
             raise InputError(f"'{name}' is a constant of the model: its elements are known")
-    return found.function, {**found.constants, **(constants or {})}
+    return program.function, {**program.constants, **(constants or {})}

@@ -60,15 +60,17 @@ def with_constants_apart(
         run(universe.context(), module, parse_passes(f"fold-constants,{LOWER},reorder-contiguous"))
     function = find_function(module, name)
     program = read(function)
-    known = dict(program.values)
-    given = all_constants(by_name(x, face_of(program), constants), known)
+    stated = dict(program.values)
+    given = all_constants(by_name(x, face_of(program), constants), stated)
     parts = split(function, given)
     *before, main = [ModuleOp([part]) for part in parts.functions]
 
     def compiled() -> Nest:
-        own, *once = [_compiled(part, None, settings) for part in (main, *before)]
+        main_code, *once = [_compiled(part, None, settings) for part in (main, *before)]
         takes = () if parts.prepare is None else tuple(b.name for b in parts.prepare.arguments if b.name in given)
-        return Nest(own, plan.group, parts.main.arguments, once[0] if once else None, takes, tuple(parts.prepared))
+        return Nest(
+            main_code, plan.group, parts.main.arguments, once[0] if once else None, takes, tuple(parts.prepared)
+        )
 
     def texts() -> Texts:
         te = partial(str, without_elements(source)) if level == "te" else plan.te
@@ -77,11 +79,11 @@ def with_constants_apart(
             _texts(before[0], settings) if before else {},
         )
 
-    return Recipe(face_of(program), known, compiled, texts)
+    return Recipe(face_of(program), stated, compiled, texts)
 
 
 def load_nest(
-    nest: Nest, constants: Mapping[str, Array], known: Collection[str], texts: Texts, start: float, cached: bool
+    nest: Nest, constants: Mapping[str, Array], stated: Collection[str], texts: Texts, start: float, cached: bool
 ) -> Kernel:
     """The kernel of a nest, by the arrays of its constants, of which the program knows the elements of some. `start` is
     when its build began, on the clock perf_counter. Raises what `load_artefact` does."""
@@ -90,7 +92,7 @@ def load_nest(
         preparation = load_artefact(nest.preparation, machine, texts.preparation)
         made = preparation(*(constants[name] for name in nest.takes))
         prepared = dict(zip(nest.prepared, made if isinstance(made, tuple) else (made,), strict=True))
-    fixed = fixed_arrays(nest.arguments, constants, prepared, known)
+    fixed = fixed_arrays(nest.arguments, constants, prepared, stated)
     taken, seconds = nest.main.interface, perf_counter() - start
     facts = Facts(
         () if nest.group is None else (replace(nest.group, seconds=0.0 if cached else seconds),),
@@ -103,8 +105,8 @@ def load_nest(
 
 
 def _compiled(module: ModuleOp, name: str | None, settings: Settings) -> Artefact:
-    own = _after(module, passes_from(level_of(module), settings.policy))
-    return compile_artefact(own, host(), name, settings.policy, settings.threads)
+    low = _after(module, passes_from(level_of(module), settings.policy))
+    return compile_artefact(low, host(), name, settings.policy, settings.threads)
 
 
 def _texts(module: ModuleOp, settings: Settings) -> dict[str, Text]:
@@ -112,9 +114,9 @@ def _texts(module: ModuleOp, settings: Settings) -> dict[str, Text]:
     level = level_of(module)
     passes = passes_from(level, settings.policy)
     texts: dict[str, Text] = {level: partial(str, module)}
-    for position, item in enumerate(passes, 1):
-        if item.name in _LEVEL_AFTER:
-            texts[_LEVEL_AFTER[item.name]] = partial(_text_after, module, passes[:position])
+    for position, each_pass in enumerate(passes, 1):
+        if each_pass.name in _LEVEL_AFTER:
+            texts[_LEVEL_AFTER[each_pass.name]] = partial(_text_after, module, passes[:position])
 
     def llvm() -> str:
         return emit(_after(module, passes), host())
@@ -128,6 +130,6 @@ def _text_after(module: ModuleOp, passes: Sequence[ModulePass]) -> str:
 
 def _after(module: ModuleOp, passes: Sequence[ModulePass]) -> ModuleOp:
     """A copy of a module after some passes."""
-    own = module.clone()
-    run(universe.context(), own, passes, each=False)
-    return own
+    clone = module.clone()
+    run(universe.context(), clone, passes, each=False)
+    return clone

@@ -43,13 +43,13 @@ def of_groups(x: object, plan: Plan, name: str | None, constants: Mapping[str, o
     function = find_function(plan.module, name)
     main = read_tensors(function)
     face, values = face_of(main), constant_values(function)
-    known = {main.inputs[n].name: value for n, value in values.items()}
-    given = all_constants(by_name(x, face, constants), known)
+    stated = {main.inputs[n].name: value for n, value in values.items()}
+    given = all_constants(by_name(x, face, constants), stated)
     names = [buffer.name for buffer in main.inputs if buffer.name in given]
 
     @cache
     def made() -> Assembled:
         return assembled(plan.module, plan.sources, settings, names, name, plan.hashes)
 
-    own = {name: DenseAttr(held) for name, held in main.elements.items()}
-    return Recipe(face, known | own, lambda: made().linked, lambda: Texts(made().texts))
+    inner_constants = {name: DenseAttr(dense) for name, dense in main.elements.items()}
+    return Recipe(face, stated | inner_constants, lambda: made().linked, lambda: Texts(made().texts))

@@ -54,7 +54,7 @@ class MachineCode:
     outside: tuple[Outside, ...]
 
 
-def machine_code(b: Builds, found: Sequence[LoopNest]) -> MachineCode:
+def machine_code(b: Builds, loop_nests: Sequence[LoopNest]) -> MachineCode:
     """Take the machine code of the explained function apart.
 
     Raises TargetError where the machine's assembly is not that of x86.
@@ -63,18 +63,18 @@ def machine_code(b: Builds, found: Sequence[LoopNest]) -> MachineCode:
     assembly = b.assembly
     if not is_x86(assembly):
         raise TargetError(f"the assembly of {machine.cpu} is not that of x86, which is all that can be explained")
-    around, own = paths(found), symbol(b.kernel.name)
+    around, main_symbol = paths(loop_nests), symbol(b.kernel.name)
     made: list[Code] = []
     outside: Counter[int] = Counter()
     for function in parse_assembly(assembly):
-        if function.name != own and not function.name.startswith(f"{own}."):
+        if function.name != main_symbol and not function.name.startswith(f"{main_symbol}."):
             continue
         for loop in function.innermost:
             path = around.get(loop.owner, ())
             made.append(_code(len(made) + 1, function, loop, path, machine))
         outside.update(i.loop for i in function.outside)
-    rest = [Outside(around[n][-1] if n in around else None, count) for n, count in outside.most_common()]
-    return MachineCode(tuple(made), tuple(rest))
+    elsewhere = [Outside(around[n][-1] if n in around else None, count) for n, count in outside.most_common()]
+    return MachineCode(tuple(made), tuple(elsewhere))
 
 
 def is_x86(assembly: str) -> bool:
@@ -82,15 +82,15 @@ def is_x86(assembly: str) -> bool:
     return any(name in assembly for name in ("%rsp", "%rdi", "%rsi", "%rax", "%xmm", "retq"))
 
 
-def alike(found: Sequence[Code]) -> list[list[Code]]:
+def alike(codes: Sequence[Code]) -> list[list[Code]]:
     """Neighbours that repeat the same loop by the same arithmetic and stores, together: copies of one."""
 
-    def key(one: Code) -> object:
-        c = one.census
-        owner = one.path[-1].number if one.path else 0
+    def key(code: Code) -> object:
+        c = code.census
+        owner = code.path[-1].number if code.path else 0
         return owner, c.width, c.flops, c.fma, c.stores - c.stack_stores, c.shuffles, c.gathers, c.calls
 
-    return [list(group) for _, group in groupby(found, key)]
+    return [list(group) for _, group in groupby(codes, key)]
 
 
 def _code(
@@ -105,7 +105,7 @@ def _code(
         label=loop.label,
         depth=loop.depth,
         path=path,
-        unrolled=tuple(nest for other, nest in inside.items() if other in present),
+        unrolled=tuple(nest for number, nest in inside.items() if number in present),
         census=counted,
         estimate=estimated,
         percent=estimated.percent_of_peak(counted.flops, counted.float_bits, machine),

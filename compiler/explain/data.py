@@ -21,9 +21,10 @@ def as_data(e: Explanation) -> Json:
         "function": e.kernel.name,
         "arguments": list(map(str, e.kernel.arguments)),
         "machine": {"cpu": machine.cpu, "vector_bits": machine.vector_bits},
-        "loops": [loop_data(one) for one in e.codes],
+        "loops": [loop_data(code) for code in e.codes],
         "outside": [
-            {"number": one.nest.number if one.nest else 0, "instructions": one.instructions} for one in e.outside
+            {"number": outside.nest.number if outside.nest else 0, "instructions": outside.instructions}
+            for outside in e.outside
         ],
         "time": None if e.profile is None else _time(e.profile),
         "nests": [_nest(nest, e.profile) for nest in e.nests],
@@ -31,16 +32,16 @@ def as_data(e: Explanation) -> Json:
     }
 
 
-def loop_data(one: Code) -> Json:
+def loop_data(code: Code) -> Json:
     """A machine loop; `path` leads through the loops of the program to the one that it repeats."""
-    bare = asdict(replace(one, path=(), unrolled=()))
+    bare = asdict(replace(code, path=(), unrolled=()))
     return {
         **bare,
-        "path": [{"number": nest.number, "name": nest.name} for nest in one.path],
-        "blocks": list(one.path[-1].blocks) if one.path else [],
-        "unrolled": [nest.name for nest in one.unrolled],
-        "loads_per_fma": one.census.loads_per_fma,
-        "stores_per_fma": one.census.stores_per_fma,
+        "path": [{"number": nest.number, "name": nest.name} for nest in code.path],
+        "blocks": list(code.path[-1].blocks) if code.path else [],
+        "unrolled": [nest.name for nest in code.unrolled],
+        "loads_per_fma": code.census.loads_per_fma,
+        "stores_per_fma": code.census.stores_per_fma,
     }
 
 
@@ -52,4 +53,4 @@ def _nest(nest: LoopNest, profile: Profile | None) -> Json:
     """A loop and those in it; `seconds` and `runs` are of one call, where the loop was measured."""
     spent = None if profile is None else profile.loops.get(nest.number)
     times = {} if spent is None else {"seconds": spent.seconds, "runs": spent.runs}
-    return asdict(replace(nest, inner=())) | times | {"inner": [_nest(one, profile) for one in nest.inner]}
+    return asdict(replace(nest, inner=())) | times | {"inner": [_nest(inner, profile) for inner in nest.inner]}

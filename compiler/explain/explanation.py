@@ -32,10 +32,10 @@ class Explanation:
 
 def explain(b: Builds, draw: Draw | None = None, calls: int = 5, probe: Probe | None = None) -> Explanation:
     """Look at the code of a program and, with `draw`, run it; TargetError where its assembly is not that of x86."""
-    found = nests(b.module, b.function, b.program)
-    code = machine_code(b, found)
-    measured = None if draw is None or not found else profile(b, found, draw(b.kernel), calls, probe)
-    return Explanation(b.kernel, found, code.loops, code.outside, measured, temporaries(b))
+    loop_nests = nests(b.module, b.function, b.program)
+    code = machine_code(b, loop_nests)
+    measured = None if draw is None or not loop_nests else profile(b, loop_nests, draw(b.kernel), calls, probe)
+    return Explanation(b.kernel, loop_nests, code.loops, code.outside, measured, temporaries(b))
 
 
 def numbered(e: Explanation, number: int) -> Code:

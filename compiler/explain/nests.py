@@ -77,11 +77,11 @@ def every(nests: Iterable[LoopNest]) -> Iterator[LoopNest]:
 
 def paths(nests: Iterable[LoopNest], around: tuple[LoopNest, ...] = ()) -> dict[int, tuple[LoopNest, ...]]:
     """For each loop, by its number, the loops around it and itself, outermost first."""
-    found: dict[int, tuple[LoopNest, ...]] = {}
+    by_number: dict[int, tuple[LoopNest, ...]] = {}
     for nest in nests:
-        found[nest.number] = (*around, nest)
-        found |= paths(nest.inner, (*around, nest))
-    return found
+        by_number[nest.number] = (*around, nest)
+        by_number |= paths(nest.inner, (*around, nest))
+    return by_number
 
 
 def _loops(ops: Iterable[Operation]) -> Iterator[LoopOp]:

@@ -50,7 +50,7 @@ class Profile:
 
 
 def profile(
-    b: Builds, found: Sequence[LoopNest], inputs: Sequence[Array], calls: int, probe: Probe | None = None
+    b: Builds, loop_nests: Sequence[LoopNest], inputs: Sequence[Array], calls: int, probe: Probe | None = None
 ) -> Profile:
     """Measure the loops that run seldom enough, in the call of the median duration; probe the machine beside each.
 
@@ -58,7 +58,7 @@ def profile(
     `OVERHEAD`; the outermost are always.
     """
     expected = b.kernel.time(*inputs, repeats=3).minimum
-    chosen = choose(found, int(expected * OVERHEAD / READING))
+    chosen = choose(loop_nests, int(expected * OVERHEAD / READING))
     kernel = b.timed(chosen)
     profile, clock = _profile(kernel, len(loops_of(b.module)) + 1), _clock(kernel)
     out = [np.empty(a.shape, a.dtype) for a in kernel.arguments[len(inputs) :]] or None
@@ -86,10 +86,10 @@ def _seconds(call: Callable[[], None]) -> float:
     return time.perf_counter() - start
 
 
-def choose(found: Sequence[LoopNest], budget: int) -> set[int]:
+def choose(loop_nests: Sequence[LoopNest], budget: int) -> set[int]:
     """The loops to measure: level by level, as long as their runs add up to no more than the budget."""
     chosen: set[int] = set()
-    level = [(nest, 1) for nest in found]
+    level = [(nest, 1) for nest in loop_nests]
     while level:
         runs = sum(count for _, count in level)
         if chosen and runs > budget:

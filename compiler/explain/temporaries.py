@@ -33,24 +33,24 @@ class Temporaries:
 
 def temporaries(b: Builds) -> Temporaries:
     """The temporaries of the explained function."""
-    own = b.function.body.block
-    shared = slot_offsets(own)[-1]
-    found = _in_slots(own, 0)
+    block = b.function.body.block
+    shared = slot_offsets(block)[-1]
+    buffers = _in_slots(block, 0)
     for loop in parallel_loops(b.function):
-        found += _in_slots(loop.body.block, shared)
+        buffers += _in_slots(loop.body.block, shared)
     stack = [op.memref for op in b.function.walk() if isinstance(op, memref.AllocaOp)]
-    found += [_temporary(v.name_hint, v.type, None) for v in stack if isinstance(v.type, MemRefType)]
-    return Temporaries(workspace(b.function).size(1), tuple(found))
+    buffers += [_temporary(v.name_hint, v.type, None) for v in stack if isinstance(v.type, MemRefType)]
+    return Temporaries(workspace(b.function).size(1), tuple(buffers))
 
 
 def _in_slots(block: Block, start: int) -> list[Temporary]:
     """The buffers in the slots of a block, which begin at an offset of the arena."""
-    found: list[Temporary] = []
+    buffers: list[Temporary] = []
     for slot, offset in zip(slots(block), slot_offsets(block), strict=False):
         views = [use.operation for use in slot.memref.uses if isinstance(use.operation, memref.ViewOp)]
-        held = [view.result for view in views] or [slot.memref]
-        found += [_temporary(v.name_hint, v.type, start + offset) for v in held if isinstance(v.type, MemRefType)]
-    return found
+        values = [view.result for view in views] or [slot.memref]
+        buffers += [_temporary(v.name_hint, v.type, start + offset) for v in values if isinstance(v.type, MemRefType)]
+    return buffers
 
 
 def _temporary(name: str | None, type: MemRefType, offset: int | None) -> Temporary:

@@ -37,10 +37,10 @@ def sections(e: Explanation) -> Iterator[tuple[str, Table]]:
 
 def outside(e: Explanation) -> str:
     """The instructions in none of the innermost loops, and the loops whose unrolled bodies many of them are."""
-    whole = sum(one.instructions for one in e.outside)
-    most = [one for one in e.outside if one.nest is not None and one.instructions >= MANY]
-    parts = [f"{one.instructions} of {_of(one.nest)}" for one in most if one.nest is not None]
-    return f"outside of them: {_count(whole, 'instruction')}" + (f", {', '.join(parts)}" if parts else "")
+    total = sum(part.instructions for part in e.outside)
+    most = [part for part in e.outside if part.nest is not None and part.instructions >= MANY]
+    parts = [f"{part.instructions} of {_of(part.nest)}" for part in most if part.nest is not None]
+    return f"outside of them: {_count(total, 'instruction')}" + (f", {', '.join(parts)}" if parts else "")
 
 
 def code_table(e: Explanation) -> Table:
@@ -51,15 +51,15 @@ def code_table(e: Explanation) -> Table:
     return table
 
 
-def _figures(one: Code) -> Iterator[str]:
-    c = one.census
+def _figures(code: Code) -> Iterator[str]:
+    c = code.census
     for number in (c.instructions, c.flops, c.fma, c.loads, c.stores, c.stack_loads + c.stack_stores, c.shuffles):
         yield str(number or "-")
     for ratio in (c.loads_per_fma, c.stores_per_fma):
         yield "-" if ratio is None else f"{ratio:.2f}"
-    yield f"{one.estimate.cycles:.1f}"
-    yield "-" if one.percent is None else f"{one.percent:.0f}"
-    yield "; ".join([one.estimate.limit, *_rarities(c)])
+    yield f"{code.estimate.cycles:.1f}"
+    yield "-" if code.percent is None else f"{code.percent:.0f}"
+    yield "; ".join([code.estimate.limit, *_rarities(c)])
 
 
 def _rarities(c: Census) -> Iterator[str]:
@@ -77,24 +77,24 @@ def _numbers(group: Sequence[Code]) -> str:
     return str(first) if first == last else f"{first}-{last}"
 
 
-def where(one: Code) -> str:
+def where(code: Code) -> str:
     """The loop of the program that a machine loop repeats, behind the blocks in it."""
-    if not one.path:
-        return f"? {one.label}"
-    inside = " ".join(dict.fromkeys(nest.name for nest in one.unrolled))
-    return _of(one.path[-1]) + (f" with {inside} unrolled" if inside else "")
+    if not code.path:
+        return f"? {code.label}"
+    inside = " ".join(dict.fromkeys(nest.name for nest in code.unrolled))
+    return _of(code.path[-1]) + (f" with {inside} unrolled" if inside else "")
 
 
 def _of(nest: LoopNest) -> str:
     return f"{', '.join(nest.blocks)}: {nest.name}"
 
 
-def details(one: Code) -> Iterator[str]:
+def details(code: Code) -> Iterator[str]:
     """The lines on one machine loop."""
-    c, e = one.census, one.estimate
-    path = " / ".join(nest.name for nest in one.path) or "not known"
-    yield f"loop {one.number}: {one.label} of {one.function}, in {_count(one.depth - 1, 'other')}"
-    yield f"  repeats {path} ({where(one)})"
+    c, e = code.census, code.estimate
+    path = " / ".join(nest.name for nest in code.path) or "not known"
+    yield f"loop {code.number}: {code.label} of {code.function}, in {_count(code.depth - 1, 'other')}"
+    yield f"  repeats {path} ({where(code)})"
     work = f", {c.flops} FLOP in {c.width}" if c.flops else f", {c.width}" if c.width else ""
     counts = (_count(c.loads, "load"), _count(c.stores, "store"), _count(c.shuffles, "shuffle"), *_rarities(c))
     yield f"  {_count(c.instructions, 'instruction')}{work}: {', '.join((f'{c.fma} fma', *counts))}"
@@ -102,22 +102,22 @@ def details(one: Code) -> Iterator[str]:
         yield f"  {c.loads_per_fma:.2f} loads and {c.stores_per_fma:.2f} stores for each fma"
     if c.stack_loads or c.stack_stores:
         yield f"  on the stack, of these: {_count(c.stack_loads, 'load')}, {_count(c.stack_stores, 'store')}"
-    peak = "" if one.percent is None else f", {one.percent:.0f}% of the FMA peak"
+    peak = "" if code.percent is None else f", {code.percent:.0f}% of the FMA peak"
     yield f"  {e.cycles:.1f} cycles{peak}, limited by {e.limit}"
-    needs = sorted(e.pressure.items(), key=lambda item: -item[1])
+    needs = sorted(e.pressure.items(), key=lambda need: -need[1])
     yield "  cycles needed: " + ", ".join(f"{name} {cycles:.1f}" for name, cycles in needs if cycles >= 0.05)
 
 
 def time_table(e: Explanation, profile: Profile) -> Table:
     """The loops of the program with their times; those that run too often to be measured have none."""
     table = _table("loop", "blocks", "runs", "time", "%", "GFLOP/s", "% peak", "GB/s", "machine loops", left=2)
-    whole = sum(profile.loops[nest.number].seconds for nest in e.nests)
+    total = sum(profile.loops[nest.number].seconds for nest in e.nests)
     machine = _machine_loops(e.codes)
 
     def add(nests: Sequence[LoopNest], indent: str) -> None:
         for nest in nests:
             spent, numbers = profile.loops.get(nest.number), machine.get(nest.number, "")
-            figures = _times(nest, spent, whole, profile.peak) if spent is not None else [""] * 6
+            figures = _times(nest, spent, total, profile.peak) if spent is not None else [""] * 6
             table.add_row(f"{indent}{_trips(nest)}", ", ".join(nest.blocks), *figures, numbers)
             add(nest.inner, f"{indent}  ")
 
@@ -129,11 +129,11 @@ def _trips(nest: LoopNest) -> str:
     return nest.name if nest.trips is None else f"{nest.name} {'=' if nest.exact else '<='} {nest.trips}"
 
 
-def _times(nest: LoopNest, spent: Spent, whole: float, peak: float | None) -> Iterator[str]:
+def _times(nest: LoopNest, spent: Spent, total: float, peak: float | None) -> Iterator[str]:
     seconds = spent.seconds
     yield str(spent.runs)
     yield _duration_of(seconds)
-    yield f"{100 * seconds / whole:.1f}" if whole else "-"
+    yield f"{100 * seconds / total:.1f}" if total else "-"
     yield f"{nest.flops / seconds / 1e9:.1f}" if nest.flops and seconds else "-"
     yield f"{100 * nest.flops / seconds / peak:.0f}" if nest.flops and seconds and peak else "-"
     yield f"{nest.bytes * spent.runs / seconds / 1e9:.1f}" if nest.bytes and seconds else "-"
@@ -141,18 +141,20 @@ def _times(nest: LoopNest, spent: Spent, whole: float, peak: float | None) -> It
 
 def _machine_loops(codes: Sequence[Code]) -> dict[int, str]:
     """The numbers of the machine loops that repeat each loop of the program."""
-    found: dict[int, list[str]] = {}
+    by_nest: dict[int, list[str]] = {}
     for group in alike(codes):
         if group[0].path:
-            found.setdefault(group[0].path[-1].number, []).append(f"#{_numbers(group)}")
-    return {number: ", ".join(names) for number, names in found.items()}
+            by_nest.setdefault(group[0].path[-1].number, []).append(f"#{_numbers(group)}")
+    return {number: ", ".join(names) for number, names in by_nest.items()}
 
 
 def memory_table(t: Temporaries) -> Table:
     """The buffers between blocks, and where they are: from the arena's beginning, or on the stack."""
     table = _table("buffer", "elements", "bytes", "at", left=2)
-    for one in t.buffers:
-        table.add_row(one.name, one.type, str(one.bytes), "stack" if one.offset is None else f"+{one.offset}")
+    for buffer in t.buffers:
+        table.add_row(
+            buffer.name, buffer.type, str(buffer.bytes), "stack" if buffer.offset is None else f"+{buffer.offset}"
+        )
     return table
 
 

@@ -89,8 +89,8 @@ def _complaints(text: str, commands: list[str]) -> Iterator[str]:
 
 
 def _prefixes(command: str) -> list[str]:
-    found = _PREFIXES.findall(command)
-    return [p for names in found for p in names.strip("'\"").split(",")] or ["CHECK"]
+    options = _PREFIXES.findall(command)
+    return [p for names in options for p in names.strip("'\"").split(",")] or ["CHECK"]
 
 
 def _alike(word: str, prefix: str) -> bool:
@@ -98,13 +98,13 @@ def _alike(word: str, prefix: str) -> bool:
 
 
 def _run(words: list[str], path: Path) -> None:
-    data, said = "", ""
+    piped, said = "", ""
     for step in _steps(words):
         inverted = step[0] == "not"
-        done = _step(step[1:] if inverted else step, data)
-        data, said = done.output, said + done.said
+        done = _step(step[1:] if inverted else step, piped)
+        piped, said = done.output, said + done.said
         if (done.status == 0) == inverted:
-            raise FileCheckError(f"{path}: `{shlex.join(step)}` ended with {done.status}\n{said}{data}")
+            raise FileCheckError(f"{path}: `{shlex.join(step)}` ended with {done.status}\n{said}{piped}")
 
 
 def _steps(words: list[str]) -> Iterator[list[str]]:
@@ -114,18 +114,18 @@ def _steps(words: list[str]) -> Iterator[list[str]]:
     yield words
 
 
-def _step(words: list[str], data: str) -> _Done:
+def _step(words: list[str], piped: str) -> _Done:
     """One command with its input; what it says on stderr joins its output where the words ask for it."""
     if len(words) > 2 and words[0] == "env":
         with patch.dict(os.environ, [words[1].split("=", 1)]):
-            return _step(words[2:], data)
-    tools = {"strata-opt": strata_opt, "strata": strata, "filecheck": lambda words: _filecheck(words, data)}
+            return _step(words[2:], piped)
+    tools = {"strata-opt": strata_opt, "strata": strata, "filecheck": lambda words: _filecheck(words, piped)}
     if not words or words[0] not in tools:
         raise FileCheckError(f"a RUN line can run {' and '.join(tools)}, not '{' '.join(words)}'")
     merge = "2>&1" in words
     words = [word for word in words if word != "2>&1"]
     out, err = io.StringIO(), io.StringIO()
-    stdin, sys.stdin = sys.stdin, io.StringIO(data)
+    stdin, sys.stdin = sys.stdin, io.StringIO(piped)
     try:
         with redirect_stdout(out), redirect_stderr(out if merge else err):
             status = tools[words[0]](words[1:])
@@ -134,10 +134,10 @@ def _step(words: list[str], data: str) -> _Done:
     return _Done(status, out.getvalue(), err.getvalue())
 
 
-def _filecheck(words: list[str], data: str) -> int:
+def _filecheck(words: list[str], piped: str) -> int:
     try:
         options: Options = parse_argv_options(["filecheck", *words])
     except (RuntimeError, TypeError) as error:
         raise FileCheckError(f"filecheck does not take {words}: {error}") from error
-    source = FInput("-", data) if options.input_file == "-" else FInput.from_opts(options)
+    source = FInput("-", piped) if options.input_file == "-" else FInput.from_opts(options)
     return Matcher(options, source, Parser.from_opts(options)).run()

@@ -50,12 +50,17 @@ class Canonical:
     def signed(self, former: Graph) -> Graph:
         """The canonical graph with the inputs and results of the graph that it was made of, in the order that they had
         there; inputs that nothing reads get names of their own."""
-        own, unused = dict(zip(self.arguments, self.graph.inputs, strict=True)), Names(self.graph.values)
+        by_position, unused = dict(zip(self.arguments, self.graph.inputs, strict=True)), Names(self.graph.values)
         inputs = [
-            own[n] if n in own else replace(value, name=unused.fresh("unused")) for n, value in enumerate(former.inputs)
+            by_position[n] if n in by_position else replace(value, name=unused.fresh("unused"))
+            for n, value in enumerate(former.inputs)
         ]
-        results = dict(zip(self.results, self.graph.results, strict=True))
-        return replace(self.graph, inputs=tuple(inputs), results=tuple(results[n] for n in sorted(results)))
+        by_position_of_result = dict(zip(self.results, self.graph.results, strict=True))
+        return replace(
+            self.graph,
+            inputs=tuple(inputs),
+            results=tuple(by_position_of_result[n] for n in sorted(by_position_of_result)),
+        )
 
 
 def canonical(graph: Graph, keep_signature: bool = True, callees: Callees | None = None) -> Canonical:
@@ -69,20 +74,20 @@ def canonical(graph: Graph, keep_signature: bool = True, callees: Callees | None
     hashes = {name: bytes.fromhex(callee.hash) for name, callee in callees.items() if name in called}
     former = graph
     graph = simplified(_calling(graph, callees))
-    results = list(range(len(graph.results)))
+    result_positions = list(range(len(graph.results)))
     if not keep_signature:
         used = {*graph.results, *(name for node in graph.nodes for name in node.operands)}
         graph = replace(graph, inputs=tuple(value for value in graph.inputs if value.name in used))
         graph = replace(graph, inputs=tuple(graph.values[name] for name in input_order(graph, hashes)))
     colours = upward(graph, positions(graph), hashes)
     if not keep_signature:
-        results = result_order(graph, colours)
-        graph = replace(graph, results=tuple(graph.results[n] for n in results))
+        result_positions = result_order(graph, colours)
+        graph = replace(graph, results=tuple(graph.results[n] for n in result_positions))
     graph = ordered(graph, colours)
     places = {value.name: n for n, value in enumerate(former.inputs)}
     arguments = tuple(places[value.name] for value in graph.inputs)
     renamed = _renamed(graph)
-    return Canonical(renamed.graph, renamed.names, arguments, tuple(results), hashes)
+    return Canonical(renamed.graph, renamed.names, arguments, tuple(result_positions), hashes)
 
 
 def canonicalize(module: ModuleOp) -> ModuleOp:
@@ -159,10 +164,10 @@ def _renamed(graph: Graph) -> _Renamed:
         counts[stem] = counts.get(stem, -1) + 1
         return f"{stem}{counts[stem]}"
 
-    def named(results: tuple[Buffer, ...], label: str) -> tuple[Buffer, ...]:
-        names = [label] if len(results) == 1 else [f"{label}.{n}" for n in range(len(results))]
-        values.update((value.name, name) for value, name in zip(results, names, strict=True))
-        return tuple(replace(value, name=name) for value, name in zip(results, names, strict=True))
+    def named(values_given: tuple[Buffer, ...], label: str) -> tuple[Buffer, ...]:
+        names = [label] if len(values_given) == 1 else [f"{label}.{n}" for n in range(len(values_given))]
+        values.update((value.name, name) for value, name in zip(values_given, names, strict=True))
+        return tuple(replace(value, name=name) for value, name in zip(values_given, names, strict=True))
 
     inputs = tuple(buffer for value in graph.inputs for buffer in named((value,), fresh("a")))
     nodes = []
@@ -176,9 +181,9 @@ def _renamed(graph: Graph) -> _Renamed:
             axes[label] = {a.label: b.label for a, b in zip(new, block.axes, strict=True)}
             node = replace(node, block=replace(block, label=label, axes=new))
         nodes.append(giving(node, named(node.results, label)))
-    results = tuple(values[name] for name in graph.results)
+    returned = tuple(values[name] for name in graph.results)
     names = Provenance(blocks, axes, {new: old for old, new in values.items()})
-    return _Renamed(replace(graph, inputs=inputs, nodes=tuple(nodes), results=results), names)
+    return _Renamed(replace(graph, inputs=inputs, nodes=tuple(nodes), results=returned), names)
 
 
 def _axis(position: int, axis: AxisAttr, spatial: int) -> AxisAttr:

@@ -35,24 +35,24 @@ def contiguous_parts(graph: Graph) -> tuple[Part, ...] | None:
     node = graph.nodes[0] if len(graph.nodes) == 1 else None
     if not isinstance(node, Compute) or node.block.combiners or node.block.table is not None:
         return None
-    if graph.results != tuple(result.name for result in node.results) or len(node.block.body) != 1:
+    if graph.results != tuple(value.name for value in node.results) or len(node.block.body) != 1:
         return None
     shape, inputs = node.results[0].shape, [buffer.name for buffer in graph.inputs]
     if not shape:
         return None
     axis = next((d for d, extent in enumerate(shape) if extent > 1), 0)
-    inner, start, found = prod(shape[axis + 1 :]), 0, list[Part]()
+    inner, start, parts = prod(shape[axis + 1 :]), 0, list[Part]()
     while start < shape[axis]:
         position = _read_at(node, {axis: lin.constant(start)}, node.block.axis_ranges)
         name = "" if position is None else node.block.reads[position].buffer
-        length, rest = divmod(prod(graph.values[name].shape) if name in inputs else 0, inner)
-        if position is None or rest or not 0 < length <= shape[axis] - start:
+        length, remainder = divmod(prod(graph.values[name].shape) if name in inputs else 0, inner)
+        if position is None or remainder or not 0 < length <= shape[axis] - start:
             return None
         if not _is_whole(graph, node, position, axis, start, length):
             return None
-        found.append(Part(inputs.index(name), start * inner))
+        parts.append(Part(inputs.index(name), start * inner))
         start += length
-    return tuple(found)
+    return tuple(parts)
 
 
 def _read_at(node: Compute, values: Mapping[int, Linear], ranges: lin.Ranges) -> int | None:
@@ -63,16 +63,16 @@ def _read_at(node: Compute, values: Mapping[int, Linear], ranges: lin.Ranges) ->
 
 def _is_whole(graph: Graph, node: Compute, position: int, axis: int, start: int, length: int) -> bool:
     """Whether a stretch of the result along an axis is a read's buffer, element by element in the order of memory."""
-    block, result = node.block, node.results[0]
+    block, joined = node.block, node.results[0]
     access, source = block.reads[position], graph.values[block.reads[position].buffer]
-    values = {d: lin.constant(0) for d, extent in enumerate(result.shape) if extent == 1}
+    values = {d: lin.constant(0) for d, extent in enumerate(joined.shape) if extent == 1}
     values[axis] = lin.constant(start) + (lin.variable(axis) if length > 1 else lin.constant(0))
     ranges = {**block.axis_ranges, axis: (0, length - 1)}
-    if _read_at(node, values, ranges) != position or source.element != result.element:
+    if _read_at(node, values, ranges) != position or source.element != joined.element:
         return False
     if not all(condition.substitute(values, ranges).always(ranges) for condition in access.where):
         return False
     index = [lin.substitute(form, values, ranges) for form in access.index]
-    target = [values.get(d, lin.variable(d)) for d in range(len(result.shape))]
-    here = lin.offset(target, result.shape) - lin.constant(start * prod(result.shape[axis + 1 :]))
+    target = [values.get(d, lin.variable(d)) for d in range(len(joined.shape))]
+    here = lin.offset(target, joined.shape) - lin.constant(start * prod(joined.shape[axis + 1 :]))
     return lin.joined(lin.offset(index, source.shape)) == here

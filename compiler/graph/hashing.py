@@ -76,10 +76,10 @@ def constant_digest(constant: Dense) -> bytes:
 
 def sample_digest(constant: Dense) -> bytes:
     """The digest of some of the elements of a constant: different ones are different constants."""
-    data, size = constant.data, len(constant.data)
-    parts = [data[:SAMPLE], data[size - SAMPLE :]] if size > SAMPLE else [data]
+    content, size = constant.data, len(constant.data)
+    parts = [content[:SAMPLE], content[size - SAMPLE :]] if size > SAMPLE else [content]
     step = max(SAMPLE, size // SAMPLES)
-    parts += [data[at : at + SAMPLE] for at in range(0, size, step)]
+    parts += [content[at : at + SAMPLE] for at in range(0, size, step)]
     return digest("sample", text_of(constant.type), b"".join(parts))
 
 
@@ -115,8 +115,8 @@ def swapped(node: Apply) -> Scalar | None:
         properties["predicate"] = IntegerAttr(_SWAPPED[name][predicate.value.data], predicate.type)
     elif name not in _COMMUTATIVE:
         return None
-    first, second, *others = node.operands
-    return body.apply(node.kind, (second, first, *others), properties, node.types, node.result)
+    first, second, *later = node.operands
+    return body.apply(node.kind, (second, first, *later), properties, node.types, node.result)
 
 
 @dataclass
@@ -152,10 +152,10 @@ class Digests:
 
     def scalar(self, node: Scalar) -> bytes:
         """Of an expression; the order of commutative operands does not count."""
-        found = self._scalars.get(id(node))
-        if found is None:
-            found = self._scalars[id(node)] = self._scalar(node)
-        return found
+        digest = self._scalars.get(id(node))
+        if digest is None:
+            digest = self._scalars[id(node)] = self._scalar(node)
+        return digest
 
     def _scalar(self, node: Scalar) -> bytes:
         match node:
@@ -179,10 +179,10 @@ class Digests:
         if node.kind.name not in _COMMUTATIVE and node.kind.name not in _SWAPPED:
             return node
         order = self._compared(*node.operands[:2])
-        other = swapped(node) if order >= 0 else None
-        if not isinstance(other, Apply) or (order == 0 and str(node.properties) <= str(other.properties)):
+        reverse = swapped(node) if order >= 0 else None
+        if not isinstance(reverse, Apply) or (order == 0 and str(node.properties) <= str(reverse.properties)):
             return node
-        return other
+        return reverse
 
     def _compared(self, first: Scalar, second: Scalar) -> int:
         """Below, at or above 0: whether the first of two operands stands before the second. Digests decide last, since
@@ -199,8 +199,8 @@ class Digests:
 
     def _moved_by(self, node: Scalar) -> frozenset[int]:
         """The spatial axes that an expression depends on."""
-        found = self._moved.get(id(node))
-        if found is None:
+        moving_axes = self._moved.get(id(node))
+        if moving_axes is None:
             axes: set[int] = set()
             match node:
                 case Read(position) if position < len(self.reads):
@@ -211,8 +211,8 @@ class Digests:
                     axes.add(axis)
                 case Apply(operands=operands):
                     axes.update(*map(self._moved_by, operands))
-            found = self._moved[id(node)] = frozenset(axis for axis in axes if axis < self.spatial)
-        return found
+            moving_axes = self._moved[id(node)] = frozenset(axis for axis in axes if axis < self.spatial)
+        return moving_axes
 
 
 def compute_digest(block: Block, elements: Iterable[Attribute], sources: Colours, axes: Sequence[bytes]) -> bytes:

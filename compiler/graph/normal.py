@@ -43,8 +43,8 @@ def axis_order(node: Compute, sources: Colours) -> list[int]:
     elements = [value.element for value in node.results]
     ranks = {n: (_along(block, n), -block.axes[n].size) for n in left} if len(left) > 1 else {}
     while len(left) > 1:
-        least = min(ranks[n] for n in left)
-        tied = [n for n in left if ranks[n] == least]
+        lowest = min(ranks[n] for n in left)
+        tied = [n for n in left if ranks[n] == lowest]
         colours = {n: _axis_colours(block, [*order, n]) for n in tied}
         first = min(tied, key=lambda n: compute_digest(block, elements, sources, colours[n])) if tied[1:] else tied[0]
         order.append(first)
@@ -133,12 +133,12 @@ def _sorted(access: Access, block: Block, inside: Digests) -> Access:
     """A read without conditions that always hold, or that another one implies; the others in order."""
     if not access.where and access.otherwise is None:
         return access
-    least: dict[object, Condition] = {}
+    strictest: dict[object, Condition] = {}
     for condition in access.where:
         key = (condition.form if condition.equal else condition.form.terms, condition.equal)
-        if key not in least or condition.form.constant < least[key].form.constant:
-            least[key] = condition
-    where = sorted((c for c in least.values() if not c.always(block.axis_ranges)), key=inside.condition)
+        if key not in strictest or condition.form.constant < strictest[key].form.constant:
+            strictest[key] = condition
+    where = sorted((c for c in strictest.values() if not c.always(block.axis_ranges)), key=inside.condition)
     return replace(access, where=tuple(where), otherwise=access.otherwise if where else None)
 
 
@@ -180,7 +180,7 @@ def _combiner(combiner: Combiner) -> Combiner:
 
 def _uses(values: Sequence[Scalar]) -> list[int]:
     """The positions of the reads in the order in which expressions first use them."""
-    found: dict[int, None] = {}
+    positions: dict[int, None] = {}
     seen: set[int] = set()
     stack = list(reversed(values))
     while stack:
@@ -189,7 +189,7 @@ def _uses(values: Sequence[Scalar]) -> list[int]:
             continue
         seen.add(id(node))
         if isinstance(node, Read):
-            found[node.position] = None
+            positions[node.position] = None
         elif isinstance(node, Apply):
             stack += reversed(node.operands)
-    return list(found)
+    return list(positions)

@@ -61,8 +61,8 @@ def upward(graph: Graph, inputs: Mapping[str, bytes], callees: Callees, is_exact
     colours = dict(inputs) | _constants(graph, is_exact)
     for node in graph.nodes:
         if not isinstance(node, Constant):
-            found = _node_digest(node, colours, callees)
-            colours |= {value.name: digest(found, n) for n, value in enumerate(node.results)}
+            digest_of_node = _node_digest(node, colours, callees)
+            colours |= {value.name: digest(digest_of_node, n) for n, value in enumerate(node.results)}
     return colours
 
 
@@ -86,18 +86,18 @@ def _downward(graph: Graph, colours: Colours, callees: Callees) -> Colours:
     uses: dict[str, list[bytes]] = {name: [] for name in graph.values}
     for name, count in Counter(graph.results).items():
         uses[name].append(digest("result", count))
-    found: Colours = {}
+    by_use: Colours = {}
     for node in reversed(graph.nodes):
         for value in node.results:
-            found[value.name] = digest(colours[value.name], sorted(uses[value.name]))
+            by_use[value.name] = digest(colours[value.name], sorted(uses[value.name]))
         if isinstance(node, Constant):
             continue
-        after = [found[value.name] for value in node.results]
+        after = [by_use[value.name] for value in node.results]
         operands = {name: colours[name] for name in node.operands}
         for name in operands:
             role = _node_digest(node, operands | {name: digest("here", colours[name])}, callees)
             uses[name].append(digest(role, after))
-    return found | {v.name: digest(colours[v.name], sorted(uses[v.name])) for v in graph.inputs}
+    return by_use | {v.name: digest(colours[v.name], sorted(uses[v.name])) for v in graph.inputs}
 
 
 def input_order(graph: Graph, callees: Callees) -> list[str]:
@@ -115,8 +115,8 @@ def _refined(graph: Graph, inputs: Colours, callees: Callees) -> Colours:
     for _ in range(ROUNDS):
         if len(set(inputs.values())) == len(inputs):
             break
-        found = _downward(graph, upward(graph, inputs, callees), callees)
-        classes, inputs = len(set(inputs.values())), {name: found[name] for name in inputs}
+        by_use = _downward(graph, upward(graph, inputs, callees), callees)
+        classes, inputs = len(set(inputs.values())), {name: by_use[name] for name in inputs}
         if len(set(inputs.values())) == classes:
             break
     return inputs
@@ -141,16 +141,16 @@ def _certificate(graph: Graph, inputs: Colours, callees: Callees) -> bytes:
 
 def _depth_first(graph: Graph, nodes: Mapping[int, Node]) -> Sequence[Node]:
     """The nodes, given by the identity of the graph's, that results need: each after what it reads."""
-    found: dict[int, Node] = {}
+    ordered_nodes: dict[int, Node] = {}
     stack = [(graph.producers[name], False) for name in reversed(graph.results) if name in graph.producers]
     while stack:
         node, is_complete = stack.pop()
-        if id(node) in found:
+        if id(node) in ordered_nodes:
             continue
         if is_complete:
-            found[id(node)] = nodes[id(node)]
+            ordered_nodes[id(node)] = nodes[id(node)]
             continue
         stack.append((node, True))
         operands = reversed(nodes[id(node)].operands)
         stack += [(graph.producers[name], False) for name in operands if name in graph.producers]
-    return list(found.values())
+    return list(ordered_nodes.values())

@@ -26,8 +26,8 @@ class Provenance:
         A name that the earlier step does not know stays.
         """
         axes = {
-            label: {new: earlier.axes.get(self.blocks[label], {}).get(old, old) for new, old in found.items()}
-            for label, found in self.axes.items()
+            label: {new: earlier.axes.get(self.blocks[label], {}).get(old, old) for new, old in names.items()}
+            for label, names in self.axes.items()
         }
         return Provenance(_through(self.blocks, earlier.blocks), axes, _through(self.values, earlier.values))
 

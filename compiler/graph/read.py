@@ -43,9 +43,9 @@ class _Reader:
         inputs = tuple(self._value(v, v.name_hint or f"arg{n}") for n, v in enumerate(block.args))
         nodes = tuple(self._node(op) for op in block.ops if not isinstance(op, ReturnOp))
         assert block.last_op is not None
-        results = tuple(self.names[value] for value in block.last_op.operands)
+        result_names = tuple(self.names[value] for value in block.last_op.operands)
         kept = {k: v for k, v in function.attributes.items() if k not in _PROPERTIES}
-        return Graph(name, inputs, nodes, results, is_private(function), kept, function.location)
+        return Graph(name, inputs, nodes, result_names, is_private(function), kept, function.location)
 
     def _value(self, value: SSAValue, stem: str) -> Buffer:
         if not isinstance(value.type, TensorType):

@@ -30,6 +30,6 @@ def giving(node: Node, results: tuple[Buffer, ...]) -> Node:
     """A node whose results have other names."""
     if not isinstance(node, Constant):
         return replace(node, results=results)
-    (value,), held = results, copy(node.value.data)
-    held.name = value.name
-    return Constant(DenseAttr(held), (value,))
+    (value,), dense = results, copy(node.value.data)
+    dense.name = value.name
+    return Constant(DenseAttr(dense), (value,))

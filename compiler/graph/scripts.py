@@ -29,12 +29,12 @@ def renamed(script: ModuleOp, names: Provenance) -> ModuleOp:
     about: dict[SSAValue, str] = {}
     for op in copy.walk():
         label = _label(op, about)
-        known = {**labels, **names.axes.get(label, {})}
-        for result in op.results:
-            about[result] = label
-            if result.name_hint is not None:
-                new = derived(result.name_hint, known)
-                result.name_hint = new if SSAValue.is_valid_name(new) else result.name_hint
+        user_names = {**labels, **names.axes.get(label, {})}
+        for value in op.results:
+            about[value] = label
+            if value.name_hint is not None:
+                new = derived(value.name_hint, user_names)
+                value.name_hint = new if SSAValue.is_valid_name(new) else value.name_hint
         op.properties = {key: _attribute(value, labels) for key, value in op.properties.items()}
     return copy
 

@@ -32,8 +32,8 @@ def spelled_graph(graph: Graph, names: Provenance) -> Graph:
         return giving(node, tuple(replace(value, name=values[value.name]) for value in node.results))
 
     inputs = tuple(replace(value, name=values[value.name]) for value in graph.inputs)
-    results = tuple(values[name] for name in graph.results)
-    return replace(graph, inputs=inputs, nodes=tuple(map(spelled, graph.nodes)), results=results)
+    result_names = tuple(values[name] for name in graph.results)
+    return replace(graph, inputs=inputs, nodes=tuple(map(spelled, graph.nodes)), results=result_names)
 
 
 def spelled(program: Program, names: Provenance, arguments: Mapping[str, str]) -> Program:
@@ -48,8 +48,8 @@ def spelled(program: Program, names: Provenance, arguments: Mapping[str, str]) -
 class _Speller:
     def __init__(self, program: Program, names: Provenance, arguments: Mapping[str, str]) -> None:
         self.given, self.names = program, names
-        own = {n: arguments.get(n) or names.values.get(n) or derived(n, names.labels) for n in program.buffers}
-        self.buffers = _distinct(own)
+        buffer_names = {n: arguments.get(n) or names.values.get(n) or derived(n, names.labels) for n in program.buffers}
+        self.buffers = _distinct(buffer_names)
         self.labels = _distinct({label: derived(label, names.blocks) for label in program.blocks})
 
     def program(self) -> Program:

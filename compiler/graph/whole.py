@@ -64,13 +64,15 @@ def whole(x: object, rules: Sequence[Rule] = RULES) -> Whole:
     made = united([part.main for part in parts], (graph for part in parts for graph in part.groups))
     names = {form.graph.name: form.names for form in given}
     callers = {graph.name: names[part.main.name] for part in parts for graph in part.groups}
-    found = _canonical(made, names | {name: callers[origin] for name, origin in made.origins.items()})
-    holding = with_constants(found.parts)
-    if holding != found.parts:
-        found = _canonical(holding, found.names)
-    result = ModuleOp(list(map(write, (*found.parts.mains, *found.parts.groups))), dict(module.attributes))
-    _name_interface(result, module)
-    return Whole(result, found.names, found.hashes)
+    canonical_parts = _canonical(made, names | {name: callers[origin] for name, origin in made.origins.items()})
+    holding = with_constants(canonical_parts.parts)
+    if holding != canonical_parts.parts:
+        canonical_parts = _canonical(holding, canonical_parts.names)
+    canonical_module = ModuleOp(
+        list(map(write, (*canonical_parts.parts.mains, *canonical_parts.parts.groups))), dict(module.attributes)
+    )
+    _name_interface(canonical_module, module)
+    return Whole(canonical_module, canonical_parts.names, canonical_parts.hashes)
 
 
 @dataclass(frozen=True)
@@ -98,8 +100,8 @@ def _name_interface(parts: ModuleOp, original: ModuleOp) -> None:
     for function in functions(parts):
         before = by_name.get(function.sym_name.data)
         if before is not None:
-            for value, own in zip(_interface(function), _interface(before), strict=True):
-                value.name_hint = own.name_hint
+            for value, former in zip(_interface(function), _interface(before), strict=True):
+                value.name_hint = former.name_hint
 
 
 def _interface(function: FuncOp) -> list[SSAValue]:

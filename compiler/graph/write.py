@@ -28,8 +28,8 @@ def write(graph: Graph) -> FuncOp:
     for node in graph.nodes:
         op = _operation(node, values)
         block.add_op(op)
-        for value, result in zip(node.results, op.results, strict=True):
-            _name(value, result, values)
+        for value, output in zip(node.results, op.results, strict=True):
+            _name(value, output, values)
     returned = [values[name] for name in graph.results]
     block.add_op(ReturnOp(*returned))
     type = FunctionType.from_lists(types, [value.type for value in returned])

@@ -28,7 +28,7 @@ SAMPLES = 48
 def joint(block: Block, floats: DType | None = None) -> Callable[[Values, Values], list[Value]]:
     """The region of a joint combiner as a function of what is there and what is added."""
     body = Body(block, (), floats)
-    return lambda held, added: body([*held, *added], ())
+    return lambda accumulators, added: body([*accumulators, *added], ())
 
 
 def neutral(op: Combining, position: int, dtype: DType, floats: DType | None = None) -> Value:
@@ -57,9 +57,9 @@ def check_combiners(module: ModuleOp) -> None:
     otherwise."""
     for op in module.walk():
         if isinstance(op, ComputeOp | BlockOp) and op.joint is not None:
-            found = fault(op)
-            if found is not None:
-                raise CombinerError(op, f"the combiner of '{op.label.data}' cannot be used: {found}")
+            reason = fault(op)
+            if reason is not None:
+                raise CombinerError(op, f"the combiner of '{op.label.data}' cannot be used: {reason}")
 
 
 def fault(op: ComputeOp | BlockOp) -> str | None:
@@ -144,10 +144,10 @@ def _along(values: Values, axis: int) -> list[Value]:
     return [np.broadcast_to(v.reshape(shape), full) for v in values]
 
 
-def _differ(one: Values, two: Values) -> tuple[int, ...] | None:
+def _differ(expected: Values, actual: Values) -> tuple[int, ...] | None:
     """Where values differ, floats by more than rounding."""
-    wrong = np.zeros(np.broadcast_shapes(np.shape(one[0]), np.shape(two[0])), bool)
-    for a, b in zip(one, two, strict=True):
+    wrong = np.zeros(np.broadcast_shapes(np.shape(expected[0]), np.shape(actual[0])), bool)
+    for a, b in zip(expected, actual, strict=True):
         if np.asarray(a).dtype.kind in "iub":
             wrong = wrong | (a != b)
         else:

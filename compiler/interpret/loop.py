@@ -297,8 +297,8 @@ def _gather(place: _Place, block: GatherOp, scope: _Scope) -> Execution:
     reads = [_read(place, *read, scope) for read in zip(block.indices, block.reads, strict=True)]
     dtypes = [scope.buffer(v, block).array.dtype for v in block.indices]
     dims = block.table_map.data.results
-    known = AccessAttr(AffineMap(len(block.axes), 0, tuple(map(affine_part, dims))))
-    table = _Access(place, "reads", scope.buffer(block.table, block), known)
+    affine_access = AccessAttr(AffineMap(len(block.axes), 0, tuple(map(affine_part, dims))))
+    table = _Access(place, "reads", scope.buffer(block.table, block), affine_access)
     target = _Access(place, "writes", scope.buffer(block.targets[0], block), block.writes.data[0])
     outside = constant(block.outside)
 
@@ -338,8 +338,8 @@ def _combined(
     dtypes = [access.buffer.array.dtype for access in accesses]
     ufuncs = [combiner(name.data, dtype) for dtype, name in zip(dtypes, block.combiners, strict=True)]
 
-    def each(held: Sequence[Value], added: list[Value]) -> list[Value]:
-        return [f(stored(h, d), stored(a, d)) for f, d, h, a in zip(ufuncs, dtypes, held, added, strict=True)]
+    def each(accumulators: Sequence[Value], added: list[Value]) -> list[Value]:
+        return [f(stored(h, d), stored(a, d)) for f, d, h, a in zip(ufuncs, dtypes, accumulators, added, strict=True)]
 
     return each
 
@@ -354,9 +354,9 @@ def _init(block: BlockOp, scope: _Scope) -> Statement:
     guard = _init_guard(block)
     used = {block.loops[d] for d in _dims([*bound, *_sides(guard)])}
     fresh = [op for op in enclosing_loops(block) if op.iv in used and op.iv not in scope.loops]
-    own = {op.iv: _Loop(op.label.data) for op in fresh}
-    place = _Place(block, [*scope.loops.values(), *own.values()])
-    visible = scope.loops | own
+    init_loops = {op.iv: _Loop(op.label.data) for op in fresh}
+    place = _Place(block, [*scope.loops.values(), *init_loops.values()])
+    visible = scope.loops | init_loops
     loops = [visible.get(value) or _Loop("") for value in block.loops]  # reduce-only loops occur nowhere here
     stores = _init_stores(place, scope, spatial)
 
@@ -368,7 +368,7 @@ def _init(block: BlockOp, scope: _Scope) -> Statement:
 
     def init() -> None:
         for values in product(*(range(op.size) for op in fresh)):
-            for loop, value in zip(own.values(), values, strict=True):
+            for loop, value in zip(init_loops.values(), values, strict=True):
                 loop.value = value
             instance()
 

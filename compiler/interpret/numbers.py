@@ -60,10 +60,10 @@ def constant(attribute: Attribute, floats: DType | None = None) -> Value:
     raise InputError(f"{attribute} is not a scalar constant")
 
 
-def array_of(held: Dense, floats: DType | None = None) -> Array:
+def array_of(dense: Dense, floats: DType | None = None) -> Array:
     """The elements of a tensor constant, read-only and not copied unless `floats` replaces their dtype."""
-    element = held.type.element_type
-    array: Array = np.frombuffer(held.data, dtype_of(element)).reshape(held.shape)
+    element = dense.type.element_type
+    array: Array = np.frombuffer(dense.data, dtype_of(element)).reshape(dense.shape)
     return array.astype(dtype_of(element, floats), copy=False)
 
 

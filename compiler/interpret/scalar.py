@@ -154,8 +154,8 @@ def function(op: Operation, floats: DType | None = None) -> Function:
 
 def _bitcast(op: arith.BitcastOp, floats: DType | None) -> Function:
     source, target = dtype_of(op.input.type), dtype_of(op.result.type)
-    result = dtype_of(op.result.type, floats)
-    return lambda a: a.astype(source).view(target).astype(result)
+    computed_in = dtype_of(op.result.type, floats)
+    return lambda a: a.astype(source).view(target).astype(computed_in)
 
 
 def _count(count: Callable[[int, int], int], type_: Attribute) -> Function:

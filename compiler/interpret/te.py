@@ -122,7 +122,7 @@ def _compute(op: ComputeOp, tensors: Tensors, floats: DType | None) -> list[Arra
 
 def _initial(op: ComputeOp, floats: DType | None) -> list[Array]:
     shape = [axis.size for axis in op.spatial_axes]
-    dtypes = [dtype_of(element_type(result), floats) for result in op.outputs]
+    dtypes = [dtype_of(element_type(output), floats) for output in op.outputs]
     if not op.is_reduction:
         return [np.empty(shape, dtype) for dtype in dtypes]
     return [np.full(shape, neutral(op, n, dtype, floats), dtype) for n, dtype in enumerate(dtypes)]
@@ -177,9 +177,9 @@ def gather(op: GatherOp, tensors: Tensors, floats: DType | None) -> Array:
             raise TeError(f"'{op.label.data}' reads a table of shape {table.shape} outside its dimension {dim}")
         inside = inside & within
         index.append(np.clip(at, 0, size - 1))
-    found = np.where(inside, loaded(table[tuple(index)]), constant(op.outside, floats))
+    gathered = np.where(inside, loaded(table[tuple(index)]), constant(op.outside, floats))
     shape = [axis.size for axis in op.axes]
-    return np.array(np.broadcast_to(stored(found, table.dtype), shape), dtype=table.dtype)
+    return np.array(np.broadcast_to(stored(gathered, table.dtype), shape), dtype=table.dtype)
 
 
 def _index_values(value: Value, dtype: DType) -> Array:
@@ -246,5 +246,5 @@ def _contract(op: ComputeOp, tensors: Tensors) -> Array:
     operands: list[Array | list[int]] = []
     for value, read in zip(op.inputs, op.reads, strict=True):
         operands += [tensors[value], _axes_read(read)]
-    found = np.einsum(*operands, list(range(len(op.spatial_axes))), optimize=True)
-    return np.asarray(found, tensors[op.inputs[0]].dtype)
+    contracted = np.einsum(*operands, list(range(len(op.spatial_axes))), optimize=True)
+    return np.asarray(contracted, tensors[op.inputs[0]].dtype)

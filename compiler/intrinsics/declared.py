@@ -109,7 +109,9 @@ for those of warps NVIDIA's PTX ISA, "Warp-level matrix instructions"."""
 def find(name: str) -> Intrinsic:
     """The intrinsic of that name. Raises ScheduleError where none is declared, with those whose names begin alike."""
     if name not in INTRINSICS:
-        family = [other for other in INTRINSICS if other.split(".")[0] == name.split(".")[0]]
-        known = family or [f"{first}.*" for first in dict.fromkeys(other.split(".")[0] for other in INTRINSICS)]
-        raise ScheduleError(f"there is no intrinsic '{name}' (there are {', '.join(known)})", "tensorize")
+        family = [declared for declared in INTRINSICS if declared.split(".")[0] == name.split(".")[0]]
+        alternatives = family or [
+            f"{first}.*" for first in dict.fromkeys(declared.split(".")[0] for declared in INTRINSICS)
+        ]
+        raise ScheduleError(f"there is no intrinsic '{name}' (there are {', '.join(alternatives)})", "tensorize")
     return INTRINSICS[name]

@@ -95,16 +95,16 @@ def _orders(intrinsic: Intrinsic, nest: Nest) -> list[dict[str, Loop]]:
     """The assignments of loops to axes of the same extents, the nest's own order first."""
     if len(nest.loops) != len(intrinsic.axes):
         raise Misfit(f"{len(nest.loops)} nested loops are not the {len(intrinsic.axes)} of '{intrinsic.name}'")
-    found = [
+    orders = [
         {axis.label: loop for axis, loop in zip(intrinsic.axes, order, strict=True)}
         for order in permutations(nest.loops)
         if [loop.extent for loop in order] == [axis.extent for axis in intrinsic.axes]
     ]
-    if not found:
-        own = " x ".join(str(loop.extent) for loop in nest.loops)
+    if not orders:
+        extents = " x ".join(str(loop.extent) for loop in nest.loops)
         wanted = " x ".join(str(axis.extent) for axis in intrinsic.axes)
-        raise Misfit(f"loops of {own} iterations are not the {wanted} of '{intrinsic.name}'")
-    return found
+        raise Misfit(f"loops of {extents} iterations are not the {wanted} of '{intrinsic.name}'")
+    return orders
 
 
 def _operands(intrinsic: Intrinsic, nest: Nest) -> list[tuple[int, ...]]:
@@ -115,14 +115,14 @@ def _operands(intrinsic: Intrinsic, nest: Nest) -> list[tuple[int, ...]]:
         return [tuple(range(len(nest.reads)))]
     if intrinsic.product and isinstance(value, body.Apply) and value.kind.name == intrinsic.product:
         factors = [_factor(operand) for operand in value.operands]
-        found = [
+        assignments = [
             tuple(position for position, _ in order if position is not None)
             for order in permutations(factors)
             if [widened for _, widened in order] == [operand.widened for operand in intrinsic.reads]
         ]
-        found = [reads for reads in dict.fromkeys(found) if sorted(reads) == list(range(len(nest.reads)))]
-        if found:
-            return found
+        assignments = [reads for reads in dict.fromkeys(assignments) if sorted(reads) == list(range(len(nest.reads)))]
+        if assignments:
+            return assignments
     raise Misfit(f"block '{nest.label}' does not yield {_wanted(intrinsic)}, as '{intrinsic.name}' does")
 
 
@@ -157,8 +157,8 @@ def _placed(intrinsic: Intrinsic, nest: Nest, loops: dict[str, Loop], reads: tup
     open_steps: dict[tuple[int, str], int] = {}
     for number, (operand, reference) in enumerate(_pairs(intrinsic, nest, reads)):
         if reference.element != operand.element:
-            held, wanted = _spelled(reference.element), _spelled(operand.element)
-            raise Misfit(f"'{reference.buffer}' holds {held}, where '{intrinsic.name}' takes {wanted}")
+            given_type, wanted = _spelled(reference.element), _spelled(operand.element)
+            raise Misfit(f"'{reference.buffer}' holds {given_type}, where '{intrinsic.name}' takes {wanted}")
         if reference.fragment != bool(operand.fragment):
             scope = "a fragment" if operand.fragment else "memory"
             raise Misfit(f"'{reference.buffer}' does not lie in {scope}, where '{intrinsic.name}' has it")
@@ -168,8 +168,8 @@ def _placed(intrinsic: Intrinsic, nest: Nest, loops: dict[str, Loop], reads: tup
                 open_steps[number, axis] = step
             elif step != wanted_step:
                 wanted = "a row" if wanted_step is None else str(wanted_step)
-                found = f"'{reference.buffer}' steps by {step} along loop '{loop.label}'"
-                raise Misfit(f"{found}, where '{intrinsic.name}' steps by {wanted}")
+                misstep = f"'{reference.buffer}' steps by {step} along loop '{loop.label}'"
+                raise Misfit(f"{misstep}, where '{intrinsic.name}' steps by {wanted}")
     return Fit({axis: loop.number for axis, loop in loops.items()}, reads, open_steps)
 
 

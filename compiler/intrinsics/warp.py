@@ -62,12 +62,12 @@ def _moved(name: str, axes: tuple[NestAxis, ...], read: NestOperand, target: Nes
 
 def _sum(combiner: str) -> Intrinsic:
     """A number of each thread of a warp combined."""
-    parts, whole = NestOperand(F32, (("t", 1),)), NestOperand(F32, ())
+    parts, total = NestOperand(F32, (("t", 1),)), NestOperand(F32, ())
     return Intrinsic(
         f"warp.{combiner}.f32",
         (NestAxis("t", LANES),),
         (parts,),
-        whole,
+        total,
         (("sm_75",),),
         "shfl.sync.bfly",
         combiner=combiner,

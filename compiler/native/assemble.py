@@ -74,9 +74,9 @@ def build_program(
     """The kernel of what `assembled` takes; `constants` are arrays of inputs that never change, contiguous and of the
     inputs' types, by the names of the inputs. Raises what that does."""
     elements = read_tensors(find_function(module, name)).elements
-    found = assembled(module, sources, settings, tuple(constants), name, hashes)
-    arrays = {name: array_of(held) for name, held in elements.items()} | dict(constants)
-    return load_linked(found.linked, arrays, found.texts, settings.start)
+    assembled_program = assembled(module, sources, settings, tuple(constants), name, hashes)
+    arrays = {name: array_of(dense) for name, dense in elements.items()} | dict(constants)
+    return load_linked(assembled_program.linked, arrays, assembled_program.texts, settings.start)
 
 
 def assembled(
@@ -96,15 +96,15 @@ def assembled(
     """
     require(module, "te", "build")
     function = find_function(module, name)
-    whole = read_tensors(function)
-    planned = _planned(whole, callees(function), sources, settings, [*whole.elements, *constants])
+    called_main = read_tensors(function)
+    planned = _planned(called_main, callees(function), sources, settings, [*called_main.elements, *constants])
     main, machine, preparing = planned.main, host(), planned.preparing
     low = _module(main, planned.codes)
-    own = object_code(emit(low, machine), machine, MAIN_LEVEL, [code.symbol for code in planned.codes])
+    main_code = object_code(emit(low, machine), machine, MAIN_LEVEL, [code.symbol for code in planned.codes])
     hashes = {callee.sym_name.data: _hash(callee, hashes) for callee in callees(function)}
     linked = Linked(
         interface(low, main.name, settings.threads),
-        (own, *(code.object for code in planned.codes)),
+        (main_code, *(code.object for code in planned.codes)),
         settings.policy,
         settings.threads,
         any(code.tiles for code in planned.codes),
@@ -117,7 +117,7 @@ def assembled(
 
 
 def _planned(
-    whole: Main,
+    called_main: Main,
     called: Sequence[FuncOp],
     sources: Mapping[str, Source],
     settings: Settings,
@@ -126,17 +126,17 @@ def _planned(
     for callee in called:
         if is_main(callee):
             raise InputError(f"@{callee.sym_name.data} is called and calls others: calls are one level deep")
-    parts = once(whole, constants)
+    parts = once(called_main, constants)
     if settings.slices:
-        parts = replace(parts, main=sliced(parts.main, joins(called), whole.buffers))
+        parts = replace(parts, main=sliced(parts.main, joins(called), called_main.buffers))
     keys = {callee.sym_name.data: key_text(callee) for callee in called}
-    units = Units(whole.name, keys, sources, settings, host())
+    units = Units(called_main.name, keys, sources, settings, host())
     before = [units.number(call.callee) for call in parts.before]
     shared = replaceable(parts.main) if settings.in_place else {}
     after = [units.number(c.callee, _constant(c, parts), shared.get(c.callee, ())) for c in parts.main.calls]
     units_done = compiled(units.jobs, settings.processes)
     pairs = ((call, units_done[number].shared) for call, number in zip(parts.main.calls, after, strict=True))
-    preparing = Preparing(whole, parts.main, standing(pairs, parts.main.wholes))
+    preparing = Preparing(called_main, parts.main, standing(pairs, parts.main.wholes))
     for call, number in zip(parts.before, before, strict=True):
         preparing.run_before(call, units_done[number])
     numbers = iter(after)
@@ -144,15 +144,15 @@ def _planned(
         preparing.step(step, units_done[next(numbers)]) if isinstance(step, Call) else preparing.copy(step)
         for step in parts.main.steps
     ]
-    given = {name: whole.buffers[name] for name in constants}
+    given = {name: called_main.buffers[name] for name in constants}
     main = complete(parts.main, steps, given | preparing.filled)
     temporaries_bytes = sum(map(size, parts.main.temporaries))
     return Planned(main, units, units_done, preparing, temporaries_bytes, set(before) - set(after))
 
 
-def _hash(callee: FuncOp, known: Mapping[str, str]) -> str:
+def _hash(callee: FuncOp, hashes: Mapping[str, str]) -> str:
     """The canonical hash of a function."""
-    return known.get(callee.sym_name.data) or canonical_hash(ModuleOp([callee.clone()]))
+    return hashes.get(callee.sym_name.data) or canonical_hash(ModuleOp([callee.clone()]))
 
 
 def _constant(call: Call, parts: Once) -> tuple[int, ...]:

@@ -100,16 +100,16 @@ def _positions(buffers: Sequence[Buffer], names: Sequence[str]) -> tuple[int, ..
 
 def _share(parts: Parts, names: Sequence[str], wished: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """Let the function of each call write outputs where inputs stand, where its loops allow it; which these are."""
-    program, found = parts.main, list[tuple[int, int]]()
+    program, shared = parts.main, list[tuple[int, int]]()
     first = len(names) - program.outputs
     for source, target in wished:
-        free = all(source != i and target != j for i, j in found)
+        free = all(source != i and target != j for i, j in shared)
         if free and may_overwrite(program, names[source], names[first + target]):
             program = in_place(program, names[source], names[first + target])
-            found.append((source, target))
-    if found:
+            shared.append((source, target))
+    if shared:
         update(parts.functions[-1], program)
-    return tuple(found)
+    return tuple(shared)
 
 
 def loops(job: Job) -> ModuleOp:
@@ -137,7 +137,12 @@ def _code(function: FuncOp, job: Job) -> Code:
     module = lowered(function, job.key.policy)
     low, machine = find_function(module), host()
     name = low.sym_name.data
-    low.properties["sym_name"] = StringAttr(own := job.symbol + name.removeprefix(job.name))
+    low.properties["sym_name"] = StringAttr(symbol := job.symbol + name.removeprefix(job.name))
     return Code(
-        name, own, object_code(emit(module, machine), machine), workspace(low), takes_threads(low), uses_tiles(module)
+        name,
+        symbol,
+        object_code(emit(module, machine), machine),
+        workspace(low),
+        takes_threads(low),
+        uses_tiles(module),
     )

@@ -42,12 +42,12 @@ class Block:
 class Preparing:
     """The calls of main become calls of units; what these prepare of equal constants is prepared once."""
 
-    def __init__(self, main: Main, rest: Main, stands: Mapping[str, str]) -> None:
-        """`rest` is main without what runs once, `stands` the buffers that stand in the place of others."""
+    def __init__(self, main: Main, remaining: Main, stands: Mapping[str, str]) -> None:
+        """`remaining` is main without what runs once, `stands` the buffers that stand in the place of others."""
         self.main = main
         self.preparations: list[Preparation] = []
         self.filled: dict[str, Buffer] = {}
-        self._names = Names({**main.buffers, **rest.buffers})
+        self._names = Names({**main.buffers, **remaining.buffers})
         self._stands = stands
         self._made: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = {}
 

@@ -27,18 +27,18 @@ class Once:
 
 def once(main: Main, constants: Collection[str]) -> Once:
     """Take the calls out of main whose inputs are all constant; one that gives a result of main stays."""
-    known, before, steps = set(constants), list[Call](), list[Step]()
-    results = {buffer.name for buffer in main.results}
+    constant_names, before, steps = set(constants), list[Call](), list[Step]()
+    result_names = {buffer.name for buffer in main.results}
     for step in main.steps:
-        if isinstance(step, Call) and known.issuperset(step.inputs) and results.isdisjoint(step.outputs):
+        if isinstance(step, Call) and constant_names.issuperset(step.inputs) and result_names.isdisjoint(step.outputs):
             before.append(step)
-            known.update(step.outputs)
+            constant_names.update(step.outputs)
         else:
             steps.append(step)
-    inputs = tuple(buffer for buffer in main.inputs if buffer.name not in known)
-    temporaries = tuple(buffer for buffer in main.temporaries if buffer.name not in known)
-    rest = replace(main, arguments=(*inputs, *main.results), temporaries=temporaries, steps=tuple(steps))
-    return Once(rest, tuple(before), frozenset(known))
+    inputs = tuple(buffer for buffer in main.inputs if buffer.name not in constant_names)
+    temporaries = tuple(buffer for buffer in main.temporaries if buffer.name not in constant_names)
+    remaining = replace(main, arguments=(*inputs, *main.results), temporaries=temporaries, steps=tuple(steps))
+    return Once(remaining, tuple(before), frozenset(constant_names))
 
 
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
@@ -56,7 +56,7 @@ def replaceable(main: Main) -> dict[str, Pairs]:
     last = {main.wholes.get(name, name): number for number, step in enumerate(main.steps) for name in step.reads}
     fixed = set(main.wholes.values())
     """The buffers that have views, and what may stand in their places."""
-    found: dict[str, set[tuple[int, int]]] = {}
+    by_callee: dict[str, set[tuple[int, int]]] = {}
     for number, call in enumerate(main.steps):
         if not isinstance(call, Call):
             continue
@@ -70,8 +70,8 @@ def replaceable(main: Main) -> dict[str, Pairs]:
                 if _are_alike(main.buffers[source], main.buffers[target]):
                     pairs.add((i, j))
                     fixed |= {target} if source in fixed else set()
-        found[call.callee] = found.get(call.callee, pairs) & pairs
-    return {callee: tuple(sorted(pairs)) for callee, pairs in found.items()}
+        by_callee[call.callee] = by_callee.get(call.callee, pairs) & pairs
+    return {callee: tuple(sorted(pairs)) for callee, pairs in by_callee.items()}
 
 
 def standing(calls: Iterable[tuple[Call, Pairs]], views: Container[str]) -> dict[str, str]:
@@ -93,8 +93,8 @@ def standing(calls: Iterable[tuple[Call, Pairs]], views: Container[str]) -> dict
     return {name: place(name) for name in stands}
 
 
-def _are_alike(one: Buffer, two: Buffer) -> bool:
-    return (one.shape, one.element) == (two.shape, two.element)
+def _are_alike(left: Buffer, right: Buffer) -> bool:
+    return (left.shape, left.element) == (right.shape, right.element)
 
 
 class Units:
@@ -131,9 +131,9 @@ class Units:
 
     def _name(self, callee: str) -> str:
         """A name that is free, and with it the name of what is prepared."""
-        others = self._taken - {callee}
+        other_names = self._taken - {callee}
         number, name = 0, callee
-        while {name, f"{name}{PREPARE}"} & others or name in {job.name for job in self.jobs}:
+        while {name, f"{name}{PREPARE}"} & other_names or name in {job.name for job in self.jobs}:
             number += 1
             name = f"{callee}.{number}"
         self._taken |= {name, f"{name}{PREPARE}"}

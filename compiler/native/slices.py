@@ -102,10 +102,10 @@ class _Slices:
     def _within(self, target: str, pieces: Sequence[tuple[str, int]]) -> _Place | None:
         """Where all parts of a concatenation already stand as they would in it."""
         first, start = pieces[0]
-        for whole, offset in self._all_places(first) if self._is_free(target) else ():
+        for joined, offset in self._all_places(first) if self._is_free(target) else ():
             begin = offset - start
-            if all((whole, begin + own) in self._all_places(name) for name, own in pieces):
-                return whole, begin
+            if all((joined, begin + piece_start) in self._all_places(name) for name, piece_start in pieces):
+                return joined, begin
         return None
 
     def _all_places(self, name: str) -> list[_Place]:

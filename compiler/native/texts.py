@@ -36,7 +36,7 @@ def texts(te: str, main: Main, jobs: Sequence[Job]) -> dict[str, str | Callable[
 def te_text(module: ModuleOp) -> str:
     """The text of a module at the te level; where its constants are large, without their elements, which would have to
     be kept for it."""
-    if sum(held.data.nbytes for held in constants_in(module)) <= MOST_BYTES:
+    if sum(constant.data.nbytes for constant in constants_in(module)) <= MOST_BYTES:
         return str(module)
     return "\n".join(["builtin.module {", *(textwrap.indent(str(op), "  ") for op in module.ops), "}"])
 

@@ -29,16 +29,16 @@ class _Expected:
     text: str
     pattern: re.Pattern[str]
 
-    def matches(self, found: Diagnostic) -> bool:
-        line = found.span.line if found.known else None
-        return self.kind == "error" and self.line == line and bool(self.pattern.search(found.sentence))
+    def matches(self, diagnostic: Diagnostic) -> bool:
+        line = diagnostic.span.line if diagnostic.known else None
+        return self.kind == "error" and self.line == line and bool(self.pattern.search(diagnostic.sentence))
 
 
-def mismatches(piece: Piece, found: Iterable[Diagnostic]) -> list[Diagnostic]:
+def mismatches(piece: Piece, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """What was found and not announced, or announced and not found; empty is success."""
     wrong: list[Diagnostic] = []
     expected = list(_expectations(piece, wrong))
-    for diagnostic in found:
+    for diagnostic in diagnostics:
         match = next((e for e in expected if e.matches(diagnostic)), None)
         if match is None:
             wrong.append(Diagnostic(diagnostic.span, f"unexpected error: {diagnostic.sentence}"))
@@ -87,8 +87,8 @@ def _pattern(text: str, regular: bool) -> re.Pattern[str] | None:
 def _regular(text: str) -> Iterator[str]:
     """The parts of a regular expression: what stands in `{{...}}` as it is, the rest literally."""
     while text:
-        literal, _, rest = text.partition("{{")
-        inner, closed, after = rest.partition("}}")
+        literal, _, after_literal = text.partition("{{")
+        inner, closed, after = after_literal.partition("}}")
         if not closed:
             yield re.escape(text)
             return

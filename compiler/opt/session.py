@@ -43,8 +43,8 @@ class Session:
         printed: list[str] = []
         failed = False
         for piece in pieces:
-            found = self._process(piece, printed)
-            wrong = mismatches(piece, found) if self.options.verify_diagnostics else found
+            diagnostics = self._process(piece, printed)
+            wrong = mismatches(piece, diagnostics) if self.options.verify_diagnostics else diagnostics
             for diagnostic in wrong:
                 print(printable(diagnostic.render()), file=sys.stderr)
             failed |= bool(wrong)
@@ -74,29 +74,29 @@ class Session:
             return [diagnose(error, piece.start, running)]
         return []
 
-    def _apply(self, item: ModulePass, ctx: Context, module: ModuleOp) -> None:
+    def _apply(self, applied: ModulePass, ctx: Context, module: ModuleOp) -> None:
         if self.options.print_ir_before_all:
-            _dump("Before", item, self._mlir(module))
-        with self._timed(item.name):
-            if universe.is_ours(item):
-                pipeline.run(ctx, module, [item])
+            _dump("Before", applied, self._mlir(module))
+        with self._timed(applied.name):
+            if universe.is_ours(applied):
+                pipeline.run(ctx, module, [applied])
             else:
-                self._run_foreign(item, ctx, module)
+                self._run_foreign(applied, ctx, module)
         if self.options.print_ir_after_all:
-            _dump("After", item, self._mlir(module))
+            _dump("After", applied, self._mlir(module))
 
-    def _run_foreign(self, item: ModulePass, ctx: Context, module: ModuleOp) -> None:
+    def _run_foreign(self, foreign: ModulePass, ctx: Context, module: ModuleOp) -> None:
         """Run a pass of xDSL's or of a plugin's, which may raise anything."""
         try:
-            pipeline.run(ctx, module, [item])
+            pipeline.run(ctx, module, [foreign])
         except SAID:
             raise
         except Exception as error:
-            part = plugins.parts("pass").get(item.name)
-            if part is not None and type(item) is part.value:
+            part = plugins.parts("pass").get(foreign.name)
+            if part is not None and type(foreign) is part.value:
                 raise part.failed(error) from error
             said = f"{type(error).__name__}: {error}".rstrip(": ")
-            whose = universe.whose_pass(item.name)
+            whose = universe.whose_pass(foreign.name)
             raise InputError(f"{whose} does not take this program ({said}; --debug prints the traceback)") from error
 
     def _trace(self, error: BaseException) -> None:
@@ -156,8 +156,8 @@ def _steps(options: argparse.Namespace) -> list[Step]:
     return [step for text in options.passes for step in pipeline.steps(text)]
 
 
-def _dump(when: str, item: ModulePass, text: str) -> None:
-    print(f"// -----// IR Dump {when} {item.name} //----- //\n{text}", end="", file=sys.stderr)
+def _dump(when: str, applied: ModulePass, text: str) -> None:
+    print(f"// -----// IR Dump {when} {applied.name} //----- //\n{text}", end="", file=sys.stderr)
 
 
 def _print_times(steps: list[tuple[str, float]]) -> None:

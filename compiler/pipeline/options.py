@@ -51,7 +51,7 @@ def made(kind: type[ModulePass], name: Part, text: Part) -> ModulePass:
 
 
 def _options(name: Part, text: Part) -> list[Option]:
-    found: list[Option] = []
+    options: list[Option] = []
     at, written = 0, str(text)
     while written[at:].strip():
         key = _KEY.match(written, at)
@@ -67,8 +67,8 @@ def _options(name: Part, text: Part) -> list[Option]:
             values.append(value[1])
             more, at = value[2] is not None, value.end()
         stated = text[key.end() : at] if values else text.group(key, 1)
-        found.append(Option(text.group(key, 1), tuple(map(_parameter, values)), stated))
-    return found
+        options.append(Option(text.group(key, 1), tuple(map(_parameter, values)), stated))
+    return options
 
 
 def _unreadable(name: Part, text: Part, at: int, said: str) -> InputError:
@@ -91,15 +91,15 @@ def _value(kind: type[ModulePass], option: Option) -> ParameterListType:
     from xdsl.utils.hints import isa, type_repr
 
     hints = get_type_hints(kind)
-    known = [field.name for field in fields(kind) if field.init]
+    field_names = [field.name for field in fields(kind) if field.init]
     refused = f"the pass '{kind.name}' does not take these options"
-    if option.field not in known:
-        raise option.key.refused(f"{refused}: {unknown('option', option.field, known)}")
+    if option.field not in field_names:
+        raise option.key.refused(f"{refused}: {unknown('option', option.field, field_names)}")
     hint, values = hints[option.field], option.values
     if not values and hint is bool:
         return (True,)
     if isa(values, hint) or (len(values) == 1 and isa(values[0], hint)) or (not values and isa(None, hint)):
         return values
-    shown = ",".join(str(item) for item in values)
+    shown = ",".join(str(value) for value in values)
     fault = f"which '{shown}' is not" if values else "and has no value"
     raise option.stated.refused(f"{refused}: '{option.field}' is of type {type_repr(hint)}, {fault}")

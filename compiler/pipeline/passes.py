@@ -59,26 +59,26 @@ def steps(text: str) -> list[Step]:
 
 def passes_from(level: str, policy: str) -> list[ModulePass]:
     """The passes from a level (te, loop or low) to what native code is emitted from, under a floating-point policy."""
-    return [_under(policy, item) for item in parse_passes(_FROM[level])]
+    return [_under(policy, parsed) for parsed in parse_passes(_FROM[level])]
 
 
-def _under(policy: str, item: ModulePass) -> ModulePass:
+def _under(policy: str, unset: ModulePass) -> ModulePass:
     """A pass under a floating-point policy, if it has that option."""
-    stated = any(field.name == "policy" for field in fields(item))
-    return replace(item, policy=policy) if stated else item  # type: ignore[call-arg]
+    stated = any(field.name == "policy" for field in fields(unset))
+    return replace(unset, policy=policy) if stated else unset  # type: ignore[call-arg]
 
 
 def nested_steps(text: str) -> list[Step]:
     """The passes of `builtin.module(a,func.func(b{x=1}))`, as mlir-opt writes it; all run on the module."""
-    whole = Part.of(text).stripped
-    anchor = _ANCHOR.fullmatch(str(whole))
+    stripped = Part.of(text).stripped
+    anchor = _ANCHOR.fullmatch(str(stripped))
     if anchor is None or anchor[1] not in ("builtin.module", "any"):
-        raise whole.refused(f"a pass pipeline is written 'builtin.module(...)', not '{text}'")
-    return list(_nested(whole.group(anchor, 2)))
+        raise stripped.refused(f"a pass pipeline is written 'builtin.module(...)', not '{text}'")
+    return list(_nested(stripped.group(anchor, 2)))
 
 
-def _nested(whole: Part) -> Iterator[Step]:
-    for part in elements(whole):
+def _nested(nested: Part) -> Iterator[Step]:
+    for part in elements(nested):
         anchor = _ANCHOR.fullmatch(str(part))
         if anchor is None:
             yield from _steps(part)
@@ -92,7 +92,7 @@ def _nested(whole: Part) -> Iterator[Step]:
 
 def _steps(part: Part) -> list[Step]:
     if str(part) in PIPELINES:
-        return [Step(item, part) for item in parse_passes(PIPELINES[str(part)])]
+        return [Step(parsed, part) for parsed in parse_passes(PIPELINES[str(part)])]
     name, options = _name_and_options(part)
     if str(name) in PIPELINES:
         raise part.refused(f"'{name}' is a pipeline, which takes no options")
@@ -123,11 +123,11 @@ def run(
     Raises what the passes do, and InputError for a program that is nested too deeply for them.
     """
     try:
-        for number, item in enumerate(passes, 1):
-            item.apply(ctx, module)
+        for number, applied in enumerate(passes, 1):
+            applied.apply(ctx, module)
             if each or number == len(passes):
                 verify_module(module)
             if after is not None:
-                after(item, module)
+                after(applied, module)
     except RecursionError as error:
         raise InputError("the program is nested too deeply") from error

@@ -32,8 +32,8 @@ class Part:
     def __str__(self) -> str:
         return self.whole[self.start : self.end]
 
-    def __getitem__(self, found: slice) -> Part:
-        start, end, _ = found.indices(self.end - self.start)
+    def __getitem__(self, span: slice) -> Part:
+        start, end, _ = span.indices(self.end - self.start)
         return replace(self, start=self.start + start, end=self.start + end)
 
     @property
@@ -62,11 +62,11 @@ def elements(part: Part) -> list[Part]:
     """What stands between the commas that are inside no brackets and no quotes. Raises InputError."""
     if not str(part).strip():
         return []
-    found = [part[start:end].stripped for start, end in _between_commas(part)]
-    for element in found:
+    parts = [part[start:end].stripped for start, end in _between_commas(part)]
+    for element in parts:
         if not str(element):
             raise element.refused(f"an empty name in the passes '{part}'")
-    return found
+    return parts
 
 
 def _between_commas(part: Part) -> Iterator[tuple[int, int]]:

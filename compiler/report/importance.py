@@ -60,15 +60,15 @@ def choices_of(task: TaskFacts) -> Choices:
     by_sketch: defaultdict[str, list[ScriptTrials]] = defaultdict(list)
     for script in task.ranked:
         by_sketch[_sketch(script.first.script)].append(script)
-    own = next(iter(by_sketch.values()), [])
-    decided = [decisions_of(script.first.script) for script in own]
-    seconds = [task.seconds_of(script) for script in own]
+    of_best_sketch = next(iter(by_sketch.values()), [])
+    decided = [decisions_of(script.first.script) for script in of_best_sketch]
+    seconds = [task.seconds_of(script) for script in of_best_sketch]
     names = list(_distinct([name for name, _ in decided[0]])) if decided else []
-    found = (
+    measures = (
         importance(name, [decisions[place][1] for decisions in decided], seconds) for place, name in enumerate(names)
     )
-    known = sorted((one for one in found if one is not None), key=lambda one: -one.share)
-    return Choices(_sketch_choice(task, by_sketch), len(own), tuple(known))
+    ranked = sorted((choice for choice in measures if choice is not None), key=lambda choice: -choice.share)
+    return Choices(_sketch_choice(task, by_sketch), len(of_best_sketch), tuple(ranked))
 
 
 def importance(name: str, options: Sequence[str], seconds: Sequence[float]) -> Importance | None:
@@ -110,13 +110,13 @@ def _sketch_name(script: ScriptTrials) -> str:
 
 def _sketch(script: str) -> str:
     """The text of a script without what was decided."""
-    return "\n".join(line[: found.start("made")] if (found := _choice(line)) else line for line in script.split("\n"))
+    return "\n".join(line[: choice.start("made")] if (choice := _choice(line)) else line for line in script.split("\n"))
 
 
 def decisions_of(script: str) -> list[tuple[str, str]]:
     """The choices of a script in their order: the name of each, and what was decided."""
-    found = filter(None, map(_choice, script.split("\n")))
-    return [(choice["name"], _decided(choice["over"], choice["made"])) for choice in found]
+    choices = filter(None, map(_choice, script.split("\n")))
+    return [(choice["name"], _decided(choice["over"], choice["made"])) for choice in choices]
 
 
 def _choice(line: str) -> re.Match[str] | None:

@@ -49,10 +49,10 @@ def listing(task: TaskFacts, script: ScriptTrials) -> Listing:
             reason=f"the records are of {task.key.machine}, and machine code is made for the machine at hand"
         )
     try:
-        found = explain(builds(replay(script.first).module, task.key.policy))
+        explanation = explain(builds(replay(script.first).module, task.key.policy))
     except SAID as error:
         return Listing(reason=f"there is no machine code: {error}")
-    return Listing(tuple(_loops(found.codes)))
+    return Listing(tuple(_loops(explanation.codes)))
 
 
 def _loops(codes: Sequence[Code]) -> list[MachineLoop]:

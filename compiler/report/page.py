@@ -70,7 +70,7 @@ def _program(program: ProgramFacts, anchor: str, codes: int) -> Iterator[str]:
     yield from _pictures(_program_pictures(program))
     yield "</div>"
     if len(program.tasks) > 1:
-        yield from _failures((program.short(task), one) for task in program.tasks for one in task.failures)
+        yield from _failures((program.short(task), failure) for task in program.tasks for failure in task.failures)
     for number, task in enumerate(program.tasks):
         parts = _task(task, number < codes)
         yield from folded(_headline(program, task), parts, f"{anchor}-{number}", number < OPEN)
@@ -190,7 +190,7 @@ def _task(task: TaskFacts, has_code: bool) -> Iterator[str]:
     disturbance = task.disturbance
     if disturbance is not None and disturbance.matters:
         yield paragraph(f"{disturbance}.".capitalize())
-    yield from _failures((f"trial {one.number}", one) for one in task.failures)
+    yield from _failures((f"trial {failure.number}", failure) for failure in task.failures)
     yield '<div class="pictures">'
     yield from _pictures(_task_pictures(task))
     yield "</div>"
@@ -209,8 +209,8 @@ def _searched(task: TaskFacts) -> str:
     reached = "" if task.bound is None else f", {task.bound:.0%} of the bound"
     if task.baseline is task.best:
         return f"{tried} None is faster than {against}: {duration(task.seconds)}{reached}."
-    found = f"The best is trial {task.best.number}: {duration(task.seconds)}{reached}"
-    return f"{tried} {found}, {task.gain:.3g} times as fast as {against}."
+    best = f"The best is trial {task.best.number}: {duration(task.seconds)}{reached}"
+    return f"{tried} {best}, {task.gain:.3g} times as fast as {against}."
 
 
 def _failures(failures: Iterable[tuple[str, Failure]]) -> Iterator[str]:
@@ -219,8 +219,14 @@ def _failures(failures: Iterable[tuple[str, Failure]]) -> Iterator[str]:
     for place, failure in failures:
         by_kind.setdefault(failure.kind, []).append((place, failure))
     rows = [
-        (kind, FAILURES.get(kind, ""), str(sum(one.count for _, one in own)), own[0][0], _line(own[0][1].reason))
-        for kind, own in by_kind.items()
+        (
+            kind,
+            FAILURES.get(kind, ""),
+            str(sum(failure.count for _, failure in of_kind)),
+            of_kind[0][0],
+            _line(of_kind[0][1].reason),
+        )
+        for kind, of_kind in by_kind.items()
     ]
     if rows:
         yield "<h3>Rejected</h3>"
@@ -245,22 +251,24 @@ def _task_pictures(task: TaskFacts) -> Iterator[tuple[Drawing | None, str]]:
     )
 
 
-def _importance(found: Choices) -> Iterator[str]:
-    every = [one for one in (found.sketches, *found.choices) if one is not None]
+def _importance(choices: Choices) -> Iterator[str]:
+    every = [choice for choice in (choices.sketches, *choices.choices) if choice is not None]
     yield "<h3>Importance of choices</h3>"
     if not every:
-        yield paragraph(f"Nothing is known with so few trials: {found.trials} of the best sketch, {FEWEST} are needed.")
+        yield paragraph(
+            f"Nothing is known with so few trials: {choices.trials} of the best sketch, {FEWEST} are needed."
+        )
         return
     yield paragraph(
-        f"How much of the spread of times a choice explains by itself. The best sketch has {found.trials} trials."
+        f"How much of the spread of times a choice explains by itself. The best sketch has {choices.trials} trials."
     )
-    rows = [(one.name, Cell(f"{one.share:.0%}", bar=one.share), _options(one)) for one in every]
+    rows = [(choice.name, Cell(f"{choice.share:.0%}", bar=choice.share), _options(choice)) for choice in every]
     yield from table(("choice", "explains", "mean time by option"), rows)
 
 
 def _options(choice: Importance) -> str:
     """`8: 1.2 ms (7 trials), 4: 1.9 ms (3)`, the best first."""
-    said = [f"{one.name}: {duration(one.seconds)} ({one.trials})" for one in choice.options[:SHOWN]]
+    said = [f"{option.name}: {duration(option.seconds)} ({option.trials})" for option in choice.options[:SHOWN]]
     more = len(choice.options) - len(said)
     return ", ".join(said) + (f", {more} more" if more else "")
 
@@ -301,9 +309,9 @@ def _scripts(task: TaskFacts, has_code: bool) -> Iterator[str]:
     yield "</div>"
 
 
-def _code(found: Listing) -> Iterator[str]:
-    if not found.loops:
-        yield paragraph(found.reason or "The machine code has no loops.")
+def _code(code: Listing) -> Iterator[str]:
+    if not code.loops:
+        yield paragraph(code.reason or "The machine code has no loops.")
         return
     headings = ("machine loop", "instructions", "FLOP", "cycles", "of the peak", "limit")
     rows: Sequence[Sequence[str]] = [
@@ -315,9 +323,9 @@ def _code(found: Listing) -> Iterator[str]:
             "" if loop.percent is None else f"{loop.percent:.0f}%",
             loop.limit,
         )
-        for loop in found.loops
+        for loop in code.loops
     ]
     yield from table(headings, rows)
-    for loop in found.loops:
+    for loop in code.loops:
         if loop.assembly:
             yield from folded(f"Assembly of {loop.name}", [listing(loop.assembly)])

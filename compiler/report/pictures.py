@@ -28,9 +28,9 @@ MOST_BUFFERS = 1500
 
 def roofline(program: ProgramFacts) -> Drawing | None:
     """Each task at its operations per byte and operations per second, below what the machine can do."""
-    known = [task for task in program.tasks if task.work is not None and task.bound and task.work.flops]
+    bounded = [task for task in program.tasks if task.work is not None and task.bound and task.work.flops]
     arithmetic, bandwidth = (_rate(program, ceiling) for ceiling in ("flops", "bytes"))
-    points = [(task, _on_roofline(task, arithmetic, bandwidth)) for task in known]
+    points = [(task, _on_roofline(task, arithmetic, bandwidth)) for task in bounded]
     if not points:
         return None
     x = Axis.over((at[0] for _, at in points), is_log=True)
@@ -65,8 +65,8 @@ def _on_roofline(task: TaskFacts, arithmetic: float | None, bandwidth: float | N
     """A task's place: the share of its own ceiling that it reaches."""
     assert task.work is not None and task.bound is not None
     at = task.work.intensity
-    own = arithmetic if task.work.ceiling == "flops" else (bandwidth or 0.0) * at
-    return at, task.bound * (own or 0.0)
+    limit = arithmetic if task.work.ceiling == "flops" else (bandwidth or 0.0) * at
+    return at, task.bound * (limit or 0.0)
 
 
 def _ends(x: Axis, arithmetic: float | None, bandwidth: float | None) -> list[float]:
@@ -106,17 +106,17 @@ def _thinned(trials: Sequence[Trial]) -> list[Trial]:
 
 def predicted(task: TaskFacts) -> Drawing | None:
     """What the model promised of each script, and what was measured."""
-    known = [(t.predicted, t.seconds, t.number) for t in _thinned(task.curve) if t.predicted is not None]
-    if not known:
+    predictions = [(t.predicted, t.seconds, t.number) for t in _thinned(task.curve) if t.predicted is not None]
+    if not predictions:
         return None
-    x = Axis.over([promised for promised, _, _ in known], True, duration)
+    x = Axis.over([promised for promised, _, _ in predictions], True, duration)
     furthest = FAR * task.curve[-1].best
-    y = Axis.over([min(measured, furthest) for _, measured, _ in known], True, duration)
+    y = Axis.over([min(measured, furthest) for _, measured, _ in predictions], True, duration)
     drawing = Drawing("Measured time by predicted time", "predicted", "measured", x, y)
     low, high = max(x.low, y.low), min(x.high, y.high)
     if low < high:
         drawing.line([(low, low), (high, high)], "measured as predicted", "dashed")
-    for promised, measured, number in known:
+    for promised, measured, number in predictions:
         drawing.point(
             (promised, measured), f"trial {number}: predicted {duration(promised)}, took {duration(measured)}"
         )
@@ -129,32 +129,32 @@ def busy(disturbances: Sequence[Disturbance]) -> Drawing | None:
         return None
     size = -(-len(disturbances) // BINS)
     bins = [disturbances[start : start + size] for start in range(0, len(disturbances), size)]
-    merged = [sum(own[1:], own[0]) for own in bins]
-    shares = [min(one.share, 1.0) if isfinite(one.share) else 1.0 for one in merged]
+    merged = [sum(samples[1:], samples[0]) for samples in bins]
+    shares = [min(merged_bin.share, 1.0) if isfinite(merged_bin.share) else 1.0 for merged_bin in merged]
     y = Axis(0.0, max(0.1, *shares), said="{:.0%}".format)
     drawing = Drawing("Time off the processor by measurement", "measurement", "off", Axis(0, len(disturbances)), y)
-    for number, (own, one, share) in enumerate(zip(bins, merged, shares, strict=True)):
+    for number, (samples, merged_bin, share) in enumerate(zip(bins, merged, shares, strict=True)):
         first = number * size
-        said = f"measurements {first + 1} to {first + len(own)}: {share:.1%} of the time off the processor"
-        repeated = f"{counted(one.repeated, 'sample')} repeated, {one.used} used although disturbed"
-        drawing.area((first, 0.0), (first + len(own), share), f"{said}, {repeated}", "busy")
+        said = f"measurements {first + 1} to {first + len(samples)}: {share:.1%} of the time off the processor"
+        repeated = f"{counted(merged_bin.repeated, 'sample')} repeated, {merged_bin.used} used although disturbed"
+        drawing.area((first, 0.0), (first + len(samples), share), f"{said}, {repeated}", "busy")
     return drawing
 
 
-def memory(found: Memory) -> Drawing | None:
+def memory(plan: Memory) -> Drawing | None:
     """The arena over a run: each buffer from the first to the last call that uses it, at its place."""
-    if not found.buffers:
+    if not plan.buffers:
         return None
-    unit, name = (MEBI, "MiB") if found.size >= MEBI else (KIBI, "KiB")
-    x, y = Axis(0, len(found.steps)), Axis(0.0, found.size / unit)
+    unit, name = (MEBI, "MiB") if plan.size >= MEBI else (KIBI, "KiB")
+    x, y = Axis(0, len(plan.steps)), Axis(0.0, plan.size / unit)
     drawing = Drawing("Memory of temporaries by call", "call", name, x, y)
-    for buffer in sorted(found.buffers, key=lambda buffer: -buffer.size)[:MOST_BUFFERS]:
+    for buffer in sorted(plan.buffers, key=lambda buffer: -buffer.size)[:MOST_BUFFERS]:
         low, high = buffer.offset / unit, (buffer.offset + buffer.size) / unit
-        drawing.area((buffer.first, low), (buffer.last + 1, high), _said(buffer, found))
-    drawing.line([(at, live / unit) for n, live in enumerate(found.live) for at in (n, n + 1)], "bytes live")
+        drawing.area((buffer.first, low), (buffer.last + 1, high), _said(buffer, plan))
+    drawing.line([(at, live / unit) for n, live in enumerate(plan.live) for at in (n, n + 1)], "bytes live")
     return drawing
 
 
-def _said(buffer: LiveBuffer, found: Memory) -> str:
-    first, last = (f"call {at + 1} ({found.steps[at]})" for at in (buffer.first, buffer.last))
+def _said(buffer: LiveBuffer, plan: Memory) -> str:
+    first, last = (f"call {at + 1} ({plan.steps[at]})" for at in (buffer.first, buffer.last))
     return f"{buffer.name}: {buffer.type}, {buffer.size / KIBI:.4g} KiB at +{buffer.offset}, from {first} to {last}"

@@ -53,8 +53,8 @@ class ProgramFacts:
     @property
     def bound_seconds(self) -> float | None:
         """The time of a run in which every task reaches the machine's ceiling; None where that of one is not known."""
-        known = [task.bound_seconds for task in self.tasks if task.bound_seconds is not None]
-        return sum(known) if len(known) == len(self.tasks) and self.is_whole else None
+        bounds = [task.bound_seconds for task in self.tasks if task.bound_seconds is not None]
+        return sum(bounds) if len(bounds) == len(self.tasks) and self.is_whole else None
 
     @property
     def disturbances(self) -> list[Disturbance]:
@@ -78,16 +78,19 @@ class Report:
 
 def gather(database: Database, summaries: Sequence[Summary]) -> Report:
     """The facts of some tasks of a database."""
-    facts = {one.key: TaskFacts.of(one.names[-1], one.key, database.records(one.key)) for one in summaries}
+    facts = {
+        summary.key: TaskFacts.of(summary.names[-1], summary.key, database.records(summary.key))
+        for summary in summaries
+    }
     programs, warnings, called = list[ProgramFacts](), list[str](), set[Key]()
     for kept in database.whole_programs:
         try:
-            found = _of_whole(kept, whole_of_kept(kept), facts, database)
+            of_program = _of_whole(kept, whole_of_kept(kept), facts, database)
         except SAID as error:
             warnings.append(f"what calls the groups of {kept.name} cannot be read: {error}")
             continue
-        programs += found
-        called.update(task.key for program in found for task in program.tasks)
+        programs += of_program
+        called.update(task.key for program in of_program for task in program.tasks)
     alone: dict[Key, list[TaskFacts]] = {}
     for key, task in facts.items():
         if key not in called:
@@ -97,28 +100,28 @@ def gather(database: Database, summaries: Sequence[Summary]) -> Report:
 
 
 def _of_whole(
-    kept: WholeProgram, whole: Whole, facts: Mapping[Key, TaskFacts], database: Database
+    kept: WholeProgram, program: Whole, facts: Mapping[Key, TaskFacts], database: Database
 ) -> list[ProgramFacts]:
     """A whole program for each machine, count of threads, policy and timing under which its groups were tuned; not
     where the database has groups that are not asked for."""
-    groups = {hash_of(program_of(group.loops)): group for group in whole.groups}
-    found = dict[Key, list[TaskFacts]]()
+    groups = {hash_of(program_of(group.loops)): group for group in program.groups}
+    by_place = dict[Key, list[TaskFacts]]()
     for key, task in facts.items():
         if key.program in groups:
             group = groups[key.program]
-            own = replace(task, name=f"{kept.name}.{group.name}", calls=group.occurrences)
-            found.setdefault(replace(key, program=""), []).append(own)
-    memory = memory_of(whole.running.main) if found else None
+            named_task = replace(task, name=f"{kept.name}.{group.name}", calls=group.occurrences)
+            by_place.setdefault(replace(key, program=""), []).append(named_task)
+    memory = memory_of(program.running.main) if by_place else None
     return [
-        ProgramFacts(kept.name, place, _by_time(tasks), memory, _unmeasured(kept, whole, tasks))
-        for place, tasks in found.items()
+        ProgramFacts(kept.name, place, _by_time(tasks), memory, _unmeasured(kept, program, tasks))
+        for place, tasks in by_place.items()
         if not any(database.records(key) for program in groups if (key := replace(place, program=program)) not in facts)
     ]
 
 
-def _unmeasured(kept: WholeProgram, whole: Whole, tasks: Sequence[TaskFacts]) -> tuple[str, ...]:
+def _unmeasured(kept: WholeProgram, program: Whole, tasks: Sequence[TaskFacts]) -> tuple[str, ...]:
     measured = {task.name for task in tasks if task.best is not None}
-    names = [f"{kept.name}.{group.name}" for group in whole.groups]
+    names = [f"{kept.name}.{group.name}" for group in program.groups]
     return tuple(name for name in names if name not in measured)
 
 

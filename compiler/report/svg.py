@@ -54,10 +54,10 @@ class Axis:
         powers = range(floor(log10(self.low)), ceil(log10(self.high)) + 1)
         for digits in ((1, 2, 3, 5, 7), (1, 2, 5), (1,)):
             every = [digit * 10.0**power for power in powers for digit in digits]
-            found = [number for number in every if self.low <= number <= self.high]
-            if len(found) <= TICKS:
-                return found if len(found) > 2 else self._even_ticks()
-        return found[:: ceil(len(found) / TICKS)]
+            inside = [number for number in every if self.low <= number <= self.high]
+            if len(inside) <= TICKS:
+                return inside if len(inside) > 2 else self._even_ticks()
+        return inside[:: ceil(len(inside) / TICKS)]
 
     def _even_ticks(self) -> list[float]:
         rough = (self.high - self.low) / TICKS
@@ -96,9 +96,9 @@ class Drawing:
         path = " L".join(f"{x:.1f} {y:.1f}" for x, y in map(self.place, points))
         self._shapes.append(f'<path class="{kind}" d="M{path}"><title>{shown(tip)}</title></path>')
 
-    def area(self, corner: Point, other: Point, tip: str, kind: str = "area") -> None:
+    def area(self, corner: Point, opposite: Point, tip: str, kind: str = "area") -> None:
         """A rectangle between two corners."""
-        (x0, y0), (x1, y1) = self.place(corner), self.place(other)
+        (x0, y0), (x1, y1) = self.place(corner), self.place(opposite)
         box = f'x="{min(x0, x1):.1f}" y="{min(y0, y1):.1f}" width="{abs(x1 - x0):.1f}" height="{abs(y1 - y0):.1f}"'
         self._shapes.append(f'<rect class="{kind}" {box}><title>{shown(tip)}</title></rect>')
 

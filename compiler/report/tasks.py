@@ -175,8 +175,8 @@ class TaskFacts:
         seconds = [self.seconds_of(script) for script in measured]
         lowest = accumulate(seconds, min)
         return [
-            Trial(script.number, own, best, self._predicted(script))
-            for script, own, best in zip(measured, seconds, lowest, strict=True)
+            Trial(script.number, time, best, self._predicted(script))
+            for script, time, best in zip(measured, seconds, lowest, strict=True)
         ]
 
     def _predicted(self, script: ScriptTrials) -> float | None:
@@ -189,8 +189,8 @@ class TaskFacts:
     @property
     def ranking(self) -> Pairs:
         """How many pairs of scripts the model had in the right order before they were measured."""
-        known = [(t.predicted, t.seconds) for t in self.curve if t.predicted is not None]
-        return pairs([predicted for predicted, _ in known], [seconds for _, seconds in known])
+        predictions = [(t.predicted, t.seconds) for t in self.curve if t.predicted is not None]
+        return pairs([predicted for predicted, _ in predictions], [seconds for _, seconds in predictions])
 
     @property
     def failures(self) -> Iterator[Failure]:

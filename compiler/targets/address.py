@@ -35,10 +35,10 @@ def reader(offset: int = HEADER) -> Callable[[NDArray[Any]], int]:
 
 def _samples() -> list[NDArray[Any]]:
     """Arrays that own their memory, views into them, read-only, empty and of rank 0."""
-    whole = np.zeros((4, 6), np.float32)
-    frozen = whole[1:].view()
+    array = np.zeros((4, 6), np.float32)
+    frozen = array[1:].view()
     frozen.flags.writeable = False
-    return [whole, frozen, whole.T, whole[::-1, 2:], np.zeros(()), np.zeros(0), np.arange(5, dtype=np.int8)[3:]]
+    return [array, frozen, array.T, array[::-1, 2:], np.zeros(()), np.zeros(0), np.arange(5, dtype=np.int8)[3:]]
 
 
 address = reader()

@@ -17,11 +17,11 @@ def arena(size: int) -> NDArray[np.uint8]:
     """At least `size` bytes of memory, uint8, aligned to 64 bytes."""
     if size < LARGE_PAGE // 4 or not hasattr(mmap, "MADV_HUGEPAGE"):
         return _aligned(np.empty(size + SLOT_ALIGNMENT, np.uint8), SLOT_ALIGNMENT)
-    whole = -(-size // LARGE_PAGE) * LARGE_PAGE
+    rounded = -(-size // LARGE_PAGE) * LARGE_PAGE
     # Shared memory, which is the default, gets large pages on few systems only, and forked children would write to it.
-    memory = mmap.mmap(-1, whole + LARGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory = mmap.mmap(-1, rounded + LARGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     memory.madvise(mmap.MADV_HUGEPAGE)
-    return _aligned(np.frombuffer(memory, np.uint8), LARGE_PAGE)[:whole]
+    return _aligned(np.frombuffer(memory, np.uint8), LARGE_PAGE)[:rounded]
 
 
 def _aligned(memory: NDArray[np.uint8], to: int) -> NDArray[np.uint8]:

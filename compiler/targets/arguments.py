@@ -24,8 +24,8 @@ Passed: TypeAlias = int | float
 
 def argument_dtype(element: Attribute, unsigned: bool) -> np.dtype:
     """The dtype of a buffer's elements; index is int64. Raises InputError for bf16 without its package."""
-    found = dtype_of(element)
-    return np.dtype(f"u{found.itemsize}") if unsigned else found
+    signed = dtype_of(element)
+    return np.dtype(f"u{signed.itemsize}") if unsigned else signed
 
 
 @dataclass(frozen=True)

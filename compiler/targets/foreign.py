@@ -31,8 +31,8 @@ _DEVICES = {
 
 def torch() -> Torch | None:
     """The package torch, if it is imported."""
-    found = sys.modules.get("torch")
-    return None if found is None or not hasattr(found, "Tensor") else found
+    module = sys.modules.get("torch")
+    return None if module is None or not hasattr(module, "Tensor") else module
 
 
 def as_numpy(where: str, given: object) -> Array:

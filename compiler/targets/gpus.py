@@ -63,20 +63,20 @@ class GpuKernel(Protocol):
 
 def kernel_maker(name: str) -> Callable[..., Any]:
     """What makes kernels for a GPU. Raises TargetError for a name that there is not."""
-    found: Callable[..., Any] = _module(name).made
-    return found
+    maker: Callable[..., Any] = _module(name).made
+    return maker
 
 
 def gpu_of(name: str, arch: str) -> Gpu:
     """The GPU that stands for an architecture of a target. Raises TargetError for names that there are not."""
-    found: Gpu = _module(name).machine(arch)
-    return found
+    gpu: Gpu = _module(name).machine(arch)
+    return gpu
 
 
 def at_hand(name: str) -> tuple[str, str] | None:
     """The name and the architecture of the GPU of a target that can be used here, if there is one."""
-    found: tuple[str, str] | None = _module(name).at_hand()
-    return found
+    name_and_arch: tuple[str, str] | None = _module(name).at_hand()
+    return name_and_arch
 
 
 def _module(name: str) -> Any:

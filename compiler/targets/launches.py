@@ -85,11 +85,11 @@ def launches(module: ModuleOp, host: func.FuncOp) -> Host:
 
 def globals_of(module: Operation) -> list[GlobalOp]:
     """The constants that a module's kernels read. Raises InputError for any other global buffer."""
-    found = [op for op in module.walk() if isinstance(op, GlobalOp)]
-    for op in found:
+    globals_there = [op for op in module.walk() if isinstance(op, GlobalOp)]
+    for op in globals_there:
         if op.constant is None or not isinstance(op.initial_value, DenseAttr):
             raise InputError(f"the memref.global @{op.sym_name.data} is no constant with a value")
-    return found
+    return globals_there
 
 
 def elements_of(op: memref.GetGlobalOp) -> DenseAttr:
@@ -97,9 +97,9 @@ def elements_of(op: memref.GetGlobalOp) -> DenseAttr:
     name, around = op.name_.string_value(), op.parent_op()
     while around is not None:
         if isinstance(around, gpu.ModuleOp | ModuleOp):
-            found = next((g for g in globals_of(around) if g.sym_name.data == name), None)
-            if found is not None and isinstance(found.initial_value, DenseAttr):
-                return found.initial_value
+            constant = next((g for g in globals_of(around) if g.sym_name.data == name), None)
+            if constant is not None and isinstance(constant.initial_value, DenseAttr):
+                return constant.initial_value
         around = around.parent_op()
     raise InputError(f"@{name} is no constant of the module")
 

@@ -38,7 +38,7 @@ def _limits(root: Path) -> Iterator[float]:
 def _around(mount: Path, group: str) -> Iterator[Path]:
     """The folder of a group and those around it, up to the mount: a container may see its own group as that."""
     folder = mount / group.lstrip("/")
-    yield from (one for one in (folder, *folder.parents) if one.is_relative_to(mount))
+    yield from (parent for parent in (folder, *folder.parents) if parent.is_relative_to(mount))
 
 
 def _unified(group: Path) -> float:

@@ -51,15 +51,15 @@ def reduce(combiner: Combiner, values: Scalar | Sequence[Scalar], axis: Axes) ->
     bodies = [as_expr(value) for value in (values if isinstance(values, tuple | list) else (values,))]
     if len(bodies) != len(combiner.identity):
         raise TeError(f"the combiner has {len(combiner.identity)} neutral values, the reduction {len(bodies)} values")
-    held, added = (tuple(Operand(n, side, b.dtype) for n, b in enumerate(bodies)) for side in (False, True))
-    combined = combiner.combine(held, added)
+    accumulators, added = (tuple(Operand(n, side, b.dtype) for n, b in enumerate(bodies)) for side in (False, True))
+    combined = combiner.combine(accumulators, added)
     given = list(combined) if isinstance(combined, tuple | list) else [combined]
     if len(given) != len(bodies):
         raise TeError(f"the combiner returns {len(given)} values, not {len(bodies)}")
-    results = tuple(as_expr(value, body.dtype) for value, body in zip(given, bodies, strict=True))
-    for number, (result, body) in enumerate(zip(results, bodies, strict=True)):
-        if result.dtype != body.dtype:
-            raise TeError(f"the combiner returns {result.dtype} where it takes {body.dtype}, as value {number}")
+    values_given = tuple(as_expr(value, body.dtype) for value, body in zip(given, bodies, strict=True))
+    for number, (value_given, body) in enumerate(zip(values_given, bodies, strict=True)):
+        if value_given.dtype != body.dtype:
+            raise TeError(f"the combiner returns {value_given.dtype} where it takes {body.dtype}, as value {number}")
     identities = tuple(const(value, body.dtype) for value, body in zip(combiner.identity, bodies, strict=True))
-    joint = Joint((*held, *added), identities, results)
+    joint = Joint((*accumulators, *added), identities, values_given)
     return tuple(Reduce(joint, body, axes, number) for number, body in enumerate(bodies))

@@ -39,8 +39,8 @@ def compute(
     except TeError as error:
         raise TeError(f"in compute '{name}': {error}") from error
     extents = tuple(axis.extent for axis in spatial)
-    results = [Tensor(name, extents, body.dtype, op, i) for i, body in enumerate(op.bodies)]
-    return tuple(results) if isinstance(value, tuple) else results[0]
+    tensors = [Tensor(name, extents, body.dtype, op, i) for i, body in enumerate(op.bodies)]
+    return tuple(tensors) if isinstance(value, tuple) else tensors[0]
 
 
 def spatial_axes(name: str, shape: Shape, fn: Callable[..., object], axes: Labels) -> tuple[Axis, ...]:
@@ -95,8 +95,8 @@ def _joint(reduces: Sequence[Reduce]) -> Joint | None:
     joint = next((r.combiner for r in reduces if isinstance(r.combiner, Joint)), None)
     if joint is None:
         return None
-    whole = [r.part for r in reduces] == list(range(len(joint.results)))
-    if not whole or any(r.combiner is not joint for r in reduces):
+    is_complete = [r.part for r in reduces] == list(range(len(joint.results)))
+    if not is_complete or any(r.combiner is not joint for r in reduces):
         raise TeError("a joint reduction gives all results of its compute: return the tuple of te.reduce as it is")
     return joint
 

@@ -40,25 +40,25 @@ def constant(elements: Elements, dtype: str | None = None, name: str = "c") -> T
     """
     check_name("a tensor", name)
     try:
-        held, chosen = _frozen(elements, None if dtype is None else check_dtype(dtype))
+        frozen, chosen = _frozen(elements, None if dtype is None else check_dtype(dtype))
     except InputError as error:
         raise TeError(f"constant '{name}': {error}") from error
-    shape = static_shape(f"constant '{name}'", held.shape)
+    shape = static_shape(f"constant '{name}'", frozen.shape)
     type = TensorType(TYPES[chosen], shape)
-    return Tensor(name, shape, chosen, Constant(name, Dense(type, held.reshape(-1).view(np.uint8).data, name)))
+    return Tensor(name, shape, chosen, Constant(name, Dense(type, frozen.reshape(-1).view(np.uint8).data, name)))
 
 
 def _frozen(elements: Elements, dtype: str | None) -> tuple[Array, str]:
     """A copy of the elements that nobody else has, read-only, and its dtype."""
-    given, own = _array(elements)
-    chosen = dtype or own
+    given, natural_dtype = _array(elements)
+    chosen = dtype or natural_dtype
     target = DTYPES[chosen].array
     with np.errstate(all="ignore"):
         _check_fits(given, chosen, target)
-        held = _room(given.shape, target)
-        np.copyto(held, given, casting="unsafe")
-    held.flags.writeable = False
-    return held, chosen
+        frozen = _room(given.shape, target)
+        np.copyto(frozen, given, casting="unsafe")
+    frozen.flags.writeable = False
+    return frozen, chosen
 
 
 def _room(shape: tuple[int, ...], dtype: DType) -> Array:
@@ -74,17 +74,17 @@ def _array(elements: Elements) -> tuple[Array, str]:
     if isinstance(elements, np.ndarray | np.generic):
         if isinstance(elements, np.ndarray) and type(elements) not in (np.ndarray, np.memmap):
             raise TeError(f"a constant is a plain array, not a {type(elements).__name__}")
-        own = _BY_NUMPY.get(elements.dtype.newbyteorder("=").name)
-        if own is None:
+        dtype = _BY_NUMPY.get(elements.dtype.newbyteorder("=").name)
+        if dtype is None:
             raise TeError(f"a constant has no dtype {elements.dtype} (there are {', '.join(DTYPES)})")
-        return np.asarray(elements), own
+        return np.asarray(elements), dtype
     try:
-        found = np.array(elements)
+        array = np.array(elements)
     except (ValueError, TypeError) as error:
         raise TeError(f"a constant is an array, a number, or nested lists of numbers: {error}") from error
-    if found.dtype.kind not in _KINDS:
+    if array.dtype.kind not in _KINDS:
         raise TeError(f"a constant is an array, a number, or nested lists of numbers, not {_said(elements)}")
-    return found, _KINDS[found.dtype.kind]
+    return array, _KINDS[array.dtype.kind]
 
 
 def _said(elements: object) -> str:

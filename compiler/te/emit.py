@@ -56,22 +56,22 @@ def emit_compute(op: Compute, label: str, value_of: Callable[[Tensor], SSAValue]
     yielded = [body.emit(root) for root in op.bodies]
     body.block.add_op(te.YieldOp(*yielded))
     shape = [axis.extent for axis in op.spatial]
-    results = [TensorType(TYPES[body.dtype], shape) for body in op.bodies]
+    types = [TensorType(TYPES[body.dtype], shape) for body in op.bodies]
     axes = [axis_attribute(label, axis.extent, axis.reduce) for label, axis in zip(op.labels, op.axes, strict=True)]
-    return te.ComputeOp(label, axes, inputs, accesses, results, Region(body.block), _combination(op))
+    return te.ComputeOp(label, axes, inputs, accesses, types, Region(body.block), _combination(op))
 
 
 def emit_gather(op: Gather, label: str, value_of: Callable[[Tensor], SSAValue]) -> te.GatherOp:
     """The te.gather of a gather, on the values of the tensors that it reads."""
     body = _Body(op)
     numbers = {read: n for n, read in enumerate(op.reads)}
-    results = [
+    expressions = [
         AffineExpr.symbol(numbers[index]) if isinstance(index, Read) else index.affine(body.order)
         for index in op.read.indices
     ]
     table = value_of(op.read.tensor)
     gathered = Gathered(
-        AffineMap(len(op.axes), len(numbers), tuple(results)),
+        AffineMap(len(op.axes), len(numbers), tuple(expressions)),
         body.attribute(op.otherwise, op.read.dtype),
         table,
         [value_of(read.tensor) for read in op.reads],
@@ -79,8 +79,8 @@ def emit_gather(op: Gather, label: str, value_of: Callable[[Tensor], SSAValue]) 
     )
     axes = [axis_attribute(axis.name, axis.extent) for axis in op.axes]
     assert isinstance(table.type, TensorType)
-    result = TensorType(table.type.get_element_type(), [axis.extent for axis in op.axes])
-    return te.GatherOp(label, axes, gathered, result)
+    type = TensorType(table.type.get_element_type(), [axis.extent for axis in op.axes])
+    return te.GatherOp(label, axes, gathered, type)
 
 
 def _combination(op: Compute) -> Combination:
@@ -88,8 +88,8 @@ def _combination(op: Compute) -> Combination:
         return Combination(op.combiners)
     block = Block(arg_types=[SCALARS[operand.dtype] for operand in op.joint.operands])
     body = _Body(op, block, dict(zip(op.joint.operands, block.args, strict=True)))
-    results = [body.emit(root) for root in op.joint.results]
-    block.add_op(te.YieldOp(*results))
+    yielded = [body.emit(root) for root in op.joint.results]
+    block.add_op(te.YieldOp(*yielded))
     identities = [body.attribute(value.value, value.dtype) for value in op.joint.identities]
     return Combination((), identities, Region(block))
 
@@ -150,8 +150,8 @@ class _Body:
         """A number as a literal."""
         type = SCALARS[dtype]
         if isinstance(type, AnyFloat):
-            held = value if abs(value) < DTYPES[dtype].infinite else math.copysign(math.inf, value)
-            return FloatAttr(float(held), type)
+            rounded = value if abs(value) < DTYPES[dtype].infinite else math.copysign(math.inf, value)
+            return FloatAttr(float(rounded), type)
         assert isinstance(type, IntegerType)
         return IntegerAttr(int(value), type)
 
@@ -188,10 +188,10 @@ class _Body:
             self._add(CmpiOp(self._index(form), zero, "eq" if equal else "sge"))
             for form, equal in expr.condition.constraints
         ]
-        result = truths[0]
+        conjunction = truths[0]
         for truth in truths[1:]:
-            result = self._add(arith.AndIOp(result, truth))
-        return result
+            conjunction = self._add(arith.AndIOp(conjunction, truth))
+        return conjunction
 
     def _apply(self, expr: Apply, operands: list[SSAValue]) -> SSAValue:
         source = expr.arguments[-1].dtype
@@ -246,15 +246,15 @@ class _Body:
         """A float as an integer; where the conversion itself is undefined, its result is not chosen."""
         low, high = limits(target)
         unsigned = not has_sign(target)
-        result = self._add((FPToUIOp if unsigned else FPToSIOp)(value, SCALARS[target]))
+        converted = self._add((FPToUIOp if unsigned else FPToSIOp)(value, SCALARS[target]))
         beyond = self._add(CmpfOp(value, self._constant(self.attribute(float(high + 1), source)), "oge"))
-        result = self._add(SelectOp(beyond, self._constant(self.attribute(high, target)), result))
-        least = self._constant(self.attribute(float(low), source))
+        converted = self._add(SelectOp(beyond, self._constant(self.attribute(high, target)), converted))
+        lowest = self._constant(self.attribute(float(low), source))
         if low:
-            below = self._add(CmpfOp(value, least, "ole"))
-            result = self._add(SelectOp(below, self._constant(self.attribute(low, target)), result))
-        nothing = self._add(CmpfOp(value, value, "uno") if low else CmpfOp(value, least, "ule"))
-        return self._add(SelectOp(nothing, self._constant(self.attribute(0, target)), result))
+            below = self._add(CmpfOp(value, lowest, "ole"))
+            converted = self._add(SelectOp(below, self._constant(self.attribute(low, target)), converted))
+        nothing = self._add(CmpfOp(value, value, "uno") if low else CmpfOp(value, lowest, "ule"))
+        return self._add(SelectOp(nothing, self._constant(self.attribute(0, target)), converted))
 
 
 _FLOAT_PREDICATES = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}

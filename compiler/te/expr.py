@@ -58,14 +58,14 @@ class Expr:
         return unary("neg", self)
 
     def __invert__(self) -> Expr:
-        ones = (
+        all_bits = (
             True
             if self.dtype == "i1"
             else -1
             if has_sign(self.dtype) or is_float(self.dtype)
             else limits(self.dtype)[1]
         )
-        return logical("xor", self, Const(ones, self.dtype))
+        return logical("xor", self, Const(all_bits, self.dtype))
 
     def __bool__(self) -> NoReturn:
         raise TeError("an expression has no value while it is built; use te.select instead of if, and, or")
@@ -252,8 +252,8 @@ def shifted(name: str, lhs: object, rhs: object) -> Expr:
     inside = compare("le", count, last)
     if signed:
         inside = logical("and", inside, compare("ge", count, 0))
-    held = Apply("select", (inside, count, last), value.dtype)
-    moved = Apply(name, (value, held), value.dtype)
+    bounded_count = Apply("select", (inside, count, last), value.dtype)
+    moved = Apply(name, (value, bounded_count), value.dtype)
     if name == "shr" and signed:
         return moved
     return Apply("select", (inside, moved, Const(0, value.dtype)), value.dtype)

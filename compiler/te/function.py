@@ -57,9 +57,9 @@ def function(name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | Te
         label = labels.fresh(op.name)
         emitted = _emitted(op, label, lambda tensor: _find(name, tensor, values))
         block.add_op(emitted)
-        for position, result in enumerate(emitted.results):
-            result.name_hint = label if len(emitted.results) == 1 else f"{label}.{position}"
-            values[(op, position)] = result
+        for position, value in enumerate(emitted.results):
+            value.name_hint = label if len(emitted.results) == 1 else f"{label}.{position}"
+            values[(op, position)] = value
     returned = [_find(name, tensor, values) for tensor in outs]
     block.add_op(ReturnOp(*returned))
     type = FunctionType.from_lists([_type(t) for t in inputs], [_type(t) for t in outs])

@@ -204,8 +204,8 @@ def as_index(value: object) -> Index | None:
 def _arithmetic(operator: str, lhs: object, rhs: object) -> Index:
     left, right = as_index(lhs), as_index(rhs)
     if left is None or right is None:
-        other = rhs if right is None else lhs
-        if isinstance(other, float):
+        operand = rhs if right is None else lhs
+        if isinstance(operand, float):
             raise TeError(f"'{lhs} {operator} {rhs}' mixes an axis and a float: te.cast the axis first")
         return NotImplemented  # type: ignore[no-any-return]  # the other side's operator may take it
     if operator == "*" and isinstance(left, Fixed):

@@ -197,13 +197,13 @@ def any_of(*conditions: Truth) -> Truth:
 def _joined(name: str, conditions: Sequence[Truth]) -> Truth:
     if not conditions:
         raise TeError("a conjunction or disjunction needs at least one condition")
-    result = conditions[0]
+    joined = conditions[0]
     for condition in conditions[1:]:
-        if name == "and" and isinstance(result, Condition) and isinstance(condition, Condition):
-            result = result & condition
+        if name == "and" and isinstance(joined, Condition) and isinstance(condition, Condition):
+            joined = joined & condition
         else:
-            result = logical(name, result, condition)
-    return result
+            joined = logical(name, joined, condition)
+    return joined
 
 
 def select(condition: Truth, then: Scalar, otherwise: Scalar) -> Expr:
@@ -243,9 +243,9 @@ def cast(value: Scalar | Index, dtype: str, saturate: bool = False) -> Expr:
 
 def _clamped(value: Expr, dtype: str) -> Expr:
     """The integer within the limits of another dtype, as far as its own reaches them."""
-    (low, high), (least, most) = limits(dtype), limits(value.dtype)
-    value = maximum(value, low) if least < low else value
-    return minimum(value, high) if most > high else value
+    (low, high), (smallest, largest) = limits(dtype), limits(value.dtype)
+    value = maximum(value, low) if smallest < low else value
+    return minimum(value, high) if largest > high else value
 
 
 def reduce_axes(given: Axes) -> tuple[Axis, ...]:

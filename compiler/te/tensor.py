@@ -56,20 +56,20 @@ class Tensor:
 
     def indices(self, given: object) -> tuple[Index, ...]:
         """One index expression a dimension. Raises TeError for another number, or for what is not an index."""
-        items = given if isinstance(given, tuple) else (given,)
-        if len(items) != self.rank:
-            raise TeError(f"tensor '{self.name}' has {self.rank} dimensions, indexed with {len(items)}")
-        found = []
-        for item in items:
-            index = as_index(item)
+        positions = given if isinstance(given, tuple) else (given,)
+        if len(positions) != self.rank:
+            raise TeError(f"tensor '{self.name}' has {self.rank} dimensions, indexed with {len(positions)}")
+        indices = []
+        for position in positions:
+            index = as_index(position)
             if index is None:
-                kind = "a data-dependent value" if isinstance(item, Expr) else f"{item!r}"
+                kind = "a data-dependent value" if isinstance(position, Expr) else f"{position!r}"
                 raise TeError(
                     f"tensor '{self.name}' is indexed with {kind}; indices are quasi-affine in the axes"
-                    f"{'; te.gather reads at one' if isinstance(item, Expr) else ''}"
+                    f"{'; te.gather reads at one' if isinstance(position, Expr) else ''}"
                 )
-            found.append(index)
-        return tuple(found)
+            indices.append(index)
+        return tuple(indices)
 
     def __iter__(self) -> NoReturn:
         raise TeError(f"tensor '{self.name}' cannot be iterated over; write a compute")
@@ -106,7 +106,7 @@ class Padded:
             constraints += [compared(index, "<=", size - 1)] if high >= size else []
         if not constraints:
             return Read(self.tensor, indices)
-        joined = Condition(tuple(c for one in constraints for c in one.constraints))
+        joined = Condition(tuple(c for constraint in constraints for c in constraint.constraints))
         return Read(self.tensor, indices, joined, self.value)
 
 
@@ -149,19 +149,23 @@ def table_read(tensor: Tensor, given: tuple[object, ...]) -> TableRead:
     """The element of a tensor at given indices. Raises TeError for another number, or for what is no index."""
     if len(given) != tensor.rank:
         raise TeError(f"tensor '{tensor.name}' has {tensor.rank} dimensions, indexed with {len(given)}")
-    return TableRead(tensor, tuple(_index(tensor, item) for item in given))
+    return TableRead(tensor, tuple(_index(tensor, position) for position in given))
 
 
-def _index(tensor: Tensor, item: object) -> Index | Read:
-    index = as_index(item)
+def _index(tensor: Tensor, position: object) -> Index | Read:
+    index = as_index(position)
     if index is not None:
         return index
-    if not isinstance(item, Read):
-        kind = "the value of an expression; compute it as a tensor first" if isinstance(item, Expr) else repr(item)
+    if not isinstance(position, Read):
+        kind = (
+            "the value of an expression; compute it as a tensor first" if isinstance(position, Expr) else repr(position)
+        )
         raise TeError(f"tensor '{tensor.name}' is indexed with {kind}")
-    if item.dtype not in INDICES:
-        raise TeError(f"tensor '{tensor.name}' is indexed with '{item.tensor.name}' of {item.dtype}, not integers")
-    return item
+    if position.dtype not in INDICES:
+        raise TeError(
+            f"tensor '{tensor.name}' is indexed with '{position.tensor.name}' of {position.dtype}, not integers"
+        )
+    return position
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,15 +276,15 @@ def reduce_axis(extent: int | tuple[int, int], name: str | None = None) -> Axis:
 
 def reads_of(body: Expr) -> list[Expr]:
     """All expressions under one, each once, operands before users."""
-    found: dict[Expr, None] = {}
+    visited: dict[Expr, None] = {}
     stack: list[tuple[Expr, bool]] = [(body, False)]
     while stack:
         expr, done = stack.pop()
-        if expr in found:
+        if expr in visited:
             continue
         if done:
-            found[expr] = None
+            visited[expr] = None
         else:
             stack.append((expr, True))
             stack += [(operand, False) for operand in reversed(expr.operands())]
-    return list(found)
+    return list(visited)

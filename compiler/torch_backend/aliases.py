@@ -28,8 +28,8 @@ def views_of_results(graph: fx.Graph) -> set[fx.Node]:
             families[owner].append(result)
     added: dict[fx.Node, fx.Node] = {}
     with graph.inserting_before(end):
-        for owner, results in families.items():
-            for result in results if len(results) > 1 else ():
+        for owner, nodes in families.items():
+            for result in nodes if len(nodes) > 1 else ():
                 for node in reversed(_steps(result, owner)):
                     if node not in added:
                         added[node] = graph.node_copy(node, lambda n: added.get(n, n))

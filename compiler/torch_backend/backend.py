@@ -79,25 +79,25 @@ def _fix_shapes(graph: fx.GraphModule) -> None:
 
 def compiled(graph: fx.GraphModule, options: Options) -> Compiled:
     """A graph of core ATen operators, its parts compiled when they are first called."""
-    found, fixed = split(graph), _parameters()
-    module = found.module
+    partition, fixed = split(graph), _parameters()
+    module = partition.module
     places = [node for node in module.graph.nodes if node.op == "placeholder"]
     constant = {node for n, node in enumerate(places) if n in fixed}
     ready: set[str] = set()
     for node in module.graph.nodes:
-        if node.op == "call_module" and node.target in found.compiled:
-            own = [n for n, argument in enumerate(node.args) if argument in constant]
-            part = _OrTorch(module.get_submodule(node.target), node.target, own, options)
+        if node.op == "call_module" and node.target in partition.compiled:
+            fixed_places = [n for n, argument in enumerate(node.args) if argument in constant]
+            part = _OrTorch(module.get_submodule(node.target), node.target, fixed_places, options)
             setattr(module, node.target, part)
             ready.add(node.target)
     module.recompile()
     if options.report is None:
         return make_boxed_func(module.forward)  # type: ignore[no-any-return]
-    return make_boxed_func(Timed(module, ready, _reported(found, options)).run)  # type: ignore[no-any-return]
+    return make_boxed_func(Timed(module, ready, _reported(partition, options)).run)  # type: ignore[no-any-return]
 
 
-def _reported(found: Split, options: Options) -> GraphReport:
-    report = GraphReport(found.computing_compiled, found.computing, len(found.compiled), found.reasons)
+def _reported(partition: Split, options: Options) -> GraphReport:
+    report = GraphReport(partition.computing_compiled, partition.computing, len(partition.compiled), partition.reasons)
     assert options.report is not None
     options.report.graphs.append(report)
     return report
@@ -106,11 +106,11 @@ def _reported(found: Split, options: Options) -> GraphReport:
 def _parameters() -> set[int]:
     """The positions of a graph's inputs that are parameters or buffers, and that it does not write to."""
     context = TracingContext.try_get()
-    known = context.fw_metadata if context is not None else None
-    if known is None:
+    metadata = context.fw_metadata if context is not None else None
+    if metadata is None:
         return set()
-    written = {n for n, info in enumerate(known.input_info) if info.mutates_data}
-    return set(known.static_input_indices) - written
+    written = {n for n, info in enumerate(metadata.input_info) if info.mutates_data}
+    return set(metadata.static_input_indices) - written
 
 
 class _OrTorch(torch.nn.Module):  # type: ignore[misc]

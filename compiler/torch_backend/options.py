@@ -51,10 +51,10 @@ def options_of(given: object, mode: object = None) -> Options:
             hint = f"; did you mean '{close[0]}'?" if close else f" (there are {', '.join(_NAMES)})"
             raise InputError(f"the backend strata has no option {name!r}{hint}")
     checked: dict[str, Any] = {name: _CHECKS[name](value) for name, value in given.items() if value is not None}
-    found = Options(**checked)
-    if found.database is not None and not found.trials and not found.database.is_file():
-        raise InputError(f"there is no database '{found.database}', and no trials are asked for that would make it")
-    return found
+    options = Options(**checked)
+    if options.database is not None and not options.trials and not options.database.is_file():
+        raise InputError(f"there is no database '{options.database}', and no trials are asked for that would make it")
+    return options
 
 
 def _database(value: Any) -> Path:

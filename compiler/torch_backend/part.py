@@ -60,9 +60,9 @@ def program_of(module: fx.GraphModule, name: str) -> Program:
     single = isinstance(returned, fx.Node)
     nodes = [returned] if single else list(returned)
     orders = [_order(node) for node in nodes]
-    results = [_laid(values[node], order) for node, order in zip(nodes, orders, strict=True)]
+    outputs = [_laid(values[node], order) for node, order in zip(nodes, orders, strict=True)]
     views = tuple(None if order is None else tuple(order.index(d) for d in range(len(order))) for order in orders)
-    return Program(function(names.fresh(name), list(inputs.values()), results), tuple(inputs), views, single)
+    return Program(function(names.fresh(name), list(inputs.values()), outputs), tuple(inputs), views, single)
 
 
 def _order(node: fx.Node) -> tuple[int, ...] | None:
@@ -104,17 +104,17 @@ class Part:
                 break
         assert self._kernel is not None
         given = [a if not (a := arguments[n]).requires_grad else a.detach() for n in self._given]
-        found = self._kernel(*given) if given else self._without_inputs(self._kernel)
+        returned = self._kernel(*given) if given else self._without_inputs(self._kernel)
         if self.program.single:
-            return found if (view := self.program.views[0]) is None else found.permute(view)
-        results = found if isinstance(found, tuple) else (found,)
-        return tuple(r if v is None else r.permute(v) for r, v in zip(results, self.program.views, strict=True))
+            return returned if (view := self.program.views[0]) is None else returned.permute(view)
+        outputs = returned if isinstance(returned, tuple) else (returned,)
+        return tuple(r if v is None else r.permute(v) for r, v in zip(outputs, self.program.views, strict=True))
 
     def _without_inputs(self, kernel: Kernel) -> Any:
         """The results of a kernel that takes nothing: no input says that they are torch's."""
         outputs = self.program.function.outputs
-        results = tuple(torch.empty(t.shape, dtype=_OF_TORCH[t.dtype]) for t in outputs)
-        return kernel(out=results if len(results) > 1 else results[0])
+        tensors = tuple(torch.empty(t.shape, dtype=_OF_TORCH[t.dtype]) for t in outputs)
+        return kernel(out=tensors if len(tensors) > 1 else tensors[0])
 
     def prepare(self, arguments: Sequence[Any]) -> None:
         """Make the kernel for the values that parameters have. Raises a StrataError where that is not possible."""

@@ -25,8 +25,8 @@ class Timed(fx.Interpreter):  # type: ignore[misc]
     def call_module(self, target: Any, args: Any, kwargs: Any) -> Any:
         """A part's results."""
         begin = perf_counter()
-        found = super().call_module(target, args, kwargs)
+        returned = super().call_module(target, args, kwargs)
         seconds = perf_counter() - begin
         self._report.seconds += seconds
         self._report.seconds_compiled += seconds if target in self._compiled else 0.0
-        return found
+        return returned

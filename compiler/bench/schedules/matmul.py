@@ -64,6 +64,6 @@ def _gebp(
         s.parallel(done.ic)
         if done.pack_b is not None:
             around = [s.label(h) for h in s.get_loops(block)]
-            own = [h for h in s.get_loops(done.pack_b) if s.label(h) not in around]
-            s.parallel(own[0])
+            pack_loops = [h for h in s.get_loops(done.pack_b) if s.label(h) not in around]
+            s.parallel(pack_loops[0])
     return done

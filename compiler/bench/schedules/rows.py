@@ -29,8 +29,8 @@ def swish(s: Schedule, machine: Machine, threads: int) -> None:
 
 def _is_large(s: Schedule, machine: Machine) -> bool:
     """Whether the result is larger than L2."""
-    result = s.program.arguments[-1]
+    output = s.program.arguments[-1]
     elements = 1
-    for extent in result.shape:
+    for extent in output.shape:
         elements *= extent
     return 4 * elements > machine.l2_bytes

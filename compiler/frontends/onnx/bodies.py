@@ -33,9 +33,9 @@ def body_of(
     node: NodeProto, opsets: Mapping[str, int], functions: Functions, values: Sequence[Value | None]
 ) -> FunctionProto | None:
     """The function that a node calls: one of the model, or the body of its operator for these inputs; None without."""
-    own = functions.get((domain_of(node.domain), node.op_type))
-    if own is not None:
-        return own
+    function = functions.get((domain_of(node.domain), node.op_type))
+    if function is not None:
+        return function
     schema, version = schema_of(node, opsets), opsets.get(domain_of(node.domain), 1)
     if schema is None:
         return None
@@ -58,20 +58,20 @@ def _latest(versions: Sequence[int], most: int, build: object) -> FunctionProto 
     usable = [version for version in versions if version <= most]
     if not usable or not callable(build):
         return None
-    found = FunctionProto()
+    body = FunctionProto()
     text = build(max(usable))
-    found.ParseFromString(text if isinstance(text, bytes) else text.encode())
-    return found if found.node else None
+    body.ParseFromString(text if isinstance(text, bytes) else text.encode())
+    return body if body.node else None
 
 
 def _type_of(value: Value | None) -> TypeProto:
     if value is None:
         return TypeProto()
     dtype = value.dtype if isinstance(value, Tensor) else dtype_of(value)
-    found = TYPE_OF.get(dtype or "")
-    if found is None:
-        found = helper.np_dtype_to_tensor_dtype(value.dtype)
-    return helper.make_tensor_type_proto(found, list(value.shape))
+    element_type = TYPE_OF.get(dtype or "")
+    if element_type is None:
+        element_type = helper.np_dtype_to_tensor_dtype(value.dtype)
+    return helper.make_tensor_type_proto(element_type, list(value.shape))
 
 
 def bound(function: FunctionProto, call: NodeProto, opsets: Mapping[str, int]) -> list[NodeProto]:
@@ -93,9 +93,9 @@ def _substituted(node: NodeProto, given: Mapping[str, AttributeProto]) -> NodePr
         if not attribute.ref_attr_name:
             made.attribute.append(_inner(attribute, given))
         elif attribute.ref_attr_name in given:
-            found = made.attribute.add()
-            found.CopyFrom(given[attribute.ref_attr_name])
-            found.name = attribute.name
+            copied = made.attribute.add()
+            copied.CopyFrom(given[attribute.ref_attr_name])
+            copied.name = attribute.name
     return made
 
 

@@ -61,20 +61,22 @@ def from_onnx(model: object, shapes: Mapping[str, Any] | None = None) -> Importe
     names = Names(separator="_")
     stored = {tensor.name for tensor in checked.graph.initializer}
     inputs = {
-        one.name: placeholder(bound[one.name], DTYPE_OF[one.type.tensor_type.elem_type], names.fresh(valid(one.name)))
-        for one in checked.graph.input
-        if one.name not in stored
+        value.name: placeholder(
+            bound[value.name], DTYPE_OF[value.type.tensor_type.elem_type], names.fresh(valid(value.name))
+        )
+        for value in checked.graph.input
+        if value.name not in stored
     }
     functions = {(domain_of(f.domain), f.name): f for f in checked.functions}
     walk = Walk(functions, names, _standing(checked, bound))
     scope = Scope(opsets_of(checked), dict(inputs))
     walk.enter(checked.graph, scope)
     title = valid(checked.graph.name or "model")
-    results = [_result(walk, scope.find(one.name), one.name) for one in checked.graph.output]
+    outputs = [_result(walk, scope.find(value.name), value.name) for value in checked.graph.output]
     if walk.problems:
         raise UnsupportedError(checked.graph.name or "the model", walk.problems)
-    made = function(title, [*inputs.values(), *walk.inputs], [one for one in results if one is not None])
-    _name_results(made, [valid(one.name) for one in checked.graph.output])
+    made = function(title, [*inputs.values(), *walk.inputs], [value for value in outputs if value is not None])
+    _name_results(made, [valid(value.name) for value in checked.graph.output])
     return Imported(made, walk.constants)
 
 
@@ -96,11 +98,11 @@ def _standing(model: ModelProto, bound: Mapping[str, tuple[int, ...]]) -> Callab
     def find(name: str) -> Tensor | None:
         if not types:
             types.update(_inferred(model, bound))
-        found = types.get(name)
-        if found is None or found.elem_type not in DTYPE_OF or not found.HasField("shape"):
+        inferred = types.get(name)
+        if inferred is None or inferred.elem_type not in DTYPE_OF or not inferred.HasField("shape"):
             return None
-        shape = [size.dim_value for size in found.shape.dim]
-        return placeholder(shape, DTYPE_OF[found.elem_type], valid(name)) if all(n > 0 for n in shape) else None
+        shape = [size.dim_value for size in inferred.shape.dim]
+        return placeholder(shape, DTYPE_OF[inferred.elem_type], valid(name)) if all(n > 0 for n in shape) else None
 
     return find
 
@@ -109,15 +111,15 @@ def _inferred(model: ModelProto, bound: Mapping[str, tuple[int, ...]]) -> dict[s
     """The types of tensors by name, as ONNX infers them from the shapes of the inputs."""
     static = ModelProto()
     static.CopyFrom(model)
-    for one in static.graph.input:
-        for size, extent in zip(one.type.tensor_type.shape.dim, bound.get(one.name, ()), strict=False):
+    for value in static.graph.input:
+        for size, extent in zip(value.type.tensor_type.shape.dim, bound.get(value.name, ()), strict=False):
             size.dim_value = extent
     try:
         static = shape_inference.infer_shapes(static, data_prop=True)
     except (shape_inference.InferenceError, RuntimeError, ValueError):
         return {"": None}
-    known = [*static.graph.value_info, *static.graph.output]
-    return {"": None} | {one.name: one.type.tensor_type for one in known}
+    values = [*static.graph.value_info, *static.graph.output]
+    return {"": None} | {value.name: value.type.tensor_type for value in values}
 
 
 def _name_results(made: Function, wanted: Sequence[str]) -> None:
@@ -125,7 +127,7 @@ def _name_results(made: Function, wanted: Sequence[str]) -> None:
     block = next(iter(made.module.ops)).body.block
     returned = block.last_op
     assert returned is not None
-    values = [*block.args, *(result for op in block.ops for result in op.results)]
+    values = [*block.args, *(value for op in block.ops for value in op.results)]
     holders = {value.name_hint: value for value in values}
     for value, name in zip(returned.operands, wanted, strict=True):
         if value in block.args or value.name_hint in wanted:

@@ -26,13 +26,13 @@ def evaluated(node: NodeProto, values: Sequence[Array | None], opsets: Mapping[s
     try:
         with np.errstate(all="ignore"):
             evaluator = ReferenceEvaluator(node, opsets=dict(opsets))
-            found = evaluator.run(None, feeds)
+            outputs = evaluator.run(None, feeds)
     except MemoryError as error:
         raise Refused("its result does not fit into memory") from error
     except Exception as error:  # whatever the evaluator of ONNX makes of inputs that do not fit
         said = str(error).strip().splitlines() or [type(error).__name__]
         raise Refused(f"ONNX's evaluator does not take its inputs: {said[0][:200]}") from error
-    return [value if isinstance(value, list | tuple) else np.asarray(value) for value in found]
+    return [value if isinstance(value, list | tuple) else np.asarray(value) for value in outputs]
 
 
 def _check_size(node: NodeProto, values: Sequence[Array | None]) -> None:

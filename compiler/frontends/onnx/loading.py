@@ -86,9 +86,9 @@ def bind(model: ModelProto, shapes: Mapping[str, Any]) -> dict[str, tuple[int, .
     Raises InputError for a dimension that stays open, a name that the model has not, or an extent that is none.
     """
     stored = {tensor.name for tensor in model.graph.initializer}
-    inputs = [one for one in model.graph.input if one.name not in stored]
+    inputs = [value for value in model.graph.input if value.name not in stored]
     _check_names(inputs, shapes)
-    found: dict[str, tuple[int, ...]] = {}
+    by_input: dict[str, tuple[int, ...]] = {}
     opened: dict[str, None] = {}
     extents = {name: value for name, value in shapes.items() if not isinstance(value, tuple | list)}
     for given in inputs:
@@ -97,27 +97,27 @@ def bind(model: ModelProto, shapes: Mapping[str, Any]) -> dict[str, tuple[int, .
             shape = _stated(given.name, shape, shapes[given.name], extents)
         bound = [extents.get(size, size) if isinstance(size, str) else size for size in shape]
         opened |= {str(size): None for size in bound if isinstance(size, str)}
-        found[given.name] = tuple(size for size in bound if isinstance(size, int))
+        by_input[given.name] = tuple(size for size in bound if isinstance(size, int))
     if opened:
         raise InputError(
             f"the dimensions {', '.join(opened)} are not bound: shapes={{'{next(iter(opened))}': 1}}, "
             f"or --shape {next(iter(opened))}=1"
         )
-    return found
+    return by_input
 
 
 def _check_names(inputs: Sequence[Any], shapes: Mapping[str, Any]) -> None:
     """Raise InputError for shapes that name nothing of the model, or are no extents."""
     symbols = dict.fromkeys(
-        str(size) for one in inputs for size in _declared(one.name, one.type) if isinstance(size, str)
+        str(size) for value in inputs for size in _declared(value.name, value.type) if isinstance(size, str)
     )
     for name, value in shapes.items():
-        whole = isinstance(value, tuple | list)
-        known = [one.name for one in inputs] if whole else list(symbols)
-        if name not in known:
-            what = "input" if whole else "symbolic dimension"
-            raise InputError(f"the model has no {what} '{name}'; it has {', '.join(known) or 'none'}")
-        sizes = list(value) if whole else [value]
+        is_shape = isinstance(value, tuple | list)
+        names = [value.name for value in inputs] if is_shape else list(symbols)
+        if name not in names:
+            what = "input" if is_shape else "symbolic dimension"
+            raise InputError(f"the model has no {what} '{name}'; it has {', '.join(names) or 'none'}")
+        sizes = list(value) if is_shape else [value]
         if any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in sizes):
             raise InputError(f"the shape '{name}' is {value!r}: extents are integers of at least 1")
 

@@ -84,9 +84,9 @@ class Node:
         """An input. Raises Refused where it is left out."""
         if not self.has(position):
             raise Refused(f"input {position} is not given")
-        found = self.values[position]
-        assert found is not None
-        return found
+        given = self.values[position]
+        assert given is not None
+        return given
 
     def tensor(self, position: int) -> Tensor:
         """An input as a tensor. Raises Refused where te has no such tensor."""
@@ -106,10 +106,10 @@ class Node:
 
     def known(self, position: int, what: str) -> Array:
         """An input whose elements are known. Raises Refused, saying what it is, where data decide them."""
-        found = self.value(position)
-        if isinstance(found, Tensor):
+        given = self.value(position)
+        if isinstance(given, Tensor):
             raise Refused(f"{what} is computed by the model: only data decide it")
-        return found
+        return given
 
     def integers(self, position: int, what: str) -> list[int]:
         """The known integers of an input, in row-major order."""
@@ -117,12 +117,12 @@ class Node:
 
     def number(self, position: int) -> float | int | None:
         """The number that an input is, None where it is not known or more than one."""
-        found = self.values[position]
-        if not isinstance(found, np.ndarray | np.generic) or found.size != 1 or dtype_of(np.asarray(found)) is None:
+        given = self.values[position]
+        if not isinstance(given, np.ndarray | np.generic) or given.size != 1 or dtype_of(np.asarray(given)) is None:
             return None
-        kind = DTYPES[dtype_of(np.asarray(found)) or "f32"].kind
-        item = np.asarray(found).reshape(())
-        return bool(item) if kind == "b" else float(item) if kind == "f" else int(item)
+        kind = DTYPES[dtype_of(np.asarray(given)) or "f32"].kind
+        scalar = np.asarray(given).reshape(())
+        return bool(scalar) if kind == "b" else float(scalar) if kind == "f" else int(scalar)
 
     def list_of(self, name: str, position: int) -> list[int] | None:
         """Integers that are an attribute in some opsets and an input in others; None where they are not given."""

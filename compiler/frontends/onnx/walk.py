@@ -118,8 +118,8 @@ class Walk:
             self._walked += 1
             if self._walked > MOST_NODES:
                 raise TeError(f"the model has more than {MOST_NODES} nodes, with its loops unrolled")
-            found = self._results(node, scope)
-            for name, value in zip(node.output, found, strict=False):
+            outputs = self._results(node, scope)
+            for name, value in zip(node.output, outputs, strict=False):
                 if name:
                     scope.values[name] = value
 
@@ -161,8 +161,8 @@ class Walk:
             return [self._stand_in(name, scope) for name in node.output]
 
     def _stand_in(self, name: str, scope: Scope) -> Found:
-        found = self.standing(name) if name and not scope.prefix else None
-        return UNKNOWN if found is None else found
+        placeholder = self.standing(name) if name and not scope.prefix else None
+        return UNKNOWN if placeholder is None else placeholder
 
     def _note(self, node: NodeProto, scope: Scope, reason: str) -> None:
         named = node.name or next((name for name in node.output if name), "")
@@ -180,16 +180,16 @@ class Walk:
         key = (domain_of(node.domain), node.op_type)
         if key in CONTROL:
             return CONTROL[key](self, node, values, scope)
-        own = key in self.functions
+        is_function = key in self.functions
         ahead = all(not isinstance(value, Tensor) for value in values)
-        if ahead and not own and node.op_type not in RANDOM_OPERATORS and not _subgraphs(node):
+        if ahead and not is_function and node.op_type not in RANDOM_OPERATORS and not _subgraphs(node):
             return self._evaluated(node, values, scope)
         if any(isinstance(value, list) for value in values):
             raise Refused(SEQUENCES)
-        if key in HANDLERS and not own:
-            found = self._handled(node, values, scope)
-            if found is not None:
-                return found
+        if key in HANDLERS and not is_function:
+            handled = self._handled(node, values, scope)
+            if handled is not None:
+                return handled
         body = body_of(node, scope.opsets, self.functions, values)
         if body is None:
             raise Refused(reason_of(*key))
@@ -201,11 +201,11 @@ class Walk:
         return [inner.find(name) for name in body.output]
 
     def _evaluated(self, node: NodeProto, values: Sequence[Any], scope: Scope) -> Sequence[Found]:
-        found = evaluated(node, values, scope.opsets)
-        for name, array in zip(node.output, found, strict=False):
+        outputs = evaluated(node, values, scope.opsets)
+        for name, array in zip(node.output, outputs, strict=False):
             self._held.append(array)
             self._labels.setdefault(id(array), valid(f"{scope.prefix}{name}"))
-        return found
+        return outputs
 
     def _handled(self, node: NodeProto, values: Sequence[Value | None], scope: Scope) -> Sequence[Found] | None:
         domain = domain_of(node.domain)
@@ -219,15 +219,15 @@ class Walk:
             self.tensor,
         )
         try:
-            found = HANDLERS[domain, node.op_type](given)
+            outputs = HANDLERS[domain, node.op_type](given)
         except UNFITTING as error:
             raise Refused(f"its inputs and attributes do not fit each other ({error})") from error
         unread = _unread(node, given, scope.opsets)
-        if found is None or (unread and body_of(node, scope.opsets, self.functions, values) is not None):
+        if outputs is None or (unread and body_of(node, scope.opsets, self.functions, values) is not None):
             return None
         if unread:
             raise Refused(f"its attribute '{unread[0]}' is not supported")
-        return [found] if isinstance(found, Tensor | np.ndarray) else list(found)
+        return [outputs] if isinstance(outputs, Tensor | np.ndarray) else list(outputs)
 
     def _label(self, node: NodeProto, scope: Scope) -> str:
         return valid(f"{scope.prefix}{next((name for name in node.output if name), node.op_type)}")
@@ -247,7 +247,7 @@ class Walk:
             taken = "then_branch" if np.asarray(condition).reshape(-1)[0] else "else_branch"
             return self._subgraph(graphs[taken], scope, [], label)
         sides = [self._subgraph(graphs[f"{side}_branch"], scope, [], f"{label}.{side}") for side in ("then", "else")]
-        return [self._either(condition, then, other, label) for then, other in zip(*sides, strict=True)]
+        return [self._either(condition, then, otherwise, label) for then, otherwise in zip(*sides, strict=True)]
 
     def _either(self, condition: Tensor, then: Found, otherwise: Found, label: str) -> Found:
         if isinstance(then, Unknown) or isinstance(otherwise, Unknown):
@@ -271,9 +271,9 @@ class Walk:
         while trip < count and np.asarray(going).reshape(-1)[0]:
             if trip == MOST_TRIPS:
                 raise Refused(f"its body runs more than {MOST_TRIPS} times: unrolled, it would be too large")
-            found = self._subgraph(body, scope, [np.array(trip), going, *state], f"{label}.{trip}")
-            going, state, trip = found[0], found[1 : 1 + len(state)], trip + 1
-            rows.append(found[1 + len(state) :])
+            outputs = self._subgraph(body, scope, [np.array(trip), going, *state], f"{label}.{trip}")
+            going, state, trip = outputs[0], outputs[1 : 1 + len(state)], trip + 1
+            rows.append(outputs[1 + len(state) :])
             if isinstance(going, Tensor | Unknown):
                 raise Refused("data decide how often its body runs")
         scans = len(body.output) - 1 - len(state)
@@ -304,12 +304,20 @@ def _subgraphs(node: NodeProto) -> dict[str, GraphProto]:
 def _unread(node: NodeProto, given: Node, opsets: Mapping[str, int]) -> list[str]:
     """The attributes that say something which the handler has not looked at."""
     schema = schema_of(node, opsets)
-    usual = {} if schema is None else {name: one.default_value for name, one in schema.attributes.items()}
+    usual = (
+        {}
+        if schema is None
+        else {name: schema_attribute.default_value for name, schema_attribute in schema.attributes.items()}
+    )
     return [
-        one.name
-        for one in node.attribute
-        if one.name not in given.read | MEANINGLESS
-        and not (one.name in usual and usual[one.name].name and _plain(usual[one.name]) == _plain(one))
+        attribute.name
+        for attribute in node.attribute
+        if attribute.name not in given.read | MEANINGLESS
+        and not (
+            attribute.name in usual
+            and usual[attribute.name].name
+            and _plain(usual[attribute.name]) == _plain(attribute)
+        )
     ]
 
 

@@ -87,20 +87,20 @@ _signature = cache(signature)
 
 def _item(node: fx.Node, values: Mapping[fx.Node, Results]) -> Tensor:
     source, position = node.args
-    found = values[source]
-    item: Tensor | None = found[position] if isinstance(found, tuple) else None
-    if item is None:
+    outputs = values[source]
+    output: Tensor | None = outputs[position] if isinstance(outputs, tuple) else None
+    if output is None:
         raise Unsupported(f"result {position} of {spelled(source)} has no te form")
-    return item
+    return output
 
 
 def _call(node: fx.Node) -> Call:
     value = node.meta.get("val")
-    results = [one for one in (value if isinstance(value, tuple | list) else (value,)) if one is not None]
-    if not results or not all(isinstance(one, torch.Tensor) for one in results):
+    tensors = [tensor for tensor in (value if isinstance(value, tuple | list) else (value,)) if tensor is not None]
+    if not tensors or not all(isinstance(tensor, torch.Tensor) for tensor in tensors):
         raise Unsupported(f"{spelled(node)}: its result is no tensor")
-    shapes = tuple(_shape(one) for one in results)
-    return Call(node.name, shapes, tuple(dtype_of(one.dtype) for one in results), _common(node))
+    shapes = tuple(_shape(tensor) for tensor in tensors)
+    return Call(node.name, shapes, tuple(dtype_of(tensor.dtype) for tensor in tensors), _common(node))
 
 
 def _shape(value: torch.Tensor) -> tuple[int, ...]:
@@ -114,10 +114,10 @@ def _shape(value: torch.Tensor) -> tuple[int, ...]:
 def _common(node: fx.Node) -> str:
     """The dtype that torch promotes the first two arguments to."""
     given = [a.meta.get("val") if isinstance(a, fx.Node) else a for a in node.args[:2]]
-    known = [a for a in given if isinstance(a, torch.Tensor | int | float)]
-    if not known or not isinstance(known[0], torch.Tensor):
+    operands = [a for a in given if isinstance(a, torch.Tensor | int | float)]
+    if not operands or not isinstance(operands[0], torch.Tensor):
         return "f32"
-    return dtype_of(torch.result_type(known[0], known[-1]))
+    return dtype_of(torch.result_type(operands[0], operands[-1]))
 
 
 def _argument(node: fx.Node, values: Mapping[fx.Node, Results]) -> Any:
@@ -151,8 +151,12 @@ def stated(node: fx.Node) -> Tensor:
 
 def name_of(name: str) -> str:
     """A name that te can spell, close to one."""
-    found = "".join(c if c.isascii() and (c.isalnum() or c in "_.$") else "_" for c in name)
-    return found if found[:1].isalpha() and found not in ("mod", "floordiv", "ceildiv", "reduce") else f"x_{found}"
+    spelling = "".join(c if c.isascii() and (c.isalnum() or c in "_.$") else "_" for c in name)
+    return (
+        spelling
+        if spelling[:1].isalpha() and spelling not in ("mod", "floordiv", "ceildiv", "reduce")
+        else f"x_{spelling}"
+    )
 
 
 def input_of(node: fx.Node, name: str | None = None) -> Tensor:
@@ -208,7 +212,7 @@ class Names:
 
     def fresh(self, name: str) -> str:
         """A name close to one."""
-        own = name_of(name)
-        found = next(n for n in chain((own,), (f"{own}_{k}" for k in count(1))) if n not in self._taken)
-        self._taken.add(found)
-        return found
+        stem = name_of(name)
+        unique = next(n for n in chain((stem,), (f"{stem}_{k}" for k in count(1))) if n not in self._taken)
+        self._taken.add(unique)
+        return unique

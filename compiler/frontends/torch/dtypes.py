@@ -25,7 +25,7 @@ DTYPES: dict[torch.dtype, str] = {
 
 def dtype_of(dtype: torch.dtype) -> str:
     """te's name of a dtype. Raises Unsupported."""
-    found = DTYPES.get(dtype)
-    if found is None:
+    name = DTYPES.get(dtype)
+    if name is None:
         raise Unsupported(f"the dtype {dtype}".replace("torch.", ""))
-    return found
+    return name

@@ -66,7 +66,7 @@ def _first_line(text: str) -> str:
 
 def _backend() -> Callable[..., Any]:
     try:
-        found: Callable[..., Any] = lookup_backend("strata")
+        backend: Callable[..., Any] = lookup_backend("strata")
     except torch._dynamo.exc.InvalidBackend as error:
         raise InputError("torch does not know the backend 'strata': install the package, with its metadata") from error
-    return found
+    return backend

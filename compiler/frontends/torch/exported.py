@@ -107,7 +107,7 @@ def _input(node: fx.Node, name: str) -> Tensor:
 
 
 def _output(argument: object, values: Values) -> Tensor:
-    found = values.get(argument) if isinstance(argument, fx.Node) else None
-    if not isinstance(found, Tensor):
+    tensor = values.get(argument) if isinstance(argument, fx.Node) else None
+    if not isinstance(tensor, Tensor):
         raise InputError(f"a result of the module is no tensor: {argument!r}")
-    return found
+    return tensor

@@ -58,10 +58,10 @@ def decompositions_of_captured() -> dict[Any, Callable[..., Any]]:
 
 
 def _with_ours(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
-    found = {op: parts for op, parts in table.items() if op not in KEPT}
-    found[aten._transformer_encoder_layer_fwd.default] = _encoder_layer
-    found[aten._native_multi_head_attention.default] = _multi_head_attention
-    return found
+    merged = {op: parts for op, parts in table.items() if op not in KEPT}
+    merged[aten._transformer_encoder_layer_fwd.default] = _encoder_layer
+    merged[aten._native_multi_head_attention.default] = _multi_head_attention
+    return merged
 
 
 @contextmanager
@@ -117,8 +117,8 @@ def _multi_head_attention(
         _projected(torch.nn.functional.linear(x, w, b), num_head)
         for x, w, b in zip((query, key, value), weights, biases, strict=True)
     )
-    found = torch.nn.functional.scaled_dot_product_attention(q, k, v, _mask_of(mask, mask_type, q, num_head))
-    joined = found.transpose(1, 2).reshape(query.shape)
+    heads = torch.nn.functional.scaled_dot_product_attention(q, k, v, _mask_of(mask, mask_type, q, num_head))
+    joined = heads.transpose(1, 2).reshape(query.shape)
     return torch.nn.functional.linear(joined, proj_weight, proj_bias), query.new_empty(0)
 
 
@@ -148,10 +148,10 @@ def _encoder_layer(
     functional = torch.nn.functional
 
     def attended(x: torch.Tensor) -> torch.Tensor:
-        found, _ = _multi_head_attention(
+        output, _ = _multi_head_attention(
             x, x, x, embed_dim, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, mask, False, True, mask_type
         )
-        return found
+        return output
 
     def fed(x: torch.Tensor) -> torch.Tensor:
         hidden = functional.linear(x, ffn_weight_1, ffn_bias_1)

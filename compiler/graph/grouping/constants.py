@@ -17,15 +17,15 @@ def with_constants(parts: United) -> United:
 
     A constant is small where text has its elements in place: 64 of them, or any number of equal ones.
     """
-    known: Known = {}
+    by_callee: Known = {}
     for graph in parts.mains:
         small = {node.results[0].name: node for node in graph.nodes if isinstance(node, Constant) and is_small(node)}
         for call in (node for node in graph.nodes if isinstance(node, Call)):
             passed = [small.get(name) for name in call.operands]
-            agreed = zip(known.get(call.callee, passed), passed, strict=True)
-            known[call.callee] = [a if a and b and a.value == b.value else None for a, b in agreed]
-    mains = tuple(_passing(graph, known) for graph in parts.mains)
-    return replace(parts, mains=mains, groups=tuple(_holding(graph, known[graph.name]) for graph in parts.groups))
+            agreed = zip(by_callee.get(call.callee, passed), passed, strict=True)
+            by_callee[call.callee] = [a if a and b and a.value == b.value else None for a, b in agreed]
+    mains = tuple(_passing(graph, by_callee) for graph in parts.mains)
+    return replace(parts, mains=mains, groups=tuple(_holding(graph, by_callee[graph.name]) for graph in parts.groups))
 
 
 def is_small(constant: Constant) -> bool:
@@ -33,22 +33,22 @@ def is_small(constant: Constant) -> bool:
     return constant.value.data.is_inline
 
 
-def _passing(graph: Graph, known: Known) -> Graph:
+def _passing(graph: Graph, by_callee: Known) -> Graph:
     """A function whose calls leave out the constants that groups have, without constants that nothing uses any more."""
-    nodes = [_shorter(node, known[node.callee]) if isinstance(node, Call) else node for node in graph.nodes]
+    nodes = [_shorter(node, by_callee[node.callee]) if isinstance(node, Call) else node for node in graph.nodes]
     used = {name for node in nodes for name in node.operands} | set(graph.results)
     kept = [node for node in nodes if not isinstance(node, Constant) or node.results[0].name in used]
     return replace(graph, nodes=tuple(kept))
 
 
-def _shorter(call: Call, known: Sequence[Constant | None]) -> Call:
-    operands = zip(call.operands, known, strict=True)
+def _shorter(call: Call, constants: Sequence[Constant | None]) -> Call:
+    operands = zip(call.operands, constants, strict=True)
     return replace(call, operands=tuple(name for name, constant in operands if constant is None))
 
 
-def _holding(graph: Graph, known: Sequence[Constant | None]) -> Graph:
+def _holding(graph: Graph, moved: Sequence[Constant | None]) -> Graph:
     """A group with constants in place of arguments."""
-    pairs = list(zip(graph.inputs, known, strict=True))
+    pairs = list(zip(graph.inputs, moved, strict=True))
     inputs = tuple(value for value, constant in pairs if constant is None)
     constants = [Constant(constant.value, (value,)) for value, constant in pairs if constant is not None]
     return replace(graph, inputs=inputs, nodes=(*constants, *graph.nodes))

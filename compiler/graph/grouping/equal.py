@@ -53,14 +53,14 @@ def key(graph: Graph) -> Hashable:
 
 
 def _plain(node: Node, label: str, values: Mapping[str, str]) -> Node:
-    results = tuple(_value(value, values) for value in node.results)
+    renamed = tuple(_value(value, values) for value in node.results)
     match node:
         case Compute():
-            return Compute(_plain_block(node.block, label, values), results)
+            return Compute(_plain_block(node.block, label, values), renamed)
         case Constant():
-            return Constant(node.value, (results[0],))
+            return Constant(node.value, (renamed[0],))
         case Call():
-            return Call(node.callee, tuple(values[name] for name in node.operands), results)
+            return Call(node.callee, tuple(values[name] for name in node.operands), renamed)
 
 
 def _plain_block(block: Block, label: str, values: Mapping[str, str]) -> Block:

@@ -34,8 +34,8 @@ def group(module: ModuleOp, rules: Sequence[Rule] = RULES) -> ModuleOp:
     groups = [graph for part in parts for graph in part.groups]
     if not groups:
         return module
-    whole = with_constants(united([part.main for part in parts], groups))
-    return ModuleOp(list(map(write, (*whole.mains, *whole.groups))), dict(module.attributes))
+    united_parts = with_constants(united([part.main for part in parts], groups))
+    return ModuleOp(list(map(write, (*united_parts.mains, *united_parts.groups))), dict(module.attributes))
 
 
 def divided(graphs: Iterable[Graph], rules: Sequence[Rule] = RULES) -> list[Outlined]:

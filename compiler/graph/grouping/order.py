@@ -52,13 +52,13 @@ class Acyclic:
         if after is None or before is None:
             return False
         free = sorted(self._position[g] for g in (*joined, *before, *after))
-        whole = self._united(joined)
+        united = self._united(joined)
         for place, group in zip(free, sorted(before, key=self._position.__getitem__), strict=False):
             self._position[group] = place
         following = sorted(after, key=self._position.__getitem__)
         for place, group in zip(reversed(free), reversed(following), strict=False):
             self._position[group] = place
-        self._position[whole] = free[len(before)]
+        self._position[united] = free[len(before)]
         return True
 
     def _reached(self, start: Collection[int], neighbours: Sequence[set[int]], low: int, high: int) -> set[int] | None:
@@ -76,22 +76,22 @@ class Acyclic:
 
     def _united(self, groups: Collection[int]) -> int:
         """One group of several; those with fewer neighbours move to the one that has most."""
-        whole = max(groups, key=lambda g: (len(self._after[g]) + len(self._before[g]), -g))
+        largest = max(groups, key=lambda g: (len(self._after[g]) + len(self._before[g]), -g))
         for group in sorted(groups):
-            if group != whole:
-                self._parent[group] = whole
-                short, long = sorted((self._members[group], self._members[whole]), key=len)
+            if group != largest:
+                self._parent[group] = largest
+                short, long = sorted((self._members[group], self._members[largest]), key=len)
                 long += short
-                self._members[whole] = long
-                self._move(group, whole, self._after, self._before)
-                self._move(group, whole, self._before, self._after)
-        return whole
+                self._members[largest] = long
+                self._move(group, largest, self._after, self._before)
+                self._move(group, largest, self._before, self._after)
+        return largest
 
-    def _move(self, group: int, whole: int, neighbours: list[set[int]], backwards: list[set[int]]) -> None:
+    def _move(self, group: int, target: int, neighbours: list[set[int]], backwards: list[set[int]]) -> None:
         """Make a group's neighbours those of another, into which it has gone."""
         for neighbour in neighbours[group]:
             backwards[neighbour].discard(group)
-            if neighbour != whole:
-                backwards[neighbour].add(whole)
-                neighbours[whole].add(neighbour)
+            if neighbour != target:
+                backwards[neighbour].add(target)
+                neighbours[target].add(neighbour)
         neighbours[group] = set()

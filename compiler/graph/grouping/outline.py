@@ -44,6 +44,6 @@ def _part(graph: Graph, computes: Sequence[Compute], outside: set[str], name: st
     """The function of a group."""
     computed = {value.name for node in computes for value in node.results}
     reads = dict.fromkeys(name for node in computes for name in node.operands if name not in computed)
-    results = tuple(v.name for node in computes for v in node.results if v.name in outside)
+    outputs = tuple(v.name for node in computes for v in node.results if v.name in outside)
     inputs = tuple(graph.values[name] for name in reads)
-    return Graph(name, inputs, tuple(computes), results, True, {GROUP: UnitAttr()})
+    return Graph(name, inputs, tuple(computes), outputs, True, {GROUP: UnitAttr()})

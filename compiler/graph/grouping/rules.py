@@ -130,7 +130,7 @@ def chains(view: View) -> Iterator[Choice]:
         near = [p for p in view.producers(name) if not view.anchors(p) and _is_pointwise(view, p, name)]
         if not view.readers(name):
             near += [ends.setdefault((value, points(view.block(name))), name) for value in view.nodes[name].operands]
-        options = tuple((other,) for other in dict.fromkeys(near) if other != name)
+        options = tuple((neighbour,) for neighbour in dict.fromkeys(near) if neighbour != name)
         if options:
             yield Choice(name, options)
 
@@ -197,9 +197,9 @@ def _is_of_matrices(block: Block) -> bool:
 
 def _is_product(block: Block, spatial: int = 2) -> bool:
     """Whether a block is a contraction of two operands over one axis, read without conditions."""
-    whole = len(block.reads) == 2 and not any(access.where for access in block.reads)
+    is_unconditional = len(block.reads) == 2 and not any(access.where for access in block.reads)
     return (
-        whole
+        is_unconditional
         and block.spatial >= spatial
         and len(block.axes) == block.spatial + 1
         and kind_of(block) is Kind.CONTRACTION
@@ -239,10 +239,10 @@ def _between(view: View, producer: str, name: str) -> list[str]:
     """What is elementwise between a producer's group and a compute, and in no group of a reduction: rows turned by a
     half, say."""
     reached: list[str] = []
-    for other in reversed(_above(view, name, (Kind.ELEMENTWISE,))):
-        near = view.producers(other)
-        if not view.anchors(other) and any(p in reached or view.same(p, producer) for p in near):
-            reached.append(other)
+    for above in reversed(_above(view, name, (Kind.ELEMENTWISE,))):
+        near = view.producers(above)
+        if not view.anchors(above) and any(p in reached or view.same(p, producer) for p in near):
+            reached.append(above)
     return reached
 
 

@@ -125,24 +125,24 @@ class View:
         waiting = {group: len(before) for group, before in needs.items()}
         after: dict[int, list[int]] = {group: [] for group in numbers}
         for group, before in needs.items():
-            for other in before:
-                after[other].append(group)
+            for neighbour in before:
+                after[neighbour].append(group)
         ready = [(first[group], group) for group, count in waiting.items() if not count]
         heapify(ready)
         ordered = []
         while ready:
             _, group = heappop(ready)
             ordered.append([self.names[n] for n in sorted(self._groups.members(group))])
-            for other in after[group]:
-                waiting[other] -= 1
-                if not waiting[other]:
-                    heappush(ready, (first[other], other))
+            for neighbour in after[group]:
+                waiting[neighbour] -= 1
+                if not waiting[neighbour]:
+                    heappush(ready, (first[neighbour], neighbour))
         assert len(ordered) == len(numbers), "groups need each other"
         return ordered
 
     def crossing(self, name: str, group: Iterable[str]) -> int:
         """The bytes that a compute reads from, or gives to, others than the groups of some computes."""
-        inside = {self.group(other) for other in group} | {self.group(name)}
+        inside = {self.group(member) for member in group} | {self.group(name)}
         operands = [v for p in self.producers(name) if self.group(p) not in inside for v in self.read(name, p)]
         leaves = name in self.returned or any(self.group(r) not in inside for r in self._readers[name])
         return sum(map(size, operands)) + (sum(map(size, self.nodes[name].results)) if leaves else 0)

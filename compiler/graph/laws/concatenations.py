@@ -34,8 +34,8 @@ def read_parts(graph: Graph) -> Graph:
     joins: dict[str, tuple[Compute, int]] = {}
 
     def part(access: Access, node: Compute) -> View | None:
-        found = joins.get(access.buffer)
-        return None if found is None else _part(*found, access, node, graph)
+        join = joins.get(access.buffer)
+        return None if join is None else _part(*join, access, node, graph)
 
     nodes: list[Node] = []
     for node in graph.nodes:
@@ -59,12 +59,12 @@ def _part(join: Compute, position: int, access: Access, node: Compute, graph: Gr
     if node.block.table is not None and access.buffer == node.block.table.buffer:
         return None
     value = read_at(join.block.body[position], dict(enumerate(access.index)), node.block.axis_ranges)
-    result = join.results[position]
+    joined = join.results[position]
     if not isinstance(value, Read):
         return None
     read = join.block.reads[value.position]
     source = graph.values[read.buffer]
-    return View(source, read, result.shape) if source.element == result.element else None
+    return View(source, read, joined.shape) if source.element == joined.element else None
 
 
 def read_at(value: Scalar, indices: Mapping[int, Linear], ranges: lin.Ranges) -> Scalar | None:

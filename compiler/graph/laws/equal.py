@@ -48,9 +48,13 @@ def merge_equal(graph: Graph) -> Graph:
         taken |= {same.name for value, same in pairs if value.name in taken}
     kept = {value.name for node in nodes for value in node.results}
     gone = {old: new for old, new in names.items() if old not in kept}
-    results = _first_before(tuple(gone.get(name, name) for name in graph.results), twins)
+    result_names = _first_before(tuple(gone.get(name, name) for name in graph.results), twins)
     same_nodes = len(nodes) == len(graph.nodes) and all(a is b for a, b in zip(graph.nodes, nodes, strict=True))
-    return graph if same_nodes and results == graph.results else replace(graph, nodes=tuple(nodes), results=results)
+    return (
+        graph
+        if same_nodes and result_names == graph.results
+        else replace(graph, nodes=tuple(nodes), results=result_names)
+    )
 
 
 class _Seen:
@@ -64,10 +68,10 @@ class _Seen:
     def first(self, node: Node) -> Node:
         """The first node that computes the same: the given one, where there was none."""
         alike = (frozenset(node.operands), _types(node))
-        other = self._alike.setdefault(alike, node)
-        if other is node:
+        twin = self._alike.setdefault(alike, node)
+        if twin is node:
             return node
-        self._equal.setdefault(_key(other, self._colours), other)
+        self._equal.setdefault(_key(twin, self._colours), twin)
         return self._equal.setdefault(_key(node, self._colours), node)
 
 
@@ -83,11 +87,11 @@ def _copies(node: Node, graph: Graph) -> list[tuple[Buffer, Buffer]]:
     return [(value, graph.values[source]) for value, source in sources if source in graph.results and source]
 
 
-def _first_before(results: tuple[str, ...], twins: Mapping[str, list[str]]) -> tuple[str, ...]:
+def _first_before(ordered_names: tuple[str, ...], twins: Mapping[str, list[str]]) -> tuple[str, ...]:
     """The results with each before its twins, which are equal."""
-    names = list(results)
-    for first, others in twins.items():
-        places = [n for n, name in enumerate(names) if name == first or name in others]
+    names = list(ordered_names)
+    for first, copies in twins.items():
+        places = [n for n, name in enumerate(names) if name == first or name in copies]
         ordered = sorted((names[n] for n in places), key=lambda name: name != first)
         for n, name in zip(places, ordered, strict=True):
             names[n] = name

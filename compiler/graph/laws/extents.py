@@ -56,7 +56,7 @@ def _images(graph: Graph) -> set[str]:
             continue
         block, (value, *_) = node.block, node.results
         if kind_of(block) is Kind.CONTRACTION and block.spatial > 2 and len(block.axes) > block.spatial + 1:
-            images.update(node.operands, (result.name for result in node.results))
+            images.update(node.operands, (value.name for value in node.results))
         shapes = [graph.values[name].shape for name in node.operands if name in images]
         if kind_of(block) is Kind.ELEMENTWISE and value.shape in shapes:
             images.add(value.name)
@@ -98,15 +98,15 @@ def _reading(node: Compute, shapes: Mapping[str, list[int]]) -> Compute:
 def _without(node: Compute, free: bool, shapes: dict[str, list[int]]) -> Compute:
     """A node without axes of extent 1, spatial ones only if it is free; forms do not name those that stay."""
     block = node.block
-    ones = [n for n, axis in enumerate(block.axes) if axis.size == 1]
-    if not ones:
+    unit_axes = [n for n, axis in enumerate(block.axes) if axis.size == 1]
+    if not unit_axes:
         return node
-    gone = [n for n in ones if (block.axes[n].is_reduce or free)]
+    gone = [n for n in unit_axes if (block.axes[n].is_reduce or free)]
     reduces = [n for n, axis in enumerate(block.axes) if axis.is_reduce]
     if reduces and set(reduces) <= set(gone) and not _is_single(node):
         gone.remove(reduces[0])
     kept = [n for n in range(len(block.axes)) if n not in gone]
-    moved: dict[int, Linear] = {n: lin.constant(0) for n in ones}
+    moved: dict[int, Linear] = {n: lin.constant(0) for n in unit_axes}
     moved |= {old: lin.variable(new) for new, old in enumerate(kept) if old not in moved}
     new = with_axes(block, [block.axes[n] for n in kept], moved)
     if reduces and set(reduces) <= set(gone):
@@ -125,8 +125,8 @@ def _shaped(value: Buffer, left: list[int]) -> Buffer:
 
 def _is_single(node: Compute) -> bool:
     """Whether a reduction of a compute over one element can be written without it."""
-    known = all(isinstance(value.element, IntegerType | AnyFloat) for value in node.results)
-    return known and not any(isinstance(combiner, Joint) for combiner in node.block.combiners)
+    has_identities = all(isinstance(value.element, IntegerType | AnyFloat) for value in node.results)
+    return has_identities and not any(isinstance(combiner, Joint) for combiner in node.block.combiners)
 
 
 def _single(block: Block) -> Block:

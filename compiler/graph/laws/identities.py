@@ -34,8 +34,8 @@ def drop_copies(graph: Graph) -> Graph:
         nodes.append(node)
     if not originals:
         return graph
-    results = tuple(originals.get(name, name) for name in graph.results)
-    return replace(graph, nodes=tuple(nodes), results=results)
+    result_names = tuple(originals.get(name, name) for name in graph.results)
+    return replace(graph, nodes=tuple(nodes), results=result_names)
 
 
 def copied(node: Compute, position: int, graph: Graph) -> str | None:
@@ -46,5 +46,5 @@ def copied(node: Compute, position: int, graph: Graph) -> str | None:
     access = block.reads[value.position]
     source = graph.values[access.buffer]
     same = source.shape == node.results[position].shape and source.element == node.results[position].element
-    whole = access.index == tuple(lin.variable(d) for d in range(len(block.axes)))
-    return access.buffer if same and whole and not access.where else None
+    reads_in_place = access.index == tuple(lin.variable(d) for d in range(len(block.axes)))
+    return access.buffer if same and reads_in_place and not access.where else None

@@ -171,8 +171,8 @@ def _table_through(table: Table, block: Block, view: Callable[[Access, Compute],
         if not used:
             index.append(lin.substitute(form, dict(enumerate(forms)), block.axis_ranges))
             continue
-        (dimension, *others) = used
-        if others or form != lin.variable(dimension) or seen.shape[dimension] != size:
+        (dimension, *more_dimensions) = used
+        if more_dimensions or form != lin.variable(dimension) or seen.shape[dimension] != size:
             return table
         moved.append(dimension)
         at = table.index[dimension]

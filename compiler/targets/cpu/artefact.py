@@ -50,8 +50,8 @@ def compile_artefact(
 ) -> Artefact:
     """Compile a low-level module, its buffers planned, as `load` does, without loading it. Raises what `load` does."""
     text = emit(module, machine)
-    found = interface(module, name, threads)
-    return Artefact(found, object_code(text, machine), policy, uses_tiles(module))
+    face = interface(module, name, threads)
+    return Artefact(face, object_code(text, machine), policy, uses_tiles(module))
 
 
 def load_artefact(

@@ -60,9 +60,9 @@ class MachineLoop:
 
         It is that of the jump back; where that has none, that of most instructions.
         """
-        found = Counter(i.loop for i in self.instructions if i.loop and "branch" in i.kinds and i.target == self.label)
-        found = found or Counter(i.loop for i in self.instructions if i.loop)
-        return found.most_common(1)[0][0] if found else 0
+        counts = Counter(i.loop for i in self.instructions if i.loop and "branch" in i.kinds and i.target == self.label)
+        counts = counts or Counter(i.loop for i in self.instructions if i.loop)
+        return counts.most_common(1)[0][0] if counts else 0
 
     @property
     def text(self) -> str:

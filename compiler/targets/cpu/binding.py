@@ -27,8 +27,8 @@ class Binding(NamedTuple):
 
     def returned(self) -> object:
         """What a call returns, when native code has run."""
-        results = tuple(map(self.returned_as, self.results))
-        return None if not results else results[0] if len(results) == 1 else results
+        outputs = tuple(map(self.returned_as, self.results))
+        return None if not outputs else outputs[0] if len(outputs) == 1 else outputs
 
 
 class Binder:
@@ -79,13 +79,13 @@ class Binder:
             note_writing(given[n])
         return self._binding(checked, targets, as_it_is)
 
-    def _binding(self, checked: list[Array], results: Sequence[Any], kind: Callable[[Any], object]) -> Binding:
+    def _binding(self, checked: list[Array], outputs: Sequence[Any], kind: Callable[[Any], object]) -> Binding:
         passed: list[Passed] = []
         for argument, array in zip(self._arguments, checked, strict=True):
             passed.append(array.item() if argument.by_value else address(array))
         for position, start in self._fixed:
             passed.insert(position, start)
-        return Binding(passed, [*checked], results, kind)
+        return Binding(passed, [*checked], outputs, kind)
 
     def _seen(self, position: int, given: object) -> Array:
         """A given array as numpy sees its memory."""
@@ -104,8 +104,8 @@ class Binder:
         if any(argument.name == name for argument in self._outputs):
             raise TargetError(f"{self._name}: '{name}' is a result: give the array for it in out=")
         if name not in names:
-            close = get_close_matches(name.casefold(), [known.casefold() for known in names], 1)
-            meant = next((known for known in names if known.casefold() in close), None)
+            close = get_close_matches(name.casefold(), [candidate.casefold() for candidate in names], 1)
+            meant = next((candidate for candidate in names if candidate.casefold() in close), None)
             hint = f"; did you mean '{meant}'?" if meant else f" (there are {', '.join(names) or 'none'})"
             raise TargetError(f"{self._name}: there is no argument '{name}'{hint}")
         if names.count(name) > 1:

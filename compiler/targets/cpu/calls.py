@@ -87,29 +87,29 @@ def usual_call(kernel: str, function: NativeFunction, kind: Kind) -> Call:
 
 def _lines(function: NativeFunction, kind: Kind) -> Iterator[str]:
     every = range(len(function.arguments))
-    given, results = every[: len(every) - function.outputs], every[len(every) - function.outputs :]
+    given, outputs = every[: len(every) - function.outputs], every[len(every) - function.outputs :]
     yield f"def call(arrays, out, workspace{', threads' if function.threads else ''}):"
     yield f" [{', '.join(f'g{n}' for n in given)}] = arrays"
     for n in given:
-        yield from (_read if results else _write)(kind, n, function.arguments[n])
-    if not results:
+        yield from (_read if outputs else _write)(kind, n, function.arguments[n])
+    if not outputs:
         yield " if out is not None: return UNUSUAL"
         yield from _on_given(function, kind, every, "None")
         return
-    returned = ", ".join(f"g{n}" for n in results)
+    returned = ", ".join(f"g{n}" for n in outputs)
     yield " if out is None:"
-    for n in results:
+    for n in outputs:
         yield from (f"  a{n} = room{n}()", f"  p{n} = address(a{n})")
-    new = ", ".join(kind.returned.format(a=f"a{n}") for n in results)
+    new = ", ".join(kind.returned.format(a=f"a{n}") for n in outputs)
     yield from (f"  {_native(function)}", f"  return {new}")
-    if len(results) == 1:
+    if len(outputs) == 1:
         yield f" {returned} = out[0] if type(out) is tuple and len(out) == 1 else out"
     else:
-        yield f" if type(out) is not tuple or len(out) != {len(results)}: return UNUSUAL"
+        yield f" if type(out) is not tuple or len(out) != {len(outputs)}: return UNUSUAL"
         yield f" {returned} = out"
-    for n in results:
+    for n in outputs:
         yield from _write(kind, n, function.arguments[n])
-    yield from _on_given(function, kind, results, returned)
+    yield from _on_given(function, kind, outputs, returned)
 
 
 def _read(kind: Kind, n: int, argument: Argument) -> Iterator[str]:

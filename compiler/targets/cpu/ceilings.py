@@ -72,9 +72,9 @@ class _Loop:
     def probe(self, seconds: float) -> Reading:
         """Units per second, now."""
         length = min(max(seconds, SHORTEST), LONGEST)
-        found = undisturbed(lambda repeat: self._taken(max(SHORTEST, length / 2**repeat)))
-        self._speed = 1 / found.taken.present
-        return Reading(self._units * self._speed, found.disturbance)
+        sampled = undisturbed(lambda repeat: self._taken(max(SHORTEST, length / 2**repeat)))
+        self._speed = 1 / sampled.taken.present
+        return Reading(self._units * self._speed, sampled.disturbance)
 
     def _taken(self, seconds: float) -> Taken:
         rounds = max(1, round(self._speed * seconds))
@@ -90,12 +90,14 @@ class _Loop:
         return replace(_together(list(self._executor.map(one, range(self._threads)))), calls=rounds)
 
 
-def _together(found: Sequence[tuple[float, Taken]]) -> Taken:
+def _together(samples: Sequence[tuple[float, Taken]]) -> Taken:
     """What threads took that worked at once, each with the moment at which it began: one that began later than the
     first had to wait for its processor until then."""
-    first, last = min(start for start, _ in found), max(start + one.seconds for start, one in found)
-    away = max(start - first + one.away for start, one in found)
-    return Taken(last - first, away, max(one.switches for _, one in found), max(one.stolen for _, one in found))
+    first, last = min(start for start, _ in samples), max(start + taken.seconds for start, taken in samples)
+    away = max(start - first + taken.away for start, taken in samples)
+    return Taken(
+        last - first, away, max(taken.switches for _, taken in samples), max(taken.stolen for _, taken in samples)
+    )
 
 
 class Arithmetic(_Loop):

@@ -104,28 +104,30 @@ def object_code(text: str, machine: Machine, opt_level: int = 3, elsewhere: Coll
 
     The functions `elsewhere` may be declared in the text: other object code that is loaded with this one has them.
     """
-    found = _compiled(text, machine, opt_level, elsewhere)
-    own = [f.name for f in found.module.functions if not f.is_declaration and f.linkage != llvm.Linkage.internal]
-    code = ObjectCode(found.native.emit_object(found.module), tuple(sorted(_declared(found.module))), tuple(own))
-    found.module.close()
-    _dispose(found.context)
+    compiled = _compiled(text, machine, opt_level, elsewhere)
+    symbols = [f.name for f in compiled.module.functions if not f.is_declaration and f.linkage != llvm.Linkage.internal]
+    code = ObjectCode(
+        compiled.native.emit_object(compiled.module), tuple(sorted(_declared(compiled.module))), tuple(symbols)
+    )
+    compiled.module.close()
+    _dispose(compiled.context)
     return code
 
 
 def assembly(text: str, machine: Machine, opt_level: int = 3, elsewhere: Collection[str] = ()) -> str:
     """The assembly of what `object_code` makes of a text, emitted from the optimised text as that of a library is."""
-    found = _compiled(text, machine, opt_level, elsewhere)
-    again = llvm.parse_assembly(str(found.module), found.context)
-    written: str = found.native.emit_assembly(again)
+    compiled = _compiled(text, machine, opt_level, elsewhere)
+    again = llvm.parse_assembly(str(compiled.module), compiled.context)
+    written: str = compiled.native.emit_assembly(again)
     again.close()
-    found.module.close()
-    _dispose(found.context)
+    compiled.module.close()
+    _dispose(compiled.context)
     return written
 
 
-def load_object(found: ObjectCode, machine: Machine) -> Loaded:
+def load_object(code: ObjectCode, machine: Machine) -> Loaded:
     """Load object code. Raises TargetError for a function that it calls and that is found nowhere."""
-    return load_objects([found], machine)
+    return load_objects([code], machine)
 
 
 def load_objects(objects: Sequence[ObjectCode], machine: Machine) -> Loaded:

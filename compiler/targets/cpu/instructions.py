@@ -53,13 +53,13 @@ class Instruction:
     @cached_property
     def kinds(self) -> frozenset[str]:
         """What it counts as: fma, load, store, and what `_KINDS` has."""
-        found = {kind for kind, pattern in _KINDS.items() if pattern.fullmatch(self.mnemonic)}
+        kinds = {kind for kind, pattern in _KINDS.items() if pattern.fullmatch(self.mnemonic)}
         if _FUSED.fullmatch(self.mnemonic) or _DOT.fullmatch(self.mnemonic):
-            found.add("fma")
+            kinds.add("fma")
         if any("{1to" in operand for operand in self.operands):
-            found.add("broadcast")
+            kinds.add("broadcast")
         reads, writes = self._accesses
-        return frozenset(found | ({"load"} if reads else set()) | ({"store"} if writes else set()))
+        return frozenset(kinds | ({"load"} if reads else set()) | ({"store"} if writes else set()))
 
     @cached_property
     def memory(self) -> str | None:
@@ -85,8 +85,8 @@ class Instruction:
     @cached_property
     def float_bits(self) -> int:
         """The width of the elements that it multiplies, adds, divides or compares; 0 where it does none of that."""
-        found = _FUSED.fullmatch(self.mnemonic) or _ARITHMETIC.fullmatch(self.mnemonic)
-        return _ELEMENT[found[1]] if found else 16 if self.mnemonic == "vdpbf16ps" else 0
+        match = _FUSED.fullmatch(self.mnemonic) or _ARITHMETIC.fullmatch(self.mnemonic)
+        return _ELEMENT[match[1]] if match else 16 if self.mnemonic == "vdpbf16ps" else 0
 
     @cached_property
     def lanes(self) -> int:
@@ -104,8 +104,8 @@ class Instruction:
     @property
     def target(self) -> str | None:
         """Where a jump or a direct call goes."""
-        known = bool({"branch", "call"} & self.kinds) and bool(self.operands)
-        return None if not known or self.operands[0].startswith("*") else self.operands[0].removesuffix("@PLT")
+        has_target = bool({"branch", "call"} & self.kinds) and bool(self.operands)
+        return None if not has_target or self.operands[0].startswith("*") else self.operands[0].removesuffix("@PLT")
 
     @property
     def reads_last(self) -> bool:
@@ -165,8 +165,8 @@ def parse_instruction(text: str, loop: int = 0) -> Instruction:
 
 def _families(operand: str) -> tuple[str, ...]:
     """The registers of an operand, each by one name whatever its width; the instruction pointer is none."""
-    found = (_family(name) for name in re.findall(r"%(\w+)", operand))
-    return tuple(name for name in found if name != "ip")
+    families = (_family(name) for name in re.findall(r"%(\w+)", operand))
+    return tuple(name for name in families if name != "ip")
 
 
 def _family(name: str) -> str:

@@ -169,11 +169,11 @@ class Kernel:
         inputs = self._binder.in_order(arrays, named) if named or len(arrays) != self._inputs else arrays
         if inputs:
             calls = self._usual_calls
-            results = calls[type(inputs[0])](inputs, out, *surroundings)
-            if results is UNUSUAL:
-                results = calls.on_views(inputs, out, *surroundings)
-            if results is not UNUSUAL:
-                return results
+            outputs = calls[type(inputs[0])](inputs, out, *surroundings)
+            if outputs is UNUSUAL:
+                outputs = calls.on_views(inputs, out, *surroundings)
+            if outputs is not UNUSUAL:
+                return outputs
         call = self._binder.bind(inputs, out)
         self._native(*call.passed, *surroundings)
         return call.returned()
@@ -204,17 +204,17 @@ class Kernel:
         threads were off their processors is made again, a few times; `disturbance` says how far that did not help.
         """
         repeats = stated.integer("repeats", repeats, 1, error=TargetError)
-        least = stated.seconds("min_seconds", min_seconds, TargetError)
+        shortest = stated.seconds("min_seconds", min_seconds, TargetError)
         call = self.bound(*arrays, threads=threads)
         team = self._team(threads) or 1
 
         def take(calls: int) -> Taken:
             return timed(call, calls, team)
 
-        calls = max(1, int(np.ceil(least / max(take(1).wall, 1e-7))))
-        found = [undisturbed(lambda repeat: take(calls)) for _ in range(repeats)]
-        seconds = [one.taken.wall for one in found]
-        disturbance = sum((one.disturbance for one in found), QUIET)
+        calls = max(1, int(np.ceil(shortest / max(take(1).wall, 1e-7))))
+        samples = [undisturbed(lambda repeat: take(calls)) for _ in range(repeats)]
+        seconds = [sample.taken.wall for sample in samples]
+        disturbance = sum((sample.disturbance for sample in samples), QUIET)
         return Timing(statistics.median(seconds), min(seconds), max(seconds), repeats, disturbance)
 
     def _surroundings(self, threads: int | None) -> _Surroundings:

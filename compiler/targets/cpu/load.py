@@ -43,38 +43,38 @@ def load(
     """
     began = perf_counter() if start is None else start
     llvm = emission(module, machine)
-    found = interface(module, name, threads)
+    face = interface(module, name, threads)
     if uses_tiles(module) and not lacking(machine):
         permit_tiles()
     library = compile_llvm(llvm, machine)
     facts = Facts(
-        arena_bytes=found.workspace.size(found.threads or 1),
+        arena_bytes=face.workspace.size(face.threads or 1),
         constant_bytes=sum(array.nbytes for array in fixed.arrays.values()),
         build_seconds=perf_counter() - began,
     )
-    return Kernel(found, library, policy, {**(texts or {}), "llvm": llvm, "asm": library.asm}, fixed, facts)
+    return Kernel(face, library, policy, {**(texts or {}), "llvm": llvm, "asm": library.asm}, fixed, facts)
 
 
 def interface(module: ModuleOp, name: str | None, threads: int | None) -> Interface:
     """The interface of a low-level function, or of the named one. Raises TargetError as `load` does."""
     count_of_threads = thread_count(threads)
     function = find_function(module, name)
-    own = function.sym_name.data
+    symbol = function.sym_name.data
     unsigned, aligned = positions(function, "unsigned"), positions(function, "aligned")
-    arguments = tuple(_argument(own, v, v.index in unsigned, v.index in aligned) for v in function.args)
+    arguments = tuple(_argument(symbol, v, v.index in unsigned, v.index in aligned) for v in function.args)
     count = outputs(function)
     _check_outputs(function, arguments, count)
     team = count_of_threads if takes_threads(function) else None
-    return Interface(own, arguments, count, workspace(function), team)
+    return Interface(symbol, arguments, count, workspace(function), team)
 
 
 def _check_outputs(function: FuncOp, arguments: Sequence[Argument], count: int) -> None:
-    own, first = function.sym_name.data, len(arguments) - count
+    symbol, first = function.sym_name.data, len(arguments) - count
     for position, (argument, value) in enumerate(zip(arguments, function.args, strict=True)):
         if position >= first and argument.by_value:
-            raise TargetError(f"{own}: the output '{argument.name}' is a scalar, expected a memref")
+            raise TargetError(f"{symbol}: the output '{argument.name}' is a scalar, expected a memref")
         if position < first and count and not argument.by_value and is_written(value):
-            raise TargetError(f"{own}: '{argument.name}' is written, but is not among the last {count} arguments")
+            raise TargetError(f"{symbol}: '{argument.name}' is written, but is not among the last {count} arguments")
 
 
 def _argument(function: str, value: BlockArgument, unsigned: bool, aligned: bool) -> Argument:

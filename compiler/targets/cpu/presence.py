@@ -123,13 +123,13 @@ def undisturbed(
     `between` is called before each repeat. Repeats are bounded by their number, and none begins after some seconds.
     """
     every = [take(0)]
-    while not every[-1].is_clean and len(every) <= repeats and sum(one.seconds for one in every) < seconds:
+    while not every[-1].is_clean and len(every) <= repeats and sum(taken.seconds for taken in every) < seconds:
         between()
         every.append(take(len(every)))
-    best = min(every, key=lambda one: (not one.is_clean, one.share))
-    away = sum(max(one.away, one.stolen) for one in every)
+    best = min(every, key=lambda taken: (not taken.is_clean, taken.share))
+    away = sum(max(taken.away, taken.stolen) for taken in every)
     used = 0 if best.is_clean else 1
-    return Sampled(best, Disturbance(sum(one.seconds for one in every), away, len(every) - 1, used))
+    return Sampled(best, Disturbance(sum(taken.seconds for taken in every), away, len(every) - 1, used))
 
 
 def timed(call: Callable[[], object], calls: int = 1, threads: int = 1) -> Taken:
@@ -194,14 +194,14 @@ def _team() -> Waited:
 
 def _waits() -> dict[str, float]:
     """The seconds for which each thread has waited for a processor, by its number; empty where nothing says so."""
-    found = {}
+    by_thread = {}
     try:
         for task in os.listdir("/proc/self/task"):
             with open(f"/proc/self/task/{task}/schedstat", encoding="ascii") as file:
-                found[task] = int(file.read().split()[1]) * 1e-9
+                by_thread[task] = int(file.read().split()[1]) * 1e-9
     except (OSError, IndexError, ValueError):  # it has ended meanwhile, or the system keeps no such figures
         pass
-    return found
+    return by_thread
 
 
 @cache

@@ -24,17 +24,17 @@ def with_scalar_stores(llvm: str) -> str:
     """
     count = 0
 
-    def scalar(found: re.Match[str]) -> str:
+    def scalar(match: re.Match[str]) -> str:
         nonlocal count
-        lanes = [n for n, bit in enumerate(found["mask"].split(", ")) if bit == "i1 true"]
+        lanes = [n for n, bit in enumerate(match["mask"].split(", ")) if bit == "i1 true"]
         if len(lanes) != 1:
-            return found[0]
-        (lane,), name, element = lanes, f"%single.lane.{count}", found["element"]
+            return match[0]
+        (lane,), name, element = lanes, f"%single.lane.{count}", match["element"]
         count += 1
-        aligned = re.search(r"align (\d+)", found["about"])
+        aligned = re.search(r"align (\d+)", match["about"])
         lines = [
-            f"{name} = extractelement {found['vector']} {found['value']}, i64 {lane}",
-            f"{name}.at = getelementptr {element}, ptr {found['place']}, i64 {lane}",
+            f"{name} = extractelement {match['vector']} {match['value']}, i64 {lane}",
+            f"{name}.at = getelementptr {element}, ptr {match['place']}, i64 {lane}",
             f"store {element} {name}, ptr {name}.at, align {1 if aligned is None or lane else aligned[1]}",
         ]
         return "\n  ".join(lines)

@@ -27,15 +27,15 @@ def declarations(constants: Sequence[GlobalOp]) -> Iterator[str]:
     """The declarations of constants. Raises LoweringError for more bytes than MOST."""
     taken = 0
     for op in sorted(constants, key=lambda op: len(_held(op).data)):
-        held = _held(op)
-        taken += len(held.data)
+        dense = _held(op)
+        taken += len(dense.data)
         if taken > MOST:
             raise LoweringError(f"the kernels have constants of more than {MOST} bytes: give large ones as inputs")
         space = "__constant__" if taken <= BANK else "__device__ const"
-        bits = held.bits
+        bits = dense.bits
         elements = indent(fill(", ".join(hex(int(number)) for number in bits), 118), "  ")
         head = f"{space} __align__(16) {_WORDS[bits.itemsize]} {word(op.sym_name.data)}[{len(bits)}] = {{"
-        yield f"// {held.type}\n{head}\n{elements}\n}};"
+        yield f"// {dense.type}\n{head}\n{elements}\n}};"
 
 
 def _held(op: GlobalOp) -> Dense:

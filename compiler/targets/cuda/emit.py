@@ -44,8 +44,10 @@ class Source:
 
     def check(self, arch: str) -> None:
         """Raise TargetError where an architecture is older than what the text uses, or does not take the launches."""
-        for one in self.launches:
-            check_launch(one.name, one.grid, one.block, one.shared_bytes + one.declared_bytes, limits(arch))
+        for launch in self.launches:
+            check_launch(
+                launch.name, launch.grid, launch.block, launch.shared_bytes + launch.declared_bytes, limits(arch)
+            )
         for what, first in self.needs.items():
             if arch.removeprefix("sm_").isdigit() and int(arch[3:]) < int(first[3:]):
                 raise TargetError(f"{arch} has no {what}: that begins with {first}")

@@ -37,5 +37,5 @@ def wide_indices(call: Call) -> set[SSAValue]:
     return {v for v in indices if isinstance(v.type, IndexType) and not _is_int(*ranges.of(v))}
 
 
-def _is_int(least: float, most: float) -> bool:
-    return INT[0] <= least and most <= INT[1]
+def _is_int(smallest: float, largest: float) -> bool:
+    return INT[0] <= smallest and largest <= INT[1]

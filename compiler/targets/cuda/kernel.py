@@ -90,31 +90,31 @@ class CudaKernel:
         if len(inputs) != count:
             raise TargetError(f"{self.name}: takes {count} arrays, got {len(inputs)}")
         arguments = [self._taken(library, array, a) for array, a in zip(inputs, self.arguments, strict=False)]
-        results = list(out) if isinstance(out, tuple | list) else [out] if out is not None else []
-        if results and len(results) != self.outputs:
-            raise TargetError(f"{self.name}: gives {self.outputs} arrays, got {len(results)} for them")
-        for array, expected in zip(results, self.arguments[count:], strict=False):
+        outputs = list(out) if isinstance(out, tuple | list) else [out] if out is not None else []
+        if outputs and len(outputs) != self.outputs:
+            raise TargetError(f"{self.name}: gives {self.outputs} arrays, got {len(outputs)} for them")
+        for array, expected in zip(outputs, self.arguments[count:], strict=False):
             self._check(array, expected)
             if not hasattr(array.data, "ptr"):
                 raise TargetError(f"{self.name}: '{expected.name}' is not on the device")
             if array.data.ptr % ALIGNMENT:
                 raise TargetError(f"{self.name}: '{expected.name}' does not begin at a multiple of {ALIGNMENT} bytes")
-        if not results:
-            results = [library.empty(a.shape, a.dtype) for a in self.arguments[count:]]
-        passed = [*arguments, *results]
+        if not outputs:
+            outputs = [library.empty(a.shape, a.dtype) for a in self.arguments[count:]]
+        passed = [*arguments, *outputs]
         for position, array in self._constants:
             passed.insert(position, array)
         self._loaded.launch([*passed, *self._loaded.temporaries()])
-        return results[0] if self.outputs == 1 else tuple(results)
+        return outputs[0] if self.outputs == 1 else tuple(outputs)
 
     def _taken(self, library: Cupy, array: Cupy, expected: Argument) -> Cupy:
         """An input on the device, contiguous, at an address that vectors may have."""
         if hasattr(array, "__dlpack__") and not hasattr(array, "__cuda_array_interface__") and not _is_host(array):
             array = library.from_dlpack(array)
         check_plain(f"{self.name}: argument '{expected.name}'", array)
-        found = library.ascontiguousarray(library.asarray(array))
-        self._check(found, expected)
-        return found.copy() if found.data.ptr % ALIGNMENT else found
+        contiguous = library.ascontiguousarray(library.asarray(array))
+        self._check(contiguous, expected)
+        return contiguous.copy() if contiguous.data.ptr % ALIGNMENT else contiguous
 
     def _check(self, array: Cupy, expected: Argument) -> None:
         if array.shape != expected.shape or array.dtype != expected.dtype:

@@ -97,8 +97,8 @@ def _resources(log: str) -> dict[str, Resources]:
         registers, shared = re.search(r"Used (\d+) registers", part), re.search(r"(\d+) bytes smem", part)
         if name is not None and registers is not None:
             spilled = int(stack[2]) + int(stack[3]) if stack else 0
-            held = int(shared[1]) if shared else 0
-            resources[name[1]] = Resources(int(registers[1]), int(stack[1]) if stack else 0, spilled, held)
+            shared_bytes = int(shared[1]) if shared else 0
+            resources[name[1]] = Resources(int(registers[1]), int(stack[1]) if stack else 0, spilled, shared_bytes)
     return resources
 
 
@@ -108,8 +108,8 @@ def _path() -> Path | None:
         import nvidia.cuda_nvrtc as wheel
     except ImportError:
         return None
-    found = [path for folder in wheel.__path__ for path in sorted(Path(folder).glob("lib/libnvrtc.so*"))]
-    return found[0] if found else None
+    libraries = [path for folder in wheel.__path__ for path in sorted(Path(folder).glob("lib/libnvrtc.so*"))]
+    return libraries[0] if libraries else None
 
 
 @cache

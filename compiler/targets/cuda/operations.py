@@ -126,14 +126,14 @@ def expression(op: Operation, texts: Texts, helpers: set[str], wide: Sequence[bo
     if long:
         texts = [_longer(text) if is_short else text for text, is_short in zip(texts, _short(op, wide), strict=True)]
     if op.name == "arith.select":
-        result = chosen(*texts)
+        text = chosen(*texts)
     elif source == i1:
         return _on_truth(op, texts)
     else:
         at = integer(source, long)
         assert at is not None
-        result = _on_integers(op, texts, at, is_index, helpers)
-    return cast("int", result) if long and not is_wide and isinstance(target, IndexType) else result
+        text = _on_integers(op, texts, at, is_index, helpers)
+    return cast("int", text) if long and not is_wide and isinstance(target, IndexType) else text
 
 
 def _short(op: Operation, wide: Sequence[bool]) -> list[bool]:
@@ -187,8 +187,8 @@ def _divided(kind: type[Operation], texts: Texts, at: Integer, is_index: bool, h
             return infix(sign, texts[0], texts[1], PRODUCT)
         return cast(at.signed, infix(sign, cast(type_, texts[0]), cast(type_, texts[1]), PRODUCT))
     helpers.add(name)
-    found = called(f"{name}<{type_}>", texts)
-    return found if type_ == at.signed else cast(at.signed, found)
+    call = called(f"{name}<{type_}>", texts)
+    return call if type_ == at.signed else cast(at.signed, call)
 
 
 def _compared_integers(predicate: str, texts: Texts, at: Integer, is_index: bool) -> Text:

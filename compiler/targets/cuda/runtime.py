@@ -33,10 +33,10 @@ def cupy() -> Cupy:
 def at_hand() -> tuple[str, str] | None:
     """The name and the architecture of the GPU; None where there is none that CuPy can use."""
     try:
-        found = cupy()
+        library = cupy()
     except TargetError:
         return None
-    facts = found.cuda.runtime.getDeviceProperties(0)
+    facts = library.cuda.runtime.getDeviceProperties(0)
     name = facts["name"]
     return name.decode() if isinstance(name, bytes) else str(name), f"sm_{facts['major']}{facts['minor']}"
 
@@ -95,8 +95,8 @@ class OnDevice:
 
     def fill(self, arrays: Sequence[Array]) -> None:
         """Copy inputs, and what outputs hold before, to the device."""
-        for own, array in zip(self._own, arrays, strict=True):
-            own.set(np.ascontiguousarray(array))
+        for buffer, array in zip(self._own, arrays, strict=True):
+            buffer.set(np.ascontiguousarray(array))
 
     def run(self) -> None:
         """Run once, to the end."""
@@ -105,7 +105,7 @@ class OnDevice:
 
     def results(self) -> list[Array]:
         """The outputs, on the host."""
-        return [self._cupy.asnumpy(own) for own in self._own[len(self._own) - self._outputs :]]
+        return [self._cupy.asnumpy(buffer) for buffer in self._own[len(self._own) - self._outputs :]]
 
     def seconds(self, calls: int) -> float:
         """The seconds of one call, as events on the device see so many in a row."""

@@ -75,8 +75,8 @@ class Writer:
             self._line("extern __shared__ __align__(16) unsigned char pool[];")
         for op in sorted(allocs, key=is_shared, reverse=True):
             name, element = self._name(op.memref), spelled(op.memref.type.element_type)
-            first, *others = [f"[{extent}]" for extent in op.memref.type.get_shape() or (1,)]
-            row = "".join(others)
+            first, *inner_extents = [f"[{extent}]" for extent in op.memref.type.get_shape() or (1,)]
+            row = "".join(inner_extents)
             if not is_shared(op):
                 self._line(f"{element} {name}{first}{row};")
             elif not self.dynamic:
@@ -223,8 +223,8 @@ class Writer:
             raise LoweringError("kernels load two or four small matrices at once, not one")
         name = "load_transposed" if op.transpose.value.data else "load_matrices"
         self.helpers |= {"Fragment", name}
-        held = spelled(type_).removeprefix("Fragment")
-        self._value(op, Text(f"{name}{held}(&{self._element(op.source, op.indices)})"))
+        suffix = spelled(type_).removeprefix("Fragment")
+        self._value(op, Text(f"{name}{suffix}(&{self._element(op.source, op.indices)})"))
 
     def _multiply(self, op: nvgpu.MmaOp) -> None:
         """A product of small matrices, added to sums."""
@@ -235,11 +235,11 @@ class Writer:
 
     def _for(self, op: scf.ForOp) -> None:
         body = op.body.block
-        results = self._carried(op.results, op.iter_args)
-        for argument, name in zip(body.args[1:], results, strict=True):
+        names = self._carried(op.results, op.iter_args)
+        for argument, name in zip(body.args[1:], names, strict=True):
             self.texts[argument] = Text(name)
         low, high, step = (self._text(value).words for value in (op.lb, op.ub, op.step))
-        if low.isdigit() and high.isdigit() and int(high) == int(low) + 1 and not results:
+        if low.isdigit() and high.isdigit() and int(high) == int(low) + 1 and not names:
             self.texts[body.args[0]] = Text(low)
             self._ops(body)
             return
@@ -249,30 +249,30 @@ class Writer:
             self._line("#pragma unroll")
         advance = f"++{name}" if step == "1" else f"{name} += {step}"
         self._line(f"for ({self._type(body.args[0])} {name} = {low}; {name} < {high}; {advance}) {{")
-        self._nested(body, results)
+        self._nested(body, names)
         self._line("}")
         self.taken.discard(name)
 
-    def _carried(self, results: Sequence[SSAValue], initial: Sequence[SSAValue]) -> list[str]:
+    def _carried(self, values: Sequence[SSAValue], initial: Sequence[SSAValue]) -> list[str]:
         """Variables for what a loop or a branch gives, set to what it begins with."""
         names = []
-        for position, result in enumerate(results):
-            name = self._name(result)
+        for position, value in enumerate(values):
+            name = self._name(value)
             start = f" = {self._text(initial[position]).words}" if initial else ""
-            self._line(f"{self._type(result)} {name}{start};")
-            self.texts[result] = Text(name)
+            self._line(f"{self._type(value)} {name}{start};")
+            self.texts[value] = Text(name)
             names.append(name)
         return names
 
-    def _nested(self, body: Block, results: Sequence[str]) -> None:
+    def _nested(self, body: Block, names: Sequence[str]) -> None:
         self.depth += 1
         self._ops(body)
         last = body.last_op
         if isinstance(last, scf.YieldOp):
             given = [self._text(value).words for value in last.operands]
-            if len(results) > 1:  # one may be made of what another was before
+            if len(names) > 1:  # one may be made of what another was before
                 given = [self._held(value, words) for value, words in zip(last.operands, given, strict=True)]
-            for name, words in zip(results, given, strict=True):
+            for name, words in zip(names, given, strict=True):
                 self._line(f"{name} = {words};")
         self.depth -= 1
 
@@ -283,12 +283,12 @@ class Writer:
         return name
 
     def _if(self, op: scf.IfOp) -> None:
-        results = self._carried(op.results, ())
+        names = self._carried(op.results, ())
         self._line(f"if ({bare(self._text(op.cond).words)}) {{")
-        self._nested(op.true_region.block, results)
-        if op.false_region.blocks and (results or len(list(op.false_region.block.ops)) > 1):
+        self._nested(op.true_region.block, names)
+        if op.false_region.blocks and (names or len(list(op.false_region.block.ops)) > 1):
             self._line("} else {")
-            self._nested(op.false_region.block, results)
+            self._nested(op.false_region.block, names)
         self._line("}")
 
     # --- expressions ----------------------------------------------------------------------------------------------
@@ -317,23 +317,23 @@ class Writer:
     def _constant_buffer(self, op: memref.GetGlobalOp) -> None:
         """The elements of a constant, of which the text has the bits."""
         type_, name = spelled(op.memref.type.element_type), self._name(op.memref)
-        held = word(op.name_.string_value())
-        self._line(f"const {type_}* {name} = reinterpret_cast<const {type_}*>({held});")
+        symbol = word(op.name_.string_value())
+        self._line(f"const {type_}* {name} = reinterpret_cast<const {type_}*>({symbol});")
         self.texts[op.memref] = Text(name)
 
     def _value(self, op: Operation, text: Text) -> None:
         """What an op gives: in place where that means the same, else under a name. Arithmetic of indices means the same
         everywhere; an index that comes from memory does not."""
-        result = op.results[0]
-        if (isinstance(result.type, IndexType) and op.name != "arith.index_cast") or _in_place(op):
-            self.texts[result] = text
+        value = op.results[0]
+        if (isinstance(value.type, IndexType) and op.name != "arith.index_cast") or _in_place(op):
+            self.texts[value] = text
         else:
-            self._declared(result, text.words)
+            self._declared(value, text.words)
 
-    def _declared(self, result: SSAValue, words: str) -> None:
-        name = self._name(result)
-        self._line(f"const {self._type(result)} {name} = {words};")
-        self.texts[result] = Text(name)
+    def _declared(self, value: SSAValue, words: str) -> None:
+        name = self._name(value)
+        self._line(f"const {self._type(value)} {name} = {words};")
+        self.texts[value] = Text(name)
 
     def _scalar(self, op: Operation) -> None:
         if not op.operands or not op.results:
@@ -367,25 +367,25 @@ class Writer:
 
     def _vector(self, op: Operation) -> None:
         """An op on short vectors, component by component."""
-        result = op.results[0]
-        type_ = result.type
+        value = op.results[0]
+        type_ = value.type
         assert isinstance(type_, VectorType)
         if is_moved_whole(type_):
             raise LoweringError(f"kernels compute nothing of type {type_}: its lanes are not to be had")
         if isinstance(op, vector.InsertOp) and _is_own(op):
             (lane,) = op.static_position.get_values()
-            self.texts[result] = self._text(op.dest)
+            self.texts[value] = self._text(op.dest)
             self._line(f"{self._text(op.dest).words}.{COMPONENTS[lane]} = {self._text(op.source).words};")
             return
-        name = self._name(result)
+        name = self._name(value)
         self._line(f"{spelled(type_)} {name};")
         for lane in range(lanes_of(type_)):
             self._line(f"{name}.{COMPONENTS[lane]} = {self._component(op, lane).words};")
-        self.texts[result] = Text(name)
+        self.texts[value] = Text(name)
 
     def _component(self, op: Operation, lane: int) -> Text:
-        result = op.results[0].type
-        assert isinstance(result, VectorType)
+        type_ = op.results[0].type
+        assert isinstance(type_, VectorType)
         if isinstance(op, vector.BroadcastOp):
             return self._text(op.source)
         if isinstance(op, vector.InsertOp):

@@ -100,8 +100,8 @@ def run(
         if sample is not None:
             _note_writers(call, memories, covered, checked, report)
     for buffer, memory in memories.items():
-        whole = covered[buffer] if sample is not None else memory.written
-        _check_written(memory, whole, (required or {}).get(memory.name), report)
+        written = covered[buffer] if sample is not None else memory.written
+        _check_written(memory, written, (required or {}).get(memory.name), report)
     outs = [memories[value] for value in args[len(inputs) :]]
     checked.written = tuple(memory.written.reshape(memory.shape) for memory in outs)
     checked.outputs = tuple(memory.data.reshape(memory.shape) for memory in outs)
@@ -112,7 +112,7 @@ def _note_writers(
     call: Call,
     memories: Mapping[SSAValue, Memory],
     covered: Mapping[SSAValue, NDArray[np.bool_]],
-    found: Checked,
+    checked: Checked,
     report: Report,
 ) -> None:
     """Which elements all blocks of a launch write, each of them by one."""
@@ -120,7 +120,7 @@ def _note_writers(
         writers = Writers(call, {value: memory.name for value, memory in memories.items()}, report)
         writers.run()
     except DependsOnValues:
-        found.undecided.append(call.kernel.sym_name.data)
+        checked.undecided.append(call.kernel.sym_name.data)
         for value in call.operands:
             covered[value][...] = True
         return
@@ -144,7 +144,7 @@ def _global(value: SSAValue, name: str, report: Report) -> Memory:
     return Memory(value.name_hint or name, type_.get_shape(), dtype_of(type_.element_type), "global", 1, report)
 
 
-def _launch(lanes: Lanes, memories: Mapping[SSAValue, Memory], found: Checked, sample: Sample | None) -> None:
+def _launch(lanes: Lanes, memories: Mapping[SSAValue, Memory], checked: Checked, sample: Sample | None) -> None:
     call = lanes.call
     body = call.kernel.body.block
     stored = stored_buffers(call.kernel)
@@ -154,7 +154,7 @@ def _launch(lanes: Lanes, memories: Mapping[SSAValue, Memory], found: Checked, s
     lanes.run(body, sample)
     for memory in (*(memories[value] for value in call.operands), *lanes.on_chip.values()):
         if memory.counts:
-            found.counts[call.kernel.sym_name.data, memory.name] = dict(memory.counts)
+            checked.counts[call.kernel.sym_name.data, memory.name] = dict(memory.counts)
 
 
 __all__ = ["Checked", "Fault", "Sample", "run"]

@@ -29,10 +29,10 @@ class Memory:
         self.name, self.shape, self.dtype, self.space = name, shape, dtype, space
         self.counts: Counter[str] = Counter()
         self._threads, self._report = np.arange(threads), report
-        whole = (threads, prod(shape)) if space == "local" else (prod(shape),)
-        self.data, self.known = np.zeros(whole, dtype), np.zeros(whole, np.bool_)
-        self.written = np.zeros(whole, np.bool_)
-        self._coming = np.zeros(whole[-1:] if space == "shared" else (0,), np.bool_)
+        full_shape = (threads, prod(shape)) if space == "local" else (prod(shape),)
+        self.data, self.known = np.zeros(full_shape, dtype), np.zeros(full_shape, np.bool_)
+        self.written = np.zeros(full_shape, np.bool_)
+        self._coming = np.zeros(full_shape[-1:] if space == "shared" else (0,), np.bool_)
         self._all_known = False
         self._races = Races(prod(shape), space == "global", self._say) if space == "shared" else None
 
@@ -178,7 +178,7 @@ class Memory:
         wrong: Bools,
         flat: Ints,
         access: LaneAccess,
-        others: Ints | None = None,
+        former: Ints | None = None,
         blocks: Ints | None = None,
     ) -> None:
         """Report the first element of which something is wrong; with others, by which other thread or block it was
@@ -186,7 +186,7 @@ class Memory:
         if not wrong.any():
             return
         at = tuple(np.argwhere(wrong)[0])
-        threads = (int(at[0]),) if others is None else (int(others[at]), int(at[0]))
+        threads = (int(at[0]),) if former is None else (int(former[at]), int(at[0]))
         where = (access.block,) if blocks is None else (int(blocks[at]), access.block)
         address = tuple(int(n) for n in np.unravel_index(int(flat[at]), self.shape)) if self.shape else ()
         self._report(Fault(kind, access.op, self.name, address, where, threads))

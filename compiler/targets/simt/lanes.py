@@ -98,10 +98,10 @@ class Lanes(Threads):
         return [values[value] for value in yielded]
 
     def _operands(self, op: Operation) -> tuple[SSAValue, ...]:
-        found = self._read.get(op)
-        if found is None:
-            found = self._read[op] = tuple(op.operands)
-        return found
+        operands = self._read.get(op)
+        if operands is None:
+            operands = self._read[op] = tuple(op.operands)
+        return operands
 
     # --- values ---------------------------------------------------------------------------------------------------
 
@@ -138,12 +138,12 @@ class Lanes(Threads):
     def extract(self, op: vector.ExtractOp, active: Bools) -> None:
         """One lane, or register of a small matrix."""
         (lane,) = op.static_position.get_values()
-        whole, type_ = self.values[op.vector], op.result.type
+        lanes_there, type_ = self.values[op.vector], op.result.type
         if isinstance(type_, VectorType):
             (size,) = type_.get_shape()
-            self.values[op.result] = whole[..., lane * size : (lane + 1) * size]
+            self.values[op.result] = lanes_there[..., lane * size : (lane + 1) * size]
         else:
-            self.values[op.result] = whole[..., lane]
+            self.values[op.result] = lanes_there[..., lane]
 
     def insert(self, op: vector.InsertOp, active: Bools) -> None:
         """A vector with one other lane."""
@@ -198,8 +198,8 @@ class Lanes(Threads):
     def load(self, op: memref.LoadOp, active: Bools) -> None:
         """An element a thread."""
         buffer, *indices = self._operands(op)
-        found = self.memories[buffer].read(self._places(buffer, indices), self.access(op, active))
-        self.values[op.results[0]] = found
+        elements = self.memories[buffer].read(self._places(buffer, indices), self.access(op, active))
+        self.values[op.results[0]] = elements
 
     def store(self, op: memref.StoreOp, active: Bools) -> None:
         """An element a thread."""
@@ -256,8 +256,8 @@ class Lanes(Threads):
     def barrier(self, op: gpu.BarrierOp, active: Bools) -> None:
         """All threads of the block wait for each other: that all come is checked."""
         if not active.all():
-            one, other = int(np.argmax(active)), int(np.argmin(active))
-            fault = Fault("divergent barrier", self.words(op), "", (), (self.number,), (one, other))
+            waiting, missing = int(np.argmax(active)), int(np.argmin(active))
+            fault = Fault("divergent barrier", self.words(op), "", (), (self.number,), (waiting, missing))
             self.report(fault)
         self.moment += 1
 
@@ -266,22 +266,22 @@ class Lanes(Threads):
         truth = np.broadcast_to(self.values[op.cond], (self.count,))
         sides = []
         for region, mine in ((op.true_region, active & truth), (op.false_region, active & ~truth)):
-            found: Sequence[Values] = []
+            values: Sequence[Values] = []
             if region.blocks and mine.any():
-                found = self._block(region.block, mine)
-            sides.append(found)
-        for number, result in enumerate(op.results):
+                values = self._block(region.block, mine)
+            sides.append(values)
+        for number, value in enumerate(op.results):
             yes, no = (side[number] if side else None for side in sides)
             if yes is None or no is None:
-                self.values[result] = yes if yes is not None else no  # type: ignore[assignment]
+                self.values[value] = yes if yes is not None else no  # type: ignore[assignment]
                 continue
-            self.values[result] = np.where(_mask(truth, result), yes, no)
+            self.values[value] = np.where(_mask(truth, value), yes, no)
 
     def loop(self, op: scf.ForOp, active: Bools) -> None:
         """The iterations of all threads together, those that are done waiting for the others."""
         body = op.body.block
-        lower, upper, step = (self.values[value] for value in (op.lb, op.ub, op.step))
-        carried = [self.values[value] for value in op.iter_args]
+        lower, upper, step = (self.values[last] for last in (op.lb, op.ub, op.step))
+        carried = [self.values[last] for last in op.iter_args]
         if lower.ndim == upper.ndim == step.ndim == 0:
             for number in range(int(lower), int(upper), int(step)):
                 self.values[body.args[0]] = np.asarray(number)
@@ -295,14 +295,14 @@ class Lanes(Threads):
             if not mine.any():
                 break
             self.values[body.args[0]] = at
-            for argument, value in zip(body.args[1:], carried, strict=True):
-                self.values[argument] = value
+            for argument, last in zip(body.args[1:], carried, strict=True):
+                self.values[argument] = last
             yielded = self._block(body, mine)
             kept = zip(yielded, carried, op.results, strict=True)
-            carried = [new if mine.all() else np.where(_mask(mine, result), new, old) for new, old, result in kept]
+            carried = [new if mine.all() else np.where(_mask(mine, value), new, old) for new, old, value in kept]
             at = at + step
-        for result, value in zip(op.results, carried, strict=True):
-            self.values[result] = value
+        for output, last in zip(op.results, carried, strict=True):
+            self.values[output] = last
 
 
 def _code_of(body: Block) -> tuple[list[_Step], tuple[SSAValue, ...]]:

@@ -88,8 +88,15 @@ class Races:
         self._readers[at[self._reader[at] != who]] = True  # several threads of one op
 
     def _against_blocks(self, kind: str, seen: Ints, flat: Ints, active: Bools, access: LaneAccess) -> None:
-        others = seen[flat]
-        self._say(kind, active & (others != NOBODY) & (others != access.block), flat, access, None, others)
+        blocks_before = seen[flat]
+        self._say(
+            kind,
+            active & (blocks_before != NOBODY) & (blocks_before != access.block),
+            flat,
+            access,
+            None,
+            blocks_before,
+        )
 
 
 def _nobody(size: int) -> Values:

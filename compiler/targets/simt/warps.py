@@ -36,8 +36,8 @@ def load_matrix(lanes: Threads, op: nvgpu.LoadMatrixOp, active: Bools) -> None:
     rows = memory.read(index, lanes.access(op, named)).reshape(-1, WARP, width)
     matrices = rows[:, : EDGE * count].reshape(-1, count, EDGE, width)
     which, pair = np.arange(count)[None, :, None], COLUMN * each + np.arange(each)
-    found = matrices[:, which, pair, ROW] if op.transpose.value.data else matrices[:, which, ROW, pair]
-    lanes.values[op.result] = found.reshape(lanes.count, count * each)
+    loaded = matrices[:, which, pair, ROW] if op.transpose.value.data else matrices[:, which, ROW, pair]
+    lanes.values[op.result] = loaded.reshape(lanes.count, count * each)
 
 
 def multiply(lanes: Threads, op: nvgpu.MmaOp, active: Bools) -> None:
@@ -50,8 +50,8 @@ def multiply(lanes: Threads, op: nvgpu.MmaOp, active: Bools) -> None:
     if is_tf32:
         a, b = ((x.view(np.uint32) & 0xFFFFE000).view(np.float32) for x in (a, b))
     left, right, sums = _matrix(a, a_at, (16, 8 * each)), _matrix(b, b_at, (8 * each, 8)), _held(lanes, op.c, 4)
-    found = _matrix(sums, _SUMS, (16, 8)) + left.astype(np.float32) @ right.astype(np.float32)
-    lanes.values[op.result] = found[:, _SUMS[0], _SUMS[1]].reshape(lanes.count, 4)
+    sums_after = _matrix(sums, _SUMS, (16, 8)) + left.astype(np.float32) @ right.astype(np.float32)
+    lanes.values[op.result] = sums_after[:, _SUMS[0], _SUMS[1]].reshape(lanes.count, 4)
 
 
 def shuffle(lanes: Threads, op: ShuffleOp, active: Bools) -> None:
@@ -75,8 +75,8 @@ def _check_whole(lanes: Threads, op: Operation, active: Bools) -> None:
     torn = warps.any(axis=1) & ~warps.all(axis=1)
     if torn.any():
         first = int(np.argmax(torn)) * WARP
-        one, other = (first + int(np.argmax(side)) for side in (warps[first // WARP], ~warps[first // WARP]))
-        lanes.report(Fault("divergent warp", lanes.words(op), "", (), (lanes.number,), (one, other)))
+        taking_part, missing = (first + int(np.argmax(side)) for side in (warps[first // WARP], ~warps[first // WARP]))
+        lanes.report(Fault("divergent warp", lanes.words(op), "", (), (lanes.number,), (taking_part, missing)))
 
 
 def _held(lanes: Threads, value: SSAValue, size: int) -> Values:
@@ -84,10 +84,10 @@ def _held(lanes: Threads, value: SSAValue, size: int) -> Values:
     return np.ascontiguousarray(np.broadcast_to(lanes.values[value], (lanes.count, size)))
 
 
-def _matrix(held: Values, at: tuple[Ints, Ints], shape: tuple[int, int]) -> Values:
+def _matrix(registers: Values, at: tuple[Ints, Ints], shape: tuple[int, int]) -> Values:
     """What the threads of each warp hold as matrices."""
-    made = np.zeros((len(held) // WARP, *shape), held.dtype)
-    made[:, at[0], at[1]] = held.reshape(-1, *np.broadcast_shapes(at[0].shape, at[1].shape))
+    made = np.zeros((len(registers) // WARP, *shape), registers.dtype)
+    made[:, at[0], at[1]] = registers.reshape(-1, *np.broadcast_shapes(at[0].shape, at[1].shape))
     return made
 
 

@@ -89,10 +89,10 @@ class Writers:
         """The iterations; of a loop whose variable no store depends on one stands for all."""
         low, high, step = (self._values[value] for value in (op.lb, op.ub, op.step))
         variable = op.body.block.args[0]
-        least, most = int(low.min()), int(high.max())
-        if int(step.min()) != int(step.max()) or (low != least).any():
+        first, end = int(low.min()), int(high.max())
+        if int(step.min()) != int(step.max()) or (low != first).any():
             raise DependsOnValues
-        for at in range(least, most, int(step.min())):
+        for at in range(first, end, int(step.min())):
             self._values[variable] = np.asarray(at)
             self._block(op.body.block, active & (at < high))
             if variable not in self._needed:
@@ -131,19 +131,19 @@ class Writers:
     def _note(self, op: Store, flat: Values, active: Values) -> Values:
         """Write down who writes elements; who did before."""
         owner = self._owner[op.operands[1]]
-        found: Values = owner[np.where(active, flat, 0)]
+        former: Values = owner[np.where(active, flat, 0)]
         owner[flat[active]] = np.broadcast_to(self._numbers, flat.shape)[active]
-        return found
+        return former
 
-    def _say(self, kind: str, op: Store, wrong: Values, flat: Values, others: Values | None) -> None:
+    def _say(self, kind: str, op: Store, wrong: Values, flat: Values, former: Values | None) -> None:
         """Report the first of what is wrong, with the other block that was there."""
         if not wrong.any():
             return
         at = tuple(np.argwhere(wrong)[0])
-        own, thread = int(self._numbers[at[0], 0, 0]), int(at[1])
+        block, thread = int(self._numbers[at[0], 0, 0]), int(at[1])
         shape = op.operands[1].type.get_shape()  # type: ignore[attr-defined]
         address = np.unravel_index(int(flat[at]) % max(1, prod(shape)), shape) if shape else ()
-        blocks, threads = ((own,), (thread,)) if others is None else (tuple(sorted((int(others[at]), own))), ())
+        blocks, threads = ((block,), (thread,)) if former is None else (tuple(sorted((int(former[at]), block))), ())
         name = self._names[op.operands[1]]
         self._report(Fault(kind, words_of(op), name, tuple(map(int, address)), blocks, threads))
 

@@ -91,15 +91,15 @@ def celu(x: Tensor, alpha: float = 1.0, name: str = "celu") -> Tensor:
     """Y[i...] = X[i...], or alpha * (exp(X[i...] / alpha) - 1) where that is below 0. Raises TeError."""
     if check_number("celu", "alpha", alpha) == 0:
         raise TeError("celu: alpha is 0")
-    found = mapped("celu", "", lambda v: e.select(v < 0.0, (e.exp(v / alpha) - 1.0) * alpha, v), narrow=False)
-    return found(check_float("celu", x), name)
+    operator = mapped("celu", "", lambda v: e.select(v < 0.0, (e.exp(v / alpha) - 1.0) * alpha, v), narrow=False)
+    return operator(check_float("celu", x), name)
 
 
 def hardsigmoid(x: Tensor, alpha: float = 1 / 6, beta: float = 0.5, name: str = "hardsigmoid") -> Tensor:
     """Y[i...] = min(max(alpha * X[i...] + beta, 0), 1). Raises TeError."""
     slope, offset = check_number("hardsigmoid", "alpha", alpha), check_number("hardsigmoid", "beta", beta)
-    found = mapped("hardsigmoid", "", lambda v: e.minimum(e.maximum(v * slope + offset, 0.0), 1.0), narrow=False)
-    return found(check_float("hardsigmoid", x), name)
+    operator = mapped("hardsigmoid", "", lambda v: e.minimum(e.maximum(v * slope + offset, 0.0), 1.0), narrow=False)
+    return operator(check_float("hardsigmoid", x), name)
 
 
 def threshold(x: Tensor, least: float = 1.0, otherwise: float = 0.0, name: str = "threshold") -> Tensor:

@@ -46,7 +46,7 @@ def adaptive_max_pool(x: Tensor, size: Sizes, name: str = "adaptive_max_pool") -
     As adaptive_avg_pool, of any dtype of numbers. Raises TeError. Elsewhere: torch adaptive_max_pool2d.
     """
     sizes = _sizes("adaptive_max_pool", x, size)
-    return _pooled(x, sizes, e.max, worst(x.dtype, least=True), x.dtype, name)
+    return _pooled(x, sizes, e.max, worst(x.dtype, lowest=True), x.dtype, name)
 
 
 def _sizes(operator: str, x: Tensor, size: Sizes) -> tuple[int, ...]:

@@ -81,8 +81,8 @@ def attention(
         return e.sum(weights[(*batch, row, n)] * e.cast(v[(*group(tuple(batch)), n, column)], wide), axis=n)
 
     label = name if wide == q.dtype else f"{name}.wide"
-    result = compute((*q.shape[:-1], v.shape[-1]), mixed, label, axes=(*axes[:-1], "e"))
-    return rounded(result, q.dtype, name)
+    output = compute((*q.shape[:-1], v.shape[-1]), mixed, label, axes=(*axes[:-1], "e"))
+    return rounded(output, q.dtype, name)
 
 
 def _check_options(causal: bool, offset: int, softcap: float | None) -> float | None:
@@ -115,16 +115,16 @@ def _check_mask(mask: Tensor | None, shape: tuple[int, ...], dtype: str) -> None
     if mask is None:
         return
     check_tensor("attention", mask)
-    own = shape[len(shape) - mask.rank :]
-    if mask.rank > len(shape) or any(m not in (1, n) for m, n in zip(mask.shape, own, strict=True)):
+    mask_shape = shape[len(shape) - mask.rank :]
+    if mask.rank > len(shape) or any(m not in (1, n) for m, n in zip(mask.shape, mask_shape, strict=True)):
         raise TeError(f"attention: the mask '{mask.name}' has shape {mask.shape}, the scores {shape}")
     if mask.dtype not in ("i1", dtype):
         raise TeError(f"attention: the mask '{mask.name}' is of {mask.dtype}, expected i1 or {dtype}")
 
 
 def _broadcast(mask: Tensor, shape: tuple[int, ...], i: Indices) -> Indices:
-    own = i[len(shape) - mask.rank :]
-    return tuple(0 if size == 1 else index for size, index in zip(mask.shape, own, strict=True))
+    mask_index = i[len(shape) - mask.rank :]
+    return tuple(0 if size == 1 else index for size, index in zip(mask.shape, mask_index, strict=True))
 
 
 def rotary_embedding(
@@ -141,9 +141,9 @@ def rotary_embedding(
     wide = accumulator(check_float(operator, x).dtype)
     check_flag(operator, "interleaved", interleaved)
     for table in (cos, sin):
-        own = x.shape[x.rank - check_float(operator, table).rank :]
+        table_shape = x.shape[x.rank - check_float(operator, table).rank :]
         fits = 0 < table.rank <= x.rank and 2 * table.shape[-1] <= x.shape[-1]
-        if not fits or any(m not in (1, n) for m, n in zip(table.shape[:-1], own[:-1], strict=True)):
+        if not fits or any(m not in (1, n) for m, n in zip(table.shape[:-1], table_shape[:-1], strict=True)):
             raise TeError(f"{operator}: '{table.name}' of shape {table.shape} does not fit '{x.name}' {x.shape}")
     check_equal(operator, f"the extents of '{cos.name}' and '{sin.name}'", cos.shape[-1], sin.shape[-1])
     half, extent = cos.shape[-1], x.shape[-1]
@@ -156,9 +156,12 @@ def rotary_embedding(
         j = i[-1]
         partner = j + 1 - (j % 2) * 2 if interleaved else (j + half) % (2 * half)
         first, pair = (compared(j % 2, "==", 0), j // 2) if interleaved else (j < half, j % half)
-        own, other = e.cast(x[i], wide), e.cast(e.select(partner < extent, x[(*i[:-1], partner)], 0), wide)
-        turned = e.select(first, -other, other)
-        found = own * entry(cos, i, pair) + turned * entry(sin, i, pair)
-        return e.cast(e.select(j < 2 * half, found, own) if 2 * half < extent else found, x.dtype)
+        entry_here, partner_entry = (
+            e.cast(x[i], wide),
+            e.cast(e.select(partner < extent, x[(*i[:-1], partner)], 0), wide),
+        )
+        turned = e.select(first, -partner_entry, partner_entry)
+        rotated = entry_here * entry(cos, i, pair) + turned * entry(sin, i, pair)
+        return e.cast(e.select(j < 2 * half, rotated, entry_here) if 2 * half < extent else rotated, x.dtype)
 
     return compute(x.shape, element, name)

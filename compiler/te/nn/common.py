@@ -56,11 +56,11 @@ def check_equal(operator: str, what: str, left: int, right: int) -> None:
         raise TeError(f"{operator}: {what} differ: {left} and {right}")
 
 
-def pair(operator: str, what: str, value: object, least: int) -> Pair:
-    """An integer or a pair of integers as a pair. Raises TeError for values below `least`."""
+def pair(operator: str, what: str, value: object, minimum: int) -> Pair:
+    """An integer or a pair of integers as a pair. Raises TeError for values below `minimum`."""
     values = (value, value) if isinstance(value, int) else tuple(value) if isinstance(value, Sequence) else ()
-    if len(values) != 2 or any(not isinstance(v, int) or v < least for v in values):
-        raise TeError(f"{operator}: {what} is {value!r}, expected an integer or a pair, at least {least}")
+    if len(values) != 2 or any(not isinstance(v, int) or v < minimum for v in values):
+        raise TeError(f"{operator}: {what} is {value!r}, expected an integer or a pair, at least {minimum}")
     return values[0], values[1]
 
 
@@ -114,10 +114,10 @@ def accumulator(dtype: str) -> str:
 
 def check_float(operator: str, tensor: object) -> Tensor:
     """The tensor, if it is of a float dtype. Raises TeError."""
-    found = check_tensor(operator, tensor)
-    if not is_float(found.dtype):
-        raise TeError(f"{operator}: '{found.name}' is of {found.dtype}, expected a float dtype")
-    return found
+    checked = check_tensor(operator, tensor)
+    if not is_float(checked.dtype):
+        raise TeError(f"{operator}: '{checked.name}' is of {checked.dtype}, expected a float dtype")
+    return checked
 
 
 def rounded(x: Tensor, dtype: str, name: str) -> Tensor:
@@ -127,19 +127,19 @@ def rounded(x: Tensor, dtype: str, name: str) -> Tensor:
     return compute(x.shape, lambda *i: e.cast(x[i], dtype), name)
 
 
-def several(operator: str, what: str, value: object, least: int, count: int) -> tuple[int, ...]:
-    """An integer, or one for each dimension, as a tuple. Raises TeError for values below `least`."""
+def several(operator: str, what: str, value: object, minimum: int, count: int) -> tuple[int, ...]:
+    """An integer, or one for each dimension, as a tuple. Raises TeError for values below `minimum`."""
     values = (value,) * count if isinstance(value, int) else tuple(value) if isinstance(value, tuple | list) else ()
-    if len(values) != count or any(isinstance(v, bool) or not isinstance(v, int) or v < least for v in values):
-        raise TeError(f"{operator}: {what} is {value!r}, expected an integer or {count} of them, at least {least}")
+    if len(values) != count or any(isinstance(v, bool) or not isinstance(v, int) or v < minimum for v in values):
+        raise TeError(f"{operator}: {what} is {value!r}, expected an integer or {count} of them, at least {minimum}")
     return values
 
 
-def result_dtype(operator: str, own: str, dtype: str | None) -> str:
+def result_dtype(operator: str, operand_dtype: str, dtype: str | None) -> str:
     """The dtype of a result of sums: the given one, or a float's own, or that in which integers are summed."""
     if dtype is not None:
         return check_dtype(dtype)
-    return own if is_float(own) else accumulator(own)
+    return operand_dtype if is_float(operand_dtype) else accumulator(operand_dtype)
 
 
 def product(left: Expr, right: Expr, dtype: str) -> Expr:

@@ -45,11 +45,16 @@ def matmul(
 
 
 def _summed(
-    operator: str, shape: tuple[int, ...], element: Callable[..., Expr], own: str, dtype: str | None, name: str
+    operator: str,
+    shape: tuple[int, ...],
+    element: Callable[..., Expr],
+    operand_dtype: str,
+    dtype: str | None,
+    name: str,
 ) -> Tensor:
     """Sums in their accumulator's dtype, rounded where the result is of another."""
-    wanted = result_dtype(operator, own, dtype)
-    sums = compute(shape, element, name if wanted == accumulator(own) else f"{name}.sum")
+    wanted = result_dtype(operator, operand_dtype, dtype)
+    sums = compute(shape, element, name if wanted == accumulator(operand_dtype) else f"{name}.sum")
     return rounded(sums, wanted, name)
 
 

@@ -71,10 +71,10 @@ class _Result:
     dtype: str | None
     name: str
 
-    def of(self, shape: Sequence[int], element: Callable[..., Expr], axes: Sequence[str], own: str) -> Tensor:
+    def of(self, shape: Sequence[int], element: Callable[..., Expr], axes: Sequence[str], operand_dtype: str) -> Tensor:
         """The sums of elements of a dtype, with the bias of each filter, in the dtype of the result."""
-        wanted = result_dtype(self.operator, own, self.dtype)
-        label = self.name if wanted == accumulator(own) else f"{self.name}.sum"
+        wanted = result_dtype(self.operator, operand_dtype, self.dtype)
+        label = self.name if wanted == accumulator(operand_dtype) else f"{self.name}.sum"
         sums, bias = compute(shape, element, label, axes=axes), self.bias
         if bias is None:
             return rounded(sums, wanted, self.name)
@@ -143,9 +143,9 @@ def depthwise_conv2d(
 
 
 def _convolved(
-    rank: int, x: Tensor, w: Tensor, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int, result: _Result
+    rank: int, x: Tensor, w: Tensor, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int, output: _Result
 ) -> Tensor:
-    operator = result.operator
+    operator = output.operator
     check_rank(operator, x, rank + 2, f"N, C, {listed(SPATIAL[rank])}")
     check_rank(operator, w, rank + 2, f"O, C / groups, {listed(TAPS[rank])}")
     over = window(operator, w.shape[2:], stride, padding, dilation)
@@ -159,7 +159,7 @@ def _convolved(
         read = source[(n, channel, *over.places(at))]
         return e.sum(product(read, w[(o, c, *over.taps)], sums), axis=(c, *over.taps))
 
-    return result.of(shape, element, ("n", "o", *SPATIAL[rank]), x.dtype)
+    return output.of(shape, element, ("n", "o", *SPATIAL[rank]), x.dtype)
 
 
 def _check_groups(operator: str, groups: int, channels: int, filters: int) -> None:
@@ -206,8 +206,8 @@ def _transpose(rank: int) -> Transposed:
         _check_groups(operator, groups, x.shape[1], max(filters, 1))
         check_equal(operator, f"the channels of '{x.name}' and '{w.name}'", x.shape[1], w.shape[0])
         shape = (x.shape[0], filters, *_extents(over, x.shape[2:], extra))
-        result = _Result(operator, bias, dtype, name)
-        return result.of(shape, _spread(x, w, over, groups), ("n", "o", *image), x.dtype)
+        output = _Result(operator, bias, dtype, name)
+        return output.of(shape, _spread(x, w, over, groups), ("n", "o", *image), x.dtype)
 
     return build
 

@@ -101,17 +101,17 @@ class _Scan:
             counts = b > i[d] if self.reverse else b < i[d]
             return self.combine(e.select(counts, totals[self.at(i, b)], self.neutral), axis=b)
 
-        others = compute(shape, before, f"{name}.others")
+        of_blocks = compute(shape, before, f"{name}.others")
 
         def within(*i: Index) -> Reduce:
             place = i[d] // size * size + k
             return self.combine(read(i, place, self.counts(place, i[d])), axis=k)
 
-        own = compute(self.x.shape, within, f"{name}.within")
+        in_block = compute(self.x.shape, within, f"{name}.within")
 
         def joined(*i: Index) -> Expr:
-            other = others[self.at(i, i[d] // size)]
-            return own[i] * other if self.neutral else own[i] + other
+            before_block = of_blocks[self.at(i, i[d] // size)]
+            return in_block[i] * before_block if self.neutral else in_block[i] + before_block
 
         return compute(self.x.shape, joined, name)
 

@@ -16,11 +16,11 @@ def _truncated_rest(a: Expr, b: Expr) -> Expr:
     """a - trunc(a / b) * b with a's sign, of floats, in f64; a rounded quotient that is one too far is put right."""
     left, right = e.cast(a, "f64"), e.cast(b, "f64")
     size = e.abs(right)
-    rest = e.abs(left) - e.trunc(e.abs(left) / size) * size
-    rest = e.select(rest < 0.0, rest + size, rest)
-    rest = e.select(rest >= size, rest - size, rest)
-    rest = e.select(e.equal(size, math.inf) & (e.abs(left) < math.inf), e.abs(left), rest)
-    return e.copysign(rest, left)
+    remainder = e.abs(left) - e.trunc(e.abs(left) / size) * size
+    remainder = e.select(remainder < 0.0, remainder + size, remainder)
+    remainder = e.select(remainder >= size, remainder - size, remainder)
+    remainder = e.select(e.equal(size, math.inf) & (e.abs(left) < math.inf), e.abs(left), remainder)
+    return e.copysign(remainder, left)
 
 
 def _fmod(a: Expr, b: Expr | float) -> Expr:
@@ -32,9 +32,9 @@ def _fmod(a: Expr, b: Expr | float) -> Expr:
 
 def _floored_rest(a: Expr, b: Expr) -> Expr:
     """The remainder of floats that has b's sign, in f64."""
-    rest, right = _truncated_rest(a, b), e.cast(b, "f64")
-    turned = e.not_equal(rest, 0.0) & (((rest < 0.0) & (right > 0.0)) | ((rest > 0.0) & (right < 0.0)))
-    return e.select(turned, rest + right, rest)
+    remainder, right = _truncated_rest(a, b), e.cast(b, "f64")
+    turned = e.not_equal(remainder, 0.0) & (((remainder < 0.0) & (right > 0.0)) | ((remainder > 0.0) & (right < 0.0)))
+    return e.select(turned, remainder + right, remainder)
 
 
 def _remainder(a: Expr, b: Expr | float) -> Expr:

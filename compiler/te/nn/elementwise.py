@@ -201,8 +201,8 @@ def broadcast_shape(operator: str, shape: tuple[int, ...], b: Tensor) -> tuple[i
 
 def read_at(x: Tensor, axes: Indices) -> Expr:
     """The element of a tensor that is broadcast to an index."""
-    own = axes[len(axes) - x.rank :]
-    return x[tuple(0 if size == 1 else axis for axis, size in zip(own, x.shape, strict=True))]
+    last_axes = axes[len(axes) - x.rank :]
+    return x[tuple(0 if size == 1 else axis for axis, size in zip(last_axes, x.shape, strict=True))]
 
 
 def joined(operator: str, formula: str, scalar: Callable[[Expr, Expr | float], Expr], narrow: bool = True) -> OnTwo:
@@ -220,9 +220,9 @@ def joined(operator: str, formula: str, scalar: Callable[[Expr, Expr | float], E
 
         if isinstance(b, int | float):
             return compute(a.shape, lambda *i: element(a[i], b), name)
-        other = check_tensor(operator, b)
-        shape = broadcast_shape(operator, a.shape, other)
-        return compute(shape, lambda *i: element(read_at(a, i), read_at(other, i)), name)
+        second = check_tensor(operator, b)
+        shape = broadcast_shape(operator, a.shape, second)
+        return compute(shape, lambda *i: element(read_at(a, i), read_at(second, i)), name)
 
     return build
 
@@ -236,24 +236,24 @@ def _pow(a: Expr, b: Expr | float) -> Expr:
     """The power; a whole one of an integer that is known is a product."""
     if is_float(a.dtype) or isinstance(b, Expr) or not is_count(b) or b > MOST_FACTORS:
         return e.pow(a, b)
-    found, square, left = e.const(1, a.dtype), a, int(b)
+    result_so_far, square, left = e.const(1, a.dtype), a, int(b)
     product: Expr | None = None
     while left:
         if left & 1:
             product = square if product is None else product * square
         left >>= 1
         square = square * square if left else square
-    return found if product is None else product
+    return result_so_far if product is None else product
 
 
 def _hypot(a: Expr, b: Expr | float) -> Expr:
     """The greater side times the root of 1 + the square of the ratio, which does not overflow before the result."""
     right = e.abs(as_expr(b, a.dtype))
-    most, least = e.maximum(e.abs(a), right), e.minimum(e.abs(a), right)
-    ratio = least / most
-    found = most * e.sqrt(ratio * ratio + 1.0)
-    found = e.select(e.equal(most, 0.0), most, found)
-    return e.select(e.equal(e.abs(a), math.inf) | e.equal(right, math.inf), e.const(math.inf, a.dtype), found)
+    longer, shorter = e.maximum(e.abs(a), right), e.minimum(e.abs(a), right)
+    ratio = shorter / longer
+    length = longer * e.sqrt(ratio * ratio + 1.0)
+    length = e.select(e.equal(longer, 0.0), longer, length)
+    return e.select(e.equal(e.abs(a), math.inf) | e.equal(right, math.inf), e.const(math.inf, a.dtype), length)
 
 
 add = joined("add", "A + B", lambda a, b: a + b)

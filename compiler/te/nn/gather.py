@@ -18,10 +18,10 @@ from compiler.te.tensor import Read, TableRead, Tensor
 
 
 def _check_indices(operator: str, indices: object) -> Tensor:
-    found = check_tensor(operator, indices)
-    if found.dtype not in INDICES:
-        raise TeError(f"{operator}: the indices '{found.name}' are {found.dtype}, not integers")
-    return found
+    checked = check_tensor(operator, indices)
+    if checked.dtype not in INDICES:
+        raise TeError(f"{operator}: the indices '{checked.name}' are {checked.dtype}, not integers")
+    return checked
 
 
 def _wrapped(operator: str, indices: Tensor, extent: int, wrap: bool, name: str) -> Tensor:

@@ -82,18 +82,18 @@ class Resizing:
         kernel = _triangle if self.mode == "linear" else _cubic(self.cubic)
         shrink = min(self.scale, 1.0) if self.antialias else 1.0
         reach = (1 if self.mode == "linear" else 2) / shrink
-        found: Weights = {}
+        shares: Weights = {}
         for index in range(math.floor(at - reach), math.ceil(at + reach) + 1):
             share = kernel(abs(at - index) * shrink)
             if share == 0 or (self.exclude_outside and not 0 <= index < self.extent):
                 continue
             inside = min(max(index, 0), self.extent - 1)
-            found[inside] = found.get(inside, 0.0) + share
-        total = sum(found.values())
-        if not found or total == 0:
+            shares[inside] = shares.get(inside, 0.0) + share
+        total = sum(shares.values())
+        if not shares or total == 0:
             return {min(max(round(at), 0), self.extent - 1): 1.0}
-        whole = total if self.exclude_outside or self.antialias else 1.0
-        return {index: share / whole for index, share in found.items()}
+        divisor = total if self.exclude_outside or self.antialias else 1.0
+        return {index: share / divisor for index, share in shares.items()}
 
 
 def _triangle(gap: float) -> float:
@@ -132,16 +132,16 @@ def line(first: Sequence[int], last: Sequence[int], resizing: Resizing) -> Line:
     while True:
         for slope in slopes:
             a, c = slope.numerator, slope.denominator
-            least = max(c * (high - length + 1) - a * i for i, high in enumerate(last))
-            most = min(c * low + c - 1 - a * i for i, low in enumerate(first))
-            if least <= most:
-                return Line(a, (least + most) // 2, c, length)
+            lowest = max(c * (high - length + 1) - a * i for i, high in enumerate(last))
+            highest = min(c * low + c - 1 - a * i for i, low in enumerate(first))
+            if lowest <= highest:
+                return Line(a, (lowest + highest) // 2, c, length)
         length += 1
 
 
 def _slopes(resizing: Resizing) -> list[Fraction]:
     extent, size = resizing.extent, resizing.size
-    found = [Fraction(extent, size)] + ([Fraction(extent - 1, size - 1)] if size > 1 else [])
+    slopes = [Fraction(extent, size)] + ([Fraction(extent - 1, size - 1)] if size > 1 else [])
     cropped = resizing.coordinates == "tf_crop_and_resize"
     step = resizing.place(1) - resizing.place(0) if cropped else 1 / resizing.scale
-    return [*found, Fraction(step).limit_denominator(1 << 12), Fraction(0)]
+    return [*slopes, Fraction(step).limit_denominator(1 << 12), Fraction(0)]

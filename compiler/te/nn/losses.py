@@ -36,10 +36,10 @@ IGNORED = -100
 
 
 def _check(operator: str, x: object, reduction: str) -> Tensor:
-    found = check_float(operator, x)
+    checked = check_float(operator, x)
     if not isinstance(reduction, str) or reduction not in REDUCTIONS:
         raise TeError(f"{operator}: unknown reduction {reduction!r} (there are {', '.join(REDUCTIONS)})")
-    return found
+    return checked
 
 
 def _total(x: Tensor, name: str) -> Tensor:
@@ -157,15 +157,15 @@ def cross_entropy(
     if logits.rank < 1:
         raise TeError(f"cross_entropy: '{logits.name}' has no dimension for the classes")
     along = min(1, logits.rank - 1)
-    rest = (*logits.shape[:along], *logits.shape[along + 1 :])
+    target_shape = (*logits.shape[:along], *logits.shape[along + 1 :])
     check_tensor("cross_entropy", target)
     _check_weight("cross_entropy", logits, weight, along)
     if is_float(target.dtype):
-        return _of_probabilities(logits, target, weight, along, rest, reduction, name)
+        return _of_probabilities(logits, target, weight, along, target_shape, reduction, name)
     if target.dtype not in INDICES:
         raise TeError(f"cross_entropy: the target '{target.name}' is {target.dtype}: neither classes nor probabilities")
-    if target.shape != rest:
-        raise TeError(f"cross_entropy: the target '{target.name}' has shape {target.shape}, expected {rest}")
+    if target.shape != target_shape:
+        raise TeError(f"cross_entropy: the target '{target.name}' has shape {target.shape}, expected {target_shape}")
     wide = accumulator(logits.dtype)
     lse = logsumexp_as(wide, logits, [along], False, f"{name}.logsumexp")
     return _of_classes(logits, target, lse, weight, along, reduction, ignore_index, name)
@@ -187,9 +187,11 @@ def nll_loss(
     if x.rank < 1:
         raise TeError(f"nll_loss: '{x.name}' has no dimension for the classes")
     along = min(1, x.rank - 1)
-    rest = (*x.shape[:along], *x.shape[along + 1 :])
-    if check_tensor("nll_loss", target).shape != rest or target.dtype not in INDICES:
-        raise TeError(f"nll_loss: the target '{target.name}' is {target.dtype} {target.shape}, not integers {rest}")
+    target_shape = (*x.shape[:along], *x.shape[along + 1 :])
+    if check_tensor("nll_loss", target).shape != target_shape or target.dtype not in INDICES:
+        raise TeError(
+            f"nll_loss: the target '{target.name}' is {target.dtype} {target.shape}, not integers {target_shape}"
+        )
     _check_weight("nll_loss", x, weight, along)
     return _of_classes(x, target, None, weight, along, reduction, ignore_index, name)
 
@@ -240,8 +242,8 @@ def _of_classes(
     def one(*i: Index) -> Expr:
         return e.select(counts(i), e.const(1.0, wide) if factors is None else e.cast(factors[i], wide), 0.0)
 
-    ones = compute(target.shape, one, f"{name}.counted")
-    return _reduced(loss, _total(ones, f"{name}.count"), reduction, x.dtype, name)
+    counted = compute(target.shape, one, f"{name}.counted")
+    return _reduced(loss, _total(counted, f"{name}.count"), reduction, x.dtype, name)
 
 
 def _of_probabilities(
@@ -249,14 +251,14 @@ def _of_probabilities(
     target: Tensor,
     weight: Tensor | None,
     along: int,
-    rest: tuple[int, ...],
+    target_shape: tuple[int, ...],
     reduction: str,
     name: str,
 ) -> Tensor:
     if target.shape != x.shape or target.dtype != x.dtype:
         raise TeError(f"cross_entropy: the probabilities '{target.name}' are not as the logits '{x.name}'")
     wide, count = accumulator(x.dtype), 1.0
-    for n in rest:
+    for n in target_shape:
         count *= n
     lse = logsumexp_as(wide, x, [along], False, f"{name}.logsumexp")
     c = reduce_axis(x.shape[along], "p")
@@ -266,5 +268,5 @@ def _of_probabilities(
         loss = e.cast(target[at], wide) * (lse[i] - e.cast(x[at], wide))
         return e.sum(loss if weight is None else loss * e.cast(weight[c], wide), axis=c)
 
-    loss = compute(rest, element, f"{name}.each")
+    loss = compute(target_shape, element, f"{name}.each")
     return _reduced(loss, count, reduction, x.dtype, name)

@@ -61,8 +61,8 @@ def softmax_over(x: Tensor, axis: int, name: str, guarded: bool = False) -> Tens
     top = _over(x, along, e.max, value, f"{name}.max")
 
     def level(i: Indices) -> Expr:
-        found = top[_less(i, along)]
-        return e.select(e.equal(found, -math.inf), 0.0, found) if guarded else found
+        greatest = top[_less(i, along)]
+        return e.select(e.equal(greatest, -math.inf), 0.0, greatest) if guarded else greatest
 
     powers = _map(x, lambda i: e.exp(value(i) - level(i)), f"{name}.exp")
     total = _over(x, along, e.sum, lambda at: powers[at], f"{name}.sum")
@@ -189,8 +189,8 @@ def _moments(x: Tensor, along: Sequence[int], name: str) -> _Standard:
 
 def _standardised(x: Tensor, along: Sequence[int], eps: float, name: str) -> Value:
     """(X - mean) / sqrt(variance + eps) over some dimensions, as a function of the index."""
-    found = _moments(x, along, name)
-    return lambda i: found.centred[i] * e.rsqrt(found.variance[_less(i, along)] + eps)
+    moments = _moments(x, along, name)
+    return lambda i: moments.centred[i] * e.rsqrt(moments.variance[_less(i, along)] + eps)
 
 
 def instance_norm(
@@ -230,8 +230,8 @@ def group_norm(
     split = reshape(x, (x.shape[0], groups, share, *x.shape[2:]), f"{name}.groups")
     scaled = _standardised(split, range(2, split.rank), check_number("group_norm", "eps", eps), name)
 
-    def element(n: Index, c: Index, *rest: Index) -> Expr:
-        return scales.applied(scaled((n, c // share, c % share, *rest)), (c,), x.dtype)
+    def element(n: Index, c: Index, *image: Index) -> Expr:
+        return scales.applied(scaled((n, c // share, c % share, *image)), (c,), x.dtype)
 
     labels = [f"i{d}" for d in range(2, x.rank)]
     return compute(x.shape, element, name, axes=("n", "c", *labels))
@@ -321,14 +321,14 @@ def batch_norm_training(
     """
     operator = "batch_norm_training"
     along = check_axis(operator, check_float(operator, x), axis)
-    scales, others = _scales(operator, x, [along], gamma, beta), [d for d in range(x.rank) if d != along]
+    scales, reduced_axes = _scales(operator, x, [along], gamma, beta), [d for d in range(x.rank) if d != along]
     eps = check_number(operator, "eps", eps)
-    if not others:
+    if not reduced_axes:
         raise TeError(f"{operator}: '{x.name}' has no dimension beside its channels")
-    found = _moments(x, others, name)
+    moments = _moments(x, reduced_axes, name)
 
     def element(i: Indices) -> Expr:
-        scaled = found.centred[i] * e.rsqrt(found.variance[_less(i, others)] + eps)
+        scaled = moments.centred[i] * e.rsqrt(moments.variance[_less(i, reduced_axes)] + eps)
         return scales.applied(scaled, (i[along],), x.dtype)
 
     def vector(of: Tensor, label: str) -> Tensor:
@@ -337,7 +337,7 @@ def batch_norm_training(
 
         return compute((x.shape[along],), at, f"{name}.{label}")
 
-    return _map(x, element, name), vector(found.middle, "means"), vector(found.variance, "variances")
+    return _map(x, element, name), vector(moments.middle, "means"), vector(moments.variance, "variances")
 
 
 def lp_normalize(x: Tensor, p: float = 2, axis: Axes = -1, eps: float = 0.0, name: str = "lp_normalize") -> Tensor:
@@ -346,8 +346,8 @@ def lp_normalize(x: Tensor, p: float = 2, axis: Axes = -1, eps: float = 0.0, nam
     p is above 0. Raises TeError. Elsewhere: ONNX LpNormalization; torch normalize, with an eps.
     """
     along, power = axes_of("lp_normalize", check_float("lp_normalize", x), axis), check_number("lp_normalize", "p", p)
-    least = check_number("lp_normalize", "eps", eps)
-    if power <= 0 or least < 0:
+    smallest = check_number("lp_normalize", "eps", eps)
+    if power <= 0 or smallest < 0:
         raise TeError(f"lp_normalize: p is {p} and eps {eps}, expected p above 0 and eps not below")
     value = _wide(x)
 
@@ -360,7 +360,7 @@ def lp_normalize(x: Tensor, p: float = 2, axis: Axes = -1, eps: float = 0.0, nam
     def root(i: Indices) -> Expr:
         value: Expr = total[i]
         value = value if power == 1 else e.sqrt(value) if power == 2 else e.pow(value, 1.0 / power)
-        return e.maximum(value, least) if least else e.select(e.equal(value, 0.0), math.inf, value)
+        return e.maximum(value, smallest) if smallest else e.select(e.equal(value, 0.0), math.inf, value)
 
     norm = _map(total, root, f"{name}.norm")
     return _map(x, lambda i: e.cast(value(i) / norm[_less(i, along)], x.dtype), name)
@@ -386,7 +386,7 @@ def local_response_norm(
         raise TeError(
             f"{operator}: '{x.name}' has shape {x.shape}, and the size is {size!r}: expected [N, C, ...] and 1"
         )
-    share, power, least = (
+    share, power, offset = (
         check_number(operator, what, n) for what, n in (("alpha", alpha), ("beta", beta), ("bias", bias))
     )
     start = size // 2 if before is None else before
@@ -400,4 +400,4 @@ def local_response_norm(
 
     total = compute(x.shape, squares, f"{name}.sum")
     value = _wide(x)
-    return _map(x, lambda i: e.cast(value(i) / e.pow(total[i] * (share / size) + least, power), x.dtype), name)
+    return _map(x, lambda i: e.cast(value(i) / e.pow(total[i] * (share / size) + offset, power), x.dtype), name)

@@ -118,7 +118,7 @@ def _max_pool(rank: int) -> MaxPool:
     ) -> Tensor:
         check_rank(operator, x, rank + 2, f"N, C, and {rank} of the image")
         over = _window(operator, x, kernel, stride, padding, dilation, ceil_mode)
-        return _pooled(x, over, e.max, worst(x.dtype, least=True), x.dtype, name)
+        return _pooled(x, over, e.max, worst(x.dtype, lowest=True), x.dtype, name)
 
     return build
 
@@ -150,12 +150,12 @@ def _avg_pool(rank: int) -> AvgPool:
         count = math.prod(over.sizes) if divisor is None else several(operator, "divisor", divisor, 1, 1)[0]
         total = _pooled(x, over, e.sum, 0, wide, f"{name}.sum")
         counts = over.overshoots(x.shape[2:]) if count_include_pad else over.is_padded
-        ones = None
+        divisors = None
         if counts and divisor is None:
-            ones = _counted(x, over, count_include_pad, wide, f"{name}.count")
+            divisors = _counted(x, over, count_include_pad, wide, f"{name}.count")
 
         def element(*i: Index) -> Expr:
-            return e.cast(total[i] * (1.0 / count) if ones is None else total[i] / ones[i[2:]], x.dtype)
+            return e.cast(total[i] * (1.0 / count) if divisors is None else total[i] / divisors[i[2:]], x.dtype)
 
         return compute(total.shape, element, name, axes=("n", "c", *SPATIAL[rank]))
 
@@ -182,8 +182,8 @@ def max_pool_with_places(
     Elsewhere: torch max_pool2d with return_indices.
     """
     over = _window("max_pool_with_places", x, kernel, stride, padding, dilation, ceil_mode)
-    image, source = x.shape[2:], over.source(x, worst(x.dtype, least=True))
-    pick = combiner(best(lambda a, b: a > b, x.dtype), (worst(x.dtype, least=True), LAST))
+    image, source = x.shape[2:], over.source(x, worst(x.dtype, lowest=True))
+    pick = combiner(best(lambda a, b: a > b, x.dtype), (worst(x.dtype, lowest=True), LAST))
 
     def element(n: Index, c: Index, *at: Index) -> tuple[Reduce, ...]:
         places = over.places(at)

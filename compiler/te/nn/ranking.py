@@ -81,8 +81,8 @@ def _counted(x: Tensor, k: int, d: int, largest: bool, name: str) -> Tensor:
     j = reduce_axis(x.shape[d], "j")
 
     def rank(*i: Index) -> Reduce:
-        own, met = x[i], x[_along(i, d, j)]
-        is_before = _before(met, own, largest) | (_alike(met, own) & e.cast(j < i[d], "i1"))
+        element, met = x[i], x[_along(i, d, j)]
+        is_before = _before(met, element, largest) | (_alike(met, element) & e.cast(j < i[d], "i1"))
         return e.sum(e.cast(is_before, "i64"), axis=j)
 
     ranks = compute(x.shape, rank, f"{name}.ranks")
@@ -99,30 +99,30 @@ def _selected(x: Tensor, k: int, d: int, largest: bool, name: str) -> Tensor:
     """The places: k times the first of those behind the last one that was selected."""
     from compiler.te.nn.shape import concat
 
-    sentinel = worst(x.dtype, least=largest) if largest or not is_float(x.dtype) else math.nan
-    pick = combiner(lambda held, added: _ahead(held, added, largest), (sentinel, LAST))
+    sentinel = worst(x.dtype, lowest=largest) if largest or not is_float(x.dtype) else math.nan
+    pick = combiner(lambda current, added: _ahead(current, added, largest), (sentinel, LAST))
     shape = [1 if n == d else size for n, size in enumerate(x.shape)]
-    found: list[Tensor] = []
+    places: list[Tensor] = []
     last: Tensor | None = None
     for number in range(k):
         j = reduce_axis(x.shape[d], "j")
 
         def element(*i: Index, j: Index = j, value: Tensor | None = last) -> tuple[Reduce, ...]:
-            own: Expr = x[_along(i, d, j)]
+            value_here: Expr = x[_along(i, d, j)]
             place = e.cast(j, "i64")
             if value is not None:
-                held, at = value[i], found[-1][i]
-                behind = _before(held, own, largest) | (_alike(held, own) & (at < place))
-                own = e.select(behind, own, e.const(sentinel, x.dtype))
+                last_value, at = value[i], places[-1][i]
+                behind = _before(last_value, value_here, largest) | (_alike(last_value, value_here) & (at < place))
+                value_here = e.select(behind, value_here, e.const(sentinel, x.dtype))
                 place = e.select(behind, place, e.const(LAST, "i64"))
-            return reduce(pick, (own, place), axis=j)  # type: ignore[arg-type]
+            return reduce(pick, (value_here, place), axis=j)  # type: ignore[arg-type]
 
         last, at = compute(shape, element, f"{name}.step{number}", axes=[f"i{n}" for n in range(x.rank)])
-        found.append(at)
-    return concat(found, d, f"{name}.places")
+        places.append(at)
+    return concat(places, d, f"{name}.places")
 
 
-def _ahead(held: tuple[Expr, ...], added: tuple[Expr, ...], largest: bool) -> tuple[Expr, Expr]:
-    (v, i), (w, j) = held, added
+def _ahead(current: tuple[Expr, ...], added: tuple[Expr, ...], largest: bool) -> tuple[Expr, Expr]:
+    (v, i), (w, j) = current, added
     take = _before(w, v, largest) | (_alike(v, w) & (j < i))
     return e.select(take, w, v), e.select(take, j, i)

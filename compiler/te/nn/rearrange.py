@@ -22,8 +22,8 @@ def roll(x: Tensor, shift: Sizes, axis: Sizes, name: str = "roll") -> Tensor:
     check_tensor("roll", x)
     axes = [check_axis("roll", x, a) for a in (axis if isinstance(axis, tuple | list) else [axis])]
     shifts: list[object] = list(shift) if isinstance(shift, tuple | list) else [shift]
-    whole = all(isinstance(n, int) and not isinstance(n, bool) for n in shifts)
-    if not whole or len(shifts) != len(axes) or len(set(axes)) != len(axes):
+    are_integers = all(isinstance(n, int) and not isinstance(n, bool) for n in shifts)
+    if not are_integers or len(shifts) != len(axes) or len(set(axes)) != len(axes):
         raise TeError(f"roll: {shift!r} are not integers, one for each of the axes {axis!r} of '{x.name}'")
     by = {d: n for d, n in zip(axes, shifts, strict=True) if isinstance(n, int)}
 
@@ -182,11 +182,11 @@ def _rows(operator: str, kernel: Sizes, stride: Sizes, padding: Sizes, dilation:
 
 def _digits(index: Index, sizes: Sequence[int]) -> list[Index]:
     """An index in row-major order as one for each dimension."""
-    found = []
+    digits = []
     for size in reversed(sizes):
-        found.append(index % size)
+        digits.append(index % size)
         index = index // size
-    return found[::-1]
+    return digits[::-1]
 
 
 def unfold(

@@ -78,8 +78,8 @@ def _reduce(operator: str, combine: e.Reduction, sums: bool) -> ReductionOperato
         along = axes_of(operator, x, axis)
         wanted = result_dtype(operator, x.dtype, None) if sums else x.dtype
         label = name if wanted == wide else f"{name}.wide"
-        result = reduced(x.shape, along, keepdims, lambda at, axes: combine(e.cast(x[at], wide), axes), label)
-        return rounded(result, wanted, name)
+        wide_result = reduced(x.shape, along, keepdims, lambda at, axes: combine(e.cast(x[at], wide), axes), label)
+        return rounded(wide_result, wanted, name)
 
     return build
 

@@ -38,8 +38,8 @@ def resize_bilinear(x: Tensor, size: int | Pair, align_corners: bool = False, na
     check_flag("resize_bilinear", "align_corners", align_corners)
     rows = _linear(x, 2, oh, align_corners, f"{name}.rows")
     wide = x.dtype == accumulator(x.dtype)
-    result = _linear(rows, 3, ow, align_corners, name if wide else f"{name}.wide")
-    return rounded(result, x.dtype, name)
+    resized = _linear(rows, 3, ow, align_corners, name if wide else f"{name}.wide")
+    return rounded(resized, x.dtype, name)
 
 
 def _linear(x: Tensor, dim: int, size: int, align_corners: bool, name: str) -> Tensor:

@@ -60,15 +60,15 @@ def resize(
     masks = _masks(how, name)
     label, value = f"{name}.inside" if masks else name, check_number("resize", "extrapolation", extrapolation)
     if mode == "nearest":
-        found = _nearest(x, {d: how[d] for d in changed}, label)
+        resized = _nearest(x, {d: how[d] for d in changed}, label)
     else:
-        found, wide = check_float("resize", x), accumulator(x.dtype) != x.dtype
+        resized, wide = check_float("resize", x), accumulator(x.dtype) != x.dtype
         for d in changed:
-            found = _mixed(found, d, how[d], f"{name}.dim{d}" if wide or d != changed[-1] else label)
-        found = rounded(found, x.dtype, label)
+            resized = _mixed(resized, d, how[d], f"{name}.dim{d}" if wide or d != changed[-1] else label)
+        resized = rounded(resized, x.dtype, label)
     if masks:
-        return _outside(found, masks, e.const(value, x.dtype), name)
-    return found if changed else compute(x.shape, lambda *i: found[i], name)
+        return _outside(resized, masks, e.const(value, x.dtype), name)
+    return resized if changed else compute(x.shape, lambda *i: resized[i], name)
 
 
 def _targets(
@@ -117,11 +117,11 @@ def _nearest(x: Tensor, how: dict[int, Resizing], name: str) -> Tensor:
     lines: dict[int, Line] = {}
     for d, resizing in how.items():
         places = [resizing.nearest(i) for i in range(resizing.size)]
-        found = line(places, places, resizing)
-        if found.length == 1:
-            lines[d] = found
+        window = line(places, places, resizing)
+        if window.length == 1:
+            lines[d] = window
         else:
-            x = _picked(x, d, places, found, f"{name}.dim{d}")
+            x = _picked(x, d, places, window, f"{name}.dim{d}")
     shape = [how[d].size if d in lines else n for d, n in enumerate(x.shape)]
 
     def element(*i: Index) -> Expr:

@@ -42,8 +42,8 @@ def grid_sample(
     for d, end in enumerate(ends):
 
         def place(*i: Index, d: int = d, end: _Ends = end) -> Expr:
-            found = end.place(e.cast(grid[(*i, rank - 1 - d)], wide))
-            return found if mode == "cubic" else end.bounded(found)
+            place_in_image = end.place(e.cast(grid[(*i, rank - 1 - d)], wide))
+            return place_in_image if mode == "cubic" else end.bounded(place_in_image)
 
         places.append(compute(grid.shape[:-1], place, f"{name}.place{d}"))
     taps: dict[str, range] = {"nearest": range(1), "linear": range(2), "cubic": range(-1, 3)}
@@ -108,9 +108,9 @@ class _Ends:
             return at * 0.0
         gap = e.abs(at - low)
         turns = e.floor(gap * (1.0 / span))
-        rest = gap - turns * float(span)
+        beyond = gap - turns * float(span)
         odd = e.not_equal(turns, e.floor(turns * 0.5) * 2.0)
-        return e.select(odd, float(span) - rest, rest) + low
+        return e.select(odd, float(span) - beyond, beyond) + low
 
 
 def _tap(places: Tensor, ends: _Ends, offset: int, mode: str, name: str) -> Tensor:

@@ -40,8 +40,8 @@ def _select(operator: str, better: Callable[[Expr, Expr], Expr], formula: str) -
         check_flag(operator, "last", last)
         k = reduce_axis(x.shape[along], f"k{along}")
         shown = [d for d in range(x.rank) if keepdims or d != along]
-        least = worst(x.dtype, least=operator == "argmax")
-        pick = combiner(best(better, x.dtype, last), (least, -1 if last else LAST))
+        worst_value = worst(x.dtype, lowest=operator == "argmax")
+        pick = combiner(best(better, x.dtype, last), (worst_value, -1 if last else LAST))
 
         def element(*i: Index) -> tuple[Reduce, ...]:
             at = dict(zip(shown, i, strict=True)) | {along: k}
@@ -57,24 +57,24 @@ def _select(operator: str, better: Callable[[Expr, Expr], Expr], formula: str) -
 def best(better: Callable[[Expr, Expr], Expr], dtype: str, last: bool = False) -> Combine:
     """The better of two values with its place; NaN is best, and of equals the first, or the last."""
 
-    def combine(held: tuple[Expr, ...], added: tuple[Expr, ...]) -> tuple[Expr, Expr]:
-        (v, i), (w, j) = held, added
+    def combine(current: tuple[Expr, ...], added: tuple[Expr, ...]) -> tuple[Expr, Expr]:
+        (v, i), (w, j) = current, added
         wins, ties = better(w, v), e.equal(v, w)
         if is_float(dtype):
-            nan, other = e.not_equal(w, w), e.not_equal(v, v)
-            wins, ties = wins | (nan & ~other), ties | (nan & other)
+            nan, is_nan = e.not_equal(w, w), e.not_equal(v, v)
+            wins, ties = wins | (nan & ~is_nan), ties | (nan & is_nan)
         take = wins | (ties & (j > i if last else j < i))
         return e.select(take, w, v), e.select(take, j, i)
 
     return combine
 
 
-def worst(dtype: str, least: bool) -> float:
+def worst(dtype: str, lowest: bool) -> float:
     """The least, or the greatest, value of a dtype."""
     if is_float(dtype):
-        return -math.inf if least else math.inf
+        return -math.inf if lowest else math.inf
     low, high = limits(dtype)
-    return low if least else high
+    return low if lowest else high
 
 
 argmax = _select("argmax", lambda a, b: a > b, "greatest")

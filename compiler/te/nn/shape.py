@@ -54,10 +54,10 @@ def _inferred(x: Tensor, shape: object) -> tuple[int, ...]:
     fits = isinstance(shape, tuple | list) and all(
         isinstance(n, int) and not isinstance(n, bool) and (n > 0 or n == -1) for n in given
     )
-    known, count = math.prod(n for n in given if fits and n > 0), math.prod(x.shape)
-    if not fits or given.count(-1) > 1 or count % known or (-1 not in given and known != count):
+    stated, count = math.prod(n for n in given if fits and n > 0), math.prod(x.shape)
+    if not fits or given.count(-1) > 1 or count % stated or (-1 not in given and stated != count):
         raise TeError(f"reshape: '{x.name}' of shape {x.shape} cannot become {shape!r}")
-    return tuple(count // known if n == -1 else n for n in given)
+    return tuple(count // stated if n == -1 else n for n in given)
 
 
 def flatten(x: Tensor, start: int = 0, name: str = "flatten") -> Tensor:
@@ -89,9 +89,9 @@ def broadcast_to(x: Tensor, shape: Sequence[int], name: str = "broadcast_to") ->
     """Y[i...] = X at the last of these indices, 0 where X has extent 1: X repeated to a shape. Raises TeError."""
     check_tensor("broadcast_to", x)
     wanted = tuple(shape) if isinstance(shape, tuple | list) else ()
-    own = wanted[len(wanted) - x.rank :]
-    fits = isinstance(shape, tuple | list) and len(own) == x.rank and all(is_count(n) and n for n in wanted)
-    if not fits or any(m not in (1, n) for m, n in zip(x.shape, own, strict=True)):
+    last_extents = wanted[len(wanted) - x.rank :]
+    fits = isinstance(shape, tuple | list) and len(last_extents) == x.rank and all(is_count(n) and n for n in wanted)
+    if not fits or any(m not in (1, n) for m, n in zip(x.shape, last_extents, strict=True)):
         raise TeError(f"broadcast_to: '{x.name}' of shape {x.shape} does not broadcast to {shape!r}")
 
     def element(*i: Index) -> Expr:
@@ -166,8 +166,8 @@ def slice(
         raise TeError(f"slice: '{x.name}' has {x.rank} dimensions; starts, stops and steps have an entry for each")
     ranges = []
     for d, (start, stop, step) in enumerate(zip(*given, strict=True)):
-        whole = all(n is None or (isinstance(n, int) and not isinstance(n, bool)) for n in (start, stop, step))
-        if not whole or start is None or step is None or step == 0:
+        are_integers = all(n is None or (isinstance(n, int) and not isinstance(n, bool)) for n in (start, stop, step))
+        if not are_integers or start is None or step is None or step == 0:
             raise TeError(f"slice: {start!r}:{stop!r}:{step!r} is no slice of dimension {d} of '{x.name}'")
         ranges.append(range(*builtins.slice(start, stop, step).indices(x.shape[d])))
         if not ranges[-1]:

@@ -92,14 +92,14 @@ def _truth(operator: str, combine: e.Reduction) -> Truth:
     def build(x: Tensor, axis: Axes = None, keepdims: bool = False, name: str = operator) -> Tensor:
         along = axes_of(operator, check_tensor(operator, x), axis)
         check_flag(operator, "keepdims", keepdims)
-        found = reduced(
+        reduced_value = reduced(
             x.shape,
             along,
             keepdims,
             lambda at, axes: combine(e.cast(e.cast(x[at], "i1"), "i32"), axes),
             f"{name}.number",
         )
-        return compute(found.shape, lambda *i: e.cast(found[i], "i1"), name)
+        return compute(reduced_value.shape, lambda *i: e.cast(reduced_value[i], "i1"), name)
 
     return build
 

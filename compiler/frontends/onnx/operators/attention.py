@@ -27,8 +27,8 @@ def attention(node: Node) -> list[Tensor] | None:
     if mask is not None and (mask.shape[-1] != k.shape[2] or mask.rank > 4 or mask.dtype not in ("i1", q.dtype)):
         return None
     scale = node.attribute("scale")
-    found = nn.attention(q, k, v, mask, causal, scale, past, softcap or None, name=node.name)
-    return [_flat(found, node.name) if flat else found, k, v]
+    attended = nn.attention(q, k, v, mask, causal, scale, past, softcap or None, name=node.name)
+    return [_flat(attended, node.name) if flat else attended, k, v]
 
 
 def _by_heads(x: Tensor, heads: int) -> Tensor:

@@ -31,15 +31,15 @@ def multiplied(a: Tensor, b: Tensor, name: str, dtype: str | None = None) -> Ten
     shape = [*left.shape[:-1], right.shape[-1]]
     if right.rank == 2:
         rows = left if left.rank == 2 else nn.reshape(left, (math.prod(left.shape[:-1]), left.shape[-1]))
-        found = nn.matmul(rows, right, dtype=dtype, name=name)
+        product = nn.matmul(rows, right, dtype=dtype, name=name)
     elif left.rank == right.rank == 3 and left.shape[0] == right.shape[0]:
-        found = nn.batch_matmul(left, right, dtype=dtype, name=name)
+        product = nn.batch_matmul(left, right, dtype=dtype, name=name)
     else:
-        found = _batched(left, right, name, dtype)
-        shape = [*found.shape]
+        product = _batched(left, right, name, dtype)
+        shape = [*product.shape]
     shape = [n for d, n in enumerate(shape) if not (a.rank == 1 and d == len(shape) - 2)]
     shape = shape[:-1] if b.rank == 1 else shape
-    return found if list(found.shape) == shape else nn.reshape(found, shape, name=name)
+    return product if list(product.shape) == shape else nn.reshape(product, shape, name=name)
 
 
 def _batched(a: Tensor, b: Tensor, name: str, dtype: str | None) -> Tensor:
@@ -54,8 +54,8 @@ def _batched(a: Tensor, b: Tensor, name: str, dtype: str | None) -> Tensor:
     k, sums = reduce_axis(a.shape[-1], "k"), accumulator(a.dtype)
 
     def place(t: Tensor, at: tuple[Index, ...]) -> list[Index | int]:
-        own = at[rank - (t.rank - 2) :] if t.rank > 2 else ()
-        return [0 if n == 1 else i for n, i in zip(t.shape[:-2], own, strict=True)]
+        batch_index = at[rank - (t.rank - 2) :] if t.rank > 2 else ()
+        return [0 if n == 1 else i for n, i in zip(t.shape[:-2], batch_index, strict=True)]
 
     def element(*i: Index) -> Reduce:
         *batch, m, n = i
@@ -64,8 +64,8 @@ def _batched(a: Tensor, b: Tensor, name: str, dtype: str | None) -> Tensor:
 
     wanted = dtype or (a.dtype if is_float(a.dtype) else sums)
     axes = [*(f"b{d}" for d in range(rank)), "m", "n"]
-    found = compute((*shape, a.shape[-2], b.shape[-1]), element, name, axes=axes)
-    return rounded(found, wanted, name)
+    products = compute((*shape, a.shape[-2], b.shape[-1]), element, name, axes=axes)
+    return rounded(products, wanted, name)
 
 
 @handles("Gemm")
@@ -102,7 +102,7 @@ def _number(value: float, dtype: str) -> float:
 def einsum(node: Node) -> Tensor:
     """Sums of products by an equation, such as `bij,bjk->bik`."""
     tensors = node.tensors()
-    terms, result = _equation(node.attribute("equation", ""), [t.rank for t in tensors])
+    terms, output = _equation(node.attribute("equation", ""), [t.rank for t in tensors])
     extents: dict[str, int] = {}
     for term, tensor in zip(terms, tensors, strict=True):
         for label, extent in zip(term, tensor.shape, strict=True):
@@ -110,13 +110,13 @@ def einsum(node: Node) -> Tensor:
                 raise Refused(f"the label {label} has two extents")
             extents[label] = max(extents.get(label, 1), extent)
     summed = {
-        label: reduce_axis(extent, f"k{n}") for n, (label, extent) in enumerate(extents.items()) if label not in result
+        label: reduce_axis(extent, f"k{n}") for n, (label, extent) in enumerate(extents.items()) if label not in output
     }
     dtype = tensors[0].dtype
     sums = accumulator(dtype) if summed else dtype
 
     def element(*i: Index) -> Expr:
-        at = dict(zip(result, i, strict=True)) | summed
+        at = dict(zip(output, i, strict=True)) | summed
         value: Expr | None = None
         for term, tensor in zip(terms, tensors, strict=True):
             read = tensor[tuple(0 if n == 1 else at[label] for label, n in zip(term, tensor.shape, strict=True))]
@@ -125,10 +125,10 @@ def einsum(node: Node) -> Tensor:
         assert value is not None
         return e.sum(value, axis=tuple(summed.values())) if summed else value
 
-    found = compute(
-        [extents[label] for label in result], element, node.name, axes=[f"i{d}" for d in range(len(result))]
+    summed_products = compute(
+        [extents[label] for label in output], element, node.name, axes=[f"i{d}" for d in range(len(output))]
     )
-    return rounded(found, dtype, node.name)
+    return rounded(summed_products, dtype, node.name)
 
 
 def _equation(text: str, ranks: list[int]) -> tuple[list[list[str]], list[str]]:
@@ -146,7 +146,7 @@ def _equation(text: str, ranks: list[int]) -> tuple[list[list[str]], list[str]]:
 def _labels(term: str, rank: int) -> list[str]:
     before, dots, after = term.partition("...")
     missing = rank - len(before) - len(after) if dots else 0
-    found = [*before, *(str(n) for n in reversed(range(missing))), *after]
-    if len(found) != rank:
+    labels = [*before, *(str(n) for n in reversed(range(missing))), *after]
+    if len(labels) != rank:
         raise Refused(f"the labels '{term}' are not those of {rank} dimensions")
-    return found
+    return labels

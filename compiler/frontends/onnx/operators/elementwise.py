@@ -133,10 +133,10 @@ def bit_shift(node: Node) -> Tensor:
 
 def _folded(function: Callable[..., Tensor]) -> Handler:
     def handler(node: Node) -> Tensor:
-        found = node.tensor(0)
-        for other in node.tensors()[1:]:
-            found = function(found, other, name=node.name)
-        return found
+        folded = node.tensor(0)
+        for operand in node.tensors()[1:]:
+            folded = function(folded, operand, name=node.name)
+        return folded
 
     return handler
 
@@ -173,10 +173,10 @@ def cast(node: Node) -> Value:
         if not isinstance(stated, Tensor):
             return stated.astype(DTYPES[wanted].array)
     else:
-        found = DTYPE_OF.get(node.attribute("to"))
-        if found is None:
+        dtype = DTYPE_OF.get(node.attribute("to"))
+        if dtype is None:
             raise Refused(f"it casts to {type_name(node.attribute('to'))}, a dtype that te lacks")
-        wanted = found
+        wanted = dtype
     x = node.tensor(0)
     return x if x.dtype == wanted else nn.cast(x, wanted, name=node.name)
 
@@ -209,8 +209,8 @@ def is_inf(node: Node) -> Tensor:
     ]
 
     def truth(x: Expr) -> Expr:
-        found = [e.equal(x, sign) for sign in signs]
-        return e.any_of(*found) if len(found) > 1 else found[0] if found else e.const(False, "i1")  # type: ignore[return-value]
+        truths = [e.equal(x, sign) for sign in signs]
+        return e.any_of(*truths) if len(truths) > 1 else truths[0] if truths else e.const(False, "i1")  # type: ignore[return-value]
 
     return mapped("isinf", "", truth)(node.tensor(0), node.name)
 

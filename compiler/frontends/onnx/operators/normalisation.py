@@ -46,12 +46,14 @@ def batch_norm(node: Node) -> list[Tensor]:
         mean, variance, gamma, beta = (_as(t, x.dtype) for t in (mean, variance, gamma, beta))
         return [nn.batch_norm(x, mean, variance, gamma, beta, eps, name=node.name)]
     momentum = node.attribute("momentum", 0.9)
-    result, own, spread = nn.batch_norm_training(x, _as(gamma, x.dtype), _as(beta, x.dtype), eps=eps, name=node.name)
+    normed, batch_mean, spread = nn.batch_norm_training(
+        x, _as(gamma, x.dtype), _as(beta, x.dtype), eps=eps, name=node.name
+    )
     mixed = [
         nn.add(nn.mul(old, momentum), nn.mul(_as(new, old.dtype), 1.0 - momentum))
-        for old, new in ((mean, own), (variance, spread))
+        for old, new in ((mean, batch_mean), (variance, spread))
     ]
-    return [result, *mixed]
+    return [normed, *mixed]
 
 
 def _as(x: Tensor, dtype: str) -> Tensor:
@@ -88,13 +90,13 @@ def layer_norm(node: Node) -> list[Tensor]:
     axis, eps = node.attribute("axis", -1) % x.rank, node.attribute("epsilon", 1e-5)
     axes = tuple(range(axis, x.rank))
     gamma, beta = (_shaped(node, position, x, axes) for position in (1, 2))
-    found = [nn.layer_norm(x, gamma, beta, eps, axes, name=node.name)]
+    outputs = [nn.layer_norm(x, gamma, beta, eps, axes, name=node.name)]
     if not node.uses(1) and not node.uses(2):
-        return found
+        return outputs
     wide = _as(x, "f32") if node.attribute("stash_type", 1) == 1 else x
     mean = nn.mean(wide, axes, keepdims=True, name=f"{node.name}.mean")
     square = nn.mean(nn.square(nn.sub(wide, mean)), axes, keepdims=True)
-    return [*found, mean, nn.rsqrt(nn.add(square, eps), name=f"{node.name}.inverse")]
+    return [*outputs, mean, nn.rsqrt(nn.add(square, eps), name=f"{node.name}.inverse")]
 
 
 @handles("RMSNormalization")
@@ -112,12 +114,12 @@ def _shaped(node: Node, position: int, x: Tensor, axes: tuple[int, ...]) -> Tens
         return given
     if any(n != 1 for n in given.shape[: -len(wanted)]) or given.rank > x.rank:
         raise Refused("its scale varies along a dimension that is not normalised")
-    own = (
+    reshaped = (
         given
         if given.rank == len(wanted)
         else nn.reshape(given, (*(1,) * (len(wanted) - given.rank), *given.shape[-len(wanted) :]))
     )
-    return nn.broadcast_to(own, wanted)
+    return nn.broadcast_to(reshaped, wanted)
 
 
 @handles("LpNormalization")

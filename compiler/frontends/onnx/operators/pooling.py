@@ -30,10 +30,10 @@ def max_pool(node: Node) -> list[Tensor]:
     if not node.uses(1):
         pool = MAXIMA[x.rank - 2]
         return [pool(x, over.kernel, over.strides, over.pads, over.dilations, ceil, name=node.name)]
-    found, places = nn.max_pool_with_places(
+    maxima, places = nn.max_pool_with_places(
         x, over.kernel, over.strides, over.pads, over.dilations, ceil, name=node.name
     )
-    return [found, _flat(x, places, bool(node.attribute("storage_order", 0)), f"{node.name}.places")]
+    return [maxima, _flat(x, places, bool(node.attribute("storage_order", 0)), f"{node.name}.places")]
 
 
 def _flat(x: Tensor, places: Tensor, by_columns: bool, name: str) -> Tensor:

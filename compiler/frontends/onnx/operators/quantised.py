@@ -77,8 +77,8 @@ def shifted(x: Tensor, zero: Tensor | None, axis: int, name: str) -> Tensor:
         if zero.rank == 0 or math.prod(zero.shape) == 1:
             return e.cast(x[i], "i32") - e.cast(zero[(0,) * zero.rank], "i32")
         at = i[axis] if zero.rank == 1 else 0
-        own = (at,) if zero.rank == 1 else tuple(0 if n == 1 else p for n, p in zip(zero.shape, i, strict=True))
-        return e.cast(x[i], "i32") - e.cast(zero[own], "i32")
+        zero_index = (at,) if zero.rank == 1 else tuple(0 if n == 1 else p for n, p in zip(zero.shape, i, strict=True))
+        return e.cast(x[i], "i32") - e.cast(zero[zero_index], "i32")
 
     return compute(x.shape, element, name)
 
@@ -110,8 +110,8 @@ def _requantised(sums: Tensor, scales: tuple[Tensor, Tensor, Tensor], zero: Tens
     left, right, by = scales
 
     def at(scale: Tensor, i: tuple[Index, ...]) -> Expr:
-        found = scale[(0,) * scale.rank] if math.prod(scale.shape) == 1 else scale[i[axis]]
-        return e.cast(found, "f32")
+        scale_here = scale[(0,) * scale.rank] if math.prod(scale.shape) == 1 else scale[i[axis]]
+        return e.cast(scale_here, "f32")
 
     def element(*i: Index) -> Expr:
         value = e.cast(sums[i], "f32") * (at(left, i) * at(right, i) / at(by, i))

@@ -42,10 +42,10 @@ class Direction:
 
     def needed(self, position: int) -> Tensor:
         """The same of an input that must be given."""
-        found = self.of(position)
-        if found is None:
+        given = self.of(position)
+        if given is None:
             raise Refused(f"input {position} is not given")
-        return found
+        return given
 
     def biases(self) -> tuple[Tensor | None, Tensor | None]:
         """Those of the inputs and those of the states."""
@@ -61,33 +61,45 @@ class Direction:
         return f"{self.node.name}.{'backward' if self.reverse else 'forward'}"
 
 
-def _rnn(one: Direction, initial: Tensor | None) -> States:
-    stated = one.node.attribute("activations") or ["Tanh"] * (one.number + 1)
-    w, r, (bias, recurrent) = one.needed(1), one.needed(2), one.biases()
-    return nn.rnn(one.x, w, r, bias, recurrent, initial, stated[one.number].lower(), one.reverse, name=one.name)
+def _rnn(direction: Direction, initial: Tensor | None) -> States:
+    stated = direction.node.attribute("activations") or ["Tanh"] * (direction.number + 1)
+    w, r, (bias, recurrent) = direction.needed(1), direction.needed(2), direction.biases()
+    return nn.rnn(
+        direction.x,
+        w,
+        r,
+        bias,
+        recurrent,
+        initial,
+        stated[direction.number].lower(),
+        direction.reverse,
+        name=direction.name,
+    )
 
 
-def _gru(one: Direction, initial: Tensor | None) -> States:
-    w, r, (bias, recurrent) = one.needed(1), one.needed(2), one.biases()
-    linear = bool(one.node.attribute("linear_before_reset", 0))
-    return nn.gru(one.x, w, r, bias, recurrent, initial, "zrh", one.reverse, linear, name=one.name)
+def _gru(direction: Direction, initial: Tensor | None) -> States:
+    w, r, (bias, recurrent) = direction.needed(1), direction.needed(2), direction.biases()
+    linear = bool(direction.node.attribute("linear_before_reset", 0))
+    return nn.gru(direction.x, w, r, bias, recurrent, initial, "zrh", direction.reverse, linear, name=direction.name)
 
 
-def _lstm(one: Direction, initial: Tensor | None) -> States:
-    w, r, (bias, recurrent) = one.needed(1), one.needed(2), one.biases()
-    cell, peepholes = _states(one, 6), one.of(PEEPHOLES)
-    return nn.lstm(one.x, w, r, bias, recurrent, initial, cell, "iofc", one.reverse, peepholes, name=one.name)
+def _lstm(direction: Direction, initial: Tensor | None) -> States:
+    w, r, (bias, recurrent) = direction.needed(1), direction.needed(2), direction.biases()
+    cell, peepholes = _states(direction, 6), direction.of(PEEPHOLES)
+    return nn.lstm(
+        direction.x, w, r, bias, recurrent, initial, cell, "iofc", direction.reverse, peepholes, name=direction.name
+    )
 
 
 LAYERS: dict[str, Callable[[Direction, Tensor | None], States]] = {"RNN": _rnn, "GRU": _gru, "LSTM": _lstm}
 
 
-def _states(one: Direction, position: int) -> Tensor | None:
+def _states(direction: Direction, position: int) -> Tensor | None:
     """An initial state [B, H]; with layout 1 the batch comes before the direction."""
-    if not one.node.has(position) or not one.node.attribute("layout", 0):
-        return one.of(position)
-    given = one.node.tensor(position)
-    part = part_of(given, 1, one.number, 1, f"{given.name}.{one.number}")
+    if not direction.node.has(position) or not direction.node.attribute("layout", 0):
+        return direction.of(position)
+    given = direction.node.tensor(position)
+    part = part_of(given, 1, direction.number, 1, f"{given.name}.{direction.number}")
     return nn.reshape(part, (given.shape[0], given.shape[2]), name=part.name)
 
 
@@ -102,13 +114,13 @@ def recurrent(node: Node) -> list[Tensor]:
     layer = LAYERS[node.operator]
     parts = []
     for number, reverse in enumerate(ways):
-        one = Direction(node, number, x, reverse)
-        parts.append(layer(one, _states(one, 5)))
+        layer_way = Direction(node, number, x, reverse)
+        parts.append(layer(layer_way, _states(layer_way, 5)))
     all_states = nn.stack([part[0] for part in parts], 1, name=node.name)
     last = [nn.stack([part[n] for part in parts], 0) for n in range(1, len(parts[0]))]
     if turned:
         all_states = nn.transpose(all_states, (2, 0, 1, 3), name=node.name)
-        last = [nn.transpose(one, (1, 0, 2)) for one in last]
+        last = [nn.transpose(state, (1, 0, 2)) for state in last]
     return [all_states, *last]
 
 
@@ -117,7 +129,7 @@ def _check(node: Node, x: Tensor, ways: int) -> None:
     usual: Sequence[str] = USUAL[node.operator] * ways
     stated = node.attribute("activations") or usual
     if node.operator == "RNN":
-        if any(one not in ("Tanh", "Relu", "Sigmoid") for one in stated):
+        if any(activation not in ("Tanh", "Relu", "Sigmoid") for activation in stated):
             raise Refused(f"its activations are {', '.join(stated)}; there are Tanh, Relu and Sigmoid")
     elif list(stated) != list(usual):
         raise Refused(f"its activations are {', '.join(stated)}; supported are {', '.join(usual)}")

@@ -23,8 +23,8 @@ def _reduction(reduce: Callable[..., Tensor], before: Callable[..., Tensor], aft
         if not x.rank:
             return after(before(x))
         keep = bool(node.attribute("keepdims", 1))
-        found = after(reduce(before(x), tuple(axes), keep, name=node.name))
-        return found if found.dtype == x.dtype else nn.cast(found, x.dtype, name=node.name)
+        reduced = after(reduce(before(x), tuple(axes), keep, name=node.name))
+        return reduced if reduced.dtype == x.dtype else nn.cast(reduced, x.dtype, name=node.name)
 
     return handler
 
@@ -38,8 +38,8 @@ def _extreme(reduce: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     def build(x: Tensor, axes: tuple[int, ...], keep: bool, name: str) -> Tensor:
         numbers = nn.cast(x, "u8") if x.dtype == "i1" else x
-        found = reduce(numbers, axes, keep, name=name)
-        return nn.cast(found, "i1", name=name) if x.dtype == "i1" else found
+        extremes = reduce(numbers, axes, keep, name=name)
+        return nn.cast(extremes, "i1", name=name) if x.dtype == "i1" else extremes
 
     return build
 
@@ -88,5 +88,5 @@ def running(node: Node) -> Tensor:
     run = nn.cumsum if node.operator == "CumSum" else nn.cumprod
     apart, turned = bool(node.attribute("exclusive", 0)), bool(node.attribute("reverse", 0))
     x = node.tensor(0)
-    found = run(x, axis, exclusive=apart, reverse=turned, name=node.name)
-    return found if found.dtype == x.dtype else nn.cast(found, x.dtype, name=node.name)
+    scanned = run(x, axis, exclusive=apart, reverse=turned, name=node.name)
+    return scanned if scanned.dtype == x.dtype else nn.cast(scanned, x.dtype, name=node.name)

@@ -25,8 +25,8 @@ def axis_of(node: Node, axis: int, rank: int) -> int:
 @handles("Shape")
 def shape(node: Node) -> Array:
     """The extents, or a range of them: known ahead."""
-    found = shape_of(node.value(0))
-    return np.array(found[node.attribute("start", 0) : node.attribute("end", None)], np.int64)
+    extents = shape_of(node.value(0))
+    return np.array(extents[node.attribute("start", 0) : node.attribute("end", None)], np.int64)
 
 
 @handles("Size")
@@ -65,8 +65,8 @@ def unsqueeze(node: Node) -> Tensor:
     x, axes = node.tensor(0), node.list_of("axes", 1) or []
     rank = x.rank + len(axes)
     places = {axis_of(node, axis, rank) for axis in axes}
-    rest = iter(x.shape)
-    return nn.reshape(x, [1 if d in places else next(rest) for d in range(rank)], name=node.name)
+    extents = iter(x.shape)
+    return nn.reshape(x, [1 if d in places else next(extents) for d in range(rank)], name=node.name)
 
 
 @handles("Transpose")
@@ -97,14 +97,14 @@ def split(node: Node) -> list[Value]:
         count = len(node.outputs)
         part = -(-x.shape[axis] // count)
         sizes = [min(part, x.shape[axis] - n * part) for n in range(count)]
-    found, start = list[Value](), 0
+    parts, start = list[Value](), 0
     for number, extent in enumerate(sizes):
         if not extent:
-            found.append(empty([0 if d == axis else n for d, n in enumerate(x.shape)], x.dtype))
+            parts.append(empty([0 if d == axis else n for d, n in enumerate(x.shape)], x.dtype))
             continue
-        found.append(part_of(x, axis, start, extent, node.name if number == 0 else f"{node.name}.{number}"))
+        parts.append(part_of(x, axis, start, extent, node.name if number == 0 else f"{node.name}.{number}"))
         start += extent
-    return found
+    return parts
 
 
 def part_of(x: Tensor, axis: int, start: int, extent: int, name: str) -> Tensor:

@@ -28,8 +28,8 @@ def scaled_dot_product_attention(
     if not q.shape[0] == k.shape[0] == v.shape[0] or (q.rank == 4 and q.shape[1] != k.shape[1] and not enable_gqa):
         raise Unsupported("attention whose batches are broadcast")
     mask = None if attn_mask is None else _mask(call, attn_mask, query, q.rank)
-    found = nn.attention(q, k, v, mask, is_causal, scale, name=call.name)
-    shaped = found if found.shape == call.shape else nn.reshape(found, call.shape, f"{call.name}.shaped")
+    attended = nn.attention(q, k, v, mask, is_causal, scale, name=call.name)
+    shaped = attended if attended.shape == call.shape else nn.reshape(attended, call.shape, f"{call.name}.shaped")
     return converted(shaped, call.dtype, call.name)
 
 
@@ -62,5 +62,5 @@ def flash_attention(
     scale: float | None = None,
 ) -> tuple[Tensor | None, ...]:
     """The same; the logarithms of the sums, which gradients need, have no te form."""
-    found = scaled_dot_product_attention(call, query, key, value, attn_mask, dropout_p, is_causal, scale)
-    return found, None
+    attended = scaled_dot_product_attention(call, query, key, value, attn_mask, dropout_p, is_causal, scale)
+    return attended, None

@@ -79,8 +79,8 @@ def _batched(call: Call, x: Tensor, y: Tensor) -> Tensor:
     k, wide = reduce_axis(x.shape[-1], "k"), accumulator(x.dtype)
 
     def part(tensor: Tensor, at: Sequence[Index], last: tuple[Index, Index]) -> tuple[Index | int, ...]:
-        own = at[len(at) - tensor.rank + 2 :]
-        first = [0 if n == 1 else index for n, index in zip(tensor.shape[:-2], own, strict=True)]
+        batch_index = at[len(at) - tensor.rank + 2 :]
+        first = [0 if n == 1 else index for n, index in zip(tensor.shape[:-2], batch_index, strict=True)]
         return (*first, *last)
 
     def element(*at: Index) -> Reduce:

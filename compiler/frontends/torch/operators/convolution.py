@@ -36,12 +36,12 @@ def convolution(
             raise Unsupported("a transposed convolution of three dimensions")
         extra = _each(output_padding, rank)
         build = _TRANSPOSED[rank]
-        found = build(x, weight, bias, steps, borders, extra, spread, groups, name=call.name)
+        convolved = build(x, weight, bias, steps, borders, extra, spread, groups, name=call.name)
     elif rank == 2 and groups == x.shape[1] > 1:
-        found = nn.depthwise_conv2d(x, weight, bias, steps, borders, spread, name=call.name)
+        convolved = nn.depthwise_conv2d(x, weight, bias, steps, borders, spread, name=call.name)
     else:
-        found = _PLAIN[rank](x, weight, bias, steps, borders, spread, groups, name=call.name)
-    return converted(found, call.dtype, call.name)
+        convolved = _PLAIN[rank](x, weight, bias, steps, borders, spread, groups, name=call.name)
+    return converted(convolved, call.dtype, call.name)
 
 
 def _each(values: Sequence[int], rank: int) -> tuple[int, ...]:

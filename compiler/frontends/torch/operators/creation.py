@@ -54,17 +54,17 @@ def ones(call: Call, *given: object, **named: object) -> Tensor:
 @operator("arange.start_step", moves=True)
 def arange(call: Call, start: float, end: float, step: float = 1, **named: object) -> Tensor:
     """start, start + step, and so on."""
-    own = working(call.dtype)
+    computed_in = working(call.dtype)
 
     def element(i: Index) -> Expr:
         if isinstance(start, int) and isinstance(step, int):
-            return e.cast(e.cast(i * step + start, own), call.dtype)
-        return e.cast(e.cast(i, own) * step + start, call.dtype)
+            return e.cast(e.cast(i * step + start, computed_in), call.dtype)
+        return e.cast(e.cast(i, computed_in) * step + start, call.dtype)
 
     return compute(call.shape, element, call.name)
 
 
 @operator("alias", "detach", "clone", "lift_fresh_copy", "lift", "contiguous", moves=True)
-def same(call: Call, x: Tensor, *rest: object, **named: object) -> Tensor:
+def same(call: Call, x: Tensor, *options: object, **named: object) -> Tensor:
     """The tensor itself: what te computes is never written to."""
     return x

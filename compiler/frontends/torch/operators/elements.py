@@ -30,8 +30,8 @@ def read(operand: Operand, at: Sequence[Index], dtype: str) -> Expr:
     stated = literal(operand)
     if stated is not None:
         return number(stated, dtype)
-    own = at[len(at) - operand.rank :]
-    element = operand[tuple(0 if size == 1 else index for size, index in zip(operand.shape, own, strict=True))]
+    last_indices = at[len(at) - operand.rank :]
+    element = operand[tuple(0 if size == 1 else index for size, index in zip(operand.shape, last_indices, strict=True))]
     return e.cast(element, dtype)
 
 
@@ -55,11 +55,11 @@ def pointwise(
     call: Call, formula: Callable[..., Scalar], *operands: Operand, dtype: str | None = None, name: str | None = None
 ) -> Tensor:
     """A formula of operands, each converted to a dtype, by default that of the result, to which it is rounded once."""
-    own = working(dtype or call.dtype)
+    computed_in = working(dtype or call.dtype)
 
     def element(*at: Index) -> Expr:
-        found = as_expr(formula(*(read(operand, at, own) for operand in operands)), own)
-        return e.cast(found, call.dtype)
+        value = as_expr(formula(*(read(operand, at, computed_in) for operand in operands)), computed_in)
+        return e.cast(value, call.dtype)
 
     return compute(call.shape, element, name or call.name)
 

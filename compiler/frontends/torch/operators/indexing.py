@@ -17,7 +17,7 @@ from compiler.te.tensor import Read, TableRead, Tensor
 
 
 @operator("embedding")
-def embedding(call: Call, weight: Tensor, indices: Tensor, *rest: object) -> Tensor:
+def embedding(call: Call, weight: Tensor, indices: Tensor, *options: object) -> Tensor:
     """A row of the weight for each index."""
     return nn.embedding(indices, weight, name=call.name)
 
@@ -53,22 +53,22 @@ def _wrapped(indices: Tensor, size: int, name: str) -> Tensor:
 def index(call: Call, x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     """Elements at tensors of indices, which are broadcast; their dimensions stand where the first one was."""
     given = [*indices, *[None] * (x.rank - len(indices))]
-    held = {d: t for d, t in enumerate(given) if t is not None}
-    if any(t.dtype not in INDICES for t in held.values()):
+    by_dimension = {d: t for d, t in enumerate(given) if t is not None}
+    if any(t.dtype not in INDICES for t in by_dimension.values()):
         raise Unsupported("an index by truth values: the shape depends on them")
-    places = {d: _wrapped(t, x.shape[d], f"{call.name}.at{d}") for d, t in held.items()}
+    places = {d: _wrapped(t, x.shape[d], f"{call.name}.at{d}") for d, t in by_dimension.items()}
     rank = max(t.rank for t in places.values())
     together = sorted(places) == list(range(min(places), max(places) + 1))
     first = min(places) if together else 0
 
     def element(*i: Index) -> TableRead:
-        own, rest = i[first : first + rank], [*i[:first], *i[first + rank :]]
+        table_index, plain_index = i[first : first + rank], [*i[:first], *i[first + rank :]]
 
         def place(table: Tensor) -> Read:
-            last = own[rank - table.rank :]
+            last = table_index[rank - table.rank :]
             return table[tuple(0 if n == 1 else at for n, at in zip(table.shape, last, strict=True))]
 
-        at: list[IndexLike | Read] = [place(places[d]) if d in places else rest.pop(0) for d in range(x.rank)]
+        at: list[IndexLike | Read] = [place(places[d]) if d in places else plain_index.pop(0) for d in range(x.rank)]
         return x.at(*at)
 
     return te_gather(call.shape, element, call.name)

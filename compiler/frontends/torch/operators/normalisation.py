@@ -48,12 +48,12 @@ def batch_norm(
     bias: Tensor | None,
     mean: Tensor,
     variance: Tensor,
-    *rest: float,
+    *options: float,
 ) -> tuple[Tensor | None, ...]:
     """(x - mean) / sqrt(variance + eps) times a weight plus a bias, of each channel; by stated statistics only."""
-    if len(rest) == 3 and rest[0]:
+    if len(options) == 3 and options[0]:
         return None, None, None
-    return batch_norm_as(call.dtype, x, 1, mean, variance, weight, bias, rest[-1], call.name), None, None
+    return batch_norm_as(call.dtype, x, 1, mean, variance, weight, bias, options[-1], call.name), None, None
 
 
 @operator("_native_batch_norm_legit.no_stats")
@@ -66,9 +66,9 @@ def instance_norm(
 
     def element(*i: Index) -> Expr:
         c = i[1]
-        found = centred[i] * scale[(0, c, *(0 for _ in i[2:]))]
-        found = found if weight is None else found * e.cast(weight[c], wide)
-        return e.cast(found if bias is None else found + e.cast(bias[c], wide), call.dtype)
+        normed = centred[i] * scale[(0, c, *(0 for _ in i[2:]))]
+        normed = normed if weight is None else normed * e.cast(weight[c], wide)
+        return e.cast(normed if bias is None else normed + e.cast(bias[c], wide), call.dtype)
 
     return compute(x.shape, element, call.name), _statistic(call, 1, middle), _statistic(call, 2, scale)
 
@@ -88,16 +88,16 @@ def trained_batch_norm(
     """The same by the batch's own statistics; these, and the running ones, moved towards them."""
     if not training:
         return (*batch_norm(call, x, weight, bias, mean, variance, momentum, eps), mean, variance)
-    found, middle, scale = instance_norm(call, x, weight, bias, training, momentum, eps)
+    normed, middle, scale = instance_norm(call, x, weight, bias, training, momentum, eps)
     count = math.prod(x.shape) // x.shape[1]
     unbiased = count / max(count - 1, 1)
 
-    def moved(position: int, held: Tensor, value: Callable[[Expr], Expr], new: Tensor) -> Tensor:
-        own = Call(f"{call.name}.{position}", (held.shape,), (held.dtype,), held.dtype)
-        return pointwise(own, lambda a, b: a * (1.0 - momentum) + value(b) * momentum, held, new)
+    def moved(position: int, running_value: Tensor, value: Callable[[Expr], Expr], new: Tensor) -> Tensor:
+        mixed = Call(f"{call.name}.{position}", (running_value.shape,), (running_value.dtype,), running_value.dtype)
+        return pointwise(mixed, lambda a, b: a * (1.0 - momentum) + value(b) * momentum, running_value, new)
 
     running = moved(3, mean, lambda v: v, middle)
-    return found, middle, scale, running, moved(4, variance, lambda r: (1.0 / (r * r) - eps) * unbiased, scale)
+    return normed, middle, scale, running, moved(4, variance, lambda r: (1.0 / (r * r) - eps) * unbiased, scale)
 
 
 def _standardised(x: Tensor, along: Sequence[int], eps: float, name: str) -> tuple[Tensor, Tensor, Tensor]:
@@ -132,9 +132,9 @@ def layer_norm(
     centred, middle, scale = _standardised(x, along, eps, call.name)
 
     def element(*i: Index) -> Expr:
-        found = centred[i] * scale[(*i[:first], *(0 for _ in along))]
-        found = found if weight is None else found * e.cast(weight[i[first:]], wide)
-        return e.cast(found if bias is None else found + e.cast(bias[i[first:]], wide), call.dtype)
+        normed = centred[i] * scale[(*i[:first], *(0 for _ in along))]
+        normed = normed if weight is None else normed * e.cast(weight[i[first:]], wide)
+        return e.cast(normed if bias is None else normed + e.cast(bias[i[first:]], wide), call.dtype)
 
     return compute(x.shape, element, call.name), _statistic(call, 1, middle), _statistic(call, 2, scale)
 
@@ -152,15 +152,18 @@ def group_norm(
     eps: float,
 ) -> tuple[Tensor, ...]:
     """(x - mean) / sqrt(variance + eps) over the channels of a group and their image, times a weight plus a bias."""
-    own, wide = channels // groups, working(x.dtype)
-    parts = nn.reshape(x, (batch, groups, own, *x.shape[2:]), f"{call.name}.groups")
+    channels_each, wide = channels // groups, working(x.dtype)
+    parts = nn.reshape(x, (batch, groups, channels_each, *x.shape[2:]), f"{call.name}.groups")
     along = range(2, parts.rank)
     centred, middle, scale = _standardised(parts, along, eps, call.name)
 
     def element(*i: Index) -> Expr:
         n, c = i[:2]
-        found = centred[(n, c // own, c % own, *i[2:])] * scale[(n, c // own, *(0 for _ in along))]
-        found = found if weight is None else found * e.cast(weight[c], wide)
-        return e.cast(found if bias is None else found + e.cast(bias[c], wide), call.dtype)
+        normed = (
+            centred[(n, c // channels_each, c % channels_each, *i[2:])]
+            * scale[(n, c // channels_each, *(0 for _ in along))]
+        )
+        normed = normed if weight is None else normed * e.cast(weight[c], wide)
+        return e.cast(normed if bias is None else normed + e.cast(bias[c], wide), call.dtype)
 
     return compute(x.shape, element, call.name), _statistic(call, 1, middle), _statistic(call, 2, scale)

@@ -244,9 +244,9 @@ def hypot(call: Call, x: Tensor, y: Tensor) -> Tensor:
     """The length of (x, y), computed so that squares of large numbers stay finite."""
 
     def formula(a: Expr, b: Expr) -> Expr:
-        most, least = e.maximum(e.abs(a), e.abs(b)), e.minimum(e.abs(a), e.abs(b))
-        share = least / e.select(most > 0.0, most, 1.0)
-        return e.select(e.equal(most, math.inf), math.inf, most * e.sqrt(1.0 + share * share))
+        longer, shorter = e.maximum(e.abs(a), e.abs(b)), e.minimum(e.abs(a), e.abs(b))
+        share = shorter / e.select(longer > 0.0, longer, 1.0)
+        return e.select(e.equal(longer, math.inf), math.inf, longer * e.sqrt(1.0 + share * share))
 
     return pointwise(call, formula, x, y)
 
@@ -368,7 +368,7 @@ def where(call: Call, condition: Tensor, x: Operand, y: Operand) -> Tensor:
 
 
 @operator("_to_copy", "to.dtype")
-def to_copy(call: Call, x: Tensor, *rest: object, **named: object) -> Tensor:
+def to_copy(call: Call, x: Tensor, *options: object, **named: object) -> Tensor:
     """x as another dtype."""
     return converted(x, call.dtype, call.name)
 

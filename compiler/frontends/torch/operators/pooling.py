@@ -23,9 +23,9 @@ def _batched(call: Call, x: Tensor, rank: int) -> Tensor:
     return x if x.rank == rank + 2 else nn.expand_dims(x, 0, f"{call.name}.batch")
 
 
-def _shaped(call: Call, found: Tensor, position: int = 0) -> Tensor:
+def _shaped(call: Call, pooled: Tensor, position: int = 0) -> Tensor:
     shape, label = call.shapes[position], f"{call.name}.{position}"
-    shaped = found if found.shape == shape else nn.reshape(found, shape, f"{label}.shaped")
+    shaped = pooled if pooled.shape == shape else nn.reshape(pooled, shape, f"{label}.shaped")
     return converted(shaped, call.dtypes[position], label)
 
 
@@ -64,10 +64,10 @@ def _enter_avg(rank: int) -> None:
         sizes, images = _each(kernel, rank), _batched(call, x, rank)
         steps = _each(stride, rank) if stride else sizes
         borders = _each(padding, rank)
-        found = _AVG[rank](
+        averages = _AVG[rank](
             images, sizes, steps, borders, count_include_pad, 1, ceil_mode, divisor_override, name=call.name
         )
-        return _shaped(call, found)
+        return _shaped(call, averages)
 
     convert.__doc__ = "The mean of each window."
     operator(f"avg_pool{rank}d")(convert)

@@ -61,15 +61,15 @@ def prod(call: Call, x: Tensor, dim: int | None = None, keepdim: bool = False, d
 @operator("amax", "max")
 def amax(call: Call, x: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """The greatest over dimensions."""
-    found = _over(call, e.max, x, dimensions(dim, x.rank), keepdim, working(call.dtype))
-    return converted(found, call.dtype, call.name)
+    greatest = _over(call, e.max, x, dimensions(dim, x.rank), keepdim, working(call.dtype))
+    return converted(greatest, call.dtype, call.name)
 
 
 @operator("amin", "min")
 def amin(call: Call, x: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """The least over dimensions."""
-    found = _over(call, e.min, x, dimensions(dim, x.rank), keepdim, working(call.dtype))
-    return converted(found, call.dtype, call.name)
+    smallest = _over(call, e.min, x, dimensions(dim, x.rank), keepdim, working(call.dtype))
+    return converted(smallest, call.dtype, call.name)
 
 
 @operator("max.dim")
@@ -111,9 +111,9 @@ def argmin(call: Call, x: Tensor, dim: int | None = None, keepdim: bool = False)
 
 
 def _truth(call: Call, combine: e.Reduction, x: Tensor, dim: int | Sequence[int] | None, keepdim: bool) -> Tensor:
-    held = converted(x, "i1", f"{call.name}.truth")
-    found = _over(call, combine, held, dimensions(dim, x.rank), keepdim, "i8")
-    return converted(found, call.dtype, call.name)
+    truths = converted(x, "i1", f"{call.name}.truth")
+    reduced = _over(call, combine, truths, dimensions(dim, x.rank), keepdim, "i8")
+    return converted(reduced, call.dtype, call.name)
 
 
 @operator("any", "any.dim", "any.dims")
@@ -136,8 +136,8 @@ def _moments(call: Call, x: Tensor, along: Sequence[int], correction: float) -> 
     total = _over(call, e.sum, x, along, True, wide, label="total")
     kept = Call(call.name, (total.shape,), (wide,), wide)
     middle = pointwise(kept, lambda v: v * (1.0 / count), total, name=f"{call.name}.mean")
-    whole = Call(call.name, (x.shape,), (wide,), wide)
-    squares = pointwise(whole, lambda a, m: (a - m) * (a - m), x, middle, name=f"{call.name}.squares")
+    elementwise = Call(call.name, (x.shape,), (wide,), wide)
+    squares = pointwise(elementwise, lambda a, m: (a - m) * (a - m), x, middle, name=f"{call.name}.squares")
     spread = _over(call, e.sum, squares, along, True, wide, label="spread")
     share = 1.0 / (count - correction)
     return pointwise(kept, lambda v: v * share, spread, name=f"{call.name}.variance"), middle
@@ -179,5 +179,5 @@ def vector_norm(
         return pointwise(call, e.sqrt, total)
     if ord not in (1, math.inf):
         raise Unsupported(f"a norm of order {ord}; supported are 1, 2 and infinity")
-    found = _over(call, e.sum if ord == 1 else e.max, x, along, keepdim, wide, e.abs)
-    return converted(found, call.dtype, call.name)
+    norm = _over(call, e.sum if ord == 1 else e.max, x, along, keepdim, wide, e.abs)
+    return converted(norm, call.dtype, call.name)

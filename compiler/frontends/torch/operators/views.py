@@ -169,9 +169,9 @@ def diagonal(call: Call, x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 
     first, second = dimension(dim1, x.rank), dimension(dim2, x.rank)
 
     def element(*i: Index) -> Expr:
-        rest = list(i[:-1])
+        plain_index = list(i[:-1])
         at = {first: i[-1] - min(offset, 0), second: i[-1] + max(offset, 0)}
-        return x[tuple(at[d] if d in at else rest.pop(0) for d in range(x.rank))]
+        return x[tuple(at[d] if d in at else plain_index.pop(0) for d in range(x.rank))]
 
     return compute(call.shape, element, call.name)
 
