@@ -71,8 +71,8 @@ class Whole:
 
     def own_names(self, arrays: Mapping[str, object]) -> dict[str, object]:
         """Arrays of inputs by the names that these have in the module."""
-        own = [buffer.name for buffer in read_tensors(self.function).inputs]
-        return {own[self.names.index(name)]: array for name, array in arrays.items()}
+        inputs = [buffer.name for buffer in read_tensors(self.function).inputs]
+        return {inputs[self.names.index(name)]: array for name, array in arrays.items()}
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
@@ -100,11 +100,11 @@ class Whole:
 
     def group(self, name: str) -> Group:
         """A group by its name. Raises InputError where there is none."""
-        program, own = self.function.sym_name.data, {group.name: group for group in self.groups}
+        program, by_name = self.function.sym_name.data, {group.name: group for group in self.groups}
         wanted = name.removeprefix(f"{program}.").removeprefix("@")
-        if wanted not in own:
-            raise InputError(f"{unknown('group', wanted, own)} ({program} has {', '.join(own)})")
-        return own[wanted]
+        if wanted not in by_name:
+            raise InputError(f"{unknown('group', wanted, by_name)} ({program} has {', '.join(by_name)})")
+        return by_name[wanted]
 
     @cached_property
     def running(self) -> Once:
@@ -131,11 +131,11 @@ def whole_of_kept(kept: WholeProgram) -> Whole:
     module = parse(kept.text, kept.name)
     if level_of(module) != "te" or not has_groups(module):
         raise InputError(f"{kept.name} calls no groups")
-    whole = Whole(module, kept.constants)
-    inputs = len(whole.function.body.block.args)
+    program = Whole(module, kept.constants)
+    inputs = len(program.function.body.block.args)
     if not all(isinstance(n, int) and 0 <= n < inputs for n in kept.constants):
         raise InputError(f"{kept.name} has {inputs} inputs: its constants are not among them")
-    return whole
+    return program
 
 
 def _public(group: FuncOp) -> FuncOp:
@@ -169,12 +169,12 @@ def te_module(x: object) -> ModuleOp | None:
     if isinstance(x, PathLike) or (isinstance(x, str) and "\n" not in x):
         module = parse(read(x), str(x))
         return module if level_of(module) == "te" else None
-    found = parse(x) if isinstance(x, str) else getattr(x, "module", x)
-    return found if isinstance(found, ModuleOp) and level_of(found) == "te" else None
+    parsed = parse(x) if isinstance(x, str) else getattr(x, "module", x)
+    return parsed if isinstance(parsed, ModuleOp) and level_of(parsed) == "te" else None
 
 
 def _input_names(x: object, function: FuncOp) -> tuple[str, ...]:
     """The names of a program's inputs: a te function's own, or those of its text."""
-    own = [tensor.name for tensor in getattr(x, "inputs", ())]
+    stated = [tensor.name for tensor in getattr(x, "inputs", ())]
     hints = [argument.name_hint or f"arg{n}" for n, argument in enumerate(function.body.block.args)]
-    return (*own, *hints[len(own) :])
+    return (*stated, *hints[len(stated) :])

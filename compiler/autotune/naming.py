@@ -35,14 +35,14 @@ def names_of(x: object, record: Record) -> Provenance:
 
 def _parts(x: object) -> Iterator[tuple[ModuleOp, Provenance]]:
     """The loops of a program and of its groups, as records have them, and what the program calls their parts."""
-    whole = whole_of(x, ())
-    if whole is not None:
-        yield from ((lower(group.module), group.provenance or OWN) for group in whole.groups)
+    program_of_groups = whole_of(x, ())
+    if program_of_groups is not None:
+        yield from ((lower(group.module), group.provenance or OWN) for group in program_of_groups.groups)
     written = lower(x)
     single = single_of(x, written)
     if single is not None:
         yield single.loops, single.names
-    if whole is None:
+    if program_of_groups is None:
         yield written, OWN
 
 

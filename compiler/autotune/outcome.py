@@ -95,5 +95,5 @@ def combine(outcomes: Sequence[Outcome]) -> Outcome:
 
 def together(disturbances: Iterable[Disturbance | None]) -> Disturbance | None:
     """How far several measurements were disturbed; None where nothing is known of any."""
-    known = [one for one in disturbances if one is not None]
-    return sum(known, QUIET) if known else None
+    measured = [disturbance for disturbance in disturbances if disturbance is not None]
+    return sum(measured, QUIET) if measured else None

@@ -84,11 +84,11 @@ class Single:
         """The loops of the canonical form, with those inputs constant that are as written; `inputs` are the positions
         that its inputs have in the function."""
         stated = {n for n, buffer in enumerate(self._own.arguments) if buffer.name in self._own.constants}
-        own = zip(self.form.arguments, self.form.graph.inputs, strict=True)
+        canonical_inputs = zip(self.form.arguments, self.form.graph.inputs, strict=True)
         module = ModuleOp([write(graph)])
-        known = {n: self.known[position] for n, position in enumerate(inputs) if position in self.known}
-        state_constants(find_function(module), known)
-        return with_constants(module, lower(module), [value.name for n, value in own if n in stated])
+        elements_by_input = {n: self.known[position] for n, position in enumerate(inputs) if position in self.known}
+        state_constants(find_function(module), elements_by_input)
+        return with_constants(module, lower(module), [value.name for n, value in canonical_inputs if n in stated])
 
 
 def single_of(x: object, written: ModuleOp) -> Single | None:
@@ -105,5 +105,5 @@ def single_of(x: object, written: ModuleOp) -> Single | None:
     if not any(isinstance(node, Compute) for node in form.graph.nodes):
         return None
     elements = constant_values(function)
-    known = {n: elements.get(n) for n in positions(function, "constants")}
-    return Single(graph, form, written, known)
+    constants = {n: elements.get(n) for n in positions(function, "constants")}
+    return Single(graph, form, written, constants)

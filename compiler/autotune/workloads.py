@@ -22,8 +22,8 @@ def workload(make: Make) -> Make:
 
     Raises InputError for a name that is taken by another function.
     """
-    known = _REGISTERED.setdefault(make.__name__, make)
-    if known is not make and known.__qualname__ != make.__qualname__:
+    registered = _REGISTERED.setdefault(make.__name__, make)
+    if registered is not make and registered.__qualname__ != make.__qualname__:
         raise InputError(f"there is a workload '{make.__name__}' already")
     _REGISTERED[make.__name__] = make
     return make
@@ -38,8 +38,8 @@ def made(what: object, args: Sequence[object]) -> object:
     if isinstance(what, str) and what in _REGISTERED:
         what = _REGISTERED[what]
     if isinstance(what, str) and "\n" not in what and not what.endswith(".mlir"):
-        known = ", ".join(sorted(_REGISTERED)) or "none"
-        raise InputError(f"there is no registered workload '{what}' (there are {known})")
+        names = ", ".join(sorted(_REGISTERED)) or "none"
+        raise InputError(f"there is no registered workload '{what}' (there are {names})")
     if not callable(what):
         if args:
             raise InputError("a program takes no arguments; give a function that makes it")
@@ -49,7 +49,7 @@ def made(what: object, args: Sequence[object]) -> object:
         signature(what).bind(*args)
     except TypeError as error:
         raise InputError(f"{name}{tuple(args)}: {error}") from error
-    found = what(*args)
-    if not isinstance(found, Function):
-        raise InputError(f"{name} gives a {type(found).__name__}, expected a te function")
-    return found
+    program = what(*args)
+    if not isinstance(program, Function):
+        raise InputError(f"{name} gives a {type(program).__name__}, expected a te function")
+    return program

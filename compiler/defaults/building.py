@@ -107,14 +107,14 @@ def build(
         return driver.build(x, target, threads, policy, name, given, arch)
     if target == "cpu" and name is None and hasattr(x, "inputs"):
         return _for_cpu(x, threads, policy, given, way)
-    own = driver.verified(module, policy, name)
+    checked_module = driver.verified(module, policy, name)
     if target == "cpu":
-        return _for_cpu(own, threads, policy, given, way)
+        return _for_cpu(checked_module, threads, policy, given, way)
     if isinstance(way, Path):
         raise TargetError(
             f"the database '{way}' is the CPU's, not {target}'s: apply_best of a task has a GPU's records"
         )
-    return _for_gpu(own, target, threads, policy, given, arch)
+    return _for_gpu(checked_module, target, threads, policy, given, arch)
 
 
 def _for_cpu(x: object, threads: int | None, policy: str, constants: Mapping[str, object] | None, way: Way) -> Kernel:

@@ -26,10 +26,10 @@ def reading(node: Node, names: Mapping[str, str]) -> Node:
     return replace(node, block=replace(block, reads=reads, table=table))
 
 
-def giving(node: Node, results: tuple[Buffer, ...]) -> Node:
+def giving(node: Node, buffers: tuple[Buffer, ...]) -> Node:
     """A node whose results have other names."""
     if not isinstance(node, Constant):
-        return replace(node, results=results)
-    (value,), dense = results, copy(node.value.data)
+        return replace(node, results=buffers)
+    (value,), dense = buffers, copy(node.value.data)
     dense.name = value.name
     return Constant(DenseAttr(dense), (value,))

@@ -170,9 +170,9 @@ def _rebuild(loop: scf.ForOp, groups: list[list[LowAccess]]) -> None:
     new = scf.ForOp(loop.lb, loop.ub, loop.step, [*loop.iter_args, *initial], loop.detach_region(loop.body))
     new.attributes |= loop.attributes
     carried_out = rewriter.insert(new).results
-    for group, result in zip(groups, carried_out[len(loop.results) :], strict=True):
+    for group, value in zip(groups, carried_out[len(loop.results) :], strict=True):
         stores = [a for a in group if a.is_store]
-        rewriter.insert(stores[0].with_stored(result))
+        rewriter.insert(stores[0].with_stored(value))
         for store in stores:
             Rewriter.erase_op(store.op)
     rewriter.replace(loop, [], carried_out[: len(loop.results)])

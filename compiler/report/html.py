@@ -133,7 +133,7 @@ def table(
     yield f'<div class="scroll"><table><thead><tr>{cells}</tr></thead><tbody>'
     given = list(rows)
     for number, row in enumerate(given, 1):
-        own = (cell if isinstance(cell, Cell) else Cell(cell) for cell in row)
+        row_cells = (cell if isinstance(cell, Cell) else Cell(cell) for cell in row)
         line = ' class="sum"' if has_sum and number == len(given) else ""
-        yield f"<tr{line}>{''.join(f'<td{kind(n)}>{cell.html()}</td>' for n, cell in enumerate(own))}</tr>"
+        yield f"<tr{line}>{''.join(f'<td{kind(n)}>{cell.html()}</td>' for n, cell in enumerate(row_cells))}</tr>"
     yield "</tbody></table></div>"

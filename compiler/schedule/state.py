@@ -95,29 +95,29 @@ class State:
         assert last is not None
         self.script.insert_op_before(op, last)
         given: list[int | str | None] = [*plan.loops, *plan.blocks, *plan.params]
-        for result, value in zip(op.results, given, strict=True):
-            self.values[result] = value
-            if value is not None and not isinstance(result.type, ParamType):
-                self.handles.setdefault(value, []).append(result)
-            result.name_hint = self._hint(result, value)
+        for given_handle, value in zip(op.results, given, strict=True):
+            self.values[given_handle] = value
+            if value is not None and not isinstance(given_handle.type, ParamType):
+                self.handles.setdefault(value, []).append(given_handle)
+            given_handle.name_hint = self._hint(given_handle, value)
 
     def drop_after(self, length: int) -> None:
         """Forget the ops of the script beyond so many, which only gave handles."""
         for op in reversed(list(self.script.ops)[length:-1]):
-            for result in op.results:
-                value = self.values.pop(result)
-                self.names.pop(result, None)
+            for handle in op.results:
+                value = self.values.pop(handle)
+                self.names.pop(handle, None)
                 if value is not None:
-                    self.handles[value].remove(result)
+                    self.handles[value].remove(handle)
             self.script.erase_op(op)
 
-    def _hint(self, result: SSAValue, value: int | str | None) -> str | None:
-        if isinstance(result.type, LoopType) and isinstance(value, int) and value >= 0:
-            name = self.names[result] = self.program.loops[value].label
-        elif isinstance(result.type, BlockType) and isinstance(value, str) and value:
-            name = self.names[result] = value
+    def _hint(self, handle: SSAValue, value: int | str | None) -> str | None:
+        if isinstance(handle.type, LoopType) and isinstance(value, int) and value >= 0:
+            name = self.names[handle] = self.program.loops[value].label
+        elif isinstance(handle.type, BlockType) and isinstance(value, str) and value:
+            name = self.names[handle] = value
         else:
-            name = result.name_hint or "param" if isinstance(result.type, ParamType) else "at"
+            name = handle.name_hint or "param" if isinstance(handle.type, ParamType) else "at"
         return name if SSAValue.is_valid_name(name) else "".join(c if c.isalnum() else "_" for c in f"x{name}")
 
     def loop(self, value: SSAValue, special: bool = False) -> int:

@@ -82,8 +82,8 @@ class Index:
     def __neg__(self) -> Index:
         return Binary("*", self, Fixed(-1))
 
-    def __truediv__(self, other: object) -> NoReturn:
-        raise TeError(f"{self} / {other} is not an integer: use // on axes, or te.cast the axis to a float")
+    def __truediv__(self, divisor: object) -> NoReturn:
+        raise TeError(f"{self} / {divisor} is not an integer: use // on axes, or te.cast the axis to a float")
 
     def __bool__(self) -> NoReturn:
         raise TeError(f"'{self}' has no value while the expression is built; use te.select instead of if")

@@ -79,7 +79,7 @@ class Tensor:
 
 
 def _refuse(name: str) -> Callable[[Tensor, object], NoReturn]:
-    def operate(self: Tensor, other: object) -> NoReturn:
+    def operate(self: Tensor, operand: object) -> NoReturn:
         raise TeError(f"tensor '{self.name}' is used whole with {name}; index it, or use te.nn")
 
     return operate

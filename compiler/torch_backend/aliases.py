@@ -21,19 +21,19 @@ def views_of_results(graph: fx.Graph) -> set[fx.Node]:
     owners = _owners(graph)
     families = defaultdict[fx.Node, list[fx.Node]](list)
     end = graph.output_node()
-    for result in dict.fromkeys(end.all_input_nodes):
-        memory = _memory(result)
+    for returned in dict.fromkeys(end.all_input_nodes):
+        memory = _memory(returned)
         owner = None if memory is None else owners.get(memory)
         if owner is not None and owner.op == "call_function":
-            families[owner].append(result)
+            families[owner].append(returned)
     added: dict[fx.Node, fx.Node] = {}
     with graph.inserting_before(end):
         for owner, nodes in families.items():
-            for result in nodes if len(nodes) > 1 else ():
-                for node in reversed(_steps(result, owner)):
+            for returned in nodes if len(nodes) > 1 else ():
+                for node in reversed(_steps(returned, owner)):
                     if node not in added:
                         added[node] = graph.node_copy(node, lambda n: added.get(n, n))
-                end.replace_input_with(result, added.get(result, result))
+                end.replace_input_with(returned, added.get(returned, returned))
     graph.eliminate_dead_code()
     return set(added.values())
 

@@ -19,29 +19,29 @@ FORMAT = 4
 they were written (see `respelled`); those of 1 to 3 were timed warm, and do not say so. All are read as well."""
 _KEY = ("program", "machine", "threads", "policy", "timing")
 _OUTCOME = ("kind", "seconds", "rates", "reason", "build_seconds")
-_DISTURBANCE = tuple(one.name for one in fields(Disturbance))
+_DISTURBANCE = tuple(field.name for field in fields(Disturbance))
 _PLAIN = ("uuid", "name", "program", "script", "predicted", "seed", "run", "created", "versions")
 _FIELDS = ("format", "key", "outcome", "candidate", *_PLAIN)
 
 
 def to_line(record: Record) -> str:
     """The line of a record, without its number in the file; `from_line` gives an equal record."""
-    data = asdict(record) | {"format": FORMAT, "versions": dict(record.versions)}
-    return json.dumps({name: data[name] for name in _FIELDS}, allow_nan=False)
+    values = asdict(record) | {"format": FORMAT, "versions": dict(record.versions)}
+    return json.dumps({name: values[name] for name in _FIELDS}, allow_nan=False)
 
 
 def from_line(line: str) -> Record:
     """The record of a line. Raises InputError, with a sentence, for a line that is none."""
     try:
-        data = json.loads(line, parse_constant=_refuse)
+        values = json.loads(line, parse_constant=_refuse)
     except json.JSONDecodeError as error:
         raise InputError(f"it is not JSON: {error.msg} (column {error.colno})") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"it is not JSON: {error}") from error
-    version = data.get("format") if isinstance(data, dict) else None
+    version = values.get("format") if isinstance(values, dict) else None
     if isinstance(version, int) and version > FORMAT:
         raise InputError(f"it has format {version}, and this Strata knows them up to {FORMAT}")
-    record = _fields("the record", data, _FIELDS)
+    record = _fields("the record", values, _FIELDS)
     if isinstance(version, bool) or version not in range(1, FORMAT + 1):
         raise InputError(f"its format is {short(version)}, expected {FORMAT}")
     names = _OUTCOME if version == 1 else (*_OUTCOME, "disturbance")
@@ -88,16 +88,16 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no number of JSON")
 
 
-def _fields(what: str, data: Json, names: tuple[str, ...]) -> Mapping[str, Json]:
-    if not isinstance(data, dict):
+def _fields(what: str, values: Json, names: tuple[str, ...]) -> Mapping[str, Json]:
+    if not isinstance(values, dict):
         raise InputError(f"{what} is not an object with the fields {', '.join(names)}")
     for name in names:
-        if name not in data:
+        if name not in values:
             raise InputError(f"{what} has no field '{name}'")
-    for name in data:
+    for name in values:
         if name not in names:
             raise InputError(f"{what} has a field {short(name)}, which is unknown")
-    return data
+    return values
 
 
 def _float(value: Json) -> Json:
@@ -111,8 +111,8 @@ def _float(value: Json) -> Json:
 def _disturbance(value: Json) -> Disturbance | None:
     if value is None:
         return None
-    found = _fields("the disturbance", value, _DISTURBANCE)
-    return Disturbance(_float(found["seconds"]), _float(found["away"]), found["repeated"], found["used"])
+    values = _fields("the disturbance", value, _DISTURBANCE)
+    return Disturbance(_float(values["seconds"]), _float(values["away"]), values["repeated"], values["used"])
 
 
 def _tuple(value: Json) -> Json:

@@ -121,10 +121,10 @@ class WholeProgram:
 
 def moment(text: str) -> datetime:
     """The moment that an ISO text in UTC says. Raises ValueError for any other."""
-    found = datetime.fromisoformat(text)
-    if found.utcoffset() != timedelta(0):
+    stated = datetime.fromisoformat(text)
+    if stated.utcoffset() != timedelta(0):
         raise ValueError("it is not in UTC")
-    return found
+    return stated
 
 
 def _complaints(record: Record) -> Iterator[str]:
@@ -152,8 +152,8 @@ def _complaints(record: Record) -> Iterator[str]:
     yield from _place(record.candidate)
     if not isinstance(record.versions, Mapping):
         yield "versions are not texts by name"
-    for item in (text for pair in record.versions.items() for text in pair):
-        yield from _text("a version", item)
+    for text in (entry for pair in record.versions.items() for entry in pair):
+        yield from _text("a version", text)
 
 
 def _identity(record: Record) -> Iterator[str]:
@@ -179,13 +179,13 @@ def outcome_complaints(outcome: Outcome) -> Iterator[str]:
         yield from _disturbance(outcome.disturbance)
 
 
-def _disturbance(found: object) -> Iterator[str]:
-    if not isinstance(found, Disturbance):
-        yield f"the disturbance is {short(found)}"
+def _disturbance(disturbance: object) -> Iterator[str]:
+    if not isinstance(disturbance, Disturbance):
+        yield f"the disturbance is {short(disturbance)}"
         return
-    yield from _numbers("the disturbance", (found.seconds, found.away), 0.0)
-    yield from _integer("repeated", found.repeated, 0)
-    yield from _integer("used", found.used, 0)
+    yield from _numbers("the disturbance", (disturbance.seconds, disturbance.away), 0.0)
+    yield from _integer("repeated", disturbance.repeated, 0)
+    yield from _integer("used", disturbance.used, 0)
 
 
 def _place(candidate: object) -> Iterator[str]:
@@ -208,14 +208,14 @@ def _text(name: str, value: object) -> Sequence[str]:
     return (f"{name} is {short(value)}, expected a text",)
 
 
-def _integer(name: str, value: object, least: int) -> Sequence[str]:
-    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= LARGEST:
+def _integer(name: str, value: object, minimum: int) -> Sequence[str]:
+    if isinstance(value, int) and not isinstance(value, bool) and minimum <= value <= LARGEST:
         return ()
-    return (f"{name} is {short(value)}, expected an integer from {least} to 2^63 - 1",)
+    return (f"{name} is {short(value)}, expected an integer from {minimum} to 2^63 - 1",)
 
 
-def _numbers(name: str, values: object, least: float) -> Sequence[str]:
+def _numbers(name: str, values: object, minimum: float) -> Sequence[str]:
     if not isinstance(values, tuple):
         return (f"{name} is {short(values)}, expected a list of numbers",)
-    wrong = [v for v in values if not isinstance(v, float) or not math.isfinite(v) or v < least]
-    return [f"{name} has {short(v)}, expected a finite float" + (" from 0" if least == 0 else "") for v in wrong]
+    wrong = [v for v in values if not isinstance(v, float) or not math.isfinite(v) or v < minimum]
+    return [f"{name} has {short(v)}, expected a finite float" + (" from 0" if minimum == 0 else "") for v in wrong]

@@ -89,8 +89,8 @@ def _parsed(what: str, text: str) -> ModuleOp:
     except ScheduleError:
         raise
     except SAID as error:
-        found = diagnose(error, Span(f"<{what}>", 1, 1))
-    raise ScheduleError(f"its {what} cannot be read: line {found.span.line}: {found.sentence}")
+        diagnostic = diagnose(error, Span(f"<{what}>", 1, 1))
+    raise ScheduleError(f"its {what} cannot be read: line {diagnostic.span.line}: {diagnostic.sentence}")
 
 
 def _verified(module: ModuleOp, text: str) -> ModuleOp:
@@ -136,6 +136,6 @@ def _at_step(error: ScheduleError, script: ModuleOp, text: str) -> ScheduleError
     line = 0 if span is None else span.line
     stated = text.split("\n")[line - 1].strip()
     said = ": ".join(str(part) for part in (error.place, error.reason) if part)
-    found = ScheduleError(f"step {number}, {op.name}: {said} (line {line}: {stated})")
-    found.op = op
-    return found
+    placed = ScheduleError(f"step {number}, {op.name}: {said} (line {line}: {stated})")
+    placed.op = op
+    return placed

@@ -81,8 +81,8 @@ def from_row(id: int, row: Row, text: str) -> Record:
 def whole_program(hash: str, name: Json, text: Json, constants: Json) -> WholeProgram | None:
     """The program of a row of the table `whole_programs`; None for a row that is damaged."""
     try:
-        whole = WholeProgram(name, text, _numbers(constants))
-        return whole if whole.hash == hash and isinstance(name, str) and isinstance(text, str) else None
+        kept = WholeProgram(name, text, _numbers(constants))
+        return kept if kept.hash == hash and isinstance(name, str) and isinstance(text, str) else None
     except ValueError:  # also for what is no Unicode
         return None
 
@@ -97,16 +97,16 @@ def _disturbance(text: object) -> Disturbance | None:
 
 
 def _numbers(text: object) -> tuple[Json, ...]:
-    found: list[Json] = _read(text, list)
-    return tuple(found)
+    numbers: list[Json] = _read(text, list)
+    return tuple(numbers)
 
 
 def _read(text: object, kind: type) -> Json:
     """A list or an object from its JSON. Raises ValueError for what is none."""
     try:
-        found = json.loads(text) if isinstance(text, str) else None
+        parsed = json.loads(text) if isinstance(text, str) else None
     except RecursionError:
-        found = None
-    if not isinstance(found, kind):
+        parsed = None
+    if not isinstance(parsed, kind):
         raise ValueError(f"{short(text)} is not the JSON of {'a list' if kind is list else 'an object'}")
-    return found
+    return parsed

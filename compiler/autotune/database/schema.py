@@ -235,7 +235,9 @@ def _beside(path: Path, suffix: str) -> Path:
 def _distrust(connection: sqlite3.Connection, path: Path) -> None:
     """Have SQLite take a file as data that anybody may have written."""
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST)
-    connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")  # what is no text is so refused
+    connection.text_factory = lambda content: content.decode(
+        "utf-8", "surrogateescape"
+    )  # what is no text is so refused
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
     if sys.version_info >= (3, 12):
@@ -275,16 +277,16 @@ def _version(connection: sqlite3.Connection, path: Path, create: bool) -> int:
         raise InputError(f"{path} has version {version} of the tables, and this Strata knows them up to {VERSION}")
     for (kind, name), _ in tables.items() ^ _tables_of(version).items():
         raise InputError(f"{path} is a database of something else than tuning records: so its {kind} '{name}' says")
-    (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-    if found != "ok":
-        raise InputError(f"{path} is damaged: {' '.join(found.split())}")
+    (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    if verdict != "ok":
+        raise InputError(f"{path} is damaged: {' '.join(verdict.split())}")
     return int(version)
 
 
 def _tables(connection: sqlite3.Connection) -> Tables:
     """What a file has, indices, views and triggers among it; how lines are broken does not matter."""
-    found = connection.execute("SELECT type, name, sql FROM sqlite_master")
-    return {(kind, name): " ".join(re.findall(r"\w+|[^\w\s]", str(sql))) for kind, name, sql in found}
+    rows = connection.execute("SELECT type, name, sql FROM sqlite_master")
+    return {(kind, name): " ".join(re.findall(r"\w+|[^\w\s]", str(sql))) for kind, name, sql in rows}
 
 
 @cache
@@ -293,9 +295,9 @@ def _tables_of(version: int) -> Tables:
     connection = sqlite3.connect(MEMORY)
     for statement in (statement for step in STEPS[:version] for statement in step):
         connection.execute(statement)
-    found = _tables(connection)
+    tables = _tables(connection)
     connection.close()
-    return found
+    return tables
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:

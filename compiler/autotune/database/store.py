@@ -80,10 +80,10 @@ class Database:
 
     def record(self, id: int) -> Record:
         """The record of a number. Raises InputError where there is none, or it is damaged."""
-        found = self._records("id = ?", (id,)) if abs(id) <= LARGEST else []
-        if not found:
+        records = self._records("id = ?", (id,)) if abs(id) <= LARGEST else []
+        if not records:
             raise InputError(self.damaged.get(id, f"there is no record {id} in {self.path}"))
-        return found[0]
+        return records[0]
 
     def records(self, key: Key | None = None, after: int = 0) -> list[Record]:
         """The records of a key, or all, in order of their numbers; only those with a number above `after`."""
@@ -111,13 +111,13 @@ class Database:
     def programs(self) -> dict[str, str]:
         """The texts of the programs by their hashes; those that are damaged are left out."""
         with self._lock, said(self.path):
-            found = self._connection.execute("SELECT hash, text FROM programs ORDER BY hash").fetchall()
-        return {key: text for key, text in found if is_program(key, text)}
+            rows = self._connection.execute("SELECT hash, text FROM programs ORDER BY hash").fetchall()
+        return {key: text for key, text in rows if is_program(key, text)}
 
-    def keep(self, whole: WholeProgram) -> None:
+    def keep(self, program: WholeProgram) -> None:
         """Keep a program whose groups are tuned; of records alone nobody knows what calls their programs."""
         with self._writing() as connection:
-            connection.execute(_INSERT_WHOLE, (whole.hash, whole.name, whole.text, json.dumps(whole.constants)))
+            connection.execute(_INSERT_WHOLE, (program.hash, program.name, program.text, json.dumps(program.constants)))
 
     @property
     def whole_programs(self) -> list[WholeProgram]:
@@ -125,7 +125,7 @@ class Database:
         with self._lock, said(self.path):
             query = "SELECT hash, name, text, constants FROM whole_programs ORDER BY rowid"
             rows = self._connection.execute(query).fetchall()
-        return [whole for row in rows if (whole := whole_program(*row)) is not None]
+        return [program for row in rows if (program := whole_program(*row)) is not None]
 
     def prune(
         self, keep: int | None = None, failed: bool = False, before: datetime | None = None, dry_run: bool = False
@@ -173,10 +173,10 @@ class Database:
         A record whose `uuid` is there already is skipped. Raises InputError, with the file and the line.
         """
         name = os.fspath(file)
-        found = list(from_lines(read(name), "<stdin>" if name == "-" else name))
+        records = list(from_lines(read(name), "<stdin>" if name == "-" else name))
         with self._writing() as connection:
-            added = sum(_insert(connection, record) for record in found)
-        return Imported(added, len(found) - added)
+            added = sum(_insert(connection, record) for record in records)
+        return Imported(added, len(records) - added)
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:

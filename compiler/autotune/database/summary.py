@@ -43,8 +43,8 @@ def by_script(records: Iterable[Record]) -> list[ScriptTrials]:
     for record in records:
         grouped.setdefault(record.script, []).append(record)
     return [
-        ScriptTrials(number, tuple(own), combine([record.outcome for record in own]))
-        for number, own in enumerate(grouped.values(), 1)
+        ScriptTrials(number, tuple(trials), combine([record.outcome for record in trials]))
+        for number, trials in enumerate(grouped.values(), 1)
     ]
 
 
@@ -85,7 +85,7 @@ class Removal:
 
 def summaries(records: Iterable[Record]) -> list[Summary]:
     """A summary for each key, in the order in which the keys came."""
-    return [_summary(key, own) for key, own in _by_key(records).items()]
+    return [_summary(key, of_key) for key, of_key in _by_key(records).items()]
 
 
 def _summary(key: Key, records: Sequence[Record]) -> Summary:
@@ -106,7 +106,7 @@ def _summary(key: Key, records: Sequence[Record]) -> Summary:
 
 def removals(records: Iterable[Record], keep: int | None, failed: bool, before: datetime | None) -> list[Removal]:
     """What to remove of each key: all of scripts but the `keep` best, those that failed, those made `before`."""
-    every = [_removal(key, own, keep, failed, before) for key, own in _by_key(records).items()]
+    every = [_removal(key, of_key, keep, failed, before) for key, of_key in _by_key(records).items()]
     return [removal for removal in every if removal.ids]
 
 

@@ -37,8 +37,8 @@ def pick(pool: Pool, order: Iterable[int], count: int, beside: Sequence[Candidat
             picked.append(position)
             near.append(pool.candidates[position])
     taken = {*picked}
-    rest = (p for p in ranked if p not in taken and pool.candidates[p] not in near)
-    return picked + [position for position, _ in zip(rest, range(count - len(picked)), strict=False)]
+    later = (p for p in ranked if p not in taken and pool.candidates[p] not in near)
+    return picked + [position for position, _ in zip(later, range(count - len(picked)), strict=False)]
 
 
 def spread_out(candidates: Sequence[Candidate], count: int) -> list[Candidate]:
@@ -62,12 +62,12 @@ def _farthest(rows: Sequence[Candidate], chosen: Sequence[Candidate]) -> int:
     """The position of the candidate that is least like those chosen."""
 
     def away(candidate: Candidate) -> int:
-        apart = [distance(candidate, other) for other in chosen]
+        apart = [distance(candidate, other_candidate) for other_candidate in chosen]
         return min((d for d in apart if d is not None), default=0)
 
     return max(range(len(rows)), key=lambda i: away(rows[i]))
 
 
-def _unlike(candidate: Candidate, others: Sequence[Candidate]) -> bool:
-    apart = (distance(candidate, other) for other in others)
+def _unlike(candidate: Candidate, neighbours: Sequence[Candidate]) -> bool:
+    apart = (distance(candidate, neighbour) for neighbour in neighbours)
     return all(d is None or d >= UNLIKE for d in apart)

@@ -32,7 +32,7 @@ class Log:
             "seed": seed,
             "options": options.as_data(),
             "sizes": sizes,
-            "past": [warm_start_data(one) for one in warm_starts],
+            "past": [warm_start_data(warm_start) for warm_start in warm_starts],
         }
         self._write(search=made)
 
@@ -53,8 +53,8 @@ class Log:
         """A call without arguments."""
         self._write(call=name)
 
-    def _write(self, **data: object) -> None:
-        self.lines.append(json.dumps(data))
+    def _write(self, **entry: object) -> None:
+        self.lines.append(json.dumps(entry))
 
 
 class LogFile:
@@ -96,11 +96,11 @@ def warm_start_data(warm_start: WarmStart) -> dict[str, object]:
     return {"shape": values.shape, "values": text, "costs": warm_start.costs.tolist()}
 
 
-def warm_start_of(data: Json) -> WarmStart:
+def warm_start_of(entry: Json) -> WarmStart:
     """The inverse of `warm_start_data`. Raises ValueError, KeyError or TypeError for what is none."""
-    rows, width = map(int, data["shape"])
-    values = np.frombuffer(b64decode(data["values"], validate=True), dtype="<f4").reshape(rows, width)
-    costs = np.array([float(cost) for cost in data["costs"]])
+    rows, width = map(int, entry["shape"])
+    values = np.frombuffer(b64decode(entry["values"], validate=True), dtype="<f4").reshape(rows, width)
+    costs = np.array([float(cost) for cost in entry["costs"]])
     if len(costs) != rows or not np.isfinite(values).all() or not (np.isfinite(costs) & (costs > 0)).all():
         raise ValueError("earlier tasks have a positive cost for each row of finite features")
     return WarmStart(values.astype(np.float32), costs)

@@ -59,7 +59,7 @@ class Forest:
         keep = representative(targets)
         forest = RandomForestRegressor(trees, max_features="sqrt", random_state=seed, n_jobs=1)
         forest.fit(values[keep], targets[keep])
-        self._trees = [one.tree_ for one in forest.estimators_]
+        self._trees = [estimator.tree_ for estimator in forest.estimators_]
         self._width = values.shape[1]
 
     def predict(self, values: Values) -> Prediction:
@@ -84,8 +84,8 @@ def representative(targets: Costs) -> NDArray[np.int64]:
     if len(targets) <= ROWS:
         return np.arange(len(targets))
     order = np.argsort(targets, kind="stable")
-    best, rest = order[: ROWS // 2], np.sort(order[ROWS // 2 :])
-    return np.sort(np.concatenate([best, rest[-(ROWS - ROWS // 2) :]]))
+    best, worse = order[: ROWS // 2], np.sort(order[ROWS // 2 :])
+    return np.sort(np.concatenate([best, worse[-(ROWS - ROWS // 2) :]]))
 
 
 class CostModel:
@@ -99,7 +99,7 @@ class CostModel:
 
     def __init__(self, seed: int, warm_starts: Sequence[WarmStart] = ()) -> None:
         self._seed = seed
-        told = [one for one in warm_starts if len(one.costs) > 1][-MEMBERS:]
+        told = [warm_start for warm_start in warm_starts if len(warm_start.costs) > 1][-MEMBERS:]
         trees = TREES // max(len(told), 1)
         self._members = [Forest(p.values, _centred(p.costs), seed + 1 + i, trees) for i, p in enumerate(told)]
         self._heard = list(self._members)

@@ -39,8 +39,8 @@ class Options:
     def __post_init__(self) -> None:
         for name in ("random", "greedy", "descent"):
             self._set(name, share(f"the search option {name}", getattr(self, name)))
-        for name, least in LEAST.items():
-            self._set(name, integer(f"the search option {name}", getattr(self, name), least, MOST))
+        for name, minimum in LEAST.items():
+            self._set(name, integer(f"the search option {name}", getattr(self, name), minimum, MOST))
         if self.trials is not None:
             self._set("trials", integer("the search option trials", self.trials, 0))
 

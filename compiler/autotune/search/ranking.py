@@ -29,10 +29,12 @@ class Pairs:
         return Pairs(self.right + other.right, self.total + other.total)
 
 
-def against(predicted: float, cost: float, others_predicted: NDArray[np.float64], others: NDArray[np.float64]) -> Pairs:
+def against(
+    predicted: float, cost: float, others_predicted: NDArray[np.float64], other_costs: NDArray[np.float64]
+) -> Pairs:
     """The pairs of one candidate with each of others."""
-    apart = np.maximum(cost, others) > (1 + APART) * np.minimum(cost, others)
-    agreement = np.sign(predicted - others_predicted[apart]) * np.sign(cost - others[apart])
+    apart = np.maximum(cost, other_costs) > (1 + APART) * np.minimum(cost, other_costs)
+    agreement = np.sign(predicted - others_predicted[apart]) * np.sign(cost - other_costs[apart])
     return Pairs(float(np.sum(agreement + 1) / 2), int(np.count_nonzero(apart)))
 
 

@@ -28,7 +28,7 @@ def replay(space: Space, log: str) -> Search:
     try:
         made, *calls = map(json.loads, lines)
         seed, options = integer("its seed", made["search"]["seed"], 0), Options(**made["search"]["options"])
-        warm_starts = [warm_start_of(one) for one in made["search"]["past"]]
+        warm_starts = [warm_start_of(past_task) for past_task in made["search"]["past"]]
         todo = [_call(call) for call in calls]
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise InputError(f"this is not the log of a search: {error}") from error
@@ -42,17 +42,20 @@ def replay(space: Space, log: str) -> Search:
     return search
 
 
-def _call(data: Json) -> Call:
+def _call(entry: Json) -> Call:
     """The call that a line of the log says."""
-    if "propose" in data:
-        count = integer("a number of proposals", data["propose"], 0, MOST)
+    if "propose" in entry:
+        count = integer("a number of proposals", entry["propose"], 0, MOST)
         return lambda search: search.propose(count)
-    if "update" in data:
-        sketch, positions = data["update"]
-        candidate = (integer("a sketch", sketch, 0), tuple(integer("a position", one, 0) for one in positions))
-        lists = {name: tuple(map(float, data["outcome"][name])) for name in ("seconds", "rates")}
-        outcome = Outcome(**{**data["outcome"], **lists})
+    if "update" in entry:
+        sketch, positions = entry["update"]
+        candidate = (
+            integer("a sketch", sketch, 0),
+            tuple(integer("a position", position, 0) for position in positions),
+        )
+        lists = {name: tuple(map(float, entry["outcome"][name])) for name in ("seconds", "rates")}
+        outcome = Outcome(**{**entry["outcome"], **lists})
         for wrong in outcome_complaints(outcome):
             raise InputError(f"an outcome of the log is damaged: {wrong}")
         return lambda search: search.update(candidate, outcome)
-    return {"descend": Search.descend, "release": Search.release}[data["call"]]
+    return {"descend": Search.descend, "release": Search.release}[entry["call"]]

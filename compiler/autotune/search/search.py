@@ -215,11 +215,11 @@ class Search:
         drawn = self._supply.drawn(self.options.pool, self)
         if not self._scorer.ready:
             order = self._rng.permutation(len(drawn))
-            found = [Proposal(c, None, "random") for c in spread_out([drawn.candidates[i] for i in order], count)]
+            proposals = [Proposal(c, None, "random") for c in spread_out([drawn.candidates[i] for i in order], count)]
         else:
-            found = self._batch(self._evolve(self._scorer.score(drawn)), len(drawn), count)
-        self._exhausted = not found and not self._pending
-        return found
+            proposals = self._batch(self._evolve(self._scorer.score(drawn)), len(drawn), count)
+        self._exhausted = not proposals and not self._pending
+        return proposals
 
     def _evolve(self, scored: Scored) -> Scored:
         """A pool with what is made of the best measured, then of the best of the pool, as many times as set."""
@@ -227,9 +227,11 @@ class Search:
             return scored
         parents = self._trials.best(self.options.parents)
         for _ in range(self.options.generations):
-            known = set(scored.pool.candidates)
+            scored_before = set(scored.pool.candidates)
             made = self._supply.mutants(parents, self)
-            scored += self._scorer.score(made.subset([i for i, c in enumerate(made.candidates) if c not in known]))
+            scored += self._scorer.score(
+                made.subset([i for i, c in enumerate(made.candidates) if c not in scored_before])
+            )
             order = best_first(scored.improvement(self._best_cost))[: self.options.parents]
             parents = [scored.pool.candidates[i] for i in order]
         return scored

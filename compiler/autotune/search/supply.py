@@ -41,17 +41,17 @@ class Supply:
         self._later: tuple[Candidate, ...] = ()
         if total(self._sizes) <= options.pool:
             sketches = range(len(self._sizes))
-            found = self._sifted(c for sketch in sketches for c in enumerate_sketch(self._sizes, sketch))
-            self.everything, self._later = found.feasible, found.later
+            sifted = self._sifted(c for sketch in sketches for c in enumerate_sketch(self._sizes, sketch))
+            self.everything, self._later = sifted.feasible, sifted.later
 
     def sift(self, candidates: Iterable[Candidate]) -> Pool:
         """What is feasible of some candidates; the others are counted, but for those that the space tells later."""
         return self._sifted(candidates).feasible
 
     def _sifted(self, candidates: Iterable[Candidate]) -> Sifted:
-        found = sift(self._space, candidates)
-        self.infeasible.update(found.refused)
-        return found
+        sifted = sift(self._space, candidates)
+        self.infeasible.update(sifted.refused)
+        return sifted
 
     def drawn(self, count: int, tried: Container[Candidate]) -> Pool:
         """About `count` candidates drawn over all sketches and not tried; of an enumerated space all that are known,
@@ -63,42 +63,44 @@ class Supply:
         for _ in range(WAVES):
             fresh = [c for c in draw(self._sizes, count, self._rng) if c not in seen and c not in tried]
             seen.update(fresh)
-            found = self._sifted(fresh)
-            pool, later = pool + found.feasible, later + found.later
+            sifted = self._sifted(fresh)
+            pool, later = pool + sifted.feasible, later + sifted.later
             if len(pool) >= count // 2:
                 break
         return pool if len(pool) else self._first_of(later)
 
     def _first_of(self, later: tuple[Candidate, ...]) -> Pool:
         """The first feasible ones of those that the space tells later, asked as often as that takes."""
-        found = self._told(later)
-        while found.later and not len(found.feasible):
-            found = self._told(found.later)
-        return found.feasible
+        sifted = self._told(later)
+        while sifted.later and not len(sifted.feasible):
+            sifted = self._told(sifted.later)
+        return sifted.feasible
 
     def _told(self, later: tuple[Candidate, ...]) -> Sifted:
         """What a space tells now of candidates that it put off: of all, or where that is nothing, of the first few;
         none are left where it tells nothing even of these."""
-        found = self._sifted(later)
-        if len(found.later) < len(later) or not later:
-            return found
-        some, rest = later[:SOME], later[SOME:]
-        found = self._sifted(some)
-        return Sifted(found.feasible, found.refused, (*found.later, *rest) if len(found.later) < len(some) else ())
+        sifted = self._sifted(later)
+        if len(sifted.later) < len(later) or not later:
+            return sifted
+        first_few, still_later = later[:SOME], later[SOME:]
+        sifted = self._sifted(first_few)
+        return Sifted(
+            sifted.feasible, sifted.refused, (*sifted.later, *still_later) if len(sifted.later) < len(first_few) else ()
+        )
 
     def exhausted(self, tried: Container[Candidate]) -> bool:
         """Whether an enumerated space has nothing left that was not tried."""
         return self.everything is not None and not self._later and all(c in tried for c in self.everything.candidates)
 
-    def _left(self, known: Pool, tried: Container[Candidate]) -> Pool:
+    def _left(self, pool: Pool, tried: Container[Candidate]) -> Pool:
         """What was not tried of an enumerated space, once it has been asked again for what it tells later."""
         while True:
-            found = self._told(self._later)
-            self.everything = known = known + found.feasible
-            self._later = found.later
-            left = [i for i, c in enumerate(known.candidates) if c not in tried]
+            sifted = self._told(self._later)
+            self.everything = pool = pool + sifted.feasible
+            self._later = sifted.later
+            left = [i for i, c in enumerate(pool.candidates) if c not in tried]
             if left or not self._later:
-                return known.subset(left)
+                return pool.subset(left)
 
     def mutants(self, parents: Sequence[Candidate], tried: Container[Candidate]) -> Pool:
         """Candidates made from good ones, best first, and not tried."""
@@ -111,12 +113,12 @@ def draw(sizes: Sizes, count: int, rng: np.random.Generator) -> list[Candidate]:
 
     What small sketches leave of their share goes to the others.
     """
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     order = sorted(range(len(sizes)), key=lambda sketch: (prod(sizes[sketch]), sketch))
     for place, sketch in enumerate(order):
-        share = -(-max(count - len(found), 0) // (len(order) - place))
-        found += draw_sketch(sizes, sketch, share, rng)
-    return found
+        share = -(-max(count - len(candidates), 0) // (len(order) - place))
+        candidates += draw_sketch(sizes, sketch, share, rng)
+    return candidates
 
 
 def draw_sketch(sizes: Sizes, sketch: int, count: int, rng: np.random.Generator) -> list[Candidate]:
@@ -141,12 +143,12 @@ def mutate(sizes: Sizes, parents: Sequence[Candidate], count: int, rng: np.rando
     for number in chosen.tolist():
         sketch, positions = parents[number]
         by_sketch[sketch].append(positions)
-    found: list[Candidate] = []
+    mutants: list[Candidate] = []
     for sketch, rows in by_sketch.items():
         if sizes[sketch]:
-            children = _children(np.array(sizes[sketch]), np.array(rows), rng)
-            found += [(sketch, tuple(row)) for row in children.tolist()]
-    return list(dict.fromkeys(found))
+            children_of_sketch = _children(np.array(sizes[sketch]), np.array(rows), rng)
+            mutants += [(sketch, tuple(row)) for row in children_of_sketch.tolist()]
+    return list(dict.fromkeys(mutants))
 
 
 def _children(sizes: NDArray[np.int64], rows: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
@@ -158,5 +160,5 @@ def _children(sizes: NDArray[np.int64], rows: NDArray[np.int64], rng: np.random.
     changed[np.arange(shape[0]), rng.integers(0, shape[1], shape[0])] = True
     step = np.clip(rows + np.where(rng.random(shape) < 0.5, 1, -1), 0, sizes - 1)
     anywhere = rng.integers(0, sizes, shape)
-    other = np.where(rng.random(shape) < NEAR, step, anywhere)
-    return np.where(changed, other, rows)
+    replacement = np.where(rng.random(shape) < NEAR, step, anywhere)
+    return np.where(changed, replacement, rows)

@@ -56,10 +56,10 @@ def warm_starts(
 def _tasks(database: Database, key: Key, program: str, former: Key | None) -> list[Key]:
     """The last keys with enough trials that differ from one in the program alone; those of programs that differ in
     numbers alone come last, and after them the former key."""
-    rest = (key.machine, key.threads, key.policy)
+    conditions = (key.machine, key.threads, key.policy)
     summaries = database.keys()
     told = [summary.key for summary in summaries if summary.ok >= LEAST and summary.key != key]
-    kept = [task for task in told if (task.machine, task.threads, task.policy) == rest]
+    kept = [task for task in told if (task.machine, task.threads, task.policy) == conditions]
     texts, shape = database.programs, _without_numbers(program)
     alike = {task: _without_numbers(texts.get(task.program, "")) == shape for task in kept}
     return sorted(kept, key=lambda task: (task == former, alike[task]))[-MEMBERS:]
@@ -76,10 +76,10 @@ def _chosen(records: Iterable[Record], count: int) -> list[tuple[Record, float]]
     for record in records:
         if record.candidate is not None:
             scripts.setdefault(record.script, []).append(record)
-    combined = [(own[0], combine([record.outcome for record in own])) for own in scripts.values()]
+    combined = [(of_script[0], combine([record.outcome for record in of_script])) for of_script in scripts.values()]
     ranked = sorted(((record, o.cost) for record, o in combined if o.ranks), key=lambda row: (row[1], row[0].id))
-    best, others = ranked[: count // 2], ranked[count // 2 :]
-    return best + others[:: max(1, -(-len(others) // (count - count // 2)))]
+    best, worse = ranked[: count // 2], ranked[count // 2 :]
+    return best + worse[:: max(1, -(-len(worse) // (count - count // 2)))]
 
 
 def _rows(

@@ -110,9 +110,9 @@ def neighbours(sizes: Sequence[tuple[int, ...]], candidate: Candidate) -> Iterat
                 yield sketch, (*positions[:choice], option, *positions[choice + 1 :])
 
 
-def distance(one: Candidate, other: Candidate) -> int | None:
+def distance(left: Candidate, right: Candidate) -> int | None:
     """The number of choices in which two candidates of one sketch differ; None for two sketches."""
-    return sum(a != b for a, b in zip(one[1], other[1], strict=True)) if one[0] == other[0] else None
+    return sum(a != b for a, b in zip(left[1], right[1], strict=True)) if left[0] == right[0] else None
 
 
 def sift(space: Space, candidates: Iterable[Candidate]) -> Sifted:
@@ -144,12 +144,12 @@ def sift_all(space: Space, candidates: Iterable[Candidate]) -> Sifted:
     """`sift`, asked again for a few at a time until nothing is left for later, or a space tells nothing more."""
     sifted = sift(space, candidates)
     while sifted.later:
-        some, rest = sifted.later[:SOME], sifted.later[SOME:]
-        more = sift(space, some)
-        if len(more.later) == len(some):
+        first_few, still_later = sifted.later[:SOME], sifted.later[SOME:]
+        more = sift(space, first_few)
+        if len(more.later) == len(first_few):
             return sifted
         refused = dict(Counter(sifted.refused) + Counter(more.refused))
-        sifted = Sifted(sifted.feasible + more.feasible, refused, (*more.later, *rest))
+        sifted = Sifted(sifted.feasible + more.feasible, refused, (*more.later, *still_later))
     return sifted
 
 

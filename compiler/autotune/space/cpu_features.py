@@ -116,8 +116,8 @@ class BlockView:
             shared = any(l.number in b for l in mine for b in bound[position + 1 :])
             runs = product(l.extent for l in mine)
             tile = product(l.extent for l in mine if l in self.tile)
-            whole = -(-axis.size // tile) * tile if not shared else runs
-            total = total * least(runs, whole)
+            padded = -(-axis.size // tile) * tile if not shared else runs
+            total = total * least(runs, padded)
         return total
 
     @cached_property
@@ -157,8 +157,8 @@ class ProgramView:
             free = {node.number for node in walk((loop,)) if isinstance(node, Loop)}
             for touch in (t for s in self.inside(loop) for t in s.touches):
                 size = touch.bytes(free, self.program.ranges)
-                held = sizes.get(touch.buffer)
-                sizes[touch.buffer] = size if held is None else greatest(held, size)
+                most_so_far = sizes.get(touch.buffer)
+                sizes[touch.buffer] = size if most_so_far is None else greatest(most_so_far, size)
         return sizes
 
 
@@ -183,10 +183,10 @@ def extract(program: Program, useful: float, machine: Machine) -> Extracted:
     view = ProgramView(program)
     every = list(view.statements.values())
     heavy = sorted((s for s in every if s.work), key=lambda s: Descending(s.count * s.work))[:BLOCKS]
-    found = _of_program(program, every, useful, machine)
+    features = _of_program(program, every, useful, machine)
     for s in heavy:
-        found += _of_block(view, s, useful, machine)
-    return Extracted(found + [0] * (WIDTH - len(found)), _infeasible(program, every, useful, machine))
+        features += _of_block(view, s, useful, machine)
+    return Extracted(features + [0] * (WIDTH - len(features)), _infeasible(program, every, useful, machine))
 
 
 @dataclass(frozen=True)
@@ -242,12 +242,12 @@ def _strided(s: BlockView) -> int:
 
 def _allocated(program: Program) -> tuple[Number, Number]:
     """The bytes of temporaries inside loops, and outside of all."""
-    found: list[Number] = [0.0, 0.0]
+    bytes_allocated: list[Number] = [0.0, 0.0]
     for node in walk(program.body):
         if isinstance(node, Alloc):
             inside = bool(program.enclosing((node.buffer.name,)))
-            found[0 if inside else 1] += product(node.buffer.shape) * element_bytes(node.buffer.element)
-    return found[0], found[1]
+            bytes_allocated[0 if inside else 1] += product(node.buffer.shape) * element_bytes(node.buffer.element)
+    return bytes_allocated[0], bytes_allocated[1]
 
 
 def _of_block(view: ProgramView, s: BlockView, useful: float, machine: Machine) -> list[Number]:
@@ -300,11 +300,11 @@ def _around(view: ProgramView, s: BlockView, machine: Machine) -> list[Number]:
     """Of the loops outside the register tile, innermost first: the extent, whether it reduces, and the footprint of
     what it runs in units of L1 and of L2."""
     reducing = s.block.loops_of(True)
-    found: list[Number] = []
+    features: list[Number] = []
     for loop in list(reversed(s.serial))[:DEPTHS]:
         inside = added(view.touched(loop).values())
-        found += [loop.extent, int(loop.number in reducing), inside / machine.l1_bytes, inside / machine.l2_bytes]
-    return found + [0] * (4 * DEPTHS - len(found))
+        features += [loop.extent, int(loop.number in reducing), inside / machine.l1_bytes, inside / machine.l2_bytes]
+    return features + [0] * (4 * DEPTHS - len(features))
 
 
 BLOCK = 10 + 4 * DEPTHS + 3
@@ -323,23 +323,23 @@ def _traffic(view: ProgramView, s: BlockView, size: int) -> Number:
     fits_outside: Number = 0
     outer: list[Loop] = []
     for position, loop in enumerate(s.serial):
-        held = view.touched(loop)
-        fits = holds("le", added(held.values()), size)
+        footprints = view.touched(loop)
+        fits = holds("le", added(footprints.values()), size)
         last = position == len(s.serial) - 1
         weight = (fits if not last else 1) - fits_outside
-        total = total + weight * _fetched(view, loop, held, outer)
+        total = total + weight * _fetched(view, loop, footprints, outer)
         fits_outside = fits
         outer.append(loop)
     return total
 
 
-def _fetched(view: ProgramView, loop: Loop, held: dict[str, Number], outer: Sequence[Loop]) -> Number:
+def _fetched(view: ProgramView, loop: Loop, footprints: dict[str, Number], outer: Sequence[Loop]) -> Number:
     if not outer:
-        return added(held.values())
+        return added(footprints.values())
     around = product(l.extent for l in outer[:-1])
     step = outer[-1]
     moved = {t.buffer for inner in view.inside(loop) for t in inner.touches if step.number in t.loops}
-    return around * added(size * (step.extent if name in moved else 1) for name, size in held.items())
+    return around * added(size * (step.extent if name in moved else 1) for name, size in footprints.items())
 
 
 def _infeasible(program: Program, every: Sequence[BlockView], useful: float, machine: Machine) -> list[Number]:

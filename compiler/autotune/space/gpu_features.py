@@ -88,12 +88,12 @@ class KernelCost:
     def resident(self) -> Number:
         """Blocks that a multiprocessor holds at once, at least one."""
         gpu = self.gpu
-        held = [
+        block_limits = [
             gpu.threads // greatest(1, self.threads),
             gpu.shared_bytes // greatest(1, self.shared),
             gpu.registers // greatest(1, self.registers * self.threads),
         ]
-        return greatest(1, least(gpu.blocks, *held))
+        return greatest(1, least(gpu.blocks, *block_limits))
 
     @cached_property
     def waves(self) -> Number:
@@ -216,11 +216,11 @@ def _kernel(view: ProgramView, node: Node, gpu: Gpu) -> KernelCost:
 
 def _extents(loops: Iterable[Loop], kind: str) -> Number:
     """The blocks, or threads: along each dimension the most that a loop has."""
-    found: Number = 1
+    extent: Number = 1
     for dimension in "xyz":
         mine = [loop.extent for loop in loops if loop.kind == f"{kind}_{dimension}"]
-        found = found * greatest(1, *mine)
-    return found
+        extent = extent * greatest(1, *mine)
+    return extent
 
 
 def _repeated(s: BlockView) -> list[Loop]:

@@ -61,7 +61,7 @@ class Sketch:
         places are `closed`."""
         script = recorded.script.clone()
         ops = list(_sequence(script).body.block.ops)
-        options = {place: found for place, found in _options(recorded).items() if place not in closed}
+        options = {place: choice_options for place, choice_options in _options(recorded).items() if place not in closed}
         choices = [Choice(place, options[place], _name(op)) for place, op in enumerate(ops) if place in options]
         positions = tuple(_position(ops[choice.place], choice) for choice in choices)
         for choice in choices:
@@ -98,11 +98,11 @@ class Sketch:
 
     def columns(self, positions: np.ndarray) -> np.ndarray:
         """The integers that each row of positions chooses, a column for each result of each choice."""
-        found = []
+        columns = []
         for number, choice in enumerate(self.choices):
             table = np.asarray(choice.options, np.int64)
-            found.append(table[positions[:, number]])
-        return np.concatenate(found, axis=1) if found else np.zeros((len(positions), 0), np.int64)
+            columns.append(table[positions[:, number]])
+        return np.concatenate(columns, axis=1) if columns else np.zeros((len(positions), 0), np.int64)
 
     def planned(self, graph: Graph, positions: Positions) -> Program:
         """The program of one candidate, its sizes traced: what it shows holds for all that answer the guards alike.
@@ -178,7 +178,7 @@ def _position(op: Operation, choice: Choice) -> int:
 def _name(op: Operation) -> str:
     if applies(op, "sample_location"):
         return "location"
-    return next((result.name_hint or "" for result in op.results), "")
+    return next((value.name_hint or "" for value in op.results), "")
 
 
 def _options(recorded: Schedule) -> dict[int, tuple[tuple[int, ...], ...]]:

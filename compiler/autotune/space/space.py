@@ -86,8 +86,8 @@ class SketchSpace:
     @cached_property
     def defaults(self) -> tuple[Candidate, ...]:
         """A reasonable candidate of each sketch, the preferred one first, then the program as it is written."""
-        found = tuple((number, sketch.recorded) for number, sketch in enumerate(self.sketches))
-        return found[:1] + found[1:][-1:] + found[1:-1]
+        recorded = tuple((number, sketch.recorded) for number, sketch in enumerate(self.sketches))
+        return recorded[:1] + recorded[1:][-1:] + recorded[1:-1]
 
     def costs(self, values: NDArray[np.float32]) -> NDArray[np.float64] | None:
         """The seconds (n,) that candidates are thought to take, by the values (n, features) of their features; None
@@ -156,8 +156,8 @@ class SketchSpace:
         nodes: tuple[int, ...] | None = None
         try:
             program = traced.sketch.planned(graph, positions)
-            found = self._extractor.of(called(program), self._useful)
-            nodes = tuple(graph.number_of(value) for value in (*found.features, *found.infeasible))
+            extracted = self._extractor.of(called(program), self._useful)
+            nodes = tuple(graph.number_of(value) for value in (*extracted.features, *extracted.infeasible))
         except ScheduleError:
             pass
         finally:
@@ -170,13 +170,13 @@ class SketchSpace:
             return
         width = self._extractor.width
         arrays = graph.evaluate(structure.nodes, chunk.columns, chunk.known)
-        own = [array[rows] if array.ndim else array for array in arrays]
+        values = [array[rows] if array.ndim else array for array in arrays]
         block = np.empty((len(rows), width), np.float32)
-        for column, array in enumerate(own[:width]):
+        for column, array in enumerate(values[:width]):
             block[:, column] = array
         chunk.values[rows] = block
         why = np.zeros(len(rows), np.int16)
-        for number, array in reversed(list(enumerate(own[width:], 1))):
+        for number, array in reversed(list(enumerate(values[width:], 1))):
             why[np.broadcast_to(array, why.shape) != 0] = number
         chunk.reasons[rows] = why
 

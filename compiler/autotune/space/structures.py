@@ -59,7 +59,7 @@ class Runs:
             self._apart.append(structure)
 
     def sorted(
-        self, graph: Graph, columns: Array, known: dict[int, Array], rows: Rows
+        self, graph: Graph, columns: Array, evaluated: dict[int, Array], rows: Rows
     ) -> Iterator[tuple[Structure | None, Rows]]:
         """The rows of some columns by their structures; None for those that are like no run."""
         stack = [(self._first[True], rows)]
@@ -68,10 +68,10 @@ class Runs:
             if isinstance(at, Structure):
                 yield at, mine
             if at is None:
-                yield from self._asked(graph, columns, known, mine)
+                yield from self._asked(graph, columns, evaluated, mine)
             if not isinstance(at, _Question):
                 continue
-            (array,) = graph.evaluate((at.guard,), columns, known)
+            (array,) = graph.evaluate((at.guard,), columns, evaluated)
             holds = array[mine] != 0 if array.ndim else np.full(len(mine), bool(array))
             count = np.count_nonzero(holds)
             if 0 < count < len(mine):
@@ -80,13 +80,13 @@ class Runs:
                 stack.append((at.after[bool(count)], mine))
 
     def _asked(
-        self, graph: Graph, columns: Array, known: dict[int, Array], rows: Rows
+        self, graph: Graph, columns: Array, evaluated: dict[int, Array], rows: Rows
     ) -> Iterator[tuple[Structure | None, Rows]]:
         """The rows of the runs that lie apart, and those of none."""
         for structure in self._apart:
             agree = np.ones(len(rows), np.bool_)
             for guard, answer in structure.guards:
-                (array,) = graph.evaluate((guard,), columns, known)
+                (array,) = graph.evaluate((guard,), columns, evaluated)
                 agree &= ((array[rows] if array.ndim else array) != 0) == answer
                 if not agree.any():
                     break

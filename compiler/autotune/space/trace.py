@@ -77,11 +77,11 @@ class Graph:
         return Traced(self, self._number(Node("input", (), column)), witness, low, high)
 
     def _number(self, node: Node) -> int:
-        found = self._numbers.get(node)
-        if found is None:
-            found = self._numbers[node] = len(self.nodes)
+        number = self._numbers.get(node)
+        if number is None:
+            number = self._numbers[node] = len(self.nodes)
             self.nodes.append(node)
-        return found
+        return number
 
     def number_of(self, value: Number) -> int:
         """The node of a number."""
@@ -98,13 +98,13 @@ class Graph:
             self.guards.append((node, of_witness))
         return of_witness
 
-    def evaluate(self, nodes: Sequence[int], columns: Array, known: dict[int, Array] | None = None) -> list[Array]:
-        """The arrays of nodes for candidates whose inputs are the columns of an array; `known` keeps what was made.
+    def evaluate(self, nodes: Sequence[int], columns: Array, evaluated: dict[int, Array] | None = None) -> list[Array]:
+        """The arrays of nodes for candidates whose inputs are the columns of an array; `evaluated` keeps what was made.
 
         An expression is evaluated for all candidates, also where its run did not come by: such values mean nothing.
         """
-        known = {} if known is None else known
-        return [known[node] if node in known else self._evaluated(node, columns, known) for node in nodes]
+        evaluated = {} if evaluated is None else evaluated
+        return [evaluated[node] if node in evaluated else self._evaluated(node, columns, evaluated) for node in nodes]
 
     def _evaluated(self, number: int, columns: Array, arrays: dict[int, Array]) -> Array:
         stack = [number]
@@ -119,13 +119,13 @@ class Graph:
                     arrays[top] = self._made(node, columns, arrays)
         return arrays[number]
 
-    def _made(self, node: Node, columns: Array, known: dict[int, Array]) -> Array:
+    def _made(self, node: Node, columns: Array, evaluated: dict[int, Array]) -> Array:
         if node.name == "input":
             column: Array = columns[:, int(node.value)]
             return column
         if node.name == "constant":
             return np.asarray(node.value)
-        a, b = (known[argument] for argument in node.args)
+        a, b = (evaluated[argument] for argument in node.args)
         return _OPERATIONS[node.name][1](a, b)
 
 
@@ -181,9 +181,9 @@ class Traced:
     __rmul__ = __mul__
 
     def __floordiv__(self, other: Number) -> Number:
-        whole = self._factor_without(other)
-        if whole is not None:
-            return whole
+        cofactor = self._factor_without(other)
+        if cofactor is not None:
+            return cofactor
         return self._apply("floordiv", self, other, *_bounds("floordiv", self, other))
 
     def __rfloordiv__(self, other: Number) -> Number:
@@ -217,9 +217,9 @@ class Traced:
         if node.name != "mul" or divisor.node not in node.args:
             return None
         left = node.args[1] if node.args[0] == divisor.node else node.args[0]
-        known = self.graph.nodes[left]
-        if known.name == "constant":
-            return int(known.value)
+        factor = self.graph.nodes[left]
+        if factor.name == "constant":
+            return int(factor.value)
         return Traced(self.graph, left, self.value // divisor.value, self.low // divisor.high, self.high)
 
     def _scaled_down(self, node: Node, divisor: int) -> Number | None:
@@ -229,8 +229,8 @@ class Traced:
         factor = int(self.graph.nodes[node.args[1]].value)
         if divisor < 1 or factor % divisor:
             return None
-        rest = Traced(self.graph, node.args[0], self.value // factor, self.low // factor, self.high // factor)
-        return rest * (factor // divisor)
+        cofactor = Traced(self.graph, node.args[0], self.value // factor, self.low // factor, self.high // factor)
+        return cofactor * (factor // divisor)
 
     # --- decisions ----------------------------------------------------------------------------------------------
 

@@ -98,9 +98,9 @@ class Scopes:
 
     def index_constant(self, value: int) -> SSAValue:
         """An index constant, at the function's top."""
-        result = self.constant(IntegerAttr(value, INDEX))
-        result.name_hint = f"c{value}" if value >= 0 else f"c.{-value}"
-        return result
+        constant = self.constant(IntegerAttr(value, INDEX))
+        constant.name_hint = f"c{value}" if value >= 0 else f"c.{-value}"
+        return constant
 
     def index(self, form: Linear) -> SSAValue:
         """The value of a form over bound variables."""

@@ -66,8 +66,8 @@ def emit(module: ModuleOp, machine: Machine, handlers: Handlers = HANDLERS) -> s
         text, needed = emit_function(op, handlers)
         texts.append(text)
         externals |= needed
-    whole = "\n".join([*texts, *sorted(externals), _attributes(machine)])
-    return "\n".join([*loop_metadata(whole), ""])
+    joined = "\n".join([*texts, *sorted(externals), _attributes(machine)])
+    return "\n".join([*loop_metadata(joined), ""])
 
 
 def _attributes(machine: Machine) -> str:

@@ -85,14 +85,14 @@ def _tiles(draft: Draft, block: Block, lanes: int, share: int) -> ConvolutionTil
     o, w, c = (block.axes[axis].size for axis in (1, block.spatial - 1, block.spatial))
     taps = prod(axis.size for axis in block.axes[block.spatial + 1 :])
     machine, vectors = draft.machine, -(-share // lanes)
-    whole = [n for n in range(1, min(4, vectors) + 1) if share == o or share % (n * lanes) == 0]
-    pixels, filters = pixel_tile(machine, w, whole, vectors, c * taps)
+    divisors = [n for n in range(1, min(4, vectors) + 1) if share == o or share % (n * lanes) == 0]
+    pixels, filters = pixel_tile(machine, w, divisors, vectors, c * taps)
     channels = max(1, min(c, 2 * machine.l1_bytes // 5 // (4 * taps * filters * lanes)))
     run = lanes // gcd(taps, lanes)  # so many channels of a filter are whole vectors, which are transposed at once
     chunks = evens(c, run, min(c, 4), 512)
     return ConvolutionTiles(
         draft.choose(pixels_of(w), pixels, "pixels"),
-        draft.choose([n for n in whole if n > 1] or [1], filters, "vectors"),
+        draft.choose([n for n in divisors if n > 1] or [1], filters, "vectors"),
         draft.choose(chunks, _whole(c, chunks, channels), "channels"),
     )
 

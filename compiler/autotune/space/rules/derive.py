@@ -69,12 +69,12 @@ def _derived(
     schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, threads: int, dropped: dict[str, None]
 ) -> Derived:
     ends = derivations(Draft(schedule.fork()[0], machine, threads, to_schedule(schedule.program)), rules, dropped)
-    found: dict[str, Sketch] = {}
+    by_script: dict[str, Sketch] = {}
     for end in ends:
         sketch = Sketch.of(end.name, schedule.program, end.draft.schedule)
         if end.draft.schedule.program is not schedule.program:
-            found.setdefault(str(sketch.script), sketch)
-    return Derived((*found.values(), as_written(schedule, machine)), tuple(dropped))
+            by_script.setdefault(str(sketch.script), sketch)
+    return Derived((*by_script.values(), as_written(schedule, machine)), tuple(dropped))
 
 
 def as_written(schedule: Schedule, machine: Machine | Gpu) -> Sketch:
@@ -110,7 +110,7 @@ class _Follower:
 
     def follow(self, stage: Derivation, deviate: bool = True) -> tuple[Derivation, list[Derivation]]:
         """The end of a derivation that takes the first alternative everywhere; and the stages after all others."""
-        others: list[Derivation] = []
+        deviations: list[Derivation] = []
         while stage.rule < len(self.rules):
             if not stage.unseen:
                 stage = replace(stage, rule=stage.rule + 1, unseen=stage.draft.left)
@@ -119,10 +119,10 @@ class _Follower:
             stage = replace(stage, unseen=tuple(unseen))
             if label not in stage.draft.left or label not in stage.draft.schedule.program.blocks:
                 continue
-            first, *rest = self._ways(stage, label, deviate)
+            first, *alternatives = self._ways(stage, label, deviate)
             stage = first
-            others += rest
-        return stage, others
+            deviations += alternatives
+        return stage, deviations
 
     def _ways(self, stage: Derivation, label: str, every: bool) -> list[Derivation]:
         """The stages after a rule has looked at a block: one for each alternative, and without any where that is

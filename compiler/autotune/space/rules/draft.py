@@ -77,8 +77,8 @@ class Draft:
         """The blocks that read what a block writes."""
         program = self.schedule.program
         names = dict.fromkeys(access.buffer for access in self.block(label).writes)
-        found = {b.label: b for name in names for b in program.readers[name] if b.label != label}
-        return list(found.values())
+        by_label = {b.label: b for name in names for b in program.readers[name] if b.label != label}
+        return list(by_label.values())
 
     def consumer(self, label: str) -> Block | None:
         """The one elementwise block that reads what a block writes, at its own indices, and is left; axes and
@@ -109,15 +109,15 @@ class Draft:
 def to_schedule(program: Program) -> tuple[str, ...]:
     """The blocks of a program that each call runs, in its order: not those that depend on constants alone, which are
     run once where they stand, and so are not to be computed inside others."""
-    known, found = {*program.constants, *(literal.buffer.name for literal in program.literals)}, list[str]()
+    constants, labels = {*program.constants, *(literal.buffer.name for literal in program.literals)}, list[str]()
     for label, block in program.blocks.items():
         read = {access.buffer for access in block.reads} | ({block.table.buffer} if block.table else set())
         made = {access.buffer for access in block.writes}
-        if read and read <= known and made <= program.allocs.keys():
-            known |= made
+        if read and read <= constants and made <= program.allocs.keys():
+            constants |= made
         else:
-            found.append(label)
-    return tuple(found)
+            labels.append(label)
+    return tuple(labels)
 
 
 def _long(axes: Sequence[AxisAttr]) -> int:

@@ -143,12 +143,12 @@ def _is_tiled(block: Block) -> bool:
 
 def _needed(draft: Draft, label: str) -> list[str]:
     """The blocks that are left whose results nobody needs but a block and such blocks, in the order of the program."""
-    found = {label}
+    needed = {label}
     for name in reversed(draft.left):
         readers = {reader.label for reader in draft.readers(name)}
-        if name != label and readers and readers <= found and not _is_tiled(draft.block(name)):
-            found.add(name)
-    return [name for name in draft.left if name in found - {label}]
+        if name != label and readers and readers <= needed and not _is_tiled(draft.block(name)):
+            needed.add(name)
+    return [name for name in draft.left if name in needed - {label}]
 
 
 def _rows(draft: Draft, label: str, needed: Sequence[str]) -> Sequence[str]:

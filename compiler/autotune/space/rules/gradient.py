@@ -27,10 +27,10 @@ def taps_in_registers(draft: Draft, label: str) -> Iterator[Alternative]:
         return
     if any(not draft.block(before).combiners for before in draft.left[:-1]):
         return
-    held, lanes = draft.machine.l2_bytes // 4, draft.lanes(label)
+    chunk_bytes, lanes = draft.machine.l2_bytes // 4, draft.lanes(label)
     ordered = _by_cycles(draft.machine, block, lanes)
-    best, *others = [(taps, vectors, held) for taps, vectors in ordered]
-    tiles = [best, *others[:3], *((*best[:2], bytes) for bytes in (held // 2, 2 * held))]
+    best, *alternatives = [(taps, vectors, chunk_bytes) for taps, vectors in ordered]
+    tiles = [best, *alternatives[:3], *((*best[:2], bytes) for bytes in (chunk_bytes // 2, 2 * chunk_bytes))]
     for taps, vectors, bytes in tiles:
         name = f"{taps} rows of taps, {vectors} vectors, {bytes >> 10} KiB at a time"
         chosen = GradientTiles(taps, vectors * lanes, lanes, bytes)

@@ -29,20 +29,20 @@ def sums_in_parts(draft: Draft, label: str) -> Iterator[Alternative]:
     first = next((axis.size for axis in block.axes if axis.is_reduce), 0)
     if draft.threads < 2 or not block.has_init or not block.spatial or block.table is not None or first < LEAST:
         return
-    results = prod(axis.size for axis in block.axes[: block.spatial])
-    if results < FEW * draft.threads * ROWS * draft.lanes(label) and first >= PARTS * draft.threads:
+    result_count = prod(axis.size for axis in block.axes[: block.spatial])
+    if result_count < FEW * draft.threads * ROWS * draft.lanes(label) and first >= PARTS * draft.threads:
         yield Alternative("in parts", partial(_apply, label=label))
 
 
 def _apply(draft: Draft, label: str) -> Sequence[str]:
     s, lanes = draft.schedule, draft.lanes(label)
     handle = s.get_block(label)
-    spatial, (first, *rest) = split_loops(draft, handle)
+    spatial, (first, *inner_reduction) = split_loops(draft, handle)
     column = contiguous(draft, draft.block(label), spatial)
     name = None if column is None else s.label(column)
     parts = draft.choose([n * draft.threads for n in (1, 2, 4, 8)], draft.threads, "parts")
     part, inner = s.split(first, [parts, None])
-    s.reorder(part, *spatial, inner, *rest)
+    s.reorder(part, *spatial, inner, *inner_reduction)
     partial_sums = s.rfactor(handle, part)
     _tile(draft, partial_sums, name)
     s.parallel(s.get_loops(partial_sums)[0])

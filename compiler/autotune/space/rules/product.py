@@ -95,13 +95,13 @@ def _packs(draft: Draft, label: str) -> list[Packing]:
     first = "".join(name for name, read in zip("ab", block.reads, strict=True) if read.buffer in constants)
     if block.reads[0].buffer in draft.panels:
         return [*([Packing("b", "b")] if "b" in first else []), Packing("b"), Packing("")]
-    known = [Packing(first, first), Packing("ab", first)] if first else []
-    known = list(dict.fromkeys(known if "b" in first else known[::-1]))
+    with_constants = [Packing(first, first), Packing("ab", first)] if first else []
+    with_constants = list(dict.fromkeys(with_constants if "b" in first else with_constants[::-1]))
     both = [] if first else [Packing("ab", "ab")]
     if 4 * k * (m + n) <= draft.machine.l2_bytes // 2:
-        return [*known, Packing(""), Packing("ab"), Packing("b"), *both]
+        return [*with_constants, Packing(""), Packing("ab"), Packing("b"), *both]
     many = [Packing("ab", groups=True)] if m > 2 * MOST_ROWS else []
-    return [*known, Packing("b"), Packing("ab"), *many, *both]
+    return [*with_constants, Packing("b"), Packing("ab"), *many, *both]
 
 
 def _epilogues(draft: Draft, label: str) -> list[str]:

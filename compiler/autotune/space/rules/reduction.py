@@ -43,11 +43,11 @@ class Extents:
     def of(cls, block: Block) -> Extents:
         """Those of a block with a reduction."""
         sizes = [axis.size for axis in block.axes]
-        results, along = sizes[: block.spatial], sizes[block.spatial :]
+        spatial_extents, along = sizes[: block.spatial], sizes[block.spatial :]
         last = _neighbours(block)
         column = next((n for n in sorted(last) if n < block.spatial), None)
         row = next((n for n in sorted(last) if n >= block.spatial), len(sizes) - 1)
-        return cls(prod(results), prod(along), max(along), column, row)
+        return cls(prod(spatial_extents), prod(along), max(along), column, row)
 
 
 def _neighbours(block: Block) -> set[int]:

@@ -49,7 +49,7 @@ def region(draft: Draft, label: str) -> Rows | None:
         rows = rows_of(program, left[-1], left)
         if left[-1] == label:
             return rows
-        left = [one for one in left[:-1] if rows is None or one not in rows.axes]
+        left = [name for name in left[:-1] if rows is None or name not in rows.axes]
     return None
 
 
@@ -117,11 +117,17 @@ def _is_small(draft: Draft, rows: Rows, columns: int) -> bool:
     """Whether rows are of few vectors, or columns of few elements, and all of them together stay in L3: what passes
     from one block to the next is found there, and LLVM takes several short rows at once."""
     members, lanes = [draft.block(label) for label in rows.axes], draft.lanes(rows.anchor)
-    own = [prod(x.size for n, x in enumerate(block.axes) if n not in rows.axes[block.label]) for block in members]
-    if any(block.table is not None for block in members) and max(own) >= 2 * lanes:
+    row_lengths = [
+        prod(x.size for n, x in enumerate(block.axes) if n not in rows.axes[block.label]) for block in members
+    ]
+    if any(block.table is not None for block in members) and max(row_lengths) >= 2 * lanes:
         return False
-    several = not columns or sum(length > 1 for length in own) > 1
-    return several and max(own) <= (4 if columns else 8 * lanes) and _touched(draft, rows) <= draft.machine.l3_bytes
+    several = not columns or sum(length > 1 for length in row_lengths) > 1
+    return (
+        several
+        and max(row_lengths) <= (4 if columns else 8 * lanes)
+        and _touched(draft, rows) <= draft.machine.l3_bytes
+    )
 
 
 def _is_wide(block: Block, rows: Sequence[int]) -> bool:
@@ -129,17 +135,17 @@ def _is_wide(block: Block, rows: Sequence[int]) -> bool:
     return any(axis.size > 1 for n, axis in enumerate(block.axes) if n not in rows)
 
 
-def _in_row(draft: Draft, block: Block, rows: Sequence[int], whole: bool) -> bool:
+def _in_row(draft: Draft, block: Block, rows: Sequence[int], all_of_row: bool) -> bool:
     """Whether what a block reads of a row lies side by side along one of its other axes; all of it, if it is to be
-    `whole`."""
-    own = {n: axis.size for n, axis in enumerate(block.axes) if n not in rows and axis.size > 1}
+    `all_of_row`."""
+    row_extents = {n: axis.size for n, axis in enumerate(block.axes) if n not in rows and axis.size > 1}
     for access in block.reads:
-        steps = {n: step(draft.schedule.program, access, n) for n in own}
+        steps = {n: step(draft.schedule.program, access, n) for n in row_extents}
         moving = {n: abs(by) for n, by in steps.items() if by}
         if None in steps.values() or not moving:
             continue
-        span = 1 + sum((own[n] - 1) * by for n, by in moving.items())
-        if 1 not in moving.values() or (whole and span > prod(own[n] for n in moving)):
+        span = 1 + sum((row_extents[n] - 1) * by for n, by in moving.items())
+        if 1 not in moving.values() or (all_of_row and span > prod(row_extents[n] for n in moving)):
             return False
     return True
 
@@ -167,8 +173,8 @@ def _vectors(draft: Draft, extent: int, lanes: int) -> Size:
     """How many vectors are computed one behind the other: as many as add little to the last ones, 4 at most."""
     count = -(-extent // lanes)
     padded = {v: -(-count // v) * v for v in (1, 2, 3, 4)}
-    least = min(padded[v] for v in (2, 3, 4))
-    wanted = max((v for v, size in padded.items() if v <= count and 10 * size <= 11 * least), default=1)
+    least_padded = min(padded[v] for v in (2, 3, 4))
+    wanted = max((v for v, size in padded.items() if v <= count and 10 * size <= 11 * least_padded), default=1)
     return draft.choose([v for v in (2, 3, 4, 6, 8, 12, 16) if v <= count] or [1], wanted, "vectors")
 
 
@@ -262,8 +268,8 @@ def _partial_sums(draft: Draft, label: str, axis: int) -> Sequence[str]:
     s, lanes = draft.schedule, draft.lanes(label)
     block = s.get_block(label)
     inner = along(s, block, axis)[-1]
-    rest = [loop for loop in s.get_loops(block) if s.label(loop) != s.label(inner)]
-    if rest:
-        s.reorder(*rest, inner)
+    outer = [loop for loop in s.get_loops(block) if s.label(loop) != s.label(inner)]
+    if outer:
+        s.reorder(*outer, inner)
     library.row_reduction(s, block, lanes, _vectors(draft, s.extent(inner), lanes))
     return [label]

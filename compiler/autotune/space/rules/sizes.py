@@ -76,13 +76,13 @@ def width(machine: Machine, depth: int, bytes: int = 4) -> int:
     return max(1, machine.l2_bytes // (2 * bytes * depth))
 
 
-def evens(extent: int, step: int, least: int, most: int) -> list[int]:
+def evens(extent: int, step: int, shortest: int, longest: int) -> list[int]:
     """The lengths of even pieces of an extent, multiples of `step` where it is cut, between two bounds; the whole where
     it is no longer than the upper one, or there is no other."""
-    pieces = {-(-extent // parts) for parts in range(2, extent // max(1, least) + 1)}
+    pieces = {-(-extent // parts) for parts in range(2, extent // max(1, shortest) + 1)}
     cuts = {-(-piece // step) * step for piece in pieces}
-    found = sorted(size for size in cuts if least <= size <= most and size < extent)
-    return [*found, extent] if extent <= most or not found else found
+    sizes = sorted(size for size in cuts if shortest <= size <= longest and size < extent)
+    return [*sizes, extent] if extent <= longest or not sizes else sizes
 
 
 def steps(most: int, options: Sequence[int] = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)) -> list[int]:

@@ -53,19 +53,21 @@ def from_template(
         if isinstance(op, YieldOp):
             break
         if applies(op, "auto"):
-            under = [after for one in under for after in _derived(one, op, rules, dropped)][:MOST]
+            under = [after for branch in under for after in _derived(branch, op, rules, dropped)][:MOST]
         else:
-            under = [_applied(one, op) for one in under]
-    found = [Sketch.of(one.name or "template", schedule.program, one.draft.schedule, one.closed) for one in under]
-    return Derived((*found, as_written(schedule, machine)), tuple(dropped))
+            under = [_applied(branch, op) for branch in under]
+    sketches = [
+        Sketch.of(branch.name or "template", schedule.program, branch.draft.schedule, branch.closed) for branch in under
+    ]
+    return Derived((*sketches, as_written(schedule, machine)), tuple(dropped))
 
 
 def _applied(under: _Under, op: Operation) -> _Under:
     """After one op of the template."""
     draft, given = under.draft, "decision" in op.properties
     closed = under.closed | {draft.schedule.length} if given else under.closed
-    results = draft.schedule.step(op, dict(zip(under.values, draft.kept, strict=True)))
-    after = replace(draft, kept=(*draft.kept, *results))
+    handles = draft.schedule.step(op, dict(zip(under.values, draft.kept, strict=True)))
+    after = replace(draft, kept=(*draft.kept, *handles))
     return _Under(after, (*under.values, *op.results), under.name, closed)
 
 

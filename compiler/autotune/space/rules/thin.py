@@ -65,16 +65,16 @@ def find_thin(program: Program, block: Block) -> Thin | None:
     steps = [_steps(program, block, access) for access in block.reads]
     sizes = [prod(block.axes[axis].size for axis in moved) for moved in steps]
     matrix = 0 if sizes[0] >= sizes[1] else 1
-    mine, other = steps[matrix], steps[1 - matrix]
-    shorts = [axis for axis in other if axis not in mine]
-    longs = [axis for axis in mine if axis not in other]
-    if not longs or len(shorts) > 1 or k not in mine or k not in other:
+    matrix_steps, vector_steps = steps[matrix], steps[1 - matrix]
+    shorts = [axis for axis in vector_steps if axis not in matrix_steps]
+    longs = [axis for axis in matrix_steps if axis not in vector_steps]
+    if not longs or len(shorts) > 1 or k not in matrix_steps or k not in vector_steps:
         return None
-    along = mine[k] == 1
-    long = longs[-1] if along else next((axis for axis in longs if mine[axis] == 1), None)
+    along = matrix_steps[k] == 1
+    long = longs[-1] if along else next((axis for axis in longs if matrix_steps[axis] == 1), None)
     if long is None or any(block.axes[axis].size > block.axes[long].size for axis in shorts):
         return None
-    return Thin(matrix, long, shorts[0] if shorts else None, along, other[k] == 1)
+    return Thin(matrix, long, shorts[0] if shorts else None, along, vector_steps[k] == 1)
 
 
 def _steps(program: Program, block: Block, access: Access) -> dict[int, int | None]:
@@ -84,8 +84,8 @@ def _steps(program: Program, block: Block, access: Access) -> dict[int, int | No
         if size > 1 and any(axis in form.variables() for form in access.index):
             factors = [form.coefficient(axis) for form in access.index]
             strides = [prod(shape[d + 1 :]) for d in range(len(shape))]
-            known = all(factor is not None for factor in factors)
-            steps[axis] = sum(f * n for f, n in zip(factors, strides, strict=True) if f) if known else None
+            is_affine = all(factor is not None for factor in factors)
+            steps[axis] = sum(f * n for f, n in zip(factors, strides, strict=True) if f) if is_affine else None
     return steps
 
 

@@ -43,14 +43,14 @@ def _tiled(draft: Draft, label: str, cut: bool) -> Sequence[str]:
         return [label]
     column = contiguous(draft, block, spatial)
     vector = [s.split(column, [None, min(lanes, s.extent(column))])] if column is not None else []
-    others = [h for h in spatial if h is not column]
-    tiles = [s.split(h, [None, _rows(draft, s.extent(h))]) for h in others[-2:]]
-    outer = [*others[:-2], *(pair[0] for pair in tiles), *(pair[0] for pair in vector)]
+    other_spatial = [h for h in spatial if h is not column]
+    tiles = [s.split(h, [None, _rows(draft, s.extent(h))]) for h in other_spatial[-2:]]
+    outer = [*other_spatial[:-2], *(pair[0] for pair in tiles), *(pair[0] for pair in vector)]
     inner = [*(pair[1] for pair in tiles), *(pair[1] for pair in vector)]
     middle: list[Handle] = []
     if cut:
-        first, rest = s.split(reduce[0], [None, _chunk(draft, s.extent(reduce[0]))])
-        middle, reduce = [first], [rest, *reduce[1:]]
+        first, inner_reduction = s.split(reduce[0], [None, _chunk(draft, s.extent(reduce[0]))])
+        middle, reduce = [first], [inner_reduction, *reduce[1:]]
     head, tail = (outer[:1], outer[1:]) if cut else (outer, [])
     s.reorder(*head, *middle, *tail, *reduce, *inner)
     for loop in inner[:-1] if vector else inner:

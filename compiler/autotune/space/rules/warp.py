@@ -70,8 +70,8 @@ def _cut(draft: Draft, loop: Handle, edge: int, wanted: int) -> tuple[Size, Size
     than one if it can be: a loop of one iteration would be missing in the nest that clears the sums."""
     matrices = draft.schedule.extent(loop) // edge
     warps = _powers(matrices, MOST_WARPS)
-    own = _powers(matrices // warps[-1], MOST_MATRICES)
-    return draft.choose(warps, 2, "warps"), draft.choose(own, wanted, "matrices")
+    matrices_each = _powers(matrices // warps[-1], MOST_MATRICES)
+    return draft.choose(warps, 2, "warps"), draft.choose(matrices_each, wanted, "matrices")
 
 
 def _powers(number: int, most: int) -> list[int]:
