@@ -99,8 +99,8 @@ class SearchTask:
     ) -> None:
         target = line("the target", target)
         arch = None if arch is None else line("the architecture", arch)
-        args = several("args", args, "arguments", lambda one: True)
-        constants = several("constants", constants, "names of inputs", lambda one: isinstance(one, str))
+        args = several("args", args, "arguments", lambda value: True)
+        constants = several("constants", constants, "names of inputs", lambda value: isinstance(value, str))
         here = at_hand(target) if target != "cpu" else None
         arch = arch or (here[1] if here is not None else DEFAULT_ARCH)
         gpu = gpu_of(target, arch) if target != "cpu" else None
@@ -114,15 +114,17 @@ class SearchTask:
         self.constants = constants
         self.occurrences = 1
         self.provenance: Provenance | None = None
-        whole = whole_of(self.func, constants) if gpu is None and template is None else None
-        self._whole = whole
-        self.module = whole.module if whole else with_constants(self.func, lower(self.func), constants)
-        self._single = single_of(self.func, self.module) if whole is None and template is None else None
+        program_of_groups = whole_of(self.func, constants) if gpu is None and template is None else None
+        self._whole = program_of_groups
+        self.module = (
+            program_of_groups.module if program_of_groups else with_constants(self.func, lower(self.func), constants)
+        )
+        self._single = single_of(self.func, self.module) if program_of_groups is None and template is None else None
         if self._single is not None:
             self.module, self.provenance = self._single.loops, self._single.names
-        self._schedule = None if whole else Schedule(self.module)
-        own = whole.function.sym_name.data if whole else self.schedule.name
-        self.name = own if name is None else line("the name of a task", name)
+        self._schedule = None if program_of_groups else Schedule(self.module)
+        program_name = program_of_groups.function.sym_name.data if program_of_groups else self.schedule.name
+        self.name = program_name if name is None else line("the name of a task", name)
         self.policy, self.target, self.arch = policy, target, arch
         self.timing = _timing(timing)
         self.device = here[0] if here is not None and here[1] == arch else None
@@ -265,8 +267,8 @@ class SearchTask:
         """The sketches of the program, and the alternatives that were refused."""
         if self.template is not None:
             return from_template(self.template, self.schedule, self.rules, self.machine, self.threads)
-        found = derive(self.schedule, self.rules, self.machine, self.threads)
-        return found if self.provenance is None else found.spoken(self.provenance)
+        sketches = derive(self.schedule, self.rules, self.machine, self.threads)
+        return sketches if self.provenance is None else sketches.spoken(self.provenance)
 
     @cached_property
     def space(self) -> SketchSpace:
@@ -294,7 +296,9 @@ class SearchTask:
             if options.path is not None:
                 with Database(options.path) as database:
                     database.keep(self._whole.as_kept(self.name))
-            return tune_together([Weighted(one._problem(options), one.occurrences) for one in self.groups], options)
+            return tune_together(
+                [Weighted(group._problem(options), group.occurrences) for group in self.groups], options
+            )
         return tune(self._problem(options), options)
 
     def _problem(self, options: TuningOptions) -> Problem:
@@ -320,16 +324,16 @@ class SearchTask:
         there is none."""
         with Database(database, create=False) as opened:
             every = {task.name: task._best_in(opened) for task in self.groups or (self,)}
-        found = {name: record for name, record in every.items() if record is not None}
-        if not found:
+        records = {name: record for name, record in every.items() if record is not None}
+        if not records:
             raise InputError(f"{database} has nothing measured for {self.name} on {self.threads} threads")
-        return found if self.groups else found[self.name]
+        return records if self.groups else records[self.name]
 
     def _best_in(self, database: Database) -> Record | None:
         """The best record, also of those that older versions have made of the program as it is written."""
         keys = [self.key] if self.former_key is None else [self.key, self.former_key]
-        found = [record for key in keys if (record := database.best(key)) is not None]
-        return min(found, key=lambda record: record.outcome.cost, default=None)
+        records = [record for key in keys if (record := database.best(key)) is not None]
+        return min(records, key=lambda record: record.outcome.cost, default=None)
 
     def script(self, record: Record) -> str:
         """The script of a record under the names of the program, for people to read; what is no script as it is."""
@@ -360,8 +364,8 @@ class SearchTask:
             raise InputError(
                 f"{self.name} has these constants: {said}; arrays are given for: {', '.join(given) or 'none'}"
             )
-        found = self.best(database)
-        return self._built(found, given) if self._whole is None else self._built_whole(found, given)
+        best = self.best(database)
+        return self._built(best, given) if self._whole is None else self._built_whole(best, given)
 
     def breakdown(self, records: Mapping[str, Record]) -> Breakdown:
         """What the groups of a whole program take together under some records, by their names as from `tune` and
@@ -411,8 +415,8 @@ class SearchTask:
     def records(self, database: str | os.PathLike[str]) -> dict[str, Record]:
         """The best records of the program's canonical form by its name, of a whole program of its groups by theirs."""
         with Database(database, create=False) as opened:
-            found = {task.name: opened.best(task.key) for task in self.groups or (self,)}
-        return {name: record for name, record in found.items() if record is not None}
+            best_by_name = {task.name: opened.best(task.key) for task in self.groups or (self,)}
+        return {name: record for name, record in best_by_name.items() if record is not None}
 
     def print_best(self, database: str | os.PathLike[str], mode: str = "script") -> str:
         """Print the best record, and give what is printed: its script, the same in Python, or the LLVM IR or assembly
@@ -450,11 +454,11 @@ class SearchTask:
     def _fixed(self) -> list[Buffer]:
         """The constants whose elements the program does not know, as its own loops name them."""
         program = read(find_function(self._single.written if self._single else self._loops))
-        known = dict(program.values)
-        return [b for b in program.arguments if b.name in program.constants and b.name not in known]
+        stated = dict(program.values)
+        return [b for b in program.arguments if b.name in program.constants and b.name not in stated]
 
     def _built_whole(self, records: Mapping[str, Record], constants: Mapping[str, object]) -> Any:
-        return self.built({n: Source(str(replay(one).script), "record") for n, one in records.items()}, constants)
+        return self.built({n: Source(str(replay(record).script), "record") for n, record in records.items()}, constants)
 
     def _built(self, record: Record, constants: Mapping[str, object]) -> Any:
         schedule = self._scheduled(record)

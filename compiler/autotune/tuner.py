@@ -187,8 +187,8 @@ class Run:
         self.seen, self.descending = 0, not self.options.search.descent
         self.say("learning from earlier tasks")
         seconds = SECONDS if self.options.seconds is None else min(SECONDS, self.options.seconds / 20)
-        known = warm_starts(self.database, task.key, task.program, task.machine, seconds, task.former)
-        self.search = Search(self.space, self.options.seed, self.options.search, known)
+        past_tasks = warm_starts(self.database, task.key, task.program, task.machine, seconds, task.former)
+        self.search = Search(self.space, self.options.seed, self.options.search, past_tasks)
         self.absorb()
         self.progress.earlier = len(self.trials)
 
@@ -202,9 +202,9 @@ class Run:
 
     def place(self, record: Record) -> Candidate | None:
         """Where in this space a record is, if its script is there now: rules may have changed since."""
-        known = self.candidates.get(record.script)
-        if known is not None or record.candidate is None or not belongs(self.space.sizes, record.candidate):
-            return known
+        candidate = self.candidates.get(record.script)
+        if candidate is not None or record.candidate is None or not belongs(self.space.sizes, record.candidate):
+            return candidate
         return record.candidate if self.space.script(record.candidate) == record.script else None
 
     def learn(self, candidate: Candidate | None, script: str, outcome: Outcome) -> None:
@@ -225,10 +225,10 @@ class Run:
         """Take over what is known into what is shown and logged."""
         progress, search = self.progress, self.search
         for script in self.trials.best(1):
-            found = self.trials.outcome(script)
-            if progress.best is None or found.cost < progress.best.cost:
-                progress.curve.append((progress.trials, found.cost))
-            progress.best = found
+            outcome = self.trials.outcome(script)
+            if progress.best is None or outcome.cost < progress.best.cost:
+                progress.curve.append((progress.trials, outcome.cost))
+            progress.best = outcome
             if script != self.compared:
                 progress.compared = None
             candidate = self.candidates.get(script)
@@ -280,9 +280,9 @@ class Run:
 
     def calibrate(self, measurer: Measurer) -> None:
         """Let what is measured be timed beside the best that is known from before."""
-        known, outcome = self.search.best, self.search.best_outcome
-        if known is not None and outcome is not None:
-            measurer.calibrate(self.space.script(known), outcome.cost)
+        best, outcome = self.search.best, self.search.best_outcome
+        if best is not None and outcome is not None:
+            measurer.calibrate(self.space.script(best), outcome.cost)
 
     def turn(self) -> None:
         """Measure what was chosen, while there are trials and time; each outcome is on disk before it is told."""
@@ -291,8 +291,8 @@ class Run:
         self.say("building and measuring")
         begun, count = perf_counter(), 0
         scripts = [self.space.script(proposal.candidate) for proposal in chosen]
-        with closing(_outcomes(measurer, scripts)) as found:
-            for position, outcome in found:
+        with closing(_outcomes(measurer, scripts)) as outcomes:
+            for position, outcome in outcomes:
                 proposal, script = chosen[position], scripts[position]
                 self.keep(proposal.candidate, script, outcome, None if proposal.cost is None else exp(proposal.cost))
                 self.progress.measured += 1
@@ -361,10 +361,10 @@ class Run:
 
     def rounds(self, contenders: Sequence[Candidate], seconds: float) -> int:
         """How many rounds fit into some seconds: all are built and checked, then each round times each once."""
-        known = [self.trials.outcome(self.space.script(candidate)) for candidate in contenders]
+        outcomes = [self.trials.outcome(self.space.script(candidate)) for candidate in contenders]
         builders = self.options.builders or processors()
-        before = sum(outcome.build_seconds / builders + 3 * median(outcome.seconds) for outcome in known)
-        each = sum(2 * max(median(outcome.seconds), 0.01) for outcome in known)  # as long again for the ceiling
+        before = sum(outcome.build_seconds / builders + 3 * median(outcome.seconds) for outcome in outcomes)
+        each = sum(2 * max(median(outcome.seconds), 0.01) for outcome in outcomes)  # as long again for the ceiling
         disturbance = self.progress.disturbance
         most = 2 * ROUNDS if disturbance is not None and disturbance.matters else ROUNDS
         return max(0, min(most, int((seconds - before) / each)))
@@ -373,10 +373,10 @@ class Run:
         """Measure candidates in turns."""
         measurer = self.measurer()
         scripts = [self.space.script(candidate) for candidate in contenders]
-        found = _asked(lambda: measurer.compare(scripts, rounds))
-        for candidate, script, outcome in zip(contenders, scripts, found, strict=True):
+        outcomes = _asked(lambda: measurer.compare(scripts, rounds))
+        for candidate, script, outcome in zip(contenders, scripts, outcomes, strict=True):
             self.keep(candidate, script, outcome, None)
-        turns = dict(zip(scripts, found, strict=True))
+        turns = dict(zip(scripts, outcomes, strict=True))
         (leader,) = self.trials.best(1) or [""]
         baseline, best = turns.get(self.space.script(self.written)), turns.get(leader)
         if baseline is not None and best is not None and baseline.ranks and best.ranks:
@@ -387,9 +387,9 @@ class Run:
 
 def _outcomes(measurer: Measurer, scripts: Sequence[str]) -> Generator[tuple[int, Outcome]]:
     """The outcomes of scripts as they come; closed early, the workers that are busy end."""
-    found = measurer.measure(scripts)
-    while (item := _asked(lambda: next(found, None))) is not None:
-        yield item
+    arriving = measurer.measure(scripts)
+    while (arrived := _asked(lambda: next(arriving, None))) is not None:
+        yield arrived
 
 
 def _asked(call: Callable[[], Given]) -> Given:

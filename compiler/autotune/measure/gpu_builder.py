@@ -96,8 +96,8 @@ class GpuBuilder:
             return Outcome("fault", reason=str(done.faults[0]))
         if done.undecided:
             return Outcome("fault", reason=f"{done.undecided[0]}: where it writes depends on values, not on indices")
-        for found, written, expected in zip(done.outputs, done.written, case.expected, strict=True):
-            wrong = fault(np.where(written, found.view(expected.own.dtype), expected.own), expected)
+        for output, written, expected in zip(done.outputs, done.written, case.expected, strict=True):
+            wrong = fault(np.where(written, output.view(expected.own.dtype), expected.own), expected)
             if wrong is not None:
                 return Outcome("wrong", reason=wrong)
         return None
@@ -131,12 +131,12 @@ def _temporaries(schedule: Schedule, case: Case) -> Between:
     exposed = _exposed(program, kept)
     kernel = strict(ModuleOp([write(exposed)]), None)
     buffers = exposed.arguments[len(case.inputs) :]
-    found, again = (tuple(np.full(b.shape, number, dtype_of(b.element)) for b in buffers) for number in (0, 1))
-    for arrays in (found, again):
+    with_zeros, with_ones = (tuple(np.full(b.shape, number, dtype_of(b.element)) for b in buffers) for number in (0, 1))
+    for arrays in (with_zeros, with_ones):
         kernel(*case.inputs, out=arrays)
     names = [buffer.name for buffer in buffers]
-    written = {name: _same(a, b) for name, a, b in zip(names, found, again, strict=True)}
-    return Between(dict(zip(names, found, strict=True)), written | all_written)
+    written = {name: _same(a, b) for name, a, b in zip(names, with_zeros, with_ones, strict=True)}
+    return Between(dict(zip(names, with_zeros, strict=True)), written | all_written)
 
 
 def _same(a: Array, b: Array) -> Array:

@@ -74,8 +74,8 @@ class GpuRunner:
                 poison(out, expected)
             arrays.fill([*case.inputs, *outs])
             arrays.run()
-            for found, expected in zip(arrays.results(), case.expected, strict=True):
-                wrong = fault(found, expected)
+            for output, expected in zip(arrays.results(), case.expected, strict=True):
+                wrong = fault(output, expected)
                 if wrong is not None:
                     return wrong
         return None

@@ -59,8 +59,8 @@ class EstimatingExecutor:
 
     def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
         """What was estimated."""
-        for number, found in enumerate(candidates):
-            yield number, Outcome(ESTIMATED, (found.artefact.estimate,), (1.0,), build_seconds=found.seconds)
+        for number, built in enumerate(candidates):
+            yield number, Outcome(ESTIMATED, (built.artefact.estimate,), (1.0,), build_seconds=built.seconds)
 
     def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
         """What was estimated."""
@@ -160,9 +160,9 @@ class LocalExecutor(EstimatingExecutor):
 
     def _consider(self, built: Built, outcome: Outcome) -> None:
         """Make a candidate the yardstick: the first that is right, and one that is much faster."""
-        known = self._yardstick
-        if outcome.ranks and (known is None or outcome.cost < SHORTER * known.cost):
-            number = 0 if known is None else known.number + 1
+        yardstick = self._yardstick
+        if outcome.ranks and (yardstick is None or outcome.cost < SHORTER * yardstick.cost):
+            number = 0 if yardstick is None else yardstick.number + 1
             self._yardsticks[self._subject] = Yardstick(number, built.artefact, outcome.cost)
 
     def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
@@ -176,9 +176,11 @@ class LocalExecutor(EstimatingExecutor):
                 if outcomes[number].ok:
                     ((_, reply),) = self.runner.map([SampleJob(built.artefact, self._yardstick)])
                     turns[number] = _of(reply, built)
-            rates = [rate for one in turns.values() if one.ok for rate in one.rates]
-            for number, one in turns.items():
-                outcomes[number] = _with(outcomes[number], replace(one, rates=(median(rates),)) if one.ok else one)
+            rates = [rate for outcome in turns.values() if outcome.ok for rate in outcome.rates]
+            for number, outcome in turns.items():
+                outcomes[number] = _with(
+                    outcomes[number], replace(outcome, rates=(median(rates),)) if outcome.ok else outcome
+                )
         return outcomes
 
     def close(self) -> None:

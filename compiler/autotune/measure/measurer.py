@@ -83,19 +83,19 @@ class Measurer:
 
     def _built(self, scripts: Sequence[str], built: dict[int, Built]) -> Iterator[tuple[int, Outcome]]:
         """The outcomes of scripts that cannot be built; `built` gains the others."""
-        for position, found in self._executor.build(scripts):
-            if isinstance(found, Outcome):
-                yield position, found
+        for position, build in self._executor.build(scripts):
+            if isinstance(build, Outcome):
+                yield position, build
             else:
-                built[position] = found
+                built[position] = build
 
     def calibrate(self, script: str, cost: float) -> None:
         """Time what follows beside a script whose cost is known, from an earlier run: costs then compare with those of
         that run, whatever the machine's other guests do now. Nothing changes where it cannot be built."""
         built: dict[int, Built] = {}
         list(self._built([script], built))
-        for found in built.values():
-            self._executor.calibrate(found, cost)
+        for build in built.values():
+            self._executor.calibrate(build, cost)
 
     def compare(self, scripts: Sequence[str], rounds: int) -> list[Outcome]:
         """The outcomes of a few scripts, in turns: A B C A B C ..., a sample of each a round."""

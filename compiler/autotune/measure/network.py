@@ -54,7 +54,9 @@ class NetworkCall(ArrangedCall):
         copies = _copies(size, passing, most)
         self._originals = [arrays[n] for n in constants]
         self._copies = [[like(array) for array in self._originals] for _ in range(copies)]
-        self._calls: Iterator[Call] = cycle([_with(kernel, arrays, constants, own) for own in self._copies])
+        self._calls: Iterator[Call] = cycle(
+            [_with(kernel, arrays, constants, constant_copies) for constant_copies in self._copies]
+        )
         self._passing = cycle(_slices(passing, passing // most - size))
         written = [arrays[n] for n in inputs]
         fits = sum(array.nbytes for array in written) <= machine.l3_bytes
@@ -63,12 +65,12 @@ class NetworkCall(ArrangedCall):
     @property
     def nbytes(self) -> int:
         """The bytes of all copies."""
-        return sum(array.nbytes for own in self._copies for array in own)
+        return sum(array.nbytes for constant_copies in self._copies for array in constant_copies)
 
     def refresh(self) -> None:
         """Give the copies the values of the constants of now."""
-        for own in self._copies:
-            for copy, original in zip(own, self._originals, strict=True):
+        for constant_copies in self._copies:
+            for copy, original in zip(constant_copies, self._originals, strict=True):
                 np.copyto(copy, original)
 
     def arrange(self) -> Call:

@@ -80,17 +80,17 @@ def reference(subject: Subject) -> ReferenceCases:
     random = np.random.default_rng(subject.seed)
     drawn = [oracle.draw(random) for _ in range(SETS)]
     scale, first = _scaled(oracle, drawn[0])
-    results = [first, *(oracle(oracle.scaled(inputs, scale)) for inputs in drawn[1:])]
-    worst = [max(errors) for errors in zip(*(found.errors for found in results), strict=True)]
-    pairs = zip(drawn, results, strict=True)
+    by_case = [first, *(oracle(oracle.scaled(inputs, scale)) for inputs in drawn[1:])]
+    worst = [max(errors) for errors in zip(*(case_results.errors for case_results in by_case), strict=True)]
+    pairs = zip(drawn, by_case, strict=True)
     cases = [Case(tuple(oracle.scaled(inputs, scale)), _expected(r, worst)) for inputs, r in pairs]
     program = subject.program
     constants = tuple(n for n, buffer in enumerate(program.arguments) if buffer.name in program.constants)
     return ReferenceCases(tuple(cases), ceiling(program, host()), work(program, host()), constants)
 
 
-def _expected(found: Results, worst: Sequence[float]) -> tuple[Expected, ...]:
-    return tuple(Expected(*item) for item in zip(found.own, found.exact, worst, strict=True))
+def _expected(case_results: Results, worst: Sequence[float]) -> tuple[Expected, ...]:
+    return tuple(Expected(*fields) for fields in zip(case_results.own, case_results.exact, worst, strict=True))
 
 
 @dataclass(frozen=True)
@@ -146,29 +146,29 @@ class Oracle:
         """The results in its own floats."""
         return _called(self._own, inputs)
 
-    def __call__(self, inputs: Sequence[Array], known: Arrays | None = None) -> Results:
+    def __call__(self, inputs: Sequence[Array], strict_outputs: Arrays | None = None) -> Results:
         """The results for some inputs, of which those in its own floats may be known."""
-        own = known or self.own(inputs)
+        native = strict_outputs or self.own(inputs)
         if self._other is None:
-            return Results(own, own, (0.0,) * len(own))
-        other = _called(self._other, inputs)
-        exact = own if self._is_wide else other
+            return Results(native, native, (0.0,) * len(native))
+        in_other_floats = _called(self._other, inputs)
+        exact = native if self._is_wide else in_other_floats
         part = epsilon(np.dtype(np.float64)) / epsilon(np.dtype(np.float32)) if self._is_wide else 1.0
-        return Results(own, exact, tuple(part * _error(a, b) for a, b in zip(own, other, strict=True)))
+        return Results(native, exact, tuple(part * _error(a, b) for a, b in zip(native, in_other_floats, strict=True)))
 
 
 def _called(kernel: Kernel, inputs: Sequence[Array]) -> Arrays:
     arrays = [array.astype(a.dtype, copy=False) for array, a in zip(inputs, kernel.arguments, strict=False)]
-    found = kernel(*arrays)
-    return found if isinstance(found, tuple) else (found,)
+    outputs = kernel(*arrays)
+    return outputs if isinstance(outputs, tuple) else (outputs,)
 
 
-def _error(own: Array, other: Array) -> float:
+def _error(actual: Array, exact: Array) -> float:
     """The largest difference where both are finite; none of what are no floats."""
-    if not is_float(own.dtype):
+    if not is_float(actual.dtype):
         return 0.0
     with np.errstate(all="ignore"):
-        difference = np.abs(own.astype(np.float64) - other)
+        difference = np.abs(actual.astype(np.float64) - exact)
     return float(np.max(difference, where=np.isfinite(difference), initial=0.0))
 
 
@@ -195,26 +195,26 @@ def _scaled(oracle: Oracle, inputs: Sequence[Array]) -> tuple[float, Results]:
     more: where errors grow with values, as through exp, large inputs leave a tolerance in which faults of small results
     hide.
     """
-    scale, own = _finite(oracle, inputs)
-    best = scale, oracle(oracle.scaled(inputs, scale), own)
+    scale, outputs = _finite(oracle, inputs)
+    best = scale, oracle(oracle.scaled(inputs, scale), outputs)
     while best[1].dullness > SHARP and scale > SMALLEST:
         scale /= 2
-        found = oracle(oracle.scaled(inputs, scale))
-        if found.dullness > best[1].dullness / 2:
+        rescaled = oracle(oracle.scaled(inputs, scale))
+        if rescaled.dullness > best[1].dullness / 2:
             break
-        best = scale, found
+        best = scale, rescaled
     return best
 
 
 def _finite(oracle: Oracle, inputs: Sequence[Array]) -> tuple[float, Arrays]:
     """The first scale at which all results are finite, or that with the fewest which are not; and the results at it."""
-    scale, own = 1.0, oracle.own(inputs)
-    best, fewest = (scale, own), special(own)
+    scale, outputs = 1.0, oracle.own(inputs)
+    best, fewest = (scale, outputs), special(outputs)
     while fewest and scale > SMALLEST:
         scale /= 2
-        own = oracle.own(oracle.scaled(inputs, scale))
-        if special(own) < fewest:
-            best, fewest = (scale, own), special(own)
+        outputs = oracle.own(oracle.scaled(inputs, scale))
+        if special(outputs) < fewest:
+            best, fewest = (scale, outputs), special(outputs)
     return best
 
 

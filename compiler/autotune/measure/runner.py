@@ -177,17 +177,17 @@ class Runner:
         if isinstance(checked, Outcome):
             return checked
         clock = self._beside(job.yardstick)
-        found = clock.samples(checked.call, checked.seconds)
+        samples = clock.samples(checked.call, checked.seconds)
         for _ in range(REPROBES if clock is self._clock else 0):
-            if self._is_credible(found):
+            if self._is_credible(samples):
                 break
-            found = clock.samples(checked.call, checked.seconds)
-        return _known(found)
+            samples = clock.samples(checked.call, checked.seconds)
+        return _known(samples)
 
     def _is_credible(self, samples: Samples) -> bool:
         """Whether samples beside the ceiling are not above it; else its probe was broken."""
-        least, cost = self._reference.work, median(one.cost for one in samples.kept)
-        return least is None or cost <= 0 or credible(least / cost) is not None
+        work, cost = self._reference.work, median(sample.cost for sample in samples.kept)
+        return work is None or cost <= 0 or credible(work / cost) is not None
 
     def _sampled(self, job: Job) -> Outcome:
         candidate = self._held.get(job.artefact)
@@ -254,7 +254,7 @@ class Runner:
     @property
     def _held_bytes(self) -> int:
         """What the candidates that are held take for copies of their constants."""
-        return sum(one.call.nbytes for one in self._held.values() if isinstance(one.call, NetworkCall))
+        return sum(checked.call.nbytes for checked in self._held.values() if isinstance(checked.call, NetworkCall))
 
 
 def _known(samples: Samples) -> Outcome:
@@ -283,4 +283,4 @@ def _fill(case: Case, inputs: Sequence[Array], outs: Sequence[Array]) -> None:
 def _wrong(case: Case, outs: Sequence[Array]) -> str | None:
     """What is wrong with the results for a set of inputs."""
     faults = (fault(out, expected) for out, expected in zip(outs, case.expected, strict=True))
-    return next((found for found in faults if found is not None), None)
+    return next((fault_there for fault_there in faults if fault_there is not None), None)

@@ -90,8 +90,8 @@ def cycles(program: Program, machine: Machine | Gpu) -> float:
 def share(program: Program, machine: Machine, cost: float) -> float | None:
     """The share of its ceiling that a candidate of some cost reaches: 1 is a perfect implementation. None where it
     has no ceiling."""
-    least = work(program, machine)
-    return None if least is None else least / cost
+    operations = work(program, machine)
+    return None if operations is None else operations / cost
 
 
 def _bytes(buffer: Buffer) -> int:

@@ -68,9 +68,9 @@ class YardstickProbe:
     def probe(self, seconds: float) -> Reading:
         """Operations per second, now: its cost over what a call takes."""
         calls = max(1, round(min(seconds, LONGEST) / max(self._taken, 1e-7)))
-        found = undisturbed(lambda repeat: taken(self._call, max(1, calls >> repeat), self._threads))
-        self._taken = found.taken.present
-        return Reading(self._cost / self._taken, found.disturbance)
+        sampled = undisturbed(lambda repeat: taken(self._call, max(1, calls >> repeat), self._threads))
+        self._taken = sampled.taken.present
+        return Reading(self._cost / self._taken, sampled.disturbance)
 
 
 @dataclass(frozen=True)
@@ -132,15 +132,15 @@ class Clock:
                 call()
             return taken(call, max(1, calls >> repeat), self.threads)
 
-        found = undisturbed(take, between=self.between)
-        beside = self.ceiling.probe(min(found.taken.seconds, LONGEST))
-        return TimedSample(found.taken.present, beside.rate, found.disturbance + beside.disturbance)
+        sampled = undisturbed(take, between=self.between)
+        beside = self.ceiling.probe(min(sampled.taken.seconds, LONGEST))
+        return TimedSample(sampled.taken.present, beside.rate, sampled.disturbance + beside.disturbance)
 
-    def _is_known(self, found: list[TimedSample]) -> bool:
+    def _is_known(self, samples: list[TimedSample]) -> bool:
         """Whether there are enough samples, and their spread says so; a few of a busy machine may agree by chance."""
-        disturbed = any(one.disturbance.matters for one in found)
-        enough = len(found) >= self.sampling.least * (2 if disturbed else 1)
-        return enough and standard_error([one.cost for one in found]) <= self.sampling.spread
+        disturbed = any(sample.disturbance.matters for sample in samples)
+        enough = len(samples) >= self.sampling.least * (2 if disturbed else 1)
+        return enough and standard_error([sample.cost for sample in samples]) <= self.sampling.spread
 
 
 def taken(call: Call, calls: int = 1, threads: int = 1) -> Taken:
@@ -150,15 +150,15 @@ def taken(call: Call, calls: int = 1, threads: int = 1) -> Taken:
     return timed(call, calls, threads)
 
 
-def chosen(found: Sequence[TimedSample], least: int) -> Samples:
+def chosen(samples: Sequence[TimedSample], fewest: int) -> Samples:
     """The clean samples, if there are enough; else the less disturbed half of all, but enough. What is left out counts
     as repeated."""
-    clean = [one for one in found if not one.disturbance.used]
-    ranked = sorted(found, key=lambda one: (one.disturbance.used, one.disturbance.share))
-    kept = clean if len(clean) >= least else ranked[: max(least, len(found) // 2)]
-    total = sum((one.disturbance for one in found), QUIET)
-    used = sum(one.disturbance.used > 0 for one in kept)
-    return Samples(tuple(kept), replace(total, repeated=total.repeated + len(found) - len(kept), used=used))
+    clean = [sample for sample in samples if not sample.disturbance.used]
+    ranked = sorted(samples, key=lambda sample: (sample.disturbance.used, sample.disturbance.share))
+    kept = clean if len(clean) >= fewest else ranked[: max(fewest, len(samples) // 2)]
+    total = sum((sample.disturbance for sample in samples), QUIET)
+    used = sum(sample.disturbance.used > 0 for sample in kept)
+    return Samples(tuple(kept), replace(total, repeated=total.repeated + len(samples) - len(kept), used=used))
 
 
 def standard_error(costs: list[float]) -> float:

@@ -38,7 +38,7 @@ def poison(out: Array, expected: Expected) -> None:
         out[np.isnan(expected.own)] = 0
 
 
-def fault(result: Array, expected: Expected) -> str | None:
+def fault(output: Array, expected: Expected) -> str | None:
     """What is wrong with a result, in a few words; nothing for a right one.
 
     A float is within `FACTOR * (worst + eps * |exact|)` of the exact one; where either result is not finite it may be
@@ -46,22 +46,22 @@ def fault(result: Array, expected: Expected) -> str | None:
     may fall either way where these two differ.
     """
     with np.errstate(all="ignore"):
-        close = _close(result, expected)
+        close = _close(output, expected)
     if close.all():
         return None
     place = tuple(int(i) for i in np.argwhere(~close)[0])
     count = close.size - int(np.count_nonzero(close))
     right = expected.exact[place]
-    return f"{count} of {close.size} elements, at {list(place)} {_shown(result[place])} for {_shown(right)}"
+    return f"{count} of {close.size} elements, at {list(place)} {_shown(output[place])} for {_shown(right)}"
 
 
-def _close(result: Array, expected: Expected) -> Array:
-    own, exact = expected.own, expected.exact
-    if not is_float(result.dtype):
-        return np.asarray((result == own) | (result == exact))
-    wide = result.astype(np.float64)
+def _close(output: Array, expected: Expected) -> Array:
+    strict, exact = expected.own, expected.exact
+    if not is_float(output.dtype):
+        return np.asarray((output == strict) | (output == exact))
+    wide = output.astype(np.float64)
     tolerance = np.abs(exact)
-    tolerance *= epsilon(result.dtype)
+    tolerance *= epsilon(output.dtype)
     tolerance += expected.worst
     tolerance *= FACTOR
     wide -= exact
@@ -69,8 +69,8 @@ def _close(result: Array, expected: Expected) -> Array:
     close = np.asarray(wide <= tolerance) & np.isfinite(exact)
     if close.all():
         return np.asarray(close)
-    special = ~(np.isfinite(exact) & np.isfinite(own))
-    same = (result == own) | (result == exact) | (np.isnan(result) & (np.isnan(own) | np.isnan(exact)))
+    special = ~(np.isfinite(exact) & np.isfinite(strict))
+    same = (output == strict) | (output == exact) | (np.isnan(output) & (np.isnan(strict) | np.isnan(exact)))
     return np.asarray(close | (special & same))
 
 

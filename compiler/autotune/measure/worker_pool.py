@@ -25,8 +25,8 @@ LOOK = 1.0
 Item = TypeVar("Item")
 
 
-def _itself(item: object) -> object:
-    return item
+def _itself(job: object) -> object:
+    return job
 
 
 @dataclass(eq=False)
@@ -74,20 +74,20 @@ class WorkerPool:
         """The numbers of those that work on a job."""
         return [seat.worker.pid for seat in self._seats if seat.job is not None]
 
-    def map(self, items: Sequence[Item], job: Callable[[Item], object] = _itself) -> Iterator[tuple[int, Reply]]:
+    def map(self, inputs: Sequence[Item], job: Callable[[Item], object] = _itself) -> Iterator[tuple[int, Reply]]:
         """The position of each item and the reply to its job, or the death of its worker, as they come.
 
         A job is made when a worker is free for it, by what is known then.
 
         Raises InputError where the workers refuse the program, TargetError where they cannot start.
         """
-        waiting = deque(range(len(items)))
+        waiting = deque(range(len(inputs)))
         tried: Counter[int] = Counter()
-        left = len(items)
+        left = len(inputs)
         try:
             while left:
                 self._fill()
-                self._assign(waiting, lambda number: job(items[number]))
+                self._assign(waiting, lambda number: job(inputs[number]))
                 for number, reply in self._replies():
                     if isinstance(reply, Death) and reply.outside and tried[number] < _repeats(reply):
                         tried[number] += 1

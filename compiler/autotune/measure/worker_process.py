@@ -84,12 +84,12 @@ class Worker:
         said = self._last_line()
         if code >= 0:
             return Death("crash", f"it ended its process with status {code}" + (f": {said}" if said else ""))
-        found = signal.Signals(-code)
-        if found is signal.SIGKILL and _killed_for_memory() > self._killed_before:
+        signal_number = signal.Signals(-code)
+        if signal_number is signal.SIGKILL and _killed_for_memory() > self._killed_before:
             return Death("memory", "the system killed its process for want of memory")
         if any(words in said.lower() for words in ("out of memory", "bad_alloc")):
-            return Death("memory", f"its process ended with {found.name}: {said}")
-        return Death("crash", f"its process ended with {found.name}", found in _FROM_OUTSIDE)
+            return Death("memory", f"its process ended with {signal_number.name}: {said}")
+        return Death("crash", f"its process ended with {signal_number.name}", signal_number in _FROM_OUTSIDE)
 
     def _last_line(self) -> str:
         """The last that it wrote to its standard output or error."""

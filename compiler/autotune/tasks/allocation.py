@@ -31,8 +31,8 @@ the task whose turn it is; None where nothing more is promised."""
 def expected(account: Account, every: Accounts) -> float:
     """How many seconds of the program a batch of a task is expected to save."""
     promised, gained = PRIOR
-    promised += sum(one.promised for one in every.values())
-    gained += sum(one.gained for one in every.values())
+    promised += sum(each.promised for each in every.values())
+    gained += sum(each.gained for each in every.values())
     kept = (account.gained + OWN * gained / promised) / (account.promised + OWN)
     promise = UNTOLD if account.promise is None else account.promise * min(kept, 1.0)
     return account.together * promise

@@ -102,8 +102,8 @@ class Board:
 
         table = Table(title=printable(self.heading()), title_justify="left", title_style="bold", box=None)
         for number, heading in enumerate(HEADINGS):
-            least = None if number == 1 else len(heading)  # a narrow terminal cuts operators short, not numbers
-            table.add_column(heading, justify="left" if number < 2 else "right", no_wrap=True, min_width=least)
+            width = None if number == 1 else len(heading)  # a narrow terminal cuts operators short, not numbers
+            table.add_column(heading, justify="left" if number < 2 else "right", no_wrap=True, min_width=width)
         rows = self.rows()
         shown = rows if most is None or len(rows) <= most else rows[: most - 1]
         for row in shown:

@@ -37,8 +37,8 @@ class Breakdown:
     @property
     def total(self) -> float | None:
         """The seconds of all calls of all groups; None where that of a group is not known."""
-        known = [group.together for group in self.groups if group.together is not None]
-        return sum(known) if len(known) == len(self.groups) else None
+        times = [group.together for group in self.groups if group.together is not None]
+        return sum(times) if len(times) == len(self.groups) else None
 
     @property
     def difference(self) -> float | None:

@@ -82,8 +82,8 @@ class Lines(Silent):
         if before is not None and len(now.curve) > len(before.curve) and now.standing is not None:
             self._say(now, f"trial {now.trials}: {facts.best} ({now.sketch})")
         if before is None or now.phase != before.phase:
-            known = ", ".join(part for part in (facts.trials, now.quality) if part) if now.trials else ""
-            self._say(now, f"{now.phase}: {known}" if known else now.phase)
+            details = ", ".join(part for part in (facts.trials, now.quality) if part) if now.trials else ""
+            self._say(now, f"{now.phase}: {details}" if details else now.phase)
 
     def _turn(self, now: Progress) -> str:
         """What a task has come to with a turn, and the program with it."""

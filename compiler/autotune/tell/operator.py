@@ -40,7 +40,9 @@ def _operations(program: Program, block: Block) -> int:
 
 def _kind(block: Block) -> str:
     """What a block does, by its axes and how it reads."""
-    multiplies = len(block.reads) > 1 and any(isinstance(one, Apply) and one.kind in PRODUCTS for one in block.body)
+    multiplies = len(block.reads) > 1 and any(
+        isinstance(scalar, Apply) and scalar.kind in PRODUCTS for scalar in block.body
+    )
     reduces = [n for n, axis in enumerate(block.axes) if axis.is_reduce]
     if not reduces:
         return "gather" if block.table is not None else "elementwise"

@@ -30,9 +30,9 @@ class Standing:
         """The time of the best: the median of its samples."""
         return median(self.best.seconds)
 
-    def seconds_of(self, other: Outcome) -> float:
+    def seconds_of(self, outcome: Outcome) -> float:
         """The time of another script of the task, had it been measured beside the best."""
-        return self.seconds * other.cost / self.best.cost
+        return self.seconds * outcome.cost / self.best.cost
 
     @property
     def gain(self) -> float | None:

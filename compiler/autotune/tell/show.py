@@ -59,12 +59,12 @@ def listed(space: SketchSpace, numbers: Sequence[int]) -> Iterator[str]:
 
 def filtered(space: SketchSpace, text: str | None) -> list[int]:
     """The numbers of the sketches whose names contain a text; of all without one. Raises InputError where none does."""
-    found = [number for number, sketch in enumerate(space.sketches) if text is None or text in sketch.name]
-    if not found:
+    numbers = [number for number, sketch in enumerate(space.sketches) if text is None or text in sketch.name]
+    if not numbers:
         raise InputError(
             f"no sketch has '{text}' in its name (there are {len(space.sketches)}; try it without --filter)"
         )
-    return found
+    return numbers
 
 
 def script(space: SketchSpace, place: Selection) -> str:
@@ -105,18 +105,18 @@ def sampled(space: SketchSpace, numbers: Sequence[int], count: int, seed: int) -
         yield f"{_titled(space, (number, positions))}: {'; '.join(part for part in parts if part)}"
 
 
-def feasibility(space: SketchSpace, one: Candidate) -> str:
+def feasibility(space: SketchSpace, candidate: Candidate) -> str:
     """`feasible`, or why a candidate is not built."""
-    number, positions = one
-    found = space.features(number, np.array([positions], np.int64).reshape(1, len(positions)))
-    reason = found.names[int(found.reasons[0])]
+    number, positions = candidate
+    features = space.features(number, np.array([positions], np.int64).reshape(1, len(positions)))
+    reason = features.names[int(features.reasons[0])]
     return f"infeasible, {reason}: {WHY[reason]}" if reason else "feasible"
 
 
-def difference(space: SketchSpace, one: Selection, other: Selection) -> str:
+def difference(space: SketchSpace, first: Selection, second: Selection) -> str:
     """The unified difference between two scripts; empty where they are the same."""
-    before, after = (script(space, place).splitlines() for place in (one, other))
-    titles = _titled(space, one), _titled(space, other)
+    before, after = (script(space, place).splitlines() for place in (first, second))
+    titles = _titled(space, first), _titled(space, second)
     return "\n".join(unified_diff(before, after, titles[0], titles[1], lineterm=""))
 
 
