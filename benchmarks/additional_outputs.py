@@ -72,17 +72,17 @@ def with_outputs(f: te.Function) -> dict[str, te.Function]:
 
 def _between(f: te.Function) -> list[Tensor]:
     """The tensors that a function computes and does not return, producers first."""
-    found: dict[Tensor, None] = {}
+    between: dict[Tensor, None] = {}
 
     def visit(tensor: Tensor) -> None:
-        if tensor.source is not None and tensor not in found:
+        if tensor.source is not None and tensor not in between:
             for operand in tensor.source.sources():
                 visit(operand)
-            found[tensor] = None
+            between[tensor] = None
 
     for output in f.outputs:
         visit(output)
-    return [tensor for tensor in found if tensor not in f.outputs]
+    return [tensor for tensor in between if tensor not in f.outputs]
 
 
 def microseconds(f: te.Function) -> tuple[float, float]:

@@ -48,18 +48,20 @@ def main() -> None:
 def row(name: str, weights: str, repeats: int) -> str:
     """A network's row of the table."""
     with tempfile.TemporaryDirectory() as folder:
-        first, *others = (_apart(name, weights, os.path.join(folder, "cache")) for _ in range(1 + repeats))
-    assert not first["cached"] and all(other["cached"] for other in others)
-    one, again = first["seconds"], median(other["seconds"] for other in others)
-    return f"| {name} | {weights} | {first['groups']} | {one:.2f} s | {again:.3f} s | {one / again:.0f} |"
+        first, *later_builds = (_apart(name, weights, os.path.join(folder, "cache")) for _ in range(1 + repeats))
+    assert not first["cached"] and all(later["cached"] for later in later_builds)
+    first_build, again = first["seconds"], median(later["seconds"] for later in later_builds)
+    return (
+        f"| {name} | {weights} | {first['groups']} | {first_build:.2f} s | {again:.3f} s | {first_build / again:.0f} |"
+    )
 
 
 def _apart(name: str, weights: str, folder: str) -> dict[str, float]:
     command = [sys.executable, "-m", "benchmarks.again", "--one", name, weights]
     environment = {**os.environ, "STRATA_CACHE_DIR": folder}
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+    figures: dict[str, float] = json.loads(done.stdout)
+    return figures
 
 
 if __name__ == "__main__":

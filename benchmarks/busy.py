@@ -162,25 +162,25 @@ def run(name: str, how: How, folder: Path) -> Found:
     measured = compare(workload, how.threads, [quiet, busy])
     if measured.interrupted:
         raise KeyboardInterrupt
-    first, second = (inf if one.seconds is None else 1e3 * one.seconds for one in measured.runs)
-    turns = sum((one.disturbance for one in measured.runs), QUIET)
+    first, second = (inf if contender.seconds is None else 1e3 * contender.seconds for contender in measured.runs)
+    turns = sum((contender.disturbance for contender in measured.runs), QUIET)
     return Found(name, first, second, without.share, beside.share, turns.share)
 
 
-def rows(found: Sequence[Found]) -> Iterator[str]:
+def rows(comparisons: Sequence[Found]) -> Iterator[str]:
     """A table in Markdown, and whether the bounds hold."""
     yield "| workload | quiet, ms | beside a hog, ms | ratio | away in quiet | away beside it | away in turns |"
     yield "|---|---|---|---|---|---|---|"
-    for one in found:
-        shares = " | ".join(f"{share:.0%}" for share in (one.away_quiet, one.away_busy, one.away_turns))
-        yield f"| {one.name} | {one.quiet:.4g} | {one.busy:.4g} | {one.ratio:.3f} | {shares} |"
-    ratios = [one.ratio for one in found]
+    for row in comparisons:
+        shares = " | ".join(f"{share:.0%}" for share in (row.away_quiet, row.away_busy, row.away_turns))
+        yield f"| {row.name} | {row.quiet:.4g} | {row.busy:.4g} | {row.ratio:.3f} | {shares} |"
+    ratios = [row.ratio for row in comparisons]
     yield f"geometric mean {geometric_mean(ratios):.3f} (at most {MEAN}), worst {max(ratios):.3f} (at most {WORST})"
 
 
-def holds(found: Sequence[Found]) -> bool:
+def holds(comparisons: Sequence[Found]) -> bool:
     """Whether a hog costs no more than it may."""
-    ratios = [one.ratio for one in found]
+    ratios = [row.ratio for row in comparisons]
     return geometric_mean(ratios) <= MEAN and max(ratios) <= WORST
 
 
@@ -188,13 +188,13 @@ def _finished(path: Path) -> dict[str, Found]:
     """What earlier runs of the same kind have finished, by the names of the workloads."""
     if not path.exists():
         return {}
-    return {name: Found(**one) for name, one in json.loads(path.read_text()).items()}
+    return {name: Found(**fields) for name, fields in json.loads(path.read_text()).items()}
 
 
-def _keep(path: Path, found: dict[str, Found]) -> None:
+def _keep(path: Path, finished: dict[str, Found]) -> None:
     """Write what is finished, in one step."""
     new = path.with_suffix(".new")
-    new.write_text(json.dumps({name: asdict(one) for name, one in found.items()}, indent=1))
+    new.write_text(json.dumps({name: asdict(row) for name, row in finished.items()}, indent=1))
     new.replace(path)
 
 
@@ -214,13 +214,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     how = How(o.trials, o.seconds, o.seed, o.threads, o.pinned, o.slice)
     o.folder.mkdir(parents=True, exist_ok=True)
     path = o.folder / f"{how.name}.json"
-    found = _finished(path)
+    finished = _finished(path)
     for name in o.names:
-        if name not in found:
-            found[name] = run(name, how, o.folder)
-            _keep(path, found)
-        print(f"{name}: {found[name].ratio:.3f}", flush=True)
-    asked = [found[name] for name in dict.fromkeys(o.names)]
+        if name not in finished:
+            finished[name] = run(name, how, o.folder)
+            _keep(path, finished)
+        print(f"{name}: {finished[name].ratio:.3f}", flush=True)
+    asked = [finished[name] for name in dict.fromkeys(o.names)]
     print("\n".join(rows(asked)))
     return int(not holds(asked))
 

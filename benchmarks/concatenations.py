@@ -75,11 +75,11 @@ def main() -> None:
         out = np.empty(f.outputs[0].shape, np.float32)
         times: list[list[float]] = [[], []]
         for _ in range(ROUNDS):
-            for kernel, found in zip(several, times, strict=True):
+            for kernel, samples in zip(several, times, strict=True):
                 start = time.process_time()
                 for _ in range(5):
                     kernel(*inputs, out=out)
-                found.append((time.process_time() - start) / 5)
+                samples.append((time.process_time() - start) / 5)
         written, copied = map(median, times)
         saved = median(1 - a / b for a, b in zip(*times, strict=True))
         print(f"{f.name}: {1e6 * written:.0f} us in slices, {1e6 * copied:.0f} us with copies, {saved:.0%} less")

@@ -98,15 +98,15 @@ def model(onnx: ModuleType, layers: int, tokens: int, arrays: Weights) -> bytes:
         x = norm(graph("Add", y, dense(gelu(dense(y, f"1{n}")), f"2{n}")), f"2{n}")
     graph.end(x)
     f32, shape = onnx.TensorProto.FLOAT, (tokens, WIDTH)
-    held = [onnx.numpy_helper.from_array(array, name) for name, array in {**arrays, **extra}.items()]
-    whole = helper.make_graph(
+    initializers = [onnx.numpy_helper.from_array(array, name) for name, array in {**arrays, **extra}.items()]
+    graph_proto = helper.make_graph(
         graph.nodes,
         "encoder",
         [helper.make_tensor_value_info("X", f32, shape)],
         [helper.make_tensor_value_info("result", f32, shape)],
-        held,
+        initializers,
     )
-    made = helper.make_model(whole, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+    made = helper.make_model(graph_proto, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
     text: bytes = made.SerializeToString()
     return text
 
@@ -116,18 +116,18 @@ Call = Callable[..., Array]
 
 def peers(layers: int, tokens: int, arrays: Weights, threads: int) -> dict[str, Call]:
     """The runtimes that are installed, each as a call."""
-    found: dict[str, Call] = {}
+    by_name: dict[str, Call] = {}
     try:
         text = model(import_module("onnx"), layers, tokens, arrays)
     except ImportError:
         print("onnx is not installed: no peers")
-        return found
+        return by_name
     for name, make in (("onnxruntime", onnxruntime_call), ("openvino", openvino_call)):
         try:
-            found[name] = make(text, threads)
+            by_name[name] = make(text, threads)
         except ImportError:
             print(f"{name} is not installed")
-    return found
+    return by_name
 
 
 def onnxruntime_call(text: bytes, threads: int) -> Call:
@@ -136,7 +136,7 @@ def onnxruntime_call(text: bytes, threads: int) -> Call:
     options = runtime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     session = runtime.InferenceSession(text, options, providers=["CPUExecutionProvider"])
-    names = [one.name for one in session.get_inputs()]
+    names = [value.name for value in session.get_inputs()]
     return lambda *inputs: session.run(None, dict(zip(names, inputs, strict=True)))[0]
 
 
@@ -188,20 +188,20 @@ def main() -> None:
         for name, call in contenders.items():
             call(x)
             start = time.perf_counter()
-            result = call(x)
+            output = call(x)
             times[name].append(1e3 * (time.perf_counter() - start))
-            np.testing.assert_allclose(result, expected, rtol=1e-2, atol=1e-3)
+            np.testing.assert_allclose(output, expected, rtol=1e-2, atol=1e-3)
     work = 2 * arguments.layers * arguments.tokens * (4 * WIDTH**2 + 2 * WIDTH * HIDDEN + 2 * arguments.tokens * WIDTH)
-    least = 1e3 * work / median(rates)
+    bound = 1e3 * work / median(rates)
     size = f"{arguments.layers} layers, {arguments.tokens} tokens, {arguments.threads} threads"
-    print(f"{size}; at the ceiling {least:.2f} ms")
+    print(f"{size}; at the ceiling {bound:.2f} ms")
     best = median(times["strata"])
     for name, every in times.items():
         shown = f"{median(every):7.2f} ms ({min(every):.2f} to {max(every):.2f})"
-        print(f"{name:12} {shown}  {least / median(every):.0%}  ours / it {best / median(every):.2f}")
+        print(f"{name:12} {shown}  {bound / median(every):.0%}  ours / it {best / median(every):.2f}")
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as file:
-            json.dump({"ceiling_ms": least, **times}, file)
+            json.dump({"ceiling_ms": bound, **times}, file)
 
 
 if __name__ == "__main__":

@@ -75,12 +75,12 @@ class Case:
 
 def case(name: str, factor: Fraction) -> Case:
     """The workload of a name, every extent times a factor. Raises InputError for one that there is not."""
-    found = HALVES.fullmatch(name)
-    if found is None:
+    match = HALVES.fullmatch(name)
+    if match is None:
         workload = workloads.find(name, factor)
         return Case(workload.name, workload.function(), lambda: workload.draw(0), workload.torch)
-    m, k, n = (max(1, round(int(extent) * factor)) for extent in found.groups())
-    if 0 in map(int, found.groups()):
+    m, k, n = (max(1, round(int(extent) * factor)) for extent in match.groups())
+    if 0 in map(int, match.groups()):
         raise InputError(f"the workload '{name}' has an extent of 0")
     a, b = te.placeholder((m, k), "f16", name="A"), te.placeholder((k, n), "f16", name="B")
     function = te.function("matmul_f16", [a, b], [te.nn.matmul(a, b, dtype="f32", name="C")])
@@ -122,9 +122,9 @@ def tuned(case: Case, arch: str | None, trials: int, seconds: float, folder: Pat
         raise TargetError("none of its candidates is right")
     kernel = task.apply_best(path)
     resources = {}
-    for one in ARCHITECTURES:
+    for architecture in ARCHITECTURES:
         try:
-            resources[one] = kernel.resources(one)
+            resources[architecture] = kernel.resources(architecture)
         except TargetError:
             continue
     measured = record.outcome.kind == MEASURED
@@ -137,9 +137,9 @@ def tuned(case: Case, arch: str | None, trials: int, seconds: float, folder: Pat
         share=credible(ceiling_share(task, record.outcome)),
         others=theirs,
         kernels=len(kernel.launches),
-        shared_bytes=max((r.shared_bytes for found in resources.values() for r in found.values()), default=0),
-        registers={arch: max(r.registers for r in found.values()) for arch, found in resources.items()},
-        spills={arch: sum(r.spill_bytes for r in found.values()) for arch, found in resources.items()},
+        shared_bytes=max((r.shared_bytes for by_kernel in resources.values() for r in by_kernel.values()), default=0),
+        registers={arch: max(r.registers for r in by_kernel.values()) for arch, by_kernel in resources.items()},
+        spills={arch: sum(r.spill_bytes for r in by_kernel.values()) for arch, by_kernel in resources.items()},
         trials_seconds=spent,
     )
 
@@ -147,15 +147,15 @@ def tuned(case: Case, arch: str | None, trials: int, seconds: float, folder: Pat
 def beside_torch(case: Case, kernel: Any) -> tuple[float, dict[str, float]]:
     """The seconds of a call of ours and of torch, in turns, by events on the device; the median of each."""
     arrays = case.draw()
-    held = kernel.on_device()
-    held.fill([*arrays, *(np.zeros(a.shape, a.dtype) for a in kernel.arguments[len(arrays) :])])
-    held.run()
-    calls = max(1, round(0.01 / max(held.seconds(1), 1e-6)))
+    on_device = kernel.on_device()
+    on_device.fill([*arrays, *(np.zeros(a.shape, a.dtype) for a in kernel.arguments[len(arrays) :])])
+    on_device.run()
+    calls = max(1, round(0.01 / max(on_device.seconds(1), 1e-6)))
     steps = _torch(case, arrays)
     ours: list[float] = []
     theirs: dict[str, list[float]] = {name: [] for name in steps}
     for _ in range(ROUNDS):
-        ours.append(held.seconds(calls))
+        ours.append(on_device.seconds(calls))
         for name, step in steps.items():
             theirs[name].append(step(calls))
     return median(ours), {name: median(times) for name, times in theirs.items()}
@@ -170,15 +170,15 @@ def _torch(case: Case, arrays: Sequence[Any]) -> dict[str, Callable[[int], float
     if not torch.cuda.is_available():
         return {}
     tensors = [torch.from_numpy(array).cuda() for array in arrays]
-    found = {}
+    timers = {}
     for name, function in contenders(case, torch).items():
         try:
             function(*tensors)
         except Exception as error:  # what torch's compiler raises is not documented
             print(f"{case.name}: {name} is left out: {type(error).__name__}", file=sys.stderr)
             continue
-        found[name] = _timed(torch, function, tensors)
-    return found
+        timers[name] = _timed(torch, function, tensors)
+    return timers
 
 
 def contenders(case: Case, torch: Any) -> dict[str, Callable[..., Any]]:
@@ -204,9 +204,9 @@ def _timed(torch: Any, function: Callable[..., Any], tensors: Sequence[Any]) -> 
     return step
 
 
-def shown(found: Sequence[Found]) -> Table:
+def shown(tuned_cases: Sequence[Found]) -> Table:
     """The results as a table."""
-    table = Table(title=found[0].where, title_justify="left")
+    table = Table(title=tuned_cases[0].where, title_justify="left")
     for heading in (
         "workload",
         "kernels",
@@ -219,17 +219,17 @@ def shown(found: Sequence[Found]) -> Table:
         "s",
     ):
         table.add_column(heading, justify="left" if heading == "workload" else "right")
-    for one in found:
+    for row in tuned_cases:
         table.add_row(
-            one.name,
-            str(one.kernels),
-            f"{one.seconds * 1e6:.4g}{'' if one.measured else ' (estimate)'}",
-            "-" if one.share is None else f"{one.share:.0%}",
-            " ".join(f"{seconds / one.seconds:.2f}" for seconds in one.others.values()) or "-",
-            " ".join(map(str, one.registers.values())) or "-",
-            str(sum(one.spills.values())) if one.spills else "-",
-            str(one.shared_bytes),
-            f"{one.trials_seconds:.0f}",
+            row.name,
+            str(row.kernels),
+            f"{row.seconds * 1e6:.4g}{'' if row.measured else ' (estimate)'}",
+            "-" if row.share is None else f"{row.share:.0%}",
+            " ".join(f"{seconds / row.seconds:.2f}" for seconds in row.others.values()) or "-",
+            " ".join(map(str, row.registers.values())) or "-",
+            str(sum(row.spills.values())) if row.spills else "-",
+            str(row.shared_bytes),
+            f"{row.trials_seconds:.0f}",
         )
     return table
 
@@ -249,21 +249,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there")
     options = parser.parse_args(arguments)
     options.folder.mkdir(parents=True, exist_ok=True)
-    found: list[Found] = []
+    tuned_cases: list[Found] = []
     missing = 0
     for name in (*options.names, *(OTHERS if options.all else ())):
         try:
-            one = case(name, options.scale)
-            found.append(tuned(one, options.arch, options.trials, options.seconds, options.folder))
+            asked = case(name, options.scale)
+            tuned_cases.append(tuned(asked, options.arch, options.trials, options.seconds, options.folder))
         except StrataError as error:
             missing += 1
             print(f"{name}: {sentence(error)}", file=sys.stderr)
             continue
-        print(f"{name}: {found[-1].seconds * 1e6:.4g} us after {found[-1].trials_seconds:.0f} s", file=sys.stderr)
+        print(
+            f"{name}: {tuned_cases[-1].seconds * 1e6:.4g} us after {tuned_cases[-1].trials_seconds:.0f} s",
+            file=sys.stderr,
+        )
         if options.json is not None:
-            options.json.write_text(json.dumps([asdict(one) for one in found], indent=1) + "\n")
-    if found:
-        Console(width=120).print(shown(found))
+            options.json.write_text(json.dumps([asdict(row) for row in tuned_cases], indent=1) + "\n")
+    if tuned_cases:
+        Console(width=120).print(shown(tuned_cases))
     return int(missing > 0)
 
 

@@ -15,9 +15,9 @@ class Residual(nn.Module):  # type: ignore[misc]
 
     def __init__(self, channels: int, width: int, stride: int, bottleneck: bool) -> None:
         super().__init__()
-        result = 4 * width if bottleneck else width
+        channels_out = 4 * width if bottleneck else width
         kernels = (1, 3, 1) if bottleneck else (3, 3)
-        sizes = (channels, width, width, result) if bottleneck else (channels, width, result)
+        sizes = (channels, width, width, channels_out) if bottleneck else (channels, width, channels_out)
         at = 1 if bottleneck else 0
         layers: list[nn.Module] = []
         for n, kernel in enumerate(kernels):
@@ -26,8 +26,10 @@ class Residual(nn.Module):  # type: ignore[misc]
             layers += [nn.BatchNorm2d(sizes[n + 1]), nn.ReLU(inplace=True)]
         self.body = nn.Sequential(*layers[:-1])
         self.shortcut = nn.Identity()
-        if stride > 1 or channels != result:
-            self.shortcut = nn.Sequential(nn.Conv2d(channels, result, 1, stride, bias=False), nn.BatchNorm2d(result))
+        if stride > 1 or channels != channels_out:
+            self.shortcut = nn.Sequential(
+                nn.Conv2d(channels, channels_out, 1, stride, bias=False), nn.BatchNorm2d(channels_out)
+            )
 
     def forward(self, x: Tensor) -> Tensor:
         """Body plus shortcut."""
@@ -116,13 +118,13 @@ class UNet(nn.Module):  # type: ignore[misc]
 
     def forward(self, x: Tensor) -> Tensor:
         """A map of the image's size."""
-        held = []
+        skipped = []
         for layer in self.down:
-            held.append(layer(x))
-            x = F.max_pool2d(held[-1], 2)
+            skipped.append(layer(x))
+            x = F.max_pool2d(skipped[-1], 2)
         x = self.bottom(x)
         for larger, layer in zip(self.raise_, self.up, strict=True):
-            x = layer(torch.cat([held.pop(), larger(x)], 1))
+            x = layer(torch.cat([skipped.pop(), larger(x)], 1))
         return self.result(x)
 
 
@@ -140,12 +142,12 @@ class Attention(nn.Module):  # type: ignore[misc]
         batch, rows, width = x.shape
         q, k, v = (t.view(batch, rows, self.heads, -1).transpose(1, 2) for t in self.joined(x).chunk(3, -1))
         if self.mask is None:
-            found = F.scaled_dot_product_attention(q, k, v, mask)
+            attended = F.scaled_dot_product_attention(q, k, v, mask)
         else:
             scores = q @ k.transpose(-2, -1) / math.sqrt(k.shape[-1])
             scores = scores.masked_fill(~self.mask[:rows, :rows], float("-inf"))
-            found = scores.softmax(-1) @ v
-        return self.result(found.transpose(1, 2).reshape(batch, rows, width))
+            attended = scores.softmax(-1) @ v
+        return self.result(attended.transpose(1, 2).reshape(batch, rows, width))
 
 
 class Layer(nn.Module):  # type: ignore[misc]
@@ -160,12 +162,12 @@ class Layer(nn.Module):  # type: ignore[misc]
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """The layer."""
-        one, two = self.norms
+        first, second = self.norms
         if self.first:
-            x = x + self.attention(one(x), mask)
-            return x + self.fed(two(x))
-        x = one(x + self.attention(x, mask))
-        return two(x + self.fed(x))
+            x = x + self.attention(first(x), mask)
+            return x + self.fed(second(x))
+        x = first(x + self.attention(x, mask))
+        return second(x + self.fed(x))
 
 
 class Bert(nn.Module):  # type: ignore[misc]
@@ -235,11 +237,11 @@ class Unrolled(nn.Module):  # type: ignore[misc]
 
     def forward(self, x: Tensor) -> Tensor:
         """A result for each step."""
-        state, found = None, []
+        state, states = None, []
         for step in x.unbind(1):
             state = self.cell(step, state)
-            found.append(state[0])
-        return self.result(torch.stack(found, 1))
+            states.append(state[0])
+        return self.result(torch.stack(states, 1))
 
 
 class Branching(nn.Module):  # type: ignore[misc]

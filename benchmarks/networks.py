@@ -47,9 +47,9 @@ class Network:
         """A layer norm."""
         return self.nn.layer_norm(x, self.weight("g", x.shape[1]), self.weight("h", x.shape[1]))
 
-    def function(self, result: Tensor) -> te.Function:
+    def function(self, output: Tensor) -> te.Function:
         """The function of all that was written."""
-        return te.function(self.name, self.inputs, result)
+        return te.function(self.name, self.inputs, output)
 
 
 Maker: TypeAlias = Callable[[str], Network]
@@ -242,8 +242,8 @@ def table(function: te.Function) -> str:
 
 
 def _row(graph: Graph, count: int) -> str:
-    results = " ".join("x".join(map(str, graph.values[name].shape)) for name in graph.results)
-    return f"{graph.name:>10} x {count:<3} {results:<18} {' '.join(node.results[0].name for node in graph.nodes)}"
+    shapes = " ".join("x".join(map(str, graph.values[name].shape)) for name in graph.results)
+    return f"{graph.name:>10} x {count:<3} {shapes:<18} {' '.join(node.results[0].name for node in graph.nodes)}"
 
 
 if __name__ == "__main__":

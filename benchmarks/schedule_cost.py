@@ -40,12 +40,12 @@ def script(s: Schedule) -> None:
     """Both multiplications packed, exp vectorized, all three on threads."""
     names = list(s.program.blocks)
     first, second = s.program.blocks[names[0]], s.program.blocks[names[2]]
-    one = packed_matmul(s, names[0], (first.reads[0].buffer, first.reads[1].buffer), 8, 48, 512)
-    two = packed_matmul(s, names[2], (second.reads[0].buffer, second.reads[1].buffer), 8, 48, 512)
+    first_rows = packed_matmul(s, names[0], (first.reads[0].buffer, first.reads[1].buffer), 8, 48, 512)
+    second_rows = packed_matmul(s, names[2], (second.reads[0].buffer, second.reads[1].buffer), 8, 48, 512)
     rows, columns = s.get_loops(s.get_block(names[1]))
     _, inner = s.split(columns, [None, 16])
     s.vectorize(inner)
-    for loop in (one, two, rows):
+    for loop in (first_rows, second_rows, rows):
         s.parallel(loop)
 
 

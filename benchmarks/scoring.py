@@ -71,13 +71,13 @@ def main() -> None:
     """Measure and print a table."""
     table = Table("space", "candidates", "structures", "ms to trace one", "features/s", "model/s", "both/s", box=None)
     for name in sys.argv[1:] or ("matmul_512", "conv_56x56", "mm_exp_mm"):
-        found = scoring(name)
-        counts = (found.features, found.model, found.both)
+        rates = scoring(name)
+        counts = (rates.features, rates.model, rates.both)
         table.add_row(
             name,
-            str(found.candidates),
-            str(found.structures),
-            f"{1e3 * found.traced:.0f}",
+            str(rates.candidates),
+            str(rates.structures),
+            f"{1e3 * rates.traced:.0f}",
             *(f"{n:,.0f}" for n in counts),
         )
     Console(width=None if sys.stdout.isatty() else 120).print(table)

@@ -34,10 +34,10 @@ def main() -> None:
         module, _, _ = lower_to_kernels(product(size).module.clone())
         a, b = (np.random.default_rng(n).standard_normal((size, size), np.float32) for n in (0, 1))
         start = time.perf_counter()
-        found = simt.run(module, [a, b])
+        checked = simt.run(module, [a, b])
         seconds = time.perf_counter() - start
-        assert found.right, found.faults
-        np.testing.assert_allclose(found.outputs[0], a @ b, rtol=1e-4, atol=1e-4)
+        assert checked.right, checked.faults
+        np.testing.assert_allclose(checked.outputs[0], a @ b, rtol=1e-4, atol=1e-4)
         print(f"{size} x {size} x {size}, 256 threads a block: {seconds:.2f} s")
 
 

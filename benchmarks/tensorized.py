@@ -56,7 +56,7 @@ def contenders(n: int) -> dict[str, Call]:
         "bf16, tiles": lambda: (scheduled(n, "bf16", "bf16", "f32", lambda s, c: tiles(s, c, 128, 128)), p, q),
         "f32, gebp": lambda: (scheduled(n, "f32", "f32", "f32", lambda s, c: single(s, c, 64, 256, 512, 8, 32)), x, y),
     }
-    found: dict[str, Call] = {}
+    calls: dict[str, Call] = {}
     for name, make in makes.items():
         try:
             kernel, left, right = make()
@@ -65,9 +65,9 @@ def contenders(n: int) -> dict[str, Call]:
             continue
         want = left.astype(np.float64) @ right.astype(np.float64)
         np.testing.assert_allclose(kernel(left, right), want, rtol=1e-3, atol=1e-3 if "f" in name else 0)
-        found[name] = partial(kernel, left, right)
-    found["f32, numpy"] = lambda: x @ y
-    return found | _torch(i, x, y)
+        calls[name] = partial(kernel, left, right)
+    calls["f32, numpy"] = lambda: x @ y
+    return calls | _torch(i, x, y)
 
 
 def _torch(i: Any, x: Any, y: Any) -> dict[str, Call]:

@@ -77,8 +77,8 @@ def measured(name: str, made: Made, rounds: int) -> Row:
             call()
             calls[label], compiling[label] = call, time.process_time() - begin
     wanted = pytree.tree_leaves(calls["eager"]())
-    found = pytree.tree_leaves(calls["strata"]())
-    error = max(float((a - b).abs().max() / b.abs().max()) for a, b in zip(found, wanted, strict=True))
+    actual = pytree.tree_leaves(calls["strata"]())
+    error = max(float((a - b).abs().max() / b.abs().max()) for a, b in zip(actual, wanted, strict=True))
     seconds = in_turns(calls, rounds)
     return Row(name, report.nodes_share, report.time_share, len(report.breaks), seconds, compiling, error)
 
@@ -104,7 +104,7 @@ def _onnxruntime(model: nn.Module, inputs: tuple[Tensor, ...]) -> Callable[[], A
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    given = {one.name: t.numpy() for one, t in zip(session.get_inputs(), inputs, strict=False)}
+    given = {value.name: t.numpy() for value, t in zip(session.get_inputs(), inputs, strict=False)}
     return lambda: session.run(None, given)
 
 

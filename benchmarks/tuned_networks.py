@@ -49,31 +49,31 @@ def calls_of(
 ) -> dict[str, Callable[[], Any]]:
     """A call of each contender, those that are installed; ours first."""
     given = [tensor.numpy() for tensor in inputs]
-    found: dict[str, Callable[[], Any]] = {}
+    calls: dict[str, Callable[[], Any]] = {}
     for name, schedule in {"tuned": database, "default": "auto"}.items():
-        found[name] = partial(build(imported, threads=1, schedule=schedule), *given)
+        calls[name] = partial(build(imported, threads=1, schedule=schedule), *given)
     door = torch.compile(model, backend="strata", options={"threads": 1, "database": database})
-    found["torch.compile, tuned"] = partial(door, *inputs)
+    calls["torch.compile, tuned"] = partial(door, *inputs)
     for name, prepare in PEERS.items():
         if (call := prepare(model, inputs)) is not None:
-            found[name] = call
-    return found
+            calls[name] = call
+    return calls
 
 
 def check(calls: dict[str, Callable[[], Any]]) -> None:
     """Compare the first result of all contenders. Raises AssertionError where one differs."""
-    results = {name: _first(call()) for name, call in calls.items()}
-    wanted = results["inductor"]
-    for name, result in results.items():
-        error = float(np.abs(result - wanted).max() / np.abs(wanted).max())
+    outputs = {name: _first(call()) for name, call in calls.items()}
+    wanted = outputs["inductor"]
+    for name, output in outputs.items():
+        error = float(np.abs(output - wanted).max() / np.abs(wanted).max())
         assert error < TOLERANCE, f"{name} differs from inductor by {error:.2g}"
 
 
-def _first(results: Any) -> Any:
+def _first(outputs: Any) -> Any:
     """The first result as an array: runtimes return tuples, lists, mappings, or the result itself."""
-    if hasattr(results, "to_tuple"):  # of OpenVINO
-        results = results.to_tuple()
-    return np.asarray(results[0] if isinstance(results, tuple | list) else results)
+    if hasattr(outputs, "to_tuple"):  # of OpenVINO
+        outputs = outputs.to_tuple()
+    return np.asarray(outputs[0] if isinstance(outputs, tuple | list) else outputs)
 
 
 def times(name: str, seconds: dict[str, float]) -> Table:
@@ -93,15 +93,15 @@ def groups(task: SearchTask, database: Path) -> Table:
         table.add_column(heading, justify="left" if heading in ("group", "operator", "source") else "right")
     records = task.records(database)
     parts = task.groups or (task,)
-    known = {part.name: _cost(records[part.name]) for part in parts if part.name in records}
-    total = sum(part.occurrences * known.get(part.name, 0.0) for part in parts)
-    for part in sorted(parts, key=lambda part: -part.occurrences * known.get(part.name, 0.0)):
+    costs = {part.name: _cost(records[part.name]) for part in parts if part.name in records}
+    total = sum(part.occurrences * costs.get(part.name, 0.0) for part in parts)
+    for part in sorted(parts, key=lambda part: -part.occurrences * costs.get(part.name, 0.0)):
         cells = ["", "", "", "without a trial"]
-        if part.name in known:
+        if part.name in costs:
             bound = ceiling_share(part, records[part.name].outcome)
-            share = part.occurrences * known[part.name] / total
+            share = part.occurrences * costs[part.name] / total
             source = _sketch(part, records[part.name])
-            cells = [f"{share:.1%}", duration(known[part.name]), "" if bound is None else f"{bound:.0%}", source]
+            cells = [f"{share:.1%}", duration(costs[part.name]), "" if bound is None else f"{bound:.0%}", source]
         table.add_row(part.name, operator(part.schedule.program), str(part.occurrences), *cells)
     return table
 

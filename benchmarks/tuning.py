@@ -84,20 +84,20 @@ def tune(workload: Workload, threads: int, path: Path, options: TuningOptions) -
 
 def firsts(tuned: SearchTask, path: Path) -> list[Record]:
     """The first record of each script, in order: leaders have been measured again."""
-    found: dict[str, Record] = {}
+    by_script: dict[str, Record] = {}
     with Database(path) as database:
         for record in database.records(tuned.key):
-            found.setdefault(record.script, record)
-    return list(found.values())
+            by_script.setdefault(record.script, record)
+    return list(by_script.values())
 
 
 def costs(tuned: SearchTask, path: Path) -> dict[str, float]:
     """The cost of each script, all that was measured of it together, in the order of the trials."""
-    found: dict[str, list[Record]] = {}
+    by_script: dict[str, list[Record]] = {}
     with Database(path) as database:
         for record in database.records(tuned.key):
-            found.setdefault(record.script, []).append(record)
-    return {script: combine([record.outcome for record in own]).cost for script, own in found.items()}
+            by_script.setdefault(record.script, []).append(record)
+    return {script: combine([record.outcome for record in records]).cost for script, records in by_script.items()}
 
 
 def run(workload: Workload, budgets: Sequence[int], seeds: Sequence[int], drawn: int, options: Place) -> Found:
@@ -115,19 +115,19 @@ def run(workload: Workload, budgets: Sequence[int], seeds: Sequence[int], drawn:
     if drawn:
         tune(workload, options.threads, random, TuningOptions(trials=drawn, seed=max(seeds) + 1, search=RANDOM))
     tuned = task(workload, options.threads)
-    every = [costs(tuned, Path(one.path)) for one in runs]
+    every = [costs(tuned, Path(each.path)) for each in runs]
     blind = costs(tuned, random) if drawn else {}
-    best = min(cost for found in (*every, blind) for cost in found.values())
+    best = min(cost for costs_by_script in (*every, blind) for cost in costs_by_script.values())
     defaults = {tuned.space.script(candidate) for candidate in defaults_of(tuned.space)}
     tried = [cost for script, cost in blind.items() if script not in defaults]
     hits = sum(cost * NEAR <= best for cost in tried)
-    last = [found for one, found in zip(runs, every, strict=True) if one.trials == budgets[-1]]
+    last = [costs_by_script for each, costs_by_script in zip(runs, every, strict=True) if each.trials == budgets[-1]]
     blind_best = (
         [Contender(BLIND, "the best of random candidates", str, by_database(_tuned(), str(random)))] if blind else []
     )
     measured = compare(workload, runs, options.threads, blind_best)
     medians = {r.contender.name: 1e3 * r.seconds for r in measured.runs if r.seconds is not None}
-    near = tuple(first_near(list(found.values()), best) for found in last)
+    near = tuple(first_near(list(costs_by_script.values()), best) for costs_by_script in last)
     return Found(
         workload.name, tuple(runs), medians, measured.ceiling, near, len(tried) / hits if hits else None, len(tried)
     )
@@ -145,9 +145,9 @@ class Place:
         return self.folder / f"{re.sub(r'[^A-Za-z0-9_]', '_', workload.name)}-{self.threads}-{run}.db"
 
 
-def first_near(found: Sequence[float], best: float) -> int | None:
+def first_near(costs: Sequence[float], best: float) -> int | None:
     """The number of the first trial that came near the lowest cost known, counted from one."""
-    return next((number for number, cost in enumerate(found, 1) if cost * NEAR <= best), None)
+    return next((number for number, cost in enumerate(costs, 1) if cost * NEAR <= best), None)
 
 
 def _tuned() -> Contender:
@@ -158,9 +158,9 @@ def _tuned() -> Contender:
 def compare(workload: Workload, runs: Sequence[Run], threads: int, more: Sequence[Contender] = ()) -> Measurement:
     """The best script of each run beside the hand-written one and the libraries."""
     tuned = _tuned()
-    ours = [Contender(label(one), tuned.what, tuned.version, by_database(tuned, one.path)) for one in runs]
-    others = contenders.find(["numpy", "torch"])
-    return measure(workload, [*others, *ours, *more], Settings(threads), PLAN)
+    ours = [Contender(label(each), tuned.what, tuned.version, by_database(tuned, each.path)) for each in runs]
+    libraries = contenders.find(["numpy", "torch"])
+    return measure(workload, [*libraries, *ours, *more], Settings(threads), PLAN)
 
 
 def by_database(tuned: Contender, path: str) -> contenders.Bind:
@@ -168,12 +168,12 @@ def by_database(tuned: Contender, path: str) -> contenders.Bind:
     return lambda workload, settings, inputs, out: tuned.bind(workload, replace(settings, database=path), inputs, out)
 
 
-def label(one: Run) -> str:
+def label(run: Run) -> str:
     """What a run is called beside the others."""
-    return f"{one.trials} trials, seed {one.seed}"
+    return f"{run.trials} trials, seed {run.seed}"
 
 
-def rows(found: Sequence[Found]) -> Iterator[str]:
+def rows(tuned_workloads: Sequence[Found]) -> Iterator[str]:
     """A table in Markdown, a row for each workload and number of trials; a figure for each seed."""
     heads = (
         "workload",
@@ -190,21 +190,24 @@ def rows(found: Sequence[Found]) -> Iterator[str]:
     )
     yield f"| {' | '.join(heads)} |"
     yield "|---" * len(heads) + "|"
-    for one in found:
-        budgets = list(dict.fromkeys(r.trials for r in one.runs))
+    for workload in tuned_workloads:
+        budgets = list(dict.fromkeys(r.trials for r in workload.runs))
         for trials in budgets:
-            own = [r for r in one.runs if r.trials == trials]
-            times = [one.medians.get(label(r)) for r in own]
+            of_budget = [r for r in workload.runs if r.trials == trials]
+            times = [workload.medians.get(label(r)) for r in of_budget]
             ratios = [
-                _each(_over(one.medians.get(n), t) for t in times) for n in (contenders.OURS, "numpy", "torch", BLIND)
+                _each(_over(workload.medians.get(n), t) for t in times)
+                for n in (contenders.OURS, "numpy", "torch", BLIND)
             ]
             last = trials == budgets[-1]
-            near = _each("-" if n is None else str(n) for n in one.near) if last else ""
-            random = "" if not last else f"> {one.drawn}" if one.random is None else f"{one.random:.0f}"
-            accuracy = _each("-" if r.accuracy is None else f"{r.accuracy:.2f}" for r in own)
-            seconds = _each(f"{r.seconds:.0f}" for r in own)
+            near = _each("-" if n is None else str(n) for n in workload.near) if last else ""
+            random = "" if not last else f"> {workload.drawn}" if workload.random is None else f"{workload.random:.0f}"
+            accuracy = _each("-" if r.accuracy is None else f"{r.accuracy:.2f}" for r in of_budget)
+            seconds = _each(f"{r.seconds:.0f}" for r in of_budget)
             shown = _each("-" if t is None else f"{t:.3g}" for t in times)
-            yield "| " + " | ".join((one.name, str(trials), shown, *ratios, near, random, accuracy, seconds)) + " |"
+            yield (
+                "| " + " | ".join((workload.name, str(trials), shown, *ratios, near, random, accuracy, seconds)) + " |"
+            )
 
 
 def _each(texts: Iterator[str]) -> str:
@@ -227,12 +230,14 @@ def main() -> None:
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     budgets, seeds = ([int(n) for n in text.split(",")] for text in (options.trials, options.seeds))
-    found: list[Found] = []
+    tuned_workloads: list[Found] = []
     for name in options.names or list(workloads.PRESETS):
-        found.append(run(workloads.find(name), budgets, seeds, options.random, Place(options.folder, options.threads)))
-        print("\n".join(rows(found[-1:])), flush=True)
-        (options.folder / "found.json").write_text(json.dumps([asdict(one) for one in found], indent=1))
-    print("\n".join(rows(found)))
+        tuned_workloads.append(
+            run(workloads.find(name), budgets, seeds, options.random, Place(options.folder, options.threads))
+        )
+        print("\n".join(rows(tuned_workloads[-1:])), flush=True)
+        (options.folder / "found.json").write_text(json.dumps([asdict(row) for row in tuned_workloads], indent=1))
+    print("\n".join(rows(tuned_workloads)))
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ class Operators:
 
     def _each(self, value: Any, of: Callable[[Paired], Any]) -> Any:
         if isinstance(value, list | tuple):
-            return type(value)(self._each(one, of) for one in value)
+            return type(value)(self._each(member, of) for member in value)
         return of(value) if isinstance(value, Paired) else value
 
     def held(self, values: object, dtype: type = np.int64) -> str:
@@ -187,20 +187,22 @@ class OnnxNetwork(Network):
         """A new input."""
         return Paired(super().input(name, *shape, dtype=dtype), name)
 
-    def function(self, result: Any) -> te.Function:
+    def function(self, output: Any) -> te.Function:
         """The te function; the model is complete."""
-        self.graph.end(result.name)
-        return super().function(result.tensor)
+        self.graph.end(output.name)
+        return super().function(output.tensor)
 
     def model(self, onnx: ModuleType, arrays: Mapping[str, Array]) -> bytes:
         """The serialized model, weights its initializers."""
         helper, f32 = onnx.helper, onnx.TensorProto.FLOAT
-        held = [onnx.numpy_helper.from_array(array, name) for name, array in {**arrays, **self.nn.arrays}.items()]
+        initializers = [
+            onnx.numpy_helper.from_array(array, name) for name, array in {**arrays, **self.nn.arrays}.items()
+        ]
         inputs = [tensor for tensor in self.inputs if is_data(tensor)]
         given = [helper.make_tensor_value_info(tensor.name, f32, list(tensor.shape)) for tensor in inputs]
-        result = [helper.make_tensor_value_info("result", f32, None)]
-        whole = helper.make_graph(self.graph.nodes, self.name, given, result, held)
-        made = helper.make_model(whole, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
+        outputs = [helper.make_tensor_value_info("result", f32, None)]
+        graph_proto = helper.make_graph(self.graph.nodes, self.name, given, outputs, initializers)
+        made = helper.make_model(graph_proto, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
         text: bytes = made.SerializeToString()
         return text
 
@@ -220,13 +222,13 @@ def peers(network: OnnxNetwork, onnx: ModuleType, arrays: Mapping[str, Array], t
 
 def weights_of(function: te.Function) -> dict[str, Array]:
     """Random weights that keep activations near 1: as many inputs as a result sums, the smaller each."""
-    random, found = np.random.default_rng(0), {}
+    random, weights = np.random.default_rng(0), {}
     for tensor in function.inputs:
         if not is_data(tensor):
             shape = tuple(tensor.shape)
             summed = np.prod(shape[1:]) if len(shape) > 2 else shape[0] if len(shape) == 2 else 100
-            found[tensor.name] = (random.standard_normal(shape) / np.sqrt(summed)).astype(np.float32)
-    return found
+            weights[tensor.name] = (random.standard_normal(shape) / np.sqrt(summed)).astype(np.float32)
+    return weights
 
 
 def measured(name: str, schedule: object, threads: int) -> None:
@@ -252,13 +254,13 @@ def _turns(calls: dict[str, Call], x: Array, threads: int) -> None:
         for name, call in calls.items():
             call(x)
             start = time.perf_counter()
-            result = call(x)
+            output = call(x)
             times[name].append(1e3 * (time.perf_counter() - start))
-            np.testing.assert_allclose(result, expected, rtol=2e-2, atol=2e-2 * float(np.abs(expected).max()))
-    own = median(times["strata"])
+            np.testing.assert_allclose(output, expected, rtol=2e-2, atol=2e-2 * float(np.abs(expected).max()))
+    ours = median(times["strata"])
     for name, every in times.items():
         shown = f"{median(every):8.2f} ms ({min(every):.2f} to {max(every):.2f})"
-        print(f"  {name:12} {shown}  ours / it {own / median(every):.2f}", flush=True)
+        print(f"  {name:12} {shown}  ours / it {ours / median(every):.2f}", flush=True)
 
 
 @cache

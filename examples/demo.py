@@ -103,8 +103,8 @@ def inner_loop(assembly: str) -> list[str]:
         target = line.split()[-1] if line.startswith("\t") and line.split() else ""
         if target not in labels:
             continue
-        loop = [one for one in lines[labels[target] : number + 1] if not one.lstrip().startswith(".p2align")]
-        nested = sum(one.endswith(":") for one in loop) > 1
+        loop = [line for line in lines[labels[target] : number + 1] if not line.lstrip().startswith(".p2align")]
+        nested = sum(line.endswith(":") for line in loop) > 1
         if not nested and _multiply_adds(loop) > _multiply_adds(best):
             best = loop
     return [line.expandtabs(4) for line in best]
@@ -118,13 +118,13 @@ def _check(console: Console, workload: Workload, kernel: Kernel) -> str | None:
     """Compare with numpy in float64, and say what came out; what is wrong, if something is."""
     inputs = workload.draw(seed=1)
     expected = workload.expected(inputs)
-    result = kernel(*inputs)
-    wrong = fault(result, expected)
+    output = kernel(*inputs)
+    wrong = fault(output, expected)
     console.rule("check against numpy", align="left")
     if wrong is not None:
         console.print(f"wrong: {wrong}", markup=False)
         return wrong
-    error = np.abs(result - expected.value)
+    error = np.abs(output - expected.value)
     used = (error / expected.tolerance()).max()
     console.print(f"largest error {error.max():.2e}, elements up to {np.abs(expected.value).max():.0f};", end=" ")
     console.print(f"{used:.1%} of what float32 may err by: right")
@@ -147,15 +147,15 @@ def _tune(console: Console, database: str) -> bool:
     with view(task, sys.stdout) as shown:
         record = task.tune(TuningOptions(TRIALS, SECONDS, database, callbacks=(shown,)))
     assert shown.last is not None
-    found = Facts(task, shown.last, record)
-    for line in found.sentences():
+    facts = Facts(task, shown.last, record)
+    for line in facts.sentences():
         console.print(line, markup=False)
     if record is not None:
         console.print("the script that was found, abridged:")
         console.print(
             "\n".join(_abridged(task.script(record).splitlines(), 24)), markup=False, no_wrap=True, overflow="crop"
         )
-    return not found.interrupted
+    return not facts.interrupted
 
 
 def _measure(console: Console, database: str) -> Measurement:

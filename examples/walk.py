@@ -61,18 +61,18 @@ def right(function: Function, schedule: Schedule) -> bool:
 
 def table() -> tuple[Table, bool]:
     """The walk as a table, and whether everything in it is right."""
-    result = Table(title="a schedule step by step (docs/walk.md)", title_justify="left")
-    result.add_column("step")
-    result.add_column("said")
+    printed = Table(title="a schedule step by step (docs/walk.md)", title_justify="left")
+    printed.add_column("step")
+    printed.add_column("said")
     for heading in ("result", "verify-schedule"):
-        result.add_column(heading, no_wrap=True)
-    result.add_column("ms", justify="right")
-    found = []
+        printed.add_column(heading, no_wrap=True)
+    printed.add_column("ms", justify="right")
+    verdicts = []
     for row in rows():
         said, outcome = escape("\n".join(row.said)), "right" if row.right else "WRONG"
-        result.add_row(row.title, said, outcome, escape(row.proved), f"{row.seconds * 1e3:.0f}")
-        found.append(row.right)
-    return result, all(found)
+        printed.add_row(row.title, said, outcome, escape(row.proved), f"{row.seconds * 1e3:.0f}")
+        verdicts.append(row.right)
+    return printed, all(verdicts)
 
 
 def main() -> int:

@@ -59,8 +59,8 @@ class _Same(MetaPathFinder, Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        package, _, rest = fullname.partition(".")
-        if package != __name__ or not rest or rest.startswith("__") or find_spec(f"compiler.{rest}") is None:
+        package, _, module = fullname.partition(".")
+        if package != __name__ or not module or module.startswith("__") or find_spec(f"compiler.{module}") is None:
             return None
         return ModuleSpec(fullname, self, is_package=True)
 

@@ -70,8 +70,8 @@ def found() -> list[Primitive]:
 def described(plan: Callable[..., object]) -> Description:
     """A docstring taken apart. Raises ValueError for one without a sentence or without 'Elsewhere:'."""
     text = inspect.getdoc(plan) or ""
-    sentence, _, rest = text.partition("\n\n")
-    parts = rest.split("\n\n")
+    sentence, _, body = text.partition("\n\n")
+    parts = body.split("\n\n")
     schematic = [part for part in parts if part.startswith(("    ", "  ->"))]
     prose = " ".join(_joined(part) for part in parts if part not in schematic)
     first, *sections = SECTIONS.split(prose)
@@ -306,9 +306,9 @@ def torch_operators() -> str:
     """The page of the operators that the front end of torch has."""
     lines = [TORCH_HEAD]
     for family in operators.FAMILIES:
-        own = {name: row for name, row in OPERATORS.items() if row.family == family.__name__}
+        of_family = {name: row for name, row in OPERATORS.items() if row.family == family.__name__}
         lines += [f"## {family.__name__.rpartition('.')[2].capitalize()}\n", str(family.__doc__) + "\n"]
-        lines += [", ".join(f"`{name.removesuffix('.default')}`" for name in sorted(own)) + "\n"]
+        lines += [", ".join(f"`{name.removesuffix('.default')}`" for name in sorted(of_family)) + "\n"]
     return "\n".join(lines)
 
 

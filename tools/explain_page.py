@@ -39,16 +39,16 @@ def shape(printed: str) -> list[str]:
 
     The words of headings, of the time table the loops with their blocks, of the temporaries everything.
     """
-    found: list[str] = []
+    kept: list[str] = []
     for paragraph in re.split(r"\n\s*\n", printed.strip("\n")):
         lines = paragraph.splitlines()
         if re.match(r"loop +blocks", lines[0]):
-            found += [" ".join(re.split(r"\s{2,}", line.strip())[:2]) for line in lines]
+            kept += [" ".join(re.split(r"\s{2,}", line.strip())[:2]) for line in lines]
         elif re.match(r"buffer +elements", lines[0]):
-            found += lines
+            kept += lines
         elif not re.match(r"# +loop|loop \d", lines[0]):
-            found += [word[0] for line in lines if (word := re.match(r"[A-Z][A-Za-z ]+|@\w+", line))]
-    return found
+            kept += [word[0] for line in lines if (word := re.match(r"[A-Z][A-Za-z ]+|@\w+", line))]
+    return kept
 
 
 def main() -> None:

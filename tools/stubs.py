@@ -17,10 +17,14 @@ ALWAYS = ("autotune", "driver", "errors", "frontends", "interpret", "schedule", 
 
 def imported(text: str) -> Iterator[str]:
     """The modules of the compiler that a text imports by the package's name, as `schedule.library`."""
-    for found in IMPORT.finditer(text):
-        module = (found[1] or found[3] or "").strip(".")
-        names = re.findall(r"\w+", found[2] or "")
-        yield from (name for name in (module, *(f"{module}.{one}".strip(".") for one in names)) if _is_module(name))
+    for match in IMPORT.finditer(text):
+        module = (match[1] or match[3] or "").strip(".")
+        names = re.findall(r"\w+", match[2] or "")
+        yield from (
+            module_name
+            for module_name in (module, *(f"{module}.{name}".strip(".") for name in names))
+            if _is_module(module_name)
+        )
 
 
 def _is_module(name: str) -> bool:
@@ -37,8 +41,8 @@ def modules() -> set[str]:
 
 def stubs() -> dict[Path, str]:
     """The text of each stub."""
-    found = modules()
-    return {_place(name): _stub(name, found) for name in sorted(found)}
+    every = modules()
+    return {_place(name): _stub(name, every) for name in sorted(every)}
 
 
 def _place(name: str) -> Path:
@@ -47,6 +51,6 @@ def _place(name: str) -> Path:
 
 
 def _stub(name: str, every: set[str]) -> str:
-    inside = sorted(one.rpartition(".")[2] for one in every if one.rpartition(".")[0] == name)
-    own = [f"from strata.{name} import {one} as {one}\n" for one in inside]
-    return "".join([f"from compiler.{name} import *\n", *own])
+    inside = sorted(module.rpartition(".")[2] for module in every if module.rpartition(".")[0] == name)
+    submodules = [f"from strata.{name} import {module} as {module}\n" for module in inside]
+    return "".join([f"from compiler.{name} import *\n", *submodules])

@@ -146,7 +146,7 @@ def programs() -> Iterator[tuple[str, te.Function]]:
     for family, (make, count) in FAMILIES.items():
         draw = random.Random(family)
         made += [(n / count, family, make(draw)) for n in range(count)]
-    for _, family, function in sorted(made, key=lambda one: one[0]):
+    for _, family, function in sorted(made, key=lambda drawn: drawn[0]):
         assert canonical_hash(function.module) not in held_out, f"{family}: it is a group of a network"
         yield family, function
 
@@ -187,33 +187,35 @@ def rows_of(database: Path) -> Iterator[Row]:
     """The records of a database that tell most."""
     with Database(database, create=False) as opened:
         for summary in opened.keys():  # noqa: SIM118
-            found: defaultdict[str, list[float]] = defaultdict(list)
+            by_script: defaultdict[str, list[float]] = defaultdict(list)
             texts = opened.records(summary.key)
             for record in texts:
                 if record.outcome.ranks:
-                    found[record.script].append(record.outcome.cost)
-            if not found:
+                    by_script[record.script].append(record.outcome.cost)
+            if not by_script:
                 continue
-            costs = sorted((median(costs), script) for script, costs in found.items())
+            costs = sorted((median(costs), script) for script, costs in by_script.items())
             family = texts[0].name.rpartition(" ")[0]
             yield from (Row(family, texts[0].program, script, cost) for cost, script in _telling(costs))
 
 
 def _telling(costs: Sequence[tuple[float, str]]) -> list[tuple[float, str]]:
-    best, rest = list(costs[: KEPT // 2]), costs[KEPT // 2 :]
-    step = max(1.0, len(rest) / (KEPT // 2))
-    return best + [rest[int(n * step)] for n in range(min(len(rest), KEPT // 2))]
+    best, worse = list(costs[: KEPT // 2]), costs[KEPT // 2 :]
+    step = max(1.0, len(worse) / (KEPT // 2))
+    return best + [worse[int(n * step)] for n in range(min(len(worse), KEPT // 2))]
 
 
 def write_records(kept: Sequence[Kept]) -> None:
     """Keep records, a line for each program with all of its scripts."""
     lines = []
-    for one in kept:
+    for of_machine in kept:
         by_program: defaultdict[tuple[str, str], list[tuple[str, float]]] = defaultdict(list)
-        for row in one.rows:
+        for row in of_machine.rows:
             by_program[row.family, row.program].append((row.script, row.cost))
         for (family, program), scripts in by_program.items():
-            lines.append({"machine": asdict(one.machine), "family": family, "program": program, "scripts": scripts})
+            lines.append(
+                {"machine": asdict(of_machine.machine), "family": family, "program": program, "scripts": scripts}
+            )
     text = "".join(json.dumps(line) + "\n" for line in lines)
     DATA.mkdir(exist_ok=True)
     RECORDS.write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
@@ -221,12 +223,14 @@ def write_records(kept: Sequence[Kept]) -> None:
 
 def read_records() -> list[Kept]:
     """What is kept."""
-    found: dict[Machine, list[Row]] = defaultdict(list)
+    by_machine: dict[Machine, list[Row]] = defaultdict(list)
     for line in lzma.decompress(RECORDS.read_bytes()).decode().splitlines():
-        data = json.loads(line)
-        machine = Machine(**data["machine"])
-        found[machine] += [Row(data["family"], data["program"], script, cost) for script, cost in data["scripts"]]
-    return [Kept(machine, tuple(rows)) for machine, rows in found.items()]
+        entry = json.loads(line)
+        machine = Machine(**entry["machine"])
+        by_machine[machine] += [
+            Row(entry["family"], entry["program"], script, cost) for script, cost in entry["scripts"]
+        ]
+    return [Kept(machine, tuple(rows)) for machine, rows in by_machine.items()]
 
 
 @dataclass(frozen=True)
@@ -246,17 +250,17 @@ def table_of(kept: Sequence[Kept]) -> Table:
     families: list[str] = []
     numbers: list[int] = []
     names: dict[tuple[str, str], int] = {}
-    for one in kept:
+    for of_machine in kept:
         by_program: Mapping[str, list[Row]] = defaultdict(list)
-        for row in one.rows:
+        for row in of_machine.rows:
             by_program[row.program].append(row)
         for program, rows in by_program.items():
-            number = names.setdefault((one.machine.name, program), len(names))
-            told = [(row, found) for row in rows if (found := _features(row, one.machine)) is not None]
+            number = names.setdefault((of_machine.machine.name, program), len(names))
+            told = [(row, features) for row in rows if (features := _features(row, of_machine.machine)) is not None]
             if len(told) < 2:
                 continue
             logs = flattened(np.log([row.cost for row, _ in told]))
-            values += [found for _, found in told]
+            values += [features for _, features in told]
             targets += list(logs - np.median(logs))
             families += [row.family for row, _ in told]
             numbers += [number] * len(told)
@@ -268,9 +272,9 @@ def _features(row: Row, machine: Machine) -> NDArray[np.float32] | None:
         original, scheduled = planned(row)
     except ScheduleError:
         return None
-    found = extract(called(scheduled), work(original), machine).features
-    assert len(found) == WIDTH
-    return np.array(found, np.float32)
+    features = extract(called(scheduled), work(original), machine).features
+    assert len(features) == WIDTH
+    return np.array(features, np.float32)
 
 
 def fitted(values: NDArray[np.float32], targets: NDArray[np.float64], machines: Sequence[Machine] = ()) -> Forest:
@@ -299,13 +303,13 @@ def as_arrays(trees: Sequence[object], machines: Sequence[Machine] = ()) -> Fore
         parts["value"].append(tree.value[:, 0, 0])  # type: ignore[attr-defined]
         roots.append(start)
         start += len(leaf)
-    whole = {name: np.concatenate(arrays) for name, arrays in parts.items()}
+    joined = {name: np.concatenate(arrays) for name, arrays in parts.items()}
     return Forest(
-        whole["feature"].astype(np.int16),
-        whole["threshold"].astype(np.float32),
-        whole["left"].astype(np.int32),
-        whole["right"].astype(np.int32),
-        whole["value"].astype(np.float32),
+        joined["feature"].astype(np.int16),
+        joined["threshold"].astype(np.float32),
+        joined["left"].astype(np.int32),
+        joined["right"].astype(np.int32),
+        joined["value"].astype(np.float32),
         np.array(roots, np.int32),
         np.array(sorted({(machine.vector_bits, machine.registers) for machine in machines}), np.int32).reshape(-1, 2),
     )
@@ -316,10 +320,10 @@ def judge(table: Table) -> None:
     that of a candidate at random: geometric means over the programs."""
     print(f"{'held out':14} {'programs':>8} {'chosen':>8} {'at random':>10}")
     for family in sorted(set(table.families)):
-        held = table.families == family
-        forest = fitted(table.values[~held], table.targets[~held])
+        held_out = table.families == family
+        forest = fitted(table.values[~held_out], table.targets[~held_out])
         chosen, drawn = [], []
-        for program in sorted(set(table.programs[held])):
+        for program in sorted(set(table.programs[held_out])):
             mine = table.programs == program
             targets = table.targets[mine]
             said = forest.predict(table.values[mine])
@@ -334,8 +338,9 @@ def fit(database: Path | None) -> None:
         others = [record for record in read_records() if record.machine != host()] if RECORDS.exists() else []
         write_records([*others, Kept(host(), tuple(rows_of(database)))])
     kept = read_records()
-    for one in kept:
-        print(f"{one.machine.name}: {len({row.program for row in one.rows})} programs, {len(one.rows)} records")
+    for of_machine in kept:
+        count = len({row.program for row in of_machine.rows})
+        print(f"{of_machine.machine.name}: {count} programs, {len(of_machine.rows)} records")
     table = table_of(kept)
     judge(table)
     with FOREST.open("wb") as file:

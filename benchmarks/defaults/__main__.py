@@ -96,16 +96,16 @@ def measured_module(
     calls = [kernel.bound(*given, out=out) for kernel, out in zip(kernels, outs, strict=True)]
     for each in calls:
         each()
-    others = {name: partial(call, *given) for name, call in (peers(constants) if peers else {}).items()}
-    _compare([*outs, *([call()] for call in others.values())])
+    peer_calls = {name: partial(call, *given) for name, call in (peers(constants) if peers else {}).items()}
+    _compare([*outs, *([call()] for call in peer_calls.values())])
     size = sum(array.nbytes for array in (*arrays.values(), *outs[0]))
     source, target = (np.ones(size // 8 + 1, np.float32) for _ in range(2))
-    found, rate = _turns([*calls, partial(np.negative, source, target), *others.values()])
-    work = sum(_work(one.schedule.program) * one.occurrences for one in task.groups or (task,))
-    times, (copy, *beside) = found[: len(calls)], found[len(calls) :]
+    seconds, rate = _turns([*calls, partial(np.negative, source, target), *peer_calls.values()])
+    work = sum(_work(group.schedule.program) * group.occurrences for group in task.groups or (task,))
+    times, (copy, *beside) = seconds[: len(calls)], seconds[len(calls) :]
     said = ", ".join(dict.fromkeys(f"{group.source}, {group.verdict[:40]}" for group in kernels[1].groups))
     tuned = times[2] if database is not None else None
-    return Row(times[0], times[1], work / rate, copy, said, tuned, dict(zip(others, beside, strict=True)))
+    return Row(times[0], times[1], work / rate, copy, said, tuned, dict(zip(peer_calls, beside, strict=True)))
 
 
 def _built(x: object, constants: Mapping[str, Array], schedule: object) -> Kernel:
@@ -119,10 +119,10 @@ def _tune(task: SearchTask, database: Path, trials: int) -> None:
 
 
 def _compare(outs: Sequence[Sequence[Array]]) -> None:
-    for others in outs[1:]:
-        for one, other in zip(outs[0], others, strict=True):
-            tolerance = 2e-2 if one.itemsize < 4 else 1e-3
-            np.testing.assert_allclose(_wide(other), _wide(one), rtol=tolerance, atol=tolerance)
+    for outputs in outs[1:]:
+        for expected, actual in zip(outs[0], outputs, strict=True):
+            tolerance = 2e-2 if expected.itemsize < 4 else 1e-3
+            np.testing.assert_allclose(_wide(actual), _wide(expected), rtol=tolerance, atol=tolerance)
 
 
 def _turns(calls: Sequence[Callable[[], object]]) -> tuple[list[float], float]:

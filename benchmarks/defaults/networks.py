@@ -24,9 +24,9 @@ def groups_of(name: str) -> list[tuple[Group, list[str]]]:
     """The groups of a network, each with the names of its weights."""
     function = NETWORKS[name]()
     weights = [tensor.name for tensor in function.inputs if tensor.name != "X"]
-    whole = whole_of(function, weights)
-    assert isinstance(whole, Whole)
-    return [(group, _weights(group)) for group in whole.groups]
+    program = whole_of(function, weights)
+    assert isinstance(program, Whole)
+    return [(group, _weights(group)) for group in program.groups]
 
 
 def _weights(group: Group) -> list[str]:
@@ -59,20 +59,20 @@ def main() -> None:
         if options.held_out:
             held_out(table, network, options.tuned, options.trials)
             continue
-        found: list[tuple[int, Row]] = []
+        group_rows: list[tuple[int, Row]] = []
         for group, weights in groups_of(network):
             measure = partial(measured_module, group.module, weights, options.tuned, options.trials)
             row = table.add(f"{network}.{group.name} x {group.occurrences}", measure)
-            found += [] if row is None else [(group.occurrences, row)]
-        _print_sum(network, found)
+            group_rows += [] if row is None else [(group.occurrences, row)]
+        _print_sum(network, group_rows)
     table.conclude()
 
 
-def _print_sum(network: str, found: list[tuple[int, Row]]) -> None:
+def _print_sum(network: str, group_rows: list[tuple[int, Row]]) -> None:
     written, default, bound = (
         sum(count * time for count, time in each)
         for each in zip(
-            *([(n, r.written), (n, r.default), (n, max(r.arithmetic, r.copy))] for n, r in found), strict=True
+            *([(n, r.written), (n, r.default), (n, max(r.arithmetic, r.copy))] for n, r in group_rows), strict=True
         )
     )
     print(f"{network}: written {written * 1e3:.2f} ms, default {default * 1e3:.2f}, bounds {bound * 1e3:.2f}")

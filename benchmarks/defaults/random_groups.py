@@ -49,9 +49,9 @@ def made(seed: int) -> te.Function:
     values: list[Tensor] = list(inputs)
     for number in range(rng.randint(1, 5)):
         values.append(_operation(rng, values, inputs, dtype, number))
-    own = values[1:] if values[1:] else values
-    results = [own[-1], *(value for value in own[:-1] if rng.random() < 0.3)]
-    return te.function("f", inputs, list(dict.fromkeys(results)))
+    computed = values[1:] if values[1:] else values
+    outputs = [computed[-1], *(value for value in computed[:-1] if rng.random() < 0.3)]
+    return te.function("f", inputs, list(dict.fromkeys(outputs)))
 
 
 def _operation(rng: random.Random, values: list[Tensor], inputs: list[Tensor], dtype: str, number: int) -> Tensor:
@@ -93,24 +93,24 @@ def _operation(rng: random.Random, values: list[Tensor], inputs: list[Tensor], d
     if kind == "product":
         inputs.append(te.placeholder((x.shape[1], rng.choice(EXTENTS[:12])), x.dtype, f"Y{number}"))
         return nn.matmul(x, inputs[-1])
-    return nn.add(x, next(other for other in values if tuple(other.shape) == tuple(x.shape)))
+    return nn.add(x, next(value for value in values if tuple(value.shape) == tuple(x.shape)))
 
 
 def gains(seed: int) -> Iterator[tuple[float, str]]:
     """By group of a random program: the default's time by that as written, and what the rules decided; 0 where it is
     not proved or its results differ."""
     task = SearchTask(made(seed), threads=1)
-    for one in task.groups or (task,):
-        schedule = preferred_schedule(one)
+    for group in task.groups or (task,):
+        schedule = preferred_schedule(group)
         if schedule is None:
             yield 1.0, "as written"
             continue
-        name = preferred(one.schedule, RULES, one.machine, 1).name
-        verdict = str(verify_schedule(schedule.program, one.schedule.program))
+        name = preferred(group.schedule, RULES, group.machine, 1).name
+        verdict = str(verify_schedule(schedule.program, group.schedule.program))
         if verdict != "proved":
             yield 0.0, f"{verdict[:40]} [{name}]"
             continue
-        written = in_default_order(one.schedule, one.machine)
+        written = in_default_order(group.schedule, group.machine)
         ratio, said = _measured(written, schedule, np.random.default_rng(seed))
         yield ratio, f"{said} [{name}]"
 
@@ -136,14 +136,14 @@ def _measured(original: Schedule, schedule: Schedule, rng: np.random.Generator) 
     return min(ratios), f"{slow * 1e6:.1f} us"
 
 
-def _close(expected: Array, found: Array) -> bool:
+def _close(expected: Array, actual: Array) -> bool:
     """Whether results agree: integers exactly, floats as far as sums in another order do."""
     if expected.dtype.kind in "iub":
-        return bool((expected == found).all())
-    wide, other = expected.astype(np.float64), found.astype(np.float64)
+        return bool((expected == actual).all())
+    wide, actual_wide = expected.astype(np.float64), actual.astype(np.float64)
     finite = np.abs(wide[np.isfinite(wide)])
     tolerance = 5e-2 if expected.itemsize < 4 else 1e-3
-    return bool(np.allclose(other, wide, tolerance, tolerance * float(finite.max(initial=0)), equal_nan=True))
+    return bool(np.allclose(actual_wide, wide, tolerance, tolerance * float(finite.max(initial=0)), equal_nan=True))
 
 
 def main() -> None:

@@ -11,11 +11,11 @@ BURST = 4e-3
 
 def least(calls: Sequence[Callable[[], object]], rounds: int) -> list[float]:
     """The least CPU seconds of each call, of so many samples taken in turns."""
-    found: list[list[float]] = [[] for _ in calls]
+    by_call: list[list[float]] = [[] for _ in calls]
     for _ in range(rounds):
-        for samples, call in zip(found, calls, strict=True):
+        for samples, call in zip(by_call, calls, strict=True):
             samples.append(taken(call))
-    return [min(samples) for samples in found]
+    return [min(samples) for samples in by_call]
 
 
 def taken(call: Callable[[], object]) -> float:
