@@ -34,8 +34,8 @@ def error(got: Array, reference: Array) -> float:
         return float("inf")
     if not finite.any():
         return 0.0
-    found = np.abs(wide[finite] - exact[finite]).max() / max(1.0, np.abs(exact[finite]).max())
-    return float("inf") if np.isnan(found) else float(found)
+    actual = np.abs(wide[finite] - exact[finite]).max() / max(1.0, np.abs(exact[finite]).max())
+    return float("inf") if np.isnan(actual) else float(actual)
 
 
 def is_exact(array: Array) -> bool:
@@ -43,11 +43,11 @@ def is_exact(array: Array) -> bool:
     return array.dtype.kind in "biu"
 
 
-def bound(dtype: str, result: Array) -> float:
+def bound(dtype: str, output: Array) -> float:
     """The largest error allowed in a result of an operator on `dtype`: that of the narrower of both."""
-    if is_exact(result):
+    if is_exact(output):
         return 0.0
-    stored = "bf16" if result.dtype.name == "bfloat16" else {2: "f16", 4: "f32", 8: "f64"}[result.dtype.itemsize]
+    stored = "bf16" if output.dtype.name == "bfloat16" else {2: "f16", 4: "f32", 8: "f64"}[output.dtype.itemsize]
     return max(BOUNDS[stored], BOUNDS.get(dtype, 0.0))
 
 

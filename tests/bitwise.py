@@ -55,7 +55,7 @@ def _write(op: ComputeOp, output: Array, position: int, box: tuple[slice, ...], 
     full = np.array(np.broadcast_to(stored(value, output.dtype), extents)).reshape((*extents[:spatial], -1))
     order = np.argsort(_bits(full).reshape(full.shape), axis=-1, kind="stable")
     full = np.take_along_axis(full, order, -1)
-    found = output[box[:spatial]]
+    actual = output[box[:spatial]]
     for n in range(full.shape[-1]):
-        found = combine(found, full[..., n])
-    output[box[:spatial]] = found
+        actual = combine(actual, full[..., n])
+    output[box[:spatial]] = actual

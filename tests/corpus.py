@@ -135,8 +135,8 @@ def main(arguments: list[str]) -> int:
     match arguments:
         case ["pairs", folder]:
             return _write(Path(folder))
-        case ["emit", folder, out, *rest]:
-            return _emit(Path(folder), Path(out), 7 if rest == ["--some"] else 1)
+        case ["emit", folder, out, *remaining]:
+            return _emit(Path(folder), Path(out), 7 if remaining == ["--some"] else 1)
         case ["compare", out, reference]:
             return _compare(Path(out), Path(reference))
     print(__doc__)

@@ -109,8 +109,8 @@ _NAMES = {
 
 def emulated(text: str) -> str:
     """The text of a module with plain functions in the place of tile instructions and their features."""
-    for name, other in _NAMES.items():
+    for name, right in _NAMES.items():
         text = re.sub(rf"^declare .*@{re.escape(name)}\(.*\n", "", text, flags=re.MULTILINE)
-        text = text.replace(f"@{name}(", f"@{other}(")
+        text = text.replace(f"@{name}(", f"@{right}(")
     text = re.sub(r",?[+-]amx-[\w-]+", "", text)
     return text.replace("x86_amx", "<256 x i32>") + _BODIES

@@ -20,8 +20,8 @@ Fault = Callable[[Program, random.Random], Program | None]
 
 
 def _block(program: Program, rng: random.Random, fits: Callable[[Block], bool]) -> Block | None:
-    found = [b for b in program.blocks.values() if fits(b)]
-    return rng.choice(found) if found else None
+    collected = [b for b in program.blocks.values() if fits(b)]
+    return rng.choice(collected) if collected else None
 
 
 def _with(program: Program, block: Block, **changes: object) -> Program:
@@ -76,16 +76,16 @@ def changed_body(program: Program, rng: random.Random) -> Program | None:
 
 def off_by_one(program: Program, rng: random.Random) -> Program | None:
     """A read is one element off, wrapped so that it stays inside."""
-    found = [
+    collected = [
         (b, n, d)
         for b in program.blocks.values()
         for n, a in enumerate(b.reads)
         for d in range(len(a.index))
         if program.buffers[a.buffer].shape[d] > 1 and not a.where
     ]
-    if not found:
+    if not collected:
         return None
-    block, number, dim = rng.choice(found)
+    block, number, dim = rng.choice(collected)
     access = block.reads[number]
     size = program.buffers[access.buffer].shape[dim]
     moved = lin.mod(access.index[dim] + lin.constant(1), size, block.axis_ranges)
@@ -97,16 +97,16 @@ def off_by_one(program: Program, rng: random.Random) -> Program | None:
 def swapped(program: Program, rng: random.Random) -> Program | None:
     """Two neighbours change places although the second reads what the first writes."""
     bodies = [(None, program.body), *((n.number, n.body) for n in program.loops.values())]
-    found = []
+    collected = []
     for owner, nodes in bodies:
-        for i, (one, two) in enumerate(pairwise(nodes)):
-            if isinstance(one, Alloc) or isinstance(two, Alloc):
+        for i, (before, after) in enumerate(pairwise(nodes)):
+            if isinstance(before, Alloc) or isinstance(after, Alloc):
                 continue
-            if touched([one])[1] & touched([two])[0]:
-                found.append((owner, i))
-    if not found:
+            if touched([before])[1] & touched([after])[0]:
+                collected.append((owner, i))
+    if not collected:
         return None
-    owner, i = rng.choice(found)
+    owner, i = rng.choice(collected)
     nodes = program.body if owner is None else program.loops[owner].body
     new = (*nodes[:i], nodes[i + 1], nodes[i], *nodes[i + 2 :])
     if owner is None:
@@ -116,17 +116,17 @@ def swapped(program: Program, rng: random.Random) -> Program | None:
 
 def shrunk(program: Program, rng: random.Random) -> Program | None:
     """A temporary is one element short in a dimension."""
-    found = [(a, d) for a in program.allocs.values() for d, n in enumerate(a.buffer.shape) if n > 1]
-    if not found:
+    collected = [(a, d) for a in program.allocs.values() for d, n in enumerate(a.buffer.shape) if n > 1]
+    if not collected:
         return None
-    alloc, dim = rng.choice(found)
+    alloc, dim = rng.choice(collected)
     shape = tuple(n - (d == dim) for d, n in enumerate(alloc.buffer.shape))
     return program.replaced(key_of(alloc), lambda _: [Alloc(replace(alloc.buffer, shape=shape))])
 
 
 def parallel_reduction(program: Program, rng: random.Random) -> Program | None:
     """The iterations of a reduction run concurrently."""
-    found = {
+    collected = {
         n.number
         for b in program.blocks.values()
         if b.combiners
@@ -136,24 +136,24 @@ def parallel_reduction(program: Program, rng: random.Random) -> Program | None:
         and n.extent > 1
         and all(n.number not in w.variables() for a in b.writes for f in a.index for w in [b.at(f, program.ranges)])
     }
-    if not found:
+    if not collected:
         return None
-    number = rng.choice(sorted(found))
+    number = rng.choice(sorted(collected))
     return program.replaced(number, lambda n: [replace(n, kind="parallel")])  # type: ignore[arg-type]
 
 
 def reset_part(program: Program, rng: random.Random) -> Program | None:
     """One target of a reduction of several is set to its identity again, inside the reduction."""
-    found = [
+    collected = [
         (b, n)
         for b in program.blocks.values()
         if len(b.writes) > 1 and b.combiners
         for n in program.enclosing(b.label)
         if n.number in b.loops_of(True) and n.extent > 1
     ]
-    if not found:
+    if not collected:
         return None
-    block, _ = rng.choice(found)
+    block, _ = rng.choice(collected)
     part = rng.randrange(len(block.writes))
     element = program.buffers[block.writes[part].buffer].element
     value = body.constant(neutral(block.combiners[part], element))

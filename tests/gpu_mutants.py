@@ -32,7 +32,7 @@ OPERATIONS = (
 Mutation = Callable[[random.Random, str], str]
 
 
-def _replaced(pattern: str, other: Callable[[random.Random, re.Match[str]], str]) -> Mutation:
+def _replaced(pattern: str, second: Callable[[random.Random, re.Match[str]], str]) -> Mutation:
     """One of the places where a pattern occurs is another text."""
 
     def mutate(rng: random.Random, text: str) -> str:
@@ -40,7 +40,7 @@ def _replaced(pattern: str, other: Callable[[random.Random, re.Match[str]], str]
         if not places:
             return text
         place = rng.choice(places)
-        return text[: place.start()] + other(rng, place) + text[place.end() :]
+        return text[: place.start()] + second(rng, place) + text[place.end() :]
 
     return mutate
 

@@ -35,8 +35,8 @@ def tiled(
     for buffer in ("A", "B"):
         read = s.cache_read(c, buffer, "shared")
         s.compute_at(read, k0)
-        whole = s.fuse(*s.get_loops(read)[3:])
-        _, y, x = s.split(whole, [None, *threads])
+        fetched = s.fuse(*s.get_loops(read)[3:])
+        _, y, x = s.split(fetched, [None, *threads])
         s.bind(y, "thread_y")
         s.bind(x, "thread_x")
     init = s.decompose_reduction(c, k0)
@@ -76,13 +76,13 @@ def default(function: te.Function, rules: tuple[Rule, ...] = GPU_RULES, arch: st
 def serial_blocks(program: Program, most: int = 1024) -> dict[str, int]:
     """The blocks of more iterations than `most` that one thread runs, and how many these are."""
     together = (*BLOCKS, *THREADS, "tensorized")
-    found = {}
+    collected = {}
     for label in program.blocks:
         loops = program.enclosing(label)
         count = prod(loop.extent for loop in loops)
         if count > most and all(loop.extent == 1 or loop.kind not in together for loop in loops):
-            found[label] = count
-    return found
+            collected[label] = count
+    return collected
 
 
 def threads_of(s: Schedule) -> list[tuple[int, int]]:

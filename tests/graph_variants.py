@@ -45,18 +45,18 @@ def renamed(graph: Graph, rng: random.Random) -> Graph:
     names = {name: f"v{number}" for name, number in zip(graph.values, numbers, strict=True)}
 
     def node(given: Node) -> Node:
-        results = tuple(replace(value, name=names[value.name]) for value in given.results)
+        outputs = tuple(replace(value, name=names[value.name]) for value in given.results)
         given = reading(given, names)
         if isinstance(given, Compute):
             axes = tuple(
                 AxisAttr(f"x{rng.randrange(1000)}_{n}", a.size, a.is_reduce) for n, a in enumerate(given.block.axes)
             )
             given = replace(given, block=replace(given.block, label=f"L{rng.randrange(10**6)}", axes=axes))
-        return replace(given, results=results)  # type: ignore[arg-type]
+        return replace(given, results=outputs)  # type: ignore[arg-type]
 
     inputs = tuple(replace(value, name=names[value.name]) for value in graph.inputs)
-    results = tuple(names[name] for name in graph.results)
-    return Graph(graph.name, inputs, tuple(map(node, graph.nodes)), results, graph.private, graph.attributes)
+    outputs = tuple(names[name] for name in graph.results)
+    return Graph(graph.name, inputs, tuple(map(node, graph.nodes)), outputs, graph.private, graph.attributes)
 
 
 def _reordered(node: Node, rng: random.Random) -> Node:

@@ -25,7 +25,7 @@ def program(
     groups: Mapping[str, te.Function],
     inputs: Mapping[str, Sequence[int]],
     calls: Sequence[str],
-    results: Sequence[str],
+    outputs: Sequence[str],
     name: str = "program",
 ) -> ModuleOp:
     """A module of f32 tensors. A call is written "y = group(a, b)", the last one of a name holds."""
@@ -34,14 +34,14 @@ def program(
     lines = []
     for call in calls:
         given, _, right = call.partition(" = ")
-        callee, _, rest = right.rstrip(")").partition("(")
-        arguments = [word.strip() for word in rest.split(",")]
+        callee, _, remaining = right.rstrip(")").partition("(")
+        arguments = [word.strip() for word in remaining.split(",")]
         type = functions[callee].function_type
         types |= dict(zip((v.strip() for v in given.split(",")), map(str, type.outputs), strict=True))
         targets = ", ".join(f"%{v.strip()}" for v in given.split(","))
         lines.append(f"  {targets} = func.call @{callee}({', '.join(f'%{a}' for a in arguments)}) : {type}")
     head = ", ".join(f"%{value}: {types[value]}" for value in inputs)
-    kinds = ", ".join(types[value] for value in results)
-    returned = ", ".join(f"%{value}" for value in results)
+    kinds = ", ".join(types[value] for value in outputs)
+    returned = ", ".join(f"%{value}" for value in outputs)
     text = [f"func.func @{name}({head}) -> ({kinds}) {{", *lines, f"  func.return {returned} : {kinds}", "}"]
     return parse("\n".join([*text, *map(str, functions.values())]))

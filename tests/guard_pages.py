@@ -18,12 +18,12 @@ def memory(size: int, at_end: bool) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """`size` bytes that end where a forbidden page begins, or begin where one ends. The pages stay forbidden."""
     page = mmap.PAGESIZE
     body = -(-max(size, 1) // page) * page
-    whole = np.frombuffer(mmap.mmap(-1, body + 2 * page), np.uint8)
-    for forbidden in (whole.ctypes.data, whole.ctypes.data + page + body):
+    pages = np.frombuffer(mmap.mmap(-1, body + 2 * page), np.uint8)
+    for forbidden in (pages.ctypes.data, pages.ctypes.data + page + body):
         if _LIBC.mprotect(forbidden, page, 0):
             raise OSError(ctypes.get_errno(), "mprotect")
     start = page + body - size if at_end else page
-    return whole[start : start + size]
+    return pages[start : start + size]
 
 
 def guarded(array: Array, at_end: bool) -> Array:
@@ -35,6 +35,6 @@ def guarded(array: Array, at_end: bool) -> Array:
 
 def workspace(size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """What a kernel's `arena` gives, in such memory and full of NaN."""
-    found = memory(-(-size // 64) * 64, True)
-    found[:] = 0xFF
-    return found
+    actual = memory(-(-size // 64) * 64, True)
+    actual[:] = 0xFF
+    return actual

@@ -130,9 +130,9 @@ def errors(name: str, dtype: str, x: Array, y: Array) -> Array:
         rounded = exact.astype(DTYPES[dtype])
         plain = np.isfinite(rounded) & (rounded != 0)
         unit = np.spacing(np.abs(np.where(plain, rounded, 1)))
-        found = np.where(plain, np.abs(y.astype(WIDER[dtype]) - exact) / unit, 0).astype(np.float64)
+        actual = np.where(plain, np.abs(y.astype(WIDER[dtype]) - exact) / unit, 0).astype(np.float64)
         same = (y == rounded) & (np.signbit(y) == np.signbit(rounded)) | (np.isnan(y) & np.isnan(rounded))
-    return np.where(same & ~plain, 0, np.where(plain & np.isfinite(y), found, np.inf))
+    return np.where(same & ~plain, 0, np.where(plain & np.isfinite(y), actual, np.inf))
 
 
 def samples(name: str, dtype: str, count: int, seed: int = 0) -> Iterator[Array]:
@@ -162,8 +162,8 @@ def special(name: str, dtype: str) -> Array:
 def _neighbours(x: Array, dtype: str, reach: int) -> Array:
     """The numbers whose bit patterns are next to those of x, on either side."""
     steps = np.arange(-reach, reach + 1).astype(np.int64).astype(BITS[dtype])
-    found: Array = (x.view(BITS[dtype])[:, None] + steps[None, :]).ravel()
-    return found.view(DTYPES[dtype])
+    actual: Array = (x.view(BITS[dtype])[:, None] + steps[None, :]).ravel()
+    return actual.view(DTYPES[dtype])
 
 
 def every(stride: int = 1) -> Iterator[Array]:
@@ -198,12 +198,12 @@ class Worst:
 
 def worst(name: str, dtype: str, compiled: Kernel, inputs: Iterator[Array] | Sequence[Array]) -> Worst:
     """The largest error over arrays of inputs."""
-    found = Worst(0.0, 0.0, 0.0)
+    actual = Worst(0.0, 0.0, 0.0)
     for x in inputs:
         x = usable(name, dtype, x)
         y = compiled(x)
         wrong = errors(name, dtype, x, y)
         at = int(np.argmax(wrong))
-        if wrong[at] > found.error:
-            found = Worst(float(wrong[at]), float(x[at]), float(y[at]))
-    return found
+        if wrong[at] > actual.error:
+            actual = Worst(float(wrong[at]), float(x[at]), float(y[at]))
+    return actual

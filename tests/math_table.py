@@ -61,10 +61,10 @@ class Row:
 def measured(name: str, dtype: str, stride: int = STRIDE, count: int = COUNT) -> Row:
     """The largest error of a vectorized kernel over samples, and for f32 over every `stride`th number."""
     compiled = kernel(name, dtype, LANES[dtype])
-    found = worst(name, dtype, compiled, samples(name, dtype, count)).error
+    actual = worst(name, dtype, compiled, samples(name, dtype, count)).error
     if dtype == "f32":
-        found = max(found, worst(name, dtype, compiled, every(stride)).error)
-    return Row(name, dtype, FUNCTIONS[name].bound(dtype), found)
+        actual = max(actual, worst(name, dtype, compiled, every(stride)).error)
+    return Row(name, dtype, FUNCTIONS[name].bound(dtype), actual)
 
 
 def page(rows: list[Row]) -> str:
@@ -79,13 +79,13 @@ def page(rows: list[Row]) -> str:
 
 def rows_of(text: str) -> list[Row]:
     """The rows of a document."""
-    found: list[Row] = []
+    collected: list[Row] = []
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.split("|")[1:-1]]
         if len(cells) == 5 and cells[2] in DTYPES:
-            name = cells[0].strip("`") or found[-1].name
-            found.append(Row(name, cells[2], int(cells[3]), float(cells[4])))
-    return found
+            name = cells[0].strip("`") or collected[-1].name
+            collected.append(Row(name, cells[2], int(cells[3]), float(cells[4])))
+    return collected
 
 
 def main(arguments: list[str]) -> int:

@@ -46,12 +46,12 @@ def subject(function: te.Function, **stated: Any) -> Subject:
 
 def scripts(function: te.Function, *changes: Callable[[Schedule], object]) -> list[str]:
     """The script of each change of a te function."""
-    found = []
+    collected = []
     for change in changes:
         schedule = Schedule(lower(function))
         change(schedule)
-        found.append(str(schedule.script))
-    return found
+        collected.append(str(schedule.script))
+    return collected
 
 
 def none(s: Schedule) -> None:
@@ -121,11 +121,11 @@ class Faulty:
 
     def build(self, texts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
         """What the inner one builds, faults planted."""
-        for position, found in self.inner.build(texts):
+        for position, actual in self.inner.build(texts):
             fault = self.faults.get(position)
-            if fault is not None and isinstance(found, Built):
-                found = replace(found, artefact=fault(found.artefact))
-            yield position, found
+            if fault is not None and isinstance(actual, Built):
+                actual = replace(actual, artefact=fault(actual.artefact))
+            yield position, actual
 
     def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
         """As the inner one."""

@@ -49,12 +49,12 @@ def cases() -> list[Any]:
 
 def outcome(case: Any, native: bool = False) -> Outcome:
     """What becomes of a case."""
-    names = [one.name for one in case.model.graph.input]
+    names = [value.name for value in case.model.graph.input]
     for fixed in ([], names[1:], names):
-        found = _tried(case, fixed, native)
-        if found.kind in (RIGHT, WRONG) or not any(words in found.detail for words in DECIDED):
-            return replace(found, kind=AHEAD) if names and fixed == names and found.kind == RIGHT else found
-    return found
+        actual = _tried(case, fixed, native)
+        if actual.kind in (RIGHT, WRONG) or not any(words in actual.detail for words in DECIDED):
+            return replace(actual, kind=AHEAD) if names and fixed == names and actual.kind == RIGHT else actual
+    return actual
 
 
 def _tried(case: Any, fixed: Sequence[str], native: bool) -> Outcome:
@@ -67,16 +67,16 @@ def _tried(case: Any, fixed: Sequence[str], native: bool) -> Outcome:
         model = ModelProto()
         model.CopyFrom(case.model)
         feeds: list[Any] = []
-        for one, value in zip(case.model.graph.input, inputs, strict=False):
-            if one.name in fixed and isinstance(value, np.ndarray):
-                model.graph.initializer.append(numpy_helper.from_array(value, one.name))
+        for left, value in zip(case.model.graph.input, inputs, strict=False):
+            if left.name in fixed and isinstance(value, np.ndarray):
+                model.graph.initializer.append(numpy_helper.from_array(value, left.name))
             else:
                 feeds.append(value)
         try:
-            results = _run(from_onnx(model, _shapes(model, feeds)), feeds, native)
+            computed = _run(from_onnx(model, _shapes(model, feeds)), feeds, native)
         except StrataError as error:
             return Outcome(case.name, "refused", str(error))
-        fault = _fault(results, outputs, case)
+        fault = _fault(computed, outputs, case)
         if fault:
             return Outcome(case.name, WRONG, fault)
     return Outcome(case.name, RIGHT)
@@ -93,12 +93,12 @@ def _array(value: Any) -> Any:
 
 def _shapes(model: Any, feeds: Sequence[Any]) -> dict[str, Any]:
     """The shapes of the inputs that have open dimensions."""
-    stored = {one.name for one in model.graph.initializer}
+    stored = {value.name for value in model.graph.initializer}
     opened = {}
-    for one, value in zip((i for i in model.graph.input if i.name not in stored), feeds, strict=False):
-        dims = one.type.tensor_type.shape.dim
+    for left, value in zip((i for i in model.graph.input if i.name not in stored), feeds, strict=False):
+        dims = left.type.tensor_type.shape.dim
         if any(not dim.HasField("dim_value") for dim in dims) and isinstance(value, np.ndarray) and value.size:
-            opened[one.name] = tuple(value.shape)
+            opened[left.name] = tuple(value.shape)
     return opened
 
 
@@ -109,22 +109,22 @@ def _run(imported: Imported, feeds: Sequence[Any], native: bool) -> list[Any]:
     if native:
         import compiler
 
-        found = compiler.build(imported, schedule="written", threads=1)(*given)
-        return [found] if len(imported.function.outputs) == 1 else list(found)
+        actual = compiler.build(imported, schedule="written", threads=1)(*given)
+        return [actual] if len(imported.function.outputs) == 1 else list(actual)
     from compiler.interpret.te import evaluate
 
     return evaluate(imported.function.module, [*given, *imported.constants.values()])
 
 
-def _fault(results: Sequence[Any], outputs: Sequence[Any], case: Any) -> str:
+def _fault(computed: Sequence[Any], outputs: Sequence[Any], case: Any) -> str:
     """What is wrong with results; empty where they are right."""
-    for position, (found, expected) in enumerate(zip(results, outputs, strict=False)):
+    for position, (actual, expected) in enumerate(zip(computed, outputs, strict=False)):
         wanted = np.asarray(expected)
-        if found.shape != wanted.shape or found.dtype != wanted.dtype:
-            return f"output {position} is {found.dtype}{found.shape}, expected {wanted.dtype}{wanted.shape}"
+        if actual.shape != wanted.shape or actual.dtype != wanted.dtype:
+            return f"output {position} is {actual.dtype}{actual.shape}, expected {wanted.dtype}{wanted.shape}"
         narrow = wanted.dtype.name in ("float16", "bfloat16")
         rtol, atol = (1e-2, 2e-3) if narrow else (max(case.rtol, 1e-3), max(case.atol, 1e-6))
-        left, right = (np.asarray(a, np.float64 if a.dtype.name == "bfloat16" else None) for a in (found, wanted))
+        left, right = (np.asarray(a, np.float64 if a.dtype.name == "bfloat16" else None) for a in (actual, wanted))
         with np.errstate(all="ignore"):
             if not np.allclose(left, right, rtol, atol, equal_nan=True):
                 return f"output {position} differs by {np.nanmax(np.abs(left * 1.0 - right * 1.0)):.3g}"
@@ -133,14 +133,14 @@ def _fault(results: Sequence[Any], outputs: Sequence[Any], case: Any) -> str:
 
 def report(outcomes: Sequence[Outcome], detailed: bool) -> None:
     """Print the counts, by reason, and the cases that are wrong."""
-    kinds = Counter(one.kind for one in outcomes)
+    kinds = Counter(outcome.kind for outcome in outcomes)
     print(", ".join(f"{count} {kind}" for kind, count in kinds.items()), f"of {len(outcomes)}")
     reasons: dict[str, list[str]] = defaultdict(list)
-    for one in outcomes:
-        if one.kind == "refused":
-            reasons[reason(one.detail)].append(one.name)
-        elif one.kind == WRONG:
-            print(f"WRONG {one.name}: {one.detail}")
+    for outcome in outcomes:
+        if outcome.kind == "refused":
+            reasons[reason(outcome.detail)].append(outcome.name)
+        elif outcome.kind == WRONG:
+            print(f"WRONG {outcome.name}: {outcome.detail}")
     for said, names in sorted(reasons.items(), key=lambda pair: -len(pair[1])):
         print(f"{len(names):5} {said} ({', '.join(names if detailed else names[:3])})")
 
@@ -163,7 +163,7 @@ def main() -> int:
         chosen = chosen[::STEP]
     outcomes = [outcome(case, options.native) for case in chosen]
     report(outcomes, options.details)
-    return int(any(one.kind == WRONG for one in outcomes))
+    return int(any(outcome.kind == WRONG for outcome in outcomes))
 
 
 if __name__ == "__main__":

@@ -82,16 +82,16 @@ def sample(operator: Operator, dtype: str, number: int) -> Sample:
 
 def rows(operator: Operator, count: int) -> list[Row]:
     """A row for each dtype of an operator; upstream runs all samples of all dtypes at once."""
-    found: dict[str, list[Sample]] = {}
+    collected: dict[str, list[Sample]] = {}
     failed: dict[str, str] = {}
     for dtype in operator.dtypes:
         try:
-            found[dtype] = [sample(operator, dtype, number) for number in range(count)]
+            collected[dtype] = [sample(operator, dtype, number) for number in range(count)]
         except Exception as wrong:  # one dtype that fails is reported, and the others go on
             failed[dtype] = said(wrong)
-    upstreams = _upstream([s for samples in found.values() for s in samples])
+    upstreams = _upstream([s for samples in collected.values() for s in samples])
     return [
-        Row(operator.name, d, {}, failed[d]) if d in failed else _row(operator, d, found[d], upstreams)
+        Row(operator.name, d, {}, failed[d]) if d in failed else _row(operator, d, collected[d], upstreams)
         for d in operator.dtypes
     ]
 
@@ -110,16 +110,16 @@ def _row(operator: Operator, dtype: str, samples: list[Sample], upstreams: Itera
 
 def interpreted(s: Sample) -> list[Array]:
     """The results of the loop interpreter, on outputs poisoned before."""
-    results = s.empty()
-    loop_interpreter.run(compiler.lower(s.function), [*s.arrays, *results])
-    return results
+    outputs = s.empty()
+    loop_interpreter.run(compiler.lower(s.function), [*s.arrays, *outputs])
+    return outputs
 
 
 def compiled(s: Sample) -> list[Array]:
     """The results of native code, on outputs poisoned before."""
-    results = s.empty()
-    s.kernel(*s.arrays, out=tuple(results))
-    return results
+    outputs = s.empty()
+    s.kernel(*s.arrays, out=tuple(outputs))
+    return outputs
 
 
 def upstream_case(s: Sample) -> upstream.Case:
@@ -143,15 +143,15 @@ def _ours(dtype: str, samples: list[Sample], way: Callable[[Sample], Sequence[Ar
 
 def _cell(dtype: str, samples: list[Sample], results: Sequence[list[Array] | upstream.Failure]) -> Cell:
     largest, absent, failed = 0.0, [], ""
-    for s, result in zip(samples, results, strict=True):
-        if isinstance(result, upstream.Failure):
-            absent.append(str(result))
+    for s, output in zip(samples, results, strict=True):
+        if isinstance(output, upstream.Failure):
+            absent.append(str(output))
             continue
-        for got, reference in zip(result, s.reference, strict=True):
-            found = error(got, reference)
-            largest = max(largest, found)
-            if found > bound(dtype, got) and not failed:
-                failed = f"an error of {found:.2g} with {s.parameters}"
+        for got, reference in zip(output, s.reference, strict=True):
+            actual = error(got, reference)
+            largest = max(largest, actual)
+            if actual > bound(dtype, got) and not failed:
+                failed = f"an error of {actual:.2g} with {s.parameters}"
     if not absent:
         return Cell(largest, failed=failed)
     reason = absent[0] if len(absent) == len(samples) else f"{len(absent)} of {len(samples)} samples: {absent[0]}"
@@ -163,12 +163,12 @@ def _torch(operator: Operator, dtype: str, samples: list[Sample]) -> Cell:
     if operator.torch is None:
         return Cell(absent="torch has no such operator")
     try:
-        results = [with_torch(operator, s) for s in samples]
+        outputs = [with_torch(operator, s) for s in samples]
     except Exception as refused:
         return Cell(absent=f"torch: {said(refused)}")
     largest = 0.0
-    for s, result in zip(samples, results, strict=True):
-        for got, reference in zip(result, s.reference, strict=True):
+    for s, output in zip(samples, outputs, strict=True):
+        for got, reference in zip(output, s.reference, strict=True):
             largest = max(largest, error(got, reference))
     return Cell(largest)
 
@@ -176,9 +176,9 @@ def _torch(operator: Operator, dtype: str, samples: list[Sample]) -> Cell:
 def with_torch(operator: Operator, s: Sample) -> list[Array]:
     """The results of torch, in the dtypes of ours."""
     assert operator.torch is not None
-    results = _tuple(operator.torch(s.parameters, *map(_to_torch, s.arrays)))
+    outputs = _tuple(operator.torch(s.parameters, *map(_to_torch, s.arrays)))
     dtypes = [numpy_dtype(dtype) for _, dtype in s.outputs]
-    return [_from_torch(r).astype(d) for r, d in zip(results, dtypes, strict=True)]
+    return [_from_torch(r).astype(d) for r, d in zip(outputs, dtypes, strict=True)]
 
 
 def _to_torch(array: Array) -> Any:
@@ -196,12 +196,12 @@ def _from_torch(tensor: Any) -> Array:
     if plain.dtype == torch.bfloat16:
         bits: Array = plain.view(torch.int16).numpy()
         return bits.view(numpy_dtype("bf16"))
-    found: Array = plain.numpy()
-    return found
+    actual: Array = plain.numpy()
+    return actual
 
 
-def _tuple(results: Any) -> tuple[Any, ...]:
-    return tuple(results) if isinstance(results, tuple | list) else (results,)
+def _tuple(outputs: Any) -> tuple[Any, ...]:
+    return tuple(outputs) if isinstance(outputs, tuple | list) else (outputs,)
 
 
 def said(error: BaseException) -> str:

@@ -46,11 +46,11 @@ def main(arguments: list[str]) -> int:
     wanted = [name for name in options.operators or OPERATORS if name not in table]
     with _progress() as progress, ThreadPoolExecutor(options.jobs) as pool:
         task = progress.add_task("operators", total=len(wanted), failed=0)
-        for name, found in zip(wanted, pool.map(lambda name: run(name, options.samples), wanted), strict=True):
-            table[name] = found
+        for name, actual in zip(wanted, pool.map(lambda name: run(name, options.samples), wanted), strict=True):
+            table[name] = actual
             if options.samples == SAMPLES:
                 _save(table)
-            failed = sum(bool(failures(row)) for row in found)
+            failed = sum(bool(failures(row)) for row in actual)
             progress.update(task, advance=1, description=name, failed=progress.tasks[0].fields["failed"] + failed)
     table = {name: table[name] for name in OPERATORS if name in table}
     if options.samples == SAMPLES:
@@ -76,11 +76,11 @@ def _kept(options: argparse.Namespace) -> Table:
     if options.samples != SAMPLES:
         return {}
     if options.operators:
-        return {name: found for name, found in read(PAGE.read_text()).items() if name not in options.operators}
+        return {name: actual for name, actual in read(PAGE.read_text()).items() if name not in options.operators}
     if not options.resume or not CACHE.exists():
         return {}
-    stored = {name: [Row.from_json(row) for row in found] for name, found in json.loads(CACHE.read_text()).items()}
-    return {name: found for name, found in stored.items() if name in OPERATORS and _whole(name, found)}
+    stored = {name: [Row.from_json(row) for row in rows] for name, rows in json.loads(CACHE.read_text()).items()}
+    return {name: actual for name, actual in stored.items() if name in OPERATORS and _whole(name, actual)}
 
 
 def _whole(name: str, found: list[Row]) -> bool:
@@ -89,7 +89,7 @@ def _whole(name: str, found: list[Row]) -> bool:
 
 def _save(table: Table) -> None:
     CACHE.parent.mkdir(exist_ok=True)
-    CACHE.write_text(json.dumps({name: [row.as_json() for row in found] for name, found in table.items()}))
+    CACHE.write_text(json.dumps({name: [row.as_json() for row in actual] for name, actual in table.items()}))
 
 
 def _progress() -> Progress:
@@ -114,15 +114,15 @@ def run(name: str, samples: int, work: Work = work, seconds: float = SECONDS) ->
     process.start()
     sender.close()
     try:
-        found = receiver.recv() if receiver.poll(seconds) else f"no end after {seconds} s"
+        actual = receiver.recv() if receiver.poll(seconds) else f"no end after {seconds} s"
     except EOFError:
         process.join()
-        found = f"its process ended with status {process.exitcode}"
+        actual = f"its process ended with status {process.exitcode}"
     process.kill()
     process.join()
-    if isinstance(found, str):
-        return [Row(name, dtype, {}, found) for dtype in OPERATORS[name].dtypes]
-    return [Row.from_json(row) for row in found]
+    if isinstance(actual, str):
+        return [Row(name, dtype, {}, actual) for dtype in OPERATORS[name].dtypes]
+    return [Row.from_json(row) for row in actual]
 
 
 def failures(row: Row) -> list[str]:
@@ -135,7 +135,7 @@ def failures(row: Row) -> list[str]:
 
 def report(table: Table) -> int:
     """Print what failed; the exit status."""
-    failed = [line for found in table.values() for row in found for line in failures(row)]
+    failed = [line for actual in table.values() for row in actual for line in failures(row)]
     for line in failed:
         print(f"failed: {line}", file=sys.stderr)
     count = sum(map(len, table.values()))
@@ -146,9 +146,9 @@ def report(table: Table) -> int:
 def page(table: Table) -> str:
     """The document: what it says about itself, the table, and the notes."""
     notes: dict[str, int] = {}
-    body = [line(row, notes, first=row is found[0]) for found in table.values() for row in found]
+    body = [line(row, notes, first=row is actual[0]) for actual in table.values() for row in actual]
     footnotes = [f"[^{number}]: {text}" for text, number in notes.items()]
-    failed = [f"- {text}" for found in table.values() for row in found for text in failures(row)]
+    failed = [f"- {text}" for actual in table.values() for row in actual for text in failures(row)]
     wrong = ["## Failed", "", *failed, ""] if failed else []
     count = sum(map(len, table.values()))
     return "\n".join([_head(len(table), count), *_HEADER, *body, "", *wrong, *footnotes]).rstrip() + "\n"
@@ -207,9 +207,9 @@ def _cells(text: str) -> list[str]:
 
 def _read_cell(shown: str, notes: dict[str, str], failed: str) -> Cell:
     """What `_shown` has written."""
-    number, mark, rest = shown.replace("*", "").partition("[")
+    number, mark, remaining = shown.replace("*", "").partition("[")
     error = None if number in ("-", "failed") else float(number)
-    return Cell(error, notes.get(mark + rest, ""), failed)
+    return Cell(error, notes.get(mark + remaining, ""), failed)
 
 
 def line(row: Row, notes: dict[str, int], first: bool = True) -> str:

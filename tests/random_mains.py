@@ -51,10 +51,10 @@ def random_main(rng: random.Random, calls: int) -> tuple[Main, Joins]:
             callee = f"f_{'_'.join(map(str, sizes))}_{lengths[name]}"
         steps.append(Call(callee, tuple(parts), (name,)))
     made = [name for name in lengths if name not in inputs]
-    results = dict.fromkeys([*(name for name in made[:-1] if rng.random() < 0.15), made[-1]])
-    arguments = tuple(buffer(name, lengths[name]) for name in (*inputs, *results))
-    temporaries = tuple(buffer(name, lengths[name]) for name in made if name not in results)
-    return Main("main", arguments, len(results), temporaries, tuple(steps)), joins
+    outputs = dict.fromkeys([*(name for name in made[:-1] if rng.random() < 0.15), made[-1]])
+    arguments = tuple(buffer(name, lengths[name]) for name in (*inputs, *outputs))
+    temporaries = tuple(buffer(name, lengths[name]) for name in made if name not in outputs)
+    return Main("main", arguments, len(outputs), temporaries, tuple(steps)), joins
 
 
 def shared_pairs(main: Main, rng: random.Random) -> dict[str, Pairs]:
@@ -103,7 +103,7 @@ def computed(main: Main, joins: Joins, inputs: Sequence[Bytes]) -> list[Bytes]:
         assert isinstance(step, Call)
         arrays = [values[name] for name in step.inputs]
         values[step.outputs[0]] = called(step.callee, joins, arrays, bytes_of(main.buffers[step.outputs[0]]))
-    return [values[result.name] for result in main.results]
+    return [values[output.name] for output in main.results]
 
 
 def low_form(main: Main) -> FuncOp:
@@ -119,8 +119,8 @@ def run_low(main: Main, joins: Joins, pairs: Mapping[str, Pairs], inputs: Sequen
     other than an input in whose place its output stands."""
     function = low_form(main)
     function_inputs = [array.copy() for array in inputs]
-    results = [np.full(bytes_of(result), 170, np.uint8) for result in main.results]
-    values: dict[SSAValue, Bytes] = dict(zip(function.args, [*function_inputs, *results], strict=True))
+    outputs = [np.full(bytes_of(output), 170, np.uint8) for output in main.results]
+    values: dict[SSAValue, Bytes] = dict(zip(function.args, [*function_inputs, *outputs], strict=True))
     for op in function.body.block.ops:
         match op:
             case memref.AllocOp():
@@ -142,4 +142,4 @@ def run_low(main: Main, joins: Joins, pairs: Mapping[str, Pairs], inputs: Sequen
                 assert not any(np.shares_memory(given[n], target) for n in apart)
                 target[:] = called(callee, joins, [array.copy() for array in given], target.size)
     assert all(np.array_equal(now, before) for now, before in zip(function_inputs, inputs, strict=True))
-    return results
+    return outputs

@@ -54,8 +54,8 @@ def branches(rng: random.Random, computes: int, dtype: str = "i32") -> te.Functi
         else:
             source = rng.choice(joined[-2:] * 3 + made[-3:])
             made.append(te.nn.matmul(source, rng.choice(weights), name=f"M{number}"))
-    results = [t for t in made[1:-1] if rng.random() < (0.3 if t in joined else 0.1)]
-    return te.function("branches", [start, *weights], [*results, made[-1]])
+    outputs = [t for t in made[1:-1] if rng.random() < (0.3 if t in joined else 0.1)]
+    return te.function("branches", [start, *weights], [*outputs, made[-1]])
 
 
 def conditions(rng: random.Random) -> te.Function:
@@ -89,22 +89,22 @@ def conditions(rng: random.Random) -> te.Function:
         else:
             values.append(te.compute(shape, chosen, name))
     r = te.reduce_axis(shape[1], "r")
-    result = te.compute(shape[:1], lambda i: rng.choice((te.max, te.sum))(values[-1][i, r], axis=r), "R")
-    return te.function("conditions", given, [result, *(t for t in values[1:] if rng.random() < 0.2)])
+    output = te.compute(shape[:1], lambda i: rng.choice((te.max, te.sum))(values[-1][i, r], axis=r), "R")
+    return te.function("conditions", given, [output, *(t for t in values[1:] if rng.random() < 0.2)])
 
 
 def arrays_for(function: te.Function, seed: int) -> list[np.ndarray[Any, Any]]:
     """Random inputs: floats between -1 and 1, small integers."""
     rng = np.random.default_rng(seed)
-    found = []
+    collected = []
     for tensor in function.inputs:
         if tensor.dtype == "i64":  # indices, some of them outside
-            found.append(rng.integers(-2, 9, tensor.shape))
+            collected.append(rng.integers(-2, 9, tensor.shape))
         elif is_float(tensor.dtype):
-            found.append(rng.uniform(-1, 1, tensor.shape).astype(numpy_dtype(tensor.dtype)))
+            collected.append(rng.uniform(-1, 1, tensor.shape).astype(numpy_dtype(tensor.dtype)))
         else:
-            found.append(rng.integers(-3, 4, tensor.shape).astype(numpy_dtype(tensor.dtype)))
-    return found
+            collected.append(rng.integers(-3, 4, tensor.shape).astype(numpy_dtype(tensor.dtype)))
+    return collected
 
 
 class _Maker:
@@ -164,9 +164,9 @@ class _Maker:
     def add(self, x: te.Tensor) -> None:
         """A random compute of a tensor."""
         for kind in self.rng.sample(self.kinds, len(self.kinds)):
-            result = kind(self, x)
-            if result is not None:
-                self.made += [result] if isinstance(result, te.Tensor) else result
+            output = kind(self, x)
+            if output is not None:
+                self.made += [output] if isinstance(output, te.Tensor) else output
                 return
 
     def name(self) -> str:
@@ -292,9 +292,9 @@ def selection(m: _Maker, x: te.Tensor) -> Any:
         build = m.rng.choice((te.nn.argmax, te.nn.argmin))
         place = build(x, d, m.rng.random() < 0.3, name=m.name())
         m.made.append(place)
-        result = m.compute(place.shape, lambda *i: te.cast(place[i], m.dtype))
+        output = m.compute(place.shape, lambda *i: te.cast(place[i], m.dtype))
         m.made.remove(place)
-        return result
+        return output
     r = te.reduce_axis(x.shape[d], "r")
     worst = (math.inf, -math.inf) if is_float(m.dtype) else limits(m.dtype)[::-1]
     span = te.combiner(lambda a, b: (te.minimum(a[0], b[0]), te.maximum(a[1], b[1])), worst)
@@ -381,10 +381,10 @@ def window(m: _Maker, x: te.Tensor) -> Any:
         value = source[(*i[:-1], i[-1] * stride + r * dilation - border)]
         return combine(value * w[r] if weighted else value, axis=r)
 
-    result = m.compute((*x.shape[:-1], size), element)
+    output = m.compute((*x.shape[:-1], size), element)
     if not weighted:
         m.inputs.remove(w)
-    return result
+    return output
 
 
 def selected(m: _Maker, x: te.Tensor) -> Any:
@@ -423,8 +423,8 @@ def gathered(m: _Maker, x: te.Tensor) -> Any:
         lambda: m.gather((*x.shape[:-1], index.shape[0]), lambda *i: x.at(*i[:-1], index[i[-1]])),
     ]
     if x.rank > 1:
-        other = m.index(x.shape)
-        ways.append(lambda: m.gather(x.shape, lambda *i: x.at(other[i], *i[1:])))
+        second = m.index(x.shape)
+        ways.append(lambda: m.gather(x.shape, lambda *i: x.at(second[i], *i[1:])))
         ways.append(lambda: m.gather((index.shape[0], *x.shape[2:]), lambda *i: x.at(index[i[0]], index[i[0]], *i[1:])))
     return m.rng.choice(ways)()
 
@@ -477,8 +477,8 @@ def reshaped(m: _Maker, x: te.Tensor) -> Any:
 
 
 def _factors(rng: random.Random, size: int) -> tuple[int, ...]:
-    found = [n for n in (2, 3) if size % n == 0 and size > n]
-    factor = rng.choice(found) if found and rng.random() < 0.6 else 0
+    collected = [n for n in (2, 3) if size % n == 0 and size > n]
+    factor = rng.choice(collected) if collected and rng.random() < 0.6 else 0
     return (factor, size // factor) if factor else (size,)
 
 
@@ -531,9 +531,9 @@ def surrounded(m: _Maker, x: te.Tensor) -> Any:
         return None
     m.made.append(inner)
     source, by = inner.padded(value), m.rng.randint(-2, 2)
-    result = m.compute(inner.shape, lambda *i: source[(i[0] + by, *i[1:])])
+    output = m.compute(inner.shape, lambda *i: source[(i[0] + by, *i[1:])])
     m.made.remove(inner)
-    return result
+    return output
 
 
 def copied(m: _Maker, x: te.Tensor) -> Any:
@@ -550,9 +550,9 @@ def again(m: _Maker, x: te.Tensor) -> Any:
     m.made.append(left)
     right = m.compute(x.shape, lambda *i: 1 + y[i] * x[i] if seed < 0.5 else te.maximum(y[i], x[i]))
     m.made.append(right)
-    result = m.compute(x.shape, lambda *i: left[i] - right[i])
+    output = m.compute(x.shape, lambda *i: left[i] - right[i])
     del m.made[-2:]
-    return [left, right, result] if m.rng.random() < 0.2 else result
+    return [left, right, output] if m.rng.random() < 0.2 else output
 
 
 def kept(m: _Maker, x: te.Tensor) -> Any:
@@ -561,23 +561,23 @@ def kept(m: _Maker, x: te.Tensor) -> Any:
         return None
     d = m.rng.randrange(x.rank)
     r = te.reduce_axis(x.shape[d], "r")
-    one = te.reduce_axis(1, "s")
+    single = te.reduce_axis(1, "s")
     combine = m.rng.choice((te.sum, te.max, te.min))
     shape = tuple(1 if e == d else n for e, n in enumerate(x.shape))
     alone = m.rng.random() < 0.3
 
     def element(*i: Any) -> Any:
-        inner = i if alone else (*i[:d], r + one, *i[d + 1 :])
-        at = tuple(index + one if e == 0 and alone else index for e, index in enumerate(inner))
-        return combine(x[at], axis=[one] if alone else [r, one])
+        inner = i if alone else (*i[:d], r + single, *i[d + 1 :])
+        at = tuple(index + single if e == 0 and alone else index for e, index in enumerate(inner))
+        return combine(x[at], axis=[single] if alone else [r, single])
 
     y = m.compute(shape, element)
     if m.rng.random() < 0.5:
         return y
     m.made.append(y)
-    result = m.compute(x.shape, lambda *i: x[i] - y[(*i[:d], 0, *i[d + 1 :])])
+    output = m.compute(x.shape, lambda *i: x[i] - y[(*i[:d], 0, *i[d + 1 :])])
     m.made.remove(y)
-    return result
+    return output
 
 
 def shared(m: _Maker, x: te.Tensor) -> Any:
@@ -598,9 +598,9 @@ def turned_table(m: _Maker, x: te.Tensor) -> Any:
         table = te.nn.slice(x, [0] * x.rank, [max(1, x.shape[0] - 2), *x.shape[1:]], None, m.name())
     m.made.append(table)
     index = m.index((m.rng.randint(2, 5),))
-    result = m.gather((index.shape[0], *table.shape[1:]), lambda *i: table.at(index[i[0]], *i[1:]))
+    output = m.gather((index.shape[0], *table.shape[1:]), lambda *i: table.at(index[i[0]], *i[1:]))
     m.made.remove(table)
-    return result
+    return output
 
 
 def alike(m: _Maker, x: te.Tensor) -> Any:
@@ -614,9 +614,9 @@ def alike(m: _Maker, x: te.Tensor) -> Any:
         sources = (x.padded(0), x.padded(1))
         first, second = (m.compute(x.shape, lambda *i, s=s: s[(*i[:d], i[d] - 1)] * 2) for s in sources)
     m.made += [first, second]
-    result = m.compute(first.shape, lambda *i: first[i] - second[i])
+    output = m.compute(first.shape, lambda *i: first[i] - second[i])
     del m.made[-2:]
-    return result
+    return output
 
 
 VIEWS: tuple[Kind, ...] = (

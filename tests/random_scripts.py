@@ -78,15 +78,15 @@ class Walker:
     def temporary(self, block: Handle, inner: bool = False) -> tuple[Handle, str]:
         """A block and a buffer: mostly a temporary that it writes; with `inner`, one that lives in a loop."""
         p = self.s.program
-        found = [
+        collected = [
             (label, a.buffer)
             for label, node in p.blocks.items()
             for a in node.writes
             if a.buffer in p.allocs and (not inner or p.enclosing((a.buffer,)))
         ]
-        if not found or self.rng.random() < 0.1:
+        if not collected or self.rng.random() < 0.1:
             return block, self.buffer(block)
-        label, buffer = self.rng.choice(found)
+        label, buffer = self.rng.choice(collected)
         return self.s.get_block(label), buffer
 
     def moved(self, block: Handle, loops: list[Handle], producer: bool) -> tuple[Handle, Handle]:
@@ -105,12 +105,12 @@ class Walker:
         bodies = [p.body, *(loop.body for loop in p.loops.values())]
         pairs = []
         for nodes in bodies:
-            rest = [n for n in nodes if not isinstance(n, Alloc)]
-            pairs += [(a, b) for a, b in pairwise(rest) if isinstance(a, Loop) and isinstance(b, Loop)]
+            remaining = [n for n in nodes if not isinstance(n, Alloc)]
+            pairs += [(a, b) for a, b in pairwise(remaining) if isinstance(a, Loop) and isinstance(b, Loop)]
         if not pairs:
             return None
-        one, two = self.rng.choice(pairs)
-        return self.handle(one), self.handle(two)
+        first, two = self.rng.choice(pairs)
+        return self.handle(first), self.handle(two)
 
     def handle(self, loop: Loop) -> Handle:
         """The handle of a loop."""

@@ -19,12 +19,12 @@ def all_asked() -> bool:
 
 def some(cases: Iterable[Case], step: int = 3) -> list[Case]:
     """One of each `step` cases, beginning with the first; all of them where the environment asks for it."""
-    found = list(cases)
-    return found if all_asked() else found[::step]
+    actual = list(cases)
+    return actual if all_asked() else actual[::step]
 
 
 def pairs(first: Sequence[Any], second: Sequence[Any]) -> list[tuple[Any, Any]]:
     """For each of the first one of the second, in turns; all pairs where the environment asks for it."""
     if all_asked():
         return list(product(first, second))
-    return [(one, second[number % len(second)]) for number, one in enumerate(first)]
+    return [(left, second[number % len(second)]) for number, left in enumerate(first)]

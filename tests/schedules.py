@@ -41,12 +41,12 @@ def agree(program: Program, function: te.Function, seed: int = 0) -> bool:
     """Whether the interpreted program equals the evaluated function, outputs poisoned before."""
     arrays = inputs(function, seed)
     expected = evaluator.evaluate(function.module, arrays)
-    found = [np.full_like(e, np.nan if e.dtype.kind == "f" else 77) for e in expected]
+    collected = [np.full_like(e, np.nan if e.dtype.kind == "f" else 77) for e in expected]
     try:
-        interpreter.run(ModuleOp([write(program)]), [*arrays, *found])
+        interpreter.run(ModuleOp([write(program)]), [*arrays, *collected])
     except interpreter.InterpretError:
         return False
-    pairs = zip(found, expected, strict=True)
+    pairs = zip(collected, expected, strict=True)
     return all(np.allclose(a, b, rtol=1e-3, atol=1e-3, equal_nan=True) for a, b in pairs)
 
 

@@ -74,12 +74,12 @@ class Tiled:
     def everything(self) -> dict[Candidate, float]:
         """The true costs of all feasible candidates."""
         grids = np.stack([g.ravel() for g in np.meshgrid(*map(np.arange, self.sizes[0]), indexing="ij")], axis=1)
-        found: dict[Candidate, float] = {}
+        collected: dict[Candidate, float] = {}
         for sketch in range(len(self.sizes)):
             rows = grids[self.features(sketch, grids).reasons == 0]
             candidates = [(sketch, tuple(row)) for row in rows.tolist()]
-            found.update(zip(candidates, self.costs(sketch, rows).tolist(), strict=True))
-        return found
+            collected.update(zip(candidates, self.costs(sketch, rows).tolist(), strict=True))
+        return collected
 
 
 @dataclass

@@ -119,9 +119,9 @@ def test_the_readme_is_short() -> None:
 
 
 def test_the_walk_as_a_table() -> None:
-    found = list(walk.rows())
-    assert all(row.right and row.proved == "proved" for row in found)
-    assert sum(line.startswith("refused") for row in found for line in row.said) >= 6
+    actual = list(walk.rows())
+    assert all(row.right and row.proved == "proved" for row in actual)
+    assert sum(line.startswith("refused") for row in actual for line in row.said) >= 6
 
 
 @pytest.mark.parametrize(
@@ -173,8 +173,8 @@ def test_the_pass_on_a_page_has_these_options(name: str) -> None:
     if shown is None:
         assert name in ("multiple", "product") or name.startswith("sample_")
     else:
-        (item,) = parse_passes(shown[1])
-        assert item.name == PRIMITIVES[name].pass_name
+        (entry,) = parse_passes(shown[1])
+        assert entry.name == PRIMITIVES[name].pass_name
 
 
 def test_the_gpu_page_shows_what_it_does(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,7 +24,7 @@ RUNS = 1000
 @pytest.fixture
 def any_speed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Loops are timed as on the machine where the page was written: a fast one times fewer, a slow one more."""
-    monkeypatch.setattr(profile, "choose", lambda found, budget: choose(found, RUNS))
+    monkeypatch.setattr(profile, "choose", lambda actual, budget: choose(actual, RUNS))
 
 
 @pytest.mark.usefixtures("any_speed")
@@ -39,7 +39,7 @@ def test_commands_print_what_the_page_shows(command: str, shown: str) -> None:
 def test_the_loop_that_the_page_shows() -> None:
     (shown,) = (shown for command, shown in blocks(TEXT) if "--loop" in command)
     loops = json.loads(run(f"{GEBP} --static --json"))["loops"]
-    number = next(one["number"] for one in loops if one["census"]["fma"])
+    number = next(loop["number"] for loop in loops if loop["census"]["fma"])
     printed = run(f"{GEBP} --loop {number} --asm")
     for fixed in (
         "repeats n.0 / k.0 / m.0 / n.1 / m.1 / k.1 (matmul: k.1)",
@@ -54,11 +54,11 @@ def test_python_prints_what_the_page_shows() -> None:
 
 
 def test_a_shape_has_the_loops_and_the_temporaries() -> None:
-    found = shape(blocks(TEXT)[0][1])
-    assert "k.1 = 256 matmul" in found and "@matmul_512" in found
-    assert "B.pack  16x256x32xf32  524288  +0" in found
-    assert "Temporaries" in found and "Time by loop" in found
-    assert not any("ms" in line or "%" in line for line in found)
+    extents = shape(blocks(TEXT)[0][1])
+    assert "k.1 = 256 matmul" in extents and "@matmul_512" in extents
+    assert "B.pack  16x256x32xf32  524288  +0" in extents
+    assert "Temporaries" in extents and "Time by loop" in extents
+    assert not any("ms" in line or "%" in line for line in extents)
 
 
 def test_the_example_script_is_what_the_library_does() -> None:

@@ -27,14 +27,14 @@ HELD = [way for way in WAYS if way != "torch"]
 
 def written() -> Lines:
     """The cells of the document by operator and dtype."""
-    found: Lines = {}
+    collected: Lines = {}
     name = ""
     for text in operator_table.PAGE.read_text().splitlines():
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", text)[1:-1]]
         if len(cells) == 3 + len(WAYS) and cells[2] not in ("dtype", "---"):
             name = cells[0].strip("`") or name
-            found[name, cells[2]] = cells[3:]
-    return found
+            collected[name, cells[2]] = cells[3:]
+    return collected
 
 
 def test_the_document_has_every_operator_on_every_dtype() -> None:

@@ -261,9 +261,9 @@ def _written(a: torch.Tensor) -> tuple[torch.Tensor, ...]:
     copy[1] = 7
     copy[:, 1:3] += 2
     copy[::2].mul_(3)
-    other = copy.t()
-    other.add_(1)
-    return copy, other, copy.view(-1)[3:7]
+    second = copy.t()
+    second.add_(1)
+    return copy, second, copy.view(-1)[3:7]
 
 
 CASES = {**POINTWISE, **MATRICES, **ROWS, **MOVES}

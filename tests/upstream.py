@@ -73,8 +73,8 @@ def missing() -> str:
 def libraries() -> list[str]:
     """The paths of the runner's libraries."""
     root = Path(str(RUNNER)).resolve().parent.parent / "lib"
-    found = [next(root.glob(f"libmlir_{name}.so*"), None) for name in LIBRARIES]
-    return [str(path) for path in found if path is not None]
+    collected = [next(root.glob(f"libmlir_{name}.so*"), None) for name in LIBRARIES]
+    return [str(path) for path in collected if path is not None]
 
 
 def run(cases: Sequence[Case]) -> list[list[Array] | Failure]:
@@ -84,11 +84,11 @@ def run(cases: Sequence[Case]) -> list[list[Array] | Failure]:
     """
     if not cases:
         return []
-    found = _batch(cases)
-    if not isinstance(found, Failure):
-        return list(found)
+    actual = _batch(cases)
+    if not isinstance(actual, Failure):
+        return list(actual)
     if len(cases) == 1:
-        return [found]
+        return [actual]
     half = len(cases) // 2
     return run(cases[:half]) + run(cases[half:])
 
@@ -242,16 +242,16 @@ def _count(shape: tuple[int, ...]) -> int:
 def _parsed(printed: str, cases: Sequence[Case]) -> list[list[Array]]:
     """The printed bit patterns as arrays, in the order of the results."""
     words = np.array(printed.split(), dtype=np.int64)
-    found, at = [], 0
+    actual, at = [], 0
     for case in cases:
-        results = []
+        outputs = []
         for shape, dtype in case.results:
             count = _count(shape)
-            results.append(_array(words[at : at + count], dtype).reshape(shape))
+            outputs.append(_array(words[at : at + count], dtype).reshape(shape))
             at += count
-        found.append(results)
+        actual.append(outputs)
     assert at == len(words), f"{len(words)} numbers were printed, {at} expected"
-    return found
+    return actual
 
 
 def _array(words: Array, dtype: str) -> Array:

@@ -39,9 +39,9 @@ def on_a_line(array: Array) -> Array:
     """A copy that begins at a cache line."""
     memory = np.empty(array.size + 16, array.dtype)
     start = -memory.ctypes.data % 64 // array.itemsize
-    found = memory[start : start + array.size].reshape(array.shape)
-    found[...] = array
-    return found
+    actual = memory[start : start + array.size].reshape(array.shape)
+    actual[...] = array
+    return actual
 
 
 def matmul(m: int = 30, k: int = 48, n: int = 50) -> te.Function:
@@ -107,8 +107,8 @@ def check(seed: int, scheduled: bool, native: bool) -> Parts:
         assert close(interpreted(parts, arrays, expected), expected), "a wrong result"
     if native:
         kernel = built(source, {name: arrays.pop(name) for name in constants})
-        results = None if kernel is None else kernel(*arrays.values())
-        assert kernel is None or close(list(results) if isinstance(results, tuple) else [results], expected)
+        outputs = None if kernel is None else kernel(*arrays.values())
+        assert kernel is None or close(list(outputs) if isinstance(outputs, tuple) else [outputs], expected)
     return parts
 
 
@@ -129,8 +129,8 @@ def crossing(parts: Parts) -> list[Any]:
 @pytest.mark.parametrize("scheduled", [False, True])
 def test_random_programs(chunk: int, scheduled: bool) -> None:
     seeds = range(chunk * CHUNK, (chunk + 1) * CHUNK)
-    found = [check(seed, scheduled, native=seed % 5 == 0) for seed in seeds]
-    assert any(parts.prepare for parts in found) and not all(parts.prepare for parts in found)
+    collected = [check(seed, scheduled, native=seed % 5 == 0) for seed in seeds]
+    assert any(parts.prepare for parts in collected) and not all(parts.prepare for parts in collected)
 
 
 @pytest.mark.parametrize("extents", [(30, 48, 50), (8, 16, 32), (1, 3, 70), (33, 17, 5)])
@@ -161,11 +161,11 @@ def test_what_was_prepared_is_read_in_each_call() -> None:
 
 def test_two_kernels_of_one_schedule_have_their_own_constants() -> None:
     s, a, bias = packed(matmul()), drawn((30, 48)), drawn((50,), 3)
-    one, two = drawn((48, 50), 1), drawn((48, 50), 2)
-    first, second = (compiler.build(s, constants={"B": b}) for b in (one, two))
-    np.testing.assert_array_equal(first(a, bias), np.maximum(a @ one + bias, 0))
-    np.testing.assert_array_equal(second(a, bias), np.maximum(a @ two + bias, 0))
-    np.testing.assert_array_equal(compiler.build(s)(a, one, bias), first(a, bias))
+    first_weights, second_weights = drawn((48, 50), 1), drawn((48, 50), 2)
+    first, second = (compiler.build(s, constants={"B": b}) for b in (first_weights, second_weights))
+    np.testing.assert_array_equal(first(a, bias), np.maximum(a @ first_weights + bias, 0))
+    np.testing.assert_array_equal(second(a, bias), np.maximum(a @ second_weights + bias, 0))
+    np.testing.assert_array_equal(compiler.build(s)(a, first_weights, bias), first(a, bias))
 
 
 @pytest.mark.parametrize("scheduled", [False, True])
@@ -240,13 +240,13 @@ def test_threads() -> None:
     want = np.maximum(a @ b + bias, 0)
     np.testing.assert_array_equal(kernel(a, bias), want)
     np.testing.assert_array_equal(kernel(a, bias, threads=1), want)
-    found: list[Array] = []
-    callers = [threading.Thread(target=lambda: found.extend(kernel(a, bias) for _ in range(20))) for _ in range(3)]
+    collected: list[Array] = []
+    callers = [threading.Thread(target=lambda: collected.extend(kernel(a, bias) for _ in range(20))) for _ in range(3)]
     for caller in callers:
         caller.start()
     for caller in callers:
         caller.join()
-    assert len(found) == 60 and all(np.array_equal(each, want) for each in found)
+    assert len(collected) == 60 and all(np.array_equal(each, want) for each in collected)
 
 
 def test_time_bound_and_out() -> None:
@@ -295,8 +295,8 @@ def test_a_function_in_place() -> None:
 def test_dtypes(dtype: str) -> None:
     x, w = te.placeholder((4, 6), dtype, name="X"), te.placeholder((6, 4), dtype, name="W")
     turned = te.compute((4, 6), lambda i, j: w[j, i], name="turned")
-    one, zero = te.const(1, "i32"), te.const(0, "i32")
-    same = te.compute((4, 6), lambda i, j: te.select(te.equal(x[i, j], turned[i, j]), one, zero), name="same")
+    unit, zero = te.const(1, "i32"), te.const(0, "i32")
+    same = te.compute((4, 6), lambda i, j: te.select(te.equal(x[i, j], turned[i, j]), unit, zero), name="same")
     f = te.function("f", [x, w], [same])
     plain = compiler.build(f)
     a, b = (np.arange(24).reshape(s).astype(p.dtype) for s, p in zip(((4, 6), (6, 4)), plain.arguments, strict=False))
@@ -306,8 +306,8 @@ def test_dtypes(dtype: str) -> None:
 
 
 def test_names_that_end_in_a_number() -> None:
-    one, two = te.placeholder((3,), name="W_1"), te.placeholder((3,), name="W_2")
-    f = te.function("f", [one, two], [te.compute((3,), lambda i: one[i] - two[i], name="Y")])
+    first, second_weights = te.placeholder((3,), name="W_1"), te.placeholder((3,), name="W_2")
+    f = te.function("f", [first, second_weights], [te.compute((3,), lambda i: first[i] - second_weights[i], name="Y")])
     a, b = drawn((3,)), drawn((3,), 1)
     np.testing.assert_array_equal(compiler.build(f, constants={"W_1": a})(b), a - b)
     np.testing.assert_array_equal(compiler.build(f, constants={"W_2": b})(a), a - b)

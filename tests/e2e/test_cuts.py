@@ -40,8 +40,8 @@ def agree(function: te.Function, apply: Callable[[Schedule], object], threads: i
 
 
 def _framed(array: Array) -> Array:
-    whole = np.full(array.size + 2 * MARGIN, np.nan, np.float32)
-    inside = whole[MARGIN:-MARGIN]
+    frame = np.full(array.size + 2 * MARGIN, np.nan, np.float32)
+    inside = frame[MARGIN:-MARGIN]
     inside[:] = array.ravel()
     return inside.reshape(array.shape)
 

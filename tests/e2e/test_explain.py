@@ -16,12 +16,12 @@ from compiler.explain.nests import every
 def test_a_workload(name: str) -> None:
     workload = workloads.find(name, Fraction(1, 8))
     e = explain(builds(workload.function()), lambda kernel: workload.draw(0), calls=3, probe=lambda seconds: 1e11)
-    assert e.codes and all(one.path for one in e.codes)
-    named = {block for one in e.codes for block in one.path[-1].blocks}
+    assert e.codes and all(code.path for code in e.codes)
+    named = {block for code in e.codes for block in code.path[-1].blocks}
     assert named <= {block for nest in every(e.nests) for block in nest.blocks}
     assert e.profile is not None and e.profile.peak == 1e11
-    whole = sum(e.profile.loops[nest.number].seconds for nest in e.nests)
-    assert 0 < whole < 2 * e.profile.profiled
+    total = sum(e.profile.loops[nest.number].seconds for nest in e.nests)
+    assert 0 < total < 2 * e.profile.profiled
     flops = sum(nest.flops or 0 for nest in e.nests)
     assert workload.flops <= 1.1 * flops and flops <= 3 * workload.flops
     assert {b.name for b in e.temporaries.buffers} <= named | {block for n in e.nests for block in n.blocks}

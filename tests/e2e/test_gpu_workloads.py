@@ -58,8 +58,8 @@ def test_it_is_right_on_numpy_and_on_the_host(name: str, tmp_path: Path) -> None
     inputs = workload.draw(0)
     expected = workload.expected(inputs)
     module, _, _ = lower_to_kernels(applied.module.clone())
-    found = simt.run(module, inputs)
-    assert found.right, [str(one) for one in found.faults]
-    assert fault(found.outputs[0], expected) is None
+    checked = simt.run(module, inputs)
+    assert checked.right, [str(fault) for fault in checked.faults]
+    assert fault(checked.outputs[0], expected) is None
     (on_host,) = run_on_host(build(applied, "cuda"), inputs, tmp_path)
     assert fault(on_host, expected) is None

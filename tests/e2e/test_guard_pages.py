@@ -91,13 +91,13 @@ def _attempt(step: Callable[[], object]) -> None:
 def inputs(f: te.Function, seed: int) -> list[Array]:
     """Small integers, and in floats some NaN and infinities."""
     rng = np.random.default_rng(seed)
-    found = []
+    collected = []
     for tensor in f.inputs:
         array = rng.integers(0 if tensor.dtype == "u8" else -2, 3, tensor.shape).astype(numpy_dtype(tensor.dtype))
         if array.dtype.kind not in "iu":
             array[tuple(rng.integers(0, n) for n in tensor.shape)] = rng.choice([np.nan, np.inf, -np.inf])
-        found.append(array)
-    return found
+        collected.append(array)
+    return collected
 
 
 def check(seed: int) -> None:

@@ -47,14 +47,14 @@ def _rebind(block: BlockOp, position: int, inner: ForOp, factor: int, limit: int
     count = len(block.loops)
     dims = [AffineExpr.dimension(d) for d in range(count)]
     dims[position] = dims[position] * factor + AffineExpr.dimension(count)
-    results = tuple(e.replace_dims_and_symbols(dims, ()) for e in block.bindings.data.results)
+    outputs = tuple(e.replace_dims_and_symbols(dims, ()) for e in block.bindings.data.results)
     constraints = list(block.guard.constraints) if block.guard is not None else []
     zero = AffineExpr.constant(0)
     constraints = [AffineConstraintExpr(c.kind, c.lhs.replace_dims_and_symbols(dims, ()), zero) for c in constraints]
     if limit:
         form = dims[position] * -1 + (limit - 1)
         constraints.append(AffineConstraintExpr(AffineConstraintKind.ge, form, zero))
-    block.properties["bindings"] = AffineMapAttr(AffineMap(count + 1, 0, results))
+    block.properties["bindings"] = AffineMapAttr(AffineMap(count + 1, 0, outputs))
     if constraints:
         block.properties["where"] = AffineSetAttr(AffineSet(count + 1, 0, tuple(constraints)))
     origin = block.origin_label.data if block.origin_label else None
@@ -101,8 +101,8 @@ def test_kinds_change_nothing(name: str, seed: int) -> None:
     verify_module(module)
     arrays = inputs(function)
     expected = evaluator.evaluate(function.module, arrays)
-    results = compiler.build(module)(*arrays)
-    for got, want in zip(results if isinstance(results, tuple) else (results,), expected, strict=True):
+    computed = compiler.build(module)(*arrays)
+    for got, want in zip(computed if isinstance(computed, tuple) else (computed,), expected, strict=True):
         close(got, want)
     if seed == 0 and max(e.size for e in expected) < 200 and not name.startswith("dtype"):
         outputs = [np.empty_like(e) for e in expected]

@@ -54,9 +54,9 @@ HUNG = 3.0
 @pytest.fixture(scope="module")
 def processes() -> Iterator[LocalExecutor]:
     """Workers that all tests share: none should notice what happened to another."""
-    found = LocalExecutor(subject(FUNCTION), replace(QUICK, run_seconds=HUNG, build_seconds=PATIENCE), 1)
-    yield found
-    found.close()
+    actual = LocalExecutor(subject(FUNCTION), replace(QUICK, run_seconds=HUNG, build_seconds=PATIENCE), 1)
+    yield actual
+    actual.close()
 
 
 def measured(
@@ -64,9 +64,9 @@ def measured(
 ) -> list[Outcome]:
     """The outcomes of scripts, in their order."""
     executor = Faulty(processes, faults or {})
-    found = dict(Measurer(subject(FUNCTION), executor=executor).measure(texts))
-    assert sorted(found) == list(range(len(texts)))
-    return [found[position] for position in range(len(texts))]
+    actual = dict(Measurer(subject(FUNCTION), executor=executor).measure(texts))
+    assert sorted(actual) == list(range(len(texts)))
+    return [actual[position] for position in range(len(texts))]
 
 
 def test_candidates_are_measured(processes: LocalExecutor) -> None:
@@ -191,9 +191,9 @@ def test_a_parent_that_was_stopped_excuses_its_workers(
     ahead, clock, wait = [0.0], time.monotonic, worker_pool.wait
 
     def late(connections: list[Any], seconds: float) -> list[Any]:
-        found = wait(connections, 0.0 if not ahead[0] else seconds)
+        actual = wait(connections, 0.0 if not ahead[0] else seconds)
         ahead[0] = 1000.0
-        return found
+        return actual
 
     monkeypatch.setattr("compiler.autotune.measure.worker_pool.wait", late)
     monkeypatch.setattr("compiler.autotune.measure.worker_pool.time.monotonic", lambda: clock() + ahead[0])

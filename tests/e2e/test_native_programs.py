@@ -19,8 +19,8 @@ from tests.random_programs import arrays_for, program
 
 
 def listed(kernel: Kernel, inputs: list[Array]) -> list[Array]:
-    results = kernel(*inputs)
-    return list(results) if isinstance(results, tuple) else [results]
+    outputs = kernel(*inputs)
+    return list(outputs) if isinstance(outputs, tuple) else [outputs]
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -33,15 +33,15 @@ def test_random_programs(seed: int) -> None:
         pytest.skip("one group")
     kernel = compiler.build(f)
     expected = evaluate(f.module, inputs, name=f.name)
-    found = listed(kernel, inputs)
-    for array, exact in zip(found, expected, strict=True):
+    actual = listed(kernel, inputs)
+    for array, exact in zip(actual, expected, strict=True):
         if array.dtype.kind == "f":
             np.testing.assert_allclose(array, exact, rtol=1e-3, atol=1e-4)
         else:
             np.testing.assert_array_equal(array, exact)
     apart = build_program(module, {}, Settings("contract", 1, 0.0, 1, in_place=False), name=f.name)
-    for array, other in zip(found, listed(apart, inputs), strict=True):
-        np.testing.assert_array_equal(array, other)
+    for array, right in zip(actual, listed(apart, inputs), strict=True):
+        np.testing.assert_array_equal(array, right)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -53,5 +53,5 @@ def test_inputs_that_are_constant(seed: int) -> None:
     names = [tensor.name for tensor in f.inputs]
     constant = [n for n in range(len(names)) if n and rng.random() < 0.6]
     kernel = compiler.build(f, constants={names[n]: inputs[n] for n in constant})
-    found = listed(kernel, [array for n, array in enumerate(inputs) if n not in constant])
-    assert all(np.array_equal(array, exact) for array, exact in zip(found, expected, strict=True))
+    actual = listed(kernel, [array for n, array in enumerate(inputs) if n not in constant])
+    assert all(np.array_equal(array, exact) for array, exact in zip(actual, expected, strict=True))

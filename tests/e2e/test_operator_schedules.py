@@ -58,9 +58,9 @@ def small(operator: Operator, dtype: str, rng: random.Random) -> te.Function:
     return min(drawn, key=points)
 
 
-def agree(dtype: str, found: Arrays, expected: Arrays) -> None:
+def agree(dtype: str, actual: Arrays, expected: Arrays) -> None:
     """Results are right, up to what another order of sums may change."""
-    for got, want in zip(found, expected, strict=True):
+    for got, want in zip(actual, expected, strict=True):
         wrong = error(got, widened(want))
         assert wrong <= 10 * bound(dtype, got), f"an error of {wrong}"
 
@@ -77,32 +77,32 @@ def check(operator: Operator, number: int) -> tuple[Walker, str]:
     verify_module(s.module)
     arrays = operator.inputs(function, number)
     expected = list(evaluator.evaluate(function.module, arrays))
-    results = poisoned(expected)
-    interpreter.run(s.module, [*arrays, *results])
-    agree(dtype, results, expected)
+    outputs = poisoned(expected)
+    interpreter.run(s.module, [*arrays, *outputs])
+    agree(dtype, outputs, expected)
     again = replay(parse(str(s.script)), s)
     assert str(again.module) == str(s.module), "the replayed script gives another module"
     verdict = s.verify()
     assert verdict.answer != "refuted", str(verdict)
-    for results in compiled(s, function, arrays, poisoned(expected)):
-        agree(dtype, results, expected)
+    for outputs in compiled(s, function, arrays, poisoned(expected)):
+        agree(dtype, outputs, expected)
     return walker, verdict.answer
 
 
-def compiled(s: Schedule, function: te.Function, arrays: Arrays, results: Arrays) -> Iterator[Arrays]:
+def compiled(s: Schedule, function: te.Function, arrays: Arrays, actuals: Arrays) -> Iterator[Arrays]:
     """The results of native code, ours and upstream's; none where a loop's kind has no code on the CPU."""
     try:
         kernel = compiler.build(s)
     except LoweringError as refused:
         assert "is bound to" in str(refused) or "in a vectorized loop" in str(refused)
         return
-    kernel(*arrays, out=tuple(results))
-    yield results
+    kernel(*arrays, out=tuple(actuals))
+    yield actuals
     if not upstream.missing() and not PACKED.search(kernel.text("low")):
         outputs = [(t.shape, t.dtype) for t in function.outputs]
-        (found,) = upstream.run([upstream.Case(kernel.text("low"), function.name, arrays, outputs)])
-        assert not isinstance(found, upstream.Failure), str(found)
-        yield found
+        (actual,) = upstream.run([upstream.Case(kernel.text("low"), function.name, arrays, outputs)])
+        assert not isinstance(actual, upstream.Failure), str(actual)
+        yield actual
 
 
 @pytest.mark.parametrize("name", some(OPERATORS, 4))

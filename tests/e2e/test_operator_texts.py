@@ -72,9 +72,9 @@ def faults(cases: Sequence[Case], kernels: Sequence[CudaKernel], folder: Path) -
             inputs = arrays(each.operator, each.function, kind)
             with np.errstate(all="ignore"):
                 expected = evaluator.evaluate(each.function.module, inputs)
-            for found, want in zip(on_host(number, inputs), expected, strict=True):
-                off = error(found, widened(want))
-                if not off <= LOOSER * bound(each.dtype, found):
+            for actual, want in zip(on_host(number, inputs), expected, strict=True):
+                off = error(actual, widened(want))
+                if not off <= LOOSER * bound(each.dtype, actual):
                     yield f"{each}, {kind}: off by {off}"
 
 
@@ -114,9 +114,9 @@ def test_every_block_is_spread_over_threads(name: str) -> None:
 
 def alone(s: Schedule) -> list[str]:
     """The blocks of several results that one thread computes."""
-    found = []
+    collected = []
     for label, block in s.program.blocks.items():
         kinds = {loop.kind for loop in s.program.enclosing(label)}
         if any(axis.size > 1 for axis in block.axes if not axis.is_reduce) and "thread_x" not in kinds:
-            found.append(label)
-    return found
+            collected.append(label)
+    return collected

@@ -39,9 +39,9 @@ def test_compiled_equals_evaluated(name: str, policy: str) -> None:
     function = CASES[name]()
     arrays = inputs(function)
     kernel = compiler.build(function, policy=policy)
-    results = kernel(*arrays)
-    results = results if isinstance(results, tuple) else (results,)
-    for got, expected in zip(results, evaluator.evaluate(function.module, arrays), strict=True):
+    outputs = kernel(*arrays)
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+    for got, expected in zip(outputs, evaluator.evaluate(function.module, arrays), strict=True):
         close(got, expected)
 
 

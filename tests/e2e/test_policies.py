@@ -35,10 +35,10 @@ def special(array: Array, seed: int, values: tuple[float, ...] = SPECIAL) -> Arr
 
 def same(got: Any, expected: list[Array]) -> None:
     """NaN where NaN is expected, equal infinities, and finite values up to rounding."""
-    for result, wanted in zip(got if isinstance(got, tuple) else (got,), expected, strict=True):
-        assert result.dtype == wanted.dtype
-        exact = result.dtype.kind in "iub"
-        np.testing.assert_allclose(result, wanted, rtol=0 if exact else 1e-4, atol=0 if exact else 1e-4)
+    for output, wanted in zip(got if isinstance(got, tuple) else (got,), expected, strict=True):
+        assert output.dtype == wanted.dtype
+        exact = output.dtype.kind in "iub"
+        np.testing.assert_allclose(output, wanted, rtol=0 if exact else 1e-4, atol=0 if exact else 1e-4)
 
 
 def floating(name: str) -> bool:
@@ -148,9 +148,9 @@ def test_the_flags_are_in_the_code() -> None:
     function = te.function("f", [X, Y], [total, most])
     for name, policy in POLICIES.items():
         text = compiler.build(function, policy=name).text("low")
-        found = {
+        collected = {
             op: set(re.findall(rf"arith\.{op} .*?(?:fastmath<(.*?)>)? : ", text))
             for op in ("subf", "addf", "maximumf", "divf")
         }
         flags = {"subf": policy.body, "addf": policy.sums, "maximumf": policy.extremes, "divf": ()}
-        assert found == {op: {",".join(listed)} for op, listed in flags.items()}, name
+        assert collected == {op: {",".join(listed)} for op, listed in flags.items()}, name

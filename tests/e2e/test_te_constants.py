@@ -121,9 +121,9 @@ def test_products_with_zero(policy: str) -> None:
     """Under strict NaN times 0 is NaN; else the product with a constant's 0 is 0."""
     d = np.ones((4, 4, 16), np.float32)
     d[3, 3] = np.nan
-    found = compiler.build(unrolled(transform(INPUT_4, 16)), policy=policy)(d)
-    assert np.isnan(found[3, 3]).all()
-    assert bool(np.isnan(found[0, 0]).any()) == (policy == "strict")
+    actual = compiler.build(unrolled(transform(INPUT_4, 16)), policy=policy)(d)
+    assert np.isnan(actual[3, 3]).all()
+    assert bool(np.isnan(actual[0, 0]).any()) == (policy == "strict")
 
 
 def test_a_zero_of_the_program_itself_stays_a_factor() -> None:
@@ -266,9 +266,9 @@ def same(s: Schedule, function: te.Function) -> None:
     assert str(parse(str(s.module))) == str(s.module)
     x = drawn(20, 24, seed=3)
     want = evaluate(function.module, [x])[0]
-    found = np.zeros((20, 16), np.float32)
-    interpreter.run(s.module, [x, found])
-    np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-5)
+    output = np.zeros((20, 16), np.float32)
+    interpreter.run(s.module, [x, output])
+    np.testing.assert_allclose(output, want, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(compiler.build(s)(x), want, rtol=1e-5, atol=1e-5)
 
 
@@ -320,8 +320,8 @@ def test_a_constant_is_no_temporary() -> None:
 def test_other_elements_are_refuted() -> None:
     function = table_product()
     s = Schedule(compiler.lower(function))
-    other = read(find_function(compiler.lower(table_product_of(drawn(24, 16, seed=9)))))
-    assert verify_schedule(other, s.program).answer == "refuted"
+    second = read(find_function(compiler.lower(table_product_of(drawn(24, 16, seed=9)))))
+    assert verify_schedule(second, s.program).answer == "refuted"
 
 
 def table_product_of(table: Array) -> te.Function:
@@ -342,10 +342,10 @@ def test_kernels_of_gpus(dtype: Any) -> None:
     s.bind(j, "thread_x")
     given = np.random.default_rng(1).integers(0, 9, (16, 32)).astype(dtype)
     module, _, _ = lower_to_kernels(s.module.clone())
-    found = simt.run(module, [given.view(np.int8) if dtype is np.uint8 else given])
-    assert found.right
+    checked = simt.run(module, [given.view(np.int8) if dtype is np.uint8 else given])
+    assert checked.right
     want = evaluate(f.module, [given])[0]
-    np.testing.assert_array_equal(found.outputs[0].view(want.dtype), want)
+    np.testing.assert_array_equal(checked.outputs[0].view(want.dtype), want)
     kernel = compiler.build(s, target="cuda")
     assert "__constant__ __align__(16) unsigned" in kernel.text
     if kernel.can_compile:
@@ -364,9 +364,9 @@ def test_kernels_of_gpus_read_numbers_where_loops_are_unrolled() -> None:
     text = compiler.build(s, target="cuda").text
     assert "constant" not in text and " * -1" not in text and "1.0f" not in text
     d = drawn(4, 4, 32)
-    found = simt.run(lower_to_kernels(s.module.clone())[0], [d])
-    assert found.right
-    np.testing.assert_allclose(found.outputs[0], expected(INPUT_4, d), rtol=1e-4, atol=1e-4)
+    checked = simt.run(lower_to_kernels(s.module.clone())[0], [d])
+    assert checked.right
+    np.testing.assert_allclose(checked.outputs[0], expected(INPUT_4, d), rtol=1e-4, atol=1e-4)
 
 
 def test_parallel_loops_read_constants(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -407,14 +407,14 @@ def test_random_programs_with_constants(chunk: int) -> None:
         assert str(parse(text)) == text
         folded = function.module.clone()
         fold_constants(find_function(folded))
-        for exact, one in zip(want, evaluate(folded, arrays), strict=True):
-            np.testing.assert_array_equal(exact, one)
+        for exact, left in zip(want, evaluate(folded, arrays), strict=True):
+            np.testing.assert_array_equal(exact, left)
         lifted = function.module.clone()
         known = lift_constants(find_function(lifted), rng_least(seed))
-        for exact, one in zip(want, evaluate(lifted, [*arrays, *known.values()]), strict=True):
-            np.testing.assert_array_equal(exact, one)
-        found = compiler.build(lifted if seed % 2 else function)(*arrays)
-        assert close(list(found) if isinstance(found, tuple) else [found], want), seed
+        for exact, left in zip(want, evaluate(lifted, [*arrays, *known.values()]), strict=True):
+            np.testing.assert_array_equal(exact, left)
+        actual = compiler.build(lifted if seed % 2 else function)(*arrays)
+        assert close(list(actual) if isinstance(actual, tuple) else [actual], want), seed
 
 
 def rng_least(seed: int) -> int:
@@ -443,8 +443,8 @@ def with_other_elements(large: bool) -> te.Function:
 
 @pytest.mark.parametrize("large", [False, True])
 def test_tasks_know_small_constants_by_their_elements(large: bool) -> None:
-    task, other = (SearchTask(make(large), threads=1) for make in (product, with_other_elements))
-    assert (task.key == other.key) == large
+    task, second = (SearchTask(make(large), threads=1) for make in (product, with_other_elements))
+    assert (task.key == second.key) == large
     assert ("dialect_resources" in task.program) == ("loop.constant" in task.program) == (not large)
     assert task.key == SearchTask(product(large), threads=1).key
 

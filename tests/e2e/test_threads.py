@@ -52,12 +52,12 @@ def same(kernel: Kernel, arrays: list[Any], expected: list[Any] | None = None) -
     alone = results(kernel(*arrays, threads=1))
     assert expected is None or close(alone, expected), "a wrong result on one thread"
     for count in COUNTS * ROUNDS:
-        for one, several in zip(alone, results(kernel(*arrays, threads=count)), strict=True):
-            assert one.tobytes() == several.tobytes(), f"{count} threads give another result"
+        for left, several in zip(alone, results(kernel(*arrays, threads=count)), strict=True):
+            assert left.tobytes() == several.tobytes(), f"{count} threads give another result"
 
 
-def results(found: Any) -> list[Any]:
-    return list(found) if isinstance(found, tuple) else [found]
+def results(actual: Any) -> list[Any]:
+    return list(actual) if isinstance(actual, tuple) else [actual]
 
 
 def check(seed: int) -> str:

@@ -32,10 +32,10 @@ def fresh() -> Iterator[None]:
         yield
 
 
-def agree(found: Any, wanted: Any) -> None:
+def agree(actual: Any, wanted: Any) -> None:
     """Results have the elements, dtypes and strides of eager ones."""
     leaves = torch.utils._pytree.tree_leaves
-    for ours, theirs in zip(leaves(found), leaves(wanted), strict=True):
+    for ours, theirs in zip(leaves(actual), leaves(wanted), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
         assert not isinstance(ours, torch.Tensor) or ours.stride() == theirs.stride()
 
@@ -77,9 +77,9 @@ def test_results_share_memory_as_in_torch() -> None:
     with torch.no_grad():
         ours, theirs = compiled(x), function(x)
         agree(ours, theirs)
-        for results in (ours, theirs):
+        for outputs in (ours, theirs):
             for place in (0, 4, 7):
-                results[place].mul_(3)
+                outputs[place].mul_(3)
         agree(ours, theirs)
     assert explain(function, x).nodes_share == 1
 

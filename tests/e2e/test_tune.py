@@ -34,16 +34,16 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_a_tiny_program_is_tuned(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tune", file, "--trials", "4", "--threads", "1", "--json", "--log", "log"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["name"] == "scaled" and 1 <= found["trials"] <= 4 and not found["failures"]
-    assert found["best_seconds"] > 0
-    assert found["baseline_seconds"] == pytest.approx(found["gain"] * found["best_seconds"])
-    assert main(["db", "best", "strata.db", "--record", str(found["record"])]) == 0
-    assert capsys.readouterr().out == found["script"] + "\n"
+    document = json.loads(capsys.readouterr().out)
+    assert document["name"] == "scaled" and 1 <= document["trials"] <= 4 and not document["failures"]
+    assert document["best_seconds"] > 0
+    assert document["baseline_seconds"] == pytest.approx(document["gain"] * document["best_seconds"])
+    assert main(["db", "best", "strata.db", "--record", str(document["record"])]) == 0
+    assert capsys.readouterr().out == document["script"] + "\n"
     assert main(["replay", file, "log", "--threads", "1"]) == 0
     said, script = capsys.readouterr().out.split("\n", 1)
-    assert main(["db", "best", "strata.db", "--record", str(found["record"]), "--names", file]) == 0
-    assert "// scaled: the search repeats; " in said and script == capsys.readouterr().out != found["script"] + "\n"
+    assert main(["db", "best", "strata.db", "--record", str(document["record"]), "--names", file]) == 0
+    assert "// scaled: the search repeats; " in said and script == capsys.readouterr().out != document["script"] + "\n"
     Path("log").write_text(Path("log").read_text().replace("default", "random", 1))
     assert main(["replay", file, "log", "--threads", "1"]) == 1
     assert "log: line 2 of the log is not what the search answers now" in capsys.readouterr().err
@@ -61,8 +61,12 @@ def test_a_signal_keeps_what_was_measured(file: str) -> None:
             if "] trial " in line:
                 process.send_signal(signal.SIGINT)
                 break
-        rest = process.stdout.read()
-    assert process.returncode == 130, rest
-    assert "(interrupted): " in rest and "the script: strata db best strata.db" in rest and "Traceback" not in rest
+        remaining = process.stdout.read()
+    assert process.returncode == 130, remaining
+    assert (
+        "(interrupted): " in remaining
+        and "the script: strata db best strata.db" in remaining
+        and "Traceback" not in remaining
+    )
     with Database("strata.db", create=False) as database:
         assert any(record.outcome.ok for record in database.records())

@@ -122,8 +122,8 @@ def _stat(pid: int | str) -> list[str]:
 
 
 def _children(parent: int) -> list[int]:
-    found = [(int(p.name), _stat(p.name)) for p in Path("/proc").iterdir() if p.name.isdigit()]
-    return [pid for pid, stat in found if stat and stat[0] != "Z" and int(stat[1]) == parent]
+    collected = [(int(p.name), _stat(p.name)) for p in Path("/proc").iterdir() if p.name.isdigit()]
+    return [pid for pid, stat in collected if stat and stat[0] != "Z" and int(stat[1]) == parent]
 
 
 def gone(pids: Sequence[int]) -> bool:
@@ -191,12 +191,12 @@ class Campaign:
         """What it reported is in the file, the file is whole, no worker is left, its log is that of a search."""
         running.ended()
         assert gone(workers), "no worker outlives its tuner"
-        found = self.scripts()
-        assert found >= max(running.reported, self.known), (found, running.reported, self.known)
-        self.idle += found == self.known
+        actual = self.scripts()
+        assert actual >= max(running.reported, self.known), (actual, running.reported, self.known)
+        self.idle += actual == self.known
         first = next((int(line) for line in running.said if line.isdigit() and int(line)), None)
         assert first is None or first >= self.known, "it goes on where the last one ended"
-        self.known = found
+        self.known = actual
 
     def scripts(self) -> int:
         """How many different scripts the file has."""
@@ -267,11 +267,11 @@ class Planted:
     faults: Mapping[str, Fault]
 
     def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
-        for position, found in self.inner.build(scripts):
+        for position, actual in self.inner.build(scripts):
             fault = self.faults.get(scripts[position])
-            if fault is not None and isinstance(found, Built):
-                found = replace(found, artefact=fault(found.artefact))
-            yield position, found
+            if fault is not None and isinstance(actual, Built):
+                actual = replace(actual, artefact=fault(actual.artefact))
+            yield position, actual
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
@@ -309,13 +309,13 @@ def test_candidates_that_misbehave_are_named_and_never_best(tmp_path: Path, monk
 @needs_proc
 def test_two_tuners_share_a_file(tmp_path: Path) -> None:
     tuners = [Tuner(tmp_path, 8, seed, f"log{seed}") for seed in (1, 2)]
-    assert [one.ended() for one in tuners] == ["", ""]
-    assert all(one.said[-1] == "end" and one.process.returncode == 0 for one in tuners)
+    assert [tuner.ended() for tuner in tuners] == ["", ""]
+    assert all(tuner.said[-1] == "end" and tuner.process.returncode == 0 for tuner in tuners)
     with Database(tmp_path / "tuning.db") as database:
         records = database.records()
     own = Counter(run for run, _ in {(record.run, record.script) for record in records})
-    found = len({record.script for record in records})
-    assert len(own) == 2 and 8 <= found <= 8 + 4 and all(one.reported >= 8 for one in tuners)
+    actual = len({record.script for record in records})
+    assert len(own) == 2 and 8 <= actual <= 8 + 4 and all(tuner.reported >= 8 for tuner in tuners)
     for number in (1, 2):
         text = (tmp_path / f"log{number}").read_text()
         assert replay(_space(SIZE), text).log() == text

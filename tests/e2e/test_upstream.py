@@ -34,8 +34,8 @@ ABSENT: dict[tuple[str, str], str] = {}
 @pytest.mark.parametrize("name", some(OPERATORS, 8))
 def test_upstream_agrees(name: str) -> None:
     samples = {dtype: sample(OPERATORS[name], dtype, SAMPLE) for dtype in OPERATORS[name].dtypes}
-    found = upstream.run([upstream_case(s) for s in samples.values()])
-    for (dtype, s), theirs in zip(samples.items(), found, strict=True):
+    checked = upstream.run([upstream_case(s) for s in samples.values()])
+    for (dtype, s), theirs in zip(samples.items(), checked, strict=True):
         if (name, dtype) in ABSENT:
             assert isinstance(theirs, Failure)
             assert ABSENT[name, dtype] in str(theirs)
@@ -45,8 +45,8 @@ def test_upstream_agrees(name: str) -> None:
         assert not isinstance(theirs, Failure), f"{dtype}, {s.parameters}: {theirs}"
         for number, (got, ours, reference) in enumerate(zip(theirs, compiled(s), s.reference, strict=True)):
             allowed = bound(dtype, got)
-            for result, who in ((got, "upstream"), (ours, "compiled")):
-                wrong = error(result, reference)
+            for output, who in ((got, "upstream"), (ours, "compiled")):
+                wrong = error(output, reference)
                 assert wrong <= allowed, f"{dtype}, {s.parameters}, result {number}, {who}: {wrong}"
 
 
@@ -63,9 +63,9 @@ def test_scheduled_programs_agree() -> None:
         cases.append(Case(text, function.name, arrays, [(t.shape, t.dtype) for t in function.outputs]))
         expected.append(list(evaluator.evaluate(function.module, arrays)))
     assert len(cases) > len(seeds) // 2
-    for found, want in zip(upstream.run(cases), expected, strict=True):
-        assert not isinstance(found, Failure), str(found)
-        assert close(found, want)
+    for actual, want in zip(upstream.run(cases), expected, strict=True):
+        assert not isinstance(actual, Failure), str(actual)
+        assert close(actual, want)
 
 
 def copy(dtype: str, count: int, name: str = "copy", body: str = "") -> str:
@@ -102,10 +102,10 @@ def patterns(dtype: str) -> Array:
 def test_bits_go_in_and_come_out_as_they_are() -> None:
     arrays = {dtype: patterns(dtype) for dtype in DTYPES}
     cases = [Case(copy(upstream.element(d), len(a)), "copy", [a], [((len(a),), d)]) for d, a in arrays.items()]
-    for case, found in zip(cases, upstream.run(cases), strict=True):
-        assert not isinstance(found, Failure), str(found)
-        assert found[0].dtype == case.arrays[0].dtype
-        assert found[0].tobytes() == case.arrays[0].tobytes()
+    for case, actual in zip(cases, upstream.run(cases), strict=True):
+        assert not isinstance(actual, Failure), str(actual)
+        assert actual[0].dtype == case.arrays[0].dtype
+        assert actual[0].tobytes() == case.arrays[0].tobytes()
 
 
 def test_one_bad_function_costs_only_itself() -> None:
@@ -115,14 +115,14 @@ def test_one_bad_function_costs_only_itself() -> None:
     declared = "func.func private @absent(f32) -> f32\n"
     calls = copy("f32", 4, body="%y = func.call @absent(%x) : (f32) -> f32")
     unlinked = Case(calls.replace("builtin.module {", f"builtin.module {{\n{declared}"), "copy", [x], good.results)
-    found = upstream.run([good, unknown, good, unlinked, good])
+    checked = upstream.run([good, unknown, good, unlinked, good])
     for number in (0, 2, 4):
-        assert not isinstance(found[number], Failure)
-        np.testing.assert_array_equal(found[number][0], x)
-    assert isinstance(found[1], Failure)
-    assert "math.no_such" in str(found[1])
-    assert isinstance(found[3], Failure)
-    assert str(found[3]).startswith("mlir-runner-22: no function absent")
+        assert not isinstance(checked[number], Failure)
+        np.testing.assert_array_equal(checked[number][0], x)
+    assert isinstance(checked[1], Failure)
+    assert "math.no_such" in str(checked[1])
+    assert isinstance(checked[3], Failure)
+    assert str(checked[3]).startswith("mlir-runner-22: no function absent")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -130,10 +130,10 @@ def test_what_is_not_written_shows(dtype: str) -> None:
     count = 4
     array = np.zeros(count, numpy_dtype(dtype))
     text = copy(upstream.element(dtype), count).replace("%c0 to %n", "%c1 to %n")
-    ((found,),) = upstream.run([Case(text, "copy", [array], [((count,), dtype)])])
-    assert not isinstance(found, Failure)
-    assert found[0].tobytes() != array[0].tobytes()
-    assert found[1:].tobytes() == array[1:].tobytes()
+    ((actual,),) = upstream.run([Case(text, "copy", [array], [((count,), dtype)])])
+    assert not isinstance(actual, Failure)
+    assert actual[0].tobytes() != array[0].tobytes()
+    assert actual[1:].tobytes() == array[1:].tobytes()
 
 
 def test_several_results_and_scalars() -> None:
@@ -150,7 +150,7 @@ def test_several_results_and_scalars() -> None:
   }
 }"""
     case = Case(text, "both", [np.array(-3.7)], [((), "f64"), ((2, 1), "i32")])
-    for found in upstream.run([case, case]):
-        assert not isinstance(found, Failure), str(found)
-        assert found[0] == -3.7
-        np.testing.assert_array_equal(found[1], np.array([[-3], [-3]], np.int32))
+    for actual in upstream.run([case, case]):
+        assert not isinstance(actual, Failure), str(actual)
+        assert actual[0] == -3.7
+        np.testing.assert_array_equal(actual[1], np.array([[-3], [-3]], np.int32))

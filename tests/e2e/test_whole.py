@@ -41,9 +41,9 @@ def test_a_program_of_three_groups_is_tuned(here: Path) -> None:
     np.testing.assert_allclose(kernel(x), right, rtol=1e-4, atol=1e-5)
     sources = {group.name: group.source for group in kernel.groups}
     assert {sources[name.removeprefix("net.")] for name in NAMES} == {"record"}
-    found = task.breakdown(records)
-    assert found.total is not None and found.total > 0 and found.whole > 0
-    assert [group.occurrences for group in found.groups] == [2, 1, 1]
+    actual = task.breakdown(records)
+    assert actual.total is not None and actual.total > 0 and actual.whole > 0
+    assert [group.occurrences for group in actual.groups] == [2, 1, 1]
 
 
 def until(text: str) -> subprocess.Popen[str]:

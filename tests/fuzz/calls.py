@@ -107,9 +107,9 @@ def _targets() -> Iterator[Target]:
         yield _target(f"compiler.{name}", lambda name=name: getattr(compiler, name))
     for module in (te, te.nn):
         for name in module.__all__:
-            found = getattr(module, name)
-            if callable(found):
-                yield _target(f"{module.__name__}.{name}", lambda found=found: found)
+            actual = getattr(module, name)
+            if callable(actual):
+                yield _target(f"{module.__name__}.{name}", lambda actual=actual: actual)
     tensor = te.placeholder((4, 6), name="A")
     for prefix, make in (("Schedule", schedule), ("Kernel", _kernel), ("Tensor", lambda: tensor)):
         for name, member in inspect.getmembers(type(make())):
@@ -128,8 +128,16 @@ def right(name: str, parameter: inspect.Parameter, owner: Any) -> Any:
         block = owner.get_block("C")
         return block if name in ("block", "producer", "consumer", "handle") else owner.get_loops(block)[0]
     shapes = {"shape": (4, 6), "extent": 6, "name": "T", "x": function(), "fcompute": lambda i, j: te.const(1.0)}
-    other = {"axis": 0, "axes": (0, 1), "factors": [2, None], "dtype": "f32", "inputs": [], "outputs": [], "value": 1.0}
-    known = {**shapes, **other}
+    second = {
+        "axis": 0,
+        "axes": (0, 1),
+        "factors": [2, None],
+        "dtype": "f32",
+        "inputs": [],
+        "outputs": [],
+        "value": 1.0,
+    }
+    known = {**shapes, **second}
     if name in known:
         return known[name]
     return te.placeholder((4, 6), name="P") if parameter.default is parameter.empty else parameter.default
@@ -182,17 +190,17 @@ def failures(seed: int, cases: Iterable[int]) -> Iterator[tuple[int, Call, str]]
     """The cases that end wrongly, with their faults."""
     for case in cases:
         call = draw(seed, case)
-        found = fault(call)
-        if found is not None:
-            yield case, call, found
+        actual = fault(call)
+        if actual is not None:
+            yield case, call, actual
 
 
 def main(seed: int, cases: int) -> int:
     """Make some wrong calls of a seed; print those that end wrongly; how many they are."""
     count = 0
-    for case, call, found in failures(seed, range(cases)):
+    for case, call, actual in failures(seed, range(cases)):
         count += 1
-        print(f"calls: seed {seed} case {case}: {call}\n{found}", flush=True)
+        print(f"calls: seed {seed} case {case}: {call}\n{actual}", flush=True)
     print(f"calls: {count} failures of {cases} cases, seed {seed}")
     return count
 

@@ -32,9 +32,9 @@ PATIENCE = 10
 """Seconds after which a file hangs its reader."""
 
 
-def flipped(data: bytes, draw: random.Random) -> bytes:
+def flipped(content: bytes, draw: random.Random) -> bytes:
     """A few changes: a bit, a byte, a stretch of zeros, a stretch from elsewhere, an end that is missing."""
-    changed = bytearray(data)
+    changed = bytearray(content)
     for _ in range(draw.choice((1, 1, 2, 5, 20))):
         at, size = draw.randrange(len(changed)), draw.choice((1, 2, 8, 100))
         match draw.choice(("bit", "byte", "byte", "zeros", "copy", "digit", "cut")):
@@ -45,8 +45,8 @@ def flipped(data: bytes, draw: random.Random) -> bytes:
             case "zeros":
                 changed[at : at + size] = bytes(len(changed[at : at + size]))
             case "copy":
-                other = draw.randrange(len(changed))
-                changed[at : at + size] = changed[other : other + len(changed[at : at + size])]
+                second = draw.randrange(len(changed))
+                changed[at : at + size] = changed[second : second + len(changed[at : at + size])]
             case "digit":
                 changed[at] = ord(draw.choice('0123456789eE-+.,[]{}"'))
             case "cut" if draw.random() < 0.2:
@@ -64,14 +64,14 @@ def task() -> SearchTask:
 def records() -> tuple[Record, ...]:
     """Records of all kinds of outcomes, some of them again."""
     program = program_of(task().module)
-    space, found = task().space, []
+    space, actual = task().space, []
     for number, candidate in enumerate([*defaults_of(task().space)][:6] * 2):
         outcome = Outcome(MEASURED, (0.1 + number, 0.2), (1e9, 2e9), "", 0.5)
         failure = Outcome(("crash", "wrong", "timeout")[number % 3], reason="because")
         key = Key(hash_of(program), "lab", 1, "contract")
         made = outcome if number % 4 else failure
-        found.append(Record(key, "task", program, space.script(candidate), made, candidate, 1.5, number, "run"))
-    return tuple(found)
+        actual.append(Record(key, "task", program, space.script(candidate), made, candidate, 1.5, number, "run"))
+    return tuple(actual)
 
 
 @cache
@@ -110,12 +110,12 @@ def log() -> bytes:
     return search.log().encode()
 
 
-def read_database(data: bytes, folder: Path) -> None:
+def read_database(content: bytes, folder: Path) -> None:
     """All that is done with a file: listed, asked for the best, exported, reported, added to, pruned."""
     path = folder / "tuning.db"
     for suffix in ("", "-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
-    path.write_bytes(data)
+    path.write_bytes(content)
     for act in (_listed, _exported, _reported, _written):
         with sentences(), Database(path, create=False) as opened:
             act(opened)
@@ -123,8 +123,8 @@ def read_database(data: bytes, folder: Path) -> None:
 
 def _listed(opened: Database) -> None:
     tasks = opened.keys()
-    for one in tasks:
-        opened.best(one.key)
+    for task in tasks:
+        opened.best(task.key)
     opened.best(records()[0].key)
     assert opened.programs is not None and opened.whole_programs is not None
 
@@ -148,10 +148,10 @@ def _written(opened: Database) -> None:
     opened.prune(keep=1)
 
 
-def read_lines(data: bytes, folder: Path) -> None:
+def read_lines(content: bytes, folder: Path) -> None:
     """Lines are imported, all or none."""
     file = folder / "lines"
-    file.write_bytes(data)
+    file.write_bytes(content)
     with Database(":memory:") as opened:
         try:
             with sentences():
@@ -162,11 +162,11 @@ def read_lines(data: bytes, folder: Path) -> None:
             _reported(opened)
 
 
-def read_log(data: bytes, folder: Path) -> None:
+def read_log(content: bytes, folder: Path) -> None:
     """A log replays, or says where it differs."""
     task().__dict__.pop("space", None)  # what it answers depends on what it was asked before
     with sentences():
-        replay(task().space, data.decode(errors="replace"))
+        replay(task().space, content.decode(errors="replace"))
 
 
 KINDS: dict[str, tuple[Callable[[], bytes], Callable[[bytes, Path], None]]] = {
@@ -197,14 +197,14 @@ def trial(kind: str, seed: int, folder: Path) -> None:
 def main(seed: int, cases: int) -> int:
     """Draw so many files of each kind, from a seed on; the number of failures."""
     failures = 0
-    for one in range(seed, seed + cases):
+    for each_seed in range(seed, seed + cases):
         for kind in KINDS:
             try:
                 with tempfile.TemporaryDirectory() as folder:
-                    trial(kind, one, Path(folder))
+                    trial(kind, each_seed, Path(folder))
             except Exception as error:  # each file is judged on its own, and all failures are reported
                 failures += 1
-                print(f"files: {kind}, seed {one}: {type(error).__name__}: {error}", flush=True)
+                print(f"files: {kind}, seed {each_seed}: {type(error).__name__}: {error}", flush=True)
     print(f"files: {cases} files of each kind, {failures} failures")
     return failures
 

@@ -43,22 +43,22 @@ def check(seed: int) -> None:
     module, _, _ = lower_to_kernels(s.module.clone())
     with np.errstate(all="ignore"):
         expected = evaluator.evaluate(function.module, arrays)
-        found = simt.run(module, arrays, counts=False)
-    assert found.right, str(found.faults[0])
-    for position, (out, want) in enumerate(zip(found.outputs, expected, strict=True)):
+        checked = simt.run(module, arrays, counts=False)
+    assert checked.right, str(checked.faults[0])
+    for position, (out, want) in enumerate(zip(checked.outputs, expected, strict=True)):
         assert agree(np.asarray(out).view(want.dtype), want), f"result {position} is wrong"
 
 
 def main(seed: int, cases: int) -> int:
     """Run seeds from the first on; the number of failures."""
     failures = 0
-    for one in range(seed, seed + cases):
+    for each_seed in range(seed, seed + cases):
         try:
             with alarm(SECONDS):
-                check(one)
+                check(each_seed)
         except Exception as error:  # each seed is judged on its own, and all of them are reported
             failures += 1
-            print(f"gpu: seed {one}: {type(error).__name__}: {str(error)[:300]}", flush=True)
+            print(f"gpu: seed {each_seed}: {type(error).__name__}: {str(error)[:300]}", flush=True)
     print(f"gpu: {cases} programs, {failures} failures")
     return failures
 

@@ -127,10 +127,10 @@ def _replaced(
     pattern: re.Pattern[str], new: Callable[[random.Random, str], str]
 ) -> Callable[[str, random.Random], str]:
     def mutate(text: str, chance: random.Random) -> str:
-        found = list(pattern.finditer(text))
-        if not found:
+        actual = list(pattern.finditer(text))
+        if not actual:
             return text
-        match = chance.choice(found)
+        match = chance.choice(actual)
         return text[: match.start()] + new(chance, match[0]) + text[match.end() :]
 
     return mutate
@@ -168,10 +168,10 @@ def _everywhere(pattern: re.Pattern[str], new: tuple[str, ...]) -> Mutation:
     """One word replaced wherever it stands, so that what belongs together still fits."""
 
     def mutate(text: str, chance: random.Random) -> str:
-        found = pattern.findall(text)
-        if not found:
+        actual = pattern.findall(text)
+        if not actual:
             return text
-        old, put = chance.choice(found), chance.choice(new)
+        old, put = chance.choice(actual), chance.choice(new)
         return pattern.sub(lambda match: put if match[0] == old else match[0], text)
 
     return mutate
@@ -216,17 +216,17 @@ def failures(seed: int, cases: Iterable[int]) -> Iterator[tuple[int, Mutant, str
     with tempfile.TemporaryDirectory() as folder:
         for case in cases:
             mutant = draw(seed, case)
-            found = fault(mutant, Path(folder))
-            if found is not None:
-                yield case, mutant, found
+            actual = fault(mutant, Path(folder))
+            if actual is not None:
+                yield case, mutant, actual
 
 
 def main(seed: int, cases: int) -> int:
     """Run some mutants of a seed; print those that end wrongly and how to see them again; how many they are."""
     count = 0
-    for case, mutant, found in failures(seed, range(cases)):
+    for case, mutant, actual in failures(seed, range(cases)):
         count += 1
-        print(f"mutants: seed {seed} case {case} ({mutant.name}, {shlex.join(mutant.options)}):\n{found}")
+        print(f"mutants: seed {seed} case {case} ({mutant.name}, {shlex.join(mutant.options)}):\n{actual}")
         print(f"  again: python -m tests.fuzz.mutants --seed {seed} --only {case} > mutant.mlir\n", flush=True)
     print(f"mutants: {count} failures of {cases} cases, seed {seed}")
     return count

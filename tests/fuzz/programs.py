@@ -59,27 +59,27 @@ def check(seed: int) -> None:
     arrays = arrays_for(function, seed)
     with np.errstate(all="ignore"):
         expected = list(evaluator.evaluate(function.module, arrays))
-        found = {"interpreter": interpreted(lowered(function), arrays, expected)}
+        actual = {"interpreter": interpreted(lowered(function), arrays, expected)}
     for policy in POLICIES if seed % 3 == 0 else ("contract",):
-        results = compiler.build(function, policy=policy)(*arrays)
-        found[policy] = list(results) if isinstance(results, tuple) else [results]
-    for way, results in found.items():
-        for position, (one, two) in enumerate(zip(results, expected, strict=True)):
-            assert agree(one, two), (
-                f"result {position} of {way} is wrong: {one.ravel()[:6]}, expected {two.ravel()[:6]}"
+        outputs = compiler.build(function, policy=policy)(*arrays)
+        actual[policy] = list(outputs) if isinstance(outputs, tuple) else [outputs]
+    for way, outputs in actual.items():
+        for position, (computed, wanted) in enumerate(zip(outputs, expected, strict=True)):
+            assert agree(computed, wanted), (
+                f"result {position} of {way} is wrong: {computed.ravel()[:6]}, expected {wanted.ravel()[:6]}"
             )
 
 
 def main(seed: int, cases: int) -> int:
     """Run seeds from the first on; the number of failures."""
     failures = 0
-    for number, one in enumerate(range(seed, seed + cases), 1):
+    for number, left in enumerate(range(seed, seed + cases), 1):
         try:
             with alarm(SECONDS):
-                check(one)
+                check(left)
         except Exception as error:  # each seed is judged on its own, and all of them are reported
             failures += 1
-            print(f"programs: seed {one}: {type(error).__name__}: {str(error)[:300]}", flush=True)
+            print(f"programs: seed {left}: {type(error).__name__}: {str(error)[:300]}", flush=True)
         if number % 100 == 0:
             print(f"programs: {number} programs, {failures} failures", flush=True)
     print(f"programs: {cases} programs, {failures} failures")

@@ -56,15 +56,15 @@ def _form(form: Linear, rng: random.Random) -> Linear:
     if form.terms:
         at = rng.randrange(len(form.terms))
         atom, factor = form.terms[at]
-        rest = (*form.terms[:at], *form.terms[at + 1 :])
+        remaining = (*form.terms[:at], *form.terms[at + 1 :])
         ways += [
-            lambda: Linear(rest, form.constant),
-            lambda: Linear(rest, form.constant) + Linear(((atom, -factor),)),
-            lambda: Linear(rest, form.constant) + Linear(((atom, factor + rng.choice((-1, 1))),)),
+            lambda: Linear(remaining, form.constant),
+            lambda: Linear(remaining, form.constant) + Linear(((atom, -factor),)),
+            lambda: Linear(remaining, form.constant) + Linear(((atom, factor + rng.choice((-1, 1))),)),
         ]
         if isinstance(atom, Quotient):
-            other = replace(atom, divisor=max(1, atom.divisor + rng.choice((-1, 1))), is_mod=rng.random() < 0.5)
-            ways.append(lambda: Linear(rest, form.constant) + Linear(((other, factor),)))
+            second = replace(atom, divisor=max(1, atom.divisor + rng.choice((-1, 1))), is_mod=rng.random() < 0.5)
+            ways.append(lambda: Linear(remaining, form.constant) + Linear(((second, factor),)))
     return rng.choice(ways)()
 
 
@@ -112,8 +112,8 @@ def where(block: Block, rng: random.Random) -> Block | None:
     access = block.reads[number]
     if rng.random() < 0.3 and access.otherwise is not None:
         value = access.otherwise
-        other = FloatAttr(value.value.data + 1, value.type) if isinstance(value, FloatAttr) else None
-        made = replace(access, otherwise=other or IntegerAttr(1 - value.value.data % 2, value.type))  # type: ignore[operator]
+        second = FloatAttr(value.value.data + 1, value.type) if isinstance(value, FloatAttr) else None
+        made = replace(access, otherwise=second or IntegerAttr(1 - value.value.data % 2, value.type))  # type: ignore[operator]
     else:
         made = replace(access, where=_one_of(access.where, rng, lambda c: Condition(_form(c.form, rng), c.equal)))
     return replace(block, reads=(*block.reads[:number], made, *block.reads[number + 1 :]))
@@ -123,9 +123,9 @@ def swapped_axes(block: Block, rng: random.Random) -> Block | None:
     """Two bindings changed for each other."""
     if len(block.bindings) < 2:
         return None
-    one, two = sorted(rng.sample(range(len(block.bindings)), 2))
+    first, two = sorted(rng.sample(range(len(block.bindings)), 2))
     made = list(block.bindings)
-    made[one], made[two] = made[two], made[one]
+    made[first], made[two] = made[two], made[first]
     return replace(block, bindings=tuple(made))
 
 
@@ -297,13 +297,13 @@ def main(seed: int, cases: int) -> int:
     """Run seeds from the first on; the number of failures."""
     answers: Counter[str] = Counter()
     failures = 0
-    for one in range(seed, seed + cases):
+    for each_seed in range(seed, seed + cases):
         try:
             with alarm(SECONDS), np.errstate(all="ignore"):
-                answers[check(one)] += 1
+                answers[check(each_seed)] += 1
         except Exception as error:  # each seed is judged on its own, and all of them are reported
             failures += 1
-            print(f"proofs: seed {one}: {type(error).__name__}: {str(error)[:300]}", flush=True)
+            print(f"proofs: seed {each_seed}: {type(error).__name__}: {str(error)[:300]}", flush=True)
     print(f"proofs: {cases} mutants, {failures} failures; {dict(answers)}")
     return failures
 

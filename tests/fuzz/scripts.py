@@ -52,9 +52,9 @@ def _close(found: np.ndarray, expected: np.ndarray) -> bool:
 
 def interpreted(module: ModuleOp, arrays: list[np.ndarray], expected: list[np.ndarray]) -> list[np.ndarray]:
     """The results of the loop interpreter, outputs poisoned before."""
-    found = [np.full_like(e, 77 if e.dtype.kind in "biu" else np.nan) for e in expected]
-    interpreter.run(module, [*arrays, *found])
-    return found
+    collected = [np.full_like(e, 77 if e.dtype.kind in "biu" else np.nan) for e in expected]
+    interpreter.run(module, [*arrays, *collected])
+    return collected
 
 
 def walk(seed: int, steps: int = STEPS, judge: bool = False, constants: float = 0.0) -> tuple[Function, Walker]:
@@ -89,13 +89,13 @@ def check(seed: int, native: bool, judge: bool = True, constants: float = 0.0) -
     assert verdict.answer != "refuted", str(verdict)
     if native:
         try:
-            results = compiler.build(s)(*arrays)
+            outputs = compiler.build(s)(*arrays)
         except LoweringError as error:
             said = ("is bound to", "in a vectorized loop", "inside the parallel loop", "prefetches for loop")
             assert any(words in str(error) for words in said), str(error)
         else:
-            results = list(results) if isinstance(results, tuple) else [results]
-            assert close(results, expected), "a wrong result of the compiled program"
+            outputs = list(outputs) if isinstance(outputs, tuple) else [outputs]
+            assert close(outputs, expected), "a wrong result of the compiled program"
     return walker, verdict
 
 
@@ -124,21 +124,21 @@ def main(seed: int, cases: int) -> int:
     refused: Counter[str] = Counter()
     answers: Counter[str] = Counter()
     failures = 0
-    for number, one in enumerate(range(seed, seed + cases), 1):
+    for number, left in enumerate(range(seed, seed + cases), 1):
         try:
-            walker, verdict = check(one, native=one % NATIVE == 0)
+            walker, verdict = check(left, native=left % NATIVE == 0)
             accepted += walker.accepted
             refused += walker.refused
             answers[verdict.answer] += 1
-            if one % 4 == 0:
-                answers[f"fault {check_fault(one)}"] += 1
+            if left % 4 == 0:
+                answers[f"fault {check_fault(left)}"] += 1
         except Exception as error:  # each seed is judged on its own, and all of them are reported
             failures += 1
             at = error.__traceback__
             while at is not None and at.tb_next is not None:
                 at = at.tb_next
             where = f"{Path(at.tb_frame.f_code.co_filename).name}:{at.tb_lineno}" if at is not None else ""
-            print(f"scripts: seed {one}: {type(error).__name__}: {str(error)[:300]} ({where})", flush=True)
+            print(f"scripts: seed {left}: {type(error).__name__}: {str(error)[:300]} ({where})", flush=True)
         if number % 250 == 0:
             print(f"scripts: {number} programs, {failures} failures", flush=True)
     for name in sorted(accepted | refused):

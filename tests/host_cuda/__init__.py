@@ -66,7 +66,7 @@ class OnHost:
 
 
 def _shapes(kernel: CudaKernel) -> list[tuple[str, Extents, Extents]]:
-    return [(one.name, one.grid, one.block) for one in kernel.launches]
+    return [(launch.name, launch.grid, launch.block) for launch in kernel.launches]
 
 
 def _poisoned(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
@@ -92,14 +92,14 @@ def compiled(text: str, launches: Sequence[tuple[str, Extents, Extents]], folder
 def _launchers(text: str, launches: Sequence[tuple[str, Extents, Extents]], where: str, name: str) -> list[str]:
     """Functions that start kernels of a text; where threads never wait, one after another."""
     waits = any(word in text for word in _TOGETHER)
-    found = []
+    collected = []
     for number, (kernel, grid, block) in enumerate(launches):
         what = f"{where}{kernel}, dim3{{{_three(grid)}}}, dim3{{{_three(block)}}}, arguments"
         how = f"launch({what})" if waits else f"launch_alone({what}, 0, {prod(grid)})"
-        found.append(f'extern "C" void {name}_{number}(void** arguments) {{ {how}; }}')
+        collected.append(f'extern "C" void {name}_{number}(void** arguments) {{ {how}; }}')
         some = "void** arguments, long long first, long long blocks"
-        found.append(f'extern "C" void {name}_{number}_some({some}) {{ launch_alone({what}, first, blocks); }}')
-    return found
+        collected.append(f'extern "C" void {name}_{number}_some({some}) {{ launch_alone({what}, first, blocks); }}')
+    return collected
 
 
 def _library(parts: Sequence[str], folder: Path) -> ctypes.CDLL:

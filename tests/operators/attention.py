@@ -36,22 +36,22 @@ def _build(dtype: str, p: Parameters) -> te.Function:
     q, k, v = (P(p[name], dtype, name=name.upper()) for name in "qkv")
     shape = (*p["q"][:-1], p["k"][-2]) if p["full"] else (p["q"][-2], p["k"][-2])
     mask = [P(shape, "i1" if p["mask"] == "i1" else dtype, name="mask")] if p["mask"] else []
-    result = te.nn.attention(
+    output = te.nn.attention(
         q, k, v, *mask, causal=p["causal"], scale=p["scale"], offset=p["offset"], softcap=p["softcap"]
     )
-    return te.function("attention", [q, k, v, *mask], result)
+    return te.function("attention", [q, k, v, *mask], output)
 
 
 def _inputs(function: te.Function, seed: int) -> list[Array]:
     """A mask, of bits or of numbers, leaves some rows without any column."""
     rng = np.random.default_rng(seed)
-    found = []
+    collected = []
     for tensor in function.inputs:
         values, kept = rng.standard_normal(tensor.shape), rng.random(tensor.shape) < 0.6
         if tensor.name == "mask":
             values = kept if tensor.dtype == "i1" else np.where(kept, values, -np.inf)
-        found.append(np.asarray(values, numpy_dtype(tensor.dtype)))
-    return found
+        collected.append(np.asarray(values, numpy_dtype(tensor.dtype)))
+    return collected
 
 
 def _reference(p: Parameters, q: Array, k: Array, v: Array, mask: Array | None = None) -> Array:
@@ -88,9 +88,9 @@ def _torch(p: Parameters, q: Any, k: Any, v: Any, mask: Any = None) -> Any:
 
 def _turned(rng: random.Random) -> Parameters:
     half, steps = extent(rng, 3), extent(rng, 4)
-    found = (extent(rng, 2), extent(rng, 3), steps, 2 * half + rng.choice([0, 0, 1, 2]))
-    table = rng.choice([(steps, half), (found[0], 1, steps, half)])
-    return {"x": found, "table": table, "interleaved": rng.random() < 0.5}
+    actual = (extent(rng, 2), extent(rng, 3), steps, 2 * half + rng.choice([0, 0, 1, 2]))
+    table = rng.choice([(steps, half), (actual[0], 1, steps, half)])
+    return {"x": actual, "table": table, "interleaved": rng.random() < 0.5}
 
 
 def _turned_build(dtype: str, p: Parameters) -> te.Function:
@@ -99,11 +99,11 @@ def _turned_build(dtype: str, p: Parameters) -> te.Function:
 
 
 def _turned_reference(p: Parameters, x: Array, cos: Array, sin: Array) -> Array:
-    half, found = cos.shape[-1], x.copy()
+    half, actual = cos.shape[-1], x.copy()
     pairs = (np.s_[..., 0 : 2 * half : 2], np.s_[..., 1 : 2 * half : 2])
     first, second = pairs if p["interleaved"] else (np.s_[..., :half], np.s_[..., half : 2 * half])
-    found[first], found[second] = x[first] * cos - x[second] * sin, x[second] * cos + x[first] * sin
-    return found
+    actual[first], actual[second] = x[first] * cos - x[second] * sin, x[second] * cos + x[first] * sin
+    return actual
 
 
 FAMILY = (

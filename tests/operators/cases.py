@@ -29,16 +29,16 @@ def case(operator: str, *shapes: Any) -> Callable[[Callable[..., te.Function]], 
 def inputs(function: te.Function, seed: int = 0) -> list[np.ndarray[Any, Any]]:
     """Random arrays for a function's inputs: positive halves of the line where a logarithm or root is taken."""
     rng = np.random.default_rng(seed)
-    found = []
+    collected = []
     for tensor in function.inputs:
         if tensor.dtype.startswith("f"):
             values = rng.standard_normal(tensor.shape)
             values = np.abs(values) + 0.1 if tensor.name.startswith("pos") else values
-            found.append(values.astype({"f32": np.float32, "f64": np.float64}[tensor.dtype]))
+            collected.append(values.astype({"f32": np.float32, "f64": np.float64}[tensor.dtype]))
         else:
             dtype = {"i32": np.int32, "i64": np.int64, "i1": np.bool_}[tensor.dtype]
-            found.append(rng.integers(-9, 10, tensor.shape).astype(dtype))
-    return found
+            collected.append(rng.integers(-9, 10, tensor.shape).astype(dtype))
+    return collected
 
 
 SIZES = [(3, 4, 5), (1, 1, 1), (7, 1, 9), (16, 17, 33), (1, 20, 2), (5, 64, 1)]

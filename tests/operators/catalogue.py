@@ -72,6 +72,6 @@ def extent(rng: random.Random, most: int = 9) -> int:
 def shape(rng: random.Random, least: int = 1, most: int = 4, elements: int = 300) -> tuple[int, ...]:
     """A random shape of a rank within bounds, of a bounded number of elements."""
     while True:
-        found = tuple(extent(rng) for _ in range(rng.randint(least, most)))
-        if np.prod(found, dtype=int) <= elements:
-            return found
+        actual = tuple(extent(rng) for _ in range(rng.randint(least, most)))
+        if np.prod(actual, dtype=int) <= elements:
+            return actual

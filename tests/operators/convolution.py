@@ -145,8 +145,8 @@ def _spread(rank: int) -> Any:
         stride, dilation = (tuple(rng.randint(1, 3) for _ in range(rank)) for _ in range(2))
         kernel, image = (tuple(rng.randint(1, 4) for _ in range(rank)) for _ in range(2))
         extra = tuple(rng.randrange(max(s, d)) for s, d in zip(stride, dilation, strict=True))
-        whole = [(image[d] - 1) * stride[d] + dilation[d] * (kernel[d] - 1) + extra[d] for d in range(rank)]
-        padding = tuple(rng.randint(0, min(2, n // 2)) for n in whole)
+        unpadded = [(image[d] - 1) * stride[d] + dilation[d] * (kernel[d] - 1) + extra[d] for d in range(rank)]
+        padding = tuple(rng.randint(0, min(2, n // 2)) for n in unpadded)
         share = extent(rng, 2)
         return {
             "x": (extent(rng, 2), groups * extent(rng, 2), *image),

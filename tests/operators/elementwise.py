@@ -23,9 +23,9 @@ def _shape(rng: random.Random) -> Parameters:
 
 def _broadcast(rng: random.Random) -> Parameters:
     """Two shapes that broadcast, or a shape and a number."""
-    whole = shape(rng, 1)
-    left, right = ([1 if rng.random() < 0.2 else n for n in whole] for _ in range(2))
-    start = rng.choice([0, 0, rng.randint(0, len(whole))])
+    joined = shape(rng, 1)
+    left, right = ([1 if rng.random() < 0.2 else n for n in joined] for _ in range(2))
+    start = rng.choice([0, 0, rng.randint(0, len(joined))])
     pair = (tuple(left), tuple(right[start:]))
     pair = (pair[1], pair[0]) if rng.random() < 0.3 else pair
     return {"a": pair[0], "b": pair[1], "number": rng.choice([None, None, None, 2, 3])}
@@ -235,8 +235,8 @@ def _cast_reference(p: Parameters, x: Any) -> Any:
 
 
 def _chosen(rng: random.Random) -> Parameters:
-    whole = shape(rng, 1)
-    shapes = [tuple(1 if rng.random() < 0.2 else n for n in whole)[rng.choice([0, 0, 0, 1]) :] for _ in range(3)]
+    joined = shape(rng, 1)
+    shapes = [tuple(1 if rng.random() < 0.2 else n for n in joined)[rng.choice([0, 0, 0, 1]) :] for _ in range(3)]
     return {"shapes": shapes}
 
 

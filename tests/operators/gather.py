@@ -28,12 +28,12 @@ INDICES = INTEGERS
 def indexed_inputs(function: te.Function, seed: int) -> list[Array]:
     """Random inputs; those named I are indices, of which some are below zero and some too large for most tables."""
     rng = np.random.default_rng(seed)
-    found = []
+    collected = []
     for tensor, array in zip(function.inputs, random_inputs(function, seed), strict=True):
         if tensor.name == "I":
             array = np.asarray(rng.integers(-2, 8, tensor.shape)).astype(numpy_dtype(tensor.dtype))
-        found.append(array)
-    return found
+        collected.append(array)
+    return collected
 
 
 def _any(rng: random.Random) -> Parameters:
@@ -61,8 +61,8 @@ def _gather_torch(p: Parameters, x: Any, i: Any) -> Any:
     axis = p["axis"] % x.ndim
     inside = ((i >= 0) & (i < x.shape[axis])).reshape((*i.shape, *[1] * (x.ndim - axis - 1)))
     at = i.long().clamp(0, x.shape[axis] - 1)
-    found = x.index_select(axis, at.reshape(-1)).reshape((*x.shape[:axis], *i.shape, *x.shape[axis + 1 :]))
-    return found.where(inside, x.new_tensor(p["otherwise"]))
+    actual = x.index_select(axis, at.reshape(-1)).reshape((*x.shape[:axis], *i.shape, *x.shape[axis + 1 :]))
+    return actual.where(inside, x.new_tensor(p["otherwise"]))
 
 
 def _along(rng: random.Random) -> Parameters:
@@ -81,14 +81,14 @@ def _take_along_axis(dtype: str, p: Parameters) -> te.Function:
 
 def _take_along_axis_reference(p: Parameters, x: Array, i: Array) -> Array:
     size = x.shape[p["axis"]]
-    found = np.take_along_axis(x, np.clip(i, 0, size - 1), p["axis"])
-    return np.where((i >= 0) & (i < size), found, p["otherwise"])
+    actual = np.take_along_axis(x, np.clip(i, 0, size - 1), p["axis"])
+    return np.where((i >= 0) & (i < size), actual, p["otherwise"])
 
 
 def _take_along_axis_torch(p: Parameters, x: Any, i: Any) -> Any:
     size = x.shape[p["axis"]]
-    found = x.take_along_dim(i.long().clamp(0, size - 1), p["axis"])
-    return found.where((i >= 0) & (i < size), x.new_tensor(p["otherwise"]))
+    actual = x.take_along_dim(i.long().clamp(0, size - 1), p["axis"])
+    return actual.where((i >= 0) & (i < size), x.new_tensor(p["otherwise"]))
 
 
 def _rows(rng: random.Random) -> Parameters:
@@ -107,8 +107,8 @@ def _embedding_reference(p: Parameters, i: Array, w: Array) -> Array:
 def _embedding_torch(p: Parameters, i: Any, w: Any) -> Any:
     from torch.nn import functional
 
-    found = functional.embedding(i.long().clamp(0, w.shape[0] - 1), w)
-    return found.where(((i >= 0) & (i < w.shape[0]))[..., None], w.new_tensor(p["otherwise"]))
+    actual = functional.embedding(i.long().clamp(0, w.shape[0] - 1), w)
+    return actual.where(((i >= 0) & (i < w.shape[0]))[..., None], w.new_tensor(p["otherwise"]))
 
 
 FAMILY = (

@@ -15,14 +15,14 @@ EPS = 1e-3
 
 
 def _one_axis(rng: random.Random) -> Parameters:
-    found = shape(rng)
-    return {"x": found, "axis": rng.randrange(-len(found), len(found))}
+    extents = shape(rng)
+    return {"x": extents, "axis": rng.randrange(-len(extents), len(extents))}
 
 
 def _axes(rng: random.Random) -> Parameters:
-    found = shape(rng)
-    count = rng.randint(1, len(found))
-    return {"x": found, "axis": tuple(rng.sample(range(len(found)), count)), "keepdims": rng.random() < 0.5}
+    extents = shape(rng)
+    count = rng.randint(1, len(extents))
+    return {"x": extents, "axis": tuple(rng.sample(range(len(extents)), count)), "keepdims": rng.random() < 0.5}
 
 
 def _image(rng: random.Random) -> Parameters:
@@ -31,10 +31,10 @@ def _image(rng: random.Random) -> Parameters:
 
 def _scaled_axes(rng: random.Random) -> Parameters:
     """One axis or several, and which of gamma and beta are there."""
-    found = shape(rng)
-    axes = tuple(sorted(rng.sample(range(len(found)), rng.randint(1, len(found)))))
-    axis = rng.choice([axes, axes[0], axes[0] - len(found)])
-    return {"x": found, "axis": axis, "scales": rng.choice([(), ("gamma",), ("gamma", "beta"), ("gamma", "beta")])}
+    extents = shape(rng)
+    axes = tuple(sorted(rng.sample(range(len(extents)), rng.randint(1, len(extents)))))
+    axis = rng.choice([axes, axes[0], axes[0] - len(extents)])
+    return {"x": extents, "axis": axis, "scales": rng.choice([(), ("gamma",), ("gamma", "beta"), ("gamma", "beta")])}
 
 
 def _scaled_image(rng: random.Random) -> Parameters:
@@ -42,10 +42,10 @@ def _scaled_image(rng: random.Random) -> Parameters:
 
 
 def _grouped(rng: random.Random) -> Parameters:
-    found = list(shape(rng, least=3, most=4, elements=100))
+    actual = list(shape(rng, least=3, most=4, elements=100))
     groups = rng.choice([1, 2, 3])
-    found[1] = groups * rng.randint(1, 2)
-    return {**_scaled_image(rng), "x": tuple(found), "groups": groups}
+    actual[1] = groups * rng.randint(1, 2)
+    return {**_scaled_image(rng), "x": tuple(actual), "groups": groups}
 
 
 def _scaled(name: str, *options: str) -> Any:

@@ -41,15 +41,15 @@ def _starts(p: Parameters, d: int) -> list[int]:
     """Where the windows of a dimension begin in the padded image."""
     rank, size = len(p["kernel"]), p["x"][2 + d]
     span, stride = p["dilation"][d] * (p["kernel"][d] - 1) + 1, (p["stride"] or p["kernel"])[d]
-    before, whole = p["padding"][d], size + p["padding"][d] + p["padding"][d + rank]
-    found = [0]
-    while found[-1] + stride + span <= whole:
-        found.append(found[-1] + stride)
-    if p["ceil_mode"] and found[-1] + span < whole:
-        found.append(found[-1] + stride)
-    if p["ceil_mode"] and found[-1] >= size + before:
-        found.pop()
-    return found
+    before, padded = p["padding"][d], size + p["padding"][d] + p["padding"][d + rank]
+    actual = [0]
+    while actual[-1] + stride + span <= padded:
+        actual.append(actual[-1] + stride)
+    if p["ceil_mode"] and actual[-1] + span < padded:
+        actual.append(actual[-1] + stride)
+    if p["ceil_mode"] and actual[-1] >= size + before:
+        actual.pop()
+    return actual
 
 
 def _reach(p: Parameters) -> bool:
@@ -66,8 +66,8 @@ def _reach(p: Parameters) -> bool:
 def _build(name: str, dtype: str, p: Parameters) -> te.Function:
     x = P(p["x"], dtype, name="X")
     names = ("stride", "padding", "dilation", "ceil_mode", "count_include_pad", "divisor", "p")
-    result = getattr(te.nn, name)(x, p["kernel"], **{n: p[n] for n in names if n in p})
-    return te.function(name, [x], list(result) if isinstance(result, tuple) else result)
+    output = getattr(te.nn, name)(x, p["kernel"], **{n: p[n] for n in names if n in p})
+    return te.function(name, [x], list(output) if isinstance(output, tuple) else output)
 
 
 def _windowed(p: Parameters, x: Any, padding: float, beyond: float, pad: Any) -> Any:
@@ -95,12 +95,12 @@ def _pooled(p: Parameters, x: Array, reduce: Any, padding: float, beyond: float)
     rank = len(p["kernel"])
     x = _windowed(p, x, padding, beyond, _numpy_pad)
     starts = [_starts(p, d) for d in range(rank)]
-    found = []
+    collected = []
     for at in product(*starts):
         window = [slice(s, s + d * (k - 1) + 1, d) for s, d, k in zip(at, p["dilation"], p["kernel"], strict=True)]
         cut = x[(slice(None), slice(None), *window)]
-        found.append(reduce(cut.reshape(*x.shape[:2], -1), axis=-1))
-    return np.stack(found, -1).reshape(*x.shape[:2], *map(len, starts))
+        collected.append(reduce(cut.reshape(*x.shape[:2], -1), axis=-1))
+    return np.stack(collected, -1).reshape(*x.shape[:2], *map(len, starts))
 
 
 def _lowest(x: Array) -> float:

@@ -15,14 +15,14 @@ P = te.placeholder
 
 
 def _axis(rng: random.Random) -> Parameters:
-    found = shape(rng)
-    return {"x": found, "axis": rng.randrange(-len(found), len(found))}
+    extents = shape(rng)
+    return {"x": extents, "axis": rng.randrange(-len(extents), len(extents))}
 
 
 def _axes(rng: random.Random) -> Parameters:
-    found = shape(rng)
-    axes = tuple(rng.sample(range(len(found)), rng.randint(0, len(found))))
-    return {"x": found, "axis": rng.choice([axes, axes, None]), "keepdims": rng.random() < 0.5}
+    extents = shape(rng)
+    axes = tuple(rng.sample(range(len(extents)), rng.randint(0, len(extents))))
+    return {"x": extents, "axis": rng.choice([axes, axes, None]), "keepdims": rng.random() < 0.5}
 
 
 def _build(name: str, dtype: str, p: Parameters) -> te.Function:
@@ -49,11 +49,11 @@ def _scanned(rng: random.Random) -> Parameters:
 def _scan(function: Any, p: Parameters, x: Array) -> Array:
     axis = p["axis"] % x.ndim
     x = np.flip(x, axis) if p["reverse"] else x
-    found = function(x, axis)
+    actual = function(x, axis)
     if p["exclusive"]:
-        start = np.full_like(found.take([0], axis), 1 if function is np.cumprod else 0)
-        found = np.concatenate([start, found.take(range(x.shape[axis] - 1), axis)], axis)
-    return np.flip(found, axis) if p["reverse"] else found
+        start = np.full_like(actual.take([0], axis), 1 if function is np.cumprod else 0)
+        actual = np.concatenate([start, actual.take(range(x.shape[axis] - 1), axis)], axis)
+    return np.flip(actual, axis) if p["reverse"] else actual
 
 
 def _scan_torch(name: str, p: Parameters, x: Any) -> Any:
@@ -87,8 +87,8 @@ def _spread(root: bool, p: Parameters, x: Array) -> Array:
     divisor = max(0.0, float(count - p["correction"]))
     gap = x - x.mean(axes, keepdims=True)
     total = (gap * gap).sum(axes, keepdims=p["keepdims"])
-    found = total / divisor if divisor else total * np.inf
-    return np.sqrt(found) if root else found
+    actual = total / divisor if divisor else total * np.inf
+    return np.sqrt(actual) if root else actual
 
 
 def _corrected(rng: random.Random) -> Parameters:

@@ -27,13 +27,13 @@ def _of(name: str, *options: str) -> Any:
 
 def _padded(rng: random.Random) -> Parameters:
     """Widths, some below 0, that leave something of each dimension."""
-    found = shape(rng, most=3, elements=60)
+    extents = shape(rng, most=3, elements=60)
     widths = []
-    for n in found:
+    for n in extents:
         pair = [rng.randint(-2, 3) for _ in range(2)]
         widths.append(tuple(pair) if n + min(pair[0], 0) + min(pair[1], 0) > 0 else (0, 1))
     mode = rng.choice(["constant", "constant", "edge", "reflect", "wrap"])
-    return {"shape": found, "widths": widths, "value": rng.choice([0, 2]), "mode": mode}
+    return {"shape": extents, "widths": widths, "value": rng.choice([0, 2]), "mode": mode}
 
 
 def _pad_reference(p: Parameters, x: Array) -> Array:
@@ -44,21 +44,21 @@ def _pad_reference(p: Parameters, x: Array) -> Array:
 
 
 def _rolled(rng: random.Random) -> Parameters:
-    found = shape(rng)
-    axes = tuple(rng.sample(range(len(found)), rng.randint(1, len(found))))
-    return {"shape": found, "shift": tuple(rng.randint(-9, 9) for _ in axes), "axis": axes}
+    extents = shape(rng)
+    axes = tuple(rng.sample(range(len(extents)), rng.randint(1, len(extents))))
+    return {"shape": extents, "shift": tuple(rng.randint(-9, 9) for _ in axes), "axis": axes}
 
 
 def _repeated(rng: random.Random) -> Parameters:
-    found = shape(rng)
-    return {"shape": found, "repeats": rng.randint(1, 3), "axis": rng.randrange(-len(found), len(found))}
+    extents = shape(rng)
+    return {"shape": extents, "repeats": rng.randint(1, 3), "axis": rng.randrange(-len(extents), len(extents))}
 
 
 def _blocks(deep: bool, rng: random.Random) -> Parameters:
     block, channels = rng.randint(1, 3), extent(rng, 3)
     sizes = (extent(rng, 3), extent(rng, 4))
-    found = (channels * block**2, *sizes) if deep else (channels, *(n * block for n in sizes))
-    return {"shape": (extent(rng, 2), *found), "block": block, "order": rng.choice(["DCR", "CRD"])}
+    actual = (channels * block**2, *sizes) if deep else (channels, *(n * block for n in sizes))
+    return {"shape": (extent(rng, 2), *actual), "block": block, "order": rng.choice(["DCR", "CRD"])}
 
 
 def _to_space(p: Parameters, x: Array) -> Array:
@@ -82,9 +82,9 @@ def _triangle(rng: random.Random) -> Parameters:
 
 
 def _hot(rng: random.Random) -> Parameters:
-    found = shape(rng, 0, 2, 30)
-    axis = rng.randint(-len(found) - 1, len(found))
-    return {"shape": found, "depth": rng.randint(1, 9), "axis": axis, "on": rng.choice([1, 3]), "off": 0}
+    extents = shape(rng, 0, 2, 30)
+    axis = rng.randint(-len(extents) - 1, len(extents))
+    return {"shape": extents, "depth": rng.randint(1, 9), "axis": axis, "on": rng.choice([1, 3]), "off": 0}
 
 
 def _hot_reference(p: Parameters, x: Array) -> Array:
@@ -93,9 +93,9 @@ def _hot_reference(p: Parameters, x: Array) -> Array:
 
 
 def _turned(rng: random.Random) -> Parameters:
-    found = shape(rng, least=2)
-    time, batch = rng.sample(range(len(found)), 2)
-    return {"shape": found, "time_axis": time, "batch_axis": batch}
+    extents = shape(rng, least=2)
+    time, batch = rng.sample(range(len(extents)), 2)
+    return {"shape": extents, "time_axis": time, "batch_axis": batch}
 
 
 def _turned_build(dtype: str, p: Parameters) -> te.Function:
@@ -127,8 +127,8 @@ def _windows(rng: random.Random) -> Parameters:
     spans = [d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)]
     image = tuple(span + rng.randint(0, 4) for span in spans)
     stride = tuple(rng.randint(1, 3) for _ in range(rank))
-    found = (extent(rng, 2), extent(rng, 3), *image)
-    return {"shape": found, "kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation}
+    actual = (extent(rng, 2), extent(rng, 3), *image)
+    return {"shape": actual, "kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation}
 
 
 def _places(p: Parameters) -> Array:
@@ -173,11 +173,11 @@ def _folded(p: Parameters, x: Array) -> Array:
 
 
 def _nd(rng: random.Random) -> Parameters:
-    found = shape(rng, least=2, most=4)
+    extents = shape(rng, least=2, most=4)
     batch = rng.randint(0, 1)
-    count = rng.randint(1, len(found) - batch)
+    count = rng.randint(1, len(extents) - batch)
     own = tuple(extent(rng, 3) for _ in range(rng.randint(0, 1)))
-    return {"x": found, "indices": (*found[:batch], *own, count), "batch": batch, "wrap": rng.random() < 0.5}
+    return {"x": extents, "indices": (*extents[:batch], *own, count), "batch": batch, "wrap": rng.random() < 0.5}
 
 
 def _nd_build(dtype: str, p: Parameters) -> te.Function:
@@ -186,14 +186,14 @@ def _nd_build(dtype: str, p: Parameters) -> te.Function:
 
 
 def _nd_reference(p: Parameters, x: Array, indices: Array) -> Array:
-    found = np.zeros((*indices.shape[:-1], *x.shape[p["batch"] + indices.shape[-1] :]), x.dtype)
+    output = np.zeros((*indices.shape[:-1], *x.shape[p["batch"] + indices.shape[-1] :]), x.dtype)
     for at in np.ndindex(indices.shape[:-1]):
         batch, row = at[: p["batch"]], indices[at]
         sizes = x.shape[p["batch"] : p["batch"] + len(row)]
         low = -1 if p["wrap"] else 0
         if all(low * n <= i < n for i, n in zip(row, sizes, strict=True)):
-            found[at] = x[(*batch, *row)]
-    return found
+            output[at] = x[(*batch, *row)]
+    return output
 
 
 FAMILY = (

@@ -16,16 +16,20 @@ P = te.placeholder
 
 
 def _axes(rng: random.Random) -> Parameters:
-    found = shape(rng)
-    axes = tuple(rng.sample(range(len(found)), rng.randint(1, len(found))))
-    return {"shape": found, "axis": rng.choice([axes, axes, axes[0] - len(found), None]), "keep": rng.random() < 0.5}
+    extents = shape(rng)
+    axes = tuple(rng.sample(range(len(extents)), rng.randint(1, len(extents))))
+    return {
+        "shape": extents,
+        "axis": rng.choice([axes, axes, axes[0] - len(extents), None]),
+        "keep": rng.random() < 0.5,
+    }
 
 
 def _axis(rng: random.Random) -> Parameters:
-    found = shape(rng)
+    extents = shape(rng)
     return {
-        "shape": found,
-        "axis": rng.randrange(-len(found), len(found)),
+        "shape": extents,
+        "axis": rng.randrange(-len(extents), len(extents)),
         "keep": rng.random() < 0.5,
         "last": rng.random() < 0.3,
     }

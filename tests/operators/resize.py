@@ -38,14 +38,14 @@ def _nearest_reference(p: Parameters, x: Array) -> Array:
 
 def _weights(out: int, extent: int, align_corners: bool) -> Array:
     """A matrix whose rows say what share of each pixel a place takes."""
-    found = np.zeros((out, extent))
+    output = np.zeros((out, extent))
     for i in range(out):
         at = i * (extent - 1) / max(out - 1, 1) if align_corners else (i + 0.5) * extent / out - 0.5
         at = min(max(at, 0.0), extent - 1.0)
         low = min(int(np.floor(at)), extent - 1)
-        found[i, low] += 1 - (at - low)
-        found[i, min(low + 1, extent - 1)] += at - low
-    return found
+        output[i, low] += 1 - (at - low)
+        output[i, min(low + 1, extent - 1)] += at - low
+    return output
 
 
 def _bilinear_reference(p: Parameters, x: Array) -> Array:

@@ -16,15 +16,15 @@ P = te.placeholder
 
 
 def _sample(mode: str | None, rng: random.Random) -> Parameters:
-    found = shape(rng, 1, 4, 150)
-    axes = sorted(rng.sample(range(len(found)), rng.randint(1, min(2, len(found)))))
+    extents = shape(rng, 1, 4, 150)
+    axes = sorted(rng.sample(range(len(extents)), rng.randint(1, min(2, len(extents)))))
     kinds = ["half_pixel", "half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "half_pixel_symmetric"]
     coordinates = rng.choice([*kinds, "tf_crop_and_resize"])
     scales = [rng.choice([0.5, 2.0, 3.0, 0.6, 1.7]) for _ in axes]
-    scales = [s if math.floor(found[d] * s) else 1.0 for s, d in zip(scales, axes, strict=True)]
+    scales = [s if math.floor(extents[d] * s) else 1.0 for s, d in zip(scales, axes, strict=True)]
     by_size = rng.random() < 0.5
     return {
-        "x": found,
+        "x": extents,
         "axes": axes,
         "sizes": [extent(rng, 9) for _ in axes] if by_size else None,
         "scales": None if by_size else scales,
@@ -156,7 +156,7 @@ def _unrolled(name: str, p: Parameters, x: Array, w: Array, r: Array, *given: Ar
     c = left.pop(0) if p["initial"] and name == "lstm" else np.zeros_like(h)
     see = left.pop(0).reshape(3, size) if left else np.zeros((3, size))
     order = options.get("order", "h")
-    found = np.zeros((*x.shape[:2], size))
+    output = np.zeros((*x.shape[:2], size))
     for t in range(x.shape[0])[:: -1 if p["reverse"] else 1]:
         inner, outer = x[t] @ w.T + biases[0], h @ r.T + biases[1]
         a = {g: inner[:, n * size : (n + 1) * size] for n, g in enumerate(order)}
@@ -175,8 +175,8 @@ def _unrolled(name: str, p: Parameters, x: Array, w: Array, r: Array, *given: Ar
             block, bias = r[n * size : (n + 1) * size], biases[1][n * size : (n + 1) * size]
             new = reset * b["h"] if options["linear_before_reset"] else (reset * h) @ block.T + bias
             h = (1 - z) * np.tanh(a["h"] + new) + z * h
-        found[t] = h
-    return (found, h, c) if name == "lstm" else (found, h)
+        output[t] = h
+    return (output, h, c) if name == "lstm" else (output, h)
 
 
 FAMILY = (

@@ -52,24 +52,24 @@ def _shares(p: Parameters, at: float, length: int) -> dict[int, float]:
         at = _bounded(p, at, length)
     if p["mode"] == "nearest":
         return {round(at): 1.0}
-    found: dict[int, float] = {}
+    collected: dict[int, float] = {}
     low, reach = math.floor(at), range(2) if p["mode"] == "linear" else range(-1, 3)
     for index in (low + offset for offset in reach):
         share = kernel({"mode": p["mode"], "cubic": -0.75}, at - index)
         place = int(_bounded(p, index, length)) if p["mode"] == "cubic" else index
-        found[place] = found.get(place, 0.0) + share
-    return found
+        collected[place] = collected.get(place, 0.0) + share
+    return collected
 
 
 def _reference(p: Parameters, x: Array, grid: Array) -> Array:
-    found = np.zeros((*x.shape[:2], *grid.shape[1:-1]))
+    output = np.zeros((*x.shape[:2], *grid.shape[1:-1]))
     for at in np.ndindex(grid.shape[:-1]):
         dims = [_shares(p, float(c), n) for c, n in zip(grid[at][::-1], x.shape[2:], strict=True)]
         for places in product(*dims):
             if all(0 <= i < n for i, n in zip(places, x.shape[2:], strict=True)):
                 share = math.prod(d[i] for d, i in zip(dims, places, strict=True))
-                found[(at[0], slice(None), *at[1:])] += share * x[(at[0], slice(None), *places)]
-    return found
+                output[(at[0], slice(None), *at[1:])] += share * x[(at[0], slice(None), *places)]
+    return output
 
 
 def _torch(p: Parameters, x: Any, grid: Any) -> Any:

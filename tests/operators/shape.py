@@ -14,9 +14,9 @@ P = te.placeholder
 
 
 def _permuted(rng: random.Random) -> Parameters:
-    found = shape(rng)
-    perm = tuple(rng.sample(range(len(found)), len(found)))
-    return {"shape": found, "perm": rng.choice([None, perm, perm])}
+    extents = shape(rng)
+    perm = tuple(rng.sample(range(len(extents)), len(extents)))
+    return {"shape": extents, "perm": rng.choice([None, perm, perm])}
 
 
 def _transpose(dtype: str, p: Parameters) -> te.Function:
@@ -39,51 +39,51 @@ def _of_one(name: str, *options: str) -> Any:
 
 
 def _reshaped(rng: random.Random) -> Parameters:
-    found = shape(rng)
-    factors = [f for n in found for f in ((2, n // 2) if n % 2 == 0 and rng.random() < 0.5 else (n,))]
+    extents = shape(rng)
+    factors = [f for n in extents for f in ((2, n // 2) if n % 2 == 0 and rng.random() < 0.5 else (n,))]
     rng.shuffle(factors)
     wanted = [*factors, 1] if rng.random() < 0.3 else factors
     if len(wanted) > 1 and rng.random() < 0.5:
         wanted = [wanted[0] * wanted[1], *wanted[2:]]
     if rng.random() < 0.3:
         wanted[rng.randrange(len(wanted))] = -1
-    return {"shape": found, "to": tuple(wanted)}
+    return {"shape": extents, "to": tuple(wanted)}
 
 
 def _flattened(rng: random.Random) -> Parameters:
-    found = shape(rng)
-    return {"shape": found, "start": rng.randrange(len(found))}
+    extents = shape(rng)
+    return {"shape": extents, "start": rng.randrange(len(extents))}
 
 
 def _expanded(rng: random.Random) -> Parameters:
-    found = shape(rng)
-    return {"shape": found, "axis": rng.randint(-len(found) - 1, len(found))}
+    extents = shape(rng)
+    return {"shape": extents, "axis": rng.randint(-len(extents) - 1, len(extents))}
 
 
 def _squeezed(rng: random.Random) -> Parameters:
-    found = tuple(1 if rng.random() < 0.4 else n for n in shape(rng))
-    ones = [d for d, n in enumerate(found) if n == 1]
-    return {"shape": found, "axis": rng.choice([None, tuple(ones)])}
+    actual = tuple(1 if rng.random() < 0.4 else n for n in shape(rng))
+    ones = [d for d, n in enumerate(actual) if n == 1]
+    return {"shape": actual, "axis": rng.choice([None, tuple(ones)])}
 
 
 def _broadcast(rng: random.Random) -> Parameters:
-    whole = shape(rng)
-    own = whole[rng.randint(0, len(whole)) :]
-    return {"shape": tuple(1 if rng.random() < 0.3 else n for n in own), "to": whole}
+    target = shape(rng)
+    last_extents = target[rng.randint(0, len(target)) :]
+    return {"shape": tuple(1 if rng.random() < 0.3 else n for n in last_extents), "to": target}
 
 
 def _several(rng: random.Random) -> Parameters:
-    found = list(shape(rng, elements=60))
-    axis = rng.randrange(len(found))
+    actual = list(shape(rng, elements=60))
+    axis = rng.randrange(len(actual))
     shapes = [
-        tuple(rng.randint(1, 4) if d == axis else n for d, n in enumerate(found)) for _ in range(rng.randint(1, 4))
+        tuple(rng.randint(1, 4) if d == axis else n for d, n in enumerate(actual)) for _ in range(rng.randint(1, 4))
     ]
-    return {"shapes": shapes, "axis": axis - rng.choice([0, len(found)])}
+    return {"shapes": shapes, "axis": axis - rng.choice([0, len(actual)])}
 
 
 def _alike(rng: random.Random) -> Parameters:
-    found = shape(rng, most=3, elements=60)
-    return {"shapes": [found] * rng.randint(1, 4), "axis": rng.randint(-len(found) - 1, len(found))}
+    extents = shape(rng, most=3, elements=60)
+    return {"shapes": [extents] * rng.randint(1, 4), "axis": rng.randint(-len(extents) - 1, len(extents))}
 
 
 def _joined(name: str) -> Any:
@@ -95,13 +95,13 @@ def _joined(name: str) -> Any:
 
 
 def _sliced(rng: random.Random) -> Parameters:
-    found = shape(rng)
+    extents = shape(rng)
     while True:
-        steps = [rng.choice([1, 1, 2, 3, -1, -2]) for _ in found]
-        starts = [rng.randrange(-n, n) for n in found]
-        stops = [rng.choice([None, rng.randrange(-n, n + 1)]) for n in found]
-        if all(range(n)[slice(*part)] for n, *part in zip(found, starts, stops, steps, strict=True)):
-            return {"shape": found, "starts": starts, "stops": stops, "steps": steps}
+        steps = [rng.choice([1, 1, 2, 3, -1, -2]) for _ in extents]
+        starts = [rng.randrange(-n, n) for n in extents]
+        stops = [rng.choice([None, rng.randrange(-n, n + 1)]) for n in extents]
+        if all(range(n)[slice(*part)] for n, *part in zip(extents, starts, stops, steps, strict=True)):
+            return {"shape": extents, "starts": starts, "stops": stops, "steps": steps}
 
 
 def _cut(p: Parameters, x: Any) -> Any:
@@ -118,14 +118,14 @@ def _cut_torch(p: Parameters, x: Any) -> Any:
 
 
 def _turned(rng: random.Random) -> Parameters:
-    found = shape(rng)
-    axes = tuple(rng.sample(range(len(found)), rng.randint(1, len(found))))
-    return {"shape": found, "axis": rng.choice([axes, axes[0], None])}
+    extents = shape(rng)
+    axes = tuple(rng.sample(range(len(extents)), rng.randint(1, len(extents))))
+    return {"shape": extents, "axis": rng.choice([axes, axes[0], None])}
 
 
 def _tiled(rng: random.Random) -> Parameters:
-    found = shape(rng, most=3, elements=30)
-    return {"shape": found, "repeats": tuple(rng.randint(1, 3) for _ in found)}
+    extents = shape(rng, most=3, elements=30)
+    return {"shape": extents, "repeats": tuple(rng.randint(1, 3) for _ in extents)}
 
 
 def _torch(name: str) -> Any:

@@ -30,14 +30,14 @@ def test_quotients_remainders_and_conditions_are_what_they_were(seed: int) -> No
     for _ in range(20):
         ranges = {n: (0, rng.choice((1, 2, 3, 7, 11))) for n in range(3)}
         form, divisor = _form(rng, 3), rng.choice((2, 3, 4, 6, 8, 9, 12))
-        quotient, rest = lin.floordiv(form, divisor, ranges), lin.mod(form, divisor, ranges)
+        quotient, remaining = lin.floordiv(form, divisor, ranges), lin.mod(form, divisor, ranges)
         inner = lin.mod(lin.floordiv(form, 2, ranges).scaled(3), divisor, ranges)
-        fused = quotient.scaled(divisor * 5) + rest.scaled(5)
+        fused = quotient.scaled(divisor * 5) + remaining.scaled(5)
         joined, tight = lin.joined(fused), Condition(form).tightened(ranges)
         for point in _points(ranges):
             value = lin.evaluate(form, point)
             assert lin.evaluate(quotient, point) == value // divisor
-            assert lin.evaluate(rest, point) == value % divisor
+            assert lin.evaluate(remaining, point) == value % divisor
             assert lin.evaluate(inner, point) == value // 2 * 3 % divisor
             assert lin.evaluate(joined, point) == 5 * value
             assert (lin.evaluate(tight.form, point) >= 0) == (value >= 0)
@@ -54,8 +54,8 @@ def test_lanes_leave_the_remainder_of_a_vector() -> None:
 
 def test_a_condition_loses_the_lanes_that_cannot_decide_it() -> None:
     ranges = {0: (0, 99), 1: (0, 3)}
-    whole = Condition(Linear(((0, -4), (1, -1)), 287))
-    assert whole.tightened(ranges) == Condition(Linear(((0, -1),), 71))
+    even = Condition(Linear(((0, -4), (1, -1)), 287))
+    assert even.tightened(ranges) == Condition(Linear(((0, -1),), 71))
     ragged = Condition(Linear(((0, -4), (1, -1)), 285))
     assert ragged.tightened(ranges) == ragged
     equal = Condition(Linear(((0, -4), (1, -1)), 287), equal=True)

@@ -37,10 +37,10 @@ def test_without_large_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_two_arenas_are_apart() -> None:
-    one, two = arena(LARGE_PAGE), arena(LARGE_PAGE)
-    one[:] = 1
+    first, two = arena(LARGE_PAGE), arena(LARGE_PAGE)
+    first[:] = 1
     two[:] = 2
-    assert (one == 1).all()
+    assert (first == 1).all()
 
 
 def test_threads_have_workspaces_of_their_own() -> None:
@@ -49,18 +49,18 @@ def test_threads_have_workspaces_of_their_own() -> None:
     t = te.compute((1024, 1024), lambda i, j: a[i, j] * 2, name="T")
     kernel = compiler.build(te.function("f", [a], [te.compute((1024, 1024), lambda i, j: t[j, i] + 1, name="C")]))
     x = np.arange(1024 * 1024, dtype=np.float32).reshape(1024, 1024)
-    found: dict[int, bool] = {}
+    collected: dict[int, bool] = {}
 
     def work(number: int) -> None:
         y = x + number
-        found[number] = all(np.array_equal(kernel(y), y.T * 2 + 1) for _ in range(3))
+        collected[number] = all(np.array_equal(kernel(y), y.T * 2 + 1) for _ in range(3))
 
     threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == dict.fromkeys(range(4), True)
+    assert collected == dict.fromkeys(range(4), True)
 
 
 def test_a_forked_child_has_its_own() -> None:

@@ -134,10 +134,10 @@ def test_a_loop_is_what_its_jump_back_says() -> None:
 
 def test_what_is_counted_in_a_register_tile() -> None:
     function = body(GEBP)
-    found = function.census(function.innermost[0])
-    assert (found.instructions, found.fma, found.flops, found.width, found.float_bits) == (10, 4, 128, "zmm", 32)
-    assert (found.loads, found.stores, found.broadcasts, found.branches) == (4, 0, 2, 0)
-    assert (found.loads_per_fma, found.stores_per_fma) == (1.0, 0.0)
+    actual = function.census(function.innermost[0])
+    assert (actual.instructions, actual.fma, actual.flops, actual.width, actual.float_bits) == (10, 4, 128, "zmm", 32)
+    assert (actual.loads, actual.stores, actual.broadcasts, actual.branches) == (4, 0, 2, 0)
+    assert (actual.loads_per_fma, actual.stores_per_fma) == (1.0, 0.0)
     assert function.innermost[0].text.splitlines()[:2] == [".LBB1_2:", "    vmovaps (%r10,%rbp,4), %zmm16"]
 
 
@@ -145,11 +145,11 @@ def test_calls_spills_divisions_and_branches() -> None:
     function = body(CALLS)
     assert function.name == "exp of.body"
     (loop,) = function.innermost
-    found = function.census(loop)
-    assert found.calls == ("expf", "logf")
-    assert (found.stack_loads, found.stack_stores) == (2, 2)
-    assert (found.loads, found.stores, found.divisions, found.branches) == (3, 3, 1, 2)
-    assert (found.width, found.flops) == ("scalar", 1)
+    actual = function.census(loop)
+    assert actual.calls == ("expf", "logf")
+    assert (actual.stack_loads, actual.stack_stores) == (2, 2)
+    assert (actual.loads, actual.stores, actual.divisions, actual.branches) == (3, 3, 1, 2)
+    assert (actual.width, actual.flops) == ("scalar", 1)
 
 
 def test_a_name_in_quotes() -> None:
@@ -228,7 +228,7 @@ def test_registers(text: str, read: set[str], written: set[str]) -> None:
 
 
 def test_operands_and_the_stack() -> None:
-    found = parse_instruction("vmovaps 64(%r10,%rbp,4), %zmm17")
-    assert found == Instruction("vmovaps", ("64(%r10,%rbp,4)", "%zmm17"))
-    assert not on_stack(found, ("%rsp", "%rbp"))
+    actual = parse_instruction("vmovaps 64(%r10,%rbp,4), %zmm17")
+    assert actual == Instruction("vmovaps", ("64(%r10,%rbp,4)", "%zmm17"))
+    assert not on_stack(actual, ("%rsp", "%rbp"))
     assert on_stack(parse_instruction("vmovaps %zmm1, 64(%rsp,%rax)"), ("%rsp",))

@@ -16,12 +16,12 @@ from tests.gpu_schedules import product, tiled
 
 def named(program: Program) -> dict[str, str]:
     """The barriers of all kernels, by the name of the node before which they stand."""
-    found = {}
+    collected = {}
     for node in program.body:
         assert isinstance(node, Loop)
         for key, barrier in barriers(program, node).items():
-            found[program.loops[key].label if isinstance(key, int) else str(key)] = str(barrier)
-    return found
+            collected[program.loops[key].label if isinstance(key, int) else str(key)] = str(barrier)
+    return collected
 
 
 def test_a_tiled_product_needs_two() -> None:

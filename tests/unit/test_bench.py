@@ -74,11 +74,11 @@ def shown(measurement: Measurement) -> str:
 
 def measured(samples: dict[str, list[float]], *ceilings: float) -> Measurement:
     """What the samples of contenders and the probes of the ceiling come to."""
-    result = Measurement(SMALL, Settings(), SHORT, seed=0, rounds=3)
-    result.probes += [Reading(rate, QUIET) for rate in ceilings]
+    output = Measurement(SMALL, Settings(), SHORT, seed=0, rounds=3)
+    output.probes += [Reading(rate, QUIET) for rate in ceilings]
     for name, seconds in samples.items():
-        result.runs.append(Run(right(name), lambda: np.empty(0), np.empty(0), seconds))
-    return result
+        output.runs.append(Run(right(name), lambda: np.empty(0), np.empty(0), seconds))
+    return output
 
 
 def test_rows_have_medians_rates_percentages_and_ratios() -> None:
@@ -104,10 +104,10 @@ def test_no_share_of_the_ceiling_is_above_100_percent(seconds: float) -> None:
 
 
 def test_a_ceiling_below_a_contender_is_probed_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = iter([1.0, 1.0, 1.0, 1.0, 1.0, 1e15, 1.0])
-    monkeypatch.setattr(ceilings.Arithmetic, "probe", lambda self, seconds: Reading(next(found), QUIET))
+    actual = iter([1.0, 1.0, 1.0, 1.0, 1.0, 1e15, 1.0])
+    monkeypatch.setattr(ceilings.Arithmetic, "probe", lambda self, seconds: Reading(next(actual), QUIET))
     measurement = measure(SMALL, [right("strata")], plan=SHORT)
-    assert [one.rate for one in measurement.probes] == [1.0] * 4 + [1e15]
+    assert [probe.rate for probe in measurement.probes] == [1.0] * 4 + [1e15]
     assert all(row.percent is not None and row.percent < 1 for row in rows(measurement))
 
 
@@ -115,9 +115,9 @@ def test_a_ceiling_below_a_contender_is_probed_again(monkeypatch: pytest.MonkeyP
 def test_a_disturbed_call_is_repeated_and_does_not_count(stays: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each second call is disturbed, or all are."""
     calls = count()
-    monkeypatch.setattr(harness, "timed", lambda call, *rest: taken_by(call, next(calls), stays))
+    monkeypatch.setattr(harness, "timed", lambda call, *remaining: taken_by(call, next(calls), stays))
     monkeypatch.setattr(harness, "BURST", 1e-3)
-    monkeypatch.setattr(Taken, "is_clean", property(lambda one: one.share < 0.1))
+    monkeypatch.setattr(Taken, "is_clean", property(lambda taken: taken.share < 0.1))
     measurement = measure(SMALL, [right("strata")], plan=SHORT)
     run = measurement.runs[0]
     assert measurement.calls == 1 and run.samples == [2e-3 if stays else 1e-3] * 3
@@ -210,7 +210,7 @@ def test_short_calls_are_made_in_succession_as_many_for_each(monkeypatch: pytest
     assert probed == [0.0, harness.PROBE, harness.PROBE], "once a round"
     ours, rival = measurement.runs
     assert ours.samples == pytest.approx([0.01] * 8) and rival.samples == pytest.approx([0.025] * 8)
-    assert [one.rate for one in measurement.probes] == [2e12, 3e12] and measurement.ceiling == 2.5e12
+    assert [probe.rate for probe in measurement.probes] == [2e12, 3e12] and measurement.ceiling == 2.5e12
     assert "1 thread, 2 rounds of 4 calls" in shown(measurement)
     assert as_json([measurement])["results"][0]["calls"] == 4
 
@@ -224,7 +224,7 @@ def test_a_wrong_contender_does_not_set_the_count_of_calls(monkeypatch: pytest.M
 
     original = harness.Run
     monkeypatch.setattr(
-        harness, "Run", lambda who, *rest: original(who, *rest, wrong="no" if who.name == "rival" else None)
+        harness, "Run", lambda who, *remaining: original(who, *remaining, wrong="no" if who.name == "rival" else None)
     )
     measurement = measure(SMALL, [right("strata"), Contender("rival", "", lambda: "", bind)], plan=SHORT)
     assert measurement.calls == 3
@@ -246,8 +246,8 @@ def late(call: int, value: Array) -> Array:
 def test_a_wrong_result_is_shown_with_its_error_and_what_is_allowed() -> None:
     expected = bounded.Bounded(np.array([1.0, 2.0, 4.0]), np.array([1e-6, 1e-6, 1e-3]))
     assert fault(np.array([1.0, 2.0, 4.001], np.float32), expected) is None
-    found = fault(np.array([1.00001, 2.0001, 4.003], np.float32), expected)
-    assert found == "3 of 3 elements, the worst at (1,): 2.0001 for 2, error 1.0e-04, allowed 2.0e-06"
+    actual = fault(np.array([1.00001, 2.0001, 4.003], np.float32), expected)
+    assert actual == "3 of 3 elements, the worst at (1,): 2.0001 for 2, error 1.0e-04, allowed 2.0e-06"
     nothing = fault(np.array([1.0, np.nan, 5.0], np.float32), expected)
     assert nothing is not None and "2 of 3 elements, the worst at (1,): nan for 2, error nan, allowed" in nothing
 
@@ -332,12 +332,12 @@ def test_the_json_document() -> None:
     document = json.loads(json.dumps(as_json([measurement])))
     assert set(document) == {"format", "machine", "results"}
     assert {"name", "cores", "vector_bits"} <= set(document["machine"])
-    (result,) = document["results"]
-    assert result["workload"] == "matmul_7x11x13" and result["unit"] == "GFLOP/s"
-    assert (result["threads"], result["policy"], result["seed"]) == (1, "strict", 5)
-    assert (result["rounds"], result["planned_rounds"], result["stopped"]) == (3, 3, None)
-    assert set(result["ceiling"]) == {"median", "minimum", "maximum"}
-    (contender,) = result["contenders"]
+    (output,) = document["results"]
+    assert output["workload"] == "matmul_7x11x13" and output["unit"] == "GFLOP/s"
+    assert (output["threads"], output["policy"], output["seed"]) == (1, "strict", 5)
+    assert (output["rounds"], output["planned_rounds"], output["stopped"]) == (3, 3, None)
+    assert set(output["ceiling"]) == {"median", "minimum", "maximum"}
+    (contender,) = output["contenders"]
     figures = {"median", "minimum", "maximum", "rate", "percent_of_ceiling", "ratio_to_ours"}
     assert set(contender) == {"name", "version", "what", "wrong", "disturbance"} | figures
     assert set(contender["disturbance"]) == {"away", "repeated", "used"}
@@ -403,15 +403,15 @@ def test_every_family_says_what_its_tolerance_is_of() -> None:
 def test_tolerances_hold_for_sums_in_sequence() -> None:
     random = np.random.default_rng(1)
     a, b = random.random((4, 5000), np.float32), random.random((5000, 4), np.float32)
-    found = np.zeros((4, 4), np.float32)
+    output = np.zeros((4, 4), np.float32)
     for k in range(5000):
-        found += np.outer(a[:, k], b[k])
-    assert fault(found, bounded.matmul(bounded.exact(a), bounded.exact(b))) is None
+        output += np.outer(a[:, k], b[k])
+    assert fault(output, bounded.matmul(bounded.exact(a), bounded.exact(b))) is None
 
 
 def test_inputs_differ_from_seed_to_seed_and_repeat() -> None:
-    first, again, other = (SMALL.draw(seed)[0] for seed in (1, 1, 2))
-    assert np.array_equal(first, again) and not np.array_equal(first, other)
+    first, again, second = (SMALL.draw(seed)[0] for seed in (1, 1, 2))
+    assert np.array_equal(first, again) and not np.array_equal(first, second)
     assert first.dtype == np.float32 and np.count_nonzero(first) == first.size
 
 
@@ -495,7 +495,7 @@ def test_without_constants_nothing_is_prepared() -> None:
 @pytest.mark.parametrize("name", list(workloads.PRESETS))
 def test_constants_are_inputs(name: str) -> None:
     workload = workloads.find(name)
-    assert set(workload.constants) < {one.name for one in workload.inputs}
+    assert set(workload.constants) < {tensor.name for tensor in workload.inputs}
 
 
 def test_rows_of_calls() -> None:

@@ -20,9 +20,9 @@ COUNT = 200
 def program(dtype: str) -> te.Function:
     a, b = te.placeholder((COUNT,), dtype, "A"), te.placeholder((COUNT,), dtype, "B")
     nn = te.nn
-    results = [nn.bitwise_and(a, b), nn.bitwise_or(a, b), nn.bitwise_xor(a, b), nn.bitwise_not(a)]
-    results += [nn.left_shift(a, b), nn.right_shift(a, b), nn.pow(a, 5), nn.trunc_divide(a, b), nn.fmod(a, b)]
-    return te.function("bits", [a, b], results)
+    outputs = [nn.bitwise_and(a, b), nn.bitwise_or(a, b), nn.bitwise_xor(a, b), nn.bitwise_not(a)]
+    outputs += [nn.left_shift(a, b), nn.right_shift(a, b), nn.pow(a, 5), nn.trunc_divide(a, b), nn.fmod(a, b)]
+    return te.function("bits", [a, b], outputs)
 
 
 def operands(dtype: str) -> tuple[Array, Array]:
@@ -54,9 +54,9 @@ def test_every_width(dtype: str) -> None:
     function, (a, b) = program(dtype), operands(dtype)
     compiled = compiler.build(function)(a, b)
     evaluated = evaluator.evaluate(function.module, [a, b])
-    for want, got, other in zip(expected(a, b), compiled, evaluated, strict=True):
+    for want, got, right in zip(expected(a, b), compiled, evaluated, strict=True):
         np.testing.assert_array_equal(got, want)
-        np.testing.assert_array_equal(other, want)
+        np.testing.assert_array_equal(right, want)
 
 
 def test_a_number_within_the_width_needs_no_guard() -> None:

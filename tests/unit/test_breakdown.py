@@ -16,17 +16,17 @@ GROUPS = (GroupTime("net.group_0", 2, 3e-3), GroupTime("net.group_1", 1, 4e-6))
 
 
 def test_the_difference_is_a_row_of_its_own() -> None:
-    found = Breakdown(GROUPS, 8e-3)
-    assert found.total == pytest.approx(6.004e-3) and found.difference == pytest.approx(1.996e-3)
-    assert list(found.rows()) == [
+    actual = Breakdown(GROUPS, 8e-3)
+    assert actual.total == pytest.approx(6.004e-3) and actual.difference == pytest.approx(1.996e-3)
+    assert list(actual.rows()) == [
         ("net.group_0", "2", "3 ms", "6 ms", "75.0%"),
         ("net.group_1", "1", "4 us", "4 us", "0.1%"),
         ("sum of groups", "", "", "6 ms", "75.0%"),
         ("whole, measured", "", "", "8 ms", "100.0%"),
         ("difference", "", "", "2 ms", "25.0%"),
     ]
-    assert found.table().row_count == 5
-    assert found.data()["sum_seconds"] == found.total and found.data()["whole_seconds"] == 8e-3
+    assert actual.table().row_count == 5
+    assert actual.data()["sum_seconds"] == actual.total and actual.data()["whole_seconds"] == 8e-3
 
 
 def test_a_whole_that_is_faster_than_its_groups() -> None:
@@ -34,9 +34,9 @@ def test_a_whole_that_is_faster_than_its_groups() -> None:
 
 
 def test_what_is_not_known_is_no_part_of_a_sum() -> None:
-    found = Breakdown((*GROUPS, GroupTime("net.group_2", 1, None)), 8e-3)
-    assert found.total is None and found.difference is None
-    assert list(found.rows())[2:4] == [
+    actual = Breakdown((*GROUPS, GroupTime("net.group_2", 1, None)), 8e-3)
+    assert actual.total is None and actual.difference is None
+    assert list(actual.rows())[2:4] == [
         ("net.group_2", "1", "unknown", "unknown", ""),
         ("sum of groups", "", "", "unknown", ""),
     ]

@@ -76,9 +76,9 @@ def test_a_workload_is_tuned_without_and_with_a_hog(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(busy, "tune", tune)
     monkeypatch.setattr(busy, "compare", compare)
-    one = busy.run(NAMES[0], How(trials=2), tmp_path)
+    comparison = busy.run(NAMES[0], How(trials=2), tmp_path)
     assert tuned == [("matmul_8x8x8-2-0-1-5ms-quiet.db", False), ("matmul_8x8x8-2-0-1-5ms-busy.db", True)]
-    assert one == Found(NAMES[0], 2.0, 3.0, 0.0, 0.5, 0.0) and one.ratio == 1.5
+    assert comparison == Found(NAMES[0], 2.0, 3.0, 0.0, 0.5, 0.0) and comparison.ratio == 1.5
 
 
 def test_a_hog_keeps_to_its_processor_and_ends() -> None:

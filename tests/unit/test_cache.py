@@ -56,9 +56,9 @@ def linked(file: Path) -> None:
 
 
 def exchanged(file: Path) -> None:
-    other = Store(file.parent)
-    other.put("another key", b"other code")
-    (planted,) = (found for found in file.parent.iterdir() if found != file)
+    second = Store(file.parent)
+    second.put("another key", b"other code")
+    (planted,) = (actual for actual in file.parent.iterdir() if actual != file)
     planted.replace(file)
 
 
@@ -169,9 +169,9 @@ def writer(folder: Path, count: int) -> subprocess.Popen[bytes]:
 def works(folder: Path) -> bool:
     """Whether a folder that writers have left has entries that are right, or none, and takes new ones."""
     store = Store(folder, 1 << 20)
-    found = [store.get(str(n)) for n in range(7)]
-    right = all(payload in (None, bytes([n]) * 100_000) for n, payload in enumerate(found))
-    return right and any(found) and store.put("new", PAYLOAD) and store.get("new") == PAYLOAD
+    collected = [store.get(str(n)) for n in range(7)]
+    right = all(payload in (None, bytes([n]) * 100_000) for n, payload in enumerate(collected))
+    return right and any(collected) and store.put("new", PAYLOAD) and store.get("new") == PAYLOAD
 
 
 def test_killed_writers_leave_a_cache_that_works(tmp_path: Path) -> None:
@@ -239,8 +239,8 @@ def test_the_environment_says_where(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_another_process_has_the_same_fingerprint() -> None:
     code = "from compiler.cache.fingerprint import fingerprint; print(fingerprint())"
     environment = {**os.environ, "PYTHONHASHSEED": "7"}
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
-    assert found.stdout.strip() == fingerprint.fingerprint()
+    checked = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+    assert checked.stdout.strip() == fingerprint.fingerprint()
 
 
 def test_other_sources_have_another_fingerprint(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

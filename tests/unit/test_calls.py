@@ -34,20 +34,20 @@ def x() -> Array:
 
 def test_te_calls_are_evaluated(x: Array) -> None:
     module = driver.parse(LAYER.read_text())
-    (result,) = te.evaluate(module, [x], name="layer")
-    np.testing.assert_allclose(result, layer(x), rtol=1e-5)
+    (output,) = te.evaluate(module, [x], name="layer")
+    np.testing.assert_allclose(output, layer(x), rtol=1e-5)
     assert te.evaluate(module, [x.astype(np.float64)], np.float64, name="layer")[0].dtype == np.float64
 
 
 def test_loop_calls_are_interpreted(x: Array) -> None:
     module = compiler.lower(LAYER.read_text())
-    result = np.full((4, 8), np.nan, np.float32)
-    loop.run(module, [x, result], name="layer")
-    np.testing.assert_allclose(result, layer(x), rtol=1e-5)
+    output = np.full((4, 8), np.nan, np.float32)
+    loop.run(module, [x, output], name="layer")
+    np.testing.assert_allclose(output, layer(x), rtol=1e-5)
     a = np.arange(4, dtype=np.uint8)
-    results = [np.zeros(4, np.uint8) for _ in range(3)]
-    loop.run(module, [a, *results], name="copies")
-    assert all(np.array_equal(a, result) for result in results)
+    outputs = [np.zeros(4, np.uint8) for _ in range(3)]
+    loop.run(module, [a, *outputs], name="copies")
+    assert all(np.array_equal(a, output) for output in outputs)
 
 
 def test_a_kernel_that_calls_functions_of_its_module(x: Array) -> None:
@@ -56,7 +56,7 @@ def test_a_kernel_that_calls_functions_of_its_module(x: Array) -> None:
     assert 'call void @"normalise"' in kernel.text("llvm")
     a = np.arange(4, dtype=np.uint8)
     copies = compiler.build(LAYER, name="copies")
-    assert all(np.array_equal(a, result) for result in copies(a))
+    assert all(np.array_equal(a, copy) for copy in copies(a))
     assert copies.arguments[0].dtype == np.uint8
 
 

@@ -45,8 +45,8 @@ def test_other_words_have_one_text(seed: int) -> None:
     again = canonical(read(write(form.graph)))
     assert (text_of(again), again.hash) == (text_of(form), form.hash)
     for _ in range(2):
-        other = canonical(variant(graph, rng))
-        assert (text_of(other), other.hash) == (text_of(form), form.hash)
+        second = canonical(variant(graph, rng))
+        assert (text_of(second), second.hash) == (text_of(form), form.hash)
 
 
 @pytest.mark.parametrize("seed", some(range(60)))
@@ -57,9 +57,9 @@ def test_a_private_function_has_no_order_of_arguments(seed: int) -> None:
     again = canonical(read(write(form.graph)), keep_signature=False)
     assert (text_of(again), again.hash) == (text_of(form), form.hash)
     order = rng.sample(range(len(graph.inputs)), len(graph.inputs))
-    other = canonical(variant(with_inputs(graph, order), rng), keep_signature=False)
-    assert (text_of(other), other.hash) == (text_of(form), form.hash)
-    same = [graph.inputs[order[n]].shape for n in other.arguments]
+    second = canonical(variant(with_inputs(graph, order), rng), keep_signature=False)
+    assert (text_of(second), second.hash) == (text_of(form), form.hash)
+    same = [graph.inputs[order[n]].shape for n in second.arguments]
     assert same == [value.shape for value in form.graph.inputs]
 
 
@@ -68,11 +68,11 @@ def test_another_program_has_another_hash() -> None:
     for seed in seeds:
         rng = random.Random(seed)
         graph = canonical(graph_of(program(rng, rng.randint(1, 8)))).graph
-        other = changed(graph, rng)
-        if other is not None:
+        second = changed(graph, rng)
+        if second is not None:
             different += 1
-            assert canonical(other).hash != canonical(graph).hash
-            assert canonical(other, keep_signature=False).hash != canonical(graph, keep_signature=False).hash
+            assert canonical(second).hash != canonical(graph).hash
+            assert canonical(second, keep_signature=False).hash != canonical(graph, keep_signature=False).hash
     assert different > len(seeds) // 4
 
 
@@ -199,9 +199,9 @@ def test_a_script_is_printed_under_the_names_of_the_user() -> None:
 def constants(first: str, second: str, changed_at: int, swap: bool) -> te.Function:
     """Sums of an input and two constants that differ in one element."""
     elements = np.arange(256 * 1024, dtype=np.float32).reshape(256, 1024)
-    other = elements.copy()
-    other.reshape(-1)[changed_at] = -1
-    A, B = te.constant(elements, name=first), te.constant(other, name=second)
+    changed = elements.copy()
+    changed.reshape(-1)[changed_at] = -1
+    A, B = te.constant(elements, name=first), te.constant(changed, name=second)
     X = P((256, 1024), name="X")
     y = te.nn.add(te.nn.exp(te.nn.add(X, A)), B)
     z = te.nn.add(X, te.constant(elements.copy(), name="again"))
@@ -214,8 +214,10 @@ def test_constants_are_told_apart_by_their_elements() -> None:
     assert str(forms[0]) == str(forms[1])
     assert str(forms[0]).count("te.constant") == 2
     assert str(canonicalize(driver.parse(str(forms[0])))) == str(forms[0])
-    found = [te.canonical_hash(constants("A", "B", at, swap)) for at in (100_001, 100_002) for swap in (False, True)]
-    assert len({te.canonical_hash(forms[0]), *found}) == 4
+    collected = [
+        te.canonical_hash(constants("A", "B", at, swap)) for at in (100_001, 100_002) for swap in (False, True)
+    ]
+    assert len({te.canonical_hash(forms[0]), *collected}) == 4
     module, x = constants("A", "B", 5, False).module, np.ones((256, 1024), np.float32)
     assert all(same_bits(a, b) for a, b in zip(results(module, [x]), results(canonicalize(module), [x]), strict=True))
 
@@ -251,13 +253,13 @@ def test_hash_of_a_function_of_a_module_and_on_the_command_line(
     tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
 ) -> None:
     function = attention((0, 1, 2))
-    found = te.canonical_hash(function)
-    assert re.fullmatch(r"[0-9a-f]{32}", found) and found == te.canonical_hash(function.module)
+    actual = te.canonical_hash(function)
+    assert re.fullmatch(r"[0-9a-f]{32}", actual) and actual == te.canonical_hash(function.module)
     file = tmp_path_factory.mktemp("hash") / "f.mlir"
     file.write_text(str(function))
-    assert found == te.canonical_hash(str(function)) == te.canonical_hash(file) == te.canonical_hash(str(file))
+    assert actual == te.canonical_hash(str(function)) == te.canonical_hash(file) == te.canonical_hash(str(file))
     assert main(["hash", str(file)]) == 0
-    assert capsys.readouterr().out == f"{found} top\n"
+    assert capsys.readouterr().out == f"{actual} top\n"
     file.write_text("func.func @f(%A: memref<4xf32>) {\n func.return\n}")
     assert main(["hash", str(file)]) == 1
     assert "@f: 'A' is of type memref<4xf32>, expected a tensor" in capsys.readouterr().err

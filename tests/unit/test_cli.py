@@ -116,8 +116,8 @@ def test_run_starts_below_te_too(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_differences_ignore_equal_infinities_and_nan() -> None:
-    found = np.array([1.0, np.inf, np.nan, 2.5], np.float32)
-    assert run_command.difference(found, np.array([1.0, 1e300, np.nan, 2.0])) == (0.5, 1e300)
+    actual = np.array([1.0, np.inf, np.nan, 2.5], np.float32)
+    assert run_command.difference(actual, np.array([1.0, 1e300, np.nan, 2.0])) == (0.5, 1e300)
     assert run_command.difference(np.array([np.nan]), np.array([1.0]))[0] == float("inf")
 
 
@@ -194,7 +194,7 @@ def test_bench_prints_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[s
     out = capsys.readouterr().out
     assert "strata" in out and "numpy" in out and "GB/s" in out
     document = json.loads(file.read_text())
-    assert [result["workload"] for result in document["results"]] == ["matmul_5x6x7", "softmax_4x8"]
+    assert [output["workload"] for output in document["results"]] == ["matmul_5x6x7", "softmax_4x8"]
     assert [contender["name"] for contender in document["results"][0]["contenders"]] == ["strata", "numpy"]
 
 
@@ -202,14 +202,14 @@ def test_bench_writes_through_links_and_into_pipes(tmp_path: Path) -> None:
     link, file, pipe = tmp_path / "link", tmp_path / "out.json", tmp_path / "pipe"
     link.symlink_to(file)
     os.mkfifo(pipe)
-    found: list[str] = []
-    reader = threading.Thread(target=lambda: found.append(pipe.read_text()), daemon=True)
+    collected: list[str] = []
+    reader = threading.Thread(target=lambda: collected.append(pipe.read_text()), daemon=True)
     reader.start()
     for place in (link, pipe):
         assert main(["bench", TINY, "softmax:4x8", "--rounds", "1", "--json", str(place)]) == 0
     reader.join(10)
     assert link.is_symlink() and pipe.is_fifo() and sorted(os.listdir(tmp_path)) == ["link", "out.json", "pipe"]
-    for text in (file.read_text(), found[0]):
+    for text in (file.read_text(), collected[0]):
         assert len(json.loads(text)["results"]) == 2, "one document, of all"
 
 

@@ -63,9 +63,9 @@ def variance() -> te.Function:
 
     moments = te.combiner(combine, (0.0, 0.0, 0.0))
     x, k = te.placeholder((4, 37), "f64", name="X"), te.reduce_axis(37)
-    one = te.const(1.0, "f64")
+    unit = te.const(1.0, "f64")
     zero = te.const(0.0, "f64")
-    _, mean, squares = te.compute((4,), lambda i: te.reduce(moments, (one, x[i, k], zero), axis=k), "M")
+    _, mean, squares = te.compute((4,), lambda i: te.reduce(moments, (unit, x[i, k], zero), axis=k), "M")
     return te.function("f", [x], [mean, te.compute((4,), lambda i: squares[i] / 37, "V")])
 
 

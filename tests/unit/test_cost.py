@@ -21,8 +21,8 @@ def matmul(m: int, k: int, n: int, dtype: str = "f32") -> Schedule:
     return Schedule(compiler.lower(te.function("matmul", [a, b], [te.nn.matmul(a, b)])))
 
 
-def program_of(result: te.Tensor, *inputs: te.Tensor) -> Program:
-    return Schedule(compiler.lower(te.function("f", list(inputs), [result]))).program
+def program_of(output: te.Tensor, *inputs: te.Tensor) -> Program:
+    return Schedule(compiler.lower(te.function("f", list(inputs), [output]))).program
 
 
 def enumerated(program: Program, block: Block) -> int:
@@ -33,8 +33,8 @@ def enumerated(program: Program, block: Block) -> int:
 
     def holds(point: tuple[int, ...]) -> bool:
         values = dict(zip(numbers, point, strict=True))
-        found = [(lin.evaluate(c.form, values), c.equal) for c in block.guard]
-        return all(value == 0 if equal else value >= 0 for value, equal in found)
+        collected = [(lin.evaluate(c.form, values), c.equal) for c in block.guard]
+        return all(value == 0 if equal else value >= 0 for value, equal in collected)
 
     return sum(map(holds, points))
 
@@ -89,9 +89,9 @@ def test_guards_are_counted_exactly() -> None:
     s.split(m, [None, 4])
     s.split(n, [None, 8])
     s.fuse(*s.get_loops(block)[:2])
-    (found,) = s.program.blocks.values()
-    assert found.guard
-    assert instances(s.program, found) == enumerated(s.program, found) == 13 * 6 * 11
+    (actual,) = s.program.blocks.values()
+    assert actual.guard
+    assert instances(s.program, actual) == enumerated(s.program, actual) == 13 * 6 * 11
     assert prod(loop.extent for loop in s.program.enclosing("matmul")) > 13 * 6 * 11
 
 
@@ -106,9 +106,9 @@ def test_footprints_of_tiles_and_packed_panels() -> None:
     s = matmul(32, 32, 32)
     g = library.gebp(s, s.get_block("matmul"), mc=16, kc=16, nc=32, mr=4, nr=8)
     program = s.program
-    loop = next(one for one in program.loops.values() if one.label == s.label(g.k))
-    found = footprint(program, [loop])
-    assert found == {"A.pack": 4 * 16 * 4, "B.pack": 4 * 16 * 8, "matmul": 4 * 4 * 8}
+    loop = next(loop for loop in program.loops.values() if loop.label == s.label(g.k))
+    actual = footprint(program, [loop])
+    assert actual == {"A.pack": 4 * 16 * 4, "B.pack": 4 * 16 * 8, "matmul": 4 * 4 * 8}
 
 
 def test_a_padded_read_and_a_table_stay_inside_their_buffers() -> None:
@@ -118,5 +118,5 @@ def test_a_padded_read_and_a_table_stay_inside_their_buffers() -> None:
     table, index = te.placeholder((100, 16), name="T"), te.placeholder((7,), "i32", name="I")
     rows = te.gather((7, 16), lambda i, d: table.at(index[i], d), name="rows", otherwise=0)
     assert footprint(program_of(rows, table, index), ()) == {}
-    whole = program_of(rows, table, index)
-    assert footprint(whole, whole.body) == {"I": 4 * 7, "T": 4 * 1600, "rows": 4 * 112}
+    gathering = program_of(rows, table, index)
+    assert footprint(gathering, gathering.body) == {"I": 4 * 7, "T": 4 * 1600, "rows": 4 * 112}

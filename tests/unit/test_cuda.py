@@ -67,8 +67,8 @@ def test_launches_say_all_that_others_need() -> None:
 @needs_nvrtc
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_it_compiles_for_every_architecture_without_spills(arch: str) -> None:
-    (found,) = kernel(40, 20, 30).resources(arch).values()
-    assert 0 < found.registers <= 64 and found.spill_bytes == found.stack_bytes == 0 and found.shared_bytes == 1024
+    (actual,) = kernel(40, 20, 30).resources(arch).values()
+    assert 0 < actual.registers <= 64 and actual.spill_bytes == actual.stack_bytes == 0 and actual.shared_bytes == 1024
 
 
 @needs_nvrtc
@@ -83,8 +83,8 @@ def test_what_nvrtc_refuses_is_said() -> None:
 @pytest.mark.parametrize(("m", "n", "k"), [(32, 32, 16), (33, 17, 9), (17, 23, 5), (40, 20, 30)])
 def test_the_text_computes_what_it_should(m: int, n: int, k: int, tmp_path: Path) -> None:
     a, b = RANDOM.standard_normal((m, k), np.float32), RANDOM.standard_normal((k, n), np.float32)
-    (found,) = run_on_host(kernel(m, n, k), [a, b], tmp_path)
-    np.testing.assert_allclose(found, a @ b, rtol=1e-4, atol=1e-4)
+    (actual,) = run_on_host(kernel(m, n, k), [a, b], tmp_path)
+    np.testing.assert_allclose(actual, a @ b, rtol=1e-4, atol=1e-4)
 
 
 @needs_gxx
@@ -94,9 +94,9 @@ def test_what_is_not_bound_runs_on_one_thread(tmp_path: Path) -> None:
     made = compiler.build(function, "cuda")
     assert all(launch.block == (1, 1, 1) for launch in made.launches) and len(made.source.temporaries) >= 3
     a, b = RANDOM.standard_normal((6, 9), np.float32), RANDOM.standard_normal((9, 5), np.float32)
-    (found,) = run_on_host(made, [a, b], tmp_path)
+    (actual,) = run_on_host(made, [a, b], tmp_path)
     z = np.exp(np.maximum(a @ b, 0))
-    np.testing.assert_allclose(found, z / z.sum(axis=1, keepdims=True), rtol=1e-4)
+    np.testing.assert_allclose(actual, z / z.sum(axis=1, keepdims=True), rtol=1e-4)
 
 
 @needs_gxx
@@ -104,11 +104,11 @@ def test_strict_sums_and_products_are_never_contracted(tmp_path: Path) -> None:
     made = kernel(policy="strict")
     assert "__fmul_rn(" in made.text and "__fadd_rn(" in made.text
     a, b = RANDOM.standard_normal((32, 16), np.float32), RANDOM.standard_normal((16, 32), np.float32)
-    (found,) = run_on_host(made, [a, b], tmp_path)
+    (actual,) = run_on_host(made, [a, b], tmp_path)
     want = np.zeros((32, 32), np.float32)
     for k in range(16):
         want += a[:, k, None] * b[None, k]
-    np.testing.assert_array_equal(found, want)
+    np.testing.assert_array_equal(actual, want)
 
 
 def test_without_a_gpu_a_call_is_refused_in_words() -> None:
@@ -133,9 +133,9 @@ def test_loops_that_no_kernel_has_are_refused() -> None:
 @needs_gxx
 def test_operators_keep_their_operands_together(tmp_path: Path) -> None:
     x, y = te.placeholder((8,), name="X"), te.placeholder((8,), name="Z")
-    found = te.compute((8,), lambda i: -(x[i] + y[i]) * (x[i] - (y[i] - 1.0)), name="Y")
+    actual = te.compute((8,), lambda i: -(x[i] + y[i]) * (x[i] - (y[i] - 1.0)), name="Y")
     a, b = RANDOM.standard_normal(8, np.float32), RANDOM.standard_normal(8, np.float32)
-    (got,) = run_on_host(compiler.build(te.function("f", [x, y], found), "cuda"), [a, b], tmp_path)
+    (got,) = run_on_host(compiler.build(te.function("f", [x, y], actual), "cuda"), [a, b], tmp_path)
     np.testing.assert_allclose(got, -(a + b) * (a - (b - 1)), rtol=1e-5, atol=1e-6)
 
 
@@ -183,8 +183,8 @@ NAMES = ("expf", "min", "maximum", "threadIdx", "pool", "int", "INFINITY", "quot
 
 def _named(name: str) -> CudaKernel:
     x = te.placeholder((8,), name=name)
-    found = te.compute((8,), lambda i: te.maximum(te.exp(x[i]), te.minimum(x[i], 2.0)), name="Y")
-    made = compiler.build(te.function("f", [x], te.nn.softmax(found)), "cuda")
+    actual = te.compute((8,), lambda i: te.maximum(te.exp(x[i]), te.minimum(x[i], 2.0)), name="Y")
+    made = compiler.build(te.function("f", [x], te.nn.softmax(actual)), "cuda")
     assert isinstance(made, CudaKernel)
     return made
 
@@ -238,8 +238,8 @@ def test_kernels_of_blocks_whose_names_are_alike(tmp_path: Path) -> None:
         f"func.func @f({types}) attributes {{outputs = 3 : i64}} {{{nests}\n  func.return\n}}", "cuda"
     )
     assert [launch.name for launch in kernel.launches] == ["f_B_1", "f_B_1_1", "f_B_1_2"]
-    for found in run_on_host(kernel, [np.arange(4, dtype=np.float32)], tmp_path):
-        np.testing.assert_array_equal(found, [0, 2, 4, 6])
+    for actual in run_on_host(kernel, [np.arange(4, dtype=np.float32)], tmp_path):
+        np.testing.assert_array_equal(actual, [0, 2, 4, 6])
 
 
 CARRIED = """
@@ -258,8 +258,8 @@ def test_values_that_loops_hand_on_change_together(tmp_path: Path) -> None:
     module = parse(KERNEL.replace("BODY", CARRIED).replace("BLOCKS", "c1"))
     function = find_function(module, "f")
     line = np.dtype(np.float32)
-    found = kernel_of(module, function, [Argument(name, (64,), line) for name in "AB"])
-    (got,) = run_on_host(found, [LINE], tmp_path)
+    actual = kernel_of(module, function, [Argument(name, (64,), line) for name in "AB"])
+    (got,) = run_on_host(actual, [LINE], tmp_path)
     want = [1.0, 1.0]
     while len(want) < 32:
         want.append(want[-1] + want[-2])

@@ -116,8 +116,8 @@ def test_indices_from_memory_that_are_outside(dtype: str, tmp_path: Path) -> Non
     table = np.arange(150, dtype=np.float32).reshape(50, 3)
     inside = (numbers.astype(object) >= 0) & (numbers.astype(object) < 50)
     want = np.where(inside[:, None], table[np.where(inside, numbers, 0).astype(int)], -1)
-    (found,) = run_on_host(kernel, [table, numbers], tmp_path)
-    np.testing.assert_array_equal(found, want)
+    (actual,) = run_on_host(kernel, [table, numbers], tmp_path)
+    np.testing.assert_array_equal(actual, want)
 
 
 @pytest.mark.skipif(not nvrtc.is_available(), reason="there is no NVRTC")
@@ -140,5 +140,5 @@ def test_an_index_from_memory_is_what_it_was(tmp_path: Path) -> None:
     long = np.dtype(np.int64)
     kernel = kernel_of(module, find_function(module, "f"), [Argument(name, (64,), long) for name in "AB"])
     numbers = np.arange(64, dtype=long) * (1 << 40)
-    (found,) = run_on_host(kernel, [numbers], tmp_path)
-    np.testing.assert_array_equal(found[:32], numbers[:32])
+    (actual,) = run_on_host(kernel, [numbers], tmp_path)
+    np.testing.assert_array_equal(actual[:32], numbers[:32])

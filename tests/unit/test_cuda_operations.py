@@ -142,17 +142,17 @@ def test_every_operation_gives_what_it_means(tmp_path: Path) -> None:
 def fault(case: Case, on_host: OnHost, number: int) -> str:
     """The first pair on which a case gives something else than the interpreter."""
     left, right = pairs(case.operand)
-    (found,) = on_host(number, [left, right])
+    (actual,) = on_host(number, [left, right])
     block = next(op for op in parse(case.text).walk() if op.name == "loop.block").regions[0].block
     op = next(iter(block.ops))
     with np.errstate(all="ignore"):
         (want,) = map(np.asarray, Body(block, [])([left, right], []))
     defined = _defined(op, left, right)
-    same = _same(found, want, exact=not case.words.startswith("math.") or case.operand not in FLOATS) | ~defined
+    same = _same(actual, want, exact=not case.words.startswith("math.") or case.operand not in FLOATS) | ~defined
     if same.all():
         return ""
     at = int(np.argmin(same))
-    return f"{case.words}: {left[at]}, {right[at]} give {found[at]} instead of {want[at]}"
+    return f"{case.words}: {left[at]}, {right[at]} give {actual[at]} instead of {want[at]}"
 
 
 def _defined(op: Any, left: Array, right: Array) -> Array:
@@ -166,20 +166,20 @@ def _defined(op: Any, left: Array, right: Array) -> Array:
     if name in ("fptosi", "fptoui"):
         bits = op.results[0].type.width.data
         low, high = (0, 2.0**bits) if name == "fptoui" else (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1))
-        whole = np.trunc(left.astype(np.float64))
-        return (whole >= low) & (whole < high)
+        truncated = np.trunc(left.astype(np.float64))
+        return (truncated >= low) & (truncated < high)
     if name in ("maxnumf", "minnumf"):
         return ~((left == 0) & (right == 0))
     return np.ones(left.shape, np.bool_)
 
 
-def _same(found: Array, want: Array, exact: bool) -> Array:
+def _same(actual: Array, want: Array, exact: bool) -> Array:
     """The same bits, zeros told apart; of mathematics up to some rounding."""
-    if found.dtype.kind in "biu":
-        return np.asarray(found == want)
-    a, b = found.astype(np.float64), want.astype(np.float64)
+    if actual.dtype.kind in "biu":
+        return np.asarray(actual == want)
+    a, b = actual.astype(np.float64), want.astype(np.float64)
     with np.errstate(all="ignore"):
-        close = np.abs(a - b) <= (0 if exact else 2e-2 if found.dtype.itemsize == 2 else 1e-6) * np.abs(b)
+        close = np.abs(a - b) <= (0 if exact else 2e-2 if actual.dtype.itemsize == 2 else 1e-6) * np.abs(b)
     return np.asarray((np.isnan(a) & np.isnan(b)) | ((a == b) & (np.signbit(a) == np.signbit(b))) | (close & (b != 0)))
 
 

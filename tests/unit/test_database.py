@@ -102,7 +102,7 @@ def test_a_key_is_of_the_loops_whatever_the_function_is_called() -> None:
     for same in (product("other"), product().module, compiler.lower(product()), str(product().module), PROGRAM):
         assert key_of(same, "lab", 2, "fast") == key
     others = [(product(m=9), "lab", 2, "fast"), (PROGRAM, "x", 2, "fast"), (PROGRAM, "lab", 1, "fast")]
-    assert len({key_of(*other) for other in [*others, (PROGRAM, "lab", 2, "strict")]} - {key}) == 4
+    assert len({key_of(*second) for second in [*others, (PROGRAM, "lab", 2, "strict")]} - {key}) == 4
 
 
 def test_a_key_leaves_the_module_as_it_was() -> None:
@@ -132,11 +132,11 @@ def test_what_is_added_is_read_again(record: Record, path: Path) -> None:
 
 
 def test_whole_programs_are_kept_once(path: Path) -> None:
-    whole = WholeProgram("größe", "text\n", (0, 3))
+    kept_program = WholeProgram("größe", "text\n", (0, 3))
     for _ in range(2):
         with Database(path) as database:
-            database.keep(whole)
-            assert database.whole_programs == [whole]
+            database.keep(kept_program)
+            assert database.whole_programs == [kept_program]
     damaged = "UPDATE whole_programs SET constants = ?"
     for constants in ("[0, 4]", "0", "[", None, b"\xff"):
         connection = sqlite3.connect(path)
@@ -321,14 +321,14 @@ def test_what_was_added_survives_a_kill(path: Path) -> None:
         first = process.stdout.readline()
         time.sleep(rng.uniform(0, 0.1))
         process.send_signal(signal.SIGKILL)
-        rest = process.stdout.read().splitlines()
+        remaining = process.stdout.read().splitlines()
         process.wait()
-        finished += [(int(n), uuid) for n, uuid in (line.decode().split() for line in [first, *rest])]
+        finished += [(int(n), uuid) for n, uuid in (line.decode().split() for line in [first, *remaining])]
         with Database(path, create=False) as database:
-            found = [(record.id, record.uuid) for record in database.records()]
+            collected = [(record.id, record.uuid) for record in database.records()]
             assert database._connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        assert set(finished) <= set(found)
-        assert len(found) <= len(finished) + attempt + 1, "at most the trial in flight is there and was not said"
+        assert set(finished) <= set(collected)
+        assert len(collected) <= len(finished) + attempt + 1, "at most the trial in flight is there and was not said"
     assert len(finished) >= 4
 
 
@@ -358,14 +358,14 @@ WEIRD = [None, True, -1, 2**70, 1.5, 1e999, "", "x", "\ud800", "a\nb", "\0", [],
 
 @pytest.mark.parametrize("name", [*json.loads(to_line(FULL)), "key.*", "outcome.*"])
 def test_no_value_of_a_field_ends_otherwise_than_in_a_sentence(name: str) -> None:
-    data = json.loads(to_line(FULL))
-    room, inner = (data[name[:-2]], [*data[name[:-2]]]) if name.endswith(".*") else (data, [name])
+    content = json.loads(to_line(FULL))
+    room, inner = (content[name[:-2]], [*content[name[:-2]]]) if name.endswith(".*") else (content, [name])
     for field in inner:
         right = room[field]
         for value in WEIRD:
             room[field] = value
             with suppress(InputError):
-                assert to_line(from_line(json.dumps(data))), "what is taken in can be written again"
+                assert to_line(from_line(json.dumps(content))), "what is taken in can be written again"
         room[field] = right
 
 
@@ -374,27 +374,27 @@ def test_a_file_that_another_process_holds_is_waited_for_and_then_said(
 ) -> None:
     monkeypatch.setattr("compiler.autotune.database.schema.PATIENCE", 0.05)
     with Database(path) as database:
-        other = sqlite3.connect(path, isolation_level=None)
-        other.execute("BEGIN IMMEDIATE")
+        second = sqlite3.connect(path, isolation_level=None)
+        second.execute("BEGIN IMMEDIATE")
         with pytest.raises(InputError, match=f"held by another process for {PATIENCE:.0f} seconds"):
             database.add(made())
-        other.execute("ROLLBACK")
-        other.close()
+        second.execute("ROLLBACK")
+        second.close()
         assert database.add(made()) == 1
 
 
 def test_opening_waits_while_a_file_without_a_log_is_written(path: Path) -> None:
     """SQLite itself does not wait where it would change a file to a write-ahead log."""
     sqlite3.connect(path).executescript(FIRST).close()
-    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    other.execute("BEGIN IMMEDIATE")
+    second = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    second.execute("BEGIN IMMEDIATE")
     released: list[bool] = []
-    release = threading.Timer(0.3, lambda: (released.append(True), other.execute("ROLLBACK")))
+    release = threading.Timer(0.3, lambda: (released.append(True), second.execute("ROLLBACK")))
     release.start()
     with Database(path) as database:
         assert len(database.records()) == 1 and released
     release.join()
-    other.close()
+    second.close()
 
 
 def test_an_interrupted_write_leaves_nothing_and_holds_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -561,9 +561,9 @@ def test_what_a_file_is_is_asked_of_one_state_of_it(path: Path, monkeypatch: pyt
     """Else a file that another process is making has tables already and had no version yet."""
     version = schema._version
 
-    def seen(connection: sqlite3.Connection, *rest: Any) -> int:
+    def seen(connection: sqlite3.Connection, *remaining: Any) -> int:
         assert connection.in_transaction
-        return version(connection, *rest)
+        return version(connection, *remaining)
 
     monkeypatch.setattr(schema, "_version", seen)
     filled(path, made())
@@ -688,11 +688,11 @@ def test_an_export_is_imported_exactly_and_once(path: Path, tmp_path: Path) -> N
     file, again = tmp_path / "records.jsonl", tmp_path / "again.jsonl"
     with Database(path) as database, Database(tmp_path / "copy.db") as copy:
         assert database.export(file) == 3
-        found = copy.import_(file)
-        assert (found.added, found.skipped) == (3, 0)
+        actual = copy.import_(file)
+        assert (actual.added, actual.skipped) == (3, 0)
         assert copy.records() == database.records() and copy.programs == database.programs
-        found = copy.import_(file)
-        assert (found.added, found.skipped) == (0, 3)
+        actual = copy.import_(file)
+        assert (actual.added, actual.skipped) == (0, 3)
         copy.export(again)
     assert again.read_bytes() == file.read_bytes() and not list(tmp_path.glob("*.partial"))
     assert all(json.loads(line)["format"] == FORMAT for line in file.read_text().split("\n")[:-1])
@@ -728,8 +728,8 @@ def test_records_of_a_network_are_not_compared_with_warm_ones(path: Path) -> Non
     cold = replace(cold, key=replace(cold.key, timing=NETWORK))
     with Database(filled(path, warm, cold)) as database:
         assert database.best(warm.key) == warm and database.best(cold.key) == cold
-        found = database.keys()
-        assert [summary.key for summary in found] == [warm.key, cold.key]
+        actual = database.keys()
+        assert [summary.key for summary in actual] == [warm.key, cold.key]
         assert from_line(to_line(cold)) == cold
 
 
@@ -765,8 +765,8 @@ def test_lines_that_come_twice_are_counted(path: Path, tmp_path: Path) -> None:
     file.write_text("\n".join(["", to_line(FULL), to_line(PLAIN), to_line(FULL), ""]), newline="\r\n")
     with Database(path) as database:
         database.add(PLAIN)
-        found = database.import_(file)
-        assert (found.added, found.skipped) == (1, 2) and database.records() == [PLAIN, FULL]
+        actual = database.import_(file)
+        assert (actual.added, actual.skipped) == (1, 2) and database.records() == [PLAIN, FULL]
 
 
 def edited(**fields: Any) -> str:
@@ -821,11 +821,11 @@ def test_a_malformed_line_is_said_and_nothing_imported(said: str, path: Path, tm
 
 def test_integers_in_lines_are_numbers(path: Path) -> None:
     outcome = json.loads(to_line(FULL))["outcome"] | {"seconds": [1, 2, 3], "build_seconds": 0}
-    found = from_line(edited(outcome=outcome, predicted=3))
-    assert found.outcome.seconds == (1.0, 2.0, 3.0) and found.predicted == 3.0
+    actual = from_line(edited(outcome=outcome, predicted=3))
+    assert actual.outcome.seconds == (1.0, 2.0, 3.0) and actual.predicted == 3.0
     with Database(path) as database:
-        database.add(found)
-        assert database.records() == [found]
+        database.add(actual)
+        assert database.records() == [actual]
 
 
 def test_an_export_goes_through_links_and_into_pipes(path: Path, tmp_path: Path) -> None:
@@ -833,13 +833,13 @@ def test_an_export_goes_through_links_and_into_pipes(path: Path, tmp_path: Path)
     link, pipe, file = tmp_path / "link", tmp_path / "pipe", tmp_path / "records.jsonl"
     link.symlink_to(file)
     os.mkfifo(pipe)
-    found: list[str] = []
-    reader = threading.Thread(target=lambda: found.append(pipe.read_text()))
+    collected: list[str] = []
+    reader = threading.Thread(target=lambda: collected.append(pipe.read_text()))
     reader.start()
     with Database(path) as database:
         assert database.export(pipe) == database.export(link) == 1
     reader.join()
-    assert link.is_symlink() and pipe.is_fifo() and found == [file.read_text()] and len(found[0]) > 100
+    assert link.is_symlink() and pipe.is_fifo() and collected == [file.read_text()] and len(collected[0]) > 100
 
 
 def test_an_export_never_replaces_the_database(path: Path, tmp_path: Path) -> None:
@@ -993,8 +993,8 @@ def file(path: Path) -> str:
     """A file with two tasks of one program, and one of another that has only failed."""
     good = made(2e-3, program=PROGRAM, name="product", script=SCRIPT)
     filled(path, replayable("builtin.module {\n}\n"), good, made("wrong", program=PROGRAM, name="product"))
-    other = made(4e-3, program=PROGRAM, name="product", threads=2, script=SCRIPT)
-    filled(path, other, made("build", program=OTHER, name="other"))
+    second = made(4e-3, program=PROGRAM, name="product", threads=2, script=SCRIPT)
+    filled(path, second, made("build", program=OTHER, name="other"))
     return str(path)
 
 
@@ -1018,8 +1018,8 @@ def test_list_shows_the_tasks(file: str, capsys: pytest.CaptureFixture[str]) -> 
         ["product", short, "lab", "2", "contract", "warm", "1", "1", "-", "4", "4"],
         ["other", hash_of(OTHER)[:12], "lab", "1", "contract", "warm", "1", "0", "build", "1", "-", "-"],
     ]
-    data = json.loads(said(capsys, "list", file, "--json"))
-    assert data[0] == {
+    content = json.loads(said(capsys, "list", file, "--json"))
+    assert content[0] == {
         "names": ["product"],
         "program": hash_of(PROGRAM),
         "machine": "lab",
@@ -1031,7 +1031,7 @@ def test_list_shows_the_tasks(file: str, capsys: pytest.CaptureFixture[str]) -> 
         "failed": {"wrong": 1},
         "best": {"record": 2, "seconds": 2e-3},
     }
-    assert data[2]["best"] is None
+    assert content[2]["best"] is None
 
 
 def test_list_of_nothing(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -1047,8 +1047,8 @@ def test_best_prints_a_script_or_a_line(file: str, capsys: pytest.CaptureFixture
         assert said(capsys, "best", file, "--task", task, "--threads", "1") == f"{SCRIPT}\n"
     line = said(capsys, "best", file, "--task", "product", "--threads", "2", "--mode", "json")
     assert from_line(line).outcome.seconds == (4e-3,)
-    found = said(capsys, "best", file, "--mode", "json").splitlines()
-    assert [from_line(line).key.threads for line in found] == [1, 2], "what has no best has no line"
+    actual = said(capsys, "best", file, "--mode", "json").splitlines()
+    assert [from_line(line).key.threads for line in actual] == [1, 2], "what has no best has no line"
 
 
 def test_replay_prints_the_loops(file: str, capsys: pytest.CaptureFixture[str]) -> None:

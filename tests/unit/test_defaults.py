@@ -178,10 +178,10 @@ def test_a_refuted_default_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_schedule_of_another_program_differs(monkeypatch: pytest.MonkeyPatch) -> None:
     _says("undecided", monkeypatch)
     x = _in(20)
-    one, other = (Schedule(compiler.lower(te.function("f", [x], nn.add(x, n)))) for n in (1.0, 2.0))
-    usable, verdict = judged.judged(other, one, "contract", 1)
+    first, second = (Schedule(compiler.lower(te.function("f", [x], nn.add(x, n)))) for n in (1.0, 2.0))
+    usable, verdict = judged.judged(second, first, "contract", 1)
     assert not usable and "it differs from the written program in 20 of 20 elements" in verdict
-    assert judged.judged(one, one, "contract", 1)[0]
+    assert judged.judged(first, first, "contract", 1)[0]
 
 
 def test_known_constants_are_passed_where_a_schedule_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,20 +95,20 @@ def test_arrays_that_begin_anywhere(gpu: None) -> None:
 
 
 def test_what_cupy_refuses_is_a_sentence(gpu: None) -> None:
-    kernel, one = compiler.build(_tiled(8, 8, 8), "cuda"), np.ones((8, 8), np.float32)
+    kernel, ones_array = compiler.build(_tiled(8, 8, 8), "cuda"), np.ones((8, 8), np.float32)
     wrong = replace(kernel, source=replace(kernel.source, text="#error no"))
     with pytest.raises(TargetError, match=r"the kernels cannot be loaded on sm_80: strata.cu\(1\): error"):
-        wrong(one, one)
+        wrong(ones_array, ones_array)
     (launch,) = kernel.launches
     large = replace(kernel, source=replace(kernel.source, launches=(replace(launch, shared_bytes=120 << 10),)))
     with pytest.raises(TargetError, match="kernel product_C_local cannot be started: CUDA_ERROR_INVALID_VALUE"):
-        large(one, one)
+        large(ones_array, ones_array)
     larger = replace(kernel, source=replace(kernel.source, launches=(replace(launch, shared_bytes=1 << 20),)))
     with pytest.raises(TargetError, match="bytes of shared memory a block, more than 166912 on sm_80"):
-        larger(one, one)
+        larger(ones_array, ones_array)
     newer = replace(kernel, source=replace(kernel.source, needs={"products of small matrices": "sm_90"}))
     with pytest.raises(TargetError, match="sm_80 has no products of small matrices: that begins with sm_90"):
-        newer(one, one)
+        newer(ones_array, ones_array)
 
 
 def test_a_fault_of_the_device_is_an_outcome_and_the_next_is_measured(
@@ -124,23 +124,23 @@ def test_a_fault_of_the_device_is_an_outcome_and_the_next_is_measured(
         ((_, right),) = measurer.measure([script])
         assert right.kind == MEASURED and 2 <= len(right.seconds) <= 3 and set(right.rates) == {1.0}
         again = measurer.compare([script, script], 2)
-        assert [len(one.seconds) for one in again] == [2, 2] and all(one.ok for one in again)
+        assert [len(outcome.seconds) for outcome in again] == [2, 2] and all(outcome.ok for outcome in again)
 
 
 def test_a_task_is_measured_on_the_gpu_at_hand(gpu: None, tmp_path: Path) -> None:
     task = SearchTask(product(16, 16, 8), target="cuda")
     assert task.arch == "sm_80" and task.key.machine == "pretended GPU"
-    other = SearchTask(product(16, 16, 8), target="cuda", arch="sm_90")
-    assert other.key.machine == "H100, sm_90, estimated"
+    second = SearchTask(product(16, 16, 8), target="cuda", arch="sm_90")
+    assert second.key.machine == "H100, sm_90, estimated"
     best = task.tune(TuningOptions(trials=2, database=tmp_path / "gpu.db", builders=1))
     assert best is not None and best.outcome.kind == MEASURED and best.outcome.cost > 0
 
 
 def test_the_benchmark_measures_on_the_gpu_at_hand(gpu: None, tmp_path: Path) -> None:
     """Halves on what stands for tensor cores; torch has no such GPU."""
-    found = tuned(case("matmul_f16:32x32x32", Fraction(1)), None, 2, 60.0, tmp_path)
-    assert found.measured and found.where == "pretended GPU" and found.seconds > 0 and found.others == {}
-    assert found.name == "matmul_f16:32x32x32" and found.kernels == 1
+    actual = tuned(case("matmul_f16:32x32x32", Fraction(1)), None, 2, 60.0, tmp_path)
+    assert actual.measured and actual.where == "pretended GPU" and actual.seconds > 0 and actual.others == {}
+    assert actual.name == "matmul_f16:32x32x32" and actual.kernels == 1
     with pytest.raises(InputError, match="no workload 'matmul_f17'"):
         case("matmul_f17:32x32x32", Fraction(1))
 

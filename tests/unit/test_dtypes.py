@@ -59,9 +59,9 @@ def same(found: Array, expected: Array) -> None:
 def run_both(function: te.Function, inputs: list[Array]) -> list[Array]:
     """The evaluator's results, which native code must repeat to the bit."""
     expected = evaluate(function.module, inputs)
-    found = build(function, policy="strict")(*inputs)
-    for one, other in zip(found if isinstance(found, tuple) else (found,), expected, strict=True):
-        same(one, other)
+    actual = build(function, policy="strict")(*inputs)
+    for left, right in zip(actual if isinstance(actual, tuple) else (actual,), expected, strict=True):
+        same(left, right)
     return expected
 
 
@@ -70,8 +70,8 @@ def run_loops(function: te.Function, inputs: list[Array], expected: list[Array])
     module = parse(str(lower(function)))
     outputs = [np.zeros_like(e) for e in expected]
     loop_interpreter.run(module, [*inputs, *outputs])
-    for one, other in zip(outputs, expected, strict=True):
-        same(one, other)
+    for output, right in zip(outputs, expected, strict=True):
+        same(output, right)
 
 
 def converted(source: Array, target: str) -> Array:
@@ -82,8 +82,8 @@ def converted(source: Array, target: str) -> Array:
     if target in INTEGERS and (source.dtype.kind == "f" or source.dtype == BF16):
         low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
         wide = source.astype(np.float64)
-        whole = [0 if v != v else low if v <= low else high if v >= high else int(v) for v in wide.ravel()]
-        return np.array(whole, dtype).reshape(source.shape)
+        integers = [0 if v != v else low if v <= low else high if v >= high else int(v) for v in wide.ravel()]
+        return np.array(integers, dtype).reshape(source.shape)
     if target in INTEGERS:
         return source.astype(dtype)
     if target == "f16" and source.dtype == np.float64:
@@ -100,15 +100,15 @@ def nearest(value: float | int, target: str) -> Any:
         return dtype.type(value)
     guess = np.float32(value).astype(dtype)
     bits = int(np.asarray(guess).view(np.uint16))
-    found: list[tuple[Any, int, int]] = []
+    collected: list[tuple[Any, int, int]] = []
     top = 0x7C00 if target == "f16" else 0x7F80
     for near in (bits - 1, bits, bits + 1):
         if near & 0x7FFF <= top and near >> 15 == bits >> 15:
             beyond = near & 0x7FFF == top
             size = (1 << 16 if target == "f16" else 1 << 128) if beyond else None
             number = float(np.uint16(near).view(dtype)) if size is None else float(size) * (-1 if bits >> 15 else 1)
-            found.append((abs(exact(value) - exact(number)), near & 1, near))
-    return np.uint16(min(found)[2]).view(dtype)
+            collected.append((abs(exact(value) - exact(number)), near & 1, near))
+    return np.uint16(min(collected)[2]).view(dtype)
 
 
 def exact(value: float | int) -> Any:
@@ -137,8 +137,8 @@ HALVES = np.arange(1 << 16, dtype=np.uint16).reshape(256, 256)
 def test_every_half_to_every_dtype(dtype: str) -> None:
     x = HALVES.view(NUMPY[dtype])
     with np.errstate(all="ignore"):
-        for found, target in zip(run_both(cast_all(dtype, x.shape), [x]), others(dtype), strict=True):
-            same(found, converted(x, target))
+        for actual, target in zip(run_both(cast_all(dtype, x.shape), [x]), others(dtype), strict=True):
+            same(actual, converted(x, target))
 
 
 def samples(dtype: str) -> Array:
@@ -165,8 +165,8 @@ def test_conversions_round_once_and_saturate(dtype: str) -> None:
     x = samples(dtype)
     x = np.resize(x, (2, -(-len(x) // 2)))
     with np.errstate(all="ignore"):
-        for found, target in zip(run_both(cast_all(dtype, x.shape), [x]), others(dtype), strict=True):
-            same(found, converted(x, target))
+        for actual, target in zip(run_both(cast_all(dtype, x.shape), [x]), others(dtype), strict=True):
+            same(actual, converted(x, target))
 
 
 BYTES = np.arange(256, dtype=np.uint8)
@@ -204,13 +204,13 @@ def test_pairs_of_integers(dtype: str) -> None:
     numpy = made | {"max": np.maximum, "min": np.minimum}
     numpy |= {"abs": lambda p, q: np.abs(p) + 0 * q, "neg": lambda p, q: -p + 0 * q}
     outputs = [te.compute((size, size), lambda i, j, f=f: f(a[i], b[j]), n) for n, f in made.items()]
-    found = run_both(te.function("pairs", [a, b], outputs), [x, y])
+    actual = run_both(te.function("pairs", [a, b], outputs), [x, y])
     with np.errstate(all="ignore"):
-        for (name, f), one in zip(numpy.items(), found, strict=True):
-            other = f(x[:, None], y[None, :])
+        for (name, f), left in zip(numpy.items(), actual, strict=True):
+            second = f(x[:, None], y[None, :])
             if name in ("quotient", "rest"):  # by zero is 0
-                one, other = one[:, y != 0], other[:, y != 0]
-            same(np.ascontiguousarray(one), np.ascontiguousarray(other))
+                left, second = left[:, y != 0], second[:, y != 0]
+            same(np.ascontiguousarray(left), np.ascontiguousarray(second))
 
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16"])
@@ -233,10 +233,10 @@ def test_arithmetic_of_halves_rounds_each_step(dtype: str) -> None:
         lambda p, q: te.select(p < q, p, q),
     ]
     outputs = [te.compute((64, 64), lambda i, j, f=f: f(a[i, j], b[i, j]), f"T{n}") for n, f in enumerate(made)]
-    found = run_both(te.function("halves", [a, b], outputs), [x, y])
+    actual = run_both(te.function("halves", [a, b], outputs), [x, y])
     with np.errstate(all="ignore"):
-        for f, one in zip(made[:4], found, strict=False):
-            same(one, f(x, y))
+        for f, left in zip(made[:4], actual, strict=False):
+            same(left, f(x, y))
 
 
 def mixed(dtype: str) -> te.Function:
@@ -272,12 +272,12 @@ def test_reductions_and_literals(dtype: str) -> None:
     np.testing.assert_array_equal(expected[0], x.max(axis=1))
     np.testing.assert_array_equal(expected[1], x.min(axis=1))
     assert expected[3][0, 0] == (200 if dtype == "u8" else 3)
-    found = build(function)(x)
-    for position, (one, other) in enumerate(zip(found, expected, strict=True)):
+    actual = build(function)(x)
+    for position, (output, wanted) in enumerate(zip(actual, expected, strict=True)):
         if position == 2 and dtype in FLOATS:
-            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+            np.testing.assert_allclose(output, wanted, rtol=1e-5, atol=1e-5)
         else:
-            same(one, other)
+            same(output, wanted)
     if dtype not in FLOATS:
         run_loops(function, [x], expected)
 
@@ -300,9 +300,9 @@ def test_vectorized(dtype: str) -> None:
     kernel = build(schedule.module)
     low = kernel.text("low")
     assert "vector.reduction" in low and "vector.maskedload" in low and "vector<8x" in low
-    for position, (one, other) in enumerate(zip(kernel(x), expected, strict=True)):
+    for position, (output, wanted) in enumerate(zip(kernel(x), expected, strict=True)):
         if position != 2:
-            same(one, other)
+            same(output, wanted)
 
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "u8"])
@@ -312,9 +312,9 @@ def test_another_processor(dtype: str) -> None:
     module = function.module.clone()
     run(universe.context(), module, parse_passes("cpu"))
     kernel = load(module, replace(host(), cpu="x86-64-v3", features="", vector_bits=256))
-    for position, (one, other) in enumerate(zip(kernel(x), evaluate(function.module, [x]), strict=True)):
+    for position, (output, wanted) in enumerate(zip(kernel(x), evaluate(function.module, [x]), strict=True)):
         if position != 2:
-            same(one, other)
+            same(output, wanted)
 
 
 def test_unsigned_arguments_are_known_at_the_low_level() -> None:
@@ -325,8 +325,8 @@ def test_unsigned_arguments_are_known_at_the_low_level() -> None:
     assert "unsigned = array<i64: 0, 1, 2, 4, 5>" in low and "ui8" not in low
     again = build(low)
     assert [a.dtype for a in again.arguments] == [a.dtype for a in kernel.arguments]
-    for one, other in zip(again(x), kernel(x), strict=True):
-        same(one, other)
+    for left, right in zip(again(x), kernel(x), strict=True):
+        same(left, right)
     with pytest.raises(TargetError, match="has dtype int8, expected uint8"):
         kernel(x.view(np.int8))
     with pytest.raises(InputError, match="'unsigned' of @mixed does not list its arguments"):
@@ -338,10 +338,10 @@ def test_integers_clamp_where_asked() -> None:
     a = te.placeholder(x.shape, "i16", name="A")
     targets = ("i8", "u8", "i32")
     outputs = [te.compute(x.shape, lambda i, t=t: te.cast(a[i], t, saturate=True), f"to_{t}") for t in targets]
-    found = run_both(te.function("clamp", [a], outputs), [x])
-    for one, target in zip(found, targets, strict=True):
+    actual = run_both(te.function("clamp", [a], outputs), [x])
+    for left, target in zip(actual, targets, strict=True):
         limits = np.iinfo(NUMPY[target])
-        same(one, np.clip(x.astype(np.int64), limits.min, limits.max).astype(NUMPY[target]))
+        same(left, np.clip(x.astype(np.int64), limits.min, limits.max).astype(NUMPY[target]))
 
 
 def test_bytes_clamp_across_signedness() -> None:
@@ -349,9 +349,9 @@ def test_bytes_clamp_across_signedness() -> None:
     a = te.placeholder((256,), "u8", name="A")
     there = te.compute((256,), lambda i: te.cast(a[i], "i8", saturate=True), "there")
     back = te.compute((256,), lambda i: te.cast(te.cast(a[i], "i8"), "u8", saturate=True), "back")
-    found = run_both(te.function("clamp", [a], [there, back]), [x])
-    same(found[0], np.minimum(x, 127).astype(np.int8))
-    same(found[1], np.where(x < 128, x, 0).astype(np.uint8))
+    actual = run_both(te.function("clamp", [a], [there, back]), [x])
+    same(actual[0], np.minimum(x, 127).astype(np.int8))
+    same(actual[1], np.where(x < 128, x, 0).astype(np.uint8))
 
 
 def test_evaluation_in_float64() -> None:
@@ -375,8 +375,8 @@ def test_numbers_that_a_dtype_does_not_hold(value: float, dtype: str) -> None:
 
 
 def test_numbers_that_a_dtype_holds() -> None:
-    whole = ((255, "u8"), (-128, "i8"), (True, "i1"))
-    for value, dtype in (*whole, (65519, "f16"), (float("inf"), "bf16"), (3.3e38, "bf16")):
+    integers = ((255, "u8"), (-128, "i8"), (True, "i1"))
+    for value, dtype in (*integers, (65519, "f16"), (float("inf"), "bf16"), (3.3e38, "bf16")):
         te.const(value, dtype)
 
 
@@ -384,8 +384,8 @@ def test_a_literal_is_rounded_once() -> None:
     """2**-8 + 2**-40 above 1 is more than half of bf16's last digit; a float in between would lose it."""
     a = te.placeholder((1,), "bf16", name="A")
     out = te.compute((1,), lambda i: a[i] * (1 + 2.0**-8 + 2.0**-40), "B")
-    (found,) = run_both(te.function("literal", [a], [out]), [np.ones(1, BF16)])
-    assert float(found[0]) == 1 + 2.0**-7
+    (actual,) = run_both(te.function("literal", [a], [out]), [np.ones(1, BF16)])
+    assert float(actual[0]) == 1 + 2.0**-7
 
 
 def test_one_value_as_two_dtypes() -> None:
@@ -402,9 +402,9 @@ def test_one_value_as_two_dtypes() -> None:
     given = np.array([1.2345, 3.3, -7.77, 100.1], np.float32)
     expected = given.astype(np.float16).astype(np.float32) - given.astype(BF16).astype(np.float32)
     for schedule in ("auto", "written"):
-        found = compiler.build(te.function("f", [x], [halves, steps]), threads=1, schedule=schedule)(given)
-        np.testing.assert_array_equal(found[0], expected)
-        np.testing.assert_array_equal(found[1], [0, 0.5, 1, 1])
+        actual = compiler.build(te.function("f", [x], [halves, steps]), threads=1, schedule=schedule)(given)
+        np.testing.assert_array_equal(actual[0], expected)
+        np.testing.assert_array_equal(actual[1], [0, 0.5, 1, 1])
 
 
 def test_dtypes_do_not_mix() -> None:

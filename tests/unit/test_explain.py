@@ -156,24 +156,24 @@ needs_fma = pytest.mark.skipif("fma" not in host().present, reason="the machine 
 def test_machine_loops_know_their_loop_and_blocks() -> None:
     b = gebp(256)
     loops = machine_code(b, found(b)).loops
-    tiles = [one for one in loops if one.census.fma]
-    assert tiles and all(one.path[-1].name == "k.1" for one in tiles)
+    tiles = [loop for loop in loops if loop.census.fma]
+    assert tiles and all(tile.path[-1].name == "k.1" for tile in tiles)
     tile = tiles[0]
     assert tile.path[-1].blocks == ("matmul",) and tile.census.flops % (2 * 4 * 16) == 0
     assert tile.census.stack_loads == tile.census.stack_stores == 0
     assert (tile.percent or 0) > 10 and tile.function == "matmul.body"
-    assert [one.number for group in alike(loops) for one in group] == list(range(1, len(loops) + 1))
+    assert [loop.number for group in alike(loops) for loop in group] == list(range(1, len(loops) + 1))
 
 
 def test_what_is_outside_the_innermost_loops() -> None:
     e = explain(gebp())
     of = {path[-1].number: " ".join(n.name for n in path) for path in paths(e.nests).values()}
-    count = {of[one.nest.number]: one.instructions for one in e.outside if one.nest is not None}
+    count = {of[part.nest.number]: part.instructions for part in e.outside if part.nest is not None}
     assert count["n.0 k.0 m.0 n.1 m.1"] > 4  # loads and stores of the register tile
-    assert sum(one.instructions for one in e.outside) == sum(one["instructions"] for one in as_data(e)["outside"])
+    assert sum(part.instructions for part in e.outside) == sum(part["instructions"] for part in as_data(e)["outside"])
     functions = parse_assembly(gebp().marked.text("asm"))
-    whole = sum(len(block.instructions) for function in functions for block in function.blocks)
-    assert sum(count.instructions for count in e.outside) + sum(c.census.instructions for c in e.codes) == whole
+    total = sum(len(block.instructions) for function in functions for block in function.blocks)
+    assert sum(count.instructions for count in e.outside) + sum(c.census.instructions for c in e.codes) == total
     assert text.outside(e).startswith("outside of them: ") and " of " in text.outside(e)
 
 
@@ -191,7 +191,7 @@ def test_the_profile_adds_up() -> None:
     for nest in every(e.nests):
         inside = [spent[inner.number] for inner in nest.inner if inner.number in spent]
         if inside:
-            assert sum(one.seconds for one in inside) <= 1.01 * spent[nest.number].seconds
+            assert sum(inner.seconds for inner in inside) <= 1.01 * spent[nest.number].seconds
             assert inside[0].runs == spent[nest.number].runs * (nest.trips or 0)
     shown = as_data(e)
     assert shown["nests"][0]["seconds"] == spent[top.number].seconds
@@ -259,11 +259,11 @@ def test_one_loop_in_detail_and_its_assembly(capsys: pytest.CaptureFixture[str])
 
 
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:
-    whole = json.loads(said(capsys, EXAMPLE, "--json", "--calls", "1"))
-    assert whole["function"] == "mm_exp_mm" and whole["time"]["plain"] > 0
-    assert whole["nests"][0]["runs"] == 1 and whole["temporaries"]["buffers"]
-    one = json.loads(said(capsys, EXAMPLE, "--json", "--loop", "2"))
-    assert one == {**whole["loops"][1]} and one["census"]["instructions"] > 3
+    document = json.loads(said(capsys, EXAMPLE, "--json", "--calls", "1"))
+    assert document["function"] == "mm_exp_mm" and document["time"]["plain"] > 0
+    assert document["nests"][0]["runs"] == 1 and document["temporaries"]["buffers"]
+    second_loop = json.loads(said(capsys, EXAMPLE, "--json", "--loop", "2"))
+    assert second_loop == {**document["loops"][1]} and second_loop["census"]["instructions"] > 3
     assert json.loads(said(capsys, EXAMPLE, "--json", "--static"))["time"] is None
 
 

@@ -86,7 +86,7 @@ def test_a_log_on_a_full_disk_is_said_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", NAMELESS, ids=repr)
 def test_what_cannot_be_a_name_is_said(name: object) -> None:
-    for use in (named, read, lambda one: write(one, []), LogFile):
+    for use in (named, read, lambda path: write(path, []), LogFile):
         if use is not LogFile or name is not None:
             with pytest.raises(InputError, match="is not the name of a file"):
                 use(name)  # type: ignore[arg-type]

@@ -76,21 +76,21 @@ def test_a_database_that_says_what_to_do_is_refused(case: str, path: Path, capsy
 def test_a_file_of_each_version_is_ours(tmp_path: Path) -> None:
     for version in range(1, len(STEPS) + 1):
         path = tmp_path / f"{version}.db"
-        alter(path, *(one for step in STEPS[:version] for one in step), f"PRAGMA user_version = {version}")
+        alter(path, *(statement for step in STEPS[:version] for statement in step), f"PRAGMA user_version = {version}")
         with Database(path, create=False) as database:
             assert database.records() == []
 
 
 def test_pages_that_lead_in_circles_are_damage(path: Path) -> None:
     """Every child of the table of tables is that table's page."""
-    data = bytearray(path.read_bytes())
-    size = struct.unpack(">H", data[16:18])[0]
+    content = bytearray(path.read_bytes())
+    size = struct.unpack(">H", content[16:18])[0]
     cells, at = 200, 100 + 12 + 400
-    data[100:112] = struct.pack(">BHHHBI", 5, 0, cells, at, 0, 1)
-    data[112 : 112 + 2 * cells] = struct.pack(f">{cells}H", *(at + 5 * n for n in range(cells)))
-    data[at : at + 5 * cells] = struct.pack(">IB", 1, 1) * cells
-    assert len(data) % size == 0
-    path.write_bytes(data)
+    content[100:112] = struct.pack(">BHHHBI", 5, 0, cells, at, 0, 1)
+    content[112 : 112 + 2 * cells] = struct.pack(f">{cells}H", *(at + 5 * n for n in range(cells)))
+    content[at : at + 5 * cells] = struct.pack(">IB", 1, 1) * cells
+    assert len(content) % size == 0
+    path.write_bytes(content)
     with pytest.raises(InputError, match=r"tuning\.db (is damaged|cannot be used)"):
         Database(path, create=False)
 
@@ -98,13 +98,13 @@ def test_pages_that_lead_in_circles_are_damage(path: Path) -> None:
 def test_an_index_that_is_not_of_its_table_is_damage(path: Path) -> None:
     """A record that the index does not know is never found by its key: that would be no error, but a wrong answer."""
     alter(path)
-    data, key = path.read_bytes(), made().key.program.encode()
-    other = sqlite3.connect(path)
-    (page,) = other.execute("SELECT rootpage FROM sqlite_master WHERE name = 'records_by_key'").fetchone()
-    (size,) = other.execute("PRAGMA page_size").fetchone()
-    other.close()
-    at = data.index(key, (page - 1) * size)
-    path.write_bytes(data[:at] + b"f" * len(key) + data[at + len(key) :])
+    content, key = path.read_bytes(), made().key.program.encode()
+    second = sqlite3.connect(path)
+    (page,) = second.execute("SELECT rootpage FROM sqlite_master WHERE name = 'records_by_key'").fetchone()
+    (size,) = second.execute("PRAGMA page_size").fetchone()
+    second.close()
+    at = content.index(key, (page - 1) * size)
+    path.write_bytes(content[:at] + b"f" * len(key) + content[at + len(key) :])
     with pytest.raises(InputError, match=r"tuning\.db is damaged: "):
         Database(path, create=False)
 

@@ -36,11 +36,11 @@ def _forest() -> Forest:
 
 def test_arrays_predict_what_the_library_does() -> None:
     values, targets = _rows()
-    own = RandomForestRegressor(8, min_samples_leaf=2, random_state=1).fit(values, targets)
-    arrays = train.as_arrays([one.tree_ for one in own.estimators_])
-    others = np.random.default_rng(2).standard_normal((500, WIDTH)).astype(np.float32)
-    others[:64] = values[:64]
-    np.testing.assert_allclose(arrays.predict(others), own.predict(others), rtol=1e-6, atol=1e-6)
+    forest_of_library = RandomForestRegressor(8, min_samples_leaf=2, random_state=1).fit(values, targets)
+    arrays = train.as_arrays([estimator.tree_ for estimator in forest_of_library.estimators_])
+    more_rows = np.random.default_rng(2).standard_normal((500, WIDTH)).astype(np.float32)
+    more_rows[:64] = values[:64]
+    np.testing.assert_allclose(arrays.predict(more_rows), forest_of_library.predict(more_rows), rtol=1e-6, atol=1e-6)
 
 
 def test_a_threshold_that_float32_rounds_up_keeps_its_side() -> None:
@@ -62,10 +62,10 @@ def _saved(found: Forest) -> bytes:
 
 
 def test_a_file_gives_the_forest_again() -> None:
-    found = _forest()
-    again = forest.opened(io.BytesIO(_saved(found)))
+    actual = _forest()
+    again = forest.opened(io.BytesIO(_saved(actual)))
     assert again is not None
-    np.testing.assert_array_equal(again.predict(_rows()[0]), found.predict(_rows()[0]))
+    np.testing.assert_array_equal(again.predict(_rows()[0]), actual.predict(_rows()[0]))
 
 
 def test_it_knows_machines_with_the_vector_units_that_were_measured() -> None:
@@ -82,17 +82,17 @@ def test_a_forest_of_other_features_is_not_used(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_damaged_files_are_not_used() -> None:
-    found, saved = _forest(), _saved(_forest())
-    inner = int(np.flatnonzero(found.feature != LEAF)[3])
+    actual, saved = _forest(), _saved(_forest())
+    inner = int(np.flatnonzero(actual.feature != LEAF)[3])
     for text in (b"", saved[:100], saved[: len(saved) // 2]):
         assert forest.opened(io.BytesIO(text)) is None
-    for name, value in (("left", 0), ("left", inner), ("right", len(found.left)), ("feature", WIDTH), ("feature", -2)):
-        array = getattr(found, name).copy()
+    for name, value in (("left", 0), ("left", inner), ("right", len(actual.left)), ("feature", WIDTH), ("feature", -2)):
+        array = getattr(actual, name).copy()
         array[inner] = value
-        assert forest.opened(io.BytesIO(_saved(replace(found, **{name: array})))) is None, name
-    assert forest.opened(io.BytesIO(_saved(replace(found, roots=np.array([-1], np.int32))))) is None
-    assert forest.opened(io.BytesIO(_saved(replace(found, units=np.array([256, 16], np.int32))))) is None
-    assert forest.opened(io.BytesIO(_saved(replace(found, value=found.value[:-1])))) is None
+        assert forest.opened(io.BytesIO(_saved(replace(actual, **{name: array})))) is None, name
+    assert forest.opened(io.BytesIO(_saved(replace(actual, roots=np.array([-1], np.int32))))) is None
+    assert forest.opened(io.BytesIO(_saved(replace(actual, units=np.array([256, 16], np.int32))))) is None
+    assert forest.opened(io.BytesIO(_saved(replace(actual, value=actual.value[:-1])))) is None
 
 
 def test_the_hash_is_of_code_not_of_prose(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,8 +114,8 @@ def test_the_hash_is_of_code_not_of_prose(monkeypatch: pytest.MonkeyPatch) -> No
 def _sketch() -> tuple[Schedule, Schedule, Sketch]:
     a, b = te.placeholder((96, 80), name="A"), te.placeholder((80, 128), name="B")
     original = Schedule(lower(te.function("f", [a, b], te.nn.matmul(a, b))))
-    found = preferred(original, RULES, MACHINE).draft.schedule
-    return original, found, Sketch.of("", original.program, found)
+    actual = preferred(original, RULES, MACHINE).draft.schedule
+    return original, actual, Sketch.of("", original.program, actual)
 
 
 class _Prefers:
@@ -132,19 +132,19 @@ class _Prefers:
 
 @pytest.mark.parametrize(("by", "changes"), [(2 * choice.MARGIN, True), (0.5 * choice.MARGIN, False)])
 def test_sizes_are_changed_where_the_forest_prefers_others_clearly(by: float, changes: bool) -> None:
-    original, found, sketch = _sketch()
+    original, actual, sketch = _sketch()
     assert sketch.choices
-    filled = choice.filled(original, found, MACHINE, _Prefers(by))  # type: ignore[arg-type]
-    assert (str(filled.script) != str(found.script)) == changes
-    assert filled.program.blocks.keys() == found.program.blocks.keys()
+    filled = choice.filled(original, actual, MACHINE, _Prefers(by))  # type: ignore[arg-type]
+    assert (str(filled.script) != str(actual.script)) == changes
+    assert filled.program.blocks.keys() == actual.program.blocks.keys()
 
 
 def test_candidates_begin_with_the_recorded_ones() -> None:
     _, _, sketch = _sketch()
-    found = choice.candidates(sketch)
-    assert tuple(found[0]) == sketch.recorded and len(found) <= choice.CANDIDATES
-    assert len({tuple(row) for row in found}) == len(found)
-    np.testing.assert_array_equal(found, choice.candidates(sketch))
+    actual = choice.candidates(sketch)
+    assert tuple(actual[0]) == sketch.recorded and len(actual) <= choice.CANDIDATES
+    assert len({tuple(row) for row in actual}) == len(actual)
+    np.testing.assert_array_equal(actual, choice.candidates(sketch))
 
 
 def test_what_ships_is_for_these_features_and_small() -> None:

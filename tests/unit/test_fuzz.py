@@ -38,8 +38,8 @@ FOUND: dict[str, tuple[str, tuple[str, ...]]] = {
 
 @pytest.mark.parametrize("share", some(range(5), 2))
 def test_mutants(share: int) -> None:
-    found = [f"{case}: {said}" for case, _, said in mutants.failures(SEED, range(100 * share, 100 * share + 100))]
-    assert found == []
+    collected = [f"{case}: {said}" for case, _, said in mutants.failures(SEED, range(100 * share, 100 * share + 100))]
+    assert collected == []
 
 
 @pytest.mark.parametrize("name", FOUND)
@@ -53,8 +53,8 @@ def test_a_crash_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         raise RuntimeError("a fault")
 
     monkeypatch.setattr(mutants, "strata_opt", crash)
-    found = mutants.fault(Mutant("crash", "", ()), tmp_path)
-    assert found is not None and "RuntimeError: a fault" in found
+    fault = mutants.fault(Mutant("crash", "", ()), tmp_path)
+    assert fault is not None and "RuntimeError: a fault" in fault
 
 
 def test_every_public_name_is_called_wrongly() -> None:
@@ -65,8 +65,8 @@ def test_every_public_name_is_called_wrongly() -> None:
 
 @pytest.mark.parametrize("share", range(5))
 def test_wrong_calls(share: int) -> None:
-    found = [f"{call}: {said}" for _, call, said in calls.failures(SEED, range(100 * share, 100 * share + 100))]
-    assert found == []
+    collected = [f"{call}: {said}" for _, call, said in calls.failures(SEED, range(100 * share, 100 * share + 100))]
+    assert collected == []
 
 
 WRONG = [

@@ -54,30 +54,30 @@ DTYPES = {name: np.dtype(DTYPES_OF[name].numpy) for name in ("f32", *INDICES)}
 def arrays_for(function: te.Function, seed: int = 0) -> list[np.ndarray[Any, Any]]:
     """Floats, and indices of which some are outside any table."""
     rng = np.random.default_rng(seed)
-    found: list[np.ndarray[Any, Any]] = []
+    collected: list[np.ndarray[Any, Any]] = []
     for tensor in function.inputs:
         if tensor.dtype == "f32":
-            found.append(rng.uniform(-1, 1, tensor.shape).astype(np.float32))
+            collected.append(rng.uniform(-1, 1, tensor.shape).astype(np.float32))
         else:
             values = rng.integers(-2, 12, tensor.shape)
             values.flat[0] = rng.choice([-1, np.iinfo(DTYPES[tensor.dtype]).min, np.iinfo(DTYPES[tensor.dtype]).max])
-            found.append(values.astype(DTYPES[tensor.dtype]))
-    return found
+            collected.append(values.astype(DTYPES[tensor.dtype]))
+    return collected
 
 
 def right(program: Program, function: te.Function, native: bool = False) -> bool:
     """Whether a program, interpreted, and perhaps compiled, gives what the evaluator does."""
     arrays = arrays_for(function)
     (want,) = evaluator.evaluate(function.module, arrays)
-    found = np.full_like(want, np.nan)
+    output = np.full_like(want, np.nan)
     module = compiler.lower(function)
     schedule = Schedule(module)
     schedule._state.program = program
     try:
-        interpreter.run(schedule.module, [*arrays, found])
+        interpreter.run(schedule.module, [*arrays, output])
     except interpreter.InterpretError:
         return False
-    if not np.array_equal(found, want, equal_nan=True):
+    if not np.array_equal(output, want, equal_nan=True):
         return False
     return not native or np.array_equal(compiler.build(schedule)(*arrays), want)
 
@@ -85,11 +85,11 @@ def right(program: Program, function: te.Function, native: bool = False) -> bool
 def test_evaluator() -> None:
     function = pairs()
     t, i, j = arrays_for(function)
-    (found,) = evaluator.evaluate(function.module, [t, i, j])
+    (actual,) = evaluator.evaluate(function.module, [t, i, j])
     for a in range(6):
         for b in range(4):
             inside = 0 <= i[a] < 5 and 0 <= j[a, b] < 7
-            assert found[a, b] == (t[i[a], j[a, b], 3 - b] if inside else 0)
+            assert actual[a, b] == (t[i[a], j[a, b], 3 - b] if inside else 0)
 
 
 def _vectorized(s: Schedule) -> None:
@@ -112,11 +112,11 @@ def _lanes(s: Schedule) -> None:
 
 def _loops(s: Schedule) -> None:
     outer, inner = s.get_loops(s.get_block("Y"))
-    one, two = s.split(outer, [None, 4])
+    first, two = s.split(outer, [None, 4])
     three, four = s.split(inner, [3, None])
     s.reorder(three, two)
     s.unroll(four)
-    s.parallel(one)
+    s.parallel(first)
 
 
 def _fused(s: Schedule) -> None:
@@ -214,8 +214,8 @@ def _gather(program: Program, **changes: Any) -> Program:
 def _other_outside(p: Program) -> Program:
     table = p.blocks["Y"].table
     assert table is not None
-    other = type(table.otherwise)(5.0, table.otherwise.type)  # type: ignore[arg-type]
-    return _gather(p, table=replace(table, otherwise=other))
+    second = type(table.otherwise)(5.0, table.otherwise.type)  # type: ignore[arg-type]
+    return _gather(p, table=replace(table, otherwise=second))
 
 
 def _other_column(p: Program) -> Program:
@@ -392,9 +392,9 @@ def test_extreme_indices_touch_nothing(dtype: str) -> None:
     outside = [info.min, -1, info.max, 4] if info.min else [int(info.max), int(info.max) // 2 + 1, 128, 4]
     at = np.array([*outside, 0, 3], DTYPES[dtype])
     values = np.arange(32, dtype=np.float32).reshape(4, 8)
-    found = compiler.build(function)(values, at)
-    assert (found[:4] == 3.5).all()
-    assert (found[4:] == values[[0, 3]]).all()
+    actual = compiler.build(function)(values, at)
+    assert (actual[:4] == 3.5).all()
+    assert (actual[4:] == values[[0, 3]]).all()
 
 
 def test_random_shapes() -> None:

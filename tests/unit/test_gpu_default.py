@@ -141,8 +141,8 @@ def faults(function: te.Function, s: Schedule) -> list[str]:
     """What a schedule does wrong on numpy."""
     inputs = arrays_for(function, 0)
     module, _, _ = lower_to_kernels(s.module.clone())
-    found = simt.run(module, inputs, counts=False)
-    return [*map(str, found.faults), *_differences(function, inputs, found.outputs)]
+    checked = simt.run(module, inputs, counts=False)
+    return [*map(str, checked.faults), *_differences(function, inputs, checked.outputs)]
 
 
 def _differences(function: te.Function, inputs: Any, outputs: Any) -> list[str]:
@@ -222,8 +222,8 @@ def test_the_search_sees_what_it_would_build() -> None:
     ]
     for number, sketch in enumerate(space.sketches[:2]):
         last = tuple(size - 1 for size in sketch.sizes)
-        found = space.features(number, np.array([sketch.recorded, last]))
-        for positions, values in zip((sketch.recorded, last), found.values, strict=True):
+        actual = space.features(number, np.array([sketch.recorded, last]))
+        for positions, values in zip((sketch.recorded, last), actual.values, strict=True):
             applied = replay(parse(space.script((number, positions))), schedule.original)
             concrete = extract(applied.program, work(schedule.program), machine("sm_80"))
             assert np.allclose(np.array(concrete.features, np.float32), values, rtol=1e-5)

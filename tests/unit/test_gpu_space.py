@@ -59,8 +59,8 @@ def test_candidates_are_what_their_features_say_and_are_right(name: str) -> None
     for number in (0, *ahead[:1]):
         sketch = space.sketches[number]
         drawn = tuple(draws.randrange(n) for n in sketch.sizes)
-        found = space.features(number, np.array([sketch.recorded, drawn]).reshape(2, len(sketch.sizes)))
-        for positions, reason, values in zip((sketch.recorded, drawn), found.reasons, found.values, strict=True):
+        actual = space.features(number, np.array([sketch.recorded, drawn]).reshape(2, len(sketch.sizes)))
+        for positions, reason, values in zip((sketch.recorded, drawn), actual.reasons, actual.values, strict=True):
             script = space.script((number, positions))
             try:
                 applied = replay(parse(script), schedule.original)
@@ -114,7 +114,7 @@ def test_estimates_tell_good_tiles_from_bad() -> None:
     ahead = Schedule(lower(product(1024, 1024, 1024)))
     library.tile_on_threads(ahead, ahead.get_block("C"), None, tiles)
     assert estimate(ahead.program, A100) < times[0], "fewer barriers, and fetches behind the arithmetic"
-    waiting = [extract(one.program, 1.0, A100).features[4 + 12] for one in (good, ahead)]
+    waiting = [extract(schedule.program, 1.0, A100).features[4 + 12] for schedule in (good, ahead)]
     assert 0 < waiting[1] < 0.6 * waiting[0], "one barrier a round instead of two"
     perfect = gpu_features.ideal(good.program, work(_original(good)), A100)
     assert perfect < times[0] < 5 * perfect
@@ -130,8 +130,8 @@ def test_estimates_tell_good_tiles_from_bad() -> None:
 )
 def test_what_the_hardware_does_not_have(spatial: list[tuple[int, int, int]], panel: int, reason: str) -> None:
     s = _tiles(1024, 1024, 1024, spatial, panel)
-    found = extract(s.program, work(_original(s)), A100).infeasible
-    assert [REASONS[n] for n, holds in enumerate(found, 1) if holds] == [reason]
+    actual = extract(s.program, work(_original(s)), A100).infeasible
+    assert [REASONS[n] for n, holds in enumerate(actual, 1) if holds] == [reason]
 
 
 def test_every_architecture_is_described() -> None:
@@ -178,11 +178,11 @@ def _checked(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> Outcome:
         return wrong, find_function(wrong, None), arguments
 
     monkeypatch.setattr(gpu_builder, "lower_to_kernels", spoilt)
-    found = GpuBuilder(Subject(str(schedule.original), None, "contract", 1, 0, "cuda", "sm_80"))(
+    actual = GpuBuilder(Subject(str(schedule.original), None, "contract", 1, 0, "cuda", "sm_80"))(
         space.script(space.defaults[0])
     )
-    assert isinstance(found, Outcome)
-    return found
+    assert isinstance(actual, Outcome)
+    return actual
 
 
 def test_a_later_kernel_may_read_an_output() -> None:
@@ -193,26 +193,26 @@ def test_a_later_kernel_may_read_an_output() -> None:
     e = te.compute((128,), lambda i: te.sum(d[i, k] * x[i, k], k), name="E")
     schedule, space = _space(te.function("both", [x], [d, e]))
     check = GpuBuilder(Subject(str(schedule.original), None, "contract", 1, 0, "cuda", "sm_80"))
-    found = check(space.script(space.defaults[0]))
-    assert not isinstance(found, Outcome), str(found)
+    actual = check(space.script(space.defaults[0]))
+    assert not isinstance(actual, Outcome), str(actual)
 
 
 def test_a_kernel_without_its_barriers_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = _checked(monkeypatch, '"gpu.barrier"() : () -> ()', "")
-    assert found.kind == "fault" and "race" in found.reason
+    actual = _checked(monkeypatch, '"gpu.barrier"() : () -> ()', "")
+    assert actual.kind == "fault" and "race" in actual.reason
 
 
 def test_wrong_results_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = _checked(monkeypatch, "arith.mulf", "arith.addf")
-    assert found.kind == "wrong" and "elements" in found.reason
+    actual = _checked(monkeypatch, "arith.mulf", "arith.addf")
+    assert actual.kind == "wrong" and "elements" in actual.reason
 
 
 @pytest.mark.skipif(not nvrtc.is_available(), reason="NVRTC is not installed")
 def test_a_kernel_that_spills_is_told() -> None:
     s = _tiles(512, 512, 64, [(1, 2, 32), (1, 2, 32)], 2)
     check = GpuBuilder(Subject(str(s.original), None, "contract", 1, 0, "cuda", "sm_80"))
-    found = check(str(s.script))
-    assert isinstance(found, Outcome) and found.kind == "spills" and "on sm_80" in found.reason
+    actual = check(str(s.script))
+    assert isinstance(actual, Outcome) and actual.kind == "spills" and "on sm_80" in actual.reason
 
 
 # --- tensor cores -----------------------------------------------------------------------------------------------------
@@ -236,8 +236,8 @@ def test_narrow_products_run_on_tensor_cores(dtype: str) -> None:
     assert space.sketches[0].name.count("on tensor cores, a round ahead") == 2
     sketch = space.sketches[0]
     drawn = tuple(draws.randrange(n) for n in sketch.sizes)
-    found = space.features(0, np.array([sketch.recorded, drawn]))
-    for positions, values in zip((sketch.recorded, drawn), found.values, strict=True):
+    actual = space.features(0, np.array([sketch.recorded, drawn]))
+    for positions, values in zip((sketch.recorded, drawn), actual.values, strict=True):
         script = space.script((0, positions))
         applied = replay(parse(script), schedule.original)
         concrete = extract(applied.program, useful, A100)

@@ -135,8 +135,8 @@ def test_attention_of_one_head_is_one_group() -> None:
 def test_weights_that_others_read_are_no_part_of_attention_without_batches() -> None:
     X, W, V = P((16, 8), name="X"), P((8, 12), name="W"), P((12, 12), name="V")
     weights = nn.softmax(nn.matmul(X, W))
-    for results in ([nn.matmul(weights, V), weights], [nn.add(nn.matmul(weights, V), weights)]):
-        computes = grouped(graph_of(te.function("f", [X, W, V], results)))
+    for outputs in ([nn.matmul(weights, V), weights], [nn.add(nn.matmul(weights, V), weights)]):
+        computes = grouped(graph_of(te.function("f", [X, W, V], outputs)))
         assert [len(group) for group in computes][:2] == [1, 4]
 
 
@@ -180,8 +180,8 @@ def test_a_product_takes_a_rotation_of_its_rows() -> None:
 
 def test_results_of_the_same_values_are_one_group() -> None:
     X, Y = P((8, 8), name="X"), P((8, 8), name="Y")
-    results = [nn.exp(X), nn.add(X, Y), nn.sub(Y, X)]
-    assert len(grouped(graph_of(te.function("f", [X, Y], results)))) == 1
+    outputs = [nn.exp(X), nn.add(X, Y), nn.sub(Y, X)]
+    assert len(grouped(graph_of(te.function("f", [X, Y], outputs)))) == 1
 
 
 def test_additional_outputs_change_no_groups() -> None:
@@ -258,7 +258,7 @@ def anywhere(seed: int) -> Rule:
         random_ = random.Random(seed)
         for name in view.names:
             others = random_.sample(view.names, min(len(view.names), 3))
-            yield Choice(name, tuple((other,) for other in others))
+            yield Choice(name, tuple((second,) for second in others))
 
     return rule
 
@@ -473,8 +473,8 @@ def test_what_is_broadcast_is_computed_once(size: int, calls: int) -> None:
     x, w = P((1, 4, size, size), name="X"), P((4, 4, 1, 1), name="W")
     mean, variance = P((4,), name="M"), P((4,), name="V")
     y = nn.relu(nn.batch_norm(nn.conv2d(x, w), mean, variance))
-    whole = calls_of(group(te.function("f", [x, w, mean, variance], y).module))
-    assert len(whole) == (calls if calls > 1 else 0), "a function of one group stays as it is"
+    called = calls_of(group(te.function("f", [x, w, mean, variance], y).module))
+    assert len(called) == (calls if calls > 1 else 0), "a function of one group stays as it is"
 
 
 def test_what_is_broadcast_without_arithmetic_is_read_in_place() -> None:

@@ -145,5 +145,5 @@ def test_random_programs_in_place_give_the_same(seed: int) -> None:
         return
     expected = results(program, inputs)
     for pair in pairs(program):
-        found = results(in_place(program, *pair), inputs, pair)
-        assert all(np.array_equal(a, b, equal_nan=True) for a, b in zip(found, expected, strict=True)), pair
+        actual = results(in_place(program, *pair), inputs, pair)
+        assert all(np.array_equal(a, b, equal_nan=True) for a, b in zip(actual, expected, strict=True)), pair

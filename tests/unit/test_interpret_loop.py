@@ -66,9 +66,9 @@ def matmul(nest: str) -> None:
 
 def sums(nest: str, initial: Array | None = None) -> Array:
     """Run a nest around the block of a row sum on ones; gives the sums."""
-    result = unset(4) if initial is None else initial.astype(np.float32)
-    run(SUM_SIGNATURE, nest.replace("BODY", SUM_ROWS), np.ones((4, 8), np.float32), result)
-    return result
+    output = unset(4) if initial is None else initial.astype(np.float32)
+    run(SUM_SIGNATURE, nest.replace("BODY", SUM_ROWS), np.ones((4, 8), np.float32), output)
+    return output
 
 
 def test_matmul() -> None:
@@ -152,8 +152,8 @@ def test_the_init_of_a_guarded_loop_that_binds_nothing() -> None:
     nest = """
       loop.for "k" %k = 8 { loop.for "t" %t = 2 { loop.for "m" %m = 4 {
         loop.block "S" [m = 4 at %m, reduce k = 8 at %k] where (%t - %m >= 0) combine [add] BODY }}}"""
-    found = sums(nest, np.full(4, 5.0))
-    assert found.tolist() == [16.0, 8.0, 5.0, 5.0]
+    actual = sums(nest, np.full(4, 5.0))
+    assert actual.tolist() == [16.0, 8.0, 5.0, 5.0]
 
 
 def test_a_reduction_of_one_step_bound_to_no_loop_starts_anew_each_time() -> None:
@@ -366,10 +366,10 @@ def test_wrong_arrays_are_refused_in_words(arrays: list[Array], words: str) -> N
 
 def test_a_read_only_result_is_refused() -> None:
     nest = f'loop.for "m" %m = 4 {{ loop.block "S" [m = 4 at %m, reduce k = 8 at 0] combine [add] {SUM_ROWS} }}'
-    result = floats(4)
-    result.flags.writeable = False
+    output = floats(4)
+    output.flags.writeable = False
     with pytest.raises(InputError, match="'S' is written but is read-only"):
-        loop.run(function(SUM_SIGNATURE, nest), [floats(4, 8), result])
+        loop.run(function(SUM_SIGNATURE, nest), [floats(4, 8), output])
 
 
 TE_PROGRAM = """
@@ -398,7 +398,7 @@ def test_a_lowered_te_program_agrees_with_its_reference() -> None:
     expected = te.evaluate(module, [x])
     TeToLoopPass().apply(Context(), module)
     module.verify()
-    results = [unset(3, 4), unset(3)]
-    loop.run(module, [x, *results])
-    for found, wanted in zip(results, expected, strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    outputs = [unset(3, 4), unset(3)]
+    loop.run(module, [x, *outputs])
+    for output, wanted in zip(outputs, expected, strict=True):
+        np.testing.assert_allclose(output, wanted, rtol=1e-6)

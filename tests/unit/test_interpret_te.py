@@ -95,10 +95,10 @@ def unary(op: str, values: list[float]) -> Array:
 def pairs(op: str, type_: str, left: list[Any], right: list[Any]) -> list[Any]:
     dtype = {"f32": "f4", "i32": "i4", "i8": "i1", "i1": "?"}[type_]
     arrays = (np.array(left, dtype), np.array(right, dtype))
-    result = "i1" if "cmp" in op else type_
-    found = one_op(f"%r = {op} %0, %1 : {type_}", *arrays, types=f"{type_} {type_}", result=result)
-    assert found.dtype == (bool if result == "i1" else dtype)
-    return list(found.tolist())
+    output = "i1" if "cmp" in op else type_
+    actual = one_op(f"%r = {op} %0, %1 : {type_}", *arrays, types=f"{type_} {type_}", result=output)
+    assert actual.dtype == (bool if output == "i1" else dtype)
+    return list(actual.tolist())
 
 
 def cast(op: str, source: str, target: str, values: Array) -> Array:
@@ -178,10 +178,10 @@ def test_reduction_of_floats_and_rank_zero(name: str, expected: Any) -> None:
       func.return %M, %S : tensor<3xf32>, tensor<f32>
     }}"""
     a = floats(3, 4) - 5
-    rows, whole = evaluate(text, a)
-    assert whole.shape == ()
+    rows, total = evaluate(text, a)
+    assert total.shape == ()
     np.testing.assert_allclose(rows, expected(a, axis=1), rtol=1e-6)
-    np.testing.assert_allclose(whole, expected(a), rtol=1e-6)
+    np.testing.assert_allclose(total, expected(a), rtol=1e-6)
 
 
 def test_a_maximum_propagates_nan() -> None:
@@ -219,8 +219,8 @@ def test_integer_sums_wrap_and_bools_reduce_as_signed_bits() -> None:
           (%b = %B[k] : tensor<3xi1>) -> tensor<i1>, tensor<i1> { te.yield %b, %b : i1, i1 }
       func.return %S, %X, %M : tensor<i8>, tensor<i1>, tensor<i1>
     }"""
-    found = evaluate(text, np.array([100, 100, 100], np.int8), np.array([True, False, True]))
-    assert [value.item() for value in found] == [300 - 256, False, False]
+    actual = evaluate(text, np.array([100, 100, 100], np.int8), np.array([True, False, True]))
+    assert [value.item() for value in actual] == [300 - 256, False, False]
 
 
 def test_index_values() -> None:
@@ -258,9 +258,9 @@ def test_strided_and_folded_reads() -> None:
 def test_a_returned_argument_is_a_copy() -> None:
     text = "func.func @f(%A: tensor<2xf32>) -> tensor<2xf32> { func.return %A : tensor<2xf32> }"
     a = floats(2)
-    (result,) = evaluate(text, a)
-    assert result is not a and not np.shares_memory(result, a)
-    np.testing.assert_array_equal(result, a)
+    (output,) = evaluate(text, a)
+    assert output is not a and not np.shares_memory(output, a)
+    np.testing.assert_array_equal(output, a)
 
 
 @pytest.mark.parametrize(
@@ -387,15 +387,15 @@ def test_integer_comparisons(predicate: str, less: bool, equal: bool, greater: b
     ],
 )
 def test_float_comparisons(predicate: str, expected: str) -> None:
-    found = pairs(f"arith.cmpf {predicate},", "f32", [1, 2, 3, math.nan], [2, 2, 2, 2])
-    assert "".join(str(int(v)) for v in found) == expected
+    actual = pairs(f"arith.cmpf {predicate},", "f32", [1, 2, 3, math.nan], [2, 2, 2, 2])
+    assert "".join(str(int(v)) for v in actual) == expected
 
 
 def test_select() -> None:
     condition, left, right = np.array([True, False]), floats(2), floats(2) + 1
     body = "%r = arith.select %0, %1, %2 : f32"
-    found = one_op(body, condition, left, right, types="i1 f32 f32", result="f32")
-    np.testing.assert_array_equal(found, [left[0], right[1]])
+    actual = one_op(body, condition, left, right, types="i1 f32 f32", result="f32")
+    np.testing.assert_array_equal(actual, [left[0], right[1]])
 
 
 @pytest.mark.parametrize(
@@ -439,9 +439,9 @@ def test_rounding_functions() -> None:
 @pytest.mark.parametrize("name", ["exp", "log", "sqrt", "tanh", "sin", "cos", "log1p", "expm1", "erf"])
 def test_functions_stay_in_their_type(name: str) -> None:
     values = [0.25, 0.5, 2.0]
-    found = unary(f"math.{name}", values)
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, [getattr(math, name)(v) for v in values], rtol=1e-6)
+    actual = unary(f"math.{name}", values)
+    assert actual.dtype == np.float32
+    np.testing.assert_allclose(actual, [getattr(math, name)(v) for v in values], rtol=1e-6)
 
 
 def test_absolute_value_negation_and_reciprocal_root() -> None:
@@ -455,8 +455,8 @@ def test_absolute_value_negation_and_reciprocal_root() -> None:
 def test_fma_rounds_once() -> None:
     x = np.array([1 + 2.0**-12], np.float32)
     c = -(x * x)
-    found = one_op("%r = math.fma %0, %0, %1 : f32", x, c, types="f32 f32", result="f32")
-    assert found == np.float32(2.0**-24)
+    actual = one_op("%r = math.fma %0, %0, %1 : f32", x, c, types="f32 f32", result="f32")
+    assert actual == np.float32(2.0**-24)
 
 
 @pytest.mark.parametrize("op, expected", [("ctpop", [0, 1, 8]), ("ctlz", [8, 3, 0]), ("cttz", [8, 4, 0])])

@@ -116,10 +116,10 @@ def arrays(number: int = 0) -> tuple[Any, Any]:
 
 
 def said(refused: Any, *fragments: str) -> None:
-    with pytest.raises(TargetError) as found:
+    with pytest.raises(TargetError) as actual:
         refused()
     for fragment in fragments:
-        assert fragment in str(found.value)
+        assert fragment in str(actual.value)
 
 
 def test_a_bound_call_writes_to_the_same_arrays(matmul: Kernel) -> None:
@@ -387,8 +387,8 @@ def test_scalars_of_rank_zero() -> None:
     }"""
     kernel = build(text)
     for given in (np.int64(21), np.array(21)):
-        result = kernel(given)
-        assert result.shape == () and result == 42
+        output = kernel(given)
+        assert output.shape == () and output == 42
     said(lambda: kernel(21), "argument 's' is a int")
 
 

@@ -86,8 +86,8 @@ def said(refused: Callable[[], object], *fragments: str) -> None:
 
 
 def test_arguments_by_name(matmul: Kernel) -> None:
-    for result in (matmul(A=A, B=B), matmul(B=B, A=A), matmul(A, B=B)):
-        np.testing.assert_array_equal(result, C)
+    for output in (matmul(A=A, B=B), matmul(B=B, A=A), matmul(A, B=B)):
+        np.testing.assert_array_equal(output, C)
     out = np.empty_like(C)
     assert matmul(B=B, A=A, out=out, threads=1) is out
     matmul.bound(B=B, A=A, out=np.empty_like(C))()
@@ -130,9 +130,9 @@ def test_tensors(matmul: Kernel, torch: Any) -> None:
     a, b = torch.from_numpy(A), torch.from_numpy(B)
     out = torch.from_numpy(np.empty_like(C))
     for given in (a, torch.from_numpy(np.asfortranarray(A)), torch.from_numpy(A.repeat(2, 1)[:, ::2])):
-        result = matmul(given, b)
-        assert type(result) is torch.Tensor
-        np.testing.assert_array_equal(result.numpy(), C)
+        output = matmul(given, b)
+        assert type(output) is torch.Tensor
+        np.testing.assert_array_equal(output.numpy(), C)
         assert matmul(given, b, out=out) is out and matmul(A=given, B=b, out=(out,)) is out
         np.testing.assert_array_equal(out.numpy(), C)
     matmul.bound(a, b, out=out)()
@@ -154,11 +154,11 @@ def test_mixed_kinds_give_the_kind_of_the_first(matmul: Kernel, torch: Any) -> N
 def test_bf16_tensors(torch: Any) -> None:
     kernel = compiler.build(product("bf16"))
     a, b = (torch.from_numpy(x.astype(ml_dtypes.bfloat16).view(np.int16)).view(torch.bfloat16) for x in (A, B))
-    result = kernel(a, b)
-    assert result.dtype == torch.bfloat16
+    output = kernel(a, b)
+    assert output.dtype == torch.bfloat16
     want = kernel(A.astype(ml_dtypes.bfloat16), B.astype(ml_dtypes.bfloat16)).view(np.int16)
-    for found in (result, kernel(a, b, out=result), kernel(a, B.astype(ml_dtypes.bfloat16))):
-        np.testing.assert_array_equal(found.view(torch.int16).numpy(), want)
+    for actual in (output, kernel(a, b, out=output), kernel(a, B.astype(ml_dtypes.bfloat16))):
+        np.testing.assert_array_equal(actual.view(torch.int16).numpy(), want)
 
 
 def test_torch_is_told_what_is_written(matmul: Kernel, torch: Any) -> None:
@@ -199,8 +199,8 @@ def test_tensors_that_are_refused(matmul: Kernel, monkeypatch: pytest.MonkeyPatc
     gradient.requires_grad = True
     said(lambda: matmul(tensor(), b, out=gradient), "argument 'C' requires a gradient")
     said(lambda: matmul(tensor(), b, out=pretended_torch.Tensor(C.T.copy().T)), "'C' is written, but is not contiguous")
-    whole = np.zeros(64, np.float32)
-    a, c = (pretended_torch.Tensor(whole[start:][: x.size].reshape(x.shape)) for start, x in ((0, A), (8, C)))
+    memory = np.zeros(64, np.float32)
+    a, c = (pretended_torch.Tensor(memory[start:][: x.size].reshape(x.shape)) for start, x in ((0, A), (8, C)))
     said(lambda: matmul(a, b, out=c), "'C' is written, but shares memory with 'A'")
     assert (out.version, c.version, gradient.version) == (0, 0, 0)
     np.testing.assert_array_equal(matmul(pretended_torch.Parameter(A), b).numpy(), C)
@@ -226,8 +226,10 @@ def test_exported_arrays(matmul: Kernel) -> None:
     said(lambda: matmul(Exported(A.tolist()), B), "argument 'A' cannot be taken through __dlpack__")
     said(lambda: matmul(Exported(A.astype(np.int32)), B), "argument 'A' has dtype int32, expected float32")
     said(lambda: matmul(Exported(A), B, out=Exported(A)), "'C' has shape (3, 4), expected (3, 5)")
-    whole = np.zeros(64, np.float32)
-    said(lambda: matmul(Exported(whole[:12].reshape(3, 4)), B, out=whole[8:23].reshape(3, 5)), "shares memory with 'A'")
+    memory = np.zeros(64, np.float32)
+    said(
+        lambda: matmul(Exported(memory[:12].reshape(3, 4)), B, out=memory[8:23].reshape(3, 5)), "shares memory with 'A'"
+    )
 
 
 def test_an_array_is_not_copied(matmul: Kernel, torch: Any) -> None:
@@ -283,12 +285,12 @@ def test_any_arrays_give_the_same(matmul: Kernel, seed: int, monkeypatch: pytest
         own = np.full_like(C, np.nan)
         out = kinds(rng, own) if rng.random() < 0.5 else None
         given: tuple[tuple[Any, ...], dict[str, Any]] = ((a, b), {}) if rng.random() < 0.5 else ((a,), {"B": b})
-        result = matmul(*given[0], **given[1], out=out)
+        output = matmul(*given[0], **given[1], out=out)
         if out is None:
-            assert type(result) is returned.get(type(a), type(a))
+            assert type(output) is returned.get(type(a), type(a))
         else:
-            assert result is out
-        elements = getattr(result, "array", result)
+            assert output is out
+        elements = getattr(output, "array", output)
         np.testing.assert_array_equal(np.from_dlpack(elements) if out is None else own, C)
 
 
@@ -299,8 +301,8 @@ def test_python_threads_call_one_kernel(matmul: Kernel) -> None:
         scaled, out = A * number, np.empty_like(C)
         forms: Iterator[Any] = iter([scaled, np.asfortranarray(scaled), Exported(scaled), scaled.astype(">f4")] * 100)
         for given in forms:
-            for result in (matmul(given, B), matmul(given, B, out=out), matmul(B=B, A=given)):
-                if not np.array_equal(result, number * C):
+            for output in (matmul(given, B), matmul(given, B, out=out), matmul(B=B, A=given)):
+                if not np.array_equal(output, number * C):
                     wrong.append(number)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(1, 5)]

@@ -108,8 +108,8 @@ def test_a_candidate_beyond_the_limits_is_an_outcome() -> None:
 @pytest.mark.parametrize("kib", [40, 100])
 def test_resources_say_all_shared_memory(kib: int) -> None:
     """That which the text declares, and that which the launch asks for."""
-    (found,) = compiler.build(held(kib), "cuda").resources("sm_80").values()
-    assert found.shared_bytes == kib * KIB
+    (actual,) = compiler.build(held(kib), "cuda").resources("sm_80").values()
+    assert actual.shared_bytes == kib * KIB
 
 
 def test_declared_and_asked_for_are_told_apart() -> None:

@@ -118,8 +118,8 @@ def imports_of(text: str) -> list[str]:
 def upward(room: str, text: str) -> list[str]:
     """The imports of a file in a room that do not go down."""
     rank = ORDER.index(room)
-    found = [name for name in imports_of(text) if ORDER.index(name.split(".")[0]) > rank]
-    return [name for name in found if not name.startswith(EXCEPTIONS.get(room, "-"))]
+    collected = [name for name in imports_of(text) if ORDER.index(name.split(".")[0]) > rank]
+    return [name for name in collected if not name.startswith(EXCEPTIONS.get(room, "-"))]
 
 
 Graph = dict[str, set[str]]
@@ -127,7 +127,7 @@ Graph = dict[str, set[str]]
 
 def graph_of(texts: Mapping[str, str]) -> Graph:
     """The imports among modules, by their texts."""
-    return {name: {_module(found, texts) for found in imports_of(text)} - {name} for name, text in texts.items()}
+    return {name: {_module(actual, texts) for actual in imports_of(text)} - {name} for name, text in texts.items()}
 
 
 def circles(graph: Graph) -> set[frozenset[str]]:
@@ -139,12 +139,12 @@ def circles(graph: Graph) -> set[frozenset[str]]:
 
 def _reached(graph: Graph, start: str) -> set[str]:
     """The modules that one imports, and those that they import."""
-    found, queue = set[str](), [start]
+    actual, queue = set[str](), [start]
     while queue:
-        new = graph.get(queue.pop(), set()) - found
-        found |= new
+        new = graph.get(queue.pop(), set()) - actual
+        actual |= new
         queue += new
-    return found
+    return actual
 
 
 def _module(imported: str, modules: Mapping[str, str]) -> str:
@@ -231,8 +231,8 @@ STARTERS = {
 
 
 def test_processes_are_started_in_known_places() -> None:
-    found = {str(path.relative_to(ROOT)) for path in ROOT.rglob("*.py") if STARTS.search(path.read_text())}
-    assert found == set(STARTERS)
+    collected = {str(path.relative_to(ROOT)) for path in ROOT.rglob("*.py") if STARTS.search(path.read_text())}
+    assert collected == set(STARTERS)
 
 
 def test_the_word_cuda_appears_in_targets_only() -> None:
@@ -247,11 +247,11 @@ def test_dialects_load(name: str) -> None:
 
 @pytest.mark.parametrize("name", universe.our_passes())
 def test_passes_load(name: str) -> None:
-    found = universe.find_pass(name)
-    assert found is not None
-    assert found.name == name
-    assert found.__doc__
-    assert not found.__doc__.startswith(f"{found.__name__}("), "dataclass wrote this docstring"
+    actual = universe.find_pass(name)
+    assert actual is not None
+    assert actual.name == name
+    assert actual.__doc__
+    assert not actual.__doc__.startswith(f"{actual.__name__}("), "dataclass wrote this docstring"
     assert universe.our_passes()[name]
 
 

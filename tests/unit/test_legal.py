@@ -68,9 +68,9 @@ def _path(node: Node, label: str) -> list[Node] | None:
         return [node] if node.label == label else None
     if isinstance(node, Loop):
         for inner in node.body:
-            found = _path(inner, label)
-            if found is not None:
-                return [node, *found]
+            actual = _path(inner, label)
+            if actual is not None:
+                return [node, *actual]
     return None
 
 
@@ -143,10 +143,10 @@ def conflicts(found: Sequence[Instance], commuting: bool) -> Iterator[tuple[int,
         for cell, how in instance.touches:
             cells[cell].append((position, how))
     for uses in cells.values():
-        for n, (i, one) in enumerate(uses):
-            for j, two in uses[n + 1 :]:
-                both_read = one == two == "read"
-                same_update = one == two and one not in ("read", "write")
+        for n, (i, first_use) in enumerate(uses):
+            for j, second_use in uses[n + 1 :]:
+                both_read = first_use == second_use == "read"
+                same_update = first_use == second_use and first_use not in ("read", "write")
                 if i != j and not both_read and not (commuting and same_update):
                     yield i, j
 
@@ -170,32 +170,32 @@ def order_is_kept(before: Program, after: Program, former: Callable[[Instance], 
 
 def is_race_free(program: Program) -> bool:
     """Whether no two iterations of a concurrent loop conflict."""
-    found = instances(program)
+    actual = instances(program)
     kinds = {loop.number: loop.kind for loop in program.loops.values()}
-    for i, j in conflicts(found, commuting=False):
-        one, two = found[i], found[j]
-        for depth, (p, q) in enumerate(zip(one.loops, two.loops, strict=False)):
+    for i, j in conflicts(actual, commuting=False):
+        first, two = actual[i], actual[j]
+        for depth, (p, q) in enumerate(zip(first.loops, two.loops, strict=False)):
             if p != q:
                 break
-            if p[1] and (one.label, one.is_init) != (two.label, two.is_init):
+            if p[1] and (first.label, first.is_init) != (two.label, two.is_init):
                 break
-            if one.values[depth] != two.values[depth]:
-                life = [loop for loop in _shared_cells(program, one, two) if p[0] not in loop]
+            if first.values[depth] != two.values[depth]:
+                life = [loop for loop in _shared_cells(program, first, two) if p[0] not in loop]
                 if kinds[p[0]] in CONCURRENT and life:
                     return False
                 break
     return True
 
 
-def _shared_cells(program: Program, one: Instance, two: Instance) -> list[set[int]]:
+def _shared_cells(program: Program, first_use: Instance, second_use: Instance) -> list[set[int]]:
     """For each buffer on which two instances conflict, the loops in each iteration of which it is another."""
-    found = []
-    for cell, how in one.touches:
-        for other, another in two.touches:
-            if cell == other and not how == another == "read":
+    collected = []
+    for cell, how in first_use.touches:
+        for right, another in second_use.touches:
+            if cell == right and not how == another == "read":
                 name = cell[0]  # type: ignore[index]
-                found.append({n.number for n in program.enclosing((name,))} if name in program.allocs else set())
-    return found
+                collected.append({n.number for n in program.enclosing((name,))} if name in program.allocs else set())
+    return collected
 
 
 # --- random programs and changes ----------------------------------------------------------------------------------
@@ -228,15 +228,15 @@ def small(rng: random.Random) -> Program:
 def _random_step(s: Schedule, rng: random.Random) -> None:
     block = s.get_block(rng.choice(list(s.program.blocks)))
     loops = s.get_loops(block)
-    other = s.get_block(rng.choice(list(s.program.blocks)))
+    second = s.get_block(rng.choice(list(s.program.blocks)))
     loop = rng.choice(loops)
     target = s.program.blocks[s.label(block)].writes[0].buffer
     rng.choice(
         [
             lambda: s.split(loop, [None, 2]),
             lambda: s.fuse(*loops[:2]),
-            lambda: s.compute_at(other, loop),
-            lambda: s.reverse_compute_at(other, loop),
+            lambda: s.compute_at(second, loop),
+            lambda: s.reverse_compute_at(second, loop),
             lambda: s.decompose_reduction(block, loop),
             lambda: s.cache_write(block),
             lambda: s.stage(loop, target),
@@ -250,13 +250,13 @@ def _random_step(s: Schedule, rng: random.Random) -> None:
 
 def chains(program: Program) -> list[list[Loop]]:
     """The perfect nests of at least two loops."""
-    found = []
+    collected = []
     for loop in program.loops.values():
         chain = [loop]
         while len(chain[-1].body) == 1 and isinstance(chain[-1].body[0], Loop):
             chain.append(chain[-1].body[0])
-        found += [chain] if len(chain) > 1 else []
-    return found
+        collected += [chain] if len(chain) > 1 else []
+    return collected
 
 
 def permuted(program: Program, rng: random.Random) -> tuple[Program, Step | None] | None:
@@ -314,11 +314,11 @@ def merged(program: Program, rng: random.Random) -> tuple[Program, Step | None] 
         return None
     owner, n = rng.choice(options)
     body = list(program.body if owner is None else program.loops[owner].body)
-    one, two = body[n], body[n + 1]
-    assert isinstance(one, Loop) and isinstance(two, Loop)
-    links = {two.number: lin.variable(one.number)}
+    first, two = body[n], body[n + 1]
+    assert isinstance(first, Loop) and isinstance(two, Loop)
+    links = {two.number: lin.variable(first.number)}
     inner = map_blocks(two.body, lambda b: rebound(b, links, program.ranges))
-    body[n : n + 2] = [replace(one, body=(*one.body, *inner))]
+    body[n : n + 2] = [replace(first, body=(*first.body, *inner))]
     after = _with_body(program, owner, body)
     return after, Step(after, shifts={b.label: links for b in blocks_in(two)}, moved=frozenset(), sources={})
 
@@ -363,8 +363,8 @@ def test_order_agrees_with_enumeration(seed: int) -> None:
 
 def test_both_verdicts_occur() -> None:
     rng = random.Random(5)
-    found = {legal(kinds(small(rng), rng)) is None for _ in range(40)}
-    assert found == {True, False}
+    collected = {legal(kinds(small(rng), rng)) is None for _ in range(40)}
+    assert collected == {True, False}
     verdicts = set()
     for _ in range(80):
         before = small(rng)

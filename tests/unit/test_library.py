@@ -36,8 +36,8 @@ def scaled(m: int, n: int) -> te.Function:
 
 def loops(schedule: Schedule, label: str) -> list[str]:
     """The loops around a block, with their extents and kinds where those are not serial."""
-    found = schedule.program.enclosing(label)
-    return [f"{n.label} {n.extent}" + (f" {n.kind}" if n.kind != "serial" else "") for n in found]
+    actual = schedule.program.enclosing(label)
+    return [f"{n.label} {n.extent}" + (f" {n.kind}" if n.kind != "serial" else "") for n in actual]
 
 
 @pytest.mark.parametrize("shape", [(13, 11, 17), (6, 4, 8), (1, 1, 1), (5, 30, 3)])

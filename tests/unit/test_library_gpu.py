@@ -120,9 +120,9 @@ def test_it_is_right_and_without_a_fault(name: str, tmp_path: Path) -> None:
     inputs = [RANDOM.standard_normal(a.shape, np.float32) for a in reference.arguments[:-1]]
     want = reference(*inputs)
     module, _, _ = lower_to_kernels(s.module.clone())
-    found = simt.run(module, inputs)
-    assert found.right, [str(fault) for fault in found.faults]
-    np.testing.assert_allclose(found.outputs[0], want, rtol=1e-4, atol=1e-4)
+    checked = simt.run(module, inputs)
+    assert checked.right, [str(fault) for fault in checked.faults]
+    np.testing.assert_allclose(checked.outputs[0], want, rtol=1e-4, atol=1e-4)
 
 
 @needs_gxx
@@ -134,8 +134,8 @@ def test_the_text_is_right_on_the_host(name: str, tmp_path: Path) -> None:
     schedule(s)
     reference = compiler.build(function)
     inputs = [RANDOM.standard_normal(a.shape, np.float32) for a in reference.arguments[:-1]]
-    (found,) = run_on_host(kernel(s), inputs, tmp_path)
-    np.testing.assert_allclose(found, reference(*inputs), rtol=1e-4, atol=1e-4)
+    (actual,) = run_on_host(kernel(s), inputs, tmp_path)
+    np.testing.assert_allclose(actual, reference(*inputs), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.skipif(not nvrtc.is_available(), reason="there is no NVRTC")
@@ -145,7 +145,7 @@ def test_it_compiles_without_spills(name: str) -> None:
     s = Schedule(compiler.lower(make()))
     schedule(s)
     for arch in ARCHITECTURES:
-        assert all(found.spill_bytes == found.stack_bytes == 0 for found in kernel(s).resources(arch).values())
+        assert all(resource.spill_bytes == resource.stack_bytes == 0 for resource in kernel(s).resources(arch).values())
 
 
 def kernel(s: Schedule) -> CudaKernel:
@@ -164,8 +164,8 @@ def test_a_round_ahead_needs_one_barrier_a_round_and_waits_before_it() -> None:
     inputs = [RANDOM.standard_normal(a.shape, np.float32) for a in kernel(s).arguments[:-1]]
     (wait,) = (op for op in module.walk() if isinstance(op, nvgpu.WaitOp))
     wait.detach()
-    found = simt.run(module, inputs)
-    assert {fault.kind for fault in found.faults} == {"uninitialised read", "race of a write with a copy"}
+    checked = simt.run(module, inputs)
+    assert {fault.kind for fault in checked.faults} == {"uninitialised read", "race of a write with a copy"}
 
 
 @pytest.mark.parametrize(("vector", "twice"), some([(1, False), (4, False), (4, True)], 2))
@@ -178,10 +178,10 @@ def test_longer_rows_begin_in_different_banks(vector: int, twice: bool) -> None:
         library.tile_on_threads(s, s.get_block("C"), None, tiles)
         assert str(s.verify()) == "proved"
         module, _, _ = lower_to_kernels(s.module.clone())
-        found = simt.run(module, inputs)
-        assert found.right, [str(fault) for fault in found.faults]
-        np.testing.assert_allclose(found.outputs[0], inputs[0] @ inputs[1], rtol=1e-4, atol=1e-4)
-        conflicts.append(sum(counts["conflicts"] for (_, name), counts in found.counts.items() if name == "A.shared"))
+        checked = simt.run(module, inputs)
+        assert checked.right, [str(fault) for fault in checked.faults]
+        np.testing.assert_allclose(checked.outputs[0], inputs[0] @ inputs[1], rtol=1e-4, atol=1e-4)
+        conflicts.append(sum(counts["conflicts"] for (_, name), counts in checked.counts.items() if name == "A.shared"))
     assert conflicts[0] > 100 and conflicts[1] < conflicts[0] / 4
 
 
@@ -197,11 +197,11 @@ def test_narrow_floats_are_those_of_the_cpu(dtype: str, tmp_path: Path) -> None:
     inputs = [RANDOM.standard_normal(a.shape).astype(a.dtype) for a in reference.arguments[:-1]]
     want = reference(*inputs).astype(np.float32)
     module, _, _ = lower_to_kernels(s.module.clone(), policy="strict")
-    found = simt.run(module, inputs)
-    assert found.right, [str(fault) for fault in found.faults]
+    checked = simt.run(module, inputs)
+    assert checked.right, [str(fault) for fault in checked.faults]
     (on_host,) = run_on_host(made, inputs, tmp_path)
     tolerance = {"f16": 2e-3, "bf16": 2e-2}[dtype]
-    np.testing.assert_allclose(found.outputs[0].astype(np.float32), want, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(checked.outputs[0].astype(np.float32), want, rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(on_host.astype(np.float32), want, rtol=tolerance, atol=tolerance)
     if nvrtc.is_available() and nvrtc.has_headers():
         assert made.resources("sm_80")
@@ -251,8 +251,8 @@ def test_constants_are_stored_by_short_vectors(tmp_path: Path) -> None:
     s.vectorize(lanes)
     assert "= {0.0f, 0.0f, 0.0f, 0.0f};" in kernel(s).text
     inputs = [RANDOM.standard_normal((1, 8, 8), np.float32) for _ in range(2)]
-    (found,) = run_on_host(kernel(s), inputs, tmp_path)
-    np.testing.assert_allclose(found, inputs[0] @ inputs[1], rtol=1e-4, atol=1e-4)
+    (actual,) = run_on_host(kernel(s), inputs, tmp_path)
+    np.testing.assert_allclose(actual, inputs[0] @ inputs[1], rtol=1e-4, atol=1e-4)
 
 
 def test_short_vectors_are_loaded_and_stored_whole() -> None:
@@ -277,10 +277,10 @@ def test_rows_of_any_length(n: int, warps: int) -> None:
     assert str(s.verify()) == "proved"
     module, _, _ = lower_to_kernels(s.module.clone())
     x = RANDOM.standard_normal((3, n), np.float32)
-    found = simt.run(module, [x])
-    assert found.right, [str(fault) for fault in found.faults]
+    checked = simt.run(module, [x])
+    assert checked.right, [str(fault) for fault in checked.faults]
     e = np.exp(x - x.max(axis=1, keepdims=True))
-    np.testing.assert_allclose(found.outputs[0], e / e.sum(axis=1, keepdims=True), rtol=1e-5)
+    np.testing.assert_allclose(checked.outputs[0], e / e.sum(axis=1, keepdims=True), rtol=1e-5)
 
 
 @pytest.mark.parametrize(("dtype", "reduce"), [("f64", "sum"), ("f32", "prod"), ("i32", "sum")])
@@ -293,6 +293,6 @@ def test_sums_that_no_warp_has(dtype: str, reduce: str) -> None:
     assert str(s.verify()) == "proved" and "tensorized" not in str(s.module)
     module, _, _ = lower_to_kernels(s.module.clone())
     given = (RANDOM.standard_normal((4, 200)) / 8 + 1).astype(np.dtype(dtype.replace("f", "float").replace("i", "int")))
-    found = simt.run(module, [given])
-    assert found.right, [str(fault) for fault in found.faults]
-    np.testing.assert_allclose(found.outputs[0], given + getattr(np, reduce)(given, axis=1, keepdims=True), rtol=1e-4)
+    checked = simt.run(module, [given])
+    assert checked.right, [str(fault) for fault in checked.faults]
+    np.testing.assert_allclose(checked.outputs[0], given + getattr(np, reduce)(given, axis=1, keepdims=True), rtol=1e-4)

@@ -59,11 +59,11 @@ def test_groups_are_as_large_as_what_is_held() -> None:
 
 
 def test_the_workload_in_steps_computes_the_same() -> None:
-    one, steps = (form(2, 3, 4, 5) for form in FORMS)
-    inputs = one.draw(0)
+    in_one_step, steps = (form(2, 3, 4, 5) for form in FORMS)
+    inputs = in_one_step.draw(0)
     out = np.empty(steps.shape, np.float32)
-    assert fault(steps.numpy(inputs, out)(), one.expected(inputs)) is None
-    assert fault(compiler.build(compiler.lower(steps.function()))(*inputs), one.expected(inputs)) is None
+    assert fault(steps.numpy(inputs, out)(), in_one_step.expected(inputs)) is None
+    assert fault(compiler.build(compiler.lower(steps.function()))(*inputs), in_one_step.expected(inputs)) is None
 
 
 def test_refusals() -> None:

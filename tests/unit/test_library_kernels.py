@@ -154,8 +154,8 @@ def test_the_scripts_of_the_benchmarks(family: str, threads: int) -> None:
     inputs = workload.draw(0)
     from compiler.bench.harness import fault
 
-    result = compiler.build(schedule, threads=threads)(*inputs)
-    assert fault(result, workload.expected(inputs)) is None
+    output = compiler.build(schedule, threads=threads)(*inputs)
+    assert fault(output, workload.expected(inputs)) is None
 
 
 @pytest.mark.parametrize("columns", [64, 37])
@@ -170,10 +170,10 @@ def test_results_past_the_caches_may_begin_anywhere(columns: int) -> None:
     if columns == 64:  # the rest is masked
         assert "nontemporal = true" in kernel.text("low")
         assert "!nontemporal" in kernel.text("llvm") and "fence" in kernel.text("llvm")
-    data = np.random.default_rng(0).random((3, columns), np.float32)
+    content = np.random.default_rng(0).random((3, columns), np.float32)
     for offset in range(5):
         out = np.full(3 * columns + 16, np.nan, np.float32)
         start = -out.ctypes.data // 4 % 4 + offset
-        kernel(data, out=out[start : start + 3 * columns].reshape(3, columns))
-        np.testing.assert_array_equal(out[start : start + 3 * columns].reshape(3, columns), data * 2)
+        kernel(content, out=out[start : start + 3 * columns].reshape(3, columns))
+        np.testing.assert_array_equal(out[start : start + 3 * columns].reshape(3, columns), content * 2)
         assert np.isnan(out[:start]).all() and np.isnan(out[start + 3 * columns :]).all()

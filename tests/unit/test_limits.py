@@ -53,9 +53,9 @@ def test_unrolled_buffers_are_compared_with_few(monkeypatch: pytest.MonkeyPatch)
     near = Overlaps._near
 
     def counting(self: Overlaps, access: object) -> object:
-        for found in near(self, access):  # type: ignore[arg-type]
+        for actual in near(self, access):  # type: ignore[arg-type]
             compared[extent] = compared.get(extent, 0) + 1
-            yield found
+            yield actual
 
     monkeypatch.setattr(Overlaps, "_near", counting)
     for extent in (20, 200):

@@ -27,10 +27,10 @@ def run(build: Callable[..., Any], *arrays: Array) -> Any:
 @pytest.mark.parametrize("reverse", [False, True])
 def test_a_scan_in_blocks(exclusive: bool, reverse: bool) -> None:
     x = np.random.default_rng(0).integers(-9, 9, (2, 301, 2))
-    found = run(lambda t: te.nn.cumsum(t, 1, exclusive, reverse), x)
+    checked = run(lambda t: te.nn.cumsum(t, 1, exclusive, reverse), x)
     own = np.flip(x, 1) if reverse else x
     want = own.cumsum(1) - (own if exclusive else 0)
-    np.testing.assert_array_equal(found, np.flip(want, 1) if reverse else want)
+    np.testing.assert_array_equal(checked, np.flip(want, 1) if reverse else want)
 
 
 @pytest.mark.parametrize("largest", [False, True])
@@ -55,8 +55,8 @@ def test_nan_is_the_greatest() -> None:
 def test_indices_that_wrap() -> None:
     x, at = np.arange(12, dtype=np.float32).reshape(3, 4), np.array([[-1, 0], [2, -3]])
     np.testing.assert_array_equal(run(lambda t, i: te.nn.gather(t, i, 0, wrap=True), x, at), x[at])
-    found = run(lambda t, i: te.nn.take_along_axis(t, i, 0, wrap=True), x, np.array([[-1, 1, -2, 0]]))
-    np.testing.assert_array_equal(found, [[8, 5, 6, 3]])
+    checked = run(lambda t, i: te.nn.take_along_axis(t, i, 0, wrap=True), x, np.array([[-1, 1, -2, 0]]))
+    np.testing.assert_array_equal(checked, [[8, 5, 6, 3]])
 
 
 def test_a_reduction_over_no_axis() -> None:

@@ -64,9 +64,9 @@ def test_a_long_body_is_cut_and_computes_the_same(monkeypatch: pytest.MonkeyPatc
     assert loops["norms.body"] == 0 and max(loops.values()) < body.MOST_LOOPS
     assert sum(name.startswith("norms.body.part") for name in loops) > 2
     monkeypatch.setattr(body, "MOST_LOOPS", 10_000)
-    whole = compiler.build(f)
-    assert max(loops_of_functions(whole.text("llvm")).values()) == sum(loops.values())
-    np.testing.assert_array_equal(cut(*arrays(f)), whole(*arrays(f)))
+    uncut = compiler.build(f)
+    assert max(loops_of_functions(uncut.text("llvm")).values()) == sum(loops.values())
+    np.testing.assert_array_equal(cut(*arrays(f)), uncut(*arrays(f)))
 
 
 def test_parallel_loops_stand_in_parts() -> None:

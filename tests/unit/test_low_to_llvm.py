@@ -75,12 +75,12 @@ def sample(dtype: str, number: int, low: float = -3.0, high: float = 3.0) -> np.
 
 
 def check(text: str, inputs: list[Any], expected: Any, ulps: int = 0, verify: bool = True) -> None:
-    result = load(parse(text, verify), host())(*inputs)
-    expected = np.asarray(expected).astype(result.dtype)
+    output = load(parse(text, verify), host())(*inputs)
+    expected = np.asarray(expected).astype(output.dtype)
     if ulps:
-        np.testing.assert_array_max_ulp(result, expected, ulps)
+        np.testing.assert_array_max_ulp(output, expected, ulps)
     else:
-        np.testing.assert_array_equal(result, expected)
+        np.testing.assert_array_equal(output, expected)
 
 
 erf = np.vectorize(math.erf, otypes=[np.float64])
@@ -301,10 +301,10 @@ def test_nan_and_zeros_in_max_and_min() -> None:
         "maxnumf": np.fmax,
         "minnumf": np.fmin,
     }.items():
-        result = load(parse(elementwise(_applied(f"arith.{name}", 2), ["f32"] * 2, "f32")), host())(a, b)
-        np.testing.assert_array_equal(result, function(a, b))
+        output = load(parse(elementwise(_applied(f"arith.{name}", 2), ["f32"] * 2, "f32")), host())(a, b)
+        np.testing.assert_array_equal(output, function(a, b))
         if name in ("maximumf", "minimumf"):
-            zeros = np.signbit(result[(a == 0) & (b == 0)])
+            zeros = np.signbit(output[(a == 0) & (b == 0)])
             assert (zeros == (name == "minimumf")).all()
 
 
@@ -369,7 +369,7 @@ def reduction(kind: str, dtype: str, acc: bool) -> str:
 
 @pytest.mark.parametrize("acc", [False, True])
 def test_vector_reductions(acc: bool) -> None:
-    whole: dict[str, Any] = {
+    integer: dict[str, Any] = {
         "add": np.add, "mul": np.multiply, "minsi": np.minimum, "maxsi": np.maximum,
         "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
     }  # fmt: skip
@@ -377,20 +377,20 @@ def test_vector_reductions(acc: bool) -> None:
         "add": np.add, "mul": np.multiply, "maximumf": np.maximum, "minimumf": np.minimum,
         "maxnumf": np.fmax, "minnumf": np.fmin,
     }  # fmt: skip
-    for table, dtype in ((whole, "i32"), (real, "f32")):
+    for table, dtype in ((integer, "i32"), (real, "f32")):
         for kind, function in table.items():
             a, start = sample(dtype, 1)[:8], sample(dtype, 2)[:1]
             values = [*start, *a] if acc else list(a)
             expected = values[0]
             for value in values[1:]:
                 expected = function(expected, value)
-            result = load(parse(reduction(kind, dtype, acc)), host())(a, start.reshape(()))
-            assert result == expected, kind
+            output = load(parse(reduction(kind, dtype, acc)), host())(a, start.reshape(()))
+            assert output == expected, kind
     a, start = np.array([-1, 2, 3, 4, 5, 6, 7, 8], np.int32), np.array(-9, np.int32)
     both = np.append(a, start) if acc else a
     for kind, picked in {"maxui": np.max, "minui": np.min}.items():
-        result = load(parse(reduction(kind, "i32", acc)), host())(a, start)
-        assert result.view(np.uint32) == picked(both.view(np.uint32))
+        output = load(parse(reduction(kind, "i32", acc)), host())(a, start)
+        assert output.view(np.uint32) == picked(both.view(np.uint32))
 
 
 def test_fast_math_flags_are_printed_per_instruction() -> None:

@@ -43,10 +43,10 @@ def believe(monkeypatch: pytest.MonkeyPatch) -> Believe:
 def bare(monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
     """A machine at hand that has nothing but what all of x86-64 have."""
     real = detected()
-    found = replace(real, features="+sse2")
+    actual = replace(real, features="+sse2")
     machines._named.cache_clear()
-    monkeypatch.setattr(machines, "detected", lambda: found)
-    yield found
+    monkeypatch.setattr(machines, "detected", lambda: actual)
+    yield actual
     machines._named.cache_clear()
 
 
@@ -66,9 +66,9 @@ def test_the_machine_at_hand(believe: Believe) -> None:
 @x86
 @pytest.mark.parametrize("name", MACHINES)
 def test_a_named_machine_has_its_row_and_the_cores_of_this_one(name: str, believe: Believe) -> None:
-    found = believe(name)
-    assert found.name == f"{detected().name} as {name}"
-    assert found == replace(MACHINES[name], name=found.name, cores=detected().cores)
+    actual = believe(name)
+    assert actual.name == f"{detected().name} as {name}"
+    assert actual == replace(MACHINES[name], name=actual.name, cores=detected().cores)
 
 
 def test_an_unknown_machine_is_refused_with_the_list(believe: Believe, capsys: pytest.CaptureFixture[str]) -> None:

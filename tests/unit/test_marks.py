@@ -74,13 +74,13 @@ def test_each_instruction_has_the_number_of_its_innermost_loop() -> None:
     text = emit_marked(module(), host())
     assert len(loops_of(module())) == 3
     lines = dict(re.findall(r"^(!\d+) = !DILocation\(line: (\d+)", text, re.MULTILINE))
-    found = [
+    collected = [
         (line, int(lines[line.rpartition("!dbg ")[2]])) for line in text.splitlines() if re.search(r"!dbg !\d+$", line)
     ]
-    depths = {number for line, number in found if "load float" in line}
+    depths = {number for line, number in collected if "load float" in line}
     assert depths == {3}
-    assert {number for line, number in found if "store float" in line} == {2}
-    assert {number for line, number in found if line.startswith("  ret")} == {0}
+    assert {number for line, number in collected if "store float" in line} == {2}
+    assert {number for line, number in collected if line.startswith("  ret")} == {0}
     inside = text.partition("define internal")[2].partition("\n}")[0]
     assert all("!dbg" in line for line in inside.splitlines()[1:] if line.startswith("  "))
 

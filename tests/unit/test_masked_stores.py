@@ -27,12 +27,12 @@ def test_one_lane_is_one_element(source: str, dtype: str, lanes: int, size: int)
     f = te.function("f", [a], [te.compute((size,), lambda i: te.cast(a[i] * 3, dtype), name="C")])
     s = Schedule(compiler.lower(f))
     s.vectorize(s.split(s.get_loops(s.get_block("C"))[0], [None, lanes])[1])
-    whole = np.full(size + 16, 77).astype(numpy_dtype(dtype))
+    memory = np.full(size + 16, 77).astype(numpy_dtype(dtype))
     x = np.arange(size).astype(numpy_dtype(source))
-    compiler.build(s)(x, out=whole[8 : 8 + size])
-    np.testing.assert_array_equal(whole[8 : 8 + size], (x * 3).astype(whole.dtype))
-    assert (whole[:8] == 77).all()
-    assert (whole[8 + size :] == 77).all()
+    compiler.build(s)(x, out=memory[8 : 8 + size])
+    np.testing.assert_array_equal(memory[8 : 8 + size], (x * 3).astype(memory.dtype))
+    assert (memory[:8] == 77).all()
+    assert (memory[8 + size :] == 77).all()
 
 
 def test_only_single_lanes_are_replaced() -> None:
@@ -63,11 +63,11 @@ def test_gebp_of_bf16_stays_inside_its_rows() -> None:
     c = te.compute((5, 1), lambda i, j: te.max(a[i, r] * b[r, j], axis=r), name="C")
     s = Schedule(compiler.lower(te.function("mm", [a, b], [c])))
     library.gebp(s, s.get_block("C"), 10, 4, 16, 10, 16, 16, "a")
-    whole = np.full(40, 77).astype(numpy_dtype("bf16"))
-    x, y = np.ones((5, 4)).astype(whole.dtype), np.ones((4, 1)).astype(whole.dtype)
-    compiler.build(s)(x, y, out=whole[8:13].reshape(5, 1))
-    assert (whole[8:13] == 1).all()
-    assert (whole[13:] == 77).all()
+    memory = np.full(40, 77).astype(numpy_dtype("bf16"))
+    x, y = np.ones((5, 4)).astype(memory.dtype), np.ones((4, 1)).astype(memory.dtype)
+    compiler.build(s)(x, y, out=memory[8:13].reshape(5, 1))
+    assert (memory[8:13] == 1).all()
+    assert (memory[13:] == 77).all()
 
 
 @pytest.mark.parametrize("count", [1, 5, 6, 8, 15, 19])
@@ -82,11 +82,11 @@ def test_what_steps_by_few_elements_is_picked_from_whole_vectors(step: int, coun
     s.vectorize(vector)
     x = guarded(np.arange(count * step - step + 1).astype(np.float32), at_end=True)
     kernel = compiler.build(s)
-    whole = np.full(count + 16, 77, np.float32)
-    kernel(x, out=whole[8 : 8 + count])
-    np.testing.assert_array_equal(whole[8 : 8 + count], x[::step] * 2)
-    assert (whole[:8] == 77).all()
-    assert (whole[8 + count :] == 77).all()
+    memory = np.full(count + 16, 77, np.float32)
+    kernel(x, out=memory[8 : 8 + count])
+    np.testing.assert_array_equal(memory[8 : 8 + count], x[::step] * 2)
+    assert (memory[:8] == 77).all()
+    assert (memory[8 + count :] == 77).all()
     assert ("masked.gather" in kernel.text("llvm")) == (step == 5)
 
 
@@ -125,7 +125,7 @@ def test_masks_of_all_lanes_are_branches(name: str) -> None:
     a = np.arange(8, dtype=np.float32)
     for some in (False, True):
         for n in (0, 3, 8):
-            found = np.full(8, 77, np.float32)
-            kernel(a, np.array([some], np.int32), np.array([n], np.int64), out=found)
+            output = np.full(8, 77, np.float32)
+            kernel(a, np.array([some], np.int32), np.array([n], np.int64), out=output)
             count = int(lanes(some, n))
-            np.testing.assert_array_equal(found, [*a[:count], *[77] * (8 - count)])
+            np.testing.assert_array_equal(output, [*a[:count], *[77] * (8 - count)])

@@ -50,9 +50,9 @@ def inputs(name: str, dtype: str) -> Iterator[Any]:
 @BOTH
 @EACH
 def test_errors_are_within_the_bounds(name: str, dtype: str) -> None:
-    found = worst(name, dtype, kernel(name, dtype, 16 if dtype == "f32" else 8), inputs(name, dtype))
-    assert found.error <= FUNCTIONS[name].bound(dtype), str(found)
-    assert found.error > 0.5, "no rounding at all: nothing was measured"
+    actual = worst(name, dtype, kernel(name, dtype, 16 if dtype == "f32" else 8), inputs(name, dtype))
+    assert actual.error <= FUNCTIONS[name].bound(dtype), str(actual)
+    assert actual.error > 0.5, "no rounding at all: nothing was measured"
 
 
 @BOTH
@@ -62,11 +62,11 @@ def test_a_lane_has_the_bits_of_a_scalar(name: str, dtype: str) -> None:
     kernels = [kernel(name, dtype, lanes) for lanes in (None, 2, 8, 16)]
     for x in samples(name, dtype, CHUNK, seed=1):
         first, *others = [k(x) for k in kernels]
-        for other in others:
+        for second in others:
             np.testing.assert_array_equal(
-                first.view(f"u{first.itemsize}")[~np.isnan(first)], other.view(f"u{first.itemsize}")[~np.isnan(first)]
+                first.view(f"u{first.itemsize}")[~np.isnan(first)], second.view(f"u{first.itemsize}")[~np.isnan(first)]
             )
-            assert np.isnan(other[np.isnan(first)]).all()
+            assert np.isnan(second[np.isnan(first)]).all()
 
 
 @BOTH
@@ -74,9 +74,9 @@ def test_a_lane_has_the_bits_of_a_scalar(name: str, dtype: str) -> None:
 def test_odd_lengths_and_single_scalars(name: str, dtype: str) -> None:
     x = usable(name, dtype, special(name, dtype))
     for lanes in (None, 1, 3):
-        whole = len(x) - len(x) % (lanes or 1)
-        y = compiler.build(text(FUNCTIONS[name], dtype, lanes, len(x)))(x)[:whole]
-        assert errors(name, dtype, x[:whole], y).max() <= FUNCTIONS[name].bound(dtype)
+        in_vectors = len(x) - len(x) % (lanes or 1)
+        y = compiler.build(text(FUNCTIONS[name], dtype, lanes, len(x)))(x)[:in_vectors]
+        assert errors(name, dtype, x[:in_vectors], y).max() <= FUNCTIONS[name].bound(dtype)
 
 
 @BOTH
@@ -91,9 +91,9 @@ def test_machines_without_avx512_scale_by_multiplying(name: str, dtype: str) -> 
     assert ("ashr" in written) == (name not in ("tanh", "erf")), (
         "two halves where results may be subnormal, and only there"
     )
-    other, ours = load(module, machine), kernel(name, dtype, 4)
+    second, ours = load(module, machine), kernel(name, dtype, 4)
     for x in samples(name, dtype, CHUNK):
-        np.testing.assert_array_equal(other(x), ours(x))
+        np.testing.assert_array_equal(second(x), ours(x))
 
 
 SPECIAL: dict[str, list[tuple[float, float]]] = {
@@ -116,10 +116,10 @@ def test_special_values(name: str, dtype: str) -> None:
     pairs = [*SPECIAL[name], (np.nan, np.nan)]
     given, expected = (np.array(values, DTYPES[dtype]) for values in zip(*pairs, strict=True))
     for lanes in (None, len(pairs)):
-        found = compiler.build(text(FUNCTIONS[name], dtype, lanes, len(pairs)))(given)
-        np.testing.assert_array_equal(found, expected)
+        actual = compiler.build(text(FUNCTIONS[name], dtype, lanes, len(pairs)))(given)
+        np.testing.assert_array_equal(actual, expected)
         known = ~np.isnan(expected)
-        np.testing.assert_array_equal(np.signbit(found[known]), np.signbit(expected[known]))
+        np.testing.assert_array_equal(np.signbit(actual[known]), np.signbit(expected[known]))
 
 
 def test_a_wrong_result_is_seen() -> None:
@@ -191,5 +191,5 @@ def test_the_generator_measures(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_chunks_fill_up() -> None:
-    (one,) = chunks(np.zeros(3, np.float32))
-    assert len(one) == CHUNK and one.sum() == CHUNK - 3
+    (chunk,) = chunks(np.zeros(3, np.float32))
+    assert len(chunk) == CHUNK and chunk.sum() == CHUNK - 3

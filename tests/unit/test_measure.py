@@ -117,16 +117,16 @@ def test_the_ceiling_is_what_bounds_a_perfect_implementation(function: te.Functi
 
 def test_a_script_is_built() -> None:
     for level in (str(matmul().module), str(lower(matmul()))):
-        found = BuilderSetup(Subject(level), 0).start()(scripts(matmul(), split)[0])
-        assert isinstance(found, Built) and found.seconds > 0
-        assert found.artefact.interface.name == "product"
+        actual = BuilderSetup(Subject(level), 0).start()(scripts(matmul(), split)[0])
+        assert isinstance(actual, Built) and actual.seconds > 0
+        assert actual.artefact.interface.name == "product"
 
 
 def test_an_unproved_schedule_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Schedule, "verify", lambda self: Verdict("undecided", "the budget is exhausted"))
-    found = BuilderSetup(subject(matmul()), 0).start()(scripts(matmul(), split)[0])
-    assert isinstance(found, Outcome) and found.kind == "unproved"
-    assert found.reason == "undecided: the budget is exhausted" and found.build_seconds > 0
+    actual = BuilderSetup(subject(matmul()), 0).start()(scripts(matmul(), split)[0])
+    assert isinstance(actual, Outcome) and actual.kind == "unproved"
+    assert actual.reason == "undecided: the budget is exhausted" and actual.build_seconds > 0
 
 
 def bound(s: Schedule) -> None:
@@ -146,9 +146,9 @@ def bound(s: Schedule) -> None:
     ],
 )
 def test_a_script_that_is_not_built_says_why(change: Callable[[str], str], kind: str, reason: str) -> None:
-    found = BuilderSetup(subject(matmul()), 0).start()(change(scripts(matmul(), split)[0]))
-    assert isinstance(found, Outcome) and found.kind == kind
-    assert reason in found.reason and "\n" not in found.reason
+    actual = BuilderSetup(subject(matmul()), 0).start()(change(scripts(matmul(), split)[0]))
+    assert isinstance(actual, Outcome) and actual.kind == kind
+    assert reason in actual.reason and "\n" not in actual.reason
 
 
 # --- the reference --------------------------------------------------------------------------------------------------
@@ -160,9 +160,9 @@ def test_the_reference_is_the_evaluator_in_float64(number: int, name: str) -> No
     dtype = operator.dtypes[number % len(operator.dtypes)]
     function = operator.build(dtype, operator.sample(random.Random(1)))
     inputs = operator.inputs(function, 1)
-    found = Oracle(lower(function), None)(inputs)
+    actual = Oracle(lower(function), None)(inputs)
     expected = evaluator.evaluate(function.module, inputs, np.float64)
-    for exact, right in zip(found.exact, expected, strict=True):
+    for exact, right in zip(actual.exact, expected, strict=True):
         if is_float(right.dtype):
             assert exact.dtype == np.float64
             np.testing.assert_allclose(exact, right, rtol=1e-9, atol=1e-11)
@@ -182,11 +182,11 @@ def test_the_reference_of_float64_has_the_error_of_float64() -> None:
     function = matmul(dtype="f64")
     oracle = Oracle(lower(function), None)
     inputs = [draw(a, np.random.default_rng(0)) for a in oracle.inputs]
-    found = oracle(inputs)
-    assert found.exact[0] is found.own[0]
-    assert 1e-16 < found.errors[0] < 1e-11
-    other = compiler.build(function, policy="fast")(*inputs)
-    assert fault(other, Expected(found.own[0], found.exact[0], found.errors[0])) is None
+    actual = oracle(inputs)
+    assert actual.exact[0] is actual.own[0]
+    assert 1e-16 < actual.errors[0] < 1e-11
+    second = compiler.build(function, policy="fast")(*inputs)
+    assert fault(second, Expected(actual.own[0], actual.exact[0], actual.errors[0])) is None
 
 
 def test_retyping_drops_conversions_and_rounds_constants() -> None:
@@ -210,16 +210,16 @@ def test_inputs_are_halved_until_results_are_finite_and_the_check_is_sharp() -> 
     oracle = Oracle(module, None)
     standard = [draw(a, np.random.default_rng(0)) for a in oracle.inputs]
     assert special(oracle.own(standard)), "exp of standard normal sums is infinite"
-    found = reference(Subject(str(module)))
-    case = found.cases[0]
+    actual = reference(Subject(str(module)))
+    case = actual.cases[0]
     scale = case.inputs[0].std()
     assert 2**-6 < scale < 0.3
-    assert all(np.isfinite(e.exact).all() and np.isfinite(e.own).all() for c in found.cases for e in c.expected)
+    assert all(np.isfinite(e.exact).all() and np.isfinite(e.own).all() for c in actual.cases for e in c.expected)
     again = reference(Subject(str(module)))
-    for one, other in zip(found.cases, again.cases, strict=True):
-        for a, b in zip(one.inputs, other.inputs, strict=True):
+    for left, right in zip(actual.cases, again.cases, strict=True):
+        for a, b in zip(left.inputs, right.inputs, strict=True):
             np.testing.assert_array_equal(a, b)
-    assert not np.array_equal(found.cases[0].inputs[0], found.cases[1].inputs[0])
+    assert not np.array_equal(actual.cases[0].inputs[0], actual.cases[1].inputs[0])
 
 
 def test_a_program_that_is_never_finite_has_a_reference() -> None:
@@ -243,13 +243,13 @@ def test_a_program_without_outputs_is_refused() -> None:
 @pytest.mark.parametrize("policy", ["strict", "contract", "fast"])
 def test_a_missing_term_of_a_thousand_is_wrong_and_another_order_is_right(policy: str) -> None:
     function = matmul()
-    found = reference(subject(function))
+    actual = reference(subject(function))
     s = Schedule(lower(function))
     c = s.get_block("C")
     _, inner = s.split(s.get_loops(c)[2], [None, 8])
     s.rfactor(c, inner)
     s.vectorize(inner)
-    for case in found.cases:
+    for case in actual.cases:
         (expected,) = case.expected
         assert fault(compiler.build(s, policy=policy)(*case.inputs), expected) is None
         wrong = fault(compiler.build(matmul(terms=999), policy=policy)(*case.inputs), expected)
@@ -306,8 +306,8 @@ def test_poison_is_wrong_everywhere(expected: Expected) -> None:
     out = expected.own.copy()
     assert fault(out, expected) is None
     poison(out, expected)
-    found = fault(out, expected)
-    assert found is not None and found.startswith("3 of 3 elements")
+    actual = fault(out, expected)
+    assert actual is not None and actual.startswith("3 of 3 elements")
 
 
 # --- the runner and its samples -------------------------------------------------------------------------------------
@@ -407,18 +407,18 @@ class Noted:
 
 def unstarted() -> LocalExecutor:
     """An executor without processes, which has a reference."""
-    found = LocalExecutor.__new__(LocalExecutor)
-    found._subject, found._yardsticks, found._is_expected = Subject(""), {}, False
-    found._reference = Future()
-    found._reference.set_result(None)
-    return found
+    actual = LocalExecutor.__new__(LocalExecutor)
+    actual._subject, actual._yardsticks, actual._is_expected = Subject(""), {}, False
+    actual._reference = Future()
+    actual._reference.set_result(None)
+    return actual
 
 
 def executor(notes: list[str], *rates: float) -> LocalExecutor:
-    found = unstarted()
-    found.__dict__["_runner"] = Noted(notes, *rates)
-    found.builders = Noted(notes)  # type: ignore[assignment]
-    return found
+    actual = unstarted()
+    actual.__dict__["_runner"] = Noted(notes, *rates)
+    actual.builders = Noted(notes)  # type: ignore[assignment]
+    return actual
 
 
 def test_timing_waits_until_no_builder_starts() -> None:
@@ -432,8 +432,8 @@ def test_timing_waits_until_no_builder_starts() -> None:
 def test_samples_of_a_round_are_beside_one_rate() -> None:
     """The noise of probes does not tell candidates apart."""
     three = [Built(build_artefact(matmul()), 0.0)] * 3
-    found = executor([], 4.0, 1.0, 2.0, 8.0, 16.0, 9.0).compare(three, 2)
-    assert [one.rates for one in found] == [(2.0, 9.0)] * 3 and len({one.cost for one in found}) == 1
+    actual = executor([], 4.0, 1.0, 2.0, 8.0, 16.0, 9.0).compare(three, 2)
+    assert [outcome.rates for outcome in actual] == [(2.0, 9.0)] * 3 and len({outcome.cost for outcome in actual}) == 1
 
 
 # --- a machine that is busy -----------------------------------------------------------------------------------------
@@ -448,17 +448,19 @@ def test_a_disturbed_sample_is_repeated_with_fewer_calls_elsewhere(monkeypatch: 
 
     moved: list[int] = []
     monkeypatch.setattr(timing, "timed", timed)
-    found = Clock(Steady(), FEW, between=lambda: moved.append(0)).sample(lambda: None, 8)
+    actual = Clock(Steady(), FEW, between=lambda: moved.append(0)).sample(lambda: None, 8)
     assert taken == [8, 4, 2] and len(moved) == 2
-    assert found.seconds == pytest.approx(1e-3) and found.disturbance == Disturbance(0.014, pytest.approx(0.0048), 2, 0)
+    assert actual.seconds == pytest.approx(1e-3) and actual.disturbance == Disturbance(
+        0.014, pytest.approx(0.0048), 2, 0
+    )
 
 
 def test_a_sample_that_stays_disturbed_counts_the_time_on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         timing, "timed", lambda call, calls=1, threads=1: Taken(3e-3 * calls, 2e-3 * calls, calls=calls)
     )
-    found = Clock(Steady(), FEW).sample(lambda: None, 4)
-    assert found.seconds == pytest.approx(1e-3) and found.disturbance.used == 1 and found.disturbance.repeated == 3
+    actual = Clock(Steady(), FEW).sample(lambda: None, 4)
+    assert actual.seconds == pytest.approx(1e-3) and actual.disturbance.used == 1 and actual.disturbance.repeated == 3
 
 
 def sample(cost: float, away: float = 0.0) -> timing.TimedSample:
@@ -467,10 +469,10 @@ def sample(cost: float, away: float = 0.0) -> timing.TimedSample:
 
 def test_clean_samples_count_where_there_are_enough() -> None:
     mixed = chosen([sample(1.0), sample(9.0, 0.5), sample(1.1), sample(1.2)], 3)
-    assert [one.seconds for one in mixed.kept] == [1.0, 1.1, 1.2]
+    assert [sample.seconds for sample in mixed.kept] == [1.0, 1.1, 1.2]
     assert (mixed.disturbance.used, mixed.disturbance.repeated) == (0, 1) and mixed.disturbance.share == 0.125
     busy = chosen([sample(1.0, 0.3), sample(9.0, 0.5), sample(1.1, 0.2), sample(1.2)], 3)
-    assert [one.seconds for one in busy.kept] == [1.2, 1.1, 1.0] and busy.disturbance.used == 2
+    assert [sample.seconds for sample in busy.kept] == [1.2, 1.1, 1.0] and busy.disturbance.used == 2
 
 
 def test_a_candidate_above_the_ceiling_is_timed_again(cases: ReferenceCases, quiet: None) -> None:
@@ -536,12 +538,12 @@ def test_a_yardstick_says_what_the_machine_can_do(monkeypatch: pytest.MonkeyPatc
 def test_candidates_are_timed_beside_the_first_that_is_right_and_a_faster_one(cases: ReferenceCases) -> None:
     chosen = unstarted()
     several = [Built(replace(build_artefact(matmul()), policy=str(n)), 0.0) for n in range(5)]
-    for one, outcome in zip(
+    for left, outcome in zip(
         several,
         (Outcome("wrong"), *(Outcome(MEASURED, (cost,), (1.0,)) for cost in (10.0, 8.0, 6.0, 5.0))),
         strict=True,
     ):
-        chosen._consider(one, outcome)
+        chosen._consider(left, outcome)
     assert chosen._yardstick == Yardstick(1, several[3].artefact, 6.0)
     runner = Runner(cases, Clock(Steady(), FEW), random.Random(0))
     outcome = runner(MeasureJob(several[0].artefact, Yardstick(0, several[1].artefact, 6.0)))

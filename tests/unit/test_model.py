@@ -30,16 +30,16 @@ def rows(count: int, seed: int, scale: float = 1.0) -> tuple[model.Values, model
     """Features and true costs of random feasible candidates."""
     rng = np.random.default_rng(seed)
     positions = rng.integers(0, np.array(SPACE.sizes[0]), (3 * count, len(SPACE.sizes[0])))
-    found = SPACE.features(0, positions)
-    keep = np.flatnonzero(found.reasons == 0)[:count]
+    actual = SPACE.features(0, positions)
+    keep = np.flatnonzero(actual.reasons == 0)[:count]
     assert len(keep) == count
-    return found.values[keep], scale * SPACE.costs(0, positions[keep])
+    return actual.values[keep], scale * SPACE.costs(0, positions[keep])
 
 
 def accuracy(predicted: Prediction, costs: model.Costs) -> float:
-    found = pairs(predicted.mean, costs).accuracy
-    assert found is not None
-    return found
+    actual = pairs(predicted.mean, costs).accuracy
+    assert actual is not None
+    return actual
 
 
 @pytest.mark.parametrize(("trained", "least"), [(16, 0.75), (64, 0.83), (256, 0.88)])
@@ -61,10 +61,10 @@ def test_the_mean_is_a_log_cost() -> None:
 
 def test_slow_ones_are_flattened_in_order() -> None:
     logs = np.log(np.array([4.0, 1.0, 2.0, 32.0, 1.5]))
-    found = flattened(logs)
-    assert np.array_equal(np.argsort(found), np.argsort(logs))
-    assert found[[1, 2, 4]] == pytest.approx(logs[[1, 2, 4]])
-    assert found[3] == pytest.approx(math.log(2) + 0.25 * math.log(16))
+    actual = flattened(logs)
+    assert np.array_equal(np.argsort(actual), np.argsort(logs))
+    assert actual[[1, 2, 4]] == pytest.approx(logs[[1, 2, 4]])
+    assert actual[3] == pytest.approx(math.log(2) + 0.25 * math.log(16))
 
 
 def test_the_mean_is_that_of_the_trees_in_their_order() -> None:
@@ -81,11 +81,11 @@ def test_the_mean_is_that_of_the_trees_in_their_order() -> None:
 
 def test_same_seed_same_bits_other_seed_other_bits() -> None:
     values, costs = rows(64, seed=1)
-    first, again, other = (CostModel(seed) for seed in (5, 5, 6))
-    for one in (first, again, other):
-        one.fit(values, costs)
+    first, again, second = (CostModel(seed) for seed in (5, 5, 6))
+    for forest in (first, again, second):
+        forest.fit(values, costs)
     assert first.predict(values).mean.tobytes() == again.predict(values).mean.tobytes()
-    assert first.predict(values).mean.tobytes() != other.predict(values).mean.tobytes()
+    assert first.predict(values).mean.tobytes() != second.predict(values).mean.tobytes()
 
 
 def test_a_refit_is_bounded_and_keeps_the_best() -> None:
@@ -119,8 +119,8 @@ def test_an_earlier_task_helps_while_there_are_few_trials() -> None:
     past = WarmStart(*rows(200, seed=1, scale=1e6))
     few, costs = rows(12, seed=3)
     alone, told = CostModel(seed=0), CostModel(seed=0, warm_starts=[past])
-    for one in (alone, told):
-        one.fit(few, costs)
+    for each in (alone, told):
+        each.fit(few, costs)
     values, truth = rows(300, seed=2)
     assert accuracy(told.predict(values), truth) > accuracy(alone.predict(values), truth) + 0.05
 
@@ -136,8 +136,8 @@ def test_an_earlier_task_that_misleads_is_dropped() -> None:
     assert told.heard == 1
     only = CostModel(seed=0, warm_starts=[wrong])
     alone = CostModel(seed=0)
-    for one in (only, alone):
-        one.fit(trials, measured)
+    for each in (only, alone):
+        each.fit(trials, measured)
     assert only.heard == 0
     assert only.predict(values).mean.tobytes() == alone.predict(values).mean.tobytes()
 
@@ -156,24 +156,24 @@ def test_the_improvement_is_that_of_a_gaussian() -> None:
     for mean, spread, best in ((0.0, 1.0, 0.0), (1.0, 0.5, 0.3), (-1.0, 2.0, -1.5)):
         drawn = mean + spread * rng.standard_normal(400_000)
         expected = np.maximum(best - drawn, 0).mean()
-        found = expected_improvement(Prediction(np.array([mean]), np.array([spread])), best)
-        assert found[0] == pytest.approx(expected, rel=0.02)
+        actual = expected_improvement(Prediction(np.array([mean]), np.array([spread])), best)
+        assert actual[0] == pytest.approx(expected, rel=0.02)
     certain = expected_improvement(Prediction(np.array([0.0, 2.0]), np.zeros(2)), 1.0)
     assert certain == pytest.approx([1.0, 0.0])
 
 
 def test_spread_makes_the_unknown_worth_a_look() -> None:
-    found = expected_improvement(Prediction(np.array([1.0, 1.0]), np.array([0.1, 1.0])), 0.5)
-    assert found[1] > 100 * found[0]
+    actual = expected_improvement(Prediction(np.array([1.0, 1.0]), np.array([0.1, 1.0])), 0.5)
+    assert actual[1] > 100 * actual[0]
 
 
 def test_the_chance_of_failure_is_learned() -> None:
     values, _ = rows(200, seed=1)
     fails = values[:, 2] > np.median(values[:, 2])
     assert Chance(values, np.ones(200, np.bool_), 0).predict(values).tolist() == [1.0] * 200
-    found = Chance(values, ~fails, 0).predict(values)
-    assert found[~fails].min() > found[fails].max()
-    assert found.min() >= model.LEAST_CHANCE
+    actual = Chance(values, ~fails, 0).predict(values)
+    assert actual[~fails].min() > actual[fails].max()
+    assert actual.min() >= model.LEAST_CHANCE
 
 
 def naive(predicted: list[float], costs: list[float]) -> Pairs:

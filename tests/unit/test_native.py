@@ -81,8 +81,8 @@ def arrays() -> list[Array]:
     return [np.random.default_rng(n).random((N, N), np.float32) for n in range(3)]
 
 
-def close(found: Array, expected: Array) -> None:
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+def close(actual: Array, expected: Array) -> None:
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_each_group_is_compiled_once(arrays: list[Array]) -> None:
@@ -105,8 +105,8 @@ def test_temporaries_share_one_arena(arrays: list[Array]) -> None:
     assert kernel.temporaries_bytes == 4 * 4 * N * N
     assert f"memref<{3 * 4 * N * N}xi8>" in kernel.text("low").split("return")[0]
     assert kernel.arena_bytes > 3 * 4 * N * N, "shares has temporaries of its own"
-    results = [kernel(*arrays) for _ in range(3)]
-    assert all(np.array_equal(results[0], result) for result in results)
+    outputs = [kernel(*arrays) for _ in range(3)]
+    assert all(np.array_equal(outputs[0], output) for output in outputs)
 
 
 def test_equal_functions_of_other_names_are_one_unit() -> None:
@@ -117,10 +117,10 @@ def test_equal_functions_of_other_names_are_one_unit() -> None:
 def test_texts_of_all_levels_build_the_same_program(arrays: list[Array]) -> None:
     kernel = build(scripts={"product": packed()}, w=arrays[1])
     expected = kernel(arrays[0], arrays[2])
-    whole = build(scripts={"product": packed()})
-    assert [whole.text(level).count("@add") for level in ("te", "loop", "low")] == [3, 3, 3]
+    net = build(scripts={"product": packed()})
+    assert [net.text(level).count("@add") for level in ("te", "loop", "low")] == [3, 3, 3]
     for level in ("te", "loop", "low"):
-        np.testing.assert_allclose(compiler.build(whole.text(level))(*arrays), expected, rtol=1e-5)
+        np.testing.assert_allclose(compiler.build(net.text(level))(*arrays), expected, rtol=1e-5)
     for level in ("loop", "low"):
         assert "%constants" in kernel.text(level)
         assert str(driver.parse(kernel.text(level)))
@@ -181,8 +181,8 @@ def test_a_constant_that_calls_still_read_is_copied(arrays: list[Array]) -> None
     module = program(GROUPS, {"x": (N, N), "w": (N, N)}, ["a = product(x, w)", "b = add(a, w)"], ["b", "w"])
     kernel = build(module, {"product": packed()}, w=arrays[1])
     assert kernel.constant_bytes == 2 * 4 * N * N
-    result, same = kernel(arrays[0])
-    close(result, arrays[0] @ arrays[1] + arrays[1])
+    output, same = kernel(arrays[0])
+    close(output, arrays[0] @ arrays[1] + arrays[1])
     np.testing.assert_array_equal(same, arrays[1])
 
 
@@ -210,9 +210,9 @@ def test_a_function_is_compiled_for_constant_and_for_other_inputs(arrays: list[A
 def test_threads_change_no_bit(arrays: list[Array]) -> None:
     kernel = build(scripts={"product": packed(threads=True)}, threads=2, v=arrays[2])
     assert kernel.threads == 2
-    one, two = kernel(*arrays[:2], threads=1), kernel(*arrays[:2], threads=2)
-    np.testing.assert_array_equal(one, two)
-    close(one, layer(*arrays))
+    first, two = kernel(*arrays[:2], threads=1), kernel(*arrays[:2], threads=2)
+    np.testing.assert_array_equal(first, two)
+    close(first, layer(*arrays))
     assert (kernel.groups[0].source, kernel.groups[0].verdict) == ("record", "proved")
 
 

@@ -41,15 +41,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the units that are compiled."""
-    found: list[str] = []
+    collected: list[str] = []
     compile_unit = pool.compile_unit
 
     def noted(job: Job) -> Unit:
-        found.append(job.name)
+        collected.append(job.name)
         return compile_unit(job)
 
     monkeypatch.setattr(pool, "compile_unit", noted)
-    return found
+    return collected
 
 
 def job(name: str = "one") -> Job:
@@ -142,8 +142,8 @@ def results(kernel: Kernel) -> list[np.ndarray[Any, Any]]:
     if not kernel.outputs:
         kernel(*arrays)
         return arrays
-    found = kernel(*arrays[: len(arrays) - kernel.outputs])
-    return list(found) if isinstance(found, tuple) else [found]
+    actual = kernel(*arrays[: len(arrays) - kernel.outputs])
+    return list(actual) if isinstance(actual, tuple) else [actual]
 
 
 def interface(kernel: Kernel) -> list[object]:
@@ -165,12 +165,12 @@ def test_the_second_kernel_is_the_first(name: str, folder: Path, monkeypatch: py
         for module in (assemble, artefact):
             patched.setattr(module, "object_code", lambda *_: pytest.fail("compiled again"))
         second = built(name)
-        found = results(second)
+        actual = results(second)
     assert [kernel.facts.cached for kernel in (first, second)] == [False, True]
     assert all(group.seconds == 0 for group in second.groups)
     assert interface(second) == said
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one, other)
+    for left, right in zip(actual, expected, strict=True):
+        np.testing.assert_array_equal(left, right)
 
 
 def spoiled(folder: Path) -> None:
@@ -227,8 +227,8 @@ def test_what_differs_is_another_program(folder: Path, monkeypatch: pytest.Monke
     assert is_kept(constants={"W": w + 1})  # elements that are given are no part of machine code
     assert not is_kept(renamed()) and compiler.build(renamed(), threads=1).arguments[0].name == "Y"
     assert not is_kept(one_nest())
-    other = te.function("nest", [x := te.placeholder((32, 32), name="X")], te.nn.matmul(x, te.constant(w, name="W")))
-    assert not is_kept(other)
+    second = te.function("nest", [x := te.placeholder((32, 32), name="X")], te.nn.matmul(x, te.constant(w, name="W")))
+    assert not is_kept(second)
     monkeypatch.setenv("STRATA_MACHINE", "sse4")
     assert not is_kept()
     monkeypatch.delenv("STRATA_MACHINE")
@@ -289,5 +289,5 @@ x, w = (np.random.default_rng(n).random((32, 32), np.float32) for n in range(2))
 print(kernel.facts.cached, kernel(x, w).tobytes().hex())
 """
     environment = {**os.environ, "PYTHONHASHSEED": "5"}
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
-    assert found.stdout.split() == ["True", expected.tobytes().hex()]
+    checked = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert checked.stdout.split() == ["True", expected.tobytes().hex()]

@@ -46,8 +46,8 @@ GROUPS = {
 }
 
 
-def module(calls: Sequence[str], results: Sequence[str]) -> ModuleOp:
-    return program(GROUPS, SHAPES, calls, results)
+def module(calls: Sequence[str], outputs: Sequence[str]) -> ModuleOp:
+    return program(GROUPS, SHAPES, calls, outputs)
 
 
 def build(whole: ModuleOp, in_place: bool = True, sources: dict[str, Source] | None = None) -> Kernel:
@@ -69,11 +69,11 @@ def arrays() -> list[Array]:
 def check(whole: ModuleOp, arrays: Sequence[Array]) -> Kernel:
     """The kernel, which gives the bits of the one without sharing, and what the evaluator does."""
     kernel = build(whole)
-    found, apart = kernel(*arrays), build(whole, in_place=False)(*arrays)
-    several = [found, apart] if isinstance(found, tuple) else [(found,), (apart,)]
-    for one, two, exact in zip(*several, evaluate(whole, list(arrays)), strict=True):
-        np.testing.assert_array_equal(one, two)
-        np.testing.assert_allclose(one, exact, rtol=1e-4, atol=1e-6)
+    actual, apart = kernel(*arrays), build(whole, in_place=False)(*arrays)
+    several = [actual, apart] if isinstance(actual, tuple) else [(actual,), (apart,)]
+    for left, two, exact in zip(*several, evaluate(whole, list(arrays)), strict=True):
+        np.testing.assert_array_equal(left, two)
+        np.testing.assert_allclose(left, exact, rtol=1e-4, atol=1e-6)
     return kernel
 
 
@@ -88,19 +88,19 @@ def test_a_chain_stays_in_one_buffer(arrays: list[Array]) -> None:
 
 
 def test_both_inputs_may_be_replaced(arrays: list[Array]) -> None:
-    whole = module(["a = exp(x)", "b = exp(y)", "c = add(a, b)", "d = transposed(c)"], ["d"])
-    assert memory(check(whole, arrays)) == 2 * 4 * N * N
+    program = module(["a = exp(x)", "b = exp(y)", "c = add(a, b)", "d = transposed(c)"], ["d"])
+    assert memory(check(program, arrays)) == 2 * 4 * N * N
 
 
 def test_a_tensor_that_is_read_again_stays(arrays: list[Array]) -> None:
-    whole = module(["a = exp(x)", "b = exp(a)", "c = add(b, y)", "d = add(c, a)", "e = exp(d)"], ["e"])
-    check(whole, arrays)
+    program = module(["a = exp(x)", "b = exp(a)", "c = add(b, y)", "d = add(c, a)", "e = exp(d)"], ["e"])
+    check(program, arrays)
 
 
 def test_arguments_are_never_written(arrays: list[Array]) -> None:
-    whole = module(["a = add(x, y)", "b = exp(a)"], ["b", "x"])
+    program = module(["a = add(x, y)", "b = exp(a)"], ["b", "x"])
     copies = [array.copy() for array in arrays]
-    kernel = check(whole, arrays)
+    kernel = check(program, arrays)
     kernel(*arrays)
     assert all(np.array_equal(array, copy) for array, copy in zip(arrays, copies, strict=True))
 
@@ -141,20 +141,20 @@ def test_without_the_proof_the_fault_shows(
 def test_a_tensor_that_lives_on_shows_where_nobody_looks(arrays: list[Array], monkeypatch: pytest.MonkeyPatch) -> None:
     from compiler.native import assemble
 
-    whole = module(["a = shares(x)", "b = exp(a)", "c = add(b, y)", "d = add(c, a)", "e = shares(d)"], ["e"])
-    check(whole, arrays)
+    program = module(["a = shares(x)", "b = exp(a)", "c = add(b, y)", "d = add(c, a)", "e = shares(d)"], ["e"])
+    check(program, arrays)
     monkeypatch.setattr(assemble, "replaceable", lambda main: {"exp": ((0, 0),)})
     with pytest.raises(AssertionError):
-        check(whole, arrays)
+        check(program, arrays)
 
 
 def test_the_order_of_the_schedule_decides(arrays: list[Array]) -> None:
     shifted = te.compute((N, N), lambda i, j: te.select(i < N - 1, A[i + 1, j], 0.0), name="shifted")
     f = te.function("f", [A], shifted)
-    whole = program(GROUPS | {"shift": f}, SHAPES, ["a = add(x, y)", "b = shift(a)", "c = transposed(b)"], ["c"])
+    chain = program(GROUPS | {"shift": f}, SHAPES, ["a = add(x, y)", "b = shift(a)", "c = transposed(b)"], ["c"])
     s = Schedule(compiler.lower(f))
     s.parallel(s.get_loops(s.get_block("shifted"))[0])
-    kernels = [build(whole), build(whole, sources={"shift": Source(str(s.script), "record", "proved")})]
+    kernels = [build(chain), build(chain, sources={"shift": Source(str(s.script), "record", "proved")})]
     assert [memory(kernel) for kernel in kernels] == [4 * N * N, 2 * 4 * N * N]
     np.testing.assert_array_equal(kernels[0](*arrays), kernels[1](*arrays))
 

@@ -19,12 +19,12 @@ from compiler.schedule import Schedule
 
 
 def jobs(count: int = 4) -> list[Job]:
-    found = []
+    collected = []
     for n in range(count):
         a = te.placeholder((8, 8 + n), name="A")
         text = key_text(find_function(te.function("f", [a], te.nn.softmax(a)).module))
-        found.append(Job(UnitKey(text, None, (), (), "contract", 1, "here"), f"group_{n}"))
-    return found
+        collected.append(Job(UnitKey(text, None, (), (), "contract", 1, "here"), f"group_{n}"))
+    return collected
 
 
 def same(found: list[Unit], expected: list[Unit]) -> bool:
@@ -39,16 +39,16 @@ def alone() -> list[Unit]:
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[processes.Started]:
     """The processes that a pool starts, which it does at once."""
-    found: list[processes.Started] = []
+    collected: list[processes.Started] = []
     start = processes.start
 
     def noted(*args: object, **kwargs: object) -> processes.Started:
-        found.append(start(*args, **kwargs))  # type: ignore[arg-type]
-        return found[-1]
+        collected.append(start(*args, **kwargs))  # type: ignore[arg-type]
+        return collected[-1]
 
     monkeypatch.setattr(processes, "start", noted)
     monkeypatch.setattr(pool, "PAYS", 0.0)
-    return found
+    return collected
 
 
 def test_several_processes_compile_what_one_does(started: list[processes.Started], alone: list[Unit]) -> None:
@@ -57,8 +57,8 @@ def test_several_processes_compile_what_one_does(started: list[processes.Started
 
 
 def test_a_difference_is_seen(alone: list[Unit]) -> None:
-    other = replace(alone[0], call=alone[1].call)
-    assert not same([other, *alone[1:]], alone)
+    second = replace(alone[0], call=alone[1].call)
+    assert not same([second, *alone[1:]], alone)
 
 
 @pytest.mark.parametrize(("seconds", "pays"), [(0.2, False), (2.0, True)])
@@ -94,9 +94,9 @@ def test_what_a_dead_process_had_is_compiled_here(
     start = processes.start
 
     def killed(*args: object, **kwargs: object) -> processes.Started:
-        found = start(*args, **kwargs)  # type: ignore[arg-type]
-        os.kill(found.process.pid, signal.SIGKILL)
-        return found
+        actual = start(*args, **kwargs)  # type: ignore[arg-type]
+        os.kill(actual.process.pid, signal.SIGKILL)
+        return actual
 
     monkeypatch.setattr(processes, "start", killed)
     assert same(pool.compiled(jobs(), 3), alone)
@@ -105,9 +105,9 @@ def test_what_a_dead_process_had_is_compiled_here(
 
 def test_a_refusal_is_raised_here(started: list[processes.Started]) -> None:
     a = te.placeholder((8, 8), name="A")
-    other = Schedule(compiler.lower(te.function("f", [a], te.nn.exp(a, name="another"))))
-    other.vectorize(other.get_loops(other.get_block("another"))[1])
-    wrong = [replace(job, key=replace(job.key, script=str(other.script))) for job in jobs(2)]
+    second = Schedule(compiler.lower(te.function("f", [a], te.nn.exp(a, name="another"))))
+    second.vectorize(second.get_loops(second.get_block("another"))[1])
+    wrong = [replace(job, key=replace(job.key, script=str(second.script))) for job in jobs(2)]
     with pytest.raises(ScheduleError, match="another"):
         pool.compiled([*jobs(3), *wrong], 2)
     assert all(s.process.poll() is not None for s in started)

@@ -55,14 +55,14 @@ def test_calls_take_turns_with_copies_that_pass_through_the_caches() -> None:
     copies = len(call._copies)
     assert call.nbytes == copies * w.nbytes and copies * (w.nbytes + 8 * len(next(call._passing))) >= 2 << 20
     call.refresh()
-    for own in call._copies:
-        own[0][...] = 0
+    for constants_copy in call._copies:
+        constants_copy[0][...] = 0
     call._copies[2][0][...] = w
-    results = []
+    outputs = []
     for _ in range(copies + 3):
         call()
-        results.append(bool(y.any()))
-    assert [n for n, right in enumerate(results) if right] == [2, copies + 2]
+        outputs.append(bool(y.any()))
+    assert [n for n, right in enumerate(outputs) if right] == [2, copies + 2]
 
 
 @pytest.mark.parametrize(("size", "copies"), [(0, 1), (8, COPIES), (1 << 20, 3), (9 << 20, 2), (200 << 20, 1)])
@@ -73,8 +73,8 @@ def test_how_many_copies(size: int, copies: int) -> None:
 def test_small_constants_leave_room_for_other_memory() -> None:
     passing = 2 << 20
     slices = network._slices(passing, passing // COPIES - 4096)
-    assert sum(len(one) for one in slices) == passing // 8 and len(slices) >= COPIES
-    assert [len(one) for one in network._slices(passing, -4096)] == [0]
+    assert sum(len(part) for part in slices) == passing // 8 and len(slices) >= COPIES
+    assert [len(part) for part in network._slices(passing, -4096)] == [0]
 
 
 def test_inputs_are_written_and_keep_their_values() -> None:
@@ -144,35 +144,35 @@ def cases() -> ReferenceCases:
 
 def test_a_runner_measures_as_in_a_network(cases: ReferenceCases) -> None:
     assert cases.constants == (1,)
-    found = Runner(replace(cases, work=None), Clock(Steady(), FEW), random.Random(0), in_network=True)
+    actual = Runner(replace(cases, work=None), Clock(Steady(), FEW), random.Random(0), in_network=True)
     prepared, plain = build_artefact(packed()), build_artefact(Schedule(fixed()))
     for artefact in (prepared, plain, prepared):
-        assert found(MeasureJob(artefact)).ok
-        assert found(SampleJob(artefact, Yardstick(0, plain, 1.0))).ok
+        assert actual(MeasureJob(artefact)).ok
+        assert actual(SampleJob(artefact, Yardstick(0, plain, 1.0))).ok
     assert prepared.preparation is not None
-    calls = found._bound(prepared)
+    calls = actual._bound(prepared)
     assert isinstance(calls.call, NetworkCall) and [a.shape for a in calls.call._originals] != [(K, N)]
     calls.fill()
-    for own in calls.call._copies:
-        np.testing.assert_array_equal(own[0], calls.call._originals[0])
+    for constants_copy in calls.call._copies:
+        np.testing.assert_array_equal(constants_copy[0], calls.call._originals[0])
     assert not isinstance(Runner(cases, Clock(Steady(), FEW), random.Random(0))._bound(plain).call, NetworkCall)
 
 
 def test_stale_copies_are_found_wrong(cases: ReferenceCases, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(NetworkCall, "refresh", lambda call: None)
-    found = Runner(cases, Clock(Steady(), FEW), random.Random(0), in_network=True)
-    assert found(MeasureJob(build_artefact(packed()))).kind == "wrong"
+    actual = Runner(cases, Clock(Steady(), FEW), random.Random(0), in_network=True)
+    assert actual(MeasureJob(build_artefact(packed()))).kind == "wrong"
 
 
 def test_few_candidates_are_held_where_copies_are_large(cases: ReferenceCases, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = Runner(replace(cases, work=None), Clock(Steady(), FEW), random.Random(0), in_network=True)
+    actual = Runner(replace(cases, work=None), Clock(Steady(), FEW), random.Random(0), in_network=True)
     for count in (1, 2):
-        found(SampleJob(build_artefact(packed("b" if count == 1 else ""))))
-        assert len(found._held) == count
-    assert found._held_bytes == sum(one.call.nbytes for one in found._held.values())  # type: ignore[attr-defined]
+        actual(SampleJob(build_artefact(packed("b" if count == 1 else ""))))
+        assert len(actual._held) == count
+    assert actual._held_bytes == sum(checked.call.nbytes for checked in actual._held.values())  # type: ignore[attr-defined]
     monkeypatch.setattr(runner, "HELD_BYTES", 1)
-    found(SampleJob(build_artefact(Schedule(fixed()))))
-    assert len(found._held) == 1
+    actual(SampleJob(build_artefact(Schedule(fixed()))))
+    assert len(actual._held) == 1
 
 
 def test_the_subject_says_how_it_is_timed(tmp_path: Path) -> None:

@@ -45,12 +45,12 @@ def test_garbage_ends_in_a_sentence(name: str) -> None:
         chosen = [p for p in parameters if p.default is p.empty or rng.random() < 0.5]
         arguments = {p.name: given(p, rng) for p in chosen}
         try:
-            result = operator(**arguments)
+            output = operator(**arguments)
         except TeError as error:
             refused += 1
             assert len(str(error)) > 10
         else:
-            assert all(isinstance(part, te.Tensor) for part in (result if isinstance(result, tuple) else (result,)))
+            assert all(isinstance(part, te.Tensor) for part in (output if isinstance(output, tuple) else (output,)))
     assert refused
 
 

@@ -55,8 +55,8 @@ def _cases() -> list[Any]:
 
 @pytest.mark.parametrize("case", _cases(), ids=lambda case: case.name)
 def test_node_tests_are_right_or_refused(case: Any) -> None:
-    found = outcome(case)
-    assert found.kind != WRONG, found.detail
+    actual = outcome(case)
+    assert actual.kind != WRONG, actual.detail
 
 
 def test_a_wrong_result_is_seen() -> None:
@@ -79,18 +79,18 @@ def _model(nodes: list[Any], outputs: tuple[str, ...] = ("y",), **stored: Any) -
 
 def _agrees(model: onnx.ModelProto) -> compiler.imported.Imported:
     """Import a model, and compare the results with those of ONNX's evaluator."""
-    found = compiler.from_onnx(model, {"N": 3})
+    actual = compiler.from_onnx(model, {"N": 3})
     x = np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)
     expected = ReferenceEvaluator(model).run(None, {"x": x})
-    results = evaluate(found.function.module, [x, *found.constants.values()])
-    for result, wanted in zip(results, expected, strict=True):
-        np.testing.assert_allclose(result, wanted, rtol=1e-5, atol=1e-6)
-    return found
+    outputs = evaluate(actual.function.module, [x, *actual.constants.values()])
+    for output, wanted in zip(outputs, expected, strict=True):
+        np.testing.assert_allclose(output, wanted, rtol=1e-5, atol=1e-6)
+    return actual
 
 
 def _branch(operator: str, name: str) -> onnx.GraphProto:
-    result = helper.make_tensor_value_info(f"{name}_y", TensorProto.FLOAT, (None, None))
-    return helper.make_graph([helper.make_node(operator, ["x"], [f"{name}_y"])], name, [], [result])
+    output = helper.make_tensor_value_info(f"{name}_y", TensorProto.FLOAT, (None, None))
+    return helper.make_graph([helper.make_node(operator, ["x"], [f"{name}_y"])], name, [], [output])
 
 
 def test_a_branch_that_data_take_is_selected() -> None:
@@ -138,22 +138,22 @@ def test_shapes_and_weights_are_computed_ahead() -> None:
         helper.make_node("MatMul", ["r", "v"], ["y"]),
     ]
     stored = {"first": np.array([0]), "rest": np.array([-1]), "w": np.ones((5, 4), np.float32)}
-    found = _agrees(_model(nodes, **stored))
-    assert [array.shape for array in found.constants.values()] == [(4, 5)]
+    actual = _agrees(_model(nodes, **stored))
+    assert [array.shape for array in actual.constants.values()] == [(4, 5)]
 
 
 def test_names_are_those_of_the_model() -> None:
     nodes = [helper.make_node("Add", ["x", "layer/0:w"], ["a"]), helper.make_node("Relu", ["a"], ["y"])]
-    found = _agrees(_model(nodes, ("y", "a"), **{"layer/0:w": np.arange(12, dtype=np.float32).reshape(3, 4)}))
-    assert [one.name for one in found.function.inputs] == ["x", "layer_0_w"]
-    assert "return %y, %a" in str(found.function)
+    actual = _agrees(_model(nodes, ("y", "a"), **{"layer/0:w": np.arange(12, dtype=np.float32).reshape(3, 4)}))
+    assert [tensor.name for tensor in actual.function.inputs] == ["x", "layer_0_w"]
+    assert "return %y, %a" in str(actual.function)
 
 
 def test_external_data_are_read(tmp_path: Path) -> None:
     model = _model([helper.make_node("MatMul", ["x", "w"], ["y"])], w=np.ones((4, 6), np.float32))
     onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
-    found = compiler.from_onnx(tmp_path / "m.onnx", {"N": 3})
-    assert found.constants["w"].tolist() == np.ones((4, 6)).tolist()
+    actual = compiler.from_onnx(tmp_path / "m.onnx", {"N": 3})
+    assert actual.constants["w"].tolist() == np.ones((4, 6)).tolist()
 
 
 def test_what_a_handler_does_not_support_is_refused() -> None:

@@ -26,8 +26,8 @@ def test_models_agree_with_the_references(name: str, packed: bool) -> None:
     workload = workloads.find(name, Fraction(1, 16))
     inputs = dict(zip((i.name for i in workload.inputs), drawn := workload.draw(3), strict=True))
     held = {n: inputs.pop(n) for n in workload.constants} if packed else {}
-    (result,) = ReferenceEvaluator(onnx_model.model(onnx, workload, held)).run(None, inputs)
-    assert fault(result, workload.expected(drawn)) is None
+    (output,) = ReferenceEvaluator(onnx_model.model(onnx, workload, held)).run(None, inputs)
+    assert fault(output, workload.expected(drawn)) is None
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT))
@@ -76,7 +76,7 @@ def test_the_session_is_held_to_the_threads(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(
         runtime,
         "InferenceSession",
-        lambda model, options, **rest: asked.append(options) or session(model, options, **rest),
+        lambda model, options, **remaining: asked.append(options) or session(model, options, **remaining),
     )
     workload = workloads.find("softmax:5x7")
     contenders.CONTENDERS["onnxruntime"].bind(

@@ -212,10 +212,10 @@ FILES = {
 
 @pytest.mark.parametrize("case", FILES)
 def test_a_wrong_file_is_refused_in_a_sentence(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    data, said = FILES[case]
+    content, said = FILES[case]
     path = tmp_path / "m.onnx"
-    if data is not None:
-        path.write_bytes(data)
+    if content is not None:
+        path.write_bytes(content)
     _fails(["run", str(path)], said, capsys)
     _fails(["tune", str(path), "--trials", "1", "--no-database"], said, capsys)
 

@@ -50,6 +50,6 @@ def test_the_low_level_of_a_vectorized_max_is_read_as_it_was() -> None:
     function = te.function("most", [x], [te.compute((8,), lambda i: te.max(x[i, k], axis=k), name="M")])
     s = Schedule(compiler.lower(function))
     s.vectorize(s.get_loops(s.get_block("M"))[0])
-    kernel, data = compiler.build(s), np.full((8, 5), -1, np.float32)
+    kernel, content = compiler.build(s), np.full((8, 5), -1, np.float32)
     again = compiler.build(kernel.text("low"))
-    np.testing.assert_array_equal(again(data), kernel(data))
+    np.testing.assert_array_equal(again(content), kernel(content))

@@ -46,8 +46,8 @@ SCHEDULED = {
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_it_stays_as_written(name: str) -> None:
-    shape, make, dtype, other = PLAIN[name]
-    second = None if other is None else te.placeholder(other, dtype, name="Y")
+    shape, make, dtype, second_shape = PLAIN[name]
+    second = None if second_shape is None else te.placeholder(second_shape, dtype, name="Y")
     assert preferred_schedule(_task(*shape, make=make, dtype=dtype, other=second)) is None
 
 

@@ -67,8 +67,8 @@ def allocs(*names: str) -> str:
 
 
 def stages(*names: str) -> str:
-    whole = ["%x", *(f"%{name}" for name in names), "%r"]
-    return "".join(copy(a, b) for a, b in pairwise(whole))
+    buffers = ["%x", *(f"%{name}" for name in names), "%r"]
+    return "".join(copy(a, b) for a, b in pairwise(buffers))
 
 
 CHAIN = function(allocs("a", "b", "c", "d") + stages("a", "b", "c", "d"))

@@ -138,8 +138,8 @@ def test_the_examples_operator_and_rules(example: None) -> None:
     f = te.function("f", [x], te.nn.tanh(te.nn.squared_relu(x)))  # type: ignore[attr-defined]
     assert [rule.__name__ for rule in RULES[:1]] == ["squares_alone"] and len(RULES) > 1
     assert [str(group(f.module, rules)).count("private") for rules in (RULES, RULES[1:])] == [3, 0]
-    data = np.linspace(-1, 1, 24, dtype=np.float32).reshape(4, 6)
-    np.testing.assert_allclose(compiler.build(f)(data), np.tanh(np.maximum(data, 0) ** 2), rtol=1e-5)
+    content = np.linspace(-1, 1, 24, dtype=np.float32).reshape(4, 6)
+    np.testing.assert_allclose(compiler.build(f)(content), np.tanh(np.maximum(content, 0) ** 2), rtol=1e-5)
     square = te.function("g", [x], te.nn.squared_relu(x))  # type: ignore[attr-defined]
     assert [rule.__name__ for rule in SEARCH_RULES[:1]] == ["halves_on_threads"]
     assert any("halves on threads" in sketch.name for sketch in SearchTask(square, threads=2).space.sketches)

@@ -55,9 +55,9 @@ def test_upstream_takes_the_same_text() -> None:
     s.prefetch(loops[3], "A", 4)
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-4, 5, t.shape).astype(np.float32) for t in f.inputs)
-    (found,) = upstream.run([Case(compiler.build(s).text("low"), "mm", [a, b], [((9, 12), "f32")])])
-    assert not isinstance(found, Failure), str(found)
-    np.testing.assert_array_equal(found[0], a @ b)
+    (actual,) = upstream.run([Case(compiler.build(s).text("low"), "mm", [a, b], [((9, 12), "f32")])])
+    assert not isinstance(actual, Failure), str(actual)
+    np.testing.assert_array_equal(actual[0], a @ b)
 
 
 def test_the_innermost_accumulator_stays_in_a_register() -> None:

@@ -51,10 +51,10 @@ def test_a_disturbed_sample_is_repeated_a_few_times(
     samples: list[Taken], best: Taken, repeated: int, used: int
 ) -> None:
     before: list[int] = []
-    found = undisturbed(lambda repeat: samples[repeat], seconds=inf, between=lambda: before.append(0))
-    assert found.taken == best and len(before) == repeated
-    away = sum(one.away for one in samples)
-    assert found.disturbance == Disturbance(len(samples), pytest.approx(away), repeated, used)
+    actual = undisturbed(lambda repeat: samples[repeat], seconds=inf, between=lambda: before.append(0))
+    assert actual.taken == best and len(before) == repeated
+    away = sum(sample.away for sample in samples)
+    assert actual.disturbance == Disturbance(len(samples), pytest.approx(away), repeated, used)
 
 
 def test_no_repeat_begins_after_its_time() -> None:
@@ -62,9 +62,9 @@ def test_no_repeat_begins_after_its_time() -> None:
 
 
 def test_a_disturbance_is_said_where_it_matters() -> None:
-    found = Disturbance(8.0, 2.0, 5, 1) + Disturbance(2.0, 0.0, 0, 0)
+    actual = Disturbance(8.0, 2.0, 5, 1) + Disturbance(2.0, 0.0, 0, 0)
     said = "the machine was busy: off the processor for 20% of the measured time, 5 samples repeated, "
-    assert found.matters and str(found) == said + "1 used although disturbed"
+    assert actual.matters and str(actual) == said + "1 used although disturbed"
     assert not Disturbance().matters and not Disturbance(1.0, 0.01, 3).matters and Disturbance(1.0, 0.01, 1, 1).matters
 
 
@@ -89,8 +89,8 @@ def step(now: dict[str, float], **passed: float) -> Callable[[], None]:
 
 
 def test_one_thread_is_watched_by_its_cpu_time(clock: dict[str, float], monkeypatch: pytest.MonkeyPatch) -> None:
-    found = timed(step(clock, perf_counter=1.0, thread_time=0.75), 4)
-    assert (found.seconds, found.away, found.calls) == (4.0, 1.0, 4)
+    actual = timed(step(clock, perf_counter=1.0, thread_time=0.75), 4)
+    assert (actual.seconds, actual.away, actual.calls) == (4.0, 1.0, 4)
     assert timed(step(clock, perf_counter=1.0, thread_time=1.5)).away == 0.0
     monkeypatch.setattr(presence, "_has_fine_clock", lambda: False)
     assert timed(step(clock, perf_counter=1.0)).away == 0.0, "a clock of coarse steps tells nothing"
@@ -108,8 +108,8 @@ def test_several_threads_are_watched_by_what_they_wait(
         waits["2"] += 0.25
         waits["3"] = 0.125
 
-    found = timed(call, threads=2)
-    assert (found.seconds, found.away) == (1.0, 0.25)
+    actual = timed(call, threads=2)
+    assert (actual.seconds, actual.away) == (1.0, 0.25)
     monkeypatch.setattr(presence, "_waits", dict)
     assert timed(step(clock, perf_counter=1.0), threads=2).away == 0.0, "nothing says how long they wait"
 
@@ -123,8 +123,8 @@ def test_what_is_arranged_before_a_call_counts_for_nothing(
         step(clock, perf_counter=8.0, thread_time=4.0)()
         return next(calls)
 
-    found = timed_each(arrange, 3)
-    assert (found.seconds, found.away, found.calls) == (3.0, 0.25, 3), "one call's gain makes up for no other's loss"
+    actual = timed_each(arrange, 3)
+    assert (actual.seconds, actual.away, actual.calls) == (3.0, 0.25, 3), "one call's gain makes up for no other's loss"
     monkeypatch.setattr(presence, "_waits", lambda: {"1": clock["perf_counter"] / 90})
     several = timed_each(lambda: step(clock, perf_counter=9.0), 2, threads=2)
     assert (several.seconds, several.away) == (18.0, pytest.approx(0.2))
@@ -137,8 +137,8 @@ def test_time_that_other_guests_steal_is_a_disturbance(
     monkeypatch.setattr(presence, "_stolen", lambda: dict(ticks))
     timed(step(clock, perf_counter=1.0, thread_time=1.0))
     ticks["cpu1"] += int(presence._TICKS * 0.5)
-    found = timed(step(clock, perf_counter=2.0, thread_time=2.0))
-    assert found.stolen == pytest.approx(0.5) and found.away == 0.0 and not found.is_clean
+    actual = timed(step(clock, perf_counter=2.0, thread_time=2.0))
+    assert actual.stolen == pytest.approx(0.5) and actual.away == 0.0 and not actual.is_clean
     again = timed(step(clock, perf_counter=2.0, thread_time=2.0))
     assert again.is_clean
 
@@ -163,8 +163,8 @@ def test_a_disturbed_probe_is_repeated_and_counts_the_time_on_the_processors(
         return Taken(2.0, 1.0, calls=1000)
 
     monkeypatch.setattr(ceilings._Loop, "_taken", half)
-    found = ceiling.probe(0.02)
-    assert found.rate == pytest.approx(1000 * ceiling._units) and found.disturbance.used == 1
+    actual = ceiling.probe(0.02)
+    assert actual.rate == pytest.approx(1000 * ceiling._units) and actual.disturbance.used == 1
     assert len(taken) == 1, "it took longer than repeats may"
 
 

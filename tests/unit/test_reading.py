@@ -12,7 +12,7 @@ from tools import vague
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-MOST_VAGUE = {"compiler": 0.05, "tools": 0.05, "benchmarks": 0.05, "tests": 0.05}
+MOST_VAGUE = dict.fromkeys(("compiler", "tools", "benchmarks", "tests"), 0.01)
 """The largest share of the assigned names of a folder that may be vague."""
 
 

@@ -75,26 +75,26 @@ class Checked(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, content: str) -> None:
         if "td" in self.open:
-            self.rows[-1][-1] += data.strip()
+            self.rows[-1][-1] += content.strip()
 
 
 def checked(text: str) -> Checked:
     """A page that is well-formed, stands alone, and runs nothing."""
-    found = Checked()
-    found.feed(text)
-    found.close()
-    assert not found.open
-    names = [name for name, _ in found.tags]
+    actual = Checked()
+    actual.feed(text)
+    actual.close()
+    assert not actual.open
+    names = [name for name, _ in actual.tags]
     assert not {"script", "link", "img", "iframe", "object", "base"} & set(names)
-    for name, attributes in found.tags:
+    for name, attributes in actual.tags:
         assert not {"src", "srcset", "action"} & attributes.keys()
         assert not any(attribute.startswith("on") for attribute in attributes)
         assert attributes.get("href", "#").startswith("#")  # type: ignore[union-attr]
         assert name != "svg" or attributes["viewbox"] == f"0 0 {WIDTH} {HEIGHT}"
     assert "url(" not in text and "@import" not in text and 'name="viewport"' in text
-    return found
+    return actual
 
 
 def text_of(*records: Record, codes: int = 0) -> str:
@@ -128,9 +128,9 @@ def test_the_program_as_written_is_the_baseline() -> None:
 
 def test_times_rank_as_costs_do() -> None:
     """The machine was four times as slow when the best was measured, and busy when the other was."""
-    best, other = made("// best", 1.0), made("// other", 1.0)
+    best, second = made("// best", 1.0), made("// other", 1.0)
     slow = replace(best, outcome=Outcome(MEASURED, (0.04,), (25.0,)))
-    quick = replace(other, outcome=Outcome(MEASURED, (0.02,), (100.0,), disturbance=Disturbance(1.0, 0.25, 3, 1)))
+    quick = replace(second, outcome=Outcome(MEASURED, (0.02,), (100.0,), disturbance=Disturbance(1.0, 0.25, 3, 1)))
     text = text_of(quick, slow)
     rows = checked(text).rows
     assert ["2", "40 ms", "1.000", "1", ""] in rows and ["1", "80 ms", "2.000", "1", "25%"] in rows
@@ -170,9 +170,9 @@ def test_costs_of_any_size_are_drawn(cost: float, predicted: float | None) -> No
 
 def points(drawing: Drawing | None) -> list[tuple[float, float]]:
     assert drawing is not None
-    found = [(float(x), float(y)) for x, y in re.findall(r'cx="(\S+)" cy="(\S+)"', drawing.svg())]
-    assert all(0 <= x <= WIDTH and 0 <= y <= HEIGHT for x, y in found)
-    return found
+    collected = [(float(x), float(y)) for x, y in re.findall(r'cx="(\S+)" cy="(\S+)"', drawing.svg())]
+    assert all(0 <= x <= WIDTH and 0 <= y <= HEIGHT for x, y in collected)
+    return collected
 
 
 def test_the_curve_is_to_scale() -> None:
@@ -222,8 +222,8 @@ def test_how_busy_the_machine_was_is_drawn_in_bins() -> None:
     ],
 )
 def test_numbers_at_axes_are_round(axis: Axis, ticks: list[float]) -> None:
-    found = axis.ticks()
-    assert found == pytest.approx(ticks) and all(0 <= axis.share(tick) <= 1 for tick in found)
+    actual = axis.ticks()
+    assert actual == pytest.approx(ticks) and all(0 <= axis.share(tick) <= 1 for tick in actual)
 
 
 # --- importance -----------------------------------------------------------------------------------------------------
@@ -240,13 +240,13 @@ def chosen(tile: int, width: int, cost: float) -> Record:
 def test_the_choice_that_decides_the_time_is_the_most_important() -> None:
     costs = {0: 4.0, 1: 1.0, 2: 2.0}
     records = [chosen(tile, width, costs[tile] * (1 + width / 100)) for tile in costs for width in range(6)]
-    found = choices_of(TaskFacts.of("task", KEY, records))
-    rows, width = found.choices
-    assert (rows.name, width.name, found.trials) == ("rows", "a", 18)
+    actual = choices_of(TaskFacts.of("task", KEY, records))
+    rows, width = actual.choices
+    assert (rows.name, width.name, actual.trials) == ("rows", "a", 18)
     assert rows.share > 0.99 and width.share < 0.05
     assert [option.name for option in rows.options] == ["4", "8", "2"]
     assert width.options[0].name == "0 x 4" and width.options[0].trials == 3
-    assert found.sketches is None, "there is one"
+    assert actual.sketches is None, "there is one"
 
 
 def test_nothing_is_said_of_few_trials() -> None:
@@ -264,8 +264,8 @@ def test_sketches_are_a_choice() -> None:
     records = [chosen(n % 3, n % 2, 1.0 + n / 100) for n in range(10)]
     records += [made(f"// {n}\n", 3.0) for n in range(1)] + [made("%x = sched.sample_categorical [1] decision 0", 9.0)]
     others = [made(f"%y = sched.sample_categorical [1, 2, 3, 4] decision {n}", 5.0 + n / 100) for n in range(4)]
-    found = choices_of(TaskFacts.of("task", KEY, [*records, *others]))
-    assert found.sketches is not None and found.sketches.share > 0.9
+    actual = choices_of(TaskFacts.of("task", KEY, [*records, *others]))
+    assert actual.sketches is not None and actual.sketches.share > 0.9
 
 
 # --- whole programs -------------------------------------------------------------------------------------------------
@@ -299,8 +299,8 @@ def report(path: Path) -> Report:
 
 
 def test_the_numbers_of_a_whole_program_agree(tmp_path: Path) -> None:
-    found = report(network(tmp_path / "net.db", **MILLISECONDS))
-    (program,) = found.programs
+    actual = report(network(tmp_path / "net.db", **MILLISECONDS))
+    (program,) = actual.programs
     assert [(program.short(task), task.calls) for task in program.tasks] == [
         ("group_0", 2),
         ("group_1", 1),
@@ -309,7 +309,7 @@ def test_the_numbers_of_a_whole_program_agree(tmp_path: Path) -> None:
     assert program.seconds == pytest.approx(7.5e-3) and program.bound_seconds == pytest.approx(3.75e-3)
     assert sum(program.share(task) or 0.0 for task in program.tasks) == pytest.approx(1.0)
     assert [task.bound for task in program.tasks] == pytest.approx([0.5] * 3)
-    text = "\n".join(page(found, codes=0))
+    text = "\n".join(page(actual, codes=0))
     rows = [row for row in checked(text).rows if len(row) == 10]
     assert [row[:8] for row in rows] == [
         ["group_0", "4 ms", "53.3%", "2", "2 ms", "50%", "2.00 x", "2"],
@@ -363,9 +363,9 @@ def test_a_program_that_cannot_be_read_leaves_its_tasks(tmp_path: Path) -> None:
         database.keep(WholeProgram("<b>", "nonsense"))
         for record in RECORDS:
             database.add(record)
-    found = report(path)
-    assert len(found.warnings) == 1 and "what calls the groups of <b> cannot be read" in found.warnings[0]
-    text = "\n".join(page(found))
+    actual = report(path)
+    assert len(actual.warnings) == 1 and "what calls the groups of <b> cannot be read" in actual.warnings[0]
+    text = "\n".join(page(actual))
     checked(text)
     assert "&lt;b&gt;" in text and "These tasks are not all of one known program" in text
 
@@ -381,14 +381,14 @@ def test_records_of_another_machine_have_no_bound(tmp_path: Path) -> None:
 
 
 def test_buffers_lie_apart_while_they_live() -> None:
-    found = memory_of(Whole(whole_of_kept(KEPT).module, KEPT.constants).running.main)
-    assert found.steps == ("group_0", "group_0", "group_1", "group_2")
-    assert found.sum == 3 * 6 * 8 * 4 and max(found.live) <= found.size < found.sum
-    for one, other in pairwise(sorted(found.buffers, key=lambda buffer: buffer.first)):
-        meet = one.first <= other.last and other.first <= one.last
-        apart = one.offset + one.size <= other.offset or other.offset + other.size <= one.offset
+    actual = memory_of(Whole(whole_of_kept(KEPT).module, KEPT.constants).running.main)
+    assert actual.steps == ("group_0", "group_0", "group_1", "group_2")
+    assert actual.sum == 3 * 6 * 8 * 4 and max(actual.live) <= actual.size < actual.sum
+    for left, right in pairwise(sorted(actual.buffers, key=lambda buffer: buffer.first)):
+        meet = left.first <= right.last and right.first <= left.last
+        apart = left.offset + left.size <= right.offset or right.offset + right.size <= left.offset
         assert apart or not meet
-    assert all(buffer.size == 6 * 8 * 4 for buffer in found.buffers)
+    assert all(buffer.size == 6 * 8 * 4 for buffer in actual.buffers)
 
 
 def test_machine_code_stands_beside_the_script(tmp_path: Path) -> None:
@@ -406,8 +406,8 @@ def test_machine_code_stands_beside_the_script(tmp_path: Path) -> None:
 def test_failures_of_all_tasks_stand_together() -> None:
     records = [made("// y", "crash"), made("// z", "wrong")]
     key = replace(KEY, program=hash_of("another"))
-    other = replace(made("// x", "wrong"), key=key, program="another", name="other")
-    rows = checked(text_of(RECORDS[1], *records, other)).rows
+    second = replace(made("// x", "wrong"), key=key, program="another", name="other")
+    rows = checked(text_of(RECORDS[1], *records, second)).rows
     assert ["wrong", "its results differ from the reference", "3", "task & co", "a < b"] in rows
     assert ["crash", "it ended the process that ran it", "1", "task & co", "a < b"] in rows
     assert ["wrong", "its results differ from the reference", "1", "trial 1", "a < b"] in rows

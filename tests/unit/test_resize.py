@@ -27,9 +27,9 @@ def test_nearest_elements(number: int) -> None:
 def test_windows_hold_what_they_must() -> None:
     resizing = Resizing(7, 5, 0.7, "nearest", "half_pixel", "floor", -0.75, False, False, (0.0, 1.0))
     first, last = [0, 3, 1, 6, 2], [1, 3, 2, 6, 4]
-    found = line(first, last, resizing)
+    actual = line(first, last, resizing)
     for i, (low, high) in enumerate(zip(first, last, strict=True)):
-        assert found.start(i) <= low <= high < found.start(i) + found.length
+        assert actual.start(i) <= low <= high < actual.start(i) + actual.length
 
 
 def test_a_whole_factor_needs_no_table() -> None:

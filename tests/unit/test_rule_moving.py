@@ -39,7 +39,7 @@ def test_moving(name: str) -> None:
     assert rule in derivation.name
     schedule = derivation.draft.schedule
     assert str(verify_schedule(schedule.program, task.schedule.program)) == "proved"
-    kernel, written = (compiler.build(one, threads=1) for one in (schedule, task.schedule))
+    kernel, written = (compiler.build(scheduled, threads=1) for scheduled in (schedule, task.schedule))
     given = draw(written.arguments[0], np.random.default_rng(0))
     np.testing.assert_allclose(kernel(given), written(given), rtol=1e-6)
 

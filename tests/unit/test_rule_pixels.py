@@ -87,7 +87,9 @@ def test_both_ways_of_one_tap_are_proved_and_right(
     case: tuple[int, tuple[int, ...], int, tuple[int, ...]], way: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def chosen(draft: Draft, label: str) -> tuple[list[Alternative], list[Alternative]]:
-        every = sorted((one for ways in by_preference(draft, label) for one in ways), key=lambda one: one.name)
+        every = sorted(
+            (way for ways in by_preference(draft, label) for way in ways), key=lambda alternative: alternative.name
+        )
         return ([every[-1 - way]], []) if every else ([], [])
 
     monkeypatch.setattr(rule, "by_preference", chosen)

@@ -70,15 +70,15 @@ def test_by_rows(name: str) -> None:
     assert rule in derivation.name
     schedule = derivation.draft.schedule
     assert str(verify_schedule(schedule.program, task.schedule.program)) == "proved"
-    kernel, written = (compiler.build(one, threads=1) for one in (schedule, task.schedule))
+    kernel, written = (compiler.build(scheduled, threads=1) for scheduled in (schedule, task.schedule))
     rng = np.random.default_rng(0)
     inputs = [draw(argument, rng) for argument in written.arguments[: -written.outputs]]
-    for one, other in zip(_several(kernel(*inputs)), _several(written(*inputs)), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+    for left, right in zip(_several(kernel(*inputs)), _several(written(*inputs)), strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-5, atol=1e-5)
 
 
-def _several(results: object) -> tuple[object, ...]:
-    return results if isinstance(results, tuple) else (results,)
+def _several(outputs: object) -> tuple[object, ...]:
+    return outputs if isinstance(outputs, tuple) else (outputs,)
 
 
 def test_rows_are_what_nothing_reduces() -> None:

@@ -218,8 +218,8 @@ def test_a_consumed_block_names_its_consumer(block: str) -> None:
 
 
 def test_wrong_handles() -> None:
-    s, other = Schedule(lowered(mm_exp_mm())), Schedule(lowered(mm_exp_mm()))
-    theirs = other.get_loops(other.get_block("C"))[0]
+    s, second = Schedule(lowered(mm_exp_mm())), Schedule(lowered(mm_exp_mm()))
+    theirs = second.get_loops(second.get_block("C"))[0]
     assert said(lambda: s.unroll(theirs)) == "unroll: the loop handle belongs to another schedule"
     assert said(lambda: s.unroll(3)) == "unroll: it takes handles, not a int"  # type: ignore[arg-type]
     assert "Expected attribute !sched.loop" in said(lambda: s.unroll(s.get_block("C")))
@@ -266,9 +266,9 @@ def test_a_refused_script_knows_the_op() -> None:
 
 def test_what_came_before_a_refusal_stays_applied() -> None:
     script = scheduled(lambda s: [s.inline(s.get_block("D")), s.vectorize(s.get_loops(s.get_block("F"))[1])]).script
-    other = scheduled(lambda s: s.vectorize(s.get_loops(s.get_block("F"))[2 - 1]))
-    assert said(lambda: other.apply(script)) == "vectorize: loop 'n': it is vectorized already"
-    assert "inline" in ops_of(other)
+    second = scheduled(lambda s: s.vectorize(s.get_loops(s.get_block("F"))[2 - 1]))
+    assert said(lambda: second.apply(script)) == "vectorize: loop 'n': it is vectorized already"
+    assert "inline" in ops_of(second)
 
 
 # --- passes ---------------------------------------------------------------------------------------------------------
@@ -297,8 +297,8 @@ def test_a_pass_is_its_primitive(spec: str) -> None:
 
 
 def test_a_pass_schedules_all_functions_or_none() -> None:
-    one, two = (str(find_function(lowered(mm_exp_mm(m=m)))) for m in (12, 5))
-    module = parse(one + two.replace("@mm_exp_mm", "@two"))
+    first, two = (str(find_function(lowered(mm_exp_mm(m=m)))) for m in (12, 5))
+    module = parse(first + two.replace("@mm_exp_mm", "@two"))
     before = str(module)
     with pytest.raises(ScheduleError, match="position 5 is not inside its extent 5"):
         run(universe.context(), module, parse_passes("partition{block=C loop=m at=5}"))

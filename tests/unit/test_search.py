@@ -69,16 +69,16 @@ def first_good(candidates: Iterable[Candidate], share: float = 0.95) -> int:
 
 
 def test_it_finds_what_is_good_in_half_the_trials_of_random_search() -> None:
-    found, by_chance = [], []
+    actual, by_chance = [], []
     everything = list(TRUTH)
     for seed in SEEDS:
         made = drive(Search(SPACE, seed), Bench(SPACE.cost, 0.03, seed), 64)
-        found.append(first_good(p.candidate for p in made))
+        actual.append(first_good(p.candidate for p in made))
         order = np.random.default_rng(seed).permutation(len(everything))
         by_chance.append(first_good(everything[i] for i in order))
-    assert median(found) <= 64
-    assert median(found) <= median(by_chance) / 2, (found, by_chance)
-    assert sum(f < 1000 for f in found) >= len(SEEDS) - 1
+    assert median(actual) <= 64
+    assert median(actual) <= median(by_chance) / 2, (actual, by_chance)
+    assert sum(f < 1000 for f in actual) >= len(SEEDS) - 1
 
 
 def test_its_predictions_rank_before_they_are_measured() -> None:
@@ -270,16 +270,16 @@ def test_leaders_are_those_measured_too_seldom() -> None:
 
 
 def test_outcomes_of_one_candidate_are_combined() -> None:
-    one, lucky = measured(3.0, 3.1, 2.9), measured(1.0)
-    assert combine([lucky, one]).cost == pytest.approx(2.95)
-    assert combine([one]).cost == 3.0
-    two = combine([replace(one, rates=(2.0,) * 3), one])
-    assert len(two.seconds) == len(two.rates) == 6
+    steady, lucky = measured(3.0, 3.1, 2.9), measured(1.0)
+    assert combine([lucky, steady]).cost == pytest.approx(2.95)
+    assert combine([steady]).cost == 3.0
+    two_outcomes = combine([replace(steady, rates=(2.0,) * 3), steady])
+    assert len(two_outcomes.seconds) == len(two_outcomes.rates) == 6
     for kind in FAILURES:
         failure = Outcome(kind, reason="why")
         kept = kind in PASSING
-        assert combine([one, failure]).ok == kept
-        assert combine([failure, one]).ok == kept
+        assert combine([steady, failure]).ok == kept
+        assert combine([failure, steady]).ok == kept
         assert combine([failure]) == combine([failure, failure]) == failure
 
 
@@ -396,8 +396,8 @@ def test_a_log_has_what_earlier_tasks_measured() -> None:
 
 
 def test_another_seed_proposes_other_candidates() -> None:
-    one, other = Search(SPACE, 1, SMALL), Search(SPACE, 2, SMALL)
-    assert one.propose(16) != other.propose(16)
+    first, second = Search(SPACE, 1, SMALL), Search(SPACE, 2, SMALL)
+    assert first.propose(16) != second.propose(16)
 
 
 def test_outcomes_decide_what_is_proposed() -> None:
@@ -555,10 +555,10 @@ def test_options_out_of_range_are_refused(wrong: dict[str, float]) -> None:
 def test_drawing_covers_sketches_evenly() -> None:
     rng = np.random.default_rng(0)
     sizes = ((), (3,), (9, 9, 9), (50, 50))
-    found = draw(sizes, 100, rng)
-    assert len(set(found)) == len(found)
-    assert all(belongs(sizes, c) for c in found)
-    per_sketch = Counter(c[0] for c in found)
+    actual = draw(sizes, 100, rng)
+    assert len(set(actual)) == len(actual)
+    assert all(belongs(sizes, c) for c in actual)
+    per_sketch = Counter(c[0] for c in actual)
     assert per_sketch[0] == 1
     assert per_sketch[1] == 3
     assert min(per_sketch[2], per_sketch[3]) > 40
@@ -569,9 +569,9 @@ def test_mutants_are_near_their_parents_and_in_range() -> None:
     rng = np.random.default_rng(0)
     sizes = ((5, 1, 7, 4, 9), (), (2, 2))
     parents: list[Candidate] = [(0, (0, 0, 3, 3, 8)), (1, ()), (2, (1, 1)), (0, (4, 0, 0, 1, 2))]
-    found = mutate(sizes, parents, 500, rng)
-    assert all(belongs(sizes, c) for c in found)
-    assert len(set(found)) == len(found)
+    actual = mutate(sizes, parents, 500, rng)
+    assert all(belongs(sizes, c) for c in actual)
+    assert len(set(actual)) == len(actual)
     alone = mutate(sizes, parents[:1], 300, rng)
     changes = Counter(distance(c, parents[0]) for c in alone)
     assert changes[1] > len(alone) / 4
@@ -581,9 +581,9 @@ def test_mutants_are_near_their_parents_and_in_range() -> None:
 
 def test_mutants_cross_choices_of_two_parents() -> None:
     parents = [(0, (0,) * 6), (0, (40,) * 6)]
-    found = mutate(((80,) * 6,), parents, 500, np.random.default_rng(0))
-    crossed = [c for c in found if c[1].count(0) >= 2 and c[1].count(40) >= 2]
-    assert len(crossed) > len(found) / 30
+    actual = mutate(((80,) * 6,), parents, 500, np.random.default_rng(0))
+    crossed = [c for c in actual if c[1].count(0) >= 2 and c[1].count(40) >= 2]
+    assert len(crossed) > len(actual) / 30
 
 
 def test_neighbours_by_hand() -> None:

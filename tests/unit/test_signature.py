@@ -52,10 +52,10 @@ def _operation(op: ComputeOp) -> None:
 def _kind(op: ComputeOp) -> None:
     product = op.body.block.first_op
     assert product is not None
-    other = MuliOp.create(operands=product.operands, result_types=[f32])
-    other.properties = dict(product.properties)
-    op.body.block.insert_op_before(other, product)
-    product.results[0].replace_all_uses_with(other.results[0])
+    second = MuliOp.create(operands=product.operands, result_types=[f32])
+    second.properties = dict(product.properties)
+    op.body.block.insert_op_before(second, product)
+    product.results[0].replace_all_uses_with(second.results[0])
     product.detach()
 
 

@@ -37,9 +37,9 @@ def checked(module: ModuleOp) -> Checked:
 @pytest.mark.parametrize(("m", "n", "k"), [(32, 32, 16), (16, 16, 8), (33, 17, 9), (17, 23, 5), (40, 20, 30)])
 def test_a_right_kernel_has_no_fault(m: int, n: int, k: int) -> None:
     a, b = RANDOM.standard_normal((m, k), np.float32), RANDOM.standard_normal((k, n), np.float32)
-    found = run(kernels(m, n, k), [a, b])
-    assert found.right, [str(fault) for fault in found.faults]
-    np.testing.assert_allclose(found.outputs[0], a @ b, rtol=1e-4, atol=1e-4)
+    checked = run(kernels(m, n, k), [a, b])
+    assert checked.right, [str(fault) for fault in checked.faults]
+    np.testing.assert_allclose(checked.outputs[0], a @ b, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -47,12 +47,12 @@ def test_a_missing_barrier_is_a_race(number: int) -> None:
     module = kernels()
     barrier = every(module, gpu.BarrierOp)[number]
     barrier.detach()
-    found = checked(module)
-    assert {fault.kind for fault in found.faults} == {
+    actual = checked(module)
+    assert {fault.kind for fault in actual.faults} == {
         "race of a write with a read" if number == 0 else "race of a read with a write"
     }
-    assert {fault.memory for fault in found.faults} == {"A.shared", "B.shared"}
-    assert all(len(set(fault.threads)) == 2 for fault in found.faults)
+    assert {fault.memory for fault in actual.faults} == {"A.shared", "B.shared"}
+    assert all(len(set(fault.threads)) == 2 for fault in actual.faults)
 
 
 def test_a_barrier_that_some_threads_miss_is_divergent() -> None:
@@ -69,8 +69,8 @@ def test_a_barrier_that_some_threads_miss_is_divergent() -> None:
 
     block.insert_op_before(scf.IfOp(few.result, [], Region(Block([gpu.BarrierOp(), scf.YieldOp()]))), barrier)
     barrier.detach()
-    found = checked(module)
-    assert any(fault.kind == "divergent barrier" and fault.threads == (0, 4) for fault in found.faults)
+    actual = checked(module)
+    assert any(fault.kind == "divergent barrier" and fault.threads == (0, 4) for fault in actual.faults)
 
 
 def shift(op: Operation, operand: int, by: int) -> None:
@@ -108,16 +108,16 @@ def test_planted_faults_are_found(name: str) -> None:
     plant, kind, memory = PLANTED[name]
     module = kernels()
     plant(module)
-    found = checked(module)
-    assert (kind, memory) in {(fault.kind, fault.memory) for fault in found.faults}, [str(f) for f in found.faults]
+    actual = checked(module)
+    assert (kind, memory) in {(fault.kind, fault.memory) for fault in actual.faults}, [str(f) for f in actual.faults]
 
 
 def test_an_accumulator_that_is_not_set_is_unknown() -> None:
     module = kernels()
     store = stores(module, "C.local")[0]
     store.detach()
-    found = checked(module)
-    assert ("uninitialised read", "C.local") in {(fault.kind, fault.memory) for fault in found.faults}
+    actual = checked(module)
+    assert ("uninitialised read", "C.local") in {(fault.kind, fault.memory) for fault in actual.faults}
 
 
 def test_a_guard_that_is_gone_leaves_the_buffer() -> None:
@@ -196,9 +196,9 @@ def test_vectors_that_are_not_aligned_are_found() -> None:
       %i = arith.muli %t, %c2 : index  %v = vector.load %A[%i] : memref<64xf32>, vector<2xf32>
       vector.store %v, %B[%i] : memref<64xf32>, vector<2xf32>
     """
-    found = small(body)
-    assert found.right
-    np.testing.assert_array_equal(found.outputs[0], LINE)
+    actual = small(body)
+    assert actual.right
+    np.testing.assert_array_equal(actual.outputs[0], LINE)
     moved = body.replace("%v = vector.load %A[%i]", "%c1 = arith.constant 1 : index  %v = vector.load %A[%c1]")
     assert [f.kind for f in small(moved).faults] == ["misaligned vector"]
 
@@ -235,10 +235,10 @@ def test_threads_part_and_meet() -> None:
       %r = scf.if %few -> (f32) { scf.yield %zero : f32 } else { scf.yield %sum : f32 }
       memref.store %r, %B[%t] : memref<64xf32>
     """
-    found = small(body)
-    assert found.right
+    actual = small(body)
+    assert actual.right
     want = np.array([0 if t < 4 else LINE[:t].sum() for t in range(32)], np.float32)
-    np.testing.assert_array_equal(found.outputs[0][:32], want)
+    np.testing.assert_array_equal(actual.outputs[0][:32], want)
 
 
 COPY = """
@@ -270,10 +270,10 @@ def test_copies_that_are_waited_for() -> None:
 
 
 def test_what_one_thread_has_waited_for_others_have_not() -> None:
-    other = "%c31 = arith.constant 31 : index  %o = arith.subi %c31, %t : index"
-    assert copied(wait=f'{WAIT}  "gpu.barrier"() : () -> ()  {other}', where="%o") == []
-    assert copied(wait=f"{WAIT}  {other}", where="%o") == ["race of a read with a write"]
-    early = f'"gpu.barrier"() : () -> ()  {WAIT}  {other}'
+    second = "%c31 = arith.constant 31 : index  %o = arith.subi %c31, %t : index"
+    assert copied(wait=f'{WAIT}  "gpu.barrier"() : () -> ()  {second}', where="%o") == []
+    assert copied(wait=f"{WAIT}  {second}", where="%o") == ["race of a read with a write"]
+    early = f'"gpu.barrier"() : () -> ()  {WAIT}  {second}'
     assert copied(wait=early, where="%o") == ["race of a read with a write"], "a barrier before the wait is too early"
 
 
@@ -285,9 +285,9 @@ def test_vectors_of_constants_part_and_meet() -> None:
       %r = scf.if %few -> (vector<2xf32>) { scf.yield %one : vector<2xf32> } else { scf.yield %two : vector<2xf32> }
       vector.store %r, %B[%i] : memref<64xf32>, vector<2xf32>
     """
-    found = small(body)
-    assert found.right
-    np.testing.assert_array_equal(found.outputs[0], [1] * 8 + [2, 3] * 28)
+    actual = small(body)
+    assert actual.right
+    np.testing.assert_array_equal(actual.outputs[0], [1] * 8 + [2, 3] * 28)
 
 
 def test_a_launch_of_no_kernel_is_refused() -> None:

@@ -107,8 +107,8 @@ def softmax_by_hand(again: bool = False) -> te.Function:
     x, k, r = P((6, 9), name="A"), te.reduce_axis(9), te.reduce_axis(9)
     top = te.compute((6,), lambda i: te.max(x[i, k], axis=k), name="M")
     powers = te.compute((6, 9), lambda i, j: te.exp(x[i, j] - top[i]), name="E")
-    other = te.compute((6, 9), lambda i, j: te.exp(x[i, j] - top[i]), name="F") if again else powers
-    total = te.compute((6,), lambda i: te.sum(other[i, r], axis=r), name="T")
+    second = te.compute((6, 9), lambda i, j: te.exp(x[i, j] - top[i]), name="F") if again else powers
+    total = te.compute((6,), lambda i: te.sum(second[i, r], axis=r), name="T")
     return te.function("rows", [x], te.compute((6, 9), lambda i, j: powers[i, j] * (1.0 / total[i]), name="R"))
 
 
@@ -144,8 +144,8 @@ def test_words_and_orders_are_no_part_of_a_key(make: Make) -> None:
     graph, rng = read(find_function(make().module)), random.Random(1)
     for _ in range(3):
         order = rng.sample(range(len(graph.inputs)), len(graph.inputs))
-        other = ModuleOp([write(variant(with_inputs(graph, order), rng))])
-        assert task(other).key == task(make()).key
+        second = ModuleOp([write(variant(with_inputs(graph, order), rng))])
+        assert task(second).key == task(make()).key
 
 
 def test_another_program_is_another_task() -> None:
@@ -206,8 +206,8 @@ def test_a_kernel_of_a_shared_record_has_the_callers_arguments(path: Path) -> No
     assert [a.name for a in first.arguments[:3]] == ["X", "W", "b"]
     assert [a.name for a in second.arguments[:3]] == ["one", "two", "three"]
     assert [a.name for a in third.arguments[:4]] == ["left", "b", "W", "X"]
-    for found in (first(x, w, b), second(b, w, x), third(left, b, w, x), third(X=x, W=w, b=b, left=left)):
-        np.testing.assert_allclose(found, right, rtol=1e-5, atol=1e-6)
+    for actual in (first(x, w, b), second(b, w, x), third(left, b, w, x), third(X=x, W=w, b=b, left=left)):
+        np.testing.assert_allclose(actual, right, rtol=1e-5, atol=1e-6)
     assert '"matmul"' in first.text("loop") and "product0" not in first.text("loop")
     written = compiler.build(with_unused_input())
     assert [a.name for a in written.arguments] == [a.name for a in third.arguments]
@@ -225,8 +225,8 @@ def test_results_keep_their_order_and_their_names(path: Path) -> None:
         keep(path, recorded(what, what.space.script(what.space.defaults[1])))
         kernel, written, (a,) = what.apply_best(path), compiler.build(function), drawn((4, 6))
         assert [b.name for b in kernel.arguments] == [b.name for b in written.arguments]
-        for one, two in zip(kernel(a), written(a), strict=True):
-            np.testing.assert_allclose(one, two, rtol=1e-6)
+        for left, two in zip(kernel(a), written(a), strict=True):
+            np.testing.assert_allclose(left, two, rtol=1e-6)
 
 
 def test_constants_are_those_of_the_callers_names(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -267,9 +267,9 @@ def shape(llvm: str) -> tuple[tuple[str, ...], ...]:
 def test_the_hashes_of_groups_are_known_before_they_are_built(monkeypatch: pytest.MonkeyPatch) -> None:
     x, w, v = P((6, 8), name="X"), P((8, 8), name="W"), P((8, 8), name="V")
     function = te.function("net", [x, w, v], nn.relu(nn.matmul(nn.softmax(nn.relu(nn.matmul(x, w))), v)))
-    whole = whole_of(function, ())
-    assert whole is not None and len(whole.groups) > 1
-    expected = {group.name: te.canonical_hash(group.module) for group in whole.groups}
+    program = whole_of(function, ())
+    assert program is not None and len(program.groups) > 1
+    expected = {group.name: te.canonical_hash(group.module) for group in program.groups}
     monkeypatch.setattr(assemble, "canonical_hash", None)
     assert {group.name: group.hash for group in compiler.build(function).groups} == expected
 
@@ -433,11 +433,11 @@ def test_searches_learn_from_records_of_before(path: Path) -> None:
     assert what.former_key is not None
     former = SearchTask(lower(older()), threads=1)
     assert former.key == what.former_key
-    other = task(te.function("f", [x], nn.exp(x)))
-    for one in (former, other):
-        scripts = [str(Schedule(one.module).script) + " " * n for n in range(8)]
+    second = task(te.function("f", [x], nn.exp(x)))
+    for key in (former, second):
+        scripts = [str(Schedule(key.module).script) + " " * n for n in range(8)]
         outcome = Outcome("measured", (1e-6,), (1.0,))
-        keep(path, *(Record(one.key, one.name, one.program, script, outcome, (0, ())) for script in scripts))
+        keep(path, *(Record(key.key, key.name, key.program, script, outcome, (0, ())) for script in scripts))
     with Database(path) as database:
         known = database, what.key, what.program, what.machine
         starts = [warm_starts(*known, former=key) for key in (what.former_key, None)]

@@ -217,17 +217,17 @@ def test_the_bound_of_a_form_holds_for_every_partial_sum() -> None:
 
 def partial(form: Linear, point: dict[int, int], rng: random.Random) -> list[int]:
     """The sums on the way to a form's value, its terms added in some order, and those inside its quotients."""
-    found, total = [form.constant], form.constant
+    actual, total = [form.constant], form.constant
     for atom, factor in rng.sample(form.terms, len(form.terms)):
         if isinstance(atom, int):
             value = point[atom]
         else:
-            found += partial(atom.form, point, rng)
+            actual += partial(atom.form, point, rng)
             inner = lin.evaluate(atom.form, point)
             value = inner % atom.divisor if atom.is_mod else inner // atom.divisor
         total += factor * value
-        found.append(total)
-    return found
+        actual.append(total)
+    return actual
 
 
 def test_what_an_expression_s_value_hides() -> None:

@@ -39,8 +39,8 @@ nn = te.nn
 def parts_of(make: Callable[..., te.Tensor], *shapes: tuple[int, ...]) -> list[tuple[int, int]] | None:
     """The parts of a function of tensors of some shapes, canonical or not."""
     inputs = [te.placeholder(shape, name=f"A{n}") for n, shape in enumerate(shapes)]
-    found = contiguous_parts(read(find_function(te.function("f", inputs, make(*inputs)).module)))
-    return None if found is None else [(part.input, part.start) for part in found]
+    actual = contiguous_parts(read(find_function(te.function("f", inputs, make(*inputs)).module)))
+    return None if actual is None else [(part.input, part.start) for part in actual]
 
 
 def rows(a: te.Tensor, b: te.Tensor) -> te.Tensor:
@@ -190,8 +190,8 @@ def test_outputs_in_the_place_of_inputs_leave_slices_alone() -> None:
     cut = sliced(main, joins, main.buffers)
     assert cut.wholes == {"a": "c", "b": "c"}
     assert replaceable(cut)["h_4"] == ()
-    other = replace(cut, steps=tuple(step for step in cut.steps if "z" not in (*step.reads, *step.writes)))
-    assert replaceable(other)["h_4"] == ((0, 0),)
+    second = replace(cut, steps=tuple(step for step in cut.steps if "z" not in (*step.reads, *step.writes)))
+    assert replaceable(second)["h_4"] == ((0, 0),)
 
 
 def check(seed: int, calls: int = 14) -> tuple[Main, Main]:
@@ -202,8 +202,8 @@ def check(seed: int, calls: int = 14) -> tuple[Main, Main]:
         np.random.default_rng(n).integers(0, 256, random_mains.bytes_of(b), np.uint8) for n, b in enumerate(main.inputs)
     ]
     compiled, pairs = as_compiled(main, joins, rng)
-    found = run_low(compiled, joins, pairs, inputs)
-    for array, exact in zip(found, computed(main, joins, inputs), strict=True):
+    actual = run_low(compiled, joins, pairs, inputs)
+    for array, exact in zip(actual, computed(main, joins, inputs), strict=True):
         np.testing.assert_array_equal(array, exact)
     return main, compiled
 
@@ -263,8 +263,8 @@ def kernels(f: te.Function) -> tuple[Kernel, Kernel]:
 
 
 def listed(kernel: Kernel, inputs: list[Array], **options: object) -> list[Array]:
-    results = kernel(*inputs, **options)
-    return list(results) if isinstance(results, tuple) else [results]
+    outputs = kernel(*inputs, **options)
+    return list(outputs) if isinstance(outputs, tuple) else [outputs]
 
 
 def block() -> te.Function:
@@ -282,13 +282,13 @@ def test_a_block_of_branches() -> None:
     f = block()
     kernel, apart = kernels(f)
     inputs = arrays_for(f, 0)
-    for array, other in zip(listed(kernel, inputs), listed(apart, inputs), strict=True):
-        np.testing.assert_array_equal(array, other)
+    for array, right in zip(listed(kernel, inputs), listed(apart, inputs), strict=True):
+        np.testing.assert_array_equal(array, right)
     assert len(kernel.groups) == len(apart.groups) - 2
-    whole = whole_of(f, ())
-    assert whole is not None and [group.name for group in whole.groups] == [group.name for group in kernel.groups]
+    program = whole_of(f, ())
+    assert program is not None and [group.name for group in program.groups] == [group.name for group in kernel.groups]
     assert kernel.temporaries_bytes == 0 < apart.temporaries_bytes == 4 * 25 * (14 + 6)
-    given = tuple(np.full(result.shape, np.nan, np.float32) for result in f.outputs)
+    given = tuple(np.full(output.shape, np.nan, np.float32) for output in f.outputs)
     assert listed(kernel, inputs, out=given)[0] is given[0]
     np.testing.assert_array_equal(given[1], listed(apart, inputs)[1])
     for level in ("loop", "low"):
@@ -303,8 +303,8 @@ def test_random_branches(seed: int) -> None:
     inputs = arrays_for(f, seed)
     expected = evaluate(f.module, inputs, name=f.name)
     constants = {"X": inputs[0]} if seed % 8 else {}
-    found = listed(compiler.build(f, constants=constants), inputs[len(constants) :])
-    assert all(np.array_equal(array, exact) for array, exact in zip(found, expected, strict=True))
+    actual = listed(compiler.build(f, constants=constants), inputs[len(constants) :])
+    assert all(np.array_equal(array, exact) for array, exact in zip(actual, expected, strict=True))
 
 
 def test_a_part_in_the_place_of_what_it_is_made_of() -> None:

@@ -104,9 +104,9 @@ def test_candidates_are_what_their_features_say_and_are_proved(name: str, thread
     for number in _some(space, draws):
         sketch = space.sketches[number]
         drawn = tuple(draws.randrange(n) for n in sketch.sizes)
-        found = space.features(number, np.array([sketch.recorded, drawn]).reshape(2, len(sketch.sizes)))
-        assert found.values.shape == (2, WIDTH)
-        for positions, reason, values in zip((sketch.recorded, drawn), found.reasons, found.values, strict=True):
+        actual = space.features(number, np.array([sketch.recorded, drawn]).reshape(2, len(sketch.sizes)))
+        assert actual.values.shape == (2, WIDTH)
+        for positions, reason, values in zip((sketch.recorded, drawn), actual.reasons, actual.values, strict=True):
             try:
                 applied = replay(parse(space.script((number, positions))), schedule.original)
             except ScheduleError:
@@ -252,12 +252,12 @@ def test_features_do_not_depend_on_what_was_asked_before() -> None:
     x, w = te.placeholder((1, 12, 13, 13), name="X"), te.placeholder((40, 12, 1, 1), name="W")
     function = te.function("f", [x, w], te.nn.conv2d(x, w, stride=2))
 
-    found = []
+    collected = []
     for seed in (None, 1):
         space = SearchTask(function, threads=1).space
-        number = next(n for n, one in enumerate(space.sketches) if "over rows of pixels" in one.name)
+        number = next(n for n, sketch in enumerate(space.sketches) if "over rows of pixels" in sketch.name)
         every = np.array(list(product(*map(range, space.sizes[number]))))
         order = range(len(every)) if seed is None else np.random.default_rng(seed).permutation(len(every))
         told = {int(n): space.features(number, every[[n]]) for n in order}
-        found.append([(*told[n].reasons.tolist(), *told[n].values[0].tolist()) for n in range(len(every))])
-    assert found[0] == found[1]
+        collected.append([(*told[n].reasons.tolist(), *told[n].values[0].tolist()) for n in range(len(every))])
+    assert collected[0] == collected[1]

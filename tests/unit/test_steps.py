@@ -103,11 +103,13 @@ def test_the_answer_is_that_for_the_whole_program(seed: int) -> None:
     for _ in range(8):
         walker.step()
         programs.append(walker.s.program)
-    for one in programs:
-        for two in programs:
-            if one is not two and one.blocks.keys() & two.blocks.keys():
-                step = Step(two, moved=frozenset(one.blocks.keys() & two.blocks.keys()))
-                assert str(legal(two, one, step)) == str(legal(whole(two), one, replace(step, program=whole(two))))
+    for before in programs:
+        for after in programs:
+            if before is not after and before.blocks.keys() & after.blocks.keys():
+                step = Step(after, moved=frozenset(before.blocks.keys() & after.blocks.keys()))
+                assert str(legal(after, before, step)) == str(
+                    legal(whole(after), before, replace(step, program=whole(after)))
+                )
 
 
 def test_only_what_differs_has_changed() -> None:

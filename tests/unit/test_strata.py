@@ -80,8 +80,8 @@ def test_every_name_can_be_imported_without_torch() -> None:
 
 
 def test_stubs_are_written() -> None:
-    found = {path for path, text in stubs().items() if path.read_text() == text}
-    assert set(PACKAGE.rglob("*.pyi")) == found, "run python tools/docs.py"
-    names = {str(path.relative_to(PACKAGE)) for path in found}
+    collected = {path for path, text in stubs().items() if path.read_text() == text}
+    assert set(PACKAGE.rglob("*.pyi")) == collected, "run python tools/docs.py"
+    names = {str(path.relative_to(PACKAGE)) for path in collected}
     assert {"te/__init__.pyi", "schedule/library/__init__.pyi", "autotune/options.pyi", "errors.pyi"} <= names
     assert list(imported("from strata.schedule import library, outline\n")) == ["schedule", "schedule.library"]

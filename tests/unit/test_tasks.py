@@ -88,7 +88,7 @@ def test_in_turns_the_fewest_turns_come_first() -> None:
 
 def test_a_turn_is_a_line() -> None:
     turns = [turn(), turn("b", None, None, None)]
-    assert list(read_turns(one.line() for one in turns)) == turns
+    assert list(read_turns(turn.line() for turn in turns)) == turns
     assert turns[0].gained == pytest.approx(0.1053605) and turns[1].gained == 0.0
     assert turn(before=0.9, after=1.0).gained == 0.0, "measured again, the best was slower than thought"
     for line in ("{}", "7", "nothing", '{"task": 1}', turn(before=1.0, after=0.0).line(), turn().line()[:-2]):
@@ -180,7 +180,7 @@ def test_the_board_has_what_takes_most_first() -> None:
     assert second[:5] == ("net.group_0", "product 8 to 6x8", "2", "25.0%", "1 ms") and second[6:] == ("12", "10 us")
     assert third == ("net.group_2", "elementwise 6x8", "1", "", "", "", "0", "")
     assert board.heading() == "net: 3 tasks, 8 ms so far, 16 trials in 9 s"
-    assert [one["name"] for one in board.data()] == ["net.group_1", "net.group_0", "net.group_2"]
+    assert [row["name"] for row in board.data()] == ["net.group_1", "net.group_0", "net.group_2"]
     assert board.table().row_count == 3 and len(board.table().columns) == len(HEADINGS)
     (cut,) = (list(column.cells) for column in board.table(2).columns[:1])
     assert cut == ["net.group_1", "2 more"]
@@ -199,8 +199,8 @@ def test_what_a_group_computes_is_said_in_a_few_words() -> None:
         "elementwise 6x8": ([rows], te.nn.relu(rows)),
         "product 8 to 2x6x6": ([heads], te.nn.batch_matmul(heads, heads, transpose_b=True)),
     }
-    for words, (inputs, result) in programs.items():
-        module = lower(te.function("f", inputs, [result]))
+    for words, (inputs, output) in programs.items():
+        module = lower(te.function("f", inputs, [output]))
         assert operator(read(find_function(module))) == words
 
 

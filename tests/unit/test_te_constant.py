@@ -218,8 +218,8 @@ def test_wrong_bytes_are_no_constant() -> None:
 def test_attributes_of_different_elements_are_different() -> None:
     def attribute(*elements: float) -> DenseAttr:
         module = te.function("f", [], te.nn.exp(te.constant(elements, "f32"))).module
-        (found,) = [op.value for op in module.walk() if isinstance(op, ConstantOp)]
-        return found
+        (actual,) = [op.value for op in module.walk() if isinstance(op, ConstantOp)]
+        return actual
 
     assert attribute(1.0, 2.0) != attribute(1.0, 3.0)
     assert attribute(1.0, 2.0) == attribute(1.0, 2.0)

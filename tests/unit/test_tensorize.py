@@ -146,7 +146,7 @@ def hot_loop(asm: str, mnemonic: str) -> list[str]:
         label = re.fullmatch(r"j\w+\s+(\.LBB\S+)", line)
         start = lines.index(f"{label[1]}:") if label and f"{label[1]}:" in lines[:end] else end
         body = lines[start + 1 : end]
-        if any(mnemonic in found for found in body) and not any(found.startswith(".LBB") for found in body):
+        if any(mnemonic in actual for actual in body) and not any(actual.startswith(".LBB") for actual in body):
             return body
     raise AssertionError(f"there is no loop with {mnemonic}")
 

@@ -116,10 +116,10 @@ def planned(text: str) -> Any:
 
 
 def said(refused: Any, *fragments: str) -> None:
-    with pytest.raises(TargetError) as found:
+    with pytest.raises(TargetError) as actual:
         refused()
     for fragment in fragments:
-        assert fragment in str(found.value)
+        assert fragment in str(actual.value)
 
 
 def python(code: str, **environment: str) -> str:
@@ -378,9 +378,9 @@ if not child:
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), right(2))
 """
     )
-    found = python(code)
-    assert found.split()[:2] == ["0", "True"]
-    assert "RuntimeWarning: this process was forked from one with an OpenMP runtime" in found
+    actual = python(code)
+    assert actual.split()[:2] == ["0", "True"]
+    assert "RuntimeWarning: this process was forked from one with an OpenMP runtime" in actual
 
 
 def test_a_child_forked_before_there_is_a_runtime_has_threads() -> None:
@@ -399,9 +399,9 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 def test_without_a_runtime_loops_run_alone() -> None:
     code = PRELUDE.replace("kernel =", "openmp.runtime = lambda: None\nkernel =")
-    found = python(code + "print(right(1), right(2), tasks())")
-    assert found.split()[:2] == ["True", "True"]
-    assert "RuntimeWarning: there is no OpenMP runtime (libgomp)" in found
+    actual = python(code + "print(right(1), right(2), tasks())")
+    assert actual.split()[:2] == ["True", "True"]
+    assert "RuntimeWarning: there is no OpenMP runtime (libgomp)" in actual
 
 
 def test_the_runtime_that_is_loaded_already_is_taken() -> None:
@@ -501,18 +501,18 @@ def join(taken: set[int], allowed: set[int], threads: int) -> set[int]:
 
 @several_processors
 def test_a_thread_leaves_a_processor_that_is_taken(here: int) -> None:
-    other = max(PROCESSORS)
-    assert join({here}, {here, other}, 2) == {here, other}
+    second = max(PROCESSORS)
+    assert join({here}, {here, second}, 2) == {here, second}
 
 
 @several_processors
 def test_a_thread_stays_where_it_is(here: int) -> None:
     """Where its processor is free, where it may use no other, where all are taken, and where threads are too many."""
-    other = max(PROCESSORS)
-    assert len(join(set(), {here, other}, 2)) == 1
+    second = max(PROCESSORS)
+    assert len(join(set(), {here, second}, 2)) == 1
     assert join({here}, {here}, 1) == {here}
-    assert join({here, other}, {here, other}, 2) == {here, other}
-    assert join({here}, {here, other}, 3) == {here}
+    assert join({here, second}, {here, second}, 2) == {here, second}
+    assert join({here}, {here, second}, 3) == {here}
 
 
 def test_the_first_thread_yields_once_where_the_others_have_not_come() -> None:

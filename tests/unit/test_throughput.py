@@ -34,9 +34,9 @@ TILE = "".join(f"vfmadd231ps %zmm{30 + n % 2}, %zmm29, %zmm{n}\n" for n in range
     ],
 )
 def test_the_limit(text: str, cycles: float, limit: str) -> None:
-    found = estimate(loop(text))
-    assert found.limit == limit
-    assert found.cycles == pytest.approx(cycles)
+    actual = estimate(loop(text))
+    assert actual.limit == limit
+    assert actual.cycles == pytest.approx(cycles)
 
 
 def test_a_chain_ends_at_a_register_that_is_cleared_or_reloaded() -> None:

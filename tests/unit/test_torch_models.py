@@ -53,6 +53,6 @@ def test_networks_give_what_torch_gives(name: str) -> None:
         program, wanted = from_torch(model, inputs), model(*inputs)
     arguments = iter(inputs)
     given = [program.constants.get(t.name) for t in program.function.inputs]
-    found = evaluate(program.function.module, [(next(arguments) if g is None else g).numpy() for g in given])
-    for ours, theirs in zip(found, wanted if isinstance(wanted, tuple) else (wanted,), strict=True):
+    actual = evaluate(program.function.module, [(next(arguments) if g is None else g).numpy() for g in given])
+    for ours, theirs in zip(actual, wanted if isinstance(wanted, tuple) else (wanted,), strict=True):
         np.testing.assert_allclose(ours, theirs.numpy(), rtol=1e-3, atol=1e-4)

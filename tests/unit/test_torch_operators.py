@@ -58,11 +58,11 @@ def check(case: Case, tolerance: float) -> None:
     program, arguments = imported(case), iter(case[1])
     inputs = program.function.inputs
     given = [program.constants[t.name] if t.name in program.constants else next(arguments) for t in inputs]
-    found = evaluate(program.function.module, [array(tensor) for tensor in given])
+    actual = evaluate(program.function.module, [array(tensor) for tensor in given])
     wanted = case[0](*(argument.clone() for argument in case[1]))
     wanted = wanted if isinstance(wanted, tuple) else (wanted,)
-    assert len(found) == len(wanted)
-    for n, (ours, theirs, tensor) in enumerate(zip(found, wanted, program.function.outputs, strict=True)):
+    assert len(actual) == len(wanted)
+    for n, (ours, theirs, tensor) in enumerate(zip(actual, wanted, program.function.outputs, strict=True)):
         assert DTYPES[theirs.dtype] == tensor.dtype and tuple(theirs.shape) == ours.shape, f"result {n}"
         left, right = ours.astype(np.float64), array(theirs).astype(np.float64)
         np.testing.assert_allclose(left, right, tolerance, tolerance, err_msg=f"result {n}")

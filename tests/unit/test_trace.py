@@ -43,10 +43,10 @@ def _code(a, b, draws: random.Random):
 def test_a_trace_holds_for_all_that_answer_alike(seed: int, i: int, j: int) -> None:
     graph = Graph()
     a, b = (graph.input(n, OPTIONS[k], min(OPTIONS), max(OPTIONS)) for n, k in enumerate((i, j)))
-    found = _code(a, b, random.Random(seed))
+    actual = _code(a, b, random.Random(seed))
     columns = np.array([(x, y) for x in OPTIONS for y in OPTIONS])
     known: dict = {}
-    (values,) = graph.evaluate([graph.number_of(found)], columns, known)
+    (values,) = graph.evaluate([graph.number_of(actual)], columns, known)
     agree = np.ones(len(columns), bool)
     for node, answer in graph.guards:
         (array,) = graph.evaluate([node], columns, known)
@@ -117,7 +117,7 @@ def test_runs_sort_candidates_by_their_answers() -> None:
         structures.append(Structure((), (graph.number_of(program(x, y)),)))
         structures[-1] = Structure(tuple(graph.guards), structures[-1].nodes)
         runs.add(structures[-1])
-        unseen = [rows for found, rows in runs.sorted(graph, columns, {}, left) if found is None]
+        unseen = [rows for actual, rows in runs.sorted(graph, columns, {}, left) if actual is None]
         left = np.sort(np.concatenate(unseen)) if unseen else left[:0]
     assert len(structures) == 4
     seen: list[int] = []
@@ -153,9 +153,9 @@ def test_runs_that_ask_otherwise_lie_apart() -> None:
     for structure in of:
         runs.add(structure)
     columns = np.stack([np.repeat(np.arange(1, 5), 4), np.tile(np.arange(1, 5), 4)], axis=1)
-    found = {int(row): s for s, rows in runs.sorted(graph, columns, {}, np.arange(16)) for row in rows}
-    assert sorted(found) == list(range(16))
+    collected = {int(row): s for s, rows in runs.sorted(graph, columns, {}, np.arange(16)) for row in rows}
+    assert sorted(collected) == list(range(16))
     for row, (a, b) in enumerate(columns):
         answers = {small: a < 3, even: b % 2 == 0, equal: a == b}
         fitting = [s for s in of if all(answers[guard] == answer for guard, answer in s.guards)]
-        assert found[row] in fitting
+        assert collected[row] in fitting

@@ -62,11 +62,11 @@ def check(text: str, rows: int, lanes: int, stride: int, active: int | None = No
     module = transposed(text)
     a = np.arange(rows * lanes, dtype=np.float32).reshape(rows, lanes) + 100
     want = -np.arange(1, BORDER + stride * lanes + 4, dtype=np.float32)
-    found = want.copy()
+    actual = want.copy()
     for lane in range(lanes if active is None else active):
         want[BORDER + lane * stride : BORDER + lane * stride + rows] = a[:, lane]
-    build(module)(a, found)
-    np.testing.assert_array_equal(found, want)
+    build(module)(a, actual)
+    np.testing.assert_array_equal(actual, want)
     return module
 
 
@@ -85,8 +85,8 @@ def test_any_number_of_lanes(lanes: int) -> None:
         for stride in (rows, rows + 1):
             module = check(scatters(rows, lanes, stride), rows, lanes, stride)
             width = 1 << (rows - 1).bit_length()
-            whole = lanes % width == 0 or (rows == width == stride and width % lanes == 0)
-            assert left(module) == (0 if whole and lanes % 2 == 0 else rows), (rows, stride)
+            fits = lanes % width == 0 or (rows == width == stride and width % lanes == 0)
+            assert left(module) == (0 if fits and lanes % 2 == 0 else rows), (rows, stride)
 
 
 def test_in_any_order() -> None:
@@ -126,10 +126,10 @@ def second(buffer: str = "T", at: str = "c1", steps: str = "steps", mask: str = 
 
 def test_two_scatters_are_a_tile() -> None:
     assert left(transposed(scattered(second()))) == 0
-    other = "memref.store %x, %U[%c0] : memref<64xf32>"
+    store = "memref.store %x, %U[%c0] : memref<64xf32>"
     load = "%x = memref.load %A[%c0, %c0] : memref<8x4xf32>"
     prefetch = "memref.prefetch %T[%n], write, locality<3>, data : memref<64xf32>"
-    assert left(transposed(scattered("\n".join([load, other, prefetch, second()])))) == 0
+    assert left(transposed(scattered("\n".join([load, store, prefetch, second()])))) == 0
 
 
 @pytest.mark.parametrize(

@@ -145,11 +145,11 @@ def test_tune_says_how_far_it_is_and_how_to_see_the_script(
     assert phases[0] == "deriving sketches" and phases[1] == "learning from earlier tasks"
     assert any(line.startswith("building and measuring: 8 trials, ranking: ") for line in phases)
     assert any(line.startswith("trial ") and "ms" in line and "of the ceiling (" in line for line in phases)
-    *_, result, wrong, command = out.splitlines()
+    *_, output, wrong, command = out.splitlines()
     assert re.fullmatch(
         r"matmul_96x128x80: 1(\.\d+)? ms, \d% of the ceiling, in 12 trials: "
         r"\d+(\.\d)? times as fast as the program as written \(20 ms\)",
-        result,
+        output,
     )
     assert wrong.endswith(" wrong, the first: C[0] is 1 and not 2")
     assert command == f"the script: strata db best strata.db --names {NAME}"
@@ -164,8 +164,8 @@ def test_tune_quietly_and_without_a_database(
     here: Path, judged: Callable[..., list[Fake]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     judged()
-    result, wrong, *script = tuned(capsys, "--quiet", "--no-database").splitlines()
-    assert result.startswith("matmul_96x128x80: ") and " wrong, " in wrong
+    output, wrong, *script = tuned(capsys, "--quiet", "--no-database").splitlines()
+    assert output.startswith("matmul_96x128x80: ") and " wrong, " in wrong
     assert replay(parse("\n".join(script)), lower(program())).verify(), "the script has the names of the program"
     assert list(here.iterdir()) == []
 
@@ -181,23 +181,23 @@ def document(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 
 
 def test_tune_as_json(here: Path, judged: Callable[..., list[Fake]], capsys: pytest.CaptureFixture[str]) -> None:
     judged()
-    found = document(capsys, "--policy", "strict", "--log", "search.log")
+    actual = document(capsys, "--policy", "strict", "--log", "search.log")
     task = SearchTask(program(), threads=1, policy="strict")
-    assert found["key"] == vars(task.key) and found["name"] == "matmul_96x128x80"
+    assert actual["key"] == vars(task.key) and actual["name"] == "matmul_96x128x80"
     with Database("strata.db", create=False) as database:
         records = database.records()
-        record = database.record(found["record"])
-    assert record.script == found["script"] and record.name == found["name"]
+        record = database.record(actual["record"])
+    assert record.script == actual["script"] and record.name == actual["name"]
     costs = {r.script: r.outcome.cost for r in records if r.outcome.ok}
-    assert costs[found["script"]] == min(costs.values()) and found["best_seconds"] == record.outcome.seconds[0]
-    assert found["baseline_seconds"] == 0.02 and found["gain"] == pytest.approx(0.02 / found["best_seconds"])
+    assert costs[actual["script"]] == min(costs.values()) and actual["best_seconds"] == record.outcome.seconds[0]
+    assert actual["baseline_seconds"] == 0.02 and actual["gain"] == pytest.approx(0.02 / actual["best_seconds"])
     work = 2 * 96 * 128 * 80
-    assert found["ceiling_share"] == pytest.approx(work / (found["best_seconds"] * 1e11))
+    assert actual["ceiling_share"] == pytest.approx(work / (actual["best_seconds"] * 1e11))
     wrong = sum(r.outcome.kind == "wrong" for r in records)
-    assert found["failures"] == {"wrong": {"count": wrong, "reason": "C[0] is 1\nand not 2"}} and wrong
-    assert found["trials"] == 12 == len({r.script for r in records}) and found["earlier_trials"] == 0
-    assert found["curve"][-1][1] == min(costs.values()) and found["quality"].startswith("ranking: ")
-    assert set(found["infeasible"]) <= set(REASONS) and not found["interrupted"] and found["seconds"] > 0
+    assert actual["failures"] == {"wrong": {"count": wrong, "reason": "C[0] is 1\nand not 2"}} and wrong
+    assert actual["trials"] == 12 == len({r.script for r in records}) and actual["earlier_trials"] == 0
+    assert actual["curve"][-1][1] == min(costs.values()) and actual["quality"].startswith("ranking: ")
+    assert set(actual["infeasible"]) <= set(REASONS) and not actual["interrupted"] and actual["seconds"] > 0
     assert replay_search(task.space, Path("search.log").read_text()).best is not None
 
 
@@ -220,8 +220,8 @@ def test_an_interrupted_run_keeps_what_it_has_and_is_gone_on_with(
     assert made[0].closed and len(Database("strata.db").records()) == 7
     assert document(capsys, "--no-database", status=130)["interrupted"]
     judged()
-    found = document(capsys)
-    assert (found["trials"], found["earlier_trials"], found["interrupted"]) == (12, 7, False)
+    actual = document(capsys)
+    assert (actual["trials"], actual["earlier_trials"], actual["interrupted"]) == (12, 7, False)
     assert ", in 12 trials, 12 of them from before: " in tuned(capsys, "--quiet")
     assert "12 trials, 12 of them from before" in tuned(capsys)
     judged(end=0)
@@ -246,8 +246,8 @@ def test_no_gain_is_said_plainly(
     judged(contrary)
     out = tuned(capsys, "--quiet")
     assert out.splitlines()[0].endswith("in 12 trials: no gain: the program as written (1 ms) is the answer")
-    found = document(capsys)
-    assert found["sketch"] == "as written" and found["gain"] == 1.0 and "sched.split" not in found["script"]
+    actual = document(capsys)
+    assert actual["sketch"] == "as written" and actual["gain"] == 1.0 and "sched.split" not in actual["script"]
 
 
 def test_nothing_measured_is_said_with_the_reason(
@@ -256,8 +256,8 @@ def test_nothing_measured_is_said_with_the_reason(
     judged(hopeless)
     out = tuned(capsys, "--quiet", status=1)
     assert out == ("matmul_96x128x80: nothing was measured in 12 trials\n12 crash, the first: it ended with SIGSEGV\n")
-    found = document(capsys, status=1)
-    assert found["script"] is None and found["best_seconds"] is None and found["failures"]["crash"]["count"] == 12
+    actual = document(capsys, status=1)
+    assert actual["script"] is None and actual["best_seconds"] is None and actual["failures"]["crash"]["count"] == 12
 
 
 def test_a_program_that_cannot_be_run_as_written_has_no_gain(
@@ -409,21 +409,21 @@ def test_there_is_one_gain_and_one_time() -> None:
     fast = Outcome(MEASURED, (4e-3,), (2e11,))
     turns = Outcome(MEASURED, (3.3e-3,), (1e11,)), Outcome(MEASURED, (1e-3,), (1e11,))
     progress = replace(SOME, baseline=fast, compared=turns)
-    found = Facts(TASK, progress, None)
+    actual = Facts(TASK, progress, None)
     (_, best), (_, gain) = (row for row in Facts(TASK, progress).rows() if row[0] in ("best", "gain"))
     assert best.startswith("2 ms, ") and gain == "3.3 times as fast as the program as written"
-    assert progress.gain == found.gain == found.data()["gain"] == pytest.approx(3.3)
-    assert found.data()["best_seconds"] == 2e-3 and found.data()["baseline_seconds"] == pytest.approx(6.6e-3)
-    assert "3.3 times as fast as the program as written (6.6 ms)" in next(found.sentences())
+    assert progress.gain == actual.gain == actual.data()["gain"] == pytest.approx(3.3)
+    assert actual.data()["best_seconds"] == 2e-3 and actual.data()["baseline_seconds"] == pytest.approx(6.6e-3)
+    assert "3.3 times as fast as the program as written (6.6 ms)" in next(actual.sentences())
     later = replace(progress, compared=None)
     assert later.standing is not None and later.standing.baseline_seconds == pytest.approx(8e-3)
 
 
 def test_a_share_above_the_ceiling_is_not_shown() -> None:
     above = replace(SOME, best=Outcome(MEASURED, (1e-6,), (1e11,)))
-    found = Facts(TASK, above, None)
+    actual = Facts(TASK, above, None)
     assert dict(Facts(TASK, above).rows())["best"] == "1 us, the ceiling could not be measured"
-    assert "%" not in next(found.sentences()) and found.data()["ceiling_share"] is None
+    assert "%" not in next(actual.sentences()) and actual.data()["ceiling_share"] is None
 
 
 def test_a_busy_machine_is_said() -> None:
@@ -538,10 +538,12 @@ def test_samples_are_candidates_and_say_whether_they_are_feasible(capsys: pytest
     assert len(out.splitlines()) == 40 and out == space(capsys, "--sample", "40", "--seed", "1")
     assert out != space(capsys, "--sample", "40")
     for line in out.splitlines():
-        place, rest = line.split(" (", 1)
+        place, remaining = line.split(" (", 1)
         number, _, positions = place.partition(":")
-        one = show.candidate(TASK.space, int(number), tuple(map(int, positions.split(","))) if positions else ())
-        assert rest.startswith(TASK.space.sketches[one[0]].name) and rest.endswith(show.feasibility(TASK.space, one))
+        candidate = show.candidate(TASK.space, int(number), tuple(map(int, positions.split(","))) if positions else ())
+        assert remaining.startswith(TASK.space.sketches[candidate[0]].name) and remaining.endswith(
+            show.feasibility(TASK.space, candidate)
+        )
     assert "; feasible" in out and "; infeasible, registers: its register tile spills" in out
     only = space(capsys, "--sample", "5", "--filter", "tiles")
     assert all("tiles" in line for line in only.splitlines())

@@ -188,13 +188,13 @@ def test_records_of_other_rules_count_but_are_no_candidates(workers: Callable[..
     what = task()
     text = what.space.script(what.space.defaults[0])
     fast = Outcome(MEASURED, (0.5,), (1.0,))
-    other = Record(what.key, "old", what.program, "// old\n" + text, fast, None)
+    second = Record(what.key, "old", what.program, "// old\n" + text, fast, None)
     with Database(path) as database:
         for number, candidate in enumerate((None, what.space.defaults[0], (99, (1, 2)))):
             script = f"// {number}\n{text}"
             database.add(
                 replace(
-                    other,
+                    second,
                     script=script,
                     candidate=candidate,
                     uuid=Record.__dataclass_fields__["uuid"].default_factory(),
@@ -478,8 +478,8 @@ def test_earlier_tasks_are_those_of_the_same_machine_threads_and_policy(
 
 def test_the_most_similar_of_the_earlier_tasks_comes_last(workers: Callable[..., Pretend], path: Path) -> None:
     workers()
-    other = te.placeholder((64, 64), name="A")
-    unlike = SearchTask(te.function("f", [other], te.nn.relu(te.nn.matmul(other, other))), threads=1)
+    second = te.placeholder((64, 64), name="A")
+    unlike = SearchTask(te.function("f", [second], te.nn.relu(te.nn.matmul(second, second))), threads=1)
     tuned(task(), trials=20, database=path)
     tuned(unlike, trials=20, database=path)
     with Database(path) as database:

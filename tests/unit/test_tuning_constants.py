@@ -52,11 +52,11 @@ def test_constants_are_known_to_the_program_and_to_its_key() -> None:
 
 
 def test_what_is_prepared_is_no_part_of_what_is_called() -> None:
-    whole, each = packed("b").program, packed("").program
-    assert [block for block in called(whole).blocks if block.startswith("W.pack")] == []
-    assert set(called(each).blocks) == set(each.blocks)
+    prepacked, unpacked = packed("b").program, packed("").program
+    assert [block for block in called(prepacked).blocks if block.startswith("W.pack")] == []
+    assert set(called(unpacked).blocks) == set(unpacked.blocks)
     machine = SearchTask(layer(), threads=1).machine
-    copies = [extract(called(p), work(p), machine).features[1] for p in (whole, each)]
+    copies = [extract(called(p), work(p), machine).features[1] for p in (prepacked, unpacked)]
     assert 0 < copies[0] < copies[1]
     parts = split(packed("b").function, ["W"])
     assert all("constants" not in f.attributes for f in parts.functions)

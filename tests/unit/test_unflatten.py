@@ -34,12 +34,12 @@ def _fetch(rows: int, columns: int, threads: int, vector: int = 1) -> Schedule:
 def _instances(program: Program, label: str) -> list[tuple[int, ...]]:
     """The axes of a block at each of its instances, in the order of the program."""
     loops, block = program.enclosing(label), program.blocks[label]
-    found = []
+    collected = []
     for point in points_of(*(range(loop.extent) for loop in loops)):
         values = {loop.number: value for loop, value in zip(loops, point, strict=True)}
         if all(lin.evaluate(condition.form, values) >= 0 for condition in block.guard):
-            found.append(tuple(lin.evaluate(form, values) for form in block.bindings))
-    return found
+            collected.append(tuple(lin.evaluate(form, values) for form in block.bindings))
+    return collected
 
 
 @pytest.mark.parametrize(

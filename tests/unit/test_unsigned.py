@@ -70,9 +70,9 @@ def wanted(x: Array, y: Array) -> list[Array]:
     """What numpy gives."""
     most = np.iinfo(x.dtype).max
     padded = np.pad(x, ((1, 1), (0, 0)), constant_values=most - 1)
-    found = [np.asarray(f(x, y)) for f in NUMPY.values()] + [np.maximum(padded, x.dtype.type(most // 2))]
-    found += [x.sum(1, dtype=x.dtype), x.prod(1, dtype=x.dtype), x.max(1), x.min(1)]
-    return [*found, x.argmax(1), x.argmin(1)]
+    actual = [np.asarray(f(x, y)) for f in NUMPY.values()] + [np.maximum(padded, x.dtype.type(most // 2))]
+    actual += [x.sum(1, dtype=x.dtype), x.prod(1, dtype=x.dtype), x.max(1), x.min(1)]
+    return [*actual, x.argmax(1), x.argmin(1)]
 
 
 def given(dtype: str) -> tuple[Array, Array]:
@@ -91,9 +91,9 @@ def spread(function: te.Function) -> Schedule:
 
 
 def same(found: Any, want: list[Array]) -> None:
-    for one, other in zip(found, want, strict=True):
-        assert one.dtype == other.dtype
-        np.testing.assert_array_equal(one, other)
+    for left, right in zip(found, want, strict=True):
+        assert left.dtype == right.dtype
+        np.testing.assert_array_equal(left, right)
 
 
 @pytest.mark.parametrize("dtype", some(UNSIGNED, 2))
@@ -126,9 +126,9 @@ def test_on_gpus(dtype: str, tmp_path: Path) -> None:
 def test_checked_kernels(dtype: str) -> None:
     function, (x, y) = operations(dtype, places=False), given(dtype)
     module, _, _ = lower_to_kernels(spread(function).module)
-    found = simt.run(module, [x, y])
-    assert found.right, [str(fault) for fault in found.faults]
-    same([out.view(want.dtype) for out, want in zip(found.outputs, wanted(x, y), strict=False)], wanted(x, y)[:-2])
+    checked = simt.run(module, [x, y])
+    assert checked.right, [str(fault) for fault in checked.faults]
+    same([out.view(want.dtype) for out, want in zip(checked.outputs, wanted(x, y), strict=False)], wanted(x, y)[:-2])
 
 
 def test_numbers_above_the_greatest_signed_one() -> None:

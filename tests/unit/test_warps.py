@@ -93,8 +93,8 @@ def inputs(function: te.Function) -> list[np.ndarray[Any, Any]]:
 
 def product(given: list[np.ndarray[Any, Any]], transposed: bool) -> np.ndarray[Any, Any]:
     a, b, *bias = given
-    found = a.astype(np.float32) @ (b.T if transposed else b).astype(np.float32)
-    return np.maximum(found + bias[0], 0) if bias else found
+    actual = a.astype(np.float32) @ (b.T if transposed else b).astype(np.float32)
+    return np.maximum(actual + bias[0], 0) if bias else actual
 
 
 CASES = {
@@ -117,13 +117,13 @@ def test_products_are_proved_and_without_a_fault(name: str) -> None:
     s = scheduled(function, tiles)
     assert str(s.verify()) == "proved"
     given, is_tf32 = inputs(function), name == "tf32"
-    found = simt.run(kernels(s, "fast" if is_tf32 else "contract"), given)
-    assert found.right, [str(fault) for fault in found.faults]
+    checked = simt.run(kernels(s, "fast" if is_tf32 else "contract"), given)
+    assert checked.right, [str(fault) for fault in checked.faults]
     want = product(given, facts.get("transposed", False))
     loose = 0.05 if is_tf32 else 0.02 if facts.get("epilogue") == "f16" else 1e-4
-    np.testing.assert_allclose(found.outputs[0].astype(np.float32), want, rtol=loose, atol=loose)
+    np.testing.assert_allclose(checked.outputs[0].astype(np.float32), want, rtol=loose, atol=loose)
     if is_tf32:  # digits are dropped, as the tensor cores do
-        assert np.abs(found.outputs[0] - want).max() > 1e-3
+        assert np.abs(checked.outputs[0] - want).max() > 1e-3
 
 
 @needs_gxx
@@ -134,9 +134,9 @@ def test_the_text_computes_the_same_on_the_host(name: str, tmp_path: Path) -> No
     function = matmul(**facts)
     s, policy = scheduled(function, tiles), "fast" if name == "tf32" else "contract"
     given = inputs(function)
-    (found,) = run_on_host(built(s, policy), given, tmp_path)
+    (actual,) = run_on_host(built(s, policy), given, tmp_path)
     want = simt.run(kernels(s, policy), given).outputs[0]
-    np.testing.assert_allclose(found.astype(np.float32), want.astype(np.float32), rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(actual.astype(np.float32), want.astype(np.float32), rtol=1e-3, atol=1e-4)
 
 
 @needs_nvrtc
@@ -223,9 +223,9 @@ def shuffled(most: int, mode: str = "xor", threads: int = 64) -> simt.Checked:
 
 
 def test_a_torn_warp_is_reported() -> None:
-    whole = shuffled(64)
-    assert whole.right
-    np.testing.assert_array_equal(whole.outputs[0], np.arange(64) ^ 2)
+    torn = shuffled(64)
+    assert torn.right
+    np.testing.assert_array_equal(torn.outputs[0], np.arange(64) ^ 2)
     assert shuffled(32).right  # the second warp takes no part
     (fault,) = shuffled(40).faults
     assert fault.kind == "divergent warp" and fault.threads == (32, 40)
@@ -253,9 +253,9 @@ def test_many_products(transposed: bool, after: bool, tmp_path: Path) -> None:
     assert str(s.verify()) == "proved"
     a, b = inputs(function)
     want = np.maximum(a.astype(np.float32) @ (b.transpose(0, 2, 1) if transposed else b).astype(np.float32), 0)
-    found = simt.run(kernels(s), [a, b])
-    assert found.right, [str(fault) for fault in found.faults]
-    np.testing.assert_allclose(found.outputs[0], want, rtol=1e-4, atol=1e-4)
+    checked = simt.run(kernels(s), [a, b])
+    assert checked.right, [str(fault) for fault in checked.faults]
+    np.testing.assert_allclose(checked.outputs[0], want, rtol=1e-4, atol=1e-4)
     (on_host,) = run_on_host(built(s), [a, b], tmp_path)
     np.testing.assert_allclose(on_host, want, rtol=1e-4, atol=1e-4)
 
@@ -272,9 +272,9 @@ def test_kernels_of_one_program_may_have_different_shapes() -> None:
     assert [launch.block for launch in built(s).launches] == [(32, 4, 1), (32, 1, 1)]
     rng = np.random.default_rng(0)
     given = [*inputs(matmul(32, 32, 32)), rng.standard_normal((32, 16)).astype(np.float32)]
-    found = simt.run(kernels(s), given)
-    assert found.right, [str(fault) for fault in found.faults]
-    np.testing.assert_allclose(found.outputs[0], product(given[:2], False) @ given[2], rtol=1e-3, atol=1e-3)
+    checked = simt.run(kernels(s), given)
+    assert checked.right, [str(fault) for fault in checked.faults]
+    np.testing.assert_allclose(checked.outputs[0], product(given[:2], False) @ given[2], rtol=1e-3, atol=1e-3)
 
 
 def test_one_matrix_alone_has_no_spelling() -> None:
@@ -314,9 +314,9 @@ def test_a_warp_sums_up_by_exchanges(combiner: str, tmp_path: Path) -> None:
     assert str(s.verify()) == "proved"
     given = np.random.default_rng(0).standard_normal((6, 32)).astype(np.float32)
     want = {"add": np.sum, "max": np.max, "min": np.min}[combiner](given, axis=1)
-    found = simt.run(kernels(s), [given])
-    assert found.right, [str(fault) for fault in found.faults]
-    np.testing.assert_allclose(found.outputs[0], want, rtol=1e-5, atol=1e-5)
+    checked = simt.run(kernels(s), [given])
+    assert checked.right, [str(fault) for fault in checked.faults]
+    np.testing.assert_allclose(checked.outputs[0], want, rtol=1e-5, atol=1e-5)
     (on_host,) = run_on_host(built(s), [given], tmp_path)
     np.testing.assert_allclose(on_host, want, rtol=1e-5, atol=1e-5)
     text = built(s).text
@@ -339,9 +339,9 @@ def test_a_loop_that_is_rows_and_columns_adds_to_what_is_there() -> None:
     s.fuse(row, half)
     s.tensorize(lane, "warp.add.f32")
     given = np.arange(6 * 64, dtype=np.float32).reshape(6, 64)
-    found = simt.run(kernels(s), [given])
-    assert found.right
-    np.testing.assert_array_equal(found.outputs[0], given.sum(axis=1))
+    checked = simt.run(kernels(s), [given])
+    assert checked.right
+    np.testing.assert_array_equal(checked.outputs[0], given.sum(axis=1))
 
 
 def _fetched(scope: str) -> Schedule:
@@ -441,9 +441,9 @@ def test_few_elements_at_once() -> None:
     function = matmul()
     s = scheduled(function, WarpTiles((2, 2), (1, 2), 2, vector=2))
     given = inputs(function)
-    found = simt.run(kernels(s), given)
-    assert found.right, [str(fault) for fault in found.faults]
-    np.testing.assert_allclose(found.outputs[0], product(given, False), rtol=1e-4, atol=1e-4)
+    checked = simt.run(kernels(s), given)
+    assert checked.right, [str(fault) for fault in checked.faults]
+    np.testing.assert_allclose(checked.outputs[0], product(given, False), rtol=1e-4, atol=1e-4)
 
 
 def test_a_warp_is_what_there_is_along_x() -> None:

@@ -59,13 +59,13 @@ def test_tune_says_how_far_each_group_is_and_what_they_take_together(
 
 def test_tune_of_groups_as_json(judged: Judged, capsys: pytest.CaptureFixture[str], here: Path) -> None:
     judged(alike)
-    found = json.loads(said(capsys, *TUNE, "--json", "--log", "log"))
-    assert found["name"] == "net" and not found["interrupted"]
-    assert [group["name"] for group in found["groups"]] == NAMES
-    assert found["whole"]["sum_seconds"] == pytest.approx(4e-3)
-    assert found["whole"]["difference_seconds"] == pytest.approx(found["whole"]["whole_seconds"] - 4e-3)
-    assert found["whole"]["groups"][0] == {"name": NAMES[0], "occurrences": 2, "seconds": 1e-3}
-    assert [task["name"] for task in found["tasks"]] == NAMES and found["tasks"][0]["share"] == 0.5
+    document = json.loads(said(capsys, *TUNE, "--json", "--log", "log"))
+    assert document["name"] == "net" and not document["interrupted"]
+    assert [group["name"] for group in document["groups"]] == NAMES
+    assert document["whole"]["sum_seconds"] == pytest.approx(4e-3)
+    assert document["whole"]["difference_seconds"] == pytest.approx(document["whole"]["whole_seconds"] - 4e-3)
+    assert document["whole"]["groups"][0] == {"name": NAMES[0], "occurrences": 2, "seconds": 1e-3}
+    assert [task["name"] for task in document["tasks"]] == NAMES and document["tasks"][0]["share"] == 0.5
     assert sorted(path.name for path in here.glob("log*")) == ["log.group_0", "log.group_1", "log.group_2", "log.turns"]
     assert "3 tasks" in said(capsys, *TUNE, "--json=found.json")
     assert json.loads((here / "found.json").read_text())["tasks"][0]["name"] == NAMES[0]
@@ -138,8 +138,8 @@ def test_the_best_of_a_whole_are_those_of_its_groups(capsys: pytest.CaptureFixtu
         "// net.group_1: 1 ms",
         "// net.group_2: 2 ms",
     ]
-    one = said(capsys, "db", "best", "strata.db", "--task", "net.group_1")
-    assert one in out and "//" not in one
+    best = said(capsys, "db", "best", "strata.db", "--task", "net.group_1")
+    assert best in out and "//" not in best
     assert said(capsys, "db", "best", "strata.db", "--task", "net", "--mode", "python").startswith(
         "# net.group_0: 1 ms"
     )
@@ -155,8 +155,8 @@ def test_the_best_of_a_whole_are_those_of_its_groups(capsys: pytest.CaptureFixtu
 @pytest.mark.usefixtures("tuned")
 def test_a_log_is_replayed_group_by_group(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["replay", "net.mlir", "--threads", "1", "--constants", ",".join(CONSTANTS)]
-    found = said(capsys, *arguments, "--group", "group_1", "log.group_1")
-    assert found.startswith("// net.group_1: the search repeats; 1 candidates were tried.")
+    actual = said(capsys, *arguments, "--group", "group_1", "log.group_1")
+    assert actual.startswith("// net.group_1: the search repeats; 1 candidates were tried.")
     wrong = said(capsys, *arguments, "log.group_1", status=1)
     assert "net has groups, each with a log of its own: --group says which (net.group_0, net.group_1, " in wrong
 
@@ -181,9 +181,9 @@ def test_explain_lists_the_groups_or_explains_one(capsys: pytest.CaptureFixture[
         ["group_1", "1", "1"],
         ["group_2", "1", "1"],
     ]
-    data = json.loads(said(capsys, "explain", "net.mlir", "--json"))
+    content = json.loads(said(capsys, "explain", "net.mlir", "--json"))
     product = {"name": "group_0", "calls": 2, "computes": 2, "operations": 816, "bytes": 4 * (48 + 64 + 8 + 48)}
-    assert data[1] == product
+    assert content[1] == product
     assert said(capsys, "explain", "net.mlir", "--group", "group_2", "--static").startswith("@group_2(Z: float32[6, 8]")
     (here / "empty.mlir").write_text("transform.named_sequence @s(%f: !transform.any_op) { transform.yield }\n")
     scripted = said(capsys, "explain", "net.mlir", "--group", "group_2", "--static", "--script", "empty.mlir")

@@ -74,10 +74,10 @@ def test_a_group_has_the_key_of_its_function_alone() -> None:
 
 
 def test_a_program_without_groups_is_one() -> None:
-    one = SearchTask(Whole(parse(whole())).groups[2].module, threads=1)
-    assert one.groups == () and one.occurrences == 1 and one.timing == "warm"
+    task = SearchTask(Whole(parse(whole())).groups[2].module, threads=1)
+    assert task.groups == () and task.occurrences == 1 and task.timing == "warm"
     with pytest.raises(InputError, match="group_1 is one program: it has no groups, such as 'group_0'"):
-        one.group("group_0")
+        task.group("group_0")
     assert whole_of(lower(Whole(parse(whole())).groups[2].module), ()) is None
 
 
@@ -109,19 +109,19 @@ def test_what_is_computed_is_said_group_by_group() -> None:
 def test_wrong_programs_and_constants_are_refused() -> None:
     with pytest.raises(InputError, match=r"@net has no input 'V' \(it has X, W, b, g\)"):
         SearchTask(whole(), constants=["V"])
-    first, rest = whole().split("  %h =", 1)
+    first, remaining = whole().split("  %h =", 1)
     compute = '%c = te.compute "c" [i = 8] (%v = %g[i] : tensor<8xf32>) -> tensor<8xf32> { te.yield %v : f32 }'
     with pytest.raises(VerifyException, match="@net calls groups and computes 'c' itself; put that into a group"):
-        SearchTask(f"{first}  {compute}\n  %h ={rest}")
+        SearchTask(f"{first}  {compute}\n  %h ={remaining}")
 
 
 # --- runs -----------------------------------------------------------------------------------------------------------
 
 
 def tuned(what: SearchTask, shown: Callable[[Progress], None] | None = None, **stated: Any) -> dict[str, Record]:
-    found = what.tune(TuningOptions(**{"trials": 3, **stated, "callbacks": [shown] if shown else []}))
-    assert isinstance(found, dict)
-    return found
+    actual = what.tune(TuningOptions(**{"trials": 3, **stated, "callbacks": [shown] if shown else []}))
+    assert isinstance(actual, dict)
+    return actual
 
 
 def test_groups_share_the_trials_and_the_workers(workers: Callable[..., Pretend], path: Path) -> None:
@@ -142,14 +142,14 @@ def test_what_calls_the_groups_is_kept(workers: Callable[..., Pretend], path: Pa
     what = task()
     tuned(what, database=path)
     with Database(path) as database:
-        (whole,) = database.whole_programs
-    again = whole_of_kept(whole)
-    assert whole.name == what.name and [g.occurrences for g in again.groups] == [g.occurrences for g in what.groups]
+        (kept,) = database.whole_programs
+    again = whole_of_kept(kept)
+    assert kept.name == what.name and [g.occurrences for g in again.groups] == [g.occurrences for g in what.groups]
     tuned(what, database=path)
     with Database(path) as database:
-        assert database.whole_programs == [whole]
-    alone = replace(whole, text=str(what.groups[0].module))
-    for damaged in (alone, replace(whole, constants=(99,)), replace(whole, constants=(-1,))):
+        assert database.whole_programs == [kept]
+    alone = replace(kept, text=str(what.groups[0].module))
+    for damaged in (alone, replace(kept, constants=(99,)), replace(kept, constants=(-1,))):
         with pytest.raises(InputError):
             whole_of_kept(damaged)
 
@@ -157,8 +157,8 @@ def test_what_calls_the_groups_is_kept(workers: Callable[..., Pretend], path: Pa
 def test_records_of_a_group_serve_every_program_that_has_it(workers: Callable[..., Pretend], path: Path) -> None:
     workers()
     tuned(task(), database=path)
-    other = SearchTask(whole("other"), threads=1, constants=CONSTANTS)
-    assert {r.script for r in other.best(path).values()} == {r.script for r in task().best(path).values()}
+    second = SearchTask(whole("other"), threads=1, constants=CONSTANTS)
+    assert {r.script for r in second.best(path).values()} == {r.script for r in task().best(path).values()}
 
 
 def test_without_a_file_records_end_with_the_run(workers: Callable[..., Pretend]) -> None:
@@ -207,9 +207,9 @@ def test_the_best_is_printed_group_by_group(
     assert list(best) == NAMES[:2]
     what.print_best(path)
     said = capsys.readouterr().out
-    first, rest = said.split("// net.group_1, 1 call: ")
+    first, remaining = said.split("// net.group_1, 1 call: ")
     assert first.startswith("// net.group_0, 2 calls: ") and best[NAMES[0]].script in first
-    assert rest.endswith("// net.group_2, 1 call: nothing measured, so as written\n")
+    assert remaining.endswith("// net.group_2, 1 call: nothing measured, so as written\n")
     what.print_best(path, "python")
     assert capsys.readouterr().out.startswith("# net.group_0, 2 calls: ")
     what.print_best(path, "llvm")
@@ -225,7 +225,7 @@ def test_the_best_of_all_groups_make_a_kernel(workers: Callable[..., Pretend], p
     kernel = what.apply_best(path, {"g": g, "W": w, "b": b})
     right = np.maximum(x + (x @ w + np.exp(g)) @ w + b, 0)
     np.testing.assert_allclose(kernel(x), right, rtol=1e-4, atol=1e-5)
-    assert {(one.name, one.source, one.occurrences) for one in kernel.groups} >= {
+    assert {(group.name, group.source, group.occurrences) for group in kernel.groups} >= {
         ("group_1", "record", 1),
         ("group_2", "written", 1),
     }

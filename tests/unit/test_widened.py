@@ -30,8 +30,8 @@ def test_a_ragged_tile_reads_a_longer_border_and_no_index_is_clamped() -> None:
 
 
 def test_what_is_whole_stays_and_what_would_double_does_too() -> None:
-    whole, small = _tiled(12, 4), _tiled(5, 4)
-    assert widened(whole.program) == whole.program
+    even, small = _tiled(12, 4), _tiled(5, 4)
+    assert widened(even.program) == even.program
     assert widened(small.program).buffers["X.pad"].shape[-1] == 10, "8 and two, of 7"
     tiny = _tiled(9, 8)
     assert widened(tiny.program) == tiny.program, "18 of 11 is more than half as much again"

@@ -97,17 +97,17 @@ def third_is_second(index: SSAValue) -> list[Operation]:
 
 def one_further(index: SSAValue) -> list[Operation]:
     """A tile further."""
-    one = arith.ConstantOp(IntegerAttr.from_index_int_value(1))
-    return [one, arith.AddiOp(index, one.result)]
+    unit = arith.ConstantOp(IntegerAttr.from_index_int_value(1))
+    return [unit, arith.AddiOp(index, unit.result)]
 
 
 def one_element_further(module: ModuleOp) -> None:
     """A store at the next place."""
     store = [op for op in module.walk() if isinstance(op, memref.StoreOp | vector.StoreOp)][-1]
-    one = arith.ConstantOp(IntegerAttr.from_index_int_value(1))
-    added = arith.AddiOp(store.operands[-1], one.result)
+    unit = arith.ConstantOp(IntegerAttr.from_index_int_value(1))
+    added = arith.AddiOp(store.operands[-1], unit.result)
     assert store.parent is not None
-    store.parent.insert_ops_before([one, added], store)
+    store.parent.insert_ops_before([unit, added], store)
     store.operands[len(store.operands) - 1] = added.result
 
 
@@ -158,15 +158,15 @@ def sampled(name: str, plant: Plant | None) -> simt.Checked:
 
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_a_right_kernel_has_no_fault(name: str) -> None:
-    found = sampled(name, None)
-    assert found.right and not found.undecided, [str(fault) for fault in found.faults]
+    actual = sampled(name, None)
+    assert actual.right and not actual.undecided, [str(fault) for fault in actual.faults]
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_what_is_between_the_sampled_blocks_is_found(name: str) -> None:
     schedule, plant, kinds = FAULTS[name]
-    found = sampled(schedule, plant)
-    assert kinds <= {fault.kind for fault in found.faults}, [str(fault) for fault in found.faults]
+    actual = sampled(schedule, plant)
+    assert kinds <= {fault.kind for fault in actual.faults}, [str(fault) for fault in actual.faults]
 
 
 @cache
@@ -185,9 +185,9 @@ def test_the_tuner_drops_such_candidates(name: str, monkeypatch: pytest.MonkeyPa
     checker = _right_as_it_stands(schedule)
 
     def wrong(module: ModuleOp, *args: str) -> object:
-        found = lower_to_kernels(module, *args)
-        plant(found[0])
-        return found
+        actual = lower_to_kernels(module, *args)
+        plant(actual[0])
+        return actual
 
     monkeypatch.setattr(gpu_builder, "lower_to_kernels", wrong)
     outcome = checker(str(s.script))
@@ -226,8 +226,8 @@ DEPENDENT = """
 
 def test_writes_that_depend_on_values_are_left_open() -> None:
     module = parse(KERNEL.replace("BODY", DEPENDENT).replace("BLOCKS", "c2"))
-    found = simt.run(module, [LINE], sample=Sample(1, 1), required={"B": np.ones(64, np.bool_)})
-    assert found.undecided == ["f"]
+    checked = simt.run(module, [LINE], sample=Sample(1, 1), required={"B": np.ones(64, np.bool_)})
+    assert checked.undecided == ["f"]
 
 
 def test_loops_are_followed_where_a_store_depends_on_them() -> None:
@@ -241,9 +241,9 @@ def test_loops_are_followed_where_a_store_depends_on_them() -> None:
         }
       }
     """
-    whole = {"B": np.ones(64, np.bool_)}
+    written = {"B": np.ones(64, np.bool_)}
     for limit, right in (("%l", True), ("%s", False)):
         text = "%l = arith.constant 64 : index  %s = arith.constant 63 : index" + body.replace("LIMIT", limit)
         module = parse(KERNEL.replace("BODY", text).replace("BLOCKS", "c1"))
-        found = simt.run(module, [LINE], sample=Sample(1, 1), required=whole)
-        assert [fault.address for fault in found.faults] == ([] if right else [(63,)])
+        checked = simt.run(module, [LINE], sample=Sample(1, 1), required=written)
+        assert [fault.address for fault in checked.faults] == ([] if right else [(63,)])

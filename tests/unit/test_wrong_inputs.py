@@ -28,9 +28,9 @@ def tuple_of_reductions() -> Any:
 
 
 def stranger() -> Any:
-    other: list[Any] = []
-    te.compute((3,), lambda q: other.append(q) or V[q], "T")
-    return te.compute((4,), lambda m: A[m, other[0]], "C")
+    second: list[Any] = []
+    te.compute((3,), lambda q: second.append(q) or V[q], "T")
+    return te.compute((4,), lambda m: A[m, second[0]], "C")
 
 
 EXPRESSIONS: dict[str, tuple[Callable[[], Any], str]] = {

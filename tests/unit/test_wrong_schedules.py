@@ -97,8 +97,8 @@ def test_refused(name: str) -> None:
 
 
 def test_handles_of_another_schedule() -> None:
-    s, other = Schedule(MODULE), Schedule(MODULE)
-    loop = other.get_loops(other.get_block("C"))[0]
+    s, second = Schedule(MODULE), Schedule(MODULE)
+    loop = second.get_loops(second.get_block("C"))[0]
     with pytest.raises(ScheduleError, match="belongs to another schedule"):
         s.unroll(loop)
 
