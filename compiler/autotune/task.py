@@ -424,9 +424,9 @@ class SearchTask:
         group by group."""
         if mode not in self.modes:
             raise InputError(f"unknown mode '{mode}' (there are {', '.join(self.modes)})")
-        found = self.best(database)
-        groups = [group._group_text(found.get(group.name), mode) for group in self.groups]
-        text = printable("\n".join(groups) if groups else self._text(found, mode))
+        best = self.best(database)
+        groups = [group._group_text(best.get(group.name), mode) for group in self.groups]
+        text = printable("\n".join(groups) if groups else self._text(best, mode))
         print(text)
         return text
 
