@@ -1,4 +1,5 @@
 from compiler.autotune import *
+from strata.autotune import database as database
 from strata.autotune import options as options
 from strata.autotune import search as search
 from strata.autotune import space as space

@@ -1,0 +1,1 @@
+from compiler.autotune.database.replay import *
