@@ -8,13 +8,40 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE, COMPILER = ROOT / "strata", ROOT / "compiler"
-PUBLIC = """
-analysis.cost autotune.database.replay autotune.options autotune.search.supply autotune.space.candidates
-autotune.space.rules.derive autotune.task autotune.tell.facts dialects.functions driver errors frontends.torch
-graph.canonical graph.grouping graph.read graph.whole interpret.te native.unit opt plugins program.tree
-schedule.library schedule.parameters schedule.plan schedule.primitive schedule.primitives.split spans
-targets.cpu.presence targets.cuda targets.machine targets.simt te
-""".split()
+PUBLIC = (
+    "analysis.cost",
+    "autotune.database.replay",
+    "autotune.options",
+    "autotune.search.supply",
+    "autotune.space.candidates",
+    "autotune.space.rules.derive",
+    "autotune.task",
+    "autotune.tell.facts",
+    "dialects.functions",
+    "driver",
+    "errors",
+    "frontends.torch",
+    "graph.canonical",
+    "graph.grouping",
+    "graph.read",
+    "graph.whole",
+    "interpret.te",
+    "native.unit",
+    "opt",
+    "plugins",
+    "program.tree",
+    "schedule.library",
+    "schedule.parameters",
+    "schedule.plan",
+    "schedule.primitive",
+    "schedule.primitives.split",
+    "spans",
+    "targets.cpu.presence",
+    "targets.cuda",
+    "targets.machine",
+    "targets.simt",
+    "te",
+)
 """The modules that users import; the packages that they are in have stubs as well."""
 
 
