@@ -17,13 +17,14 @@ COMMANDS = {
     "explain": "show the innermost loops of the machine code, where the time goes, and the temporaries",
     "space": "show what the autotuner would choose from: sketches with their choices, candidates, scripts",
     "tune": "search for the fastest schedule of a program; ended at any moment, it keeps what it has",
+    "worker": "build and time candidates for the tuners of a dask scheduler, until it is interrupted",
     "replay": "repeat a search from the log of strata tune, without measuring, and say what it found",
     "db": "list, replay, report, exchange and prune tuning records",
     "cache": "show or empty the cache of machine code",
     "plugins": "list what plugins add",
 }
 """What each command is for. Each is a module of compiler.cli, which states its arguments and runs."""
-NATIVE = ("run", "build", "bench", "explain", "space", "tune")
+NATIVE = ("run", "build", "bench", "explain", "space", "tune", "worker")
 """The commands that make code for this machine, or for the one that STRATA_MACHINE names."""
 
 

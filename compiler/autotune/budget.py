@@ -25,6 +25,7 @@ class Budget:
     options: TuningOptions
     began: float = field(default_factory=lambda: perf_counter())
     _trials: dict[str, int] = field(default_factory=dict)
+    _flying: int = 0
     _measured: int = 0
     _measuring: float = 0.0
     _turns: float = 0.0
@@ -61,7 +62,8 @@ class Budget:
         """How many trials to begin now: a batch, less where the budget ends sooner; none when it has ended."""
         if not self.searching:
             return 0
-        left = self.options.batch if self.options.trials is None else self.options.trials - self.trials
+        trials = self.trials + self._flying
+        left = self.options.batch if self.options.trials is None else self.options.trials - trials
         return max(0, min(self.options.batch, left, self._in_time()))
 
     def _in_time(self) -> int:
@@ -70,6 +72,14 @@ class Budget:
             return self.options.batch
         left = self.options.seconds * (1 - RESERVE) - self.seconds
         return max(1, int(left * self._measured / self._measuring))
+
+    def begun(self, count: int) -> None:
+        """So many trials are under way."""
+        self._flying += count
+
+    def ended(self, count: int) -> None:
+        """So many of those are under way no more."""
+        self._flying -= count
 
     def measured(self, count: int, seconds: float) -> None:
         """Some trials took so many seconds together."""

@@ -15,7 +15,7 @@ from compiler.autotune.tasks.allocation import ALLOCATIONS
 from compiler.autotune.tell.progress import Progress
 from compiler.errors import InputError
 from compiler.files import named
-from compiler.stated import flag, instance, integer, positive, several
+from compiler.stated import flag, instance, integer, line, positive, several
 from compiler.targets.cpu.openmp import most_threads
 
 Callback = Callable[[Progress], None]
@@ -34,6 +34,8 @@ class TuningOptions:
     search: what can be set of the search itself; with `descent` 0 there is no final descent.
     allocation: how the groups of a whole program share trials and seconds: `gain`, where they promise most of the
     program's time, or `turns`, each in turn (see `compiler.autotune.tasks.allocation`).
+    scheduler: the address of a dask scheduler, whose workers measure instead of this machine; patience: after so many
+    seconds a job of theirs is asked of another one (see docs/fleet.md).
     num_measure_trials: `trials` by the name that TVM has for it.
     callbacks: called after each trial, when it is on disk, and at each change of phase. What they raise ends the run.
     show: whether a live table is drawn, or lines are printed where there is no terminal; None draws the table where
@@ -51,6 +53,8 @@ class TuningOptions:
     search: Options = field(default_factory=Options)
     allocation: str = "gain"
     show: bool | None = None
+    scheduler: str | None = None
+    patience: float = 120.0
     num_measure_trials: InitVar[int | None] = None
 
     def __post_init__(self, num_measure_trials: int | None) -> None:
@@ -94,5 +98,7 @@ _CHECKS: dict[str, tuple[Callable[[str, Any], object], bool]] = {
     "search": (partial(instance, kind=Options), False),
     "allocation": (_allocation, False),
     "show": (flag, True),
+    "scheduler": (line, True),
+    "patience": (positive, False),
 }
 """How each option is checked, and whether it may be None."""

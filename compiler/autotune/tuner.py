@@ -3,14 +3,15 @@ the end."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from math import exp
 from statistics import median
 from time import perf_counter
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
 from compiler.autotune.budget import DESCENT, HALF, Budget
@@ -26,9 +27,12 @@ from compiler.autotune.space.candidates import Candidate, belongs, total
 from compiler.autotune.space.sketch import Sketch
 from compiler.autotune.space.space import SketchSpace
 from compiler.autotune.tell.progress import Progress
-from compiler.errors import TargetError
+from compiler.errors import InputError, TargetError
 from compiler.targets.machine import Gpu, Machine
 from compiler.targets.processors import processors
+
+if TYPE_CHECKING:
+    from compiler.autotune.fleet.measurer import Fleet
 
 LEADERS = 4
 """How many of the best are measured again, in turns."""
@@ -71,7 +75,7 @@ def tune(task: Problem, options: TuningOptions) -> Record | None:
 def search(task: Problem, options: TuningOptions, database: Database) -> bool:
     """Search until the budget is spent, and say whether nobody has interrupted it; what is measured is in the
     database."""
-    with Workers(options.builders) as workers, Run(task, options, database, Budget(options), workers) as run:
+    with Workers(options, task.machine) as workers, Run(task, options, database, Budget(options), workers) as run:
         try:
             run.go()
         except KeyboardInterrupt:
@@ -80,13 +84,25 @@ def search(task: Problem, options: TuningOptions, database: Database) -> bool:
     return True
 
 
+@dataclass(frozen=True)
+class _Flight:
+    """A turn that was begun: candidates, their scripts, the outcomes as they come, and when that was."""
+
+    chosen: Sequence[Proposal]
+    scripts: Sequence[str]
+    outcomes: Generator[tuple[int, Outcome]]
+    begun: float
+
+
 class Workers:
     """The workers of a run, which turn from task to task; a context manager that ends them. They start when they are
-    needed: where they cannot, TargetError."""
+    needed: where they cannot, TargetError. With a scheduler they are those of its cluster."""
 
-    def __init__(self, builders: int | None) -> None:
-        self._builders = builders
-        self._measurer: Measurer | None = None
+    def __init__(self, options: TuningOptions, machine: Machine | Gpu) -> None:
+        if options.scheduler is not None and not isinstance(machine, Machine):
+            raise InputError("a cluster measures for CPUs, not for GPUs")
+        self._options, self._machine = options, machine
+        self._measurer: Measurer | Fleet | None = None
         self._subject: Subject | None = None
         self._met: set[Subject] = set()
 
@@ -97,17 +113,39 @@ class Workers:
         if self._measurer is not None:
             self._measurer.close()
 
-    def on(self, subject: Subject, meet: Callable[[Measurer], None]) -> Measurer:
+    @property
+    def batches(self) -> int:
+        """How many batches may be in flight: one here; on a cluster one that ends, and those that keep its workers busy
+        meanwhile."""
+        places = 0 if self._measurer is None else self._measurer.places
+        return 1 + -(-2 * places // self._options.batch)
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be said of the workers."""
+        return [] if self._measurer is None else self._measurer.notes
+
+    def on(self, subject: Subject, meet: Callable[[Measurer | Fleet], None]) -> Measurer | Fleet:
         """What measures candidates of a subject; `meet` is called with it when the subject is new to the workers."""
         if self._measurer is None:
-            self._measurer = _asked(lambda: Measurer(subject, builders=self._builders))
-        elif self._subject != subject:
+            self._measurer = _asked(partial(self._begun, subject))
+        if self._subject is not None and self._subject != subject:
             _asked(partial(self._measurer.turn_to, subject))
         self._subject = subject
         if subject not in self._met:
             self._met.add(subject)
             _asked(partial(meet, self._measurer))
         return self._measurer
+
+    def _begun(self, subject: Subject) -> Measurer | Fleet:
+        if self._options.scheduler is None:
+            return Measurer(subject, builders=self._options.builders)
+        from compiler.autotune.fleet.measurer import Fleet
+
+        assert isinstance(self._machine, Machine)
+        fleet = Fleet(self._options.scheduler, self._machine, self._options.patience)
+        fleet.turn_to(subject)
+        return fleet
 
 
 class Run:
@@ -126,6 +164,7 @@ class Run:
         self.progress = Progress(task.name, options.trials, options.seconds)
         self.trials: Trials[str] = Trials()
         self.proposals: list[Proposal] = []
+        self.flights: deque[_Flight] = deque()
         self.log = LogFile(options.log)
         self.compared: str | None = None
 
@@ -141,6 +180,7 @@ class Run:
         if phase is not None:
             self.progress.phase = phase
         self.progress.seconds = self.budget.seconds
+        self.progress.notes = self.workers.notes
         for callback in self.options.callbacks:
             callback(self.progress)
 
@@ -148,8 +188,8 @@ class Run:
         """The run alone: what is known, then trials as long as there are some, then turns."""
         self.prepare()
         halfway = self.budget.spent < HALF
-        while self.choose():
-            self.turn()
+        while self.fly():
+            self.end_turn()
             if halfway and self.budget.spent >= HALF and len(self.trials) >= TELLS:
                 halfway = False
                 self.take_turns()
@@ -274,11 +314,17 @@ class Run:
             self.candidates[script] = proposal.candidate
         return True
 
-    def measurer(self) -> Measurer:
+    def fly(self) -> bool:
+        """Begin turns until as many are under way as may be; whether there is one."""
+        while len(self.flights) < self.workers.batches and self.choose():
+            self.begin_turn()
+        return bool(self.flights)
+
+    def measurer(self) -> Measurer | Fleet:
         """What measures; its workers start for the first task. Raises TargetError where they cannot."""
         return self.workers.on(self.task.subject, self.calibrate)
 
-    def calibrate(self, measurer: Measurer) -> None:
+    def calibrate(self, measurer: Measurer | Fleet) -> None:
         """Let what is measured be timed beside the best that is known from before."""
         best, outcome = self.search.best, self.search.best_outcome
         if best is not None and outcome is not None:
@@ -286,22 +332,36 @@ class Run:
 
     def turn(self) -> None:
         """Measure what was chosen, while there are trials and time; each outcome is on disk before it is told."""
+        self.begin_turn()
+        self.end_turn()
+
+    def begin_turn(self) -> None:
+        """Give what was chosen to the workers. Those of a cluster begin at once, those here when the turn ends."""
         self.say("starting workers")
         measurer, chosen = self.measurer(), self.proposals[: self.budget.wanted]
         self.say("building and measuring")
-        begun, count = perf_counter(), 0
         scripts = [self.space.script(proposal.candidate) for proposal in chosen]
-        with closing(_outcomes(measurer, scripts)) as outcomes:
-            for position, outcome in outcomes:
-                proposal, script = chosen[position], scripts[position]
+        self.flights.append(_Flight(chosen, scripts, _asked(partial(measurer.measure, scripts)), perf_counter()))
+        self.budget.begun(len(chosen))
+        self.proposals = []
+
+    def end_turn(self) -> None:
+        """Take the outcomes of the turn that was begun first."""
+        flight, count = self.flights.popleft(), 0
+        with closing(flight.outcomes), closing(_outcomes(flight.outcomes)) as arriving:
+            for position, outcome in arriving:
+                proposal, script = flight.chosen[position], flight.scripts[position]
+                self.budget.ended(1)
                 self.keep(proposal.candidate, script, outcome, None if proposal.cost is None else exp(proposal.cost))
                 self.progress.measured += 1
                 self.say()
                 count += 1
                 if not self.budget.searching:
                     break
-        self.budget.measured(count, perf_counter() - begun)
-        self.search.release()
+        self.budget.ended(len(flight.chosen) - count)
+        self.budget.measured(count, perf_counter() - flight.begun)
+        if not self.flights:
+            self.search.release()
         self.absorb()
 
     def keep(self, candidate: Candidate, script: str, outcome: Outcome, predicted: float | None) -> None:
@@ -385,9 +445,8 @@ class Run:
         self.say()
 
 
-def _outcomes(measurer: Measurer, scripts: Sequence[str]) -> Generator[tuple[int, Outcome]]:
+def _outcomes(arriving: Iterator[tuple[int, Outcome]]) -> Generator[tuple[int, Outcome]]:
     """The outcomes of scripts as they come; closed early, the workers that are busy end."""
-    arriving = measurer.measure(scripts)
     while (arrived := _asked(lambda: next(arriving, None))) is not None:
         yield arrived
 

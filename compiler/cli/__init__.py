@@ -18,4 +18,5 @@ said.py     what is printed: errors as sentences, text as terminals may have it
 space.py    the search space of a program: sketches, candidates, scripts
 tune.py     search for the fastest schedule of a program
 values.py   counts, seeds and scales
+worker.py   strata worker: build and time for the tuners of a scheduler
 """

@@ -61,6 +61,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="gain",
         help="groups share trials by what they promise, or in turns (default gain)",
     )
+    add("--scheduler", metavar="URL", help="measure on the workers of a dask scheduler, such as tcp://host:8786")
+    add(
+        "--patience",
+        type=seconds,
+        metavar="S",
+        help="a worker's job that takes longer goes to another one (default 120)",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -78,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
         return _whole(task, view, record or {}, options)
     assert view.last is not None
     facts = Facts(task, view.last, record)
-    _write_json(options.json, facts.data())
+    _write_json(options.json, {**facts.data(), **_workers(view.last.notes)})
     if options.json != "-":
         _print(facts, _database(options), _names(options))
     if facts.interrupted:
@@ -100,6 +107,8 @@ def _tuning(options: argparse.Namespace, task: SearchTask, view: Silent) -> Tuni
         log=options.log,
         callbacks=(view,),
         allocation=options.allocation,
+        scheduler=options.scheduler,
+        **({} if options.patience is None else {"patience": options.patience}),
     )
 
 
@@ -110,6 +119,11 @@ def _write_json(file: str | None, document: Mapping[str, object]) -> None:
         print(text)
     elif file is not None:
         write(file, [text, "\n"])
+
+
+def _workers(notes: Sequence[str]) -> dict[str, object]:
+    """What is to be said of a cluster's workers, for JSON."""
+    return {"workers": list(notes)} if notes else {}
 
 
 def _database(options: argparse.Namespace) -> str | None:
@@ -149,7 +163,8 @@ def _whole(task: SearchTask, view: Silent, records: Mapping[str, Record], option
     times = None if breakdown is None else breakdown.data()
     _write_json(
         options.json,
-        {"name": task.name, "tasks": tasks, "groups": groups, "whole": times, "interrupted": interrupted},
+        {"name": task.name, "tasks": tasks, "groups": groups, "whole": times, "interrupted": interrupted}
+        | _workers([] if view.last is None else view.last.notes),
     )
     if options.json != "-":
         show_table(view.board.table())

@@ -1,13 +1,15 @@
 """`Machine` and `Gpu`: what differs between machines, as data that rules and code generation read.
 
-`host` is the machine that code is made for. The environment variable STRATA_MACHINE names another one of `MACHINES`.
+`host` is the machine that code is made for. The environment variable STRATA_MACHINE names another one of `MACHINES`, or
+states the facts of one.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import platform
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -104,8 +106,9 @@ def host() -> Machine:
     """The machine that code is made for: this one, or what STRATA_MACHINE makes of it.
 
     A named machine has the facts of its row in `MACHINES` and the cores of this one. Its name tells both, so that
-    records of one are never compared with those of the other. Raises TargetError for a name that is not in the table,
-    and where this is no x86-64 processor.
+    records of one are never compared with those of the other. A machine that is stated, as `stated` gives it, is taken
+    as it is. Raises TargetError for a name that is not in the table, facts that are none, and a named machine where
+    this is no x86-64 processor.
     """
     return _named(os.environ.get(VARIABLE, ""))
 
@@ -114,12 +117,30 @@ def host() -> Machine:
 def _named(name: str) -> Machine:
     if name in ("", "host"):
         return detected()
+    if name.startswith("{"):
+        return _of_stated(name)
     if name not in MACHINES:
         raise TargetError(f"{VARIABLE} is '{name}', but there are only host, {', '.join(MACHINES)}")
     if not _is_x86():
         raise TargetError(f"{VARIABLE} is '{name}', a machine of x86-64, and this one is of {platform.machine()}")
     here = detected()
     return replace(MACHINES[name], name=f"{here.name} as {name}", cores=here.cores)
+
+
+def stated(machine: Machine) -> str:
+    """The facts of a machine as STRATA_MACHINE takes them: code is made for it elsewhere."""
+    return json.dumps(asdict(machine), sort_keys=True)
+
+
+def _of_stated(text: str) -> Machine:
+    try:
+        machine = Machine(**json.loads(text))
+    except (TypeError, ValueError) as error:
+        raise TargetError(f"{VARIABLE} states no machine: {error}") from error
+    for name, kind in Machine.__annotations__.items():
+        if type(getattr(machine, name)).__name__ != kind:
+            raise TargetError(f"{VARIABLE} states no machine: its {name} is {getattr(machine, name)!r}")
+    return machine
 
 
 @cache

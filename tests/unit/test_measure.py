@@ -20,11 +20,11 @@ from compiler import lower, te
 from compiler.analysis.verify.prove import Verdict
 from compiler.autotune.measure import Built, Sampling, Subject, timing
 from compiler.autotune.measure.builder import BuilderSetup
-from compiler.autotune.measure.local import LocalExecutor
 from compiler.autotune.measure.reference import Oracle, ReferenceCases, draw, reference, scaled, special, strict
 from compiler.autotune.measure.retype import floats_of, retyped
 from compiler.autotune.measure.runner import Affinity, MeasureJob, Runner, SampleJob, Yardstick
 from compiler.autotune.measure.subject import ceiling
+from compiler.autotune.measure.timer import Timer
 from compiler.autotune.measure.timing import Clock, YardstickProbe, chosen, standard_error
 from compiler.autotune.measure.tolerance import Expected, fault, poison
 from compiler.autotune.outcome import MEASURED, Outcome
@@ -405,19 +405,19 @@ class Noted:
         return iter([(0, Outcome(MEASURED, (1.0,), (next(self.rates),)))])
 
 
-def unstarted() -> LocalExecutor:
-    """An executor without processes, which has a reference."""
-    actual = LocalExecutor.__new__(LocalExecutor)
+def unstarted() -> Timer:
+    """A timer without processes, which has a reference."""
+    actual = Timer.__new__(Timer)
     actual._subject, actual._yardsticks, actual._is_expected = Subject(""), {}, False
     actual._reference = Future()
     actual._reference.set_result(None)
     return actual
 
 
-def executor(notes: list[str], *rates: float) -> LocalExecutor:
+def timer(notes: list[str], *rates: float) -> Timer:
     actual = unstarted()
     actual.__dict__["_runner"] = Noted(notes, *rates)
-    actual.builders = Noted(notes)  # type: ignore[assignment]
+    actual._quiet = Noted(notes).settle
     return actual
 
 
@@ -425,14 +425,14 @@ def test_timing_waits_until_no_builder_starts() -> None:
     built = [Built(build_artefact(matmul()), 0.0)]
     for act in (lambda p: list(p.run(built)), lambda p: p.compare(built, 1)):
         notes: list[str] = []
-        act(executor(notes, 1.0))
+        act(timer(notes, 1.0))
         assert notes == ["settled", "timed"]
 
 
 def test_samples_of_a_round_are_beside_one_rate() -> None:
     """The noise of probes does not tell candidates apart."""
     three = [Built(build_artefact(matmul()), 0.0)] * 3
-    actual = executor([], 4.0, 1.0, 2.0, 8.0, 16.0, 9.0).compare(three, 2)
+    actual = timer([], 4.0, 1.0, 2.0, 8.0, 16.0, 9.0).compare(three, 2)
     assert [outcome.rates for outcome in actual] == [(2.0, 9.0)] * 3 and len({outcome.cost for outcome in actual}) == 1
 
 

@@ -6,37 +6,31 @@ take it from what is timed, with several they would take its caches and its memo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from dataclasses import replace
-from statistics import median
+from collections.abc import Iterator, Mapping, Sequence
 
 from compiler.autotune.measure.builder import BuilderSetup, Built
 from compiler.autotune.measure.gpu_builder import PATIENCE, GpuBuilderSetup
-from compiler.autotune.measure.gpu_runner import GpuRunnerSetup
 from compiler.autotune.measure.limits import Limits
-from compiler.autotune.measure.reference import ReferenceSetup
-from compiler.autotune.measure.runner import MeasureJob, RunnerSetup, SampleJob, Yardstick
 from compiler.autotune.measure.subject import Subject
+from compiler.autotune.measure.timer import Timer, outcome_of
 from compiler.autotune.measure.worker import Setup
 from compiler.autotune.measure.worker_pool import WorkerPool, caps
-from compiler.autotune.measure.worker_process import Death, unnamed
-from compiler.autotune.outcome import ESTIMATED, MEASURED, Outcome, together
+from compiler.autotune.measure.worker_process import Death
+from compiler.autotune.outcome import ESTIMATED, Outcome
 from compiler.targets.cpu.openmp import cores
 
-SHORTER = 0.7
-"""A candidate cheaper than this part of the yardstick's cost becomes the yardstick."""
 
-
-def builders_of(subject: Subject, limits: Limits, count: int | None) -> WorkerPool:
-    """The builders of a subject's target, as many as cores where not stated."""
+def builders_of(
+    subject: Subject, limits: Limits, count: int | None, environment: Mapping[str, str] | None = None
+) -> WorkerPool:
+    """The builders of a subject's target, as many as cores where not stated; `environment` is added to theirs."""
     patience = 1.0 if subject.target == "cpu" else PATIENCE
-    setup, seconds = _builder(subject, limits), patience * limits.build_seconds
-    return WorkerPool(setup, count or cores(), caps(1), seconds, limits.start_seconds)
+    setup, seconds = builder_of(subject, limits), patience * limits.build_seconds
+    return WorkerPool(setup, count or cores(), {**caps(1), **(environment or {})}, seconds, limits.start_seconds)
 
 
-def _builder(subject: Subject, limits: Limits) -> Setup:
+def builder_of(subject: Subject, limits: Limits) -> Setup:
+    """What makes a worker a builder of a subject's candidates."""
     kind = BuilderSetup if subject.target == "cpu" else GpuBuilderSetup
     return kind(subject, limits.memory_bytes)
 
@@ -50,12 +44,12 @@ class EstimatingExecutor:
 
     def turn_to(self, subject: Subject) -> None:
         """See `Executor`."""
-        self.builders.turn_to(_builder(subject, self.limits))
+        self.builders.turn_to(builder_of(subject, self.limits))
 
     def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
         """See `Executor`."""
         for number, reply in self.builders.map(scripts):
-            yield number, _outcome(reply) if isinstance(reply, Death) else reply
+            yield number, outcome_of(reply) if isinstance(reply, Death) else reply
 
     def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
         """What was estimated."""
@@ -75,142 +69,39 @@ class EstimatingExecutor:
 
 
 class LocalExecutor(EstimatingExecutor):
-    """Worker processes of this machine.
-
-    The first candidate is timed beside the machine's ceiling, the others beside that candidate, the yardstick, where a
-    call of it is short, unless `calibrate` has named one.
-
-    The reference of a subject is computed once, in a process of its own while the first candidates are built, and
-    handed to each runner in a file without a name, which ends with the last process that has it open. Work raises
-    InputError for a program that cannot be compiled, TargetError where workers cannot start.
-    """
+    """Worker processes of this machine: builders, and a `Timer`, whose docstring says what is timed beside what."""
 
     def __init__(self, subject: Subject, limits: Limits, builders: int | None = None) -> None:
-        self.limits = limits
-        self._yardsticks: dict[Subject, Yardstick] = {}
-        self._runner: WorkerPool | None = None
-        self._opened = ExitStack()
+        super().__init__(subject, limits, builders)
         try:
-            self._file = self._opened.enter_context(unnamed()).fileno()
-            self._aside = ThreadPoolExecutor(1)
-            self._opened.callback(self._aside.shutdown)
-            self.builders = self._pool(builders_of(subject, limits, builders))
-            self._references = self._worker(ReferenceSetup(subject, self._path), cores(), limits.start_seconds)
-            self._expect(subject)
+            self.timer = Timer(subject, limits, self.builders.settle)
         except BaseException:
-            self.close()
+            self.builders.close()
             raise
 
     def turn_to(self, subject: Subject) -> None:
         """See `Executor`."""
-        self._reference.result()
         super().turn_to(subject)
-        self._references.turn_to(ReferenceSetup(subject, self._path))
-        self._expect(subject, is_last=False)
-
-    def _expect(self, subject: Subject, is_last: bool = True) -> None:
-        """Let the reference of a subject be computed; as far as is known the last, or one of several."""
-        self._subject, self._is_expected = subject, True
-        self._reference = self._aside.submit(_computed, self._references, is_last)
-
-    @property
-    def runner(self) -> WorkerPool:
-        """The runner, once there is a reference."""
-        self._reference.result()
-        if self._runner is None:
-            self._runner = self._worker(self._runner_setup, self._subject.threads, self.limits.run_seconds)
-        elif self._is_expected:
-            self._runner.turn_to(self._runner_setup)
-        self._is_expected = False
-        return self._runner
-
-    @property
-    def _runner_setup(self) -> Setup:
-        kind = RunnerSetup if self._subject.target == "cpu" else GpuRunnerSetup
-        return kind(self._subject, self.limits, self._path)
-
-    @property
-    def _path(self) -> str:
-        """Where the workers find the file of the reference."""
-        return f"/dev/fd/{self._file}"
-
-    def _worker(self, setup: Setup, threads: int, seconds: float) -> WorkerPool:
-        """One worker that has the file of the reference."""
-        return self._pool(WorkerPool(setup, 1, caps(threads), seconds, self.limits.start_seconds, (self._file,)))
-
-    def _pool(self, pool: WorkerPool) -> WorkerPool:
-        self._opened.callback(pool.close)
-        return pool
+        self.timer.turn_to(subject)
 
     def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
         """See `Executor`."""
-        self.builders.settle()
-        for number, reply in self.runner.map(candidates, lambda built: MeasureJob(built.artefact, self._yardstick)):
-            outcome = _of(reply, candidates[number])
-            self._consider(candidates[number], outcome)
-            yield number, outcome
+        return self.timer.run(candidates)
+
+    def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
+        """See `Executor`."""
+        return self.timer.compare(candidates, rounds)
 
     def calibrate(self, built: Built, cost: float) -> None:
         """See `Executor`."""
-        self._yardsticks[self._subject] = Yardstick(0, built.artefact, cost)
+        self.timer.calibrate(built, cost)
 
     @property
-    def _yardstick(self) -> Yardstick | None:
-        return self._yardsticks.get(self._subject)
-
-    def _consider(self, built: Built, outcome: Outcome) -> None:
-        """Make a candidate the yardstick: the first that is right, and one that is much faster."""
-        yardstick = self._yardstick
-        if outcome.ranks and (yardstick is None or outcome.cost < SHORTER * yardstick.cost):
-            number = 0 if yardstick is None else yardstick.number + 1
-            self._yardsticks[self._subject] = Yardstick(number, built.artefact, outcome.cost)
-
-    def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
-        """See `Executor`; one that fails takes no further turns. What the machine can do is the same for all samples of
-        a round, the median of what was found beside each: noise of probes does not tell candidates apart."""
-        self.builders.settle()
-        outcomes = [Outcome(MEASURED, build_seconds=built.seconds) for built in candidates]
-        for _ in range(rounds):
-            turns: dict[int, Outcome] = {}
-            for number, built in enumerate(candidates):
-                if outcomes[number].ok:
-                    ((_, reply),) = self.runner.map([SampleJob(built.artefact, self._yardstick)])
-                    turns[number] = _of(reply, built)
-            rates = [rate for outcome in turns.values() if outcome.ok for rate in outcome.rates]
-            for number, outcome in turns.items():
-                outcomes[number] = _with(
-                    outcomes[number], replace(outcome, rates=(median(rates),)) if outcome.ok else outcome
-                )
-        return outcomes
+    def runner(self) -> WorkerPool:
+        """The process that times, once there is a reference."""
+        return self.timer.runner
 
     def close(self) -> None:
         """End all workers."""
-        self._opened.close()
-
-
-def _computed(references: WorkerPool, is_last: bool) -> None:
-    """The reference is computed; after the last the process that did it ends."""
-    list(references.map([None]))
-    if is_last:
-        references.close()
-
-
-def _outcome(death: Death) -> Outcome:
-    return Outcome(death.kind, reason=death.reason)
-
-
-def _of(reply: Outcome | Death, built: Built) -> Outcome:
-    outcome = _outcome(reply) if isinstance(reply, Death) else reply
-    return replace(outcome, build_seconds=built.seconds)
-
-
-def _with(so_far: Outcome, sample: Outcome) -> Outcome:
-    """An outcome with one more sample, or the failure instead."""
-    if not sample.ok:
-        return sample
-    return replace(
-        so_far,
-        seconds=(*so_far.seconds, *sample.seconds),
-        rates=(*so_far.rates, *sample.rates),
-        disturbance=together((so_far.disturbance, sample.disturbance)),
-    )
+        super().close()
+        self.timer.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Protocol
 
 from compiler.autotune.measure.builder import Built
@@ -69,11 +69,22 @@ class Measurer:
         """End the workers; once is enough."""
         self._executor.close()
 
+    @property
+    def places(self) -> int:
+        """How many candidates may be in flight beside those of one batch: none, since nothing is built while something
+        is timed."""
+        return 0
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be said of the workers."""
+        return []
+
     def turn_to(self, subject: Subject) -> None:
         """Measure candidates of another subject, of the same target and as many threads, with the same workers."""
         self._executor.turn_to(subject)
 
-    def measure(self, scripts: Sequence[str]) -> Iterator[tuple[int, Outcome]]:
+    def measure(self, scripts: Sequence[str]) -> Generator[tuple[int, Outcome]]:
         """The position of each script and its outcome: first those that cannot be built, then as they are measured."""
         built: dict[int, Built] = {}
         yield from self._built(scripts, built)

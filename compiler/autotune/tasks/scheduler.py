@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -48,6 +49,17 @@ def tune_together(tasks: Sequence[Weighted], options: TuningOptions) -> dict[str
     return {name: record for name, record in records.items() if record is not None}
 
 
+@dataclass(frozen=True)
+class _Begun:
+    """A turn that was begun: of which task, when, and what was known of it then."""
+
+    name: str
+    at: float
+    trials: int
+    seconds: float | None
+    promise: float | None
+
+
 class _Tasks:
     """The runs of the tasks and their accounts, by name, the largest first."""
 
@@ -55,7 +67,8 @@ class _Tasks:
         self.options, self.budget = options, Budget(options)
         self.allocation = ALLOCATIONS[options.allocation]
         self.log = stack.enter_context(LogFile(log_of(options.log, "turns")))
-        workers = stack.enter_context(Workers(options.builders))
+        self.workers = workers = stack.enter_context(Workers(options, tasks[0].problem.machine))
+        self.flying: deque[_Begun] = deque()
         self.runs: dict[str, Run] = {}
         self.accounts: dict[str, Account] = {}
         for task in sorted(tasks, key=lambda task: task.estimate, reverse=True):
@@ -74,8 +87,8 @@ class _Tasks:
             for name in self.runs:
                 self.begin(name)
             timed = self.options.seconds is not None
-            while (chosen := self.allocation(self.ready, self.accounts, timed)) is not None:
-                self.turn(chosen)
+            while self.fly(timed):
+                self.end_turn()
             self.conclude()
         except KeyboardInterrupt:
             self.current.say("interrupted")
@@ -92,7 +105,9 @@ class _Tasks:
         is_new = self.seconds(name) is None
         self.choose(name, self.short if is_new else None)
         if is_new and run.proposals:
-            self.turn(name)
+            self.begin_turn(name)
+            while len(self.flying) >= self.workers.batches:
+                self.end_turn()
 
     @property
     def short(self) -> int:
@@ -116,20 +131,36 @@ class _Tasks:
             return None
         return best.cost * self.scales.setdefault(name, median(best.seconds) / best.cost)
 
-    def turn(self, name: str) -> None:
-        """Measure what a task has chosen, and let it choose again."""
+    def fly(self, timed: bool) -> bool:
+        """Begin turns of tasks until as many are under way as may be; whether there is one."""
+        while len(self.flying) < self.workers.batches:
+            chosen = self.allocation(self.ready, self.accounts, timed)
+            if chosen is None:
+                break
+            self.begin_turn(chosen)
+        return bool(self.flying)
+
+    def begin_turn(self, name: str) -> None:
+        """Let the workers measure what a task has chosen."""
+        self.current, account = self.runs[name], self.accounts[name]
+        run = self.current
+        self.flying.append(_Begun(name, perf_counter(), len(run.trials), account.seconds, account.promise))
+        run.begin_turn()
+
+    def end_turn(self) -> None:
+        """Take what the turn that was begun first has come to, and let its task choose again."""
+        begun = self.flying.popleft()
+        name, account = begun.name, self.accounts[begun.name]
         self.current = run = self.runs[name]
-        account = self.accounts[name]
-        begun, trials, before = perf_counter(), len(run.trials), account.seconds
-        run.turn()
+        run.end_turn()
         turn = Turn(
             task=name,
             weight=account.weight,
-            promise=account.promise,
-            before=before,
+            promise=begun.promise,
+            before=begun.seconds,
             after=self.seconds(name),
-            count=len(run.trials) - trials,
-            took=perf_counter() - begun,
+            count=len(run.trials) - begun.trials,
+            took=perf_counter() - begun.at,
         )
         account.add(turn)
         self.log.write([turn.line()])

@@ -23,6 +23,8 @@ from compiler.printable import counted, printable
 
 PER_SECOND = 1
 """How often the clock of the table moves by itself: what draws it runs beside what is measured."""
+NOTES = 2
+"""How many of the last notes on a cluster's workers stand under the table."""
 AROUND = 4
 """The lines of a terminal that a table of tasks leaves to its headings and to what is being done."""
 ENDS = ("waiting for its turn", "nothing", "done", INTERRUPTED)
@@ -71,9 +73,13 @@ class Lines(Silent):
     def __init__(self, task: Told, stream: TextIO) -> None:
         super().__init__(task)
         self._stream = stream
+        self._noted = 0
 
     def show(self, before: Progress | None, now: Progress) -> None:
         """Print what has changed."""
+        for note in now.notes[self._noted :]:
+            self._say(now, note)
+        self._noted = len(now.notes)
         if self.task.groups:
             if now.trials and now.phase.startswith(ENDS) and before is not None and before.phase != now.phase:
                 self._say(now, self._turn(now))
@@ -120,15 +126,20 @@ class Screen(Silent):
             passed = time.perf_counter() - self._at
             for heading, text in self.facts(replace(self.last, seconds=self.last.seconds + passed)).rows():
                 table.add_row(heading, printable(text))
+            self._caption(table, *self.last.notes[-NOTES:])
         return table
 
     def _of_tasks(self) -> Table:
         """All tasks, as many as the terminal has lines for, under what is being done."""
         table = self.board.table(max(1, self._live.console.height - AROUND))
         if self.last is not None:
-            table.caption = printable(f"{self.last.name}: {self.last.phase}")
-            table.caption_justify = "left"
+            self._caption(table, *self.last.notes[-NOTES:], f"{self.last.name}: {self.last.phase}")
         return table
+
+    def _caption(self, table: Table, *lines: str) -> None:
+        """Lines under a table."""
+        table.caption = "\n".join(map(printable, lines)) or None
+        table.caption_justify = "left"
 
     def __enter__(self) -> Self:
         self._at = time.perf_counter()

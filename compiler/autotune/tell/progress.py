@@ -68,6 +68,7 @@ class Progress:
     that were not worth building, by reason. heard: earlier tasks of the database whose ranking helps.
     quality: how well the model ranks, in one line; accuracy: the share of pairs in the right order.
     phase: what is being done.
+    notes: sentences about the workers of a cluster, as they came.
     promise: how many seconds of a run of the whole program the next batch of this group is expected to save; None
     while nothing tells, or where the task is the whole program.
     """
@@ -95,6 +96,7 @@ class Progress:
     candidates: int = 0
     curve: list[tuple[int, float]] = field(default_factory=list)
     promise: float | None = None
+    notes: list[str] = field(default_factory=list)
 
     def record(self, before: Outcome | None, after: Outcome) -> None:
         """Count what is known of a script now, and was before if it had been tried."""

@@ -1,0 +1,56 @@
+"""What a worker says of itself, as plain data that each version of the package can read."""
+
+from __future__ import annotations
+
+import platform
+import socket
+from dataclasses import asdict, dataclass
+
+from compiler.autotune.database.record import versions
+from compiler.cache.fingerprint import fingerprint
+from compiler.targets.cpu.openmp import cores
+from compiler.targets.machine import Machine, host
+
+
+@dataclass(frozen=True)
+class WorkerFacts:
+    """A worker's host, machine and builders; `versions` are the package's and what it compiles with, `sources` a digest
+    of the package's files, empty where they cannot be read."""
+
+    host: str
+    machine: Machine
+    builders: int
+    versions: dict[str, str]
+    sources: str
+
+
+def own_facts(builders: int | None = None) -> dict[str, object]:
+    """The facts of this process, as plain data."""
+    known = {**versions(), "python": platform.python_version()}
+    return asdict(WorkerFacts(socket.gethostname(), host(), builders or cores(), known, fingerprint() or ""))
+
+
+def read_facts(data: object) -> WorkerFacts | None:
+    """Facts of their plain data; None for what is none, as another version may give."""
+    try:
+        fields = dict(data)  # type: ignore[call-overload]
+        return WorkerFacts(**{**fields, "machine": Machine(**fields["machine"])})
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def difference(facts: WorkerFacts, ours: WorkerFacts) -> str | None:
+    """Why a worker cannot measure for this process: the first version that differs; None where all are the same."""
+    for name, version in ours.versions.items():
+        theirs = facts.versions.get(name, "none")
+        if name != "python" and theirs != version:
+            return f"it has {name} {theirs}, this is {version}"
+    if _minor(facts.versions) != _minor(ours.versions):
+        return f"it has Python {facts.versions.get('python', 'none')}, this is {ours.versions['python']}"
+    if facts.sources and ours.sources and facts.sources != ours.sources:
+        return "its files of the package differ from those here"
+    return None
+
+
+def _minor(known: dict[str, str]) -> str:
+    return known.get("python", "").rpartition(".")[0]

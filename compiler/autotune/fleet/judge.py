@@ -1,0 +1,110 @@
+"""Which outcomes a second worker must confirm, and whom to believe where two differ.
+
+A failure of a candidate whose rules are sound is rare, and so is a new best: both are asked of a second worker where
+there is one. A right result is no accident, since results are checked on random inputs with poisoned outputs: a worker
+that finds the same candidate wrong computes wrongly itself. Of two times that differ by far the longer one counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+
+from compiler.autotune.measure.subject import Subject, least_seconds
+from compiler.autotune.outcome import Outcome, combine
+from compiler.targets.machine import Machine
+
+AGREE = 2.0
+"""Costs of one candidate on two workers of one model differ by less than this factor."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a worker said of a candidate, and who built it."""
+
+    worker: str
+    builder: str
+    outcome: Outcome
+
+    @property
+    def blamed(self) -> str:
+        """Whose fault the failure is, if it is not the candidate's."""
+        return self.builder if self.outcome.kind in ("refused", "unproved", "build") else self.worker
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome that counts. `accused` are workers that said otherwise, and why; `liars` those whose results are
+    wrong."""
+
+    outcome: Outcome
+    accused: dict[str, str] = field(default_factory=dict)
+    liars: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Judge:
+    """The costs of the best candidates so far, by which new ones are doubted."""
+
+    best: dict[Subject, float] = field(default_factory=dict)
+
+    def known(self, subject: Subject, cost: float) -> None:
+        """Take note of the cost of a candidate that counts."""
+        self.best[subject] = min(cost, self.best.get(subject, cost))
+
+    def verdict(self, subject: Subject, said: Sequence[Said], can_ask: bool) -> Verdict | None:
+        """What counts of what workers said of one candidate; None where another one, who can be asked, must tell."""
+        found = _between(said, can_ask) if len(said) > 1 else self._alone(subject, said[0], can_ask)
+        if found is not None and found.outcome.ranks:
+            self.known(subject, found.outcome.cost)
+        return found
+
+    def _alone(self, subject: Subject, said: Said, can_ask: bool) -> Verdict | None:
+        best = self.best.get(subject)
+        doubted = not said.outcome.ranks or best is None or said.outcome.cost < best
+        return None if doubted and can_ask else Verdict(said.outcome)
+
+
+def impossible(outcome: Outcome, subject: Subject, machine: Machine) -> str | None:
+    """Why no machine of a model can have measured an outcome; None where one may have."""
+    if not outcome.ok:
+        return None
+    least = least_seconds(subject.program, machine, subject.threads)
+    for seconds, rate in zip(outcome.seconds, outcome.rates, strict=False):
+        if not (isfinite(seconds) and isfinite(rate) and seconds > 0 and rate > 0):
+            return f"it says that a call took {seconds:g} s"
+        if seconds < least:
+            return f"it says that a call took {seconds:.3g} s, and no such machine does it in {least:.3g} s"
+    return None if outcome.seconds and len(outcome.seconds) == len(outcome.rates) else "it says nothing of the time"
+
+
+def _between(said: Sequence[Said], can_ask: bool) -> Verdict | None:
+    right = [one for one in said if one.outcome.ranks]
+    failed = [one for one in said if not one.outcome.ranks]
+    if not right:
+        return Verdict(failed[0].outcome)
+    liars = {one.blamed: _wrongly(one, right[0]) for one in failed if one.outcome.kind == "wrong"}
+    accused = {one.blamed: _wrongly(one, right[0]) for one in failed if one.outcome.kind != "wrong"}
+    if len(right) == 1:
+        return Verdict(right[0].outcome, accused, liars)
+    by_cost = sorted(right, key=lambda one: one.outcome.cost)
+    pairs = list(zip(by_cost[1:], by_cost, strict=False))
+    agreed = [pair for pair in pairs if pair[0].outcome.cost < AGREE * pair[1].outcome.cost]
+    if not agreed:
+        if can_ask:
+            return None
+        slowest = by_cost[-1]
+        accused |= {one.worker: _faster(one, slowest) for one in by_cost[:-1]}
+        return Verdict(slowest.outcome, accused, liars)
+    pair = agreed[-1]
+    accused |= {one.worker: _faster(one, pair[1]) for one in by_cost if one not in pair}
+    return Verdict(combine([one.outcome for one in pair]), accused, liars)
+
+
+def _wrongly(one: Said, other: Said) -> str:
+    return f"it said '{one.outcome.kind}' of a candidate that is right on {other.worker} ({one.outcome.reason})"
+
+
+def _faster(one: Said, other: Said) -> str:
+    return f"it said {one.outcome.cost / other.outcome.cost:.2g} times the cost that {other.worker} has measured"

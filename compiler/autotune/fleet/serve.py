@@ -1,0 +1,58 @@
+"""`serve`: a worker of a dask scheduler with the right resources, and nothing else to do."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import time
+from collections.abc import Callable
+
+from compiler.autotune.fleet import jobs
+from compiler.autotune.fleet.cluster import BUILD, TIME
+from compiler.errors import InputError
+from compiler.targets.cpu.openmp import cores
+
+AGAIN = 2.0
+"""Seconds between two attempts to reach the scheduler."""
+SPARE = 2
+"""Threads beside those that build: one that times, one that answers who this is."""
+
+
+def serve(
+    address: str,
+    builders: int | None = None,
+    is_timing: bool = True,
+    once: bool = False,
+    say: Callable[[str], None] = lambda text: print(text, flush=True),
+) -> None:
+    """Serve the scheduler at an address; when it ends wait for another one there, unless `once`.
+
+    Raises InputError where dask is missing or the address is none.
+    """
+    try:
+        from distributed import Worker
+    except ImportError:
+        raise InputError("a worker needs dask: pip install 'strata-compiler[fleet]'") from None
+    logging.getLogger("distributed").setLevel(logging.ERROR)
+    count = jobs.BUILDERS = builders or cores()
+    resources = {BUILD: count, **({TIME: 1} if is_timing else {})}
+    name = f"strata-{socket.gethostname()}-{os.getpid()}"
+
+    async def served() -> None:
+        async with Worker(address, nthreads=count + SPARE, resources=resources, name=name, memory_limit=0) as worker:
+            say(f"{worker.address}: {count} builders{', one timer' if is_timing else ''}, for {address}")
+            await worker.finished()
+
+    while True:
+        try:
+            asyncio.run(served())
+            say(f"the scheduler at {address} has ended")
+        except (OSError, TimeoutError) as error:
+            say(f"no scheduler answers at {address}: {error}")
+        except (ValueError, TypeError) as error:
+            raise InputError(f"no scheduler at {address}: {error}") from error
+        if once:
+            return
+        time.sleep(AGAIN)

@@ -1,0 +1,57 @@
+"""`python -m tests.fleet.faulty_worker FAULT ADDRESS`: a worker that lies, hangs or is of another version."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from compiler.autotune.fleet import facts, jobs
+from compiler.autotune.fleet.serve import serve
+from compiler.autotune.fleet.station import Station
+from compiler.autotune.measure import Built, Subject
+from compiler.autotune.outcome import Outcome
+
+Time = Callable[[Station, Subject, Built], Outcome]
+RIGHT = Station.time
+
+
+def wrong(station: Station, subject: Subject, built: Built) -> Outcome:
+    """What a worker says whose arithmetic is broken."""
+    return Outcome("wrong", reason="out[0] is 2, expected 1")
+
+
+def impossible(station: Station, subject: Subject, built: Built) -> Outcome:
+    """Times that no machine reaches."""
+    return replace(RIGHT(station, subject, built), seconds=(1e-12,), rates=(1e12,))
+
+
+def hang(station: Station, subject: Subject, built: Built) -> Outcome:
+    """No answer, though the worker is there."""
+    time.sleep(3600)
+    raise AssertionError("nobody waits so long")
+
+
+FAULTS: dict[str, Time] = {"wrong": wrong, "impossible": impossible, "hang": hang}
+
+
+def main() -> None:
+    """Serve with a fault."""
+    fault, address = sys.argv[1:]
+    if fault == "version":
+        own = facts.own_facts
+
+        def other(builders: int | None = None) -> dict[str, object]:
+            known = own(builders)
+            return {**known, "versions": {**known["versions"], "strata": "0.0.1"}}  # type: ignore[dict-item]
+
+        facts.own_facts = other
+    else:
+        setattr(Station, "time", FAULTS[fault])  # noqa: B010
+    assert jobs.station
+    serve(address, builders=1)
+
+
+if __name__ == "__main__":
+    main()
