@@ -93,7 +93,7 @@ def test_a_worker_of_another_model_only_builds_for_this_one(tmp_path: Path) -> N
         tuned(processes.address, tmp_path / "f.db", 6, machine=model)
     with Database(tmp_path / "f.db") as database:
         keys = database.keys()
-    assert {key.machine for key in keys} == {host().name, model.name}
+    assert {summary.key.machine for summary in keys} == {host().name, model.name}
 
 
 def _as_worker_says(name: str) -> Machine:
