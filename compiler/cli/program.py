@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from compiler.autotune.task import SearchTask
     from compiler.bench.workload import Workload
     from compiler.imported import Imported
+    from compiler.targets.machine import Machine
     from compiler.te import Function
 
 
@@ -88,8 +89,9 @@ def task_arguments(parser: argparse.ArgumentParser) -> None:
     add("--arch", help="of a GPU: the architecture (default: that of the GPU at hand, or sm_80)")
 
 
-def task(options: argparse.Namespace, policy: str = "contract") -> SearchTask:
-    """The program that the arguments pick, to be tuned. Raises InputError or TargetError for what cannot be."""
+def task(options: argparse.Namespace, policy: str = "contract", machine: Machine | None = None) -> SearchTask:
+    """The program that the arguments pick, to be tuned for a machine, by default this one. Raises InputError or
+    TargetError for what cannot be."""
     from compiler.autotune.task import SearchTask
 
     benchmark, model = workload(options.program, options.scale), imported(options.program, options.shape)
@@ -101,6 +103,7 @@ def task(options: argparse.Namespace, policy: str = "contract") -> SearchTask:
         policy=policy,
         constants=constants,
         arch=options.arch,
+        machine=machine,
     )
     try:
         if benchmark is not None:

@@ -17,6 +17,8 @@ from compiler.cli.said import show, show_table
 from compiler.cli.values import positive, seconds, seed
 from compiler.files import named, write, writing
 from compiler.policies import POLICIES
+from compiler.stated import line
+from compiler.targets.machine import host
 
 if TYPE_CHECKING:
     from compiler.autotune.database import Record
@@ -24,9 +26,12 @@ if TYPE_CHECKING:
     from compiler.autotune.task import SearchTask
     from compiler.autotune.tell.facts import Facts
     from compiler.autotune.tell.live import Silent
+    from compiler.targets.machine import Machine
 
 INTERRUPTED = 130
 DATABASE = "strata.db"
+PATIENCE = 120.0
+"""Seconds after which a job of a cluster's worker goes to another one, where not stated."""
 TRIALS, EACH = 64, 24
 """Trials where neither these nor seconds are stated: of one program, and of each group of several."""
 
@@ -71,18 +76,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; 1 where nothing could be measured, 130 where it was interrupted, after saying what it has."""
-    from compiler.autotune.tell.facts import Facts
-
-    task = program.task(options, options.policy)
-    for log in _logs(task, options.log):
-        _check_writable(log)
+    """Run the command; 1 where nothing could be measured, 130 where it was interrupted, after saying what it has. On a
+    cluster of several machine models the program is tuned for one after another."""
     if options.json is not None and options.json != "-":
         _check_writable(named(options.json))
+    if options.scheduler is None:
+        return _tuned(options)
+    from compiler.autotune.fleet.cluster import machines_of
+
+    status = 0
+    for machine in machines_of(line("the scheduler", options.scheduler), options.patience or PATIENCE):
+        if options.json != "-":
+            show(f"for {machine.name}")
+        status = max(status, _tuned(options, machine))
+        if status == INTERRUPTED:
+            break
+    return status
+
+
+def _tuned(options: argparse.Namespace, machine: Machine | None = None) -> int:
+    """Tune for a machine, by default this one, and say what came of it; the status of the command."""
+    from compiler.autotune.tell.facts import Facts
+
+    task = program.task(options, options.policy, machine)
+    for log in _logs(task, options.log):
+        _check_writable(log)
     with _view(task, options) as view:
         record = task.tune(_tuning(options, task, view))
     if task.groups:
-        return _whole(task, view, record or {}, options)
+        return _whole(task, view, record or {}, options, machine is None or machine == host())
     assert view.last is not None
     facts = Facts(task, view.last, record)
     _write_json(options.json, {**facts.data(), **_workers(view.last.notes)})
@@ -108,7 +130,7 @@ def _tuning(options: argparse.Namespace, task: SearchTask, view: Silent) -> Tuni
         callbacks=(view,),
         allocation=options.allocation,
         scheduler=options.scheduler,
-        **({} if options.patience is None else {"patience": options.patience}),
+        patience=options.patience or PATIENCE,
     )
 
 
@@ -152,12 +174,14 @@ def _check_writable(path: Path) -> None:
         pass
 
 
-def _whole(task: SearchTask, view: Silent, records: Mapping[str, Record], options: argparse.Namespace) -> int:
-    """Say what the groups of a whole program have come to, and what they take together."""
+def _whole(
+    task: SearchTask, view: Silent, records: Mapping[str, Record], options: argparse.Namespace, is_here: bool
+) -> int:
+    """Say what the groups of a whole program have come to, and what they take together where the machine is here."""
     from compiler.autotune.tell.facts import INTERRUPTED as STOPPED
 
     interrupted = view.last is not None and view.last.phase == STOPPED
-    breakdown = task.breakdown(records) if records and not interrupted else None
+    breakdown = task.breakdown(records) if records and is_here and not interrupted else None
     facts = [replace(view.facts(run), record=records.get(name)) for name, run in view.runs.items()]
     groups, tasks = [group_facts.data() for group_facts in facts], list(view.board.data())
     times = None if breakdown is None else breakdown.data()
@@ -184,8 +208,8 @@ def _names(options: argparse.Namespace) -> list[str]:
 
 
 def _print(facts: Facts, database: str | None, names: Sequence[str] = ()) -> None:
-    for line in facts.sentences():
-        show(line)
+    for sentence in facts.sentences():
+        show(sentence)
     if facts.record is None:
         return
     if database is None:

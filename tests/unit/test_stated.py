@@ -50,6 +50,8 @@ TUNING: dict[str, list[Any]] = {
     "callbacks": [*NO_LIST, None],
     "search": [*FULL, None],
     "show": [7, "yes", [], 1.0],
+    "scheduler": NOT_TEXT,
+    "patience": [value for value in NUMBERS if value not in (8.5, 10**30)] + [0, None],
 }
 SEARCH: dict[str, list[Any]] = {
     **{name: [value for value in NUMBERS if value is not None] for name in ("start", "pool", "mutants", "parents")},

@@ -37,7 +37,7 @@ def serve(
         raise InputError("a worker needs dask: pip install 'strata-compiler[fleet]'") from None
     logging.getLogger("distributed").setLevel(logging.ERROR)
     count = jobs.BUILDERS = builders or cores()
-    resources = {BUILD: count, **({TIME: 1} if is_timing else {})}
+    resources: dict[str, float] = {BUILD: count, **({TIME: 1} if is_timing else {})}
     name = f"strata-{socket.gethostname()}-{os.getpid()}"
 
     async def served() -> None:
