@@ -30,9 +30,10 @@ fuzz: .venv/ready
 test-avx2: .venv/ready
 	STRATA_MACHINE=avx2 $(BIN)/python -m pytest -q -n auto --dist worksteal tests/e2e
 
-# The tests that need torch or ONNX, which are installed for them.
+# The tests that need torch, ONNX or dask, which are installed for them.
 test-doors: .venv/doors
 	$(BIN)/python -m pytest -q -n auto --dist worksteal tests/unit/test_onnx*.py tests/unit/test_torch*.py tests/e2e/test_torch*.py
+	$(BIN)/python -m pytest -q -n 2 tests/fleet
 
 # A share of the tests with the oldest dependencies that pyproject.toml allows.
 test-oldest:
@@ -69,7 +70,7 @@ types: .venv/ready
 	touch $@
 
 .venv/doors: .venv/ready
-	$(INSTALL) -e '.[dev,doors]'
+	$(INSTALL) -e '.[dev,doors,fleet]'
 	touch $@
 
 clean:
