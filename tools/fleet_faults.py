@@ -1,4 +1,4 @@
-"""`python tools/fleet_faults.py --kills N`: kill workers, scheduler and tuner of a fleet at random; nothing may be lost.
+"""`python tools/fleet_faults.py --kills N`: kill workers, scheduler and tuner of a fleet at random; nothing is lost.
 
 A scheduler and two workers run as processes of this machine, and a tuner that takes one workload after another. Every
 few seconds one of them is killed as a loss of power would kill it, and started again. After each kill the

@@ -96,7 +96,7 @@ def surely_within(inner: str, outer: str) -> bool:
     import islpy as isl
 
     try:
-        return limited(lambda: isl.Set(f"{{ {inner} }}", context()).is_subset(isl.Set(f"{{ {outer} }}", context())))
+        return bool(limited(lambda: isl.Set(f"{{ {inner} }}", context()).is_subset(isl.Set(f"{{ {outer} }}", context()))))
     except Undecided:
         return False
 
@@ -107,6 +107,6 @@ def surely_injective(text: str) -> bool:
     import islpy as isl
 
     try:
-        return limited(lambda: isl.Map(f"{{ {text} }}", context()).is_injective())
+        return bool(limited(lambda: isl.Map(f"{{ {text} }}", context()).is_injective()))
     except Undecided:
         return False
