@@ -2,6 +2,7 @@
 
 additional_outputs.py  programs that also return what they compute on the way
 equal_programs.py  two equal programs, in turns
+by_hand.py        the kernels of a tutorial, beside numpy
 tuning.py         what tuning finds, beside the others
 calls.py          what a call costs before native code begins
 busy.py           what tuning finds on a busy machine, beside what it finds in quiet

@@ -120,11 +120,13 @@ def _shell(code: str, refused: bool) -> str:
     return "\n".join(shown)
 
 
-def refreshed(text: str, after: Callable[[Step, dict[str, Any]], None] | None = None) -> str:
-    """A document with the outputs that its blocks give; programs are built as by default."""
-    names: dict[str, Any] = {}
+def refreshed(
+    text: str, after: Callable[[Step, dict[str, Any]], None] | None = None, names: dict[str, Any] | None = None
+) -> str:
+    """A document with the outputs that its blocks give in the namespace `names`; programs are built as by default."""
+    names = {} if names is None else names
     parts = []
-    with _default_schedules():
+    with _own_environment():
         for step in run(text, names):
             parts.append(step.text)
             if after is not None:
@@ -133,11 +135,12 @@ def refreshed(text: str, after: Callable[[Step, dict[str, Any]], None] | None = 
 
 
 @contextmanager
-def _default_schedules() -> Iterator[None]:
-    """Without the variable that states how programs are scheduled."""
-    stated = os.environ.pop("STRATA_SCHEDULE", None)
+def _own_environment() -> Iterator[None]:
+    """The environment without the variable that states how programs are scheduled; changes end with the document."""
+    before = dict(os.environ)
+    os.environ.pop("STRATA_SCHEDULE", None)
     try:
         yield
     finally:
-        if stated is not None:
-            os.environ["STRATA_SCHEDULE"] = stated
+        os.environ.clear()
+        os.environ.update(before)
