@@ -33,7 +33,7 @@ def pointed(name: str, arguments: Sequence[str], sentence: str) -> list[str]:
 
 
 def _words(name: str, arguments: Sequence[str]) -> Iterator[_Word]:
-    """The arguments, and the values of those that are written --option=value, with their columns."""
+    """The arguments, and the values in --option=value, with their columns."""
     column = len(shlex.quote(name)) + 2
     for argument in arguments:
         shown = shlex.quote(argument)

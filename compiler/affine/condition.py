@@ -33,7 +33,8 @@ class Condition:
         return Condition(lin.substitute(self.form, values, ranges), self.equal)
 
     def tightened(self, ranges: lin.Ranges) -> Condition:
-        """The same condition without what cannot decide it: `4*i + lane <= 287`, lane in [0, 4), is `i <= 71`."""
+        """The same condition without the terms that cannot decide it: `4*i + lane <= 287`, lane in [0, 4), is `i <=
+        71`."""
         if self.equal:
             return self
         parts = lin.low_part(self.form, None, ranges)

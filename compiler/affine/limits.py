@@ -26,7 +26,7 @@ def fits(value: int) -> bool:
 
 
 def bad_extent(what: str, extent: int) -> str:
-    """What is wrong with the extent of something."""
+    """A sentence that says why an extent is invalid; empty for a valid one."""
     if extent < 1:
         return f"{what} has extent {extent}; extents are at least 1"
     if extent >= END:
@@ -35,7 +35,7 @@ def bad_extent(what: str, extent: int) -> str:
 
 
 def bad_size(what: str, shape: Sequence[int], element_bytes: int) -> str:
-    """What is wrong with the bytes of an array of positive extents."""
+    """A sentence that says why an array of positive extents is too large; empty for one that fits."""
     size = prod(shape) * element_bytes
     return f"{what} has {size} bytes; offsets are signed 64-bit integers, below 2^63" if size >= END else ""
 
@@ -54,7 +54,7 @@ def bad_shape(type: Attribute) -> str:
 
 
 def bad_index(what: str, expr: AffineExpr, extents: Sequence[int]) -> str:
-    """What is wrong with the values of an index expression for 0 <= d_i < extents[i]."""
+    """A sentence that says why the values of an index expression for 0 <= d_i < extents[i] are out of range."""
     if _magnitude(expr, extents) < END:
         return ""
     ranges = {i: (0, extent - 1) for i, extent in enumerate(extents)}
@@ -62,7 +62,7 @@ def bad_index(what: str, expr: AffineExpr, extents: Sequence[int]) -> str:
 
 
 def bad_form(what: str, form: lin.Linear, ranges: lin.Ranges) -> str:
-    """What is wrong with the values of a form."""
+    """A sentence that says why the values of a form are out of range."""
     largest = lin.largest(form, ranges)
     return (
         f"{what} takes values up to {largest}; indices are signed 64-bit integers, below 2^63" if largest >= END else ""

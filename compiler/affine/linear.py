@@ -99,7 +99,7 @@ def offset(index: Sequence[Linear], shape: Sequence[int]) -> Linear:
 
 
 def linear(expr: AffineExpr, dims: Sequence[Linear], ranges: Ranges) -> Linear:
-    """The form of `expr` with dimension i replaced by dims[i]; `ranges` are those of the variables in `dims`."""
+    """The form of `expr` with dimension i replaced by dims[i]; `ranges` are the ranges of the variables in `dims`."""
     match expr:
         case AffineConstantExpr(value):
             return constant(value)
@@ -125,7 +125,7 @@ def _combine(kind: AffineBinaryOpKind, lhs: Linear, rhs: Linear, ranges: Ranges)
 
 
 def substitute(form: Linear, values: Mapping[int, Linear], ranges: Ranges) -> Linear:
-    """The form with variables replaced; `ranges` are those of the variables in what is left."""
+    """The form with variables replaced; `ranges` are the ranges of the variables that the new form may contain."""
     terms: dict[Atom, int] = {}
     constant = form.constant
     for atom, factor in form.terms:
@@ -295,7 +295,7 @@ def _form(terms: Mapping[Atom, int], constant: int) -> Linear:
 
 
 def _atom_key(term: tuple[Atom, int]) -> tuple[Any, ...]:
-    """Variables by number, then quotients by what is divided, by what, and by their kind."""
+    """The order of atoms: variables by number, then quotients by dividend, divisor and kind."""
     atom, _ = term
     if isinstance(atom, int):
         return (atom,)

@@ -1,4 +1,4 @@
-"""Offsets of temporaries in one block of memory: those that live at the same time lie apart.
+"""Offsets of temporaries in one block of memory: temporaries that live at the same time do not overlap.
 
 Greedy by size, each at the best fit among those placed before: Pisarchyk and Lee, Efficient Memory Management for Deep
 Neural Net Inference (2020), as in TensorFlow Lite.

@@ -49,8 +49,8 @@ class Barrier:
 
 @dataclass(frozen=True)
 class _Done:
-    """A statement that has run since the last barrier; of the loops in `earlier`, in an earlier iteration, of those in
-    `free` in any."""
+    """A statement that has run since the last barrier: in an earlier iteration of the loops in `earlier`, in any
+    iteration of the loops in `free`."""
 
     statement: Statement
     earlier: frozenset[int] = frozenset()
@@ -72,8 +72,8 @@ def barriers(program: Program, kernel: Loop) -> dict[int | str | tuple[str], Bar
 
 
 def unordered(program: Program, kernel: Loop) -> Barrier | None:
-    """Blocks of one stage that touch an element from different threads, where no barrier can stand: nothing orders
-    them. None where there are none."""
+    """Blocks of one stage that touch the same element from different threads, where no barrier can stand: a data race.
+    None if there is no such pair."""
     walker = _Walker(program)
     stages = [node for node in walk((kernel,)) if is_stage(node) and not walker.in_stage(node)]
     return next((barrier for node in stages for barrier in walker.inside(node)), None)
@@ -86,7 +86,8 @@ class _Walker:
         self.found: dict[int | str | tuple[str], Barrier] = {}
 
     def visit(self, nodes: Sequence[Node], pending: list[_Done]) -> list[_Done]:
-        """Put barriers into some nodes, given what has run since the last one; what has run since at their end."""
+        """Insert barriers between nodes. Takes the statements pending since the last barrier, and returns those pending
+        at the end."""
         for node in nodes:
             if is_stage(node):
                 pending = self._stage(node, pending)
@@ -104,7 +105,8 @@ class _Walker:
         return [*([] if key in self.found else pending), *(_Done(statement) for statement in stage_statements)]
 
     def _loop(self, node: Loop, pending: list[_Done]) -> list[_Done]:
-        """A loop that all threads run: its iterations among themselves, then after what comes before it."""
+        """A loop that all threads run: first its iterations among themselves, then after the statements before the
+        loop."""
         if node.extent > 1 and node.kind not in BLOCKS:
             inside = {block.label for block in blocks_in(node)}
             before = [
@@ -123,8 +125,8 @@ class _Walker:
         return any(is_stage(loop) for loop in self.program.enclosing(key_of(node)))
 
     def inside(self, stage: Node) -> Iterator[Barrier]:
-        """What threads do to each other's elements in one stage. Blocks on the same thread loops do not: iterations of
-        these depend on nothing of each other, which is a loop's to be bound."""
+        """Conflicts between threads within one stage. Blocks on the same thread loops cannot conflict: iterations of a
+        bound loop are independent, which `legal` checks."""
         stage_statements = [self.statements[key] for block in blocks_in(stage) for key in _keys(block)]
         around = {loop.number for loop in self.program.enclosing(key_of(stage))}
         for first, second in combinations(stage_statements, 2):

@@ -114,7 +114,7 @@ def _weight(kind: type[Operation]) -> int:
 
 
 def _combination(block: Block, position: int) -> int:
-    """The operations that combine one value into its target; those of a joint combiner count at its first part."""
+    """The operations that combine one value into its target; a joint combiner's operations count at its first part."""
     combiner = block.combiners[position]
     if isinstance(combiner, Joint):
         return _flops(combiner.body) if position == 0 else 0

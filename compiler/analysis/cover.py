@@ -54,8 +54,8 @@ def _set_before(program: Program, depth: int, need: Instance, resets: Sequence[I
 
 
 def overrun(program: Program, loop: int, extent: int, buffer: str) -> str | None:
-    """A sentence about an element that iterations of a loop from `extent` on write although an instance before them,
-    or outside the loop, uses it; None if there is none."""
+    """A sentence about an element that iterations of a loop from `extent` on write although an instance before them, or
+    outside the loop, uses it; None if no element is overwritten so."""
     uses = uses_of(program, buffer)
     beyond = [(s, u) for s, u in uses if loop in s.loops and u.how != "read"]
     for s, write in beyond:

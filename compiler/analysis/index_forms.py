@@ -18,7 +18,7 @@ class Forms:
 
     def __init__(self) -> None:
         self.values: list[SSAValue] = []
-        """The values of which forms are made, by the numbers of their variables."""
+        """The values that occur in forms, by the numbers of their variables."""
         self._numbers: dict[SSAValue, int] = {}
         self._known: dict[SSAValue, Linear] = {}
 
@@ -68,7 +68,7 @@ class Ranges:
         return self._known[value]
 
     def state(self, value: SSAValue, stated: Range) -> None:
-        """Take a range as that of a value; one beyond 64 bits, where indices wrap, says nothing."""
+        """State the range of a value; a range beyond 64 bits, where indices wrap, states nothing."""
         self._known[value] = stated if all(isinf(end) or _WORD[0] <= end <= _WORD[1] for end in stated) else ANY
 
     def surely_runs(self, loop: scf.ForOp | scf.ParallelOp) -> bool:
@@ -115,7 +115,7 @@ def bounds(loop: scf.ForOp | scf.ParallelOp) -> Sequence[tuple[SSAValue, SSAValu
 
 
 def _of_integer(value: SSAValue) -> Range:
-    """The range of an integer's type; one extended without a sign has that of what it was."""
+    """The range of an integer's type; a zero-extended integer has the range of the narrow type."""
     owner = value.owner
     if isinstance(owner, Operation) and owner.name == "arith.extui":
         extended = owner.operands[0].type
@@ -167,4 +167,4 @@ _RULES: Mapping[type[Operation], Callable[[Range, Range], Range]] = {
     arith.MinSIOp: lambda a, b: (min(a[0], b[0]), min(a[1], b[1])),
     arith.MaxSIOp: lambda a, b: (max(a[0], b[0]), max(a[1], b[1])),
 }
-"""The range of an op's result from those of its operands."""
+"""The range of an op's result from the ranges of its operands."""

@@ -4,8 +4,8 @@ Order: every dependence of the program before the step (two instances that touch
 writing, unless both update it by the same combiner) has its source before its target afterwards. Concurrency: no
 two iterations of a concurrent loop depend on each other, reductions included.
 
-Index equations fix most loops of two dependent instances to equal values by the ranges alone; what is left open is
-asked of isl, one level of the two orders at a time.
+Index equations fix most loops of two dependent instances to equal values by the ranges alone; isl decides the remaining
+cases, one level of the two orders at a time.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _element(use: Use, later: Use, points: Points) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Uninitialised:
-    """A reduction of which a step would leave elements without their init. Printed as a sentence."""
+    """A reduction whose elements a step would leave without their init. Printed as a sentence."""
 
     label: str
     buffer: str
@@ -205,7 +205,7 @@ def _gained_init(
 ) -> Repeated | None:
     """An init that runs where none ran before: a condition of its block no longer holds it back.
 
-    Blocks that have moved, and those whose spatial axes are longer because they are padded, have further inits.
+    Moved blocks, and blocks whose spatial axes are longer because they are padded, have further inits.
     """
     for key, now in new.items():
         former = old.get(step.sources.get(key, key))
@@ -228,7 +228,7 @@ def _gained_init(
 
 
 def _order(before: Program, after: Program, changed: Changed, step: Step) -> Violation | None:
-    """The first violation of order, of two instances at least one of which is in a nest that has changed."""
+    """The first violation of order between two instances, at least one of them in a changed nest."""
     changed_keys = _within(after, changed.after)
     near = _within(after, {*changed.after, *_neighbours(after, changed)})
     if _first_violation(before, after, step, near, changed_keys) is None:
@@ -239,7 +239,7 @@ def _order(before: Program, after: Program, changed: Changed, step: Step) -> Vio
 
 
 def _neighbours(program: Program, changed: Changed) -> Iterator[int]:
-    """The nests of which the order to those that have changed matters."""
+    """The nests whose order relative to the changed nests matters."""
     nests = [program.nests[top] for top in changed.after]
     writes = set[str]().union(*(nest.writers for nest in nests))
     touches = writes.union(*(nest.readers for nest in nests))
@@ -251,7 +251,7 @@ def _neighbours(program: Program, changed: Changed) -> Iterator[int]:
 def _first_violation(
     before: Program, after: Program, step: Step, new: Mapping[Key, Statement], changed_keys: Collection[Key]
 ) -> Violation | None:
-    """The first violation among some statements of which at least one is `changed_keys`."""
+    """The first violation between two statements, at least one of them in `changed_keys`."""
     old = statements(before)
     matched = {key: old[source] for key in new if (source := step.sources.get(key, key)) in old}
     touching: dict[str, list[Key]] = {}

@@ -26,7 +26,7 @@ def contiguous_order(program: Program, block: Block, loops: Sequence[Loop]) -> t
 
 
 def _contiguous(program: Program, block: Block, axis: int) -> int:
-    """How many accesses step by one element along an axis, less those that stride."""
+    """The number of accesses that step by one element along an axis, less the number that stride."""
     if block.axes[axis].size == 1:
         return -len(block.reads) - len(block.writes)
     steps = [step(program, access, axis) for access in (*block.reads, *block.writes)]

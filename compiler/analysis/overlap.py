@@ -15,7 +15,8 @@ _Row = dict[int, list[LowAccess]]
 
 @dataclass(frozen=True)
 class _Where:
-    """An access's indices: what is variable in them, the constants of all but the last, the constant of the last."""
+    """The indices of an access, split: the variable part, the constants of all dimensions but the last, and the
+    constant of the last."""
 
     variable: tuple[Linear, ...]
     leading: tuple[int, ...]

@@ -25,7 +25,7 @@ class Rows:
 
     @property
     def anchor(self) -> str:
-        """The last block, whose loops over rows are those of all."""
+        """The last block; its loops over rows become the common ones."""
         return list(self.axes)[-1]
 
 

@@ -74,7 +74,8 @@ def _exhausted() -> bool:
 
 @lru_cache(maxsize=8192)
 def sample(text: str) -> tuple[int, ...] | None:
-    """The least of some points in isl's syntax, or None if there are none. Raises Undecided."""
+    """The lexicographically smallest of a set of points in isl's syntax, or None if the set is empty. Raises
+    Undecided."""
     return limited(lambda: _sample(text))
 
 

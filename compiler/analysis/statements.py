@@ -132,7 +132,8 @@ def _use(block: Block, access: Access, how: Combiner, ranges: lin.Ranges) -> Use
 
 @lru_cache(maxsize=256)
 def _paired(block: Block) -> bool:
-    """Whether instances that share an element of one target share those of all targets, so that updates commute."""
+    """Whether instances that share an element of one target share the elements of all targets, so that updates
+    commute."""
     mine, theirs = ({n: f"{v}{n}" for n in range(len(block.axes))} for v in "ab")
     domain = [f"0 <= {names[n]} < {axis.size}" for names in (mine, theirs) for n, axis in enumerate(block.axes)]
 
@@ -206,7 +207,7 @@ def _moved(statement: Statement, top: int) -> Statement:
 
 
 def meetings(first: Statement, second: Statement) -> Iterator[tuple[Use, Use]]:
-    """The uses of two statements that may touch one element, those of one buffer."""
+    """Pairs of uses of two statements that may touch the same element: uses of the same buffer."""
     return ((use, later) for use, later in product(first.uses, second.uses) if use.buffer == later.buffer)
 
 
@@ -249,7 +250,8 @@ def _mains(positions: Sequence[int]) -> tuple[tuple[int, int], ...]:
 
 
 def _init(nest: Nest, block: Block, loops: tuple[Loop, ...], positions: Sequence[int], order: int) -> Statement:
-    """The init, before the loops of the reduction: of these it has copies of those that it needs."""
+    """The init statement: it stands before the loops of the reduction, and has copies of the spatial loops among them
+    that it needs."""
     depth = init_depth(block, loops)
     forms = [*block.bindings[: block.spatial], *(c.form for c in init_guard(block))]
     used = set().union(*(form.variables() for form in forms))

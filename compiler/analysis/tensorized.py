@@ -43,7 +43,7 @@ def loops_under(program: Program, loop: int) -> tuple[list[Loop], Block]:
 def matched(program: Program, loop: int, intrinsic: Intrinsic) -> Program:
     """The program in which the block under a nest runs wherever any part of the nest does, if it is the intrinsic's.
 
-    Raises Misfit with what does not fit.
+    Raises Misfit with the mismatch.
     """
     loops, block = loops_under(program, loop)
     for around in program.enclosing(loop):
@@ -78,7 +78,7 @@ def nest_of(program: Program, loops: Sequence[Loop], block: Block) -> Nest:
 
 
 def _whole(program: Program, loops: list[Loop], block: Block, intrinsic: Intrinsic) -> Program:
-    """The block's guard weakened so that it says nothing of the nest's loops nor, if it can be, of unrolled ones."""
+    """The block's guard without conditions on the nest's loops and, where possible, on unrolled loops."""
     nest = {n.number for n in loops}
     unrolled = {n.number for n in program.enclosing(block.label) if n.kind == "unrolled"}
     if not any(c.form.variables() & (nest | unrolled) for c in block.guard):
@@ -123,7 +123,7 @@ def _with_guard(program: Program, block: Block, guard: tuple[Condition, ...]) ->
 
 
 def _harm(before: Program, after: Program, label: str, intrinsic: Intrinsic) -> str:
-    """What is wrong with the instances that are new after a guard has been weakened, in words; nothing if nothing."""
+    """A sentence that says why the instances added by a weakened guard are wrong; empty if they are harmless."""
     try:
         return limited(lambda: _harm_of(before, after, label, intrinsic))
     except (Undecided, Unknown):
@@ -149,8 +149,8 @@ def _harm_of(before: Program, after: Program, label: str, intrinsic: Intrinsic) 
 
 
 def _adding_zero(flow: Flow, label: str, intrinsic: Intrinsic) -> isl.UnionSet:
-    """The instances that surely add zero: an operand is zero or, of floats, both are, since 0 times NaN is NaN; or that
-    combine what is neutral, where one operand is combined as it is."""
+    """The instances that surely add zero: one operand is zero or, for floats, both are, since 0 times NaN is NaN. For
+    instructions that combine one operand as it is: the operand is the identity."""
     key, zeros = (label, False), []
     statement = flow.statements[key]
     for position, use in enumerate(statement.uses[: len(statement.block.reads)]):
@@ -181,8 +181,8 @@ def _dead(flow: Flow, before: Program, label: str, instances: isl.UnionSet) -> b
 def absorbed(program: Program) -> Program:
     """The program with every tensorized nest matched again, and its guard weakened as `matched` says.
 
-    Each is judged beside the others as they were: what one writes where the program does not is no value of another.
-    Raises Misfit, in front of which it names the loop, and ScheduleError for an intrinsic that there is not.
+    Each nest is judged beside the others as they were before. Raises Misfit, which names the loop, and ScheduleError
+    for an unknown intrinsic.
     """
     weakened_program = program
     for loop in _tensorized(program):

@@ -1,7 +1,7 @@
 """The cache of machine code: entries on disk by the digests of their keys, which several processes read and write.
 
-An entry is code that will run. The folder is this user's alone, each entry is checked by its digests, and what is not
-certainly what this user has stored is no entry. Whatever cannot be read or written is no error.
+An entry is code that will run. The folder is this user's alone, each entry is checked by its digests, and anything else
+in the folder is ignored. Failures to read or write are not errors: the cache is then empty.
 
 place.py       where the folder is, or why there is none
 store.py       entries in a folder: read, written in one step, the least recently used removed

@@ -1,4 +1,4 @@
-"""`get` and `put`: dataclasses that are kept in the cache by words; without a cache there are none."""
+"""`get` and `put`: dataclasses cached by words; without a cache folder `get` finds none."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Kind = TypeVar("Kind")
 
 
 def get(kind: type[Kind], words: Sequence[object]) -> Kind | None:
-    """The dataclass that was kept under these words; None where there is none."""
+    """The dataclass that was cached under these words; None for a miss."""
     entry = _entry(kind, words)
     payload = None if entry is None else entry.store.get(entry.key)
     return None if payload is None else from_bytes(kind, payload)

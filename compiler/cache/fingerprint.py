@@ -18,7 +18,7 @@ _BEGAN = time.time()
 
 @cache
 def fingerprint() -> str | None:
-    """A digest of all files of the package, sources and data, and of the versions of what it compiles with.
+    """A digest of all files of the package, sources and data, and of the versions of its compilers and libraries.
 
     None where the sources cannot be read, or one is younger than this process, which then may run another one.
     """

@@ -1,4 +1,4 @@
-"""`place`: where the folder of the cache is, or why there is none, by the environment."""
+"""`place`: the folder of the cache, or why caching is off, by the environment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SWITCH = "STRATA_CACHE"
 
 @dataclass(frozen=True)
 class Place:
-    """The folder of the cache, which need not exist; None where there is none, and then why."""
+    """The folder of the cache, which need not exist; None if caching is off, and then the reason."""
 
     path: Path | None
     why: str = ""

@@ -1,4 +1,4 @@
-"""Dataclasses as bytes, and back: lines of JSON for what they say, and behind it the bytes that they have.
+"""Dataclasses as bytes, and back: JSON for their fields, followed by the bytes of their blobs.
 
 Fields may be texts, numbers, truth values, None, bytes, tuples, mappings of texts, dataclasses, types of elements and
 numpy's dtypes. Nothing that is read runs: what a class does not declare is refused.

@@ -16,14 +16,14 @@ from pathlib import Path
 from compiler.files import NEW
 
 MOST_BYTES = 512 << 20
-"""What the entries of a folder take at most, in bytes; several processes may exceed it by what each writes between two
+"""The most bytes that the entries of a folder take; several processes may exceed it by the bytes written between two
 counts."""
 _BETWEEN_COUNTS = 64
 """A process counts again when it has written this part of the most bytes."""
 _LEFT = 7 / 8
 """The part of the most bytes that is left when entries have been removed."""
 _ABANDONED = 600.0
-"""Seconds after which a file that is still partial belongs to nobody."""
+"""Seconds after which a partial file counts as abandoned."""
 _MAGIC = b"strata cache 01\n"
 _DIGEST = sha256().digest_size
 _START = len(_MAGIC) + 2 * _DIGEST
@@ -57,10 +57,9 @@ class _File:
 class Store:
     """Entries in a folder: a magic, the digests of key and payload, the payload. The folder is made with the first one.
 
-    An entry is read only from a regular file of this user that nobody else may write, under its only name, in a folder
-    that nobody else may enter, and with the right digests; a file that is not so is no entry, and the next one of its
-    name takes its place. Files are written beside their names and renamed. All that the system refuses means that there
-    is no entry.
+    An entry is read only from a regular file of this user that no one else may write, under its only name, in a folder
+    that no one else may enter, and with the right digests; any other file counts as a miss and is replaced by the next
+    entry of its name. Files are written beside their names and renamed. Errors of the system count as misses.
     """
 
     def __init__(self, path: Path, most_bytes: int = MOST_BYTES) -> None:
@@ -97,7 +96,8 @@ class Store:
         return True
 
     def summary(self) -> Summary:
-        """What the folder has; it is made where there is none. Raises OSError for one that is not used, or not made."""
+        """The content of the folder, which is made if needed. Raises OSError for a folder that cannot be made or must
+        not be used."""
         self._make()
         with self._folder() as folder:
             files = list(_files(folder))
@@ -120,7 +120,7 @@ class Store:
 
     @contextmanager
     def _folder(self) -> Iterator[int]:
-        """The open folder. Raises OSError where there is none, or someone else may enter it."""
+        """The open folder. Raises OSError if it does not exist, or someone else may enter it."""
         folder = os.open(self.path, _FOLDER)
         try:
             status = os.fstat(folder)
@@ -134,7 +134,7 @@ class Store:
             os.close(folder)
 
     def _bound(self, folder: int) -> None:
-        """Remove the least recently used files where there are too many, and partial ones that nobody writes."""
+        """Remove the least recently used files beyond the limit, and abandoned partial files."""
         files = sorted(_files(folder), key=lambda file: file.used)
         left = total = sum(file.bytes for file in files)
         for file in files:
@@ -145,7 +145,7 @@ class Store:
 
 
 def _checked(folder: int, name: str, key: bytes) -> bytes | None:
-    """The payload of a file, which is now the most recently used; None for what is no entry of that key."""
+    """The payload of a file, which becomes the most recently used; None for a file that is no entry of that key."""
     file = os.open(name, _FILE, dir_fd=folder)
     try:
         content = _read(file) if _is_ours(os.fstat(file)) else b""

@@ -16,7 +16,7 @@ from compiler.elements import scalar_type
 
 
 def refuse(fault: str) -> None:
-    """Raise a VerifyException with a sentence that says what is wrong, if one does."""
+    """Raise a VerifyException if the sentence is not empty."""
     if fault:
         raise VerifyException(fault)
 
@@ -49,7 +49,7 @@ def check_access(
 ) -> None:
     """The access has one index a dimension and, wherever it happens, stays inside the shape.
 
-    It happens for all values of the axes or, with a domain, for those that the domain gives.
+    The access happens for all values of the axes or, with a domain, for the values in the domain.
     """
     indices = access.affine_map.results
     if access.affine_map.num_dims != len(axes):

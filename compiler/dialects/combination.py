@@ -1,6 +1,6 @@
 """How the results of a reduction combine: by name, one a result, or all of them jointly, by a region.
 
-A region takes what each result holds so far, then what is added, and yields what each holds afterwards:
+A region takes the accumulators of all results, then the values to add, and yields the new accumulators:
 
     combine (%v = -inf : f32, %i = 0 : i64) with (%w, %j) { ... te.yield %x, %y : f32, i64 }
 

@@ -39,7 +39,7 @@ _DIGITS = 16
 class Dense:
     """The elements of a tensor in row-major order, little-endian; a truth value is a byte, 0 or 1.
 
-    `data` must not change. `name` is what the text calls them, and no part of what they are.
+    `data` must not change. `name` is a label for printing; constants that differ in their name only are equal.
     """
 
     def __init__(self, type: TensorType, data: bytes | memoryview, name: str = "c") -> None:
@@ -103,7 +103,7 @@ class Dense:
 
 
 class Lost(Dense):
-    """Elements that nobody needs any more: text has their name only."""
+    """Elements that were released after their last use: text prints their name only."""
 
     is_inline = False
 

@@ -41,7 +41,8 @@ def verify_module(module: ModuleOp) -> None:
 
 
 def _check(op: Operation, seen: set[SSAValue]) -> None:
-    """Verify an op and what is in it; a compute once of those that differ by names only, such as those of layers."""
+    """Verify an op and its regions. Computes that differ by names only, such as those of repeated layers, are verified
+    once."""
     op_signature = signature(op) if op.name == "te.compute" else None
     if op_signature in _verified:
         return

@@ -61,7 +61,7 @@ def is_main(function: FuncOp) -> bool:
 
 
 def called(call: CallOp) -> FuncOp:
-    """The function that a call is of. Raises InputError where there is none."""
+    """The function that a call calls. Raises InputError if the module does not define it."""
     callee = SymbolTable.lookup_symbol(call, call.callee)
     if not isinstance(callee, FuncOp):
         raise InputError(f"there is no function @{call.callee.string_value()}")
@@ -83,7 +83,7 @@ def callees(function: FuncOp) -> list[FuncOp]:
 
 
 def recursive(module: ModuleOp) -> FuncOp | None:
-    """A function of a module that calls itself, or is called by what it calls; None without such."""
+    """A function of a module that calls itself, directly or through others; None if there is none."""
     called_by = {f.sym_name.data: {c.callee.string_value() for c in calls(f)} for f in functions(module)}
     while True:
         leaves = {name for name, callees in called_by.items() if not callees & called_by.keys()}
@@ -93,8 +93,8 @@ def recursive(module: ModuleOp) -> FuncOp | None:
 
 
 def alone(module: ModuleOp, name: str | None = None) -> ModuleOp:
-    """A copy of a module with one function, found as by `find_function`, and the functions that it calls; what is no
-    function stays. Raises InputError."""
+    """A copy of a module with one function, selected as by `find_function`, and the functions that it calls; ops other
+    than functions stay. Raises InputError."""
     copy = module.clone()
     by_name = {f.sym_name.data: f for f in functions(copy)}
     wanted, open_names = set[str](), [find_function(copy, name).sym_name.data]
@@ -122,8 +122,8 @@ def outputs(function: FuncOp) -> int:
 def positions(function: FuncOp, attribute: str) -> set[int]:
     """The positions of the arguments that an attribute of a function lists; none where it has no such attribute.
 
-    `unsigned` lists those whose integers have no sign, `aligned` those that are aligned to 64 bytes, `constants` those
-    that are the same in all calls.
+    `unsigned` lists the arguments whose integers have no sign, `aligned` the arguments aligned to 64 bytes, `constants`
+    the arguments that are the same in all calls.
     """
     listing = function.attributes.get(attribute)
     listed = listing.get_values() if isinstance(listing, DenseArrayBase) else () if listing is None else (-1,)
@@ -135,8 +135,8 @@ def positions(function: FuncOp, attribute: str) -> set[int]:
 def constant_values(function: FuncOp) -> dict[int, DenseAttr]:
     """The elements of constant arguments that are known, by position.
 
-    The attribute `constant_values` has them in the order of the positions that `constants` lists, `unit` for those that
-    callers give. Raises InputError where they do not fit the arguments.
+    The attribute `constant_values` has one entry for each position in `constants`: the elements, or `unit` if callers
+    give them. Raises InputError for entries that do not fit the arguments.
     """
     stated = function.attributes.get("constant_values")
     if stated is None:
@@ -158,7 +158,7 @@ def constant_values(function: FuncOp) -> dict[int, DenseAttr]:
 
 
 def state_constants(function: FuncOp, values: Mapping[int, DenseAttr | None]) -> None:
-    """Say which arguments of a function are constant, by position, and the elements of those that are known."""
+    """Mark arguments of a function as constant, by position, with the elements of those that are known."""
     for name in ("constants", "constant_values"):
         function.attributes.pop(name, None)
     listed = sorted(values)

@@ -84,7 +84,7 @@ class Gathering(IRDLOperation):
 
     @property
     def outside(self) -> Literal:
-        """What is read where an index value is outside the table."""
+        """The value read for an index outside the table."""
         assert isinstance(self.otherwise, FloatAttr | IntegerAttr)
         return self.otherwise
 

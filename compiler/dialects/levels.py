@@ -23,12 +23,12 @@ Upper = Literal["te", "loop"]
 
 
 def require(module: ModuleOp, level: Level, by: str) -> None:
-    """Check that all functions are at the level that a pass takes; te takes only those that have tensors in their type.
+    """Check that all functions are at the level of a pass; te takes only functions with tensors in their type.
 
-    A te function is te ops and the return, its arguments and results tensors; a loop function is loop ops and the
-    return, its arguments memrefs, without results; what is neither te nor loop is low. A function that calls others
-    computes nothing itself: in te it has calls and constants, at the loop level calls, allocations, copies and views.
-    Raises LoweringError, at the first op that does not belong.
+    A te function has te ops and the return, and its arguments and results are tensors. A loop function has loop ops and
+    the return, its arguments are memrefs, and it has no results. Every other function is low. A function that calls
+    others computes nothing itself: in te it has calls and constants, at the loop level calls, allocations, copies and
+    views. Raises LoweringError at the first op that does not belong.
     """
     if level == "low":
         _require_low(module, by)

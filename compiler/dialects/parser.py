@@ -1,5 +1,5 @@
-"""xDSL's parser with what it lacks: the place of every op, bits of floats in dense attributes, and resources, which it
-keeps for ever."""
+"""xDSL's parser, extended: each op has its location, dense attributes keep the bits of floats, and resources are kept
+no longer than the text."""
 
 from __future__ import annotations
 

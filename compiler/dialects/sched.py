@@ -46,7 +46,7 @@ class UsesLiveHandles(OpTrait):
         for handle in op.operands:
             for use in handle.uses:
                 user = use.operation
-                # What stands before has been verified; what stands after may be malformed.
+                # Operands before this one are verified, later ones may be malformed.
                 if isinstance(user, SchedOp) and user.CONSUMES and user.is_before_in_block(op):
                     _check_live(handle, user, op)
         for handle in op.consumed():

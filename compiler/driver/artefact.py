@@ -1,4 +1,4 @@
-"""`build_artefact`: to machine code as data, of which another process makes a kernel."""
+"""`build_artefact`: machine code as data, which another process loads as a kernel."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from compiler.targets.machine import host
 def build_artefact(
     x: object, threads: int | None = None, policy: str = "contract", name: str | None = None
 ) -> Artefact:
-    """Compile what `build` takes to data of which another process makes a kernel: see `load_artefact`.
+    """Compile as `build` does, to data that another process loads: see `load_artefact`.
 
-    Where the program says that inputs are constant, what depends on them alone is a preparation of the artefact. Raises
-    what `build` does.
+    If the program has constant inputs, computations that depend on them alone become a preparation of the artefact.
+    Raises what `build` does.
     """
     module, count = verified(x, policy, name), thread_count(threads)
     program = read(find_function(module, name)) if level_of(module) == "loop" else None

@@ -39,8 +39,8 @@ def face_of(program: Program | Main) -> Face:
 def with_constants(x: object, module: ModuleOp, names: Sequence[str], name: str | None = None) -> ModuleOp:
     """The loop-level module of a program, with the inputs of these names said to be constant.
 
-    `x` is what the module was made of; its own names of inputs hold. Raises InputError for what is no
-    input, or is written.
+    `x` is the source of the module; its names of inputs are used. Raises InputError for a name that is no input, or an
+    input that is written.
     """
     module = module.clone()
     function = find_function(module, name)
@@ -52,7 +52,8 @@ def with_constants(x: object, module: ModuleOp, names: Sequence[str], name: str 
 
 
 def all_constants(given: Mapping[str, object], stated: Mapping[str, DenseAttr]) -> dict[str, object]:
-    """The constants that are given, and those whose elements the program knows. Raises InputError for both at once."""
+    """The constants that a caller gives, and those that the program states. Raises InputError for a constant in
+    both."""
     for name in stated.keys() & given:
         raise InputError(f"'{name}' is a constant of the program: its elements are known")
     return {**given, **{name: array_of(value.data) for name, value in stated.items()}}
@@ -61,8 +62,8 @@ def all_constants(given: Mapping[str, object], stated: Mapping[str, DenseAttr]) 
 def fixed_arrays(
     arguments: Sequence[Buffer], constants: Mapping[str, Array], prepared: Mapping[str, Array], stated: Collection[str]
 ) -> dict[int, Array]:
-    """By position the arrays that no call gives: what was prepared, and of the constants that are still read copies,
-    or the program's own elements."""
+    """By position the arrays that no call gives: prepared arrays, and copies of the constants that calls still read, or
+    the program's own elements."""
     fixed: dict[int, Array] = {}
     for position, buffer in enumerate(arguments):
         if buffer.name in prepared:
@@ -77,7 +78,7 @@ def fixed_arrays(
 
 
 def named(constants: object) -> Mapping[str, object]:
-    """Constants as they are given. Raises InputError for what is no mapping."""
+    """Constants as a mapping. Raises InputError for anything else."""
     if not isinstance(constants, Mapping):
         raise InputError(f"constants is a {type(constants).__name__}, expected arrays by the names of inputs")
     return constants

@@ -41,8 +41,8 @@ class Request:
 
 @dataclass(frozen=True)
 class _Elements:
-    """The elements of a constant that the program has: the digest of those that they are in the module, or else they
-    themselves."""
+    """The elements of a constant of the program: the digest of the module's constant with the same bytes, or else the
+    bytes."""
 
     name: str
     element: Attribute
@@ -64,7 +64,7 @@ class _Program:
 
 
 def remembered(request: Request, recipe: Callable[[], Recipe]) -> Kernel:
-    """The kernel of what is requested: from the cache, or else by its recipe, and then kept there.
+    """The kernel of a request: from the cache, or else by its recipe, and then cached.
 
     Of a kernel from the cache texts are made by the recipe, when they are first asked for. Raises what that does, and
     InputError for arrays that are not those of its constants.
@@ -120,7 +120,7 @@ def _words(request: Request) -> Sequence[object]:
 
 
 def _arrays(request: Request, face: Face | None, elements: Mapping[str, DenseAttr]) -> dict[str, Array]:
-    """The constants by their names: those of arguments as arrays of their shapes and dtypes, and those inside."""
+    """The constants by their names: arguments as arrays of their shapes and dtypes, and inner constants."""
     if face is None:
         return {}
     inner = elements.keys() - {buffer.name for buffer in face.arguments}
@@ -147,7 +147,8 @@ def _text(text: Text) -> str:
 
 
 def _elements(stated: Mapping[str, DenseAttr], module: ModuleOp) -> tuple[_Elements, ...]:
-    """The constants of a program, by those of the module that it was made of where they have the same bytes."""
+    """The constants of a program; those with the same bytes as a constant of the source module are stored as its
+    digest."""
     constants = list(constants_in(module))
     digests = {_place(constant): constant.digest for constant in constants} | {
         constant.digest: constant.digest for constant in constants

@@ -36,12 +36,12 @@ def from_onnx(model: object, shapes: Mapping[str, Any] | None = None) -> Importe
 
 
 def imported(x: object) -> object:
-    """What is built: a file of ONNX as an Imported, anything else as it is."""
+    """The program to build: a file of ONNX as an Imported, anything else unchanged."""
     return from_onnx(x) if is_model(x) else x
 
 
 def apart(x: object, constants: Mapping[str, Any] | None) -> tuple[object, Mapping[str, Any] | None]:
-    """A program and its constants: those of a model beside those that are given. Raises InputError for one in both."""
+    """A program and its constants: a model's own and those that a caller gives. Raises InputError for one in both."""
     program = imported(x)
     if not isinstance(program, Imported):
         return program, constants

@@ -34,7 +34,7 @@ _LEVEL_AFTER = {"te-to-loop": "loop", "reorder-contiguous": "loop", "promote-buf
 
 
 def plain(plan: Plan, name: str | None, settings: Settings) -> Recipe:
-    """How a verified module is compiled, of which no argument is constant."""
+    """How to compile a verified module without constant arguments."""
     module, te = plan.module, {} if plan.te is None else {"te": plan.te}
     return Recipe(
         None,
@@ -47,7 +47,7 @@ def plain(plan: Plan, name: str | None, settings: Settings) -> Recipe:
 def with_constants_apart(
     x: object, plan: Plan, name: str | None, constants: Mapping[str, object], settings: Settings
 ) -> Recipe:
-    """How a verified module is compiled some of whose inputs are constant: what depends on these alone is apart.
+    """How to compile a verified module with constant inputs: computations that depend on these alone run once.
 
     Raises InputError for the low level, and for constants that are no inputs, are written, or are known.
     """
@@ -85,8 +85,8 @@ def with_constants_apart(
 def load_nest(
     nest: Nest, constants: Mapping[str, Array], stated: Collection[str], texts: Texts, start: float, cached: bool
 ) -> Kernel:
-    """The kernel of a nest, by the arrays of its constants, of which the program knows the elements of some. `start` is
-    when its build began, on the clock perf_counter. Raises what `load_artefact` does."""
+    """The kernel of a nest, given the arrays of its constants, some of which the program knows. `start` is when its
+    build began, on the clock perf_counter. Raises what `load_artefact` does."""
     machine, preparation, prepared = host(), None, dict[str, Array]()
     if nest.preparation is not None:
         preparation = load_artefact(nest.preparation, machine, texts.preparation)
@@ -110,7 +110,7 @@ def _compiled(module: ModuleOp, name: str | None, settings: Settings) -> Artefac
 
 
 def _texts(module: ModuleOp, settings: Settings) -> dict[str, Text]:
-    """The texts of a module and of what it becomes; made anew when they are asked for, since most never are."""
+    """The texts of a module and of its lowerings, produced on demand, since most are never read."""
     level = level_of(module)
     passes = passes_from(level, settings.policy)
     texts: dict[str, Text] = {level: partial(str, module)}

@@ -37,8 +37,8 @@ class Plan:
 
 
 def of_groups(x: object, plan: Plan, name: str | None, constants: Mapping[str, object], settings: Settings) -> Recipe:
-    """How a te module of groups is compiled. Raises InputError for constants that are no inputs, or are known, and for
-    combiners that are none."""
+    """How to compile a te module of groups. Raises InputError for constants that are no inputs, or are known, and for
+    regions that are no combiners."""
     check_combiners(plan.module)
     function = find_function(plan.module, name)
     main = read_tensors(function)

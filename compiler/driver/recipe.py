@@ -32,7 +32,7 @@ class Nest:
 
 @dataclass(frozen=True)
 class Texts:
-    """The texts of a program by level, and those of its preparation."""
+    """The texts of a program by level, and the texts of its preparation."""
 
     main: Mapping[str, Text]
     preparation: Mapping[str, Text] = field(default_factory=dict)

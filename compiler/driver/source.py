@@ -1,4 +1,4 @@
-"""What is built: the verified module of whatever a caller gives, and its level."""
+"""The input of a build: the verified module of whatever a caller gives, and its level."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LOWER = "check-combiners,lift-constants,te-to-loop"
 
 
 def verified(x: object, policy: str, name: str | None) -> ModuleOp:
-    """A copy of the module to build: the function that is meant and what it calls. The policy is known."""
+    """A copy of the module to build: the selected function and its callees. The policy is checked."""
     check_words("cpu", policy, name, "")
     policy_named(policy, TargetError)
     module = alone(module_of(x), name)
@@ -57,7 +57,7 @@ def parse(text: str, source: str = "<text>") -> ModuleOp:
 
 
 def level_of(module: ModuleOp) -> str:
-    """te, loop or low: the highest level of which a module has an op or a type."""
+    """te, loop or low: the highest level that occurs in a module."""
     if any("tensor<" in str(op.function_type) for op in module.ops if hasattr(op, "function_type")):
         return "te"
     dialects = {op.name.split(".")[0] for op in module.walk()}
@@ -65,7 +65,7 @@ def level_of(module: ModuleOp) -> str:
 
 
 def module_of(x: object) -> ModuleOp:
-    """The module that a caller gives. Raises InputError for what has none, and what reading text raises."""
+    """The module that a caller gives. Raises InputError for anything without one, and the errors of parsing text."""
     x = imported(x)
     if isinstance(x, Imported):
         return x.function.module

@@ -1,6 +1,6 @@
 """Canonical te functions: programs that compute the same in the same way have one text and one hash.
 
-Laws make them the same program; what has no order is ordered by structure; names follow from that order.
+Laws make equal programs the same program; structure orders the parts that have no order; names follow from that order.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ Callees = Mapping[str, "Canonical"]
 class Canonical:
     """A canonical graph.
 
-    graph: in canonical order, under canonical names but for the function's. names: what the graph it was made of calls
-    them. arguments, results: the position that each input and result had. callees: the hashes of what it calls.
+    graph: in canonical order, under canonical names except the function's. names: the names in the original graph.
+    arguments, results: the original position of each input and result. callees: the hashes of the functions it calls.
     """
 
     graph: Graph
@@ -44,7 +44,7 @@ class Canonical:
 
     @cached_property
     def hash(self) -> str:
-        """A hash of what it computes, in hexadecimal digits; names are no part of it. It reads all constants once."""
+        """A hash of the computation, in hexadecimal digits; it ignores names. It reads all constants once."""
         return graph_digest(self.graph, self.callees).hex()
 
     def signed(self, former: Graph) -> Graph:
@@ -94,7 +94,7 @@ def canonicalize(module: ModuleOp) -> ModuleOp:
     """A new module of the canonical forms of a verified module's te functions, in its order, under their names.
 
     Private functions that another one calls get canonical signatures, and calls of them follow. Raises InputError for
-    what is no te function.
+    anything but a te function.
     """
     forms = canonical_functions(module)
     return ModuleOp([write(form.graph) for form in forms.values()], dict(module.attributes))
@@ -121,7 +121,7 @@ def canonical_hash(module: ModuleOp, name: str | None = None) -> str:
 
 
 def _callees_first(graphs: Mapping[str, Graph]) -> list[str]:
-    """The names of the functions, each after those that it calls."""
+    """The names of the functions, callees first."""
     done: dict[str, None] = {}
     stack = [(name, False) for name in reversed(list(graphs))]
     while stack:

@@ -15,7 +15,7 @@ from compiler.program.body import Read
 
 @dataclass(frozen=True)
 class Part:
-    """An input, by its position, and the place of its first element among those of the result in row-major order."""
+    """An input, by its position, and the offset of its first element in the result in row-major order."""
 
     input: int
     start: int

@@ -1,4 +1,4 @@
-"""Structural digests of forms, accesses, bodies and computes: of what is computed, never of a name.
+"""Structural digests of forms, accesses, bodies and computes; they ignore names.
 
 Sources and axes count by the colours that a caller gives them: digests, equal where two are not told apart.
 """
@@ -121,7 +121,7 @@ def swapped(node: Apply) -> Scalar | None:
 
 @dataclass
 class Digests:
-    """Digests of what stands in one compute, by the colours of the values that it reads and those of its axes."""
+    """Digests of the parts of one compute, by the colours of its operands and of its axes."""
 
     reads: Sequence[Access]
     sources: Colours

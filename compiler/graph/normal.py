@@ -1,7 +1,7 @@
-"""The normal form of a compute: one block for all that differ by the order of what has none.
+"""The normal form of a compute: one block for all computes that differ only in an order that does not matter.
 
-Reduce axes, reads, conditions and commutative operands stand in an order by structure; equal reads are one read, and
-what is not used is not read.
+Reduce axes, reads, conditions and commutative operands are ordered by structure; equal reads are one read, and unused
+reads are dropped.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from compiler.program.tree import Access, Block
 
 
 def node_digest(node: Compute, sources: Colours) -> bytes:
-    """The digest of a compute by the colours of what it reads; all with the same normal form have the same."""
+    """The digest of a compute by the colours of its operands; computes with the same normal form have the same
+    digest."""
     elements = [value.element for value in node.results]
     return compute_digest(node.block, elements, sources, _axis_colours(node.block, axis_order(node, sources)))
 
@@ -59,7 +60,7 @@ def _along(block: Block, axis: int) -> list[int]:
 
 
 def _axis_colours(block: Block, placed: Sequence[int]) -> list[bytes]:
-    """The colours of axes of which some have a place."""
+    """The colours of axes, some of which have a position already."""
     ranks = {n: rank for rank, n in enumerate(placed)}
     return [axis_colour(axis.size, axis.is_reduce, ranks.get(n, "")) for n, axis in enumerate(block.axes)]
 

@@ -1,4 +1,4 @@
-"""The order of what has none in a graph: arguments and results of private functions, reads, nodes; by structure.
+"""Canonical order in a graph: arguments and results of private functions, reads and nodes, by structure.
 
 Inputs of a public function have positions, so that the values told apart by what they compute are told apart; no two
 computes are equal, since a law merges them. Inputs of a private function are told apart by how they are used: their
@@ -36,7 +36,7 @@ def ordered(graph: Graph, colours: Colours) -> Graph:
 
 
 def result_order(graph: Graph, colours: Colours) -> list[int]:
-    """The positions of the results in an order by what they are, which colours say."""
+    """The positions of the results, ordered by their colours."""
     return sorted(range(len(graph.results)), key=lambda n: colours[graph.results[n]])
 
 
@@ -140,7 +140,7 @@ def _certificate(graph: Graph, inputs: Colours, callees: Callees) -> bytes:
 
 
 def _depth_first(graph: Graph, nodes: Mapping[int, Node]) -> Sequence[Node]:
-    """The nodes, given by the identity of the graph's, that results need: each after what it reads."""
+    """The nodes that results need, in depth-first order of operands; nodes are given by the identity of the graph's."""
     ordered_nodes: dict[int, Node] = {}
     stack = [(graph.producers[name], False) for name in reversed(graph.results) if name in graph.producers]
     while stack:

@@ -18,7 +18,7 @@ from compiler.program.tree import Access, Alloc, Block, Buffer, Program, blocks_
 
 
 def spelled_graph(graph: Graph, names: Provenance) -> Graph:
-    """A te function under the names that a user wrote; those that would be there twice get a number."""
+    """A te function under the names that a user wrote; duplicates get a number."""
     values = _distinct({name: names.values.get(name, name) for name in graph.values})
     given = {node.block.label: names.blocks.get(node.block.label, node.block.label) for node in _computes(graph)}
     labels = _distinct(given)
@@ -37,7 +37,7 @@ def spelled_graph(graph: Graph, names: Provenance) -> Graph:
 
 
 def spelled(program: Program, names: Provenance, arguments: Mapping[str, str]) -> Program:
-    """A loop program, scheduled or not, under the names that a user wrote; `arguments` are those of its arguments.
+    """A loop program, scheduled or not, under the names that a user wrote; `arguments` are the names of its arguments.
 
     What a primitive has derived from a name, such as `product0.init`, keeps its suffix. Names that the user has not
     given stay, and those that would be there twice get a number.
@@ -80,7 +80,7 @@ class _Speller:
         return replace(node, label=label, body=body, attributes=attributes)
 
     def _attribute(self, value: Attribute, loops: Mapping[str, str]) -> Attribute:
-        """An attribute of a loop inside some loops: it may name buffers and these loops, as that of a prefetch does."""
+        """An attribute of a loop inside some loops: it may name buffers and these loops, as `prefetch` does."""
         match value:
             case StringAttr():
                 return StringAttr(self.buffers.get(value.data, loops.get(value.data, value.data)))

@@ -54,7 +54,7 @@ Node: TypeAlias = Compute | Constant | Call
 
 @dataclass(frozen=True)
 class Graph:
-    """A te function. `attributes` are those of the function, its visibility aside."""
+    """A te function. `attributes` are the function's, without its visibility."""
 
     name: str
     inputs: tuple[Buffer, ...]

@@ -26,7 +26,7 @@ SAMPLES = 48
 
 
 def joint(block: Block, floats: DType | None = None) -> Callable[[Values, Values], list[Value]]:
-    """The region of a joint combiner as a function of what is there and what is added."""
+    """The region of a joint combiner as a function of accumulators and added values."""
     body = Body(block, (), floats)
     return lambda accumulators, added: body([*accumulators, *added], ())
 

@@ -26,7 +26,7 @@ Function: TypeAlias = Callable[..., Value]
 
 
 def _rounded(a: Value, dtype: DType) -> Value:
-    """Numbers as floats of a dtype, rounded once: to bf16 by way of f32 rounded to odd, which keeps what was lost."""
+    """Numbers as floats of a dtype, rounded once: to bf16 by way of f32 rounded to odd, which keeps the sticky bit."""
     if dtype.name != BF16 or a.dtype.itemsize < 4 or a.dtype == np.float32:
         return a.astype(dtype)
     if a.dtype.kind in "iu":

@@ -78,14 +78,14 @@ class _Buffer:
 
 @dataclass(frozen=True)
 class _Scope:
-    """What is visible at a place of the function, and which blocks have their init before which op."""
+    """The values visible at a place of the function, and the blocks whose init comes before each op."""
 
     loops: dict[SSAValue, _Loop]
     buffers: dict[SSAValue, _Buffer]
     inits: Mapping[Operation, Sequence[BlockOp]]
 
     def inner(self) -> _Scope:
-        """A copy for the inside of a loop: what is added there is not visible outside."""
+        """A copy for the inside of a loop: additions to it are not visible outside."""
         return _Scope(dict(self.loops), dict(self.buffers), self.inits)
 
     def buffer(self, value: SSAValue, block: Placed) -> _Buffer:
@@ -273,7 +273,7 @@ def _guarded(
 
 
 def _compute(place: _Place, scope: _Scope) -> Execution:
-    """A block's body, and what is done with its values: they are stored, or combined into what is there."""
+    """A block's body, and the store or the combination of its values."""
     block = place.block
     assert isinstance(block, BlockOp)
     reads = [_read(place, *read, scope) for read in zip(block.inputs, block.reads, strict=True)]

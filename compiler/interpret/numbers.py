@@ -24,7 +24,8 @@ __all__ += ["loaded", "stored", "to_int"]
 
 
 def dtype_of(type: Attribute, floats: DType | None = None) -> DType:
-    """The numpy dtype of an element or scalar type; `floats` replaces that of floats. Raises InputError without one."""
+    """The numpy dtype of an element or scalar type; `floats` replaces the dtype of floats. Raises InputError without
+    one."""
     row = row_of(type)
     if row is None and not isinstance(type, IndexType):
         raise InputError(f"the interpreter has no numbers of type {type}")

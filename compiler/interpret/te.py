@@ -51,7 +51,7 @@ def evaluate(
 
 
 def _results(function: FuncOp, tensors: Tensors, floats: DType | None) -> list[Array]:
-    """The arrays that a function returns, by those that its arguments are."""
+    """The arrays that a function returns, given the arrays of its arguments."""
     for op in function.body.block.ops:
         match op:
             case ReturnOp():

@@ -103,11 +103,11 @@ INTRINSICS: dict[str, Intrinsic] = {
     )
 }
 """Every declared intrinsic, by name. Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2;
-for those of warps NVIDIA's PTX ISA, "Warp-level matrix instructions"."""
+for warps NVIDIA's PTX ISA, "Warp-level matrix instructions"."""
 
 
 def find(name: str) -> Intrinsic:
-    """The intrinsic of that name. Raises ScheduleError where none is declared, with those whose names begin alike."""
+    """The intrinsic of a name. Raises ScheduleError for an unknown name, with the names that begin alike."""
     if name not in INTRINSICS:
         family = [declared for declared in INTRINSICS if declared.split(".")[0] == name.split(".")[0]]
         alternatives = family or [

@@ -45,7 +45,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Nest:
-    """Perfectly nested loops, outermost first, around one block, and whether it adds to what its target holds."""
+    """Perfectly nested loops, outermost first, around one block, and whether it accumulates into its target."""
 
     loops: tuple[Loop, ...]
     label: str
@@ -66,7 +66,8 @@ class Fit:
 
 
 def fit(intrinsic: Intrinsic, nest: Nest) -> Fit:
-    """How a nest is the intrinsic's. Raises Misfit with what does not fit; where several ways do not, of the first."""
+    """The match of a nest with the intrinsic. Raises Misfit with the mismatch; if several assignments fail, with the
+    first one's."""
     _check_block(intrinsic, nest)
     first: Misfit | None = None
     for loops in _orders(intrinsic, nest):
@@ -127,7 +128,7 @@ def _operands(intrinsic: Intrinsic, nest: Nest) -> list[tuple[int, ...]]:
 
 
 def _factor(node: body.Scalar) -> tuple[int | None, str]:
-    """The read that a factor of the product widens, and by what."""
+    """The read that a factor of the product widens, and its conversion."""
     if isinstance(node, body.Read):
         return node.position, ""
     if isinstance(node, body.Apply) and len(node.operands) == 1 and isinstance(node.operands[0], body.Read):

@@ -83,8 +83,8 @@ def matrix(intrinsic: Intrinsic, operand: NestOperand) -> tuple[int, int]:
 
 
 def held(intrinsic: Intrinsic, operand: NestOperand) -> VectorType:
-    """What each thread of a warp has of a fragment: registers of 32 bits, one element of tf32 or two in each; sums
-    lie in pairs."""
+    """One thread's part of a fragment: registers of 32 bits, with one element of tf32 or two narrower ones in each;
+    sums lie in pairs."""
     each = 1 if operand.fragment != "c" and operand.element == F32 else 2
     return VectorType(operand.element, [intrinsic.length(operand) // LANES // each, each])
 

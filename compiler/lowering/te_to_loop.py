@@ -36,8 +36,8 @@ class TeToLoopPass(ModulePass):
       ->
         loop.for "m" { loop.for "k" { loop.block "C" [...] (%a = %A[m, k] ...) -> (%C[m]) { ... } } }
 
-    In a function that calls others each tensor between calls becomes a buffer, which the calls take; what is returned
-    without a call that gives it is copied. Raises LoweringError, see `compiler.dialects.levels`.
+    In a function that calls others each tensor between calls becomes a buffer argument of the calls; a value that is
+    returned and that no call computes is copied. Raises LoweringError, see `compiler.dialects.levels`.
     """
 
     name = "te-to-loop"

@@ -57,7 +57,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class Assembled:
-    """A program as data that makes a kernel, and its texts by level, most of which are made when they are asked for."""
+    """A program as data that makes a kernel, and its texts by level, most of them produced on demand."""
 
     linked: Linked
     texts: Mapping[str, Text]
@@ -71,8 +71,8 @@ def build_program(
     name: str | None = None,
     hashes: Mapping[str, str] = MappingProxyType({}),
 ) -> Kernel:
-    """The kernel of what `assembled` takes; `constants` are arrays of inputs that never change, contiguous and of the
-    inputs' types, by the names of the inputs. Raises what that does."""
+    """The kernel of a program that `assembled` compiles; `constants` are arrays of inputs that never change, contiguous
+    and of the inputs' types, by the names of the inputs. Raises what `assembled` does."""
     elements = read_tensors(find_function(module, name)).elements
     assembled_program = assembled(module, sources, settings, tuple(constants), name, hashes)
     arrays = {name: array_of(dense) for name, dense in elements.items()} | dict(constants)
@@ -161,7 +161,7 @@ def _constant(call: Call, parts: Once) -> tuple[int, ...]:
 
 
 def _module(main: Main, codes: Sequence[Code]) -> ModuleOp:
-    """Main at the low level, its temporaries planned, beside declarations of what it calls by its symbols."""
+    """Main at the low level, its temporaries planned, beside declarations of its callees by their symbols."""
     function, by_name = empty(main.name), {code.name: code for code in codes}
     called = {call.callee: call for call in main.calls}
     declarations = [_declaration(main, call, by_name[name]) for name, call in called.items()]

@@ -73,7 +73,7 @@ def _scheduled(job: Job) -> _Scheduled:
 
 
 def functions_of(job: Job) -> list[FuncOp]:
-    """The scheduled loops of a unit as they are compiled: what is prepared, and what each call runs."""
+    """The scheduled loops of a unit, ready to compile: the preparation, and the function of each call."""
     return list(_scheduled(job).parts.functions)
 
 

@@ -1,4 +1,4 @@
-"""Where constants stand, and what is run once to prepare them."""
+"""The layout of constants, and the calls that run once to prepare them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from compiler.targets.cpu.compile import Loaded
 
 @dataclass(frozen=True)
 class Preparation:
-    """A call that is run once: its native function, and the names of what it reads and of what it fills."""
+    """A call that runs once: its native function, and the names of the buffers that it reads and writes."""
 
     symbol: str
     workspace: Workspace

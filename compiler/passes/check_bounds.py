@@ -28,9 +28,9 @@ class CheckBoundsPass(ModulePass):
         %c9 = arith.constant 9 : index
         %x = memref.load %A[%c9] : memref<4xf32>     // refused
 
-    What is known of an index are constants, sums and products of them, and the variables of loops with constant
-    bounds. Refused is what surely runs, and is surely outside in one of its iterations: an access under an scf.if, in a
-    loop that may be empty, or under a mask is left alone. Changes nothing. Raises LoweringError, at the access.
+    Known indices are constants, sums and products of them, and variables of loops with constant bounds. An access is
+    refused if it surely runs and is surely outside in one of its iterations: accesses under an scf.if, in a loop that
+    may be empty, or under a mask pass. Changes nothing. Raises LoweringError, at the access.
     """
 
     name = "check-bounds"

@@ -24,9 +24,8 @@ class ExtendFloatsPass(ModulePass):
         %0 = arith.extf %a : bf16 to f32    %1 = arith.extf %b : bf16 to f32
         %2 = arith.mulf %0, %1 : f32        %c = arith.truncf %2 : f32 to bf16
 
-    The results are those of bf16 arithmetic: f32 has more than twice its digits, so that rounding twice is rounding
-    once for + - * / and sqrt. Conversions, constants and selections stay. Source: MLIR's
-    arith-emulate-unsupported-floats.
+    The results equal bf16 arithmetic: f32 has more than twice its digits, so that rounding twice is rounding once for +
+    - * / and sqrt. Conversions, constants and selections stay. Source: MLIR's arith-emulate-unsupported-floats.
     """
 
     name = "extend-floats"

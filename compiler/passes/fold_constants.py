@@ -23,19 +23,19 @@ from compiler.interpret.te import evaluate
 from compiler.passes.lift_constants import LARGE
 
 MOST_POINTS = 1 << 20
-"""The most points of the index space of what is computed here: a hundredth of a second."""
+"""The most points of an index space that is evaluated here: a hundredth of a second."""
 
 
 @dataclass(frozen=True)
 class FoldConstantsPass(ModulePass):
-    """Compute what depends on small constants alone, and is small, once and for all; unused constants go.
+    """Evaluate computes that depend on small constants alone and have a small result; unused constants go.
 
         %T = te.constant dense<[[1.0, 0.0], [0.5, 0.5]]>;  %U = te.compute "U" [...] (%t = %T[j, i]) { 2 * %t }
       ->
         %U = te.constant dense<[[2.0, 1.0], [0.0, 1.0]]>
 
-    Small is what has up to `bytes` bytes. The values are those of the evaluator of te functions. What depends on large
-    constants, or is large, is prepared when the kernel is built: see split-constants.
+    Small means at most `bytes` bytes. The values come from the evaluator of te functions. Computes with large operands
+    or results are prepared when the kernel is built: see split-constants.
     """
 
     name = "fold-constants"
@@ -67,8 +67,8 @@ def fold_constants(function: FuncOp, most: int = LARGE) -> bool:
 
 
 def fold(op: te.ComputeOp | te.GatherOp, most: int = LARGE) -> list[DenseAttr] | None:
-    """The results of an op on constants of up to `most` bytes, by the evaluator; None where an operand is none, or a
-    result has more bytes, or the index space more than MOST_POINTS points."""
+    """The results of an op on constants of up to `most` bytes, by the evaluator; None if an operand is no such
+    constant, a result has more bytes, or the index space more than MOST_POINTS points."""
     owners = [value.owner for value in op.operands]
     constants = [owner for owner in owners if isinstance(owner, te.ConstantOp)]
     if len(constants) < len(owners) or any(row_of(element_type(value)) is None for value in op.results):

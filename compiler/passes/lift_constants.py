@@ -29,9 +29,9 @@ class LiftConstantsPass(ModulePass):
       ->
         func @f(%X, %W) attributes {constants = [1], constant_values = [dense_resource<W>]} { ... %X, %W ... }
 
-    Functions that call others, and private ones, stay as they are: their constants are of the program that they make
-    up. Equal constants become one argument; constants of up to `bytes` bytes stay, and those that computes read and
-    whose elements are all one number. See split-constants for what becomes of the arguments.
+    Functions that call others, and private ones, stay as they are. Equal constants become one argument. Constants of up
+    to `bytes` bytes stay, and so do splat constants that only computes read. See split-constants for the use of the
+    arguments.
     """
 
     name = "lift-constants"

@@ -1,6 +1,6 @@
 """Plan temporaries: buffers whose lifetimes do not meet share a slot; slots never overlap.
 
-What is allocated in a parallel loop is planned for its body alone, of which each thread has a copy of its own.
+An allocation in a parallel loop is planned for the loop's body alone, of which each thread has a copy.
 """
 
 from __future__ import annotations

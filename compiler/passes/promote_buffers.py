@@ -86,7 +86,7 @@ class _Body:
 
 
 def _groups(loop: scf.ForOp) -> list[list[LowAccess]]:
-    """The accesses directly in the loop's body, those of one place together, where there are loads and stores."""
+    """The accesses directly in the loop's body, grouped by place, where there are loads and stores."""
     places: dict[object, list[LowAccess]] = {}
     for op in loop.body.block.ops:
         accessed = access(op)
@@ -134,7 +134,7 @@ def _lane_by_lane(user: Operation, operand: int) -> Sequence[SSAValue] | None:
 
 
 def _stores_masked(user: Operation, operand: int, mask: SSAValue) -> bool:
-    """Whether an op uses an operand only as what it stores under a mask."""
+    """Whether an op uses an operand only as the value that it stores under a mask."""
     store = access(user)
     return store is not None and store.is_store and store.mask is mask and operand == len(user.operands) - 1
 
@@ -214,7 +214,7 @@ def _forward(block: Block) -> None:
 
 
 class _Live:
-    """The stores to one buffer that hold what is there, by their places, and the latest op that touched it."""
+    """The stores to one buffer that hold its current content, by their places, and the latest op that touched it."""
 
     def __init__(self, forms: Forms) -> None:
         self.at: dict[object, LowAccess] = {}

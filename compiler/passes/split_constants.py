@@ -1,4 +1,4 @@
-"""split-constants: what depends on constant arguments alone becomes a function of its own, to be run once."""
+"""split-constants: nests that depend on constant arguments alone become a function of their own, which runs once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from compiler.program.write import write
 
 @dataclass(frozen=True)
 class SplitConstantsPass(ModulePass):
-    """Split a loop function in two: what reads constant arguments alone, and the rest, which runs in each call.
+    """Split a loop function in two: nests that read constant arguments alone, and the remaining nests, which run in
+    each call.
 
         func @f(%X, %W, %Y) attributes {outputs = 1} {
           %P = loop.alloc "P"
@@ -58,7 +59,7 @@ class SplitConstantsPass(ModulePass):
 
 @dataclass(frozen=True)
 class Parts:
-    """The two functions: what each call runs, and what is run once before, None where nothing can be."""
+    """The two functions: the one of each call, and the one that runs once before, None if nothing can move."""
 
     main: Program
     prepare: Program | None
@@ -89,7 +90,7 @@ def split(function: FuncOp, constants: Collection[str], taken: Sequence[str] = (
 
 
 def called(program: Program) -> Program:
-    """What each call of a program runs, when all that depends on its constants alone is prepared."""
+    """The part of a program that each call runs, when all that depends on its constants alone is prepared."""
     if not program.constants and not program.literals:
         return program
     _, after, crossing = _divided(program, program.constants)
@@ -97,7 +98,7 @@ def called(program: Program) -> Program:
 
 
 def _divided(program: Program, constants: Collection[str]) -> tuple[list[Node], list[Node], list[Buffer]]:
-    """The nests that run before and those of each call, and the temporaries that the former make for the latter."""
+    """The nests that run before, the nests of each call, and the temporaries that the former write for the latter."""
     moved = _movable(program, constants)
     nests = {n: node for n, node in enumerate(program.body) if not isinstance(node, Alloc)}
     before: list[Node] = [node for n, node in nests.items() if n in moved]
@@ -122,9 +123,9 @@ def _results(program: Program) -> tuple[Buffer, ...]:
 
 
 def _movable(program: Program, constants: Collection[str]) -> set[int]:
-    """The positions of the nests that can run before: all but those that cannot, nor what depends on these.
+    """The positions of the nests that can run before: all but those with other inputs, and those that depend on them.
 
-    The greatest such set: what cannot move makes others stay, until none is left that would have to.
+    The greatest such set: nests that cannot move are removed until the set is closed.
     """
     uses = {n: _uses(node) for n, node in enumerate(program.body) if not isinstance(node, Alloc)}
     moved = set(uses)
@@ -195,7 +196,8 @@ def _literals(program: Program, nests: Sequence[Node]) -> tuple[Literal, ...]:
 
 
 def _body(program: Program, nests: Sequence[Node], crossing: Sequence[Buffer]) -> tuple[Node, ...]:
-    """Nests of the program with the allocations of what they use, but for what is an argument, in its order."""
+    """Nests of the program, and the allocations of the buffers that they use and that are no arguments, in its
+    order."""
     reads, writes = touched(nests)
     allocated = (reads | writes) - {b.name for b in crossing}
     kept = {id(node) for node in nests}

@@ -198,7 +198,8 @@ class _Stores:
         return values
 
     def _store(self, value: SSAValue, row: int, behind: int, lanes: Sequence[int | None]) -> None:
-        """Store a vector at a transposed row; `lanes` are those of the scatters that it is of, None where it is not."""
+        """Store a vector at a transposed row; `lanes` are the lanes of its scatters, None for a vector of no
+        scatter."""
         places = list(self.indices)
         if row:
             places[self.dim] = self._plus(places[self.dim], row * self.step)

@@ -58,7 +58,7 @@ def steps(text: str) -> list[Step]:
 
 
 def passes_from(level: str, policy: str) -> list[ModulePass]:
-    """The passes from a level (te, loop or low) to what native code is emitted from, under a floating-point policy."""
+    """The passes from a level (te, loop or low) to the code that emission takes, under a floating-point policy."""
     return [_under(policy, parsed) for parsed in parse_passes(_FROM[level])]
 
 
@@ -103,7 +103,7 @@ def _steps(part: Part) -> list[Step]:
 
 
 def _name_and_options(part: Part) -> tuple[Part, Part]:
-    """A pass's name, and what stands between its braces."""
+    """A pass's name, and the text between its braces."""
     text = str(part)
     opened = text.find("{")
     if opened < 0:

@@ -59,7 +59,7 @@ class Part:
 
 
 def elements(part: Part) -> list[Part]:
-    """What stands between the commas that are inside no brackets and no quotes. Raises InputError."""
+    """The elements between commas outside brackets and quotes. Raises InputError."""
     if not str(part).strip():
         return []
     parts = [part[start:end].stripped for start, end in _between_commas(part)]

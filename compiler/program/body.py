@@ -77,7 +77,7 @@ def constant(value: FloatAttr | IntegerAttr) -> Scalar:
 
 
 def from_block(block: Block, labels: Sequence[str]) -> tuple[Scalar, ...]:
-    """The values that a body yields, as expressions; `labels` are those of the axes."""
+    """The values that a body yields, as expressions; `labels` are the labels of the axes."""
     values: dict[SSAValue, Scalar] = {arg: read(n, arg.type) for n, arg in enumerate(block.args)}
     for op in block.ops:
         if isinstance(op, loop.YieldOp | te.YieldOp):
@@ -99,7 +99,8 @@ def to_block(
     index_op: type[loop.IndexOp | te.IndexOp] = loop.IndexOp,
     yield_op: type[loop.YieldOp | te.YieldOp] = loop.YieldOp,
 ) -> Block:
-    """The body of a block that yields these expressions; `types` are those of the reads, the ops those of its level."""
+    """The body of a block that yields these expressions; `types` are the types of the reads. The ops are those of the
+    block's level."""
     block = Block(arg_types=types)
     done: dict[tuple[object, ...], Operation] = {}
 

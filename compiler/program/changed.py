@@ -17,9 +17,9 @@ class Changed:
 
 
 def changed_nodes(before: Program, after: Program, keys: Iterable[Key] = ()) -> Changed:
-    """The nodes of two bodies that are not the same object in both, and those in which some keys stand.
+    """The nodes that are not the same object in both bodies, and the nodes that contain one of some keys.
 
-    All, where what is in both stands in another order.
+    All nodes if the common ones stand in another order.
     """
     old = {id(node): top for top, node in enumerate(before.body)}
     same = [old[id(node)] for node in after.body if id(node) in old]

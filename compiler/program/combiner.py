@@ -17,7 +17,8 @@ from compiler.program import body
 
 @dataclass(frozen=True)
 class Joint:
-    """One part of a joint combiner: it takes what all targets hold (reads 0 to n-1) and what is added (n to 2n-1)."""
+    """One part of a joint combiner. Its reads are the accumulators of all targets (0 to n-1), then the values to add (n
+    to 2n-1)."""
 
     identities: tuple[FloatAttr | IntegerAttr, ...]
     body: tuple[body.Scalar, ...]

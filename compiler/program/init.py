@@ -41,7 +41,7 @@ def init_block(program: Program, block: Block, label: str) -> Block:
 
 @dataclass(frozen=True)
 class InitNest:
-    """An init under loops of its own, and what has become of the variables of the loops that these are copies of."""
+    """An init under loops of its own, and the map from the variables of the original loops to those of the copies."""
 
     node: Node
     values: Mapping[int, Linear]

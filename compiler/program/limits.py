@@ -12,7 +12,8 @@ from compiler.program.tree import Block, Program
 
 
 def bad_sizes(program: Program, before: Program) -> str:
-    """What is wrong with the sizes of a program, in a sentence; what it shares with one that is right is not asked."""
+    """A sentence that says why the sizes of a program are out of range; parts shared with a program that was checked
+    are skipped."""
     return next(filter(None, _faults(program, before)), "")
 
 
@@ -33,7 +34,8 @@ def _faults(program: Program, before: Program) -> Iterator[str]:
 
 
 def _forms(block: Block, program: Program) -> Iterator[tuple[str, lin.Linear, lin.Ranges]]:
-    """What each form of a block is, and the ranges of its variables: loops in bindings and guard, else axes."""
+    """Each form of a block with a description, and the ranges of its variables: loops in bindings and guard, else
+    axes."""
     for form in block.bindings:
         yield "the binding of an axis", form, program.ranges
     for condition in block.guard:

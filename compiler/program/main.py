@@ -42,7 +42,7 @@ CONSTANTS = "constants"
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a function: the names of the buffers that it reads, and of those that it fills."""
+    """A call of a function: the names of the buffers that it reads, and of the buffers that it writes."""
 
     callee: str
     inputs: tuple[str, ...]
@@ -102,7 +102,7 @@ class Main:
     """Buffers by name, the arguments first; the last `outputs` of the arguments are results. Steps run in order.
 
     Constants stand in one block of `constant_bytes`, which the loop and the low form take as an argument before the
-    results; `elements` are those that the program states.
+    results; `elements` are the elements of constants that the program states.
     """
 
     name: str
@@ -143,7 +143,7 @@ class Main:
 
 
 def placed(main: Main, constants: Iterable[Buffer]) -> Main:
-    """Main with those of some constants that its steps read, each at an offset in one block."""
+    """Main with the constants that its steps read, each at an offset in one block."""
     read = {name for step in main.steps for name in step.reads}
     offset, stored = 0, list[Constant]()
     for buffer in constants:
@@ -282,7 +282,7 @@ def _offset(view: memref.ViewOp) -> int:
 
 def write_loop(function: FuncOp, main: Main) -> None:
     """Give a function the loop form of a main function: each temporary is allocated before its first use, constants are
-    views of one argument, other views are of the bytes of what they stand in."""
+    views of one argument, and other views are views of the bytes of their buffers."""
 
     def allocate(buffer: Buffer, body: IrBlock) -> SSAValue:
         alloc = loop.AllocOp(buffer.name, memref_type(buffer.element, buffer.shape))

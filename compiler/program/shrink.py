@@ -1,4 +1,4 @@
-"""`shrunk`: an unscheduled program with shorter reductions, whose results are those of parts of the original sums."""
+"""`shrunk`: an unscheduled program with shorter reductions, whose results are partial sums of the original."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from compiler.program.tree import Block, Loop, Node, Program
 
 
 def rounds(program: Program, original: Program, fewest: int = 2) -> dict[str, dict[int, int]]:
-    """For the blocks of a scheduled program that are those of the original, by the position of each reduce axis, a
-    length at which the outermost loop over the axis still makes `fewest` rounds, and what is left of the last one is
-    left as well."""
+    """Shorter lengths for the reduce axes of a scheduled program's blocks, by label and axis position. The outermost
+    loop over the axis still makes `fewest` iterations, and the remainder of its last tile stays."""
     lengths: dict[str, dict[int, int]] = {}
     for label, block in program.blocks.items():
         if label not in original.blocks or original.blocks[label].axes != block.axes:

@@ -52,7 +52,7 @@ def write(program: Program) -> FuncOp:
 
 
 def constant_arguments(program: Program) -> dict[int, DenseAttr | None]:
-    """The positions of a program's constant arguments, and the elements of those that are known."""
+    """The positions of a program's constant arguments, each with its elements, or None if they are not known."""
     elements = dict(program.values)
     return {n: elements.get(b.name) for n, b in enumerate(program.arguments) if b.name in program.constants}
 
@@ -63,7 +63,7 @@ def hint(name: str) -> str | None:
 
 
 def update(function: FuncOp, program: Program) -> None:
-    """Replace the arguments, the body and the attribute `outputs` of a loop function by those of a program."""
+    """Replace the arguments, the body and the attribute `outputs` of a loop function by a program's."""
     new = write(program)
     replace_body(function, new.detach_region(new.body))
     function.attributes |= new.attributes

@@ -16,7 +16,7 @@ from compiler.schedule.primitives import PRIMITIVES
 
 
 class Recorder(Protocol):
-    """What is asked of a schedule."""
+    """Queries about a schedule."""
 
     @property
     def program(self) -> Program:
@@ -29,7 +29,7 @@ class Recorder(Protocol):
         """Apply a primitive."""
 
     def label(self, handle: Handle) -> str:
-        """The name of what a handle stands for."""
+        """The name of the block or loop of a handle."""
 
 
 def handles_of(s: Recorder, kind: HandleParameter, value: Value) -> Value:

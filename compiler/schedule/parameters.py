@@ -83,7 +83,7 @@ class Parameter:
         return None
 
     def fault(self, op: SchedOp, name: str) -> str:
-        """What is wrong with an op by itself, in a sentence; nothing where it is right."""
+        """A sentence that says why an op is invalid by itself; empty for a valid op."""
         return ""
 
 
@@ -151,7 +151,7 @@ class AttributeParameter(Parameter):
     default: Value = None
 
     def such_that(self, test: Callable[[Value], bool], sentence: str) -> Self:
-        """The same, of which more holds."""
+        """The same kind with a further condition."""
         return replace(self, tests=(*self.tests, (test, sentence)))
 
     def or_else(self, default: Value) -> Self:

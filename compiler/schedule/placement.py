@@ -1,4 +1,4 @@
-"""Blocks that move into a loop: the nest at the new place, and what must live there."""
+"""Blocks that move into a loop: the nest at the new place, and the buffers that must live there."""
 
 from __future__ import annotations
 

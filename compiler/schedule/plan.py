@@ -31,12 +31,12 @@ def unchanged(
     params: tuple[int, ...] = (),
     decision: int | tuple[int, ...] | None = None,
 ) -> Plan:
-    """The plan of what only looks at the program, or decides."""
+    """The plan of a primitive that only queries the program, or decides a choice."""
     return Plan(Step(program), loops, blocks, params, decision)
 
 
 def neighbours(program: Program, label: str, producers: bool) -> tuple[str, ...]:
-    """The blocks that write what a block reads, or read what it writes, in the order of the program."""
+    """The producers, or the consumers, of a block, in the order of the program."""
     block = program.blocks[label]
     touched = block.sources if producers else [access.buffer for access in block.writes]
     touching = program.writers if producers else program.readers

@@ -1,5 +1,5 @@
-"""`@primitive`: the declaration of a schedule primitive, of which come its op, the method of `Schedule`, its pass, its
-line in Python and its page."""
+"""`@primitive`: the declaration of a schedule primitive. Its op, the method of `Schedule`, its pass, its line in Python
+and its page are derived from it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ from compiler.schedule.state import State
 
 Function = TypeVar("Function", bound=Callable[..., Plan])
 Check: TypeAlias = Callable[[Mapping[str, Value], int], str]
-"""What is wrong with an op as a whole, by its properties and the number of its results; nothing where it is right."""
+"""A sentence that says why an op is invalid as a whole, by its properties and the number of its results; empty for a
+valid op."""
 TYPES = {"block": BlockType(), "loop": LoopType(), "param": ParamType()}
 """The types of results, by the words of declarations."""
 _EXAMPLE_HANDLES = {
@@ -44,7 +45,7 @@ _EXAMPLE_HANDLES = {
 
 @dataclass(frozen=True)
 class Primitive:
-    """A declared primitive: `plan` gives, of the program and its parameters, what it would do."""
+    """A declared primitive: `plan` maps a program and parameters to the planned step."""
 
     name: str
     plan: Callable[..., Plan]
@@ -64,7 +65,7 @@ class Primitive:
 
     @property
     def pass_name(self) -> str:
-        """The name of the pass; empty where there is none."""
+        """The name of the pass; empty for a primitive without one."""
         return self.shell.partition("{")[0]
 
     @property
@@ -164,7 +165,7 @@ class Primitive:
         return inspect.Signature([itself, *self.signature.parameters.values()], return_annotation=gives)
 
     def call(self, op: SchedOp, names: Mapping[SSAValue, str]) -> str:
-        """The call of the method that records an op; `names` are those of its handles."""
+        """The call of the method that records an op; `names` are the names of its handles."""
         texts = []
         for name, parameter in self.parameters.items():
             text = parameter.text(op, name, names) if parameter.asked else None
@@ -236,7 +237,7 @@ def primitive(
 
 
 DECLARED: dict[str, Primitive] = {}
-"""What has been declared so far; `primitives.PRIMITIVES` are all."""
+"""All primitives declared so far; `primitives.PRIMITIVES` are the built-in ones."""
 
 
 CHOICES = ("sample_perfect_tile", "sample_categorical", "sample_location")

@@ -44,7 +44,7 @@ def _live(sequence: NamedSequenceOp) -> tuple[set[SSAValue], list[SchedOp]]:
 
 
 def _line(op: SchedOp, schedule: str, names: dict[SSAValue, str], live: set[SSAValue]) -> str:
-    """One call, those of its results named that are used."""
+    """One call; only results that are used are named."""
     primitive = primitive_of(op)
     call = f"{schedule}.{primitive.call(op, names)}"
     if not live.intersection(op.results):

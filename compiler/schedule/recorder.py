@@ -81,7 +81,8 @@ class Recorder:
         return str(self.script)
 
     def fork(self) -> tuple[Self, dict[Handle, Handle]]:
-        """A schedule with the same program and script that goes its own way, and its handles by those of this one."""
+        """A copy of the schedule with the same program and script, and a map from this schedule's handles to the
+        copy's."""
         new = object.__new__(type(self))
         handles: dict[Handle, Handle] = {}
         new.name, new.original, new._written = self.name, self.original, None
@@ -115,7 +116,7 @@ class Recorder:
         return value
 
     def when(self, choice: Handle) -> Program:
-        """The program in which a choice was decided, of which a result is given: the first."""
+        """The program in which a choice was decided, by any result of the choice."""
         decided = self._state.decided.get(choice) if isinstance(choice, SSAValue) else None
         if decided is None:
             raise ScheduleError("it is not the handle of a choice of this schedule", "when")
@@ -141,7 +142,7 @@ class Recorder:
     def apply(self, script: ModuleOp | NamedSequenceOp) -> Self:
         """Apply the ops of a script, which are recorded here as well; open choices are decided on the way.
 
-        Raises ScheduleError at the first refusal, with the op as its `op`; what came before it stays applied.
+        Raises ScheduleError at the first refusal, with the op as its `op`; earlier steps stay applied.
         """
         sequence = script_of(script)
         values: dict[SSAValue, SSAValue] = {sequence.body.block.args[0]: self._state.function}
@@ -271,7 +272,7 @@ class Recorder:
         decision: int | None = None,
         name: str | None = None,
     ) -> Handle:
-        """Choose one of several integers; without probabilities all are as likely. `name` is that of the handle."""
+        """Choose one of several integers, uniformly without probabilities. `name` is the name of the handle."""
         (chosen,) = self.call(PRIMITIVES["sample_categorical"], candidates, probabilities, decision)
         if name is not None and SSAValue.is_valid_name(name):
             chosen.name_hint = name
@@ -300,7 +301,7 @@ def _asked(primitive: Primitive) -> str:
 
 
 def _loop_module(x: object) -> ModuleOp:
-    """The module that a caller gives, that of a te function lowered as it is written."""
+    """The module that a caller gives; a te function is lowered as it is written."""
     module = x if isinstance(x, ModuleOp) else getattr(x, "module", None)
     if not isinstance(module, ModuleOp):
         raise ScheduleError(f"a schedule is of a te function or a loop-level module, not of a {type(x).__name__}")
@@ -314,7 +315,7 @@ def _loop_module(x: object) -> ModuleOp:
 
 
 def script_of(script: ModuleOp | NamedSequenceOp) -> NamedSequenceOp:
-    """The one script of a module. Raises ScheduleError where there is none, or several."""
+    """The one script of a module. Raises ScheduleError for none, or several."""
     if not isinstance(script, ModuleOp | NamedSequenceOp):
         raise ScheduleError(f"a script is a module with one transform.named_sequence, not a {type(script).__name__}")
     scripts = (

@@ -31,7 +31,7 @@ ELSEWHERE = {
     "trace": "print(schedule.script) prints what was applied",
     "lower": "strata.build(schedule) compiles it, schedule.module has its loops",
 }
-"""What other compilers call otherwise, and what does it here."""
+"""Names that other compilers use, and the method here that does the same."""
 
 
 class Schedule(Recorder):

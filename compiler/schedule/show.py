@@ -11,7 +11,7 @@ _SIGNS = {"add": "+=", "mul": "*="}
 
 
 def outline(program: Program) -> str:
-    """Loops with their extents and kinds, allocations, and what each block computes, one a line.
+    """Loops with their extents and kinds, allocations, and the computation of each block, one a line.
 
     alloc C.local: 8x16 local
     m = 12 parallel

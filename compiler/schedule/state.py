@@ -27,7 +27,7 @@ INLINE = -2
 
 @dataclass(eq=False)
 class State:
-    """The program so far, what each handle stands for, the handles of each loop and block, the program in which each
+    """The program so far, the target of each handle, the handles of each loop and block, the program in which each
     choice was decided (by its first result), and the script so far."""
 
     program: Program
@@ -45,7 +45,7 @@ class State:
         return self.script.args[0]
 
     def fork(self, script: Block, handles: Mapping[SSAValue, SSAValue]) -> State:
-        """The same state over a copy of the script, whose handles are given by those of this one."""
+        """The same state over a copy of the script, and a map from this state's handles to the copy's."""
         draws = random.Random()
         draws.setstate(self.random.getstate())
         values = {handles[handle]: value for handle, value in self.values.items()}

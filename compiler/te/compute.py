@@ -91,7 +91,7 @@ def _compute(name: str, spatial: tuple[Axis, ...], values: Sequence[object]) -> 
 
 
 def _joint(reduces: Sequence[Reduce]) -> Joint | None:
-    """The joint combiner, of which all parts stand side by side, or None."""
+    """The joint combiner of reductions that are all of its parts in order, or None."""
     joint = next((r.combiner for r in reduces if isinstance(r.combiner, Joint)), None)
     if joint is None:
         return None

@@ -49,7 +49,7 @@ def constant(elements: Elements, dtype: str | None = None, name: str = "c") -> T
 
 
 def _frozen(elements: Elements, dtype: str | None) -> tuple[Array, str]:
-    """A copy of the elements that nobody else has, read-only, and its dtype."""
+    """A read-only copy of the elements that no one else references, and its dtype."""
     given, natural_dtype = _array(elements)
     chosen = dtype or natural_dtype
     target = DTYPES[chosen].array

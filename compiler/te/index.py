@@ -96,7 +96,7 @@ class Index:
 
 
 IndexLike: TypeAlias = Index | SupportsIndex
-"""What stands for an index: an expression of axes, or an integer of Python's or numpy's."""
+"""Values that can serve as an index: an expression of axes, or an integer of Python's or numpy's."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -249,7 +249,7 @@ def _clamped(value: Expr, dtype: str) -> Expr:
 
 
 def reduce_axes(given: Axes) -> tuple[Axis, ...]:
-    """The axes of a reduction, one or several. Raises TeError for what is no reduce axis."""
+    """The axes of a reduction, one or several. Raises TeError for anything but reduce axes."""
     axes = (given,) if isinstance(given, Axis) else tuple(given) if isinstance(given, tuple | list) else ()
     if not axes or not all(isinstance(axis, Axis) for axis in axes):
         raise TeError(f"the reduction needs axis=, one reduce axis or several, got {given!r}")

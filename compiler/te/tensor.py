@@ -55,7 +55,8 @@ class Tensor:
         return Padded(self, value)
 
     def indices(self, given: object) -> tuple[Index, ...]:
-        """One index expression a dimension. Raises TeError for another number, or for what is not an index."""
+        """One index expression a dimension. Raises TeError for a wrong number of indices, or for a value that is no
+        index."""
         positions = given if isinstance(given, tuple) else (given,)
         if len(positions) != self.rank:
             raise TeError(f"tensor '{self.name}' has {self.rank} dimensions, indexed with {len(positions)}")
@@ -146,7 +147,8 @@ class TableRead(Expr):
 
 
 def table_read(tensor: Tensor, given: tuple[object, ...]) -> TableRead:
-    """The element of a tensor at given indices. Raises TeError for another number, or for what is no index."""
+    """The element of a tensor at given indices. Raises TeError for a wrong number of indices, or for a value that is no
+    index."""
     if len(given) != tensor.rank:
         raise TeError(f"tensor '{tensor.name}' has {tensor.rank} dimensions, indexed with {len(given)}")
     return TableRead(tensor, tuple(_index(tensor, position) for position in given))
@@ -170,7 +172,7 @@ def _index(tensor: Tensor, position: object) -> Index | Read:
 
 @dataclass(frozen=True, eq=False)
 class Compute:
-    """One te.compute: its axes, what it yields, and how that is reduced."""
+    """One te.compute: its axes, the values it yields, and their reduction."""
 
     name: str
     spatial: tuple[Axis, ...]
@@ -187,7 +189,7 @@ class Compute:
 
     @property
     def labels(self) -> list[str]:
-        """The names of the axes, all different: those without a name of their own get what is left."""
+        """Distinct names of the axes; unnamed axes get the names that are free."""
         taken = {axis.name for axis in self.axes if axis.named}
         labels = []
         for axis in self.axes:
@@ -206,7 +208,7 @@ class Compute:
 
 @dataclass(frozen=True, eq=False)
 class Gather:
-    """One te.gather: its axes, what it reads, and the value outside the table."""
+    """One te.gather: its axes, the table and the indices it reads, and the value outside the table."""
 
     name: str
     axes: tuple[Axis, ...]
@@ -215,7 +217,7 @@ class Gather:
     location: LocationAttr = field(default_factory=spans.of_caller)
 
     def sources(self) -> list[Tensor]:
-        """The tensors that it reads: those of the indices, then the table."""
+        """The tensors that it reads: the indices, then the table."""
         return [*(index.tensor for index in self.reads), self.read.tensor]
 
     @property

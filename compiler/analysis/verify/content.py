@@ -24,7 +24,7 @@ class Unknown(Exception):
 
 
 def join(table: dict[Index, Found], key: Index, points: Found) -> None:
-    """Join a map or set to what a table has of a key."""
+    """Union a map or set into a table's entry."""
     table[key] = table[key].union(points) if key in table else points
 
 
@@ -39,9 +39,9 @@ class Lack:
 
 @dataclass
 class Content:
-    """What instances of one read find: finished elements (by original buffer), contributions so far (by buffer),
-    constants (by value), and the instances of which it is not known. Maps and sets of isl, over the instances;
-    disjoint. An instance that is in none finds what is wrong: memory that nobody has set, or a value spoilt since."""
+    """What the instances of one read find: finished elements (by original buffer), contributions so far (by buffer),
+    constants (by value), and instances for which this is unknown. Maps and sets of isl over the instances, disjoint. An
+    instance in none of them reads uninitialised memory or an overwritten value."""
 
     final: dict[str, isl.UnionMap] = field(default_factory=dict)
     partial: dict[str, isl.UnionMap] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class Content:
         self.unknown = self.unknown.union(added.unknown)
 
     def lack(self, buffer: str, expected: isl.UnionMap) -> Lack | None:
-        """What is wrong where instances expect finished elements of a buffer; None where they find them all."""
+        """The instances that do not find the finished elements of a buffer that they should; None if all do."""
         elements = self.final.get(buffer)
         wrong = (expected if elements is None else expected.subtract(elements)).domain()
         if wrong.is_empty():

@@ -1,4 +1,4 @@
-"""What each read of a scheduled program finds, by exact dataflow through isl.
+"""The value that each read of a scheduled program finds, by exact dataflow through isl.
 
 A cell is reset by a plain write or an init and then updated by combining. So a read finds what its last reset left,
 with the contributions of all updates since. Contributions are points of an original reduction's iteration space: each
@@ -47,8 +47,8 @@ class Flow(Spaces):
         return self._carried(key, statement.block.body[number], use)
 
     def _carried(self, key: Key, node: body.Scalar, use: Use) -> Content:
-        """What an expression of a block without origin yields: what a read finds, a constant, or one of two such by an
-        affine condition. What it computes otherwise is not known."""
+        """The value that an expression of a block without origin yields: a read, a constant, or a select between two of
+        these by an affine condition. Any other expression is unknown."""
         block, domain = self.statements[key].block, self.domain(key)
         if isinstance(node, body.Read) and block.table is None:
             if (key, node.position) in self._contents and self._contents[key, node.position] is None:
@@ -66,15 +66,15 @@ class Flow(Spaces):
         return Content(unknown=self._unfollowed(key, node, use))
 
     def _unfollowed(self, key: Key, node: body.Scalar, use: Use) -> isl.UnionSet:
-        """The instances of a block without origin that compute what may be an element, or a contribution to one."""
+        """The instances of a block without origin that may compute an element, or a contribution to one."""
         how = None if use.how == "write" else use.how
         wanted = [e.block.body[e.result] for e in self.equations.values() if e.combiner == how]
         return self.domain(key) if any(resembles(expression, node) for expression in wanted) else union_set()
 
     def _assumed(self, key: Key, position: int, use: Use) -> Content:
-        """What a copy leaves whose value depends on what it left before, as when partial sums travel in and out of a
-        window: all contributions to the element so far, or the element itself once it has been computed. `content`
-        proves it, by induction over time."""
+        """The content that a copy leaves if its value depends on what it left before, as when partial sums travel in
+        and out of a window: all contributions to the element so far, or the element itself once it is finished.
+        `content` proves it, by induction over time."""
         source = self.statements[key].uses[position]
         named = use if use.buffer in self.equations else source  # into a window, or out of it
         buffer = named.buffer
@@ -237,7 +237,7 @@ class Flow(Spaces):
         updates: Sequence[tuple[Key, Use]],
         base: isl.UnionSet,
     ) -> None:
-        """Join the contributions of updates to what the resets left, each once, and see which values are finished.
+        """Join the contributions of updates to the content that resets left, each once, and find the finished values.
 
         `base` are the instances whose cell held the identity, or partial results, after its reset.
         """

@@ -26,7 +26,7 @@ def affine_test(node: body.Scalar, axes: Sequence[Linear], ranges: lin.Ranges) -
 
 
 def linear_of(node: body.Scalar, axes: Sequence[Linear], ranges: lin.Ranges) -> Linear | None:
-    """An index expression over axes as a form over loops; None where it is none."""
+    """An index expression over axes as a form over loops; None for an expression that is not affine."""
     if isinstance(node, body.Index):
         return axes[node.axis]
     if isinstance(node, body.Read):

@@ -1,8 +1,8 @@
-"""Joint combiners: what is proved of each target alone holds only while all targets are in step.
+"""Joint combiners: the proof for each target alone is valid only while all targets are in step.
 
-The dataflow follows each target of a joint reduction by itself. That is sound if, whenever one is updated, all of them
-hold the same contributions and gain the same: then each finished target is a part of one combination. Where what one
-holds is not known, that of all must not be, and the dataflow drops them together.
+The dataflow follows each target of a joint reduction by itself. That is sound if, whenever one target is updated, all
+targets hold the same contributions and gain the same one: then the finished targets are parts of one combination. If
+the content of one target is unknown, the dataflow drops all targets.
 """
 
 from __future__ import annotations

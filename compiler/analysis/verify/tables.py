@@ -51,7 +51,7 @@ class _Readers:
         return union_map(f"{{ G[{', '.join(names)}] -> {tuple_} : {text} }}")
 
     def content(self, table: Table) -> Content:
-        """What they find in the table."""
+        """The content of the table that the readers find."""
         flow, buffer = self.flow, table.buffer
         written = any(u.buffer == buffer and u.how != "read" for s in flow.statements.values() for u in s.uses)
         if not written:
@@ -65,8 +65,8 @@ class _Readers:
 def check_elements(
     flow: Flow, key: Key, table: Table, origin: Table, at: Sequence[Linear], domain: isl.UnionSet
 ) -> None:
-    """Raise Refuted or Unknown unless the elements that a gather may read on a domain are those of its origin, whose
-    axes are at the forms `at`."""
+    """Raise Refuted or Unknown unless the elements that a gather may read on a domain are the elements its origin
+    reads. `at` are the forms of the origin's axes."""
     sizes = {d: size for d, size in enumerate(data_sizes(flow.program, table)) if size is not None}
     block, ranges, readers = flow.statements[key].block, flow.program.ranges, _Readers(flow, key, sizes)
     values = dict(enumerate(at))

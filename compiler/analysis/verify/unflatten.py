@@ -46,7 +46,7 @@ def unfused(program: Program) -> Program:
 
 
 def _halved(program: Program, loop: Loop, divisor: int) -> Program:
-    """The program with two loops for one, the outer of which keeps its number."""
+    """The program with one loop split into two; the outer keeps its number."""
     inner = program.fresh_number()
     values = {loop.number: variable_of(loop.number).scaled(divisor) + variable_of(inner)}
     ranges = {**program.ranges, loop.number: (0, loop.extent // divisor - 1), inner: (0, divisor - 1)}
@@ -64,7 +64,7 @@ def _stays(before: Block, after: Block, loop: int) -> bool:
 
 
 def _divided(program: Program) -> Iterator[tuple[Loop, int]]:
-    """Loops by what forms divide them."""
+    """Loops and the divisors by which forms divide them."""
     for block in program.blocks.values():
         for form in (*block.bindings, *(condition.form for condition in block.guard)):
             for atom in _quotients(form):

@@ -93,7 +93,7 @@ class Comparison:
         self.flow.refute(self.key, domain, what)
 
     def _refute_found(self, domain: isl.UnionSet, content: Content, what: str) -> NoReturn:
-        """Refute what a read finds on a domain, or raise Unknown where what it finds could not be followed."""
+        """Refute the value that a read finds on a domain, or raise Unknown if the value could not be followed."""
         certain = domain.subtract(content.unknown)
         if certain.is_empty():
             raise Unknown(f"what {self.flow.sample(domain, self.key)} finds could not be followed")
@@ -134,8 +134,8 @@ class Comparison:
         return True
 
     def _wanted_select(self, wanted: Wanted | Literal, expand: bool) -> tuple[Wanted, ...]:
-        """The condition and the cases of a select that is wanted; with `expand`, also of one that computes the element
-        that a wanted read reads. Empty where there is none."""
+        """The condition and the cases of a select that is wanted; with `expand`, also of a select that computes the
+        element a wanted read reads. Empty if there is none."""
         if not isinstance(wanted, Wanted):
             return ()
         access = wanted.access

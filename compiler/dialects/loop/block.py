@@ -1,4 +1,4 @@
-"""`loop.block`, one structured statement, and what stands in its body."""
+"""`loop.block`, one structured statement, and the ops of its body."""
 
 from __future__ import annotations
 

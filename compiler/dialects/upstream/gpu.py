@@ -22,7 +22,8 @@ from xdsl.utils.str_enum import StrEnum
 
 
 class ShuffleMode(StrEnum):
-    """Whose value a thread takes: that of the thread whose number differs by exclusive or; below, above, or itself."""
+    """The thread that a value comes from: the one whose number differs by exclusive or; below, above, or the thread
+    itself."""
 
     XOR = auto()
     DOWN = auto()

@@ -1,4 +1,4 @@
-"""`Choice`: where a compute may go; `Decision`: where it went; `Rule`: what makes choices."""
+"""`Choice`: where a compute may go; `Decision`: where it went; `Rule`: a generator of choices."""
 
 from __future__ import annotations
 

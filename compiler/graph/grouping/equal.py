@@ -13,9 +13,9 @@ from compiler.program.tree import Block, Buffer
 
 @dataclass(frozen=True)
 class United:
-    """The functions of a module: those that call groups, and groups, no two of them equal, by their first calls.
+    """The functions of a module: the callers, and the groups, no two of them equal, in the order of their first calls.
 
-    origins: the former name of each group, that of the one called first.
+    origins: the former name of each group; of equal groups, of the one called first.
     """
 
     mains: tuple[Graph, ...]

@@ -21,7 +21,7 @@ class Kind(Enum):
     ELEMENTWISE = "elementwise"
     GATHER = "gather"
     CONTRACTION = "contraction"
-    """A sum of products of two operands, one of which at least is read again along an axis of the result."""
+    """A sum of products of two operands, at least one of which is read again along an axis of the result."""
     ROWS = "rows"
     """Another reduction over whole axes."""
     WINDOW = "window"
@@ -34,7 +34,8 @@ class Kind(Enum):
 
 
 def kind_of(block: Block) -> Kind:
-    """The kind of a compute. What reads nothing, such as the counts of a window, is a table: its readers take it."""
+    """The kind of a compute. A compute without operands, such as the counts of a window, is a table: its readers take
+    it."""
     if block.table is not None:
         return Kind.GATHER
     if not block.combiners or not block.reads:
@@ -93,5 +94,5 @@ def is_pointwise(block: Block, value: Buffer) -> bool:
 
 
 def rows_of(block: Block) -> tuple[int, ...]:
-    """The extents of a reduction's results, those of one element left out."""
+    """The extents of a reduction's results, without extents of 1."""
     return tuple(axis.size for axis in block.axes[: block.spatial] if axis.size > 1)

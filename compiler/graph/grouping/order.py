@@ -75,7 +75,7 @@ class Acyclic:
         return seen
 
     def _united(self, groups: Collection[int]) -> int:
-        """One group of several; those with fewer neighbours move to the one that has most."""
+        """One group of several; small groups move into the one with the most neighbours."""
         largest = max(groups, key=lambda g: (len(self._after[g]) + len(self._before[g]), -g))
         for group in sorted(groups):
             if group != largest:
@@ -88,7 +88,7 @@ class Acyclic:
         return largest
 
     def _move(self, group: int, target: int, neighbours: list[set[int]], backwards: list[set[int]]) -> None:
-        """Make a group's neighbours those of another, into which it has gone."""
+        """Move a group's neighbours to the group that it has joined."""
         for neighbour in neighbours[group]:
             backwards[neighbour].discard(group)
             if neighbour != target:

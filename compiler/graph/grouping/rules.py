@@ -22,7 +22,7 @@ WIDEST = 96
 takes several tiles, each of which divides the weights again. Against products apart, for 16 to 2048 keys: one to four
 times as fast up to 80 columns, at 128 0.65 to 1.81 times, and half as fast from 256 on."""
 BROADCAST = 16
-"""What is read this many times for each of its elements is computed once, in a group of its own."""
+"""A value read at least this many times for each of its elements is computed once, in a group of its own."""
 BROADCAST_POINTS = 4096
 """A reader of fewer elements computes it again: it takes no longer than a call."""
 ROW_BYTES = 4096
@@ -49,8 +49,8 @@ def attention(view: View) -> Iterator[Choice]:
 
 
 def products(view: View) -> Iterator[Choice]:
-    """A product whose rows another product reads, both at their own indices, with what is elementwise between; each
-    product in one pair at most."""
+    """Two products in a row, the second reading the first's rows at its own indices, with the elementwise computes
+    between; each product is in one pair at most."""
     for first in view.names:
         if view.kind(first) is not Kind.CONTRACTION or view.anchors(first).rows:
             continue
@@ -65,7 +65,7 @@ def products(view: View) -> Iterator[Choice]:
 
 
 def partial_sums(view: View) -> Iterator[Choice]:
-    """A sum of what only it reads of a contraction: a contraction in steps."""
+    """A sum that is the only reader of a contraction: a contraction in steps."""
     for name in view.names:
         producers = view.producers(name)
         if view.kind(name) is not Kind.ROWS or view.block(name).combiners != ("add",) or len(producers) != 1:
@@ -75,7 +75,7 @@ def partial_sums(view: View) -> Iterator[Choice]:
 
 
 def rows(view: View) -> Iterator[Choice]:
-    """Reductions of the same rows, with what is elementwise between them: softmax and norms."""
+    """Reductions of the same rows, with the elementwise computes between them: softmax and norms."""
     for name in view.names:
         if view.kind(name) is not Kind.ROWS or view.anchors(name).contractions:
             continue
@@ -113,7 +113,7 @@ def producers(view: View) -> Iterator[Choice]:
 
 
 def _is_broadcast(view: View, name: str) -> bool:
-    """Whether a compute is elementwise, no mere copy, and what reads it has many times its elements."""
+    """Whether a compute is elementwise, not a mere copy, and its reader has many times its elements."""
     block = view.block(name)
     if view.kind(name) is not Kind.ELEMENTWISE or not view.nodes[name].operands or not scalar_operations(block):
         return False
@@ -138,7 +138,7 @@ def chains(view: View) -> Iterator[Choice]:
 RULES: Sequence[Rule] = Extended(
     "grouping rule", (attention, products, partial_sums, rows, consumers, producers, chains)
 )
-"""The default rules, those of plugins first."""
+"""The default rules, plugins' rules first."""
 
 
 def _above(view: View, name: str, through: tuple[Kind, ...]) -> list[str]:
@@ -213,7 +213,7 @@ def _is_plain(block: Block) -> bool:
 
 
 def _reads_rows(view: View, product: str, producer: str) -> bool:
-    """Whether a product adds up along the rows, at most ROW_BYTES long, of what a compute gives."""
+    """Whether a product sums along the rows, at most ROW_BYTES long, that a compute produces."""
     block, (value, *_) = view.block(product), view.nodes[producer].results
     indices = [access.index for access in block.reads if access.buffer == value.name]
     if len(indices) != 1 or not indices[0] or indices[0][-1].variables() != {block.spatial}:
@@ -236,8 +236,8 @@ def _age(view: View, producer: str) -> tuple[int, int, list[int], int]:
 
 
 def _between(view: View, producer: str, name: str) -> list[str]:
-    """What is elementwise between a producer's group and a compute, and in no group of a reduction: rows turned by a
-    half, say."""
+    """The elementwise computes between a producer's group and a compute that are in no group of a reduction: rotated
+    rows, for example."""
     reached: list[str] = []
     for above in reversed(_above(view, name, (Kind.ELEMENTWISE,))):
         near = view.producers(above)

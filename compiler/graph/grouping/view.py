@@ -114,7 +114,7 @@ class View:
         self._closed.add(self.group(name))
 
     def groups(self) -> list[list[str]]:
-        """All groups, each in the order of the graph, in an order of execution: of those that can run, the first of the
+        """All groups, each in the order of the graph, in an order of execution: the ready group that comes first in the
         graph is next."""
         numbers = {self.group(name): None for name in self.names}
         first = {group: min(self._groups.members(group)) for group in numbers}

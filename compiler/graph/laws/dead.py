@@ -1,4 +1,4 @@
-"""What no result needs is not computed."""
+"""Computes that no result needs are removed."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def drop_copies(graph: Graph) -> Graph:
 
 
 def copied(node: Compute, position: int, graph: Graph) -> str | None:
-    """The value of which a result is a copy."""
+    """The value that a result is a copy of; None for a result that is no copy."""
     block, value = node.block, node.block.body[position]
     if block.combiners or block.table is not None or not isinstance(value, Read):
         return None

@@ -85,7 +85,7 @@ def _view_of(node: Compute, position: int, value: Buffer, graph: Graph) -> View 
 
 
 def reading_through(node: Compute, view: Callable[[Access, Compute], View | None]) -> Compute:
-    """A node whose reads of views are reads of what these show, where that is no worse; else the same object."""
+    """A node that reads the sources of views instead of the views, where that is no worse; else the same object."""
     block = node.block
     reads = []
     for access in block.reads:
@@ -98,7 +98,7 @@ def reading_through(node: Compute, view: Callable[[Access, Compute], View | None
 
 
 def composed(access: Access, view: View, block: Block) -> Access | None:
-    """The read of what a view shows in place of a read of the view; None where that is not exact, or worse."""
+    """The read of a view's source in place of a read of the view; None if that is not exact, or worse."""
     ranges = block.axis_ranges
     values = dict(enumerate(access.index))
     index = tuple(lin.joined(lin.substitute(form, values, ranges)) for form in view.access.index)

@@ -2,7 +2,7 @@
 
 kernels.py   which nests are kernels, their grids and blocks, what they are given
 
-What is inside a kernel is emitted as loop_to_low does.
+Code inside a kernel is emitted as loop_to_low does.
 """
 
 from __future__ import annotations

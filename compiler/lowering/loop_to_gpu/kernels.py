@@ -101,7 +101,7 @@ def _check_warp(loop: Loop, around: Sequence[Loop], threads: int) -> None:
 
 
 def _check_stage(program: Program, loop: Loop) -> None:
-    """What runs inside thread loops together is spread over the same threads: nobody would wait in between."""
+    """Blocks inside the same thread loops must be spread over the same threads: a stage has no barrier inside."""
     shared = [n.buffer.name for n in walk((loop,)) if isinstance(n, Alloc) and n.buffer.scope == "shared"]
     if shared:
         raise LoweringError(
@@ -181,7 +181,8 @@ class _Lowering:
         return made
 
     def _threads(self, context: Context, node: Loop | Computed, shape: Shape) -> BlockThreads:
-        """The hardware indices along which a kernel has more than one, and those that its loops are bound to."""
+        """The hardware indices along which a kernel has more than one thread, and the kinds that its loops are bound
+        to."""
         inside = loops_in(node)
         bound = {loop.kind for loop in inside}
         extents = dict(zip((*BLOCKS, *THREADS), (*shape.grid, *shape.block), strict=True))

@@ -3,10 +3,10 @@
 An access that steps by one element a lane is a vector load or store, one with another stride a gather or scatter,
 masked where a guard or condition differs between lanes; any other goes lane by lane.
 
-Guards come in two kinds. Those that a test around the block has not settled mask what it does. Those that the block
-is free of (see `free_of`) only decide which lanes of its accumulator are kept: it computes on whatever its reads find
-there, moved into the buffers' bounds, so that no test and no mask stands inside the reduction's loop. A block that is
-blended (see `blends`) masks its reads, and stores its accumulator whole.
+Guards come in two kinds. A condition that no test around the block has settled masks its accesses. A condition that the
+block is free of (see `free_of`) only decides which lanes of the accumulator are kept: the block then reads whatever
+lies at its indices, clamped into the buffers' bounds, so that the reduction's loop has neither test nor mask. A blended
+block (see `blends`) masks its reads, and stores its accumulator whole.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class Accessor:
         return self.scopes.indices(self._in_lane(element, 0).index)
 
     def _in_lane(self, element: Element, lane: int) -> Element:
-        """What one lane touches."""
+        """The element that one lane accesses."""
         return Element(element.buffer, [self.context.at_lane(form, lane) for form in element.index])
 
     def _index(self, form: Linear) -> SSAValue:
@@ -175,7 +175,7 @@ class Accessor:
         return self.scopes.add(AddiOp(start, steps))
 
     def _count_lanes(self) -> None:
-        """Count what is done lane by lane as unrolled code."""
+        """Count accesses that are emitted lane by lane as unrolled code."""
         self.context.add_copies(self.context.lanes, f"block '{self.block.label}'")
 
     def _gathered(self, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
@@ -272,7 +272,7 @@ class Accessor:
     def _load(
         self, element: Element, masking: Sequence[Condition], tests: Sequence[Condition], otherwise: Attribute | None
     ) -> SSAValue:
-        """Load under tests that differ between lanes and under those of the block's own conditions that mask reads."""
+        """Load under tests that differ between lanes, and under the block's own conditions that mask reads."""
         buffer = element.buffer
         literal = None if masking or tests else self._literals(element)
         if literal is not None:
@@ -325,13 +325,13 @@ class Accessor:
         return self.context.conditions(access.where, self.axes)
 
     def _masking(self, element: Element, tests: Sequence[Condition]) -> list[Condition]:
-        """The block's conditions that mask a read under its own tests: of the free ones those that may keep it inside
-        its buffer.
+        """The block's conditions that mask a read under its own tests: the settled ones, and free conditions that may
+        keep the read inside its buffer.
 
-        A condition that shares no variable with the place, the tests or any other condition, settled or not, may hold
-        wherever the place is, and there it is inside. So rows that may be missing read the same vectors as those that
-        are there. Nor does any mask where the lanes are neighbours that are inside: clamping the other indices, which
-        all lanes share, changes no place of a lane that counts.
+        A free condition that shares no variable with the index, the tests or any other condition does not decide
+        whether the index is inside, so it need not mask. So rows that may be missing read the same vectors as rows that
+        exist. No condition masks where the lanes are contiguous and inside: clamping the other indices, which all lanes
+        share, moves no active lane.
         """
         if not self.free or self._inside(element) or self._inside_along_lanes(element):
             return self.guard

@@ -42,9 +42,9 @@ def emit_block(context: Context, block: Block, guard: Sequence[Condition]) -> No
 def blends(context: Context, block: Block) -> bool:
     """Whether a reduction may store its accumulators whole where its guard fails in some lanes, those as they were.
 
-    So it does at the end of a loop that is cut: the end accesses the places that the whole iterations do, and both
-    keep them in registers. That is possible where nobody else writes those lanes meanwhile, as in a temporary of the
-    same thread, and they are inside the buffer.
+    The masked end of a cut loop does so: it accesses the same elements as the whole iterations, and both keep them in
+    registers. Requires that no other block writes those lanes meanwhile, as in a temporary of the same thread, and that
+    they are inside the buffer.
     """
     if not context.ending or context.lane is None or not _combines_each(block):
         return False
@@ -86,7 +86,7 @@ def free_of(context: Context, block: Block, guard: Sequence[Condition]) -> list[
 
 
 def _moving(context: Context, block: Block, inner: int) -> list[Condition]:
-    """The conditions of a guard that depend on a loop of which one iteration is emitted."""
+    """The conditions of a guard that depend on a loop of which only one iteration is emitted."""
     if inner not in context.values:
         return []
     now = context.values
@@ -104,7 +104,7 @@ def _steps(forms: Sequence[Linear], lane: int, inner: int) -> bool:
 
 
 def under_guard(context: Context, guard: Sequence[Condition], emit: Callable[[list[Condition]], None]) -> None:
-    """Emit what runs under conditions that differ between lanes, skipped where no lane is active."""
+    """Emit code under conditions that differ between lanes; it is skipped if no lane is active."""
 
     def tested(open: list[Condition]) -> None:
         possible = [Condition(_most(context, c.form), c.equal) for c in open if not c.equal]
@@ -115,7 +115,7 @@ def under_guard(context: Context, guard: Sequence[Condition], emit: Callable[[li
 
 
 def _unless_never(context: Context, guard: Sequence[Condition], emit: Callable[[list[Condition]], None]) -> None:
-    """Emit what runs under conditions, given those of them that may fail; nothing where one always does."""
+    """Emit code under the conditions that may fail; nothing if one always fails."""
     open = [c for c in guard if not c.always(context.scopes.ranges)]
     if not any(c.never(context.scopes.ranges) for c in open):
         emit(open)
@@ -131,7 +131,7 @@ def _most(context: Context, form: Linear) -> Linear:
 
 
 def _drop_unused(reads: Iterable[SSAValue]) -> None:
-    """Drop the loads of what constants have made superfluous."""
+    """Drop loads that constants have made dead."""
     for value in dict.fromkeys(reads):
         if isinstance(value.owner, memref.LoadOp | vector.LoadOp) and not value.uses:
             value.owner.detach()
@@ -179,8 +179,8 @@ class Emitter(Accessor):
         return reads[leaf.position] if isinstance(leaf, Read) else self._index(self.axes[leaf.axis])
 
     def _is_async(self) -> bool:
-        """Whether the block copies whole elements from global to shared memory, and its loop says not to wait; nothing
-        else of the stage touches them there, since nobody waits within a stage."""
+        """Whether the block copies whole elements from global to shared memory asynchronously: its loop asks for it,
+        and nothing else in the stage touches the elements, since a stage has no wait."""
         block, around = self.block, self.context.program.enclosing(self.block.label)
         asked = any(ASYNC in dict(loop.attributes) for loop in around)
         if self.context.threads is None or not asked or self.mask is not None:

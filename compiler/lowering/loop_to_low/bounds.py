@@ -57,7 +57,7 @@ class Bounds:
         return value
 
     def upper(self, scopes: Scopes) -> SSAValue:
-        """Where the iterations end; not above `lower` where there are none."""
+        """The end of the iterations; not above `lower` for an empty loop."""
         constant_end = min([self.extent, *(form.constant for form in self.highs if form.is_constant)])
         value = scopes.index_constant(constant_end)
         for form in self.highs:
@@ -66,7 +66,7 @@ class Bounds:
         return value
 
     def end(self, scopes: Scopes) -> SSAValue:
-        """Where the iterations end; `lower` where there are none."""
+        """The end of the iterations; `lower` for an empty loop."""
         if self.count(scopes.ranges) == 0:
             return self.lower(scopes)
         value = self.upper(scopes)

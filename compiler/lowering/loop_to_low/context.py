@@ -1,4 +1,4 @@
-"""What is known while a function is lowered: buffers, loop variables, settled guards, the lane variable."""
+"""The state of the lowering of a function: buffers, loop variables, settled guards, the lane variable."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ class BlockThreads:
 class Context:
     """The state of lowering one function.
 
-    `buffers` are by their names in the program, `constants` the elements of those that the program states; `values` are
-    those of unrolled loops. `facts` hold in the whole iterations of a loop that is cut, `ending` is true while its end
-    is emitted. `threads` are those of a kernel, None on a processor. `copies` counts the statements of a nest's
-    unrolled code.
+    `buffers` are by their names in the program, `constants` the elements that the program states; `values` are the
+    values of unrolled loops. `facts` hold in the whole iterations of a cut loop, `ending` is true while its end is
+    emitted. `threads` are the threads of a kernel, None on a CPU. `copies` counts the statements of a nest's unrolled
+    code.
     """
 
     program: Program
@@ -85,7 +85,7 @@ class Context:
         return self.values.get(loop.number, lin.variable(loop.number))
 
     def axes(self, block: Block, values: Mapping[int, Linear] | None = None) -> dict[int, Linear]:
-        """The axes of a block as forms over loops, those with a value replaced: by default those that are unrolled."""
+        """The axes of a block as forms over loops, with variables replaced: by default those of unrolled loops."""
         loop_values = self.values if values is None else values
         return {n: lin.substitute(form, loop_values, self.scopes.ranges) for n, form in enumerate(block.bindings)}
 
@@ -102,8 +102,8 @@ class Context:
         return self.lane is not None and self.lane in form.variables()
 
     def conditions(self, given: Iterable[Condition], values: Mapping[int, Linear]) -> list[Condition]:
-        """Conditions with variables replaced; those of a GPU's lanes without what cannot decide them, since it has no
-        masks. A CPU's loops are cut where a guard fails, lanes and all."""
+        """Conditions with variables replaced. On a GPU, which has no masks, conditions lose the lanes that cannot
+        decide them; on a CPU loops are cut where a guard fails, lanes and all."""
         substituted = [c.substitute(values, self.scopes.ranges) for c in given]
         return substituted if self.threads is None else [c.tightened(self.scopes.ranges) for c in substituted]
 

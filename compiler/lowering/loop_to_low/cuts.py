@@ -1,8 +1,8 @@
 """Where a loop of vectors is cut into whole iterations and a masked end.
 
-A guard such as `16*v + lane < n` holds for all lanes in every iteration of v but the last. What each of its forms
-needs is linear in v: with the least that the lanes and the unrolled loops inside add, it is the bound below which every
-iteration is whole; with the most, the one from which on none does anything.
+A guard such as `16*v + lane < n` holds for all lanes in every iteration of v but the last. Each form is linear in v.
+With the minimum over the lanes and the unrolled loops inside, it bounds the whole iterations; with the maximum, it
+bounds the iterations that do anything.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from compiler.lowering.loop_to_low.context import Context
 from compiler.program.tree import Loop, loops_in
 
 SHORT = 8
-"""A loop of fewer iterations is cut only where its end is one iteration with a known number: an end that is a loop
-doubles the code, and what it spares the others would be spared few times."""
+"""A shorter loop is cut only if its end is one iteration with a known number: an end that is a loop doubles the code,
+which few iterations do not repay."""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ Number = FloatAttr | IntegerAttr
 
 
 class Globals:
-    """The buffers of a module that constants become; those that are used are declared at the end."""
+    """The buffers of a module that constants become; the used ones are declared at the end."""
 
     def __init__(self, title: str, taken: Iterable[str]) -> None:
         self.title, self.taken = title, set(taken)

@@ -99,7 +99,7 @@ def _emit_guarded(context: Context, node: Loop | Computed) -> None:
 
 
 def _tested(context: Context, node: Loop | Computed, testable: list[Condition]) -> list[Condition]:
-    """The conditions to test here: inside the innermost loop all but those that every block is free of."""
+    """The conditions to test here: inside the innermost loop, all but the conditions that every block is free of."""
     if any(loop.kind in ("serial", "parallel") for loop in loops_in(node)):
         return testable
     free = [free_of(context, block, testable) for block in blocks_in(node)]
@@ -216,7 +216,7 @@ def _inside(context: Context, loop: Loop) -> None:
 
 
 def _cut(context: Context, loop: Loop, bounds: Bounds, cut: Cut) -> None:
-    """The whole iterations of a loop, then the end: one iteration with a known number, or what is left as a loop.
+    """The whole iterations of a loop, then the end: one iteration with a known number, or a loop over the remainder.
 
       for v = 7 { 16 lanes: D if 16*v + lane < 100 }
     ->

@@ -25,12 +25,12 @@ class Operands:
 
     @property
     def reads(self) -> list[Reference]:
-        """What is read, in the intrinsic's order."""
+        """The operands, in the intrinsic's order."""
         return [self.nest.reads[number] for number in self.fit.reads]
 
     @property
     def target(self) -> Reference:
-        """What is written."""
+        """The target."""
         return self.nest.targets[0]
 
     def step(self, number: int) -> int:
@@ -46,7 +46,8 @@ class Operands:
         return VectorType(reference.scalar, [self.intrinsic.length(operand)])
 
     def at(self, reference: Reference, moved: Mapping[int, Linear] | None = None) -> list[Linear]:
-        """Where an operand is at some iteration of the nest's loops, at the first of those that are not named."""
+        """The index of an operand at some iteration of the nest's loops; loops not named are at their first
+        iteration."""
         values = {loop.number: lin.constant(0) for loop in self.nest.loops} | dict(moved or {})
         return self.context.over(self.context.values | values, reference.index)
 

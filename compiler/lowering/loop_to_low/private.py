@@ -23,15 +23,15 @@ from compiler.program.tree import Alloc, Block, Loop, Program, walk
 
 @dataclass(frozen=True)
 class Side:
-    """One dimension of a part: where it begins, and its extent. Where loops step through it with gaps, `steps` are
-    their steps, with what they are in the part, and how many there are of each."""
+    """One dimension of a part: its start and its extent. If loops step through it with gaps, `steps` has each step in
+    the buffer, the step in the part, and the number of steps."""
 
     low: int
     extent: int
     steps: tuple[tuple[int, int, int], ...] = ()
 
     def at(self, form: Linear) -> Linear:
-        """The place in the dimension of what threads do not decide."""
+        """The index in the dimension, from the part of the form that threads do not decide."""
         shorter = {step: place for step, place, _ in self.steps}
         if not shorter:
             return form - lin.constant(self.low)
@@ -49,7 +49,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Part:
-    """What each thread keeps of a buffer."""
+    """The part of a buffer that each thread keeps."""
 
     sides: tuple[Side, ...]
 
@@ -59,7 +59,7 @@ class Part:
         return tuple(side.extent for side in self.sides)
 
     def at(self, index: Sequence[Linear], threads: Collection[int]) -> list[Linear]:
-        """The place in the part of an index over loops, those in `threads` being thread loops."""
+        """The index in the part of an index over loops; `threads` are the thread loops among them."""
         kinds = dict.fromkeys(threads, 0)
         return [side.at(_divided(form, kinds, "")[1]) for form, side in zip(index, self.sides, strict=True)]
 
@@ -74,7 +74,7 @@ def parts(program: Program) -> dict[str, Part]:
 
 
 def _is_around_threads(program: Program, alloc: Alloc) -> bool:
-    """Whether a local buffer lives outside the thread loops of what touches it."""
+    """Whether a local buffer lives outside the thread loops of the blocks that touch it."""
     outside = {loop.number for loop in program.enclosing((alloc.buffer.name,))}
     if alloc.buffer.scope not in ("local", "fragment"):
         return False

@@ -74,7 +74,7 @@ def evaluate(
 
 @dataclass
 class Expressions:
-    """Scalar expressions that are being emitted: by their identity, and ops by what they compute.
+    """Scalar expressions under emission: expressions by identity, ops by operation and operands.
 
     `reads` are the elements of constants among the reads, by their numbers.
     """
@@ -99,7 +99,7 @@ class Expressions:
         return self.leaf(node)
 
     def known(self, node: Scalar) -> Known | None:
-        """The number that an expression has because of what constants hold; None for any other."""
+        """The number of an expression that constants determine; None for any other."""
         if not self.reads:
             return None
         number = known(node, self.reads, self._found)
@@ -109,7 +109,7 @@ class Expressions:
         return number
 
     def _shorter(self, node: Apply) -> SSAValue | None:
-        """The value of an operation of which constants leave no more than an operand, or its negation."""
+        """The value of an operation that constants reduce to an operand, or its negation."""
         if not self.reads or len(node.operands) != 2:
             return None
         first, second = (self.known(operand) for operand in node.operands)
@@ -186,7 +186,7 @@ def _apply(scopes: Scopes, node: Apply, operands: Sequence[SSAValue], policy: Po
 
 
 def _combination(combiner: str, policy: Policy) -> FastMathFlagsAttr:
-    """The flags of what combines floats."""
+    """The fast-math flags of a combiner of floats."""
     return _flags(policy.sums if combiner in ("add", "mul") else policy.extremes)
 
 

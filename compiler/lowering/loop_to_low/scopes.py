@@ -59,7 +59,7 @@ class Scopes:
 
     @contextmanager
     def at(self, location: LocationAttr) -> Iterator[None]:
-        """Ops added meanwhile, and what is refused, have a location."""
+        """Ops added inside, and refusals, have a location."""
         before, self.location = self.location, location
         try:
             yield
@@ -119,7 +119,7 @@ class Scopes:
         return [self.index(form) for form in forms]
 
     def at_least_zero(self, form: Linear) -> SSAValue:
-        """The truth of form >= 0, compared as sums of what stands on each side."""
+        """The truth of form >= 0, as a comparison of two sums without negative terms."""
         return self._compare(form, "sge")
 
     def is_zero(self, form: Linear) -> SSAValue:

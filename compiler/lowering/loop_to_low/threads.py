@@ -26,7 +26,7 @@ from compiler.scopes import SCOPES
 
 
 def emit_on_chip(context: Context, threads: BlockThreads, buffer: Buffer) -> None:
-    """A buffer that a block shares, or of which each thread has its own."""
+    """A buffer that a block of threads shares, or of which each thread has its own copy."""
     is_fragment = buffer.scope == "fragment"
     space = SCOPES[buffer.scope]
     if space is None:

@@ -35,7 +35,7 @@ ROW_BYTES = 16
 
 
 def fragment_of(program: Program, buffer: Buffer, shape: Sequence[int]) -> MemRefType:
-    """The type of what each thread holds of a buffer of fragments, whose shape is what a warp has.
+    """The type of one thread's part of a fragment buffer, whose shape is that of a warp.
 
     Raises LoweringError where it is not written by intrinsics of warps, all of one kind of matrix.
     """
@@ -73,7 +73,7 @@ def emit_matrix(nest: Operands) -> None:
 
 
 def _fragment(nest: Operands, reference: Reference, operand: NestOperand) -> SSAValue:
-    """What each thread holds of a fragment, of the kind that an intrinsic has there."""
+    """One thread's part of a fragment, of the kind that the intrinsic has there."""
     buffer, wanted = nest.buffer(reference), held(nest.intrinsic, operand)
     assert isinstance(buffer.type, MemRefType)
     if buffer.type.element_type != wanted:
@@ -88,7 +88,7 @@ def _keep(nest: Operands, fragment: SSAValue) -> None:
 
 
 def _matrices(nest: Operands, reference: Reference) -> list[SSAValue]:
-    """Which of a buffer's matrices it is; of those that a warp keeps, where it has its own."""
+    """The number of the MMA tile of a buffer; in buffers that a warp keeps, of the warp's own tile."""
     threads, forms = nest.context.threads, nest.at(reference)
     assert threads is not None
     if reference.buffer in threads.parts:

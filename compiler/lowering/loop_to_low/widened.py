@@ -1,4 +1,4 @@
-"""Temporaries that are made longer, so that what is computed beyond a guard reads them where it finds itself.
+"""Temporaries that are made longer, so that lanes beyond a guard read and write inside them.
 
 A reduction whose last tile is not whole computes on what its reads find there, and drops the results (see `accesses`).
 Reads that leave their buffer have their index clamped, which costs more than the arithmetic in an inner loop. Where
@@ -18,8 +18,8 @@ MOST = 1.5
 
 
 def widened(program: Program) -> Program:
-    """The program with temporaries that hold whatever the guarded reductions in vectors read with all lanes alike,
-    where that is little more than what they hold."""
+    """The program with temporaries that hold the elements that all lanes of guarded, vectorized reductions access, if
+    that is little more than before."""
     needed: dict[str, list[int]] = {}
     for block in program.blocks.values():
         lanes = [loop.number for loop in program.enclosing(block.label) if loop.kind == "vectorized"]

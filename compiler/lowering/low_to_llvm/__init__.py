@@ -42,7 +42,7 @@ from compiler.lowering.low_to_llvm.vectors import VECTORS, stores
 from compiler.targets.machine import Machine
 
 HANDLERS = {**CONTROL, **PARALLEL, **ARITHMETIC, **CONVERSIONS, **MATHEMATICS, **MEMORY, **VECTORS, **TENSOR}
-"""What is emitted alike for every machine."""
+"""Emission that is the same for every machine."""
 
 
 def emit(module: ModuleOp, machine: Machine, handlers: Handlers = HANDLERS) -> str:

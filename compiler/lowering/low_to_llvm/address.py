@@ -63,7 +63,7 @@ def _address(f: FunctionEmitter, buffer: SSAValue, form: Linear, length: int, si
 
 
 def divisors(f: FunctionEmitter, form: Linear) -> list[int]:
-    """What each varying term of a form is surely a multiple of: its factor, times the step of a loop's index."""
+    """A known divisor of each varying term of a form: its factor, times the step of a loop's index."""
     roots = f.forms.values
     multiples = []
     for atom, factor in form.terms:

@@ -92,7 +92,7 @@ def _emit_part(f: FunctionEmitter, ops: Sequence[Operation], name: str) -> None:
 
 
 def _cut(ops: Sequence[Operation], block: Block) -> tuple[list[Operation], list[list[Operation]]]:
-    """The ops that stand before all parts, and those of each part. What a part computes no other part uses."""
+    """The ops before all parts, and the ops of each part. No part uses a value of another."""
     shared: list[Operation] = []
     parts: list[list[Operation]] = [[]]
     available = set[SSAValue](block.args)
@@ -119,7 +119,7 @@ def _is_shared(op: Operation) -> bool:
 
 
 def _users(op: Operation, block: Block) -> set[Operation]:
-    """The ops of a block that use, themselves or inside them, what one of its ops computes."""
+    """The ops of a block that use, directly or in their regions, a value of one of its ops."""
     users = (block.find_ancestor_op_in_block(use.operation) for value in op.results for use in value.uses)
     return {user for user in users if user is not None}
 
@@ -129,8 +129,8 @@ def _loops(op: Operation) -> int:
 
 
 def _team(function: FuncOp) -> list[tuple[str, str]]:
-    """What calls and parallel loops need, each as its type with facts and its name: the workspace behind the function's
-    own slots, the first thread's part of the workspace, and the count of threads."""
+    """The parameters that calls and parallel loops need, each as its type with facts and its name: the workspace behind
+    the function's own slots, the first thread's part of the workspace, and the count of threads."""
     parameters = [("ptr", "%scratch")] if callees(function) else []
     if _private_offset(function) is not None:
         parameters.append((f"ptr noalias nonnull align {SLOT_ALIGNMENT}", "%private"))

@@ -19,7 +19,8 @@ class Captured:
     """The values that some ops use and another emitter has: each is a parameter of the function that `inner` emits, or
     is computed again there.
 
-    `values` are those that a caller passes, `parameters` what they are in the text, both in the order of the first use.
+    `values` are the values that a caller passes, `parameters` their names in the text, both in the order of the first
+    use.
     """
 
     def __init__(self, ops: Sequence[Operation], outer: FunctionEmitter, inner: FunctionEmitter) -> None:
@@ -70,7 +71,7 @@ def is_repeated(op: Operation) -> bool:
 
 
 def _from_outside(ops: Sequence[Operation]) -> Iterator[SSAValue]:
-    """The values that ops and what is inside them use, and that are defined outside."""
+    """The values that ops and their regions use and that are defined outside."""
     inside = [inner for op in ops for inner in op.walk()]
     defined = {value for op in inside for value in op.results}
     defined |= {value for op in inside for region in op.regions for block in region.blocks for value in block.args}

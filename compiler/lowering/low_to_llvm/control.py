@@ -125,8 +125,8 @@ def _metadata(op: scf.ForOp) -> str:
 
 
 def loop_metadata(text: str) -> Iterator[str]:
-    """The text of a module with the metadata that its loops refer to: !0 for those that LLVM must not vectorize, !2 for
-    those that it must not unroll either. Each loop gets a node of its own, since LLVM tells loops apart by them."""
+    """The text of a module with the metadata of its loops: !0 for loops that LLVM must not vectorize, !2 for loops that
+    it must not unroll either. Each loop gets a node of its own, since LLVM tells loops apart by them."""
     nodes: list[str] = []
 
     def own(reference: re.Match[str]) -> str:

@@ -19,7 +19,7 @@ Handlers = Mapping[type[Operation], Emit]
 """How each op is emitted; a handler takes the emitter and an op of its class."""
 
 PURE = "nounwind willreturn memory(none)"
-"""The attributes of a function of the C library that is used as a mathematical one (nobody reads errno)."""
+"""The attributes of a function of the C library that is used as a mathematical one (errno is not read)."""
 
 
 class FunctionEmitter:

@@ -79,7 +79,7 @@ def fast_flags(op: Operation) -> str:
 
 
 def wrap_flags(op: Operation) -> str:
-    """What is known of an integer op's overflow: index arithmetic never wraps, others as they say."""
+    """The overflow flags of an integer op: index arithmetic never wraps, other ops state it."""
     flags = op.properties.get("overflowFlags")
     names = {flag.value for flag in flags.data} if isinstance(flags, IntegerOverflowAttr) else set()
     if isinstance(element_of(op.results[0].type), IndexType):

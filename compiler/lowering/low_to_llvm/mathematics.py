@@ -21,7 +21,7 @@ _HALF = "half"
 
 
 def _by_lane(f: FunctionEmitter, op: Operation, scalar_call: Callable[[Sequence[str]], str]) -> None:
-    """Name the op's result as that of a scalar function, applied to each lane."""
+    """Set the op's result to a scalar function applied to each lane."""
     type = op.results[0].type
     if not isinstance(type, VectorType):
         f.names[op.results[0]] = scalar_call([f.use(v) for v in op.operands])
@@ -35,7 +35,7 @@ def _by_lane(f: FunctionEmitter, op: Operation, scalar_call: Callable[[Sequence[
 
 
 def _library(name: str, attributes: str = "") -> Emit:
-    """A call of the C library's function for double, or of its `f` variant for what is narrower."""
+    """A call of the C library's function for double, or of its `f` variant for narrower floats."""
 
     def emit(f: FunctionEmitter, op: Operation) -> None:
         stated = llvm_type(element_of(op.results[0].type))
@@ -57,7 +57,7 @@ def _library(name: str, attributes: str = "") -> Emit:
 
 
 def _elementary(row: Elementary) -> Emit:
-    """The intrinsic, or the library's function where there is none, or the op says so.
+    """The intrinsic, or the library's function if there is no intrinsic or the op asks for it.
 
     LLVM vectorizes a loop with an intrinsic in a branch by taking the branch for all lanes. `nobuiltin` hides what is
     called: then it is called in the lanes that need it.

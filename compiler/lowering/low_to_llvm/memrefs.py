@@ -38,7 +38,7 @@ def store(f: FunctionEmitter, op: Operation, value: SSAValue, buffer: SSAValue, 
 
 
 def from_memory(f: FunctionEmitter, value: SSAValue) -> None:
-    """Turn a value, named as it stands in memory, into what it is in a register: any byte but 0 is true."""
+    """Turn a value from its memory form into its register form: any byte but 0 is true."""
     if is_truth(value.type):
         f.set(value, f"icmp ne {memory_type(value.type)} {f.use(value)}, zeroinitializer")
 
@@ -91,7 +91,7 @@ def _view(f: FunctionEmitter, op: memref.ViewOp) -> None:
 
 
 def _bytes(f: FunctionEmitter, op: UnrealizedConversionCastOp) -> None:
-    """The bytes of a buffer, of which views are taken."""
+    """The bytes of a buffer, for views."""
     first = op.operands[0].type if is_view(op) else None
     if not isinstance(first, MemRefType) or op.results[0].type != MemRefType(i8, [buffer_bytes(first)]):
         raise LoweringError("a builtin.unrealized_conversion_cast other than of a buffer to its bytes").at(op)

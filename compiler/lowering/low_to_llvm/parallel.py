@@ -42,7 +42,7 @@ from compiler.lowering.low_to_llvm.team import TEAM, join, meet
 from compiler.lowering.low_to_llvm.types import llvm_type
 
 GRAIN = 256
-"""The unit of a single index, in iterations: a multiple of what LLVM computes at once, four vectors of any float."""
+"""The unit of a single index, in iterations: a multiple of LLVM's vector iterations, four vectors of any float."""
 
 
 def _parallel(f: FunctionEmitter, op: scf.ParallelOp) -> None:
@@ -63,7 +63,7 @@ def _reduce(f: FunctionEmitter, op: scf.ReduceOp) -> None:
 
 
 class _Region:
-    """One parallel loop: the emitter of the function that it stands in, that of its shares, and what these capture."""
+    """One parallel loop: the emitters of the function around it and of its shares, and the values these capture."""
 
     def __init__(self, outer: FunctionEmitter, op: scf.ParallelOp, name: str) -> None:
         self.outer = outer
@@ -134,7 +134,7 @@ class _Region:
             f.block(op.body.block)
 
     def emit_call(self) -> None:
-        """Emit what runs the loop: as many threads as there are, and no more than units."""
+        """Emit the call of the runtime: at most as many threads as units."""
         f = self.outer
         units = self.units(f, _counts(f, self.op))
         team = _least(f, f.temporary("zext i32 %threads to i64"), units)
@@ -278,7 +278,7 @@ def _iterations(f: FunctionEmitter, first: str, end: str, metadata: str = "") ->
 
 
 def _row_major(f: FunctionEmitter, number: str, counts: Sequence[str]) -> list[str]:
-    """The index in each dimension of what has a number in row-major order."""
+    """The index in each dimension of an element, by its number in row-major order."""
     indices: list[str] = []
     for count in reversed(counts[1:]):
         indices.insert(0, f.temporary(f"urem i64 {number}, {count}"))

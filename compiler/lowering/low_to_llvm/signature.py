@@ -67,7 +67,7 @@ def workspace(function: FuncOp) -> Workspace:
 
 
 def _declared_workspace(function: FuncOp) -> Workspace:
-    """What the attribute `workspace` of a function without a body says: what it shares, and a thread's part."""
+    """The attribute `workspace` of a function without a body: the bytes that it shares, and a thread's part."""
     stated = function.attributes.get("workspace")
     sizes = stated.get_values() if isinstance(stated, DenseArrayBase) else (0, 0)
     if len(sizes) != 2 or not all(isinstance(size, int) and size >= 0 for size in sizes):
@@ -112,7 +112,7 @@ def internal(name: str, parameters: list[str], lines: list[str], attributes: str
 
 
 def buffer_parameter(f: FunctionEmitter, buffer: SSAValue, name: str, written: bool) -> str:
-    """The parameter that a buffer of known alignment becomes, with what is known of it."""
+    """The parameter for a buffer of known alignment, with its attributes."""
     f.names[buffer] = f"%{name}"
     size = buffer_bytes(buffer.type)
     facts = f"noalias nonnull align {f.alignments[buffer]}" + (f" dereferenceable({size})" if size else "")

@@ -95,7 +95,7 @@ another thread was quicker three times.
 """
 
 _LOOKS = 2000
-"""How often the caller polls for the others: about a microsecond, in which those that spin arrive."""
+"""How often the caller polls for the others: about a microsecond, in which spinning threads arrive."""
 
 _MEET = f"""
 define internal void @".meet"(ptr %team, i64 %threads) noinline #0 {{

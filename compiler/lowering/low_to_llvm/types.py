@@ -14,7 +14,7 @@ from compiler.errors import LoweringError
 
 
 def llvm_type(type: Attribute) -> str:
-    """The register type: `float`, `i64`, `<16 x float>`, `ptr`. Raises LoweringError if there is none."""
+    """The register type: `float`, `i64`, `<16 x float>`, `ptr`. Raises LoweringError for a type without one."""
     match type:
         case IndexType():
             return "i64"
@@ -74,7 +74,7 @@ def suffix(type: Attribute) -> str:
 
 
 def byte_size(type: Attribute) -> int:
-    """The size of one element in memory, in bytes. Raises LoweringError for what cannot stand there."""
+    """The size of one element in memory, in bytes. Raises LoweringError for a type that memory cannot hold."""
     if row_of(type) is None and not isinstance(type, IndexType):
         raise LoweringError(f"the type {type} cannot stand in memory")
     return element_bytes(type)

@@ -127,7 +127,7 @@ def _picked(f: FunctionEmitter, op: GatherOp, step: int, count: int) -> None:
 
 
 def _first_lanes(f: FunctionEmitter, op: GatherOp, pointer: str, alignment: int, count: int) -> str:
-    """A vector from a place on, of which so many elements may be read."""
+    """A vector from an address on, of which so many elements may be read."""
     type, all_lanes = memory_type(op.result.type), lanes(op.result.type)
     if count >= all_lanes:
         return f.temporary(f"load {type}, ptr {pointer}, align {alignment}")
@@ -201,7 +201,7 @@ def _stored_in_pieces(f: FunctionEmitter, op: vector.MaskedStoreOp) -> None:
 
 
 def _conjuncts(mask: SSAValue) -> tuple[list[SSAValue], list[SSAValue]]:
-    """What must hold for a mask to: conditions of all lanes, and masks."""
+    """The conjuncts of a mask: scalar conditions, and masks."""
     owner = mask.owner
     if isinstance(owner, arith.AndIOp):
         (conditions, masks), (right_conditions, right_masks) = _conjuncts(owner.lhs), _conjuncts(owner.rhs)
@@ -212,7 +212,7 @@ def _conjuncts(mask: SSAValue) -> tuple[list[SSAValue], list[SSAValue]]:
 
 
 def _begin_if(f: FunctionEmitter, condition: str) -> str:
-    """Begin what runs under a condition; the label of what comes after."""
+    """Begin code under a condition; returns the label of the code after it."""
     then, after = f.fresh("then"), f.fresh("after")
     f.line(f"br i1 {condition}, label %{then}, label %{after}")
     f.start(then)
@@ -226,7 +226,7 @@ def _store_all(f: FunctionEmitter, op: vector.MaskedStoreOp, at: Address, value:
 def _stored_whole_or_masked(
     f: FunctionEmitter, op: vector.MaskedStoreOp, at: Address, value: str, mask: vector.CreateMaskOp
 ) -> None:
-    """Store all lanes where a mask of the first ones has all, else those that it has."""
+    """Store all lanes if a mask of leading lanes is full, else the lanes in the mask."""
     all_label, some_label, done = f.fresh("whole"), f.fresh("some"), f.fresh("stored")
     count = lanes(op.mask.type)
     test = f.temporary(f"icmp sge i64 {f.use(mask.mask_dim_sizes[0])}, {count}")

@@ -13,7 +13,7 @@ from math import pi
 from compiler.passes.expand_math.values import Bits, Real, select_bits
 
 _TWO_OVER_PI = (0, 0xA2F9836E, 0x4E441529, 0xFC2757D1, 0xF534DDC0, 0xDB629599, 0x3C439041, 0xFE5163AB)
-"""The bits of 2 / pi in words of 32, those of the first from 2^31 to 2^0."""
+"""The bits of 2 / pi in words of 32; the first has the bits from 2^31 to 2^0."""
 
 
 @dataclass(frozen=True)

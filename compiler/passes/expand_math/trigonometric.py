@@ -40,7 +40,7 @@ _COS = {
 
 
 def sin(x: Real, library: Library) -> Real:
-    """The sine; `library` builds that of the C library."""
+    """The sine; `library` builds the call of the C library's sine."""
     return _of_quadrant(x, 0, library)
 
 
@@ -82,7 +82,7 @@ def _sine(turn: Turn, ahead: int) -> Real:
 
 
 def _sin(r: Real) -> Real:
-    """Adding zero to r^3 makes it positive where r is -0, so that what is added to r there is -0 too."""
+    """Adding zero to r^3 makes it positive if r is -0, so that the sum stays -0."""
     square = r * r
     return fma(horner(square, _SIN[r.site.format.name]), fma(square, r, 0.0), r)
 

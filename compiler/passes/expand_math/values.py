@@ -1,6 +1,6 @@
 """Formulas on floats and on their bits: Python's operators build arith and math ops, on scalars and vectors alike.
 
-None of the ops carries fastmath flags: an expansion means what it says, and gives the same bits in every lane.
+None of the ops carries fast-math flags: an expansion gives the same bits in every lane.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from compiler.dialects.upstream.arith import CmpfOp, CmpiOp, ExtUIOp, SelectOp, 
 
 @dataclass(frozen=True)
 class Format:
-    """A float format: its type and that of its bits, the digits after the point, the exponent's bias.
+    """A float format: its type, the integer type of its bits, the digits after the point, the exponent's bias.
 
     `code` is what the module struct calls it.
     """
@@ -127,13 +127,13 @@ class Site:
         return scalar if self.lanes is None else VectorType(scalar, [self.lanes])
 
     def real(self, value: Real | float) -> Real:
-        """A number as a constant of the format; what is none stays."""
+        """A number as a constant of the format; other values stay."""
         if isinstance(value, Real):
             return value
         return Real(self, self.pool.get(self.format.rounded(value), self.format.real, self.lanes))
 
     def bits(self, value: Bits | int) -> Bits:
-        """A number as a constant integer of as many bits as the format has; what is none stays."""
+        """A number as a constant integer of the format's width; other values stay."""
         if isinstance(value, Bits):
             return value
         return Bits(self, self.pool.get(value, self.format.bits, self.lanes))

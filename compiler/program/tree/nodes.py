@@ -67,8 +67,8 @@ class Table:
 class Block:
     """One structured statement; `bindings` and `guard` are over loops, everything else over axes (by position).
 
-    With a `table` it is a gather: `reads` are those of the index, and its body is read number len(reads), the table's.
-    The `location` is that of the op it comes from; blocks that differ in it alone are equal.
+    With a `table` the block is a gather: `reads` are the reads of the index, and its body is read number len(reads),
+    the table's. `location` is the location of the op it comes from; equality ignores it.
     """
 
     label: str
@@ -119,7 +119,7 @@ class Block:
 
     @cached_property
     def nest(self) -> Nest:
-        """What is here, where no loop is around it."""
+        """The nest of a node without surrounding loops."""
         return _nest(self)
 
     def at(self, form: Linear, ranges: lin.Ranges) -> Linear:
@@ -146,7 +146,7 @@ class Loop:
 
     @cached_property
     def nest(self) -> Nest:
-        """What is here and inside. It stays with the loop, which passes from a program to what is made of that."""
+        """The nest of the loop. It is cached with the loop, which programs share."""
         return _nest(self)
 
 
@@ -158,7 +158,7 @@ class Alloc:
 
     @cached_property
     def nest(self) -> Nest:
-        """What is here."""
+        """The nest of the block."""
         return _nest(self)
 
 
@@ -187,7 +187,7 @@ Key: TypeAlias = int | str | tuple[str]
 
 @dataclass(frozen=True, eq=False)
 class Nest:
-    """What is at and inside a node of a body; places are counted from there. `is_full` tells that each loop contains a
+    """The nodes at and below a node of a body; places are counted from there. `is_full` tells that each loop contains a
     block."""
 
     loops: dict[int, Loop]
@@ -222,7 +222,7 @@ def _nest(node: Node) -> Nest:
 
 
 def _collect(nest: Nest, node: Node, loops: tuple[Loop, ...], positions: tuple[int, ...]) -> bool:
-    """Put a node and what is in it into a nest; whether each loop there contains a block."""
+    """Add a node and the nodes below it to a nest; returns whether each loop there contains a block."""
     nest.places[key_of(node)] = Place(loops, positions)
     if isinstance(node, Alloc):
         nest.allocs[node.buffer.name] = node

@@ -49,10 +49,11 @@ class Places(Mapping[Key, Place]):
 
 @dataclass(frozen=True)
 class Program:
-    """A loop function: arguments, of which the last `outputs` are results, and a body.
+    """A loop function: arguments, the last `outputs` of which are results, and a body.
 
-    `constants` are inputs that are the same in all calls: what is made of them alone need not be made in each. `values`
-    has the elements of those that are known. `literals` are read like inputs that nobody gives.
+    `constants` are inputs that are the same in all calls: values computed from them alone need not be computed in each
+    call. `values` has the elements of constants that are known. `literals` are read like inputs, but the program states
+    them.
     """
 
     name: str
@@ -65,7 +66,7 @@ class Program:
 
     @cached_property
     def nests(self) -> tuple[Nest, ...]:
-        """What is in each node of the body."""
+        """The nests of the nodes of the body."""
         return tuple([node.nest for node in self.body])
 
     @cached_property

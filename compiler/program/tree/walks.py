@@ -1,4 +1,4 @@
-"""What is in some nodes, and nodes changed."""
+"""Walks over nodes, and rewrites of nodes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compiler.program.tree.nodes import Block, Loop, Node
 
 
 def walk(nodes: Iterable[Node]) -> Iterator[Node]:
-    """All nodes, each before what it contains."""
+    """All nodes in pre-order."""
     for node in nodes:
         yield node
         if isinstance(node, Loop):
@@ -19,14 +19,14 @@ def walk(nodes: Iterable[Node]) -> Iterator[Node]:
 
 
 def nested(loops: Iterable[Loop], inner: Node) -> Node:
-    """Perfectly nested loops, outermost first, around a node; what they contain is replaced."""
+    """Perfectly nested loops around a node, outermost first; their bodies are replaced."""
     for loop in reversed(list(loops)):
         inner = replace(loop, body=(inner,))
     return inner
 
 
 def loops_in(*nodes: Node) -> list[Loop]:
-    """The loops at or inside nodes, each before what it contains."""
+    """The loops at or inside nodes, in pre-order."""
     return [node for node in walk(nodes) if isinstance(node, Loop)]
 
 
@@ -42,7 +42,7 @@ def touched(nodes: Iterable[Node]) -> tuple[set[str], set[str]]:
 
 
 def map_blocks(nodes: Iterable[Node], change: Callable[[Block], Block]) -> tuple[Node, ...]:
-    """The nodes with every block changed; what does not change stays the same object."""
+    """The nodes with every block rewritten; unchanged nodes stay the same object."""
     made: list[Node] = []
     for node in nodes:
         if isinstance(node, Loop):

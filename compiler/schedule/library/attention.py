@@ -135,7 +135,7 @@ def attention(s: Schedule, block: Handle, tiles: AttentionTiles | None = None) -
 
 
 def _blocks(s: Schedule, block: Handle) -> Softmax:
-    """The blocks before the second product, what is elementwise between the scores and the softmax inlined."""
+    """The blocks before the second product; elementwise blocks between the scores and the softmax are inlined."""
     weights = _only(s, block, [h for h in s.get_producers(block) if not _reduces(s, h)], "one block of weights")
     total = _only(s, block, [h for h in s.get_producers(weights) if _reduces(s, h)], "one sum in the weights")
     powers = _only(s, block, s.get_producers(total), "one block of powers in the sum")

@@ -168,7 +168,7 @@ def by_phases(
 
 
 def strides_of_phases(block: Block) -> list[int]:
-    """The strides along the image of what `by_phases` takes; none of other blocks."""
+    """The strides along the image of a block that `by_phases` takes; none for other blocks."""
     spatial = block.spatial
     image = next((a for a in block.reads if any(map(_quotient, a.index[2:]))), None)
     if image is None or not 3 <= spatial <= 5 or len(block.axes) != 2 * spatial - 1 or len(image.index) != spatial:
@@ -181,7 +181,7 @@ def strides_of_phases(block: Block) -> list[int]:
 
 
 def _quotient(form: Linear) -> int:
-    """The divisor in a form; 0 where there is none."""
+    """The divisor in a form; 0 if the form has none."""
     return next((atom.divisor for atom, _ in form.terms if not isinstance(atom, int) and not atom.is_mod), 0)
 
 
@@ -234,8 +234,8 @@ def _weights(s: Schedule, block: Handle) -> str:
 
 
 def _packed(s: Schedule, block: Handle, weights: str, filters: Size, taps_first: bool) -> Handle:
-    """Pack weights in panels of filters, whichever dimension those are; the panels come first, then channels and taps,
-    or the other way round."""
+    """Pack weights in panels of filters, whichever dimension the filters are; the panels come first, then channels and
+    taps, or the other way round."""
     access = next(access for access in node_of(s, block).reads if access.buffer == weights)
     dim = next((d for d, form in enumerate(access.index) if 1 in form.variables()), 0)
     tiles = [filters if d == dim else 1 for d in range(len(access.index))]

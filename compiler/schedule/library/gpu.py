@@ -163,7 +163,7 @@ def _padded(s: Schedule, block: Handle) -> list[Handle]:
 
 
 def _finished(s: Schedule, out: Handle, tiles: ThreadTiles, depth: int) -> Handle:
-    """The loop over threads of what is done with a block's tile: each thread's own elements."""
+    """The loop over threads of the epilogue on a block's tile: each thread works on its own elements."""
     tile_loops, bindings = around(s, out)[depth:], node_of(s, out).bindings
     by_axis = [next((h for h, loop in tile_loops if loop.number in form.variables()), None) for form in bindings]
     cuts = [
@@ -181,7 +181,7 @@ def _finished(s: Schedule, out: Handle, tiles: ThreadTiles, depth: int) -> Handl
 
 
 def spread(s: Schedule, block: Handle, threads: Size = 256, vector: int = 1) -> Handle:
-    """Run a block on a GPU, its results spread over threads: those of a block of threads side by side.
+    """Run a block on a GPU, its results spread over threads: a block of threads computes neighbouring results.
 
         i { j { r { D } } }
       ->

@@ -68,8 +68,7 @@ def parallelize_outer(s: Schedule, block: Handle, count: int = 1) -> Handle:
 
 
 def contiguous(s: Schedule, block: Handle) -> None:
-    """Move the loop along which most operands of a block lie contiguously innermost, as `build` does with loops that
-    nobody has scheduled.
+    """Move the loop along which most operands of a block are contiguous innermost, as `build` does without a schedule.
 
         m { l { k { C[m, l] += A[m, k] * B[k, l] } } }
       ->

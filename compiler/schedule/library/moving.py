@@ -43,7 +43,7 @@ def _loops_by_axis(s: Schedule, block: Handle) -> dict[int, Handle]:
 
 
 def _without_rests(s: Schedule, block: Handle, names: set[str], lanes: int) -> None:
-    """Cut off what is left of two loops after whole vectors, into nests of their own."""
+    """Split the remainder after whole vectors off two loops, into nests of their own."""
     loops = s.get_loops(block)
     for depth in reversed(range(len(loops))):
         loop = loops[depth]
@@ -75,7 +75,7 @@ def turned_axes(node: Block, lanes: int) -> tuple[int, int] | None:
 
 
 def windows(s: Schedule, block: Handle) -> None:
-    """Reduce each small window in a register, those that reach over a border apart from the others.
+    """Reduce each small window in a register; windows that reach over a border are separate nests.
 
         i = 56 { r = 3 { T[i] max= A[2i + r - 1] if 0 <= 2i + r - 1 else -inf } }
       ->

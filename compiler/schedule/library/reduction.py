@@ -1,4 +1,4 @@
-"""Composites for reductions by the threads of GPUs: rows, columns, and what is cut into parts.
+"""Composites for reductions by the threads of GPUs: rows, columns, and split reductions.
 
 Source: Harris, "Optimizing Parallel Reduction in CUDA" (2007); CUB's DeviceReduce and BlockReduce; TVM's rule of
 cross-thread reductions (Shao et al., NeurIPS 2022).
@@ -182,7 +182,8 @@ def in_parts(s: Schedule, block: Handle, length: int) -> Handle:
 
 
 def _results_and_reduction(s: Schedule, block: Handle, composite: str) -> tuple[list[Handle], list[Handle]]:
-    """The loops over results, and those of the reduction. Raises ScheduleError where the former are not first."""
+    """The loops over results, and the loops of the reduction. Raises ScheduleError unless the loops over results come
+    first."""
     node, loops = node_of(s, block), around(s, block)
     reduce_loops = node.loops_of(reduce=True)
     count = sum(loop.number not in reduce_loops for _, loop in loops)

@@ -28,7 +28,7 @@ def elementwise(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4) 
       ->
         j.0 = 16 { j.1 = 4 unrolled { j.2 = 16 vectorized { D } } }
 
-    What is left of a row whose length they do not divide is masked. Requires an innermost loop without dependences.
+    The remainder of a row is masked. Requires an innermost loop without dependences.
     """
     inner = nest(s, block, "elementwise")[-1]
     extent = s.extent(inner)
@@ -199,7 +199,7 @@ def _is_shuffled(node: Block) -> bool:
 
 
 def _contiguous_last(s: Schedule, block: Handle, loops: list[Handle]) -> list[Handle]:
-    """Order the loops of a reduction as the dimensions of what it reads are that has most of them."""
+    """Order the loops of a reduction as the dimensions of its operand with the most of them."""
     node = node_of(s, block)
     if not node.combiners or len(loops) < 2:
         return loops
@@ -220,7 +220,7 @@ def _contiguous_last(s: Schedule, block: Handle, loops: list[Handle]) -> list[Ha
 
 
 def _as_one(s: Schedule, block: Handle, loops: list[Handle]) -> list[Handle]:
-    """Fuse the innermost loops of a block where what they access lies side by side."""
+    """Fuse the innermost loops of a block if they access neighbouring dimensions in order."""
     while len(loops) > 1 and _adjacent(s, block, loops[-2], loops[-1]):
         loops = [*loops[:-2], s.fuse(*loops[-2:])]
     return loops
@@ -291,7 +291,8 @@ def makes_result(s: Schedule, node: Block) -> bool:
 
 
 def shared_row(s: Schedule, producer: Handle, block: Handle, row: Handle) -> Handle:
-    """Let the loops of a producer, from the outside in, be those of a block as far as its rows; gives the last."""
+    """Merge the loops of a producer with a block's, from the outside in, down to the rows; returns the last merged
+    loop."""
     inner = s.label(row)
     for mine, theirs in zip(s.get_loops(producer), s.get_loops(block), strict=False):
         last = s.label(theirs) == inner

@@ -111,8 +111,8 @@ def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: Wa
 
 
 def _kind(s: Schedule, block: Handle) -> tuple[str, bool]:
-    """The kind of a matmul's operands, and whether the second lies along k. Raises ScheduleError for what is no matmul
-    of such operands."""
+    """The kind of a matmul's operands, and whether the second operand lies along k. Raises ScheduleError for any other
+    block."""
     node = node_of(s, block)
     elements = [s.program.buffers[access.buffer].element for access in node.reads]
     order = [[form.variables() for form in access.index] for access in node.reads]

@@ -1,7 +1,7 @@
-"""The schedule primitives, a file each: a function from a program to a plan, with the declaration of what it takes.
+"""The schedule primitives, one a file: a function from a program to a plan, and the declaration of its parameters.
 
-Each checks what it requires, then plans; whoever commits the plan asks `legal` first. A file that is put here is a
-primitive: an op, a method of `Schedule`, a pass and a page.
+Each primitive checks its requirements, then plans; the caller that commits the plan asks `legal` first. Every file in
+this folder is a primitive: an op, a method of `Schedule`, a pass and a page.
 """
 
 from dataclasses import replace

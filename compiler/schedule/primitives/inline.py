@@ -165,7 +165,7 @@ def _absorbed(consumer: Block, dropped: Block, inverses: dict[str, tuple[int, di
 def _inherited(
     consumer: Block, dropped: Block, inverses: dict[str, tuple[int, dict[int, int]]]
 ) -> tuple[str, tuple[Linear, ...]] | None:
-    """A copy of what the dropped block computes now computes it itself, wherever there is such an element."""
+    """Copies of the dropped block's result compute the value themselves, where the element exists."""
     if dropped.origin is None or consumer.combiners or len(consumer.writes) != len(dropped.writes):
         return None
     copied = [consumer.reads[v.position] for v in consumer.body if isinstance(v, body.Read)]

@@ -89,7 +89,8 @@ def _is_plain(program: Program, buffer: str) -> bool:
 
 
 def _consumed_axes(program: Program, consumer: Block, read: Access) -> dict[int, int]:
-    """For each dimension of what the consumer reads, the axis that indexes it; dimensions of one element have none."""
+    """For each dimension of the buffer that the consumer reads, the axis that indexes it; none for dimensions of one
+    element."""
     place, buffer, shape = block_place(consumer.label), read.buffer, program.buffers[read.buffer].shape
     by_dim: dict[int, int] = {}
     for dim, form in enumerate(read.index):

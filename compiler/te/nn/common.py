@@ -100,7 +100,7 @@ def check_flag(operator: str, what: str, value: object) -> bool:
 
 
 MOST = 2**1023
-"""What no number of an operator reaches."""
+"""A bound that no number of an operator reaches."""
 
 
 def accumulator(dtype: str) -> str:

@@ -216,7 +216,7 @@ conv1d_transpose, conv2d_transpose, conv3d_transpose = (_transpose(rank) for ran
 
 
 def _extents(over: Window, image: Sequence[int], extra: Sequence[int]) -> list[int]:
-    """The extents of what a transposed convolution makes of an image. Raises TeError."""
+    """The extents of the result of a transposed convolution. Raises TeError."""
     extents = []
     for d, span in enumerate(over.spans()):
         before, after = over.before[d], over.after[d]

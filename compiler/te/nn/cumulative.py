@@ -52,7 +52,7 @@ def _cumulative(operator: str, said: str, combine: e.Reduction, neutral: int) ->
 
 
 class _Scan:
-    """One scan: of what, along which axis, and which places count."""
+    """One scan: its tensor, its axis, and the places that count."""
 
     def __init__(
         self, x: Tensor, along: int, wide: str, combine: e.Reduction, neutral: int, exclusive: bool, reverse: bool

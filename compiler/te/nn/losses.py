@@ -29,7 +29,7 @@ from compiler.te.tensor import Tensor, reduce_axis
 
 T = TypeVar("T")
 Loss: TypeAlias = Callable[[Expr, Expr], Expr]
-"""A value and what it should be -> how far it is."""
+"""A prediction and its target -> the loss."""
 
 REDUCTIONS = ("mean", "sum", "none")
 IGNORED = -100

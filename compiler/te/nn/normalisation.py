@@ -139,7 +139,7 @@ def layer_norm(
 
 @dataclass(frozen=True)
 class _Scales:
-    """What standardised elements are multiplied by, and what is added then; None where nothing is."""
+    """The scale and the bias of standardised elements; None for those not given."""
 
     gamma: Tensor | None
     beta: Tensor | None

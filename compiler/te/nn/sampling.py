@@ -83,7 +83,7 @@ def _check(x: Tensor, grid: Tensor, mode: str, padding: str) -> str:
 
 
 class _Ends:
-    """The ends of a dimension, and what is beyond."""
+    """The ends of a dimension, and the treatment of coordinates beyond."""
 
     def __init__(self, extent: int, padding: str, align: bool) -> None:
         self.extent, self.padding, self.align = extent, padding, align
