@@ -97,7 +97,9 @@ def surely_within(inner: str, outer: str) -> bool:
     import islpy as isl
 
     try:
-        return bool(limited(lambda: isl.Set(f"{{ {inner} }}", context()).is_subset(isl.Set(f"{{ {outer} }}", context()))))
+        return bool(
+            limited(lambda: isl.Set(f"{{ {inner} }}", context()).is_subset(isl.Set(f"{{ {outer} }}", context())))
+        )
     except Undecided:
         return False
 
