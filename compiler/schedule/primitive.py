@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, result_def, var_result_def
 from xdsl.utils.exceptions import VerifyException
 
+from compiler import plugins
 from compiler.dialects.sched import BlockType, LoopType, ParamType, SchedOp
 from compiler.errors import InputError, refused_by
 from compiler.schedule.parameters import (
@@ -228,12 +229,22 @@ def primitive(
             plan.__name__, plan, syntax, example, shell, parameters, gives or {}, tuple(consumes), check, placed_by
         )
         before = DECLARED.get(plan.__name__)
-        if before is not None and before.plan.__code__.co_filename != plan.__code__.co_filename:
+        if before is not None and _file(before.plan) != _file(plan) and _stands(before):
             raise InputError(f"there is a primitive '{plan.__name__}' already, of {before.plan.__module__}")
         DECLARED[plan.__name__] = declared
         return plan
 
     return declare
+
+
+def _file(plan: Callable[..., Plan]) -> str:
+    """The file of a plan, a plugin's behind its guard."""
+    return inspect.getfile(inspect.unwrap(plan))
+
+
+def _stands(declared: Primitive) -> bool:
+    """Whether a primitive is the compiler's, or of a plugin that is still loaded."""
+    return declared.plan.__module__.startswith("compiler.") or declared.name in plugins.parts("primitive")
 
 
 DECLARED: dict[str, Primitive] = {}

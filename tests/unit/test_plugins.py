@@ -230,3 +230,29 @@ def test_processes_that_a_command_starts_load_the_same(example: None) -> None:
 
 def _environment() -> dict[str, str]:
     return os.environ | {"PYTHONPATH": os.pathsep.join([str(EXAMPLE.parents[1]), str(EXAMPLE)])}
+
+
+PEEL = """
+from strata.schedule.parameters import LOOP
+from strata.schedule.primitive import primitive
+from strata.schedule.primitives.partition import partition
+
+@primitive("$loop", "%a, %b = sched.peel %m", "", gives={"a": "loop", "b": "loop"}, consumes=["loop"], loop=LOOP)
+def peel(program, loop):
+    \"""Run the last iteration by itself.\"""
+    return partition(program, loop, program.loops[loop].extent - 1)
+
+def register(registry):
+    registry.primitive(peel)
+"""
+
+
+def test_a_file_with_a_primitive_is_loaded_again_also_from_elsewhere() -> None:
+    for file in ("peel.py", "peel.py", "again.py"):
+        Path(file).write_text(PEEL)
+        with plugins.loaded([file]):
+            schedule = Schedule(compiler.lower(compiler.driver.parse(PROGRAM)))
+            schedule.peel(schedule.get_loops(schedule.get_block("C"))[0])
+    Path("other.py").write_text(PEEL)
+    with plugins.loaded(["again.py"]), pytest.raises(PluginError, match="a primitive 'peel' already"):
+        plugins.load_file("other.py")
