@@ -17,8 +17,8 @@ from compiler.autotune.database import Database
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.outcome import MEASURED, Outcome
 from compiler.autotune.task import SearchTask
-from compiler.autotune.tasks.account import Account, Turn, read_turns
-from compiler.autotune.tasks.allocation import ALLOCATIONS, FAILING, by_gain, expected, in_turns
+from compiler.autotune.tasks.account import USUAL, Account, Turn, read_turns
+from compiler.autotune.tasks.allocation import ALLOCATIONS, FAILING, HABIT, by_gain, expected, in_turns
 from compiler.autotune.tasks.replay import Point, replay
 from compiler.autotune.tell.board import HEADINGS, Board
 from compiler.autotune.tell.operator import operator
@@ -68,12 +68,29 @@ def test_who_breaks_promises_is_trusted_less() -> None:
     honest = Account(1, seconds=1.0, promise=0.1, promised=1.0, gained=1.0)
     broken = replace(honest, gained=0.0)
     every = {"honest": honest, "broken": broken}
-    assert expected(honest, every) > 3 * expected(broken, every) > 0
-    assert expected(honest, every) <= 0.1, "more than is promised is not expected"
+    assert expected(honest, every) - usual(honest) > 3 * (expected(broken, every) - usual(broken)) > 0
+    assert expected(honest, every) - usual(honest) <= 0.1, "more than is promised is not expected"
+
+
+def usual(account: Account) -> float:
+    """What a turn of a task saves by what its turns usually gain."""
+    return HABIT * account.habit * account.together
+
+
+def test_who_gained_of_late_has_the_next_turn() -> None:
+    accounts = {"gained": Account(1), "idle": Account(1)}
+    for _ in range(3):
+        for name, after in (("gained", 0.9), ("idle", 1.0)):
+            accounts[name].add(Turn(name, 1, 0.01, 1.0, after, 8, 1.0))
+    for account in accounts.values():
+        account.seconds = 1.0
+    assert accounts["gained"].habit > USUAL > accounts["idle"].habit > 0
+    assert by_gain(accounts, accounts) == "gained"
 
 
 def test_little_promise_ends_the_run() -> None:
-    done = {"a": Account(1, seconds=1.0, promise=1e-6, turns=2), "b": Account(1, seconds=1.0, promise=0.0, turns=2)}
+    idle = Account(1, seconds=1.0, promise=1e-6, turns=2, habit=1e-5)
+    done = {"a": idle, "b": replace(idle, promise=0.0)}
     assert by_gain(done, done) is None and in_turns(done, done) == "a"
     assert by_gain({}, done) is None and in_turns({}, done) is None
 

@@ -54,8 +54,8 @@ class Pretend:
     """Workers that measure by a formula, whose costs are milliseconds.
 
     `tried` says how often each script was measured, `batches` how many were measured together, `turns` who took turns,
-    `rounds` how many, `closed` how often they were ended, `subjects` what they turned to. What is measured by itself
-    may cost what `first` says; `fails` says of a script and how often it was measured which failure that is.
+    `rounds` how many, `closed` how often they were ended, `subjects` what they turned to, `places` how many a cluster
+    has. What is measured by itself may cost what `first` says; `fails` says of a script and how often it was measured which failure that is.
     """
 
     cost: Callable[[str], float] = luck
@@ -71,6 +71,8 @@ class Pretend:
     closed: int = 0
     calibrated: list[tuple[str, float]] = field(default_factory=list)
     subjects: list[Subject] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    places: int = 0
 
     def __call__(self, subject: Subject, builders: int | None = None) -> Pretend:
         return self

@@ -9,6 +9,11 @@ from math import log
 
 from compiler.errors import InputError
 
+USUAL = 0.02
+"""How far the logarithm of a task's time falls with a turn, before any has shown it."""
+DECAY = 0.8
+"""How much a turn counts beside the next one in what is usual."""
+
 
 @dataclass(frozen=True)
 class Turn:
@@ -41,8 +46,9 @@ class Account:
     `weight` and `seconds` (of a call under the best; None while nothing was measured) say what it takes of the program,
     `promise` what the model expects of the next batch, as `Turn` has it. `promised` and `gained` are sums of what was
     expected of earlier batches and of what came of these; `count` trials took `took` seconds so far, in `turns` turns.
-    `estimate` tells tasks apart of which nothing was measured: what a perfect implementation of all calls would take,
-    in any unit.
+    `habit` is how far the logarithm of its time usually falls with a turn: USUAL at first, then a mean in which each
+    turn counts DECAY times as much as the next. `estimate` tells tasks apart of which nothing was measured: what a
+    perfect implementation of all calls would take, in any unit.
     """
 
     weight: int
@@ -54,6 +60,7 @@ class Account:
     count: int = 0
     took: float = 0.0
     turns: int = 0
+    habit: float = USUAL
 
     @property
     def together(self) -> float:
@@ -65,6 +72,8 @@ class Account:
         if turn.promise is not None and turn.before is not None:
             self.promised += turn.promise
             self.gained += turn.gained
+        if turn.before is not None:
+            self.habit = DECAY * self.habit + (1 - DECAY) * turn.gained
         self.seconds = turn.after
         self.count += turn.count
         self.took += turn.took

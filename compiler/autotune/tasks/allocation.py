@@ -2,7 +2,7 @@
 
 Source: the task scheduler of Ansor (Zheng et al., 2020), which estimates gains from the slope of each task's curve and
 from similar tasks. Here the expected improvement of the candidates that a task's model has chosen is the estimate,
-corrected by how far such promises were kept.
+corrected by how far such promises were kept; and beside it stands what the task's turns have gained of late.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 
 from compiler.autotune.tasks.account import Account
 
+HABIT = 0.8
+"""How much of what is expected is what the task's turns usually gain; the remainder is what its model promises."""
 UNTOLD = 0.2
 """What is expected of a batch (log of time) where no model says."""
 PRIOR = (0.3, 0.15)
@@ -29,13 +31,14 @@ the task whose turn it is; None where nothing more is promised."""
 
 
 def expected(account: Account, every: Accounts) -> float:
-    """How many seconds of the program a batch of a task is expected to save."""
+    """How many seconds of the program a batch of a task is expected to save: by what its turns usually gain, and what
+    its model promises, as far as such promises were kept."""
     promised, gained = PRIOR
     promised += sum(each.promised for each in every.values())
     gained += sum(each.gained for each in every.values())
     kept = (account.gained + OWN * gained / promised) / (account.promised + OWN)
     promise = UNTOLD if account.promise is None else account.promise * min(kept, 1.0)
-    return account.together * promise
+    return account.together * (HABIT * account.habit + (1 - HABIT) * promise)
 
 
 def by_gain(ready: Accounts, every: Accounts, timed: bool = False) -> str | None:
