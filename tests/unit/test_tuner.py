@@ -55,7 +55,8 @@ class Pretend:
 
     `tried` says how often each script was measured, `batches` how many were measured together, `turns` who took turns,
     `rounds` how many, `closed` how often they were ended, `subjects` what they turned to, `places` how many a cluster
-    has. What is measured by itself may cost what `first` says; `fails` says of a script and how often it was measured which failure that is.
+    has. What is measured by itself may cost what `first` says; `fails` says of a script and how often it was measured
+    which failure that is.
     """
 
     cost: Callable[[str], float] = luck
