@@ -96,6 +96,24 @@ def test_a_worker_of_another_model_only_builds_for_this_one(tmp_path: Path) -> N
     assert {summary.key.machine for summary in keys} == {host().name, model.name}
 
 
+def test_the_groups_of_a_whole_program_are_in_flight_together(tmp_path: Path) -> None:
+    x = te.placeholder((32, 48), name="X")
+    first, second = te.placeholder((48, 64), name="V"), te.placeholder((64, 16), name="W")
+    hidden = te.nn.softmax(te.nn.matmul(x, first))
+    program = SearchTask(te.function("f", [x, first, second], te.nn.softmax(te.nn.matmul(hidden, second))), threads=1)
+    assert len(program.groups) > 1
+    with Processes(tmp_path) as processes:
+        processes.worker("worker")
+        options = TuningOptions(
+            trials=4 * len(program.groups), database=tmp_path / "f.db", scheduler=processes.address, batch=2
+        )
+        best = program.tune(options)
+    assert set(best) == {group.name for group in program.groups}
+    with Database(tmp_path / "f.db") as database:
+        records = database.records()
+    assert len(records) >= 4 * len(program.groups) and all(record.outcome.ok for record in records)
+
+
 def _as_worker_says(name: str) -> Machine:
     """A named machine as a worker here has it."""
     return replace(MACHINES[name], name=f"{host().name} as {name}", cores=host().cores)
