@@ -17,12 +17,12 @@ from xdsl.ir import SSAValue
 
 from compiler import universe
 from compiler.graph.concatenation import Part
+from compiler.mains import Call, Copy, Main, write_low
 from compiler.native.constants import complete
 from compiler.native.occurrences import Pairs, replaceable, standing
 from compiler.native.slices import Joins, sliced
 from compiler.native.texts import empty
 from compiler.passes.plan_buffers import PlanBuffersPass
-from compiler.program.main import Call, Copy, Main, write_low
 from compiler.program.tree import Buffer
 
 Bytes = np.ndarray

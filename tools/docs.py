@@ -147,7 +147,7 @@ def page(primitive: Primitive) -> str:
         said.sentence,
         _code("", said.schematic) if said.schematic else "",
         said.notes,
-        f"**Python** `{_method(name)}`, planned in `compiler/schedule/primitives/{name}.py`",
+        f"**Python** `{_method(name)}`, planned in `{primitive.plan.__module__.replace('.', '/')}.py`",
         f"**Shell** `strata-opt -p '{primitive.shell}'`" if primitive.shell else "",
         f"**Requires** {said.requires}",
         f"**Refused where** {said.refused}" if said.refused else "",

@@ -22,10 +22,10 @@ from compiler.graph.spelled import spelled_graph
 from compiler.graph.whole import GivenNames, whole
 from compiler.graph.write import write
 from compiler.interpret.numbers import dtype_of
+from compiler.mains import read_tensors
 from compiler.native.occurrences import Once, once
 from compiler.native.slices import joins, sliced
 from compiler.printable import unknown
-from compiler.program.main import read_tensors
 from compiler.program.read import read as read_loops
 from compiler.targets.arguments import Argument
 

@@ -12,8 +12,8 @@ from compiler.dialects.functions import SLOT_ALIGNMENT, find_function, state_con
 from compiler.driver.source import argument
 from compiler.errors import InputError
 from compiler.interpret.numbers import array_of
+from compiler.mains import Main
 from compiler.passes.split_constants import split
-from compiler.program.main import Main
 from compiler.program.read import read
 from compiler.program.tree import Buffer, Program
 from compiler.program.write import constant_arguments

@@ -17,6 +17,7 @@ from compiler.errors import InputError
 from compiler.graph.canonical import canonical_hash
 from compiler.interpret.numbers import Array, array_of
 from compiler.lowering.low_to_llvm import emit
+from compiler.mains import Call, Main, read_tensors, size, write_low
 from compiler.native.compile import key_text
 from compiler.native.constants import Block, Preparing, complete
 from compiler.native.linked import Linked, load_linked
@@ -26,7 +27,6 @@ from compiler.native.slices import joins, sliced
 from compiler.native.texts import empty, te_text, texts
 from compiler.native.unit import WRITTEN, Code, Settings, Source, Unit
 from compiler.passes.plan_buffers import PlanBuffersPass
-from compiler.program.main import Call, Main, read_tensors, size, write_low
 from compiler.program.write import memref_type
 from compiler.targets.cpu.compile import object_code
 from compiler.targets.cpu.facts import RUN_ONCE, Group

@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp
 from compiler.elements import element_bytes
 from compiler.graph.concatenation import Part, contiguous_parts
 from compiler.graph.read import read
-from compiler.program.main import Call, Copy, Main, Step, View
+from compiler.mains import Call, Copy, Main, Step, View
 from compiler.program.names import Names
 from compiler.program.tree import Buffer
 

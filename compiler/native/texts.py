@@ -12,9 +12,9 @@ from xdsl.dialects.func import FuncOp
 from compiler import universe
 from compiler.dialects.dense import constants_in
 from compiler.lowering.low_to_llvm import emit
+from compiler.mains import Main, write_loop, write_low
 from compiler.native.compile import Job, functions_of, lowered
 from compiler.passes.plan_buffers import PlanBuffersPass
-from compiler.program.main import Main, write_loop, write_low
 from compiler.targets.cpu.compile import assembly
 from compiler.targets.machine import host
 

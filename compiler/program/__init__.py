@@ -7,8 +7,6 @@ names.py     names that nothing has yet
 changed.py   the nests that a step changes
 init.py      the init of a reduction: its place, its guard, its nest
 limits.py    whether sizes and index expressions are 64-bit integers
-shrink.py    the program with shorter reductions
 read.py      from a loop function
 write.py     to a loop function
-main.py      a function that only calls others: read from te or loops, written as loops or at the low level
 """

@@ -19,8 +19,8 @@ from compiler.autotune.tell.operator import operator
 from compiler.autotune.tell.progress import Standing
 from compiler.dialects.functions import find_function
 from compiler.driver import parse
+from compiler.mains import size
 from compiler.opt.diagnostics import SAID
-from compiler.program.main import size
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.targets.cpu.ceilings import credible

@@ -13,6 +13,7 @@ from compiler import te
 from compiler.autotune.database import Database
 from compiler.autotune.measure import gpu_builder
 from compiler.autotune.measure.gpu_builder import GpuBuilder
+from compiler.autotune.measure.shrink import rounds, shrunk
 from compiler.autotune.measure.subject import Subject
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.outcome import ESTIMATED, Outcome
@@ -26,7 +27,6 @@ from compiler.dialects.functions import find_function
 from compiler.driver import build, lower, parse
 from compiler.errors import InputError, ScheduleError, TargetError
 from compiler.program.read import read
-from compiler.program.shrink import rounds, shrunk
 from compiler.program.tree import Program
 from compiler.program.write import write
 from compiler.schedule import Schedule, library, replay

@@ -38,6 +38,7 @@ ORDER = [
     "affine",
     "dialects",
     "program",
+    "mains",
     "graph",
     "intrinsics",
     "te",
@@ -301,7 +302,7 @@ def lacking(name: str) -> list[str]:
 @pytest.mark.parametrize("name", PRIMITIVES)
 def test_a_primitive_is_tested(name: str) -> None:
     assert lacking(name) == []
-    assert [path.stem for path in (ROOT / "schedule" / "primitives").glob("[!_]*.py")].count(name) == 1
+    assert [path.stem for path in (ROOT / "schedule" / "primitives").rglob("[!_]*.py")].count(name) == 1
 
 
 def test_a_primitive_without_tests_is_seen() -> None:

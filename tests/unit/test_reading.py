@@ -1,4 +1,4 @@
-"""What people read: the glossary is in order and its links exist; assigned names say what they hold."""
+"""What people read: links, the glossary, the core within its budget of lines, names that say what they hold."""
 
 from __future__ import annotations
 
@@ -40,6 +40,33 @@ def test_a_broken_link_is_seen() -> None:
 def test_the_glossary_is_in_order() -> None:
     assert unordered_terms((ROOT / "docs" / "glossary.md").read_text()) == []
     assert unordered_terms("| term |\n|--|\n| b | x |\n| a | x |\n\n## next\n| a | x |") == ["a"]
+
+
+def files_of(table: str) -> list[Path]:
+    """The files that the paths of a table name. Raises AssertionError for a path without a file."""
+    matches = {glob: sorted(ROOT.glob(glob)) for glob in re.findall(r"`(compiler/[^`]+)`", table)}
+    assert [glob for glob, paths in matches.items() if not paths] == []
+    return [path for paths in matches.values() for path in paths]
+
+
+def core() -> tuple[list[Path], int]:
+    """The files of the core, by the page that says how to read it, and the most lines that it allows."""
+    text = (ROOT / "docs" / "reading.md").read_text()
+    most = re.search(r"at\s+most ([\d,]+) lines", text)
+    _, read, leave_out, *_ = re.split(r"(?=^\| \| read|^\| leave out|^## )", text, flags=re.MULTILINE)
+    assert most is not None
+    return sorted({*files_of(read)} - {*files_of(leave_out)}), int(most[1].replace(",", ""))
+
+
+def test_the_core_is_read_in_a_weekend() -> None:
+    paths, most = core()
+    assert {"te.py", "legal.py", "state.py", "split.py"} <= {path.name for path in paths}
+    assert 0.9 * most < sum(len(path.read_text().splitlines()) for path in paths) <= most
+
+
+def test_a_path_without_files_is_seen() -> None:
+    with pytest.raises(AssertionError):
+        files_of("| `compiler/nowhere/*.py` |")
 
 
 @pytest.mark.parametrize("folder", MOST_VAGUE)

@@ -12,6 +12,7 @@ builder.py         a script to an artefact
 runner.py          an artefact to times
 gpu_builder.py     a script to kernels that were simulated, and an estimate of their time
 gpu_runner.py      kernels to times
+shrink.py          the program with shorter reductions, for the simulation
 network.py         operands where a network has them
 timing.py          samples until their median is known
 reference.py       random inputs, what is right for them, and how wrong a result may be

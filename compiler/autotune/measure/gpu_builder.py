@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from compiler.autotune.measure.builder import Built, GpuArtefact, applied, built
 from compiler.autotune.measure.reference import Case, reference, strict
+from compiler.autotune.measure.shrink import rounds, shrunk
 from compiler.autotune.measure.subject import Subject
 from compiler.autotune.measure.tolerance import fault
 from compiler.autotune.outcome import Outcome
@@ -23,7 +24,6 @@ from compiler.dialects.functions import find_function
 from compiler.driver import build, lower_to_kernels, unbound
 from compiler.interpret.numbers import dtype_of
 from compiler.program.read import read
-from compiler.program.shrink import rounds, shrunk
 from compiler.program.tree import Alloc, Program
 from compiler.program.write import write
 from compiler.schedule import Schedule

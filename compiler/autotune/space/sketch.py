@@ -22,8 +22,8 @@ from compiler.dialects.sched import SchedOp
 from compiler.program.tree import Program
 from compiler.schedule.plan import Plan
 from compiler.schedule.primitive import CHOICES, applies, primitive_of
-from compiler.schedule.primitives.sample_location import locations
-from compiler.schedule.primitives.sample_perfect_tile import perfect_tiles
+from compiler.schedule.primitives.choices.sample_location import locations
+from compiler.schedule.primitives.choices.sample_perfect_tile import perfect_tiles
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.state import ROOT, State, empty_script
 

@@ -35,8 +35,8 @@ from compiler.dialects.functions import functions, is_main, outputs
 from compiler.dialects.levels import require
 from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low.nests import lower_function
+from compiler.mains import read_buffers, write_low
 from compiler.policies import policy_named
-from compiler.program.main import read_buffers, write_low
 
 
 @dataclass(frozen=True)

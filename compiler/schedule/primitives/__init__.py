@@ -1,21 +1,24 @@
 """The schedule primitives, one a file: a function from a program to a plan, and the declaration of its parameters.
 
 Each primitive checks its requirements, then plans; the caller that commits the plan asks `legal` first. Every file in
-this folder is a primitive: an op, a method of `Schedule`, a pass and a page.
+this folder or one of its folders is a primitive: an op, a method of `Schedule`, a pass and a page.
+
+hardware/ for threads of a GPU, intrinsics, memory spaces; layouts/ for the places of elements; choices/ for searches;
+here are those that move and rewrite loops and blocks, which docs/reading.md counts to the core.
 """
 
 from dataclasses import replace
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
 from compiler import plugins
 from compiler.schedule.primitive import DECLARED, Primitive
 
-_NAMES = [module.name for module in iter_modules(__path__)]
-for _name in _NAMES:
-    import_module(f"{__name__}.{_name}")
+_MODULES = [module.name for module in walk_packages(__path__, f"{__name__}.") if not module.ispkg]
+for _module in _MODULES:
+    import_module(_module)
 
-PRIMITIVES: dict[str, Primitive] = {name: DECLARED[name] for name in _NAMES}
+PRIMITIVES: dict[str, Primitive] = {name: DECLARED[name] for name in sorted(m.rpartition(".")[2] for m in _MODULES)}
 """Every primitive of the compiler, by name."""
 
 

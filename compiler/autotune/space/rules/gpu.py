@@ -13,7 +13,7 @@ from compiler.program.body import Read
 from compiler.program.tree import Block
 from compiler.schedule import library
 from compiler.schedule.library import ThreadTiles
-from compiler.schedule.primitives.sample_perfect_tile import perfect_tiles
+from compiler.schedule.primitives.choices.sample_perfect_tile import perfect_tiles
 from compiler.schedule.schedule import Handle, Size
 
 THREADS, WARP = 256, 32

@@ -1,0 +1,1 @@
+"""Primitives that change where elements of a buffer stand: packing, padding, index maps."""
