@@ -188,6 +188,11 @@ class Paper:
             job.future.script = given[1]
             self.ended.append(Ended(job))
             return job
+        if function is jobs.compare:
+            outcomes = [self.answers[member.address](future.script) for future in given[0]]
+            lost = None if all(outcomes) else "its worker has left"
+            self.ended.append(Ended(job, lost=lost) if lost else Ended(job, outcomes))
+            return job
         script = given[0].script
         self.asked.append((member.address, script))
         answer = self.answers[member.address](script)
@@ -246,6 +251,15 @@ def test_what_a_lost_worker_had_is_asked_again() -> None:
     lost = iter([None] * 3)
     tuner, _ = fleet(a=lambda script: next(lost, measured(1.0)))
     assert [outcome.cost for _, outcome in tuner.measure(["1"])] == [1.0]
+
+
+def test_leaders_take_turns_on_a_worker_and_on_another_one_where_it_is_lost() -> None:
+    lost = iter([None])
+    tuner, _ = fleet(a=lambda script: next(lost, measured(float(script))))
+    assert [outcome.cost for outcome in tuner.compare(["2", "1"], 3)] == [2.0, 1.0]
+    tuner, _ = fleet(a=lambda script: None)
+    with pytest.raises(TargetError, match="no worker of tcp://paper has compared"):
+        tuner.compare(["1"], 3)
 
 
 def test_a_candidate_that_is_always_lost_is_to_blame() -> None:

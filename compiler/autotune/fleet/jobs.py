@@ -51,12 +51,14 @@ def time(built: Built | Outcome | Refused, subject: Subject) -> Outcome | Refuse
 
 def compare(candidates: Sequence[Built | Outcome | Refused], subject: Subject, rounds: int) -> list[Outcome] | Refused:
     """Time candidates in turns; the outcomes that say why some were not built are passed on."""
-    refused = next((one for one in candidates if isinstance(one, Refused)), None)
+    refused = next((built for built in candidates if isinstance(built, Refused)), None)
     if refused is not None:
         return refused
-    built = [one for one in candidates if isinstance(one, Built)]
+    ready = [built for built in candidates if isinstance(built, Built)]
     try:
-        timed = iter(station().compare(subject, built, rounds))
+        timed = iter(station().compare(subject, ready, rounds))
     except StrataError as error:
         return Refused(error)
-    return [next(timed) if isinstance(one, Built) else one for one in candidates if not isinstance(one, Refused)]
+    return [
+        next(timed) if isinstance(built, Built) else built for built in candidates if not isinstance(built, Refused)
+    ]

@@ -55,10 +55,10 @@ class Judge:
 
     def verdict(self, subject: Subject, said: Sequence[Said], can_ask: bool) -> Verdict | None:
         """What counts of what workers said of one candidate; None where another one, who can be asked, must tell."""
-        found = _between(said, can_ask) if len(said) > 1 else self._alone(subject, said[0], can_ask)
-        if found is not None and found.outcome.ranks:
-            self.known(subject, found.outcome.cost)
-        return found
+        verdict = _between(said, can_ask) if len(said) > 1 else self._alone(subject, said[0], can_ask)
+        if verdict is not None and verdict.outcome.ranks:
+            self.known(subject, verdict.outcome.cost)
+        return verdict
 
     def _alone(self, subject: Subject, said: Said, can_ask: bool) -> Verdict | None:
         best = self.best.get(subject)
@@ -80,31 +80,32 @@ def impossible(outcome: Outcome, subject: Subject, machine: Machine) -> str | No
 
 
 def _between(said: Sequence[Said], can_ask: bool) -> Verdict | None:
-    right = [one for one in said if one.outcome.ranks]
-    failed = [one for one in said if not one.outcome.ranks]
+    right = [claim for claim in said if claim.outcome.ranks]
+    failed = [claim for claim in said if not claim.outcome.ranks]
     if not right:
         return Verdict(failed[0].outcome)
-    liars = {one.blamed: _wrongly(one, right[0]) for one in failed if one.outcome.kind == "wrong"}
-    accused = {one.blamed: _wrongly(one, right[0]) for one in failed if one.outcome.kind != "wrong"}
+    liars = {claim.blamed: _wrongly(claim, right[0]) for claim in failed if claim.outcome.kind == "wrong"}
+    accused = {claim.blamed: _wrongly(claim, right[0]) for claim in failed if claim.outcome.kind != "wrong"}
     if len(right) == 1:
         return Verdict(right[0].outcome, accused, liars)
-    by_cost = sorted(right, key=lambda one: one.outcome.cost)
+    by_cost = sorted(right, key=lambda claim: claim.outcome.cost)
     pairs = list(zip(by_cost[1:], by_cost, strict=False))
     agreed = [pair for pair in pairs if pair[0].outcome.cost < AGREE * pair[1].outcome.cost]
     if not agreed:
         if can_ask:
             return None
         slowest = by_cost[-1]
-        accused |= {one.worker: _faster(one, slowest) for one in by_cost[:-1]}
+        accused |= {claim.worker: _faster(claim, slowest) for claim in by_cost[:-1]}
         return Verdict(slowest.outcome, accused, liars)
     pair = agreed[-1]
-    accused |= {one.worker: _faster(one, pair[1]) for one in by_cost if one not in pair}
-    return Verdict(combine([one.outcome for one in pair]), accused, liars)
+    accused |= {claim.worker: _faster(claim, pair[1]) for claim in by_cost if claim not in pair}
+    return Verdict(combine([claim.outcome for claim in pair]), accused, liars)
 
 
-def _wrongly(one: Said, other: Said) -> str:
-    return f"it said '{one.outcome.kind}' of a candidate that is right on {other.worker} ({one.outcome.reason})"
+def _wrongly(claim: Said, right: Said) -> str:
+    kind, reason = claim.outcome.kind, claim.outcome.reason
+    return f"it said '{kind}' of a candidate that is right on {right.worker} ({reason})"
 
 
-def _faster(one: Said, other: Said) -> str:
-    return f"it said {one.outcome.cost / other.outcome.cost:.2g} times the cost that {other.worker} has measured"
+def _faster(claim: Said, right: Said) -> str:
+    return f"it said {claim.outcome.cost / right.outcome.cost:.2g} times the cost that {right.worker} has measured"

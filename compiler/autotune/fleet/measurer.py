@@ -43,7 +43,7 @@ class _Trial:
     @property
     def avoided(self) -> set[str]:
         """The workers that have said something of it already."""
-        return {one.worker for one in self.said} | {one.blamed for one in self.said}
+        return {said.worker for said in self.said} | {said.blamed for said in self.said}
 
 
 class Fleet:
@@ -170,7 +170,9 @@ class Fleet:
             self._again(trial, Ended(ended.job, lost=lie))
             return
         trial.said.append(Said(worker, trial.built.worker, ended.value))
-        others = [one for one in self.cluster.trusted if one.address not in trial.avoided and self._times(one)]
+        others = [
+            member for member in self.cluster.trusted if member.address not in trial.avoided and self._times(member)
+        ]
         verdict = self._judge.verdict(subject, trial.said, bool(others))
         if verdict is None:
             if not ended.value.ok:
@@ -210,11 +212,11 @@ class Fleet:
         """The worker that does the next job of a trial: of those with room the one with most, for a timing that which
         has built it where there is a choice."""
         kind = BUILD if trial.built is None else TIME
-        able = [one for one in self.cluster.trusted if kind == BUILD or self._times(one)]
-        others = [one for one in able if one.address not in trial.avoided]
+        able = [member for member in self.cluster.trusted if kind == BUILD or self._times(member)]
+        others = [member for member in able if member.address not in trial.avoided]
         home = None if trial.built is None else trial.built.worker
-        free = [one for one in others or able if self.cluster.free(one, kind) > 0]
-        return max(free, key=lambda one: (self.cluster.free(one, kind), one.address == home), default=None)
+        free = [member for member in others or able if self.cluster.free(member, kind) > 0]
+        return max(free, key=lambda member: (self.cluster.free(member, kind), member.address == home), default=None)
 
     def _times(self, member: Member) -> bool:
         """Whether a worker times candidates of the model."""
@@ -226,7 +228,9 @@ class Fleet:
         for trial in [*self._flying.values(), *self._waiting]:
             if trial.built is not None and trial.built.worker not in self.cluster.members:
                 self._rebuild(trial)
-        if any(map(self._times, self.cluster.trusted)) and any(BUILD in one.resources for one in self.cluster.trusted):
+        if any(map(self._times, self.cluster.trusted)) and any(
+            BUILD in member.resources for member in self.cluster.trusted
+        ):
             self._alone_since = None
             return
         now = time.monotonic()
@@ -244,8 +248,10 @@ class Fleet:
 
     def _why(self) -> str:
         """Why no worker is asked."""
-        refused = [f"{one.name}: {one.refusal}" for one in self.cluster.members.values() if one.refusal is not None]
-        models = {one.facts.machine.name for one in self.cluster.trusted if one.facts is not None}
+        refused = [
+            f"{member.name}: {member.refusal}" for member in self.cluster.members.values() if member.refusal is not None
+        ]
+        models = {member.facts.machine.name for member in self.cluster.trusted if member.facts is not None}
         others = [f"there are workers of {', '.join(sorted(models))}"] if models else []
         return "; ".join(refused + others) or "it has none"
 
@@ -267,17 +273,19 @@ class Fleet:
         futures = [job.future for job in begun]
         last = self.cluster.submit(member, TIME, jobs.compare, futures, subject, rounds)
         last.begun += rounds * len(scripts)
-        while True:
+        comparison: Ended | None = None
+        while comparison is None:
             for ended in self.cluster.wait():
                 if ended.job is last:
-                    found = ended.value
-                    if ended.lost is None and not isinstance(found, jobs.Refused):
-                        return list(found)
-                    self.cluster.cancel(begun)
-                    return None
-                self._take(ended)
+                    comparison = ended
+                else:
+                    self._take(ended)
             self._assign()
+        if comparison.lost is None and not isinstance(comparison.value, jobs.Refused):
+            return list(comparison.value)
+        self.cluster.cancel(begun)
+        return None
 
     def _freest(self, kind: str) -> Member | None:
-        able = [one for one in self.cluster.trusted if kind == BUILD or self._times(one)]
-        return max(able, key=lambda one: self.cluster.free(one, kind), default=None)
+        able = [member for member in self.cluster.trusted if kind == BUILD or self._times(member)]
+        return max(able, key=lambda member: self.cluster.free(member, kind), default=None)

@@ -92,8 +92,8 @@ class Station:
     def _taken(self, subject: Subject, machine: str) -> _Bench:
         """An idle process for a machine, one of the subject if there is one, or a new one."""
         with self._changing:
-            known = [bench for bench in self._idle if bench.machine == machine]
-            for bench in sorted(known, key=lambda bench: bench.subject != subject)[:1]:
+            idle = [bench for bench in self._idle if bench.machine == machine]
+            for bench in sorted(idle, key=lambda bench: bench.subject != subject)[:1]:
                 self._idle.remove(bench)
                 return bench
         elsewhere = {} if machine == stated(host()) else {VARIABLE: machine}

@@ -43,6 +43,8 @@ def tune_together(tasks: Sequence[Weighted], options: TuningOptions) -> dict[str
     Each task has a short turn first, the largest tasks first; then turns go where `options.allocation` says, until the
     budget is spent or nothing more is promised. An interruption ends the run and keeps all.
     """
+    if not tasks:
+        return {}
     with Database(options.path or MEMORY) as database, ExitStack() as stack:
         _Tasks(tasks, options, database, stack).go()
         records = {task.problem.name: database.best(task.problem.key) for task in tasks}
