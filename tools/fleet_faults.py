@@ -153,7 +153,10 @@ class _Run:
 
         best, plain = task.apply_best(self.database), build(task.func, threads=1)
         draws = np.random.default_rng(0)
-        inputs = [draws.standard_normal(one.shape).astype(one.dtype) for one in plain.arguments[: -plain.outputs]]
+        inputs = [
+            draws.standard_normal(argument.shape).astype(argument.dtype)
+            for argument in plain.arguments[: -plain.outputs]
+        ]
         if not np.allclose(best(*inputs), plain(*inputs), rtol=1e-3, atol=1e-3):
             self.faults.append(f"the best of {task.name} is wrong")
 

@@ -47,8 +47,8 @@ PUBLIC = (
 
 def stubs() -> dict[Path, str]:
     """The text of each stub."""
-    found = {*PUBLIC, *(name[: dot.start()] for name in PUBLIC for dot in re.finditer(r"\.", name))}
-    return {_place(name): _stub(name, found) for name in sorted(found)}
+    every = {*PUBLIC, *(name[: dot.start()] for name in PUBLIC for dot in re.finditer(r"\.", name))}
+    return {_place(name): _stub(name, every) for name in sorted(every)}
 
 
 def _place(name: str) -> Path:
@@ -57,6 +57,6 @@ def _place(name: str) -> Path:
 
 
 def _stub(name: str, every: set[str]) -> str:
-    inside = sorted(one.rpartition(".")[2] for one in every if one.rpartition(".")[0] == name)
-    own = [f"from strata.{name} import {one} as {one}\n" for one in inside]
-    return "".join([f"from compiler.{name} import *\n", *own])
+    inside = sorted(module.rpartition(".")[2] for module in every if module.rpartition(".")[0] == name)
+    submodules = [f"from strata.{name} import {module} as {module}\n" for module in inside]
+    return "".join([f"from compiler.{name} import *\n", *submodules])

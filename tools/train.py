@@ -335,8 +335,10 @@ def judge(table: Table) -> None:
 def fit(database: Path | None) -> None:
     """Keep the records of a database, if one is given, beside those of other machines; fit, judge, and save."""
     if database is not None:
-        others = [record for record in read_records() if record.machine != host()] if RECORDS.exists() else []
-        write_records([*others, Kept(host(), tuple(rows_of(database)))])
+        of_other_machines = (
+            [record for record in read_records() if record.machine != host()] if RECORDS.exists() else []
+        )
+        write_records([*of_other_machines, Kept(host(), tuple(rows_of(database)))])
     kept = read_records()
     for of_machine in kept:
         count = len({row.program for row in of_machine.rows})

@@ -68,7 +68,7 @@ def barriers(program: Program, kernel: Loop) -> dict[int | str | tuple[str], Bar
     """The barriers of a kernel, by the stage (a loop's number or a block's label) before which each stands."""
     walker = _Walker(program)
     walker.visit((kernel,), [])
-    return walker.found
+    return walker.needed
 
 
 def unordered(program: Program, kernel: Loop) -> Barrier | None:
@@ -83,7 +83,7 @@ class _Walker:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.statements = statements(program)
-        self.found: dict[int | str | tuple[str], Barrier] = {}
+        self.needed: dict[int | str | tuple[str], Barrier] = {}
 
     def visit(self, nodes: Sequence[Node], pending: list[_Done]) -> list[_Done]:
         """Insert barriers between nodes. Takes the statements pending since the last barrier, and returns those pending
@@ -98,11 +98,11 @@ class _Walker:
     def _stage(self, node: Node, pending: list[_Done]) -> list[_Done]:
         stage_statements = [self.statements[key] for block in blocks_in(node) for key in _keys(block)]
         key = key_of(node)
-        if key not in self.found:
+        if key not in self.needed:
             needed = next(self._conflicts(pending, stage_statements), None)
             if needed is not None:
-                self.found[key] = needed
-        return [*([] if key in self.found else pending), *(_Done(statement) for statement in stage_statements)]
+                self.needed[key] = needed
+        return [*([] if key in self.needed else pending), *(_Done(statement) for statement in stage_statements)]
 
     def _loop(self, node: Loop, pending: list[_Done]) -> list[_Done]:
         """A loop that all threads run: first its iterations among themselves, then after the statements before the
@@ -116,7 +116,7 @@ class _Walker:
             self.visit(node.body, before)
         needed = next(self._conflicts(pending, self._leading(node)), None)
         if needed is not None:  # once before the loop, rather than in each iteration
-            self.found[key_of(node)] = needed
+            self.needed[key_of(node)] = needed
             pending = []
         return self.visit(node.body, pending)
 
@@ -143,7 +143,7 @@ class _Walker:
         """The statements that run in an iteration before its first barrier."""
         leading: list[Statement] = []
         for inner in walk((node,)):
-            if inner is not node and key_of(inner) in self.found:
+            if inner is not node and key_of(inner) in self.needed:
                 break
             if isinstance(inner, Block):
                 leading += [self.statements[key] for key in _keys(inner)]

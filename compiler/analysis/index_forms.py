@@ -20,13 +20,13 @@ class Forms:
         self.values: list[SSAValue] = []
         """The values that occur in forms, by the numbers of their variables."""
         self._numbers: dict[SSAValue, int] = {}
-        self._known: dict[SSAValue, Linear] = {}
+        self._by_value: dict[SSAValue, Linear] = {}
 
     def of(self, value: SSAValue) -> Linear:
         """The form of an index value."""
-        if value not in self._known:
-            self._known[value] = self._form(value)
-        return self._known[value]
+        if value not in self._by_value:
+            self._by_value[value] = self._form(value)
+        return self._by_value[value]
 
     def _form(self, value: SSAValue) -> Linear:
         match value.owner:
@@ -59,17 +59,17 @@ class Ranges:
     """The values that indices may have, as far as constants, types of integers and the bounds of loops tell."""
 
     def __init__(self) -> None:
-        self._known: dict[SSAValue, Range] = {}
+        self._by_value: dict[SSAValue, Range] = {}
 
     def of(self, value: SSAValue) -> Range:
         """The range of an index value."""
-        if value not in self._known:
+        if value not in self._by_value:
             self.state(value, self._argument(value) if isinstance(value, BlockArgument) else self._result(value))
-        return self._known[value]
+        return self._by_value[value]
 
     def state(self, value: SSAValue, stated: Range) -> None:
         """State the range of a value; a range beyond 64 bits, where indices wrap, states nothing."""
-        self._known[value] = stated if all(isinf(end) or _WORD[0] <= end <= _WORD[1] for end in stated) else ANY
+        self._by_value[value] = stated if all(isinf(end) or _WORD[0] <= end <= _WORD[1] for end in stated) else ANY
 
     def surely_runs(self, loop: scf.ForOp | scf.ParallelOp) -> bool:
         """Whether a loop has an iteration whatever its bounds are."""

@@ -48,7 +48,7 @@ class SharedElement:
         self, program: Program, s: Statement, t: Statement, use: Use, later: Use, equal: Sequence[int] = ()
     ) -> None:
         self.program = program
-        self.s, self.t, self.one, self.two = s, t, use, later
+        self.s, self.t, self.use, self.later = s, t, use, later
         forced = set(equal) | (set(private_loops(program, use.buffer)) & set(s.loops) & set(t.loops))
         shared = set(s.loops[: s.common(t)])
         forced |= {n for n in shared if program.loops[n].extent == 1}
@@ -61,8 +61,8 @@ class SharedElement:
 
     def constraints(self) -> list[str]:
         """Domains, guards, conditions of the reads, and that the element is the same."""
-        constraints = dict.fromkeys([*self.s.domain(self.left, self.one), *self.t.domain(self.right, self.two)])
-        for f, g in zip(self.one.index, self.two.index, strict=True):
+        constraints = dict.fromkeys([*self.s.domain(self.left, self.use), *self.t.domain(self.right, self.later)])
+        for f, g in zip(self.use.index, self.later.index, strict=True):
             if f is None or g is None:
                 continue
             a, b = lin.to_isl(f, self.left), lin.to_isl(g, self.right)

@@ -87,7 +87,7 @@ class Part:
         self._options = options
         self._fixed = set(fixed) & set(self.program.positions)
         self._changes: Counter[int] = Counter()
-        self._held: list[tuple[int, int, int]] = []
+        self._addresses: list[tuple[int, int, int]] = []
         self._owners: list[torch.Tensor] = []
         self._given: list[int] = []
         self._kernel: Kernel | None = None
@@ -96,7 +96,7 @@ class Part:
         """The results of the part, new tensors."""
         if self._kernel is None:
             self.prepare(arguments)
-        for position, start, version in self._held:
+        for position, start, version in self._addresses:
             tensor = arguments[position]
             if tensor._version != version or tensor.data_ptr() != start:
                 self._note_changes(arguments)
@@ -123,11 +123,11 @@ class Part:
         constants = {inputs[n].name: arguments[n].detach() for n in fixed}
         self._kernel = built(self.program.function, constants, self._options)
         self._owners = [arguments[n] for n in fixed]
-        self._held = [(n, arguments[n].data_ptr(), arguments[n]._version) for n in fixed]
+        self._addresses = [(n, arguments[n].data_ptr(), arguments[n]._version) for n in fixed]
         self._given = [n for n in inputs if n not in fixed]
 
     def _note_changes(self, arguments: Sequence[Any]) -> None:
-        for position, start, version in self._held:
+        for position, start, version in self._addresses:
             if arguments[position]._version != version or arguments[position].data_ptr() != start:
                 self._changes[position] += 1
         self._fixed -= {position for position, times in self._changes.items() if times >= MOST_CHANGES}

@@ -168,11 +168,11 @@ def test_few_candidates_are_held_where_copies_are_large(cases: ReferenceCases, m
     actual = Runner(replace(cases, work=None), Clock(Steady(), FEW), random.Random(0), in_network=True)
     for count in (1, 2):
         actual(SampleJob(build_artefact(packed("b" if count == 1 else ""))))
-        assert len(actual._held) == count
-    assert actual._held_bytes == sum(checked.call.nbytes for checked in actual._held.values())  # type: ignore[attr-defined]
+        assert len(actual._checked_artefacts) == count
+    assert actual._held_bytes == sum(checked.call.nbytes for checked in actual._checked_artefacts.values())  # type: ignore[attr-defined]
     monkeypatch.setattr(runner, "HELD_BYTES", 1)
     actual(SampleJob(build_artefact(Schedule(fixed()))))
-    assert len(actual._held) == 1
+    assert len(actual._checked_artefacts) == 1
 
 
 def test_the_subject_says_how_it_is_timed(tmp_path: Path) -> None:

@@ -26,14 +26,14 @@ class WorkerFacts:
 
 def own_facts(builders: int | None = None) -> dict[str, object]:
     """The facts of this process, as plain data."""
-    known = {**versions(), "python": platform.python_version()}
-    return asdict(WorkerFacts(socket.gethostname(), host(), builders or cores(), known, fingerprint() or ""))
+    all_versions = {**versions(), "python": platform.python_version()}
+    return asdict(WorkerFacts(socket.gethostname(), host(), builders or cores(), all_versions, fingerprint() or ""))
 
 
-def read_facts(data: object) -> WorkerFacts | None:
+def read_facts(plain: object) -> WorkerFacts | None:
     """Facts of their plain data; None for what is none, as another version may give."""
     try:
-        fields = dict(data)  # type: ignore[call-overload]
+        fields = dict(plain)  # type: ignore[call-overload]
         return WorkerFacts(**{**fields, "machine": Machine(**fields["machine"])})
     except (KeyError, TypeError, ValueError):
         return None
@@ -52,5 +52,5 @@ def difference(facts: WorkerFacts, ours: WorkerFacts) -> str | None:
     return None
 
 
-def _minor(known: dict[str, str]) -> str:
-    return known.get("python", "").rpartition(".")[0]
+def _minor(all_versions: dict[str, str]) -> str:
+    return all_versions.get("python", "").rpartition(".")[0]

@@ -70,12 +70,12 @@ def impossible(outcome: Outcome, subject: Subject, machine: Machine) -> str | No
     """Why no machine of a model can have measured an outcome; None where one may have."""
     if not outcome.ok:
         return None
-    least = least_seconds(subject.program, machine, subject.threads)
+    shortest = least_seconds(subject.program, machine, subject.threads)
     for seconds, rate in zip(outcome.seconds, outcome.rates, strict=False):
         if not (isfinite(seconds) and isfinite(rate) and seconds > 0 and rate > 0):
             return f"it says that a call took {seconds:g} s"
-        if seconds < least:
-            return f"it says that a call took {seconds:.3g} s, and no such machine does it in {least:.3g} s"
+        if seconds < shortest:
+            return f"it says that a call took {seconds:.3g} s, and no such machine does it in {shortest:.3g} s"
     return None if outcome.seconds and len(outcome.seconds) == len(outcome.rates) else "it says nothing of the time"
 
 

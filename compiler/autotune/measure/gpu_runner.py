@@ -44,14 +44,14 @@ class GpuRunner:
 
     def __init__(self, reference: ReferenceCases, sampling: Sampling, random: Random) -> None:
         self._reference, self._sampling, self._random = reference, sampling, random
-        self._held: dict[str, KernelArrays] = {}
+        self._arrays: dict[str, KernelArrays] = {}
 
     def __call__(self, job: Job) -> Outcome:
         """Do a job."""
         artefact: GpuArtefact = job.artefact
         kernel = artefact.kernel
         try:
-            arrays = self._held.get(kernel.text) if isinstance(job, SampleJob) else None
+            arrays = self._arrays.get(kernel.text) if isinstance(job, SampleJob) else None
             if arrays is None:
                 arrays = kernel.on_device()
                 wrong = self._wrong(arrays)
@@ -60,10 +60,10 @@ class GpuRunner:
         except TargetError as error:
             return Outcome("build", reason=str(error))
         if isinstance(job, MeasureJob):
-            self._held.clear()
+            self._arrays.clear()
             samples = self._samples(arrays)
             return Outcome(MEASURED, tuple(samples), (1.0,) * len(samples))
-        self._held[kernel.text] = arrays
+        self._arrays[kernel.text] = arrays
         return Outcome(MEASURED, (arrays.seconds(self._calls(arrays)),), (1.0,))
 
     def _wrong(self, arrays: KernelArrays) -> str | None:

@@ -120,38 +120,38 @@ class Oracle:
     def __init__(self, module: ModuleOp, name: str | None) -> None:
         module = module.clone()
         function = find_function(module, name)
-        self._known = {n: array_of(value.data) for n, value in constant_values(function).items()}
+        self._stated = {n: array_of(value.data) for n, value in constant_values(function).items()}
         function.attributes.pop("constant_values", None)
         floats = floats_of(module)
-        self._own = strict(module, name)
-        if not self._own.outputs:
-            raise InputError(f"@{self._own.name} has no outputs: nothing says what is right")
+        self._strict = strict(module, name)
+        if not self._strict.outputs:
+            raise InputError(f"@{self._strict.name} has no outputs: nothing says what is right")
         self._is_wide = floats == {f64}
-        self._other = strict(retyped(module, f32 if self._is_wide else f64), name) if floats else None
+        self._strict_in_other_floats = strict(retyped(module, f32 if self._is_wide else f64), name) if floats else None
 
     @property
     def inputs(self) -> tuple[Argument, ...]:
         """The inputs of the program."""
-        return self._own.arguments[: len(self._own.arguments) - self._own.outputs]
+        return self._strict.arguments[: len(self._strict.arguments) - self._strict.outputs]
 
     def draw(self, random: np.random.Generator) -> list[Array]:
         """Random inputs, and the elements of constants."""
-        return [self._known[n] if n in self._known else draw(a, random) for n, a in enumerate(self.inputs)]
+        return [self._stated[n] if n in self._stated else draw(a, random) for n, a in enumerate(self.inputs)]
 
     def scaled(self, inputs: Sequence[Array], scale: float) -> list[Array]:
         """The inputs with their floats times a power of two, but for constants."""
-        return [a if n in self._known else scaled([a], scale)[0] for n, a in enumerate(inputs)]
+        return [a if n in self._stated else scaled([a], scale)[0] for n, a in enumerate(inputs)]
 
     def own(self, inputs: Sequence[Array]) -> Arrays:
         """The results in its own floats."""
-        return _called(self._own, inputs)
+        return _called(self._strict, inputs)
 
     def __call__(self, inputs: Sequence[Array], strict_outputs: Arrays | None = None) -> Results:
         """The results for some inputs, of which those in its own floats may be known."""
         native = strict_outputs or self.own(inputs)
-        if self._other is None:
+        if self._strict_in_other_floats is None:
             return Results(native, native, (0.0,) * len(native))
-        in_other_floats = _called(self._other, inputs)
+        in_other_floats = _called(self._strict_in_other_floats, inputs)
         exact = native if self._is_wide else in_other_floats
         part = epsilon(np.dtype(np.float64)) / epsilon(np.dtype(np.float32)) if self._is_wide else 1.0
         return Results(native, exact, tuple(part * _error(a, b) for a, b in zip(native, in_other_floats, strict=True)))

@@ -155,7 +155,7 @@ class Runner:
         case = reference.cases[0]
         self._inputs = [like(array) for array in case.inputs]
         self._outs = [like(expected.own) for expected in case.expected]
-        self._held: dict[Artefact, _Checked] = {}
+        self._checked_artefacts: dict[Artefact, _Checked] = {}
         self._clocks: dict[int, Clock] = {}
 
     def __call__(self, job: Job) -> Outcome:
@@ -172,7 +172,7 @@ class Runner:
             return _MEMORY
 
     def _measured(self, job: Job) -> Outcome:
-        self._held.clear()
+        self._checked_artefacts.clear()
         checked = self._check(job.artefact)
         if isinstance(checked, Outcome):
             return checked
@@ -190,14 +190,14 @@ class Runner:
         return work is None or cost <= 0 or credible(work / cost) is not None
 
     def _sampled(self, job: Job) -> Outcome:
-        candidate = self._held.get(job.artefact)
+        candidate = self._checked_artefacts.get(job.artefact)
         if candidate is None:
             checked = self._check(job.artefact)
             if isinstance(checked, Outcome):
                 return checked
-            if len(self._held) >= HELD or self._held_bytes >= HELD_BYTES:
-                self._held.clear()
-            candidate = self._held[job.artefact] = replace(
+            if len(self._checked_artefacts) >= HELD or self._held_bytes >= HELD_BYTES:
+                self._checked_artefacts.clear()
+            candidate = self._checked_artefacts[job.artefact] = replace(
                 checked, calls=self._clock.calls(checked.call, checked.seconds)
             )
         return _known(chosen([self._beside(job.yardstick).sample(candidate.call, candidate.calls)], 1))
@@ -254,7 +254,9 @@ class Runner:
     @property
     def _held_bytes(self) -> int:
         """What the candidates that are held take for copies of their constants."""
-        return sum(checked.call.nbytes for checked in self._held.values() if isinstance(checked.call, NetworkCall))
+        return sum(
+            checked.call.nbytes for checked in self._checked_artefacts.values() if isinstance(checked.call, NetworkCall)
+        )
 
 
 def _known(samples: Samples) -> Outcome:

@@ -107,9 +107,9 @@ class Timer:
 
     def _consider(self, built: Built, outcome: Outcome) -> None:
         """Make a candidate the yardstick: the first that is right, and one that is much faster."""
-        known = self._yardstick
-        if outcome.ranks and (known is None or outcome.cost < SHORTER * known.cost):
-            number = 0 if known is None else known.number + 1
+        yardstick = self._yardstick
+        if outcome.ranks and (yardstick is None or outcome.cost < SHORTER * yardstick.cost):
+            number = 0 if yardstick is None else yardstick.number + 1
             self._yardsticks[self._subject] = Yardstick(number, built.artefact, outcome.cost)
 
     def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:

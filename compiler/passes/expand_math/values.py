@@ -85,15 +85,15 @@ class Constants:
 
     def __init__(self, block: Block) -> None:
         self._block = block
-        self._known: dict[tuple[Attribute, str], SSAValue] = {}
+        self._by_number: dict[tuple[Attribute, str], SSAValue] = {}
 
     def get(self, value: float, scalar: Attribute, lanes: int | None) -> SSAValue:
         """A constant, or the same in each of several lanes (broadcast: xDSL misreads the bits of floats in `dense`)."""
         type = scalar if lanes is None else VectorType(scalar, [lanes])
         key = (type, repr(value))
-        if key not in self._known:
-            self._known[key] = self._insert(value, scalar, type)
-        return self._known[key]
+        if key not in self._by_number:
+            self._by_number[key] = self._insert(value, scalar, type)
+        return self._by_number[key]
 
     def _insert(self, value: float, scalar: Attribute, type: Attribute) -> SSAValue:
         if isinstance(type, VectorType):

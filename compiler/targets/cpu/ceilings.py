@@ -109,11 +109,11 @@ class Arithmetic(_Loop):
         machine = host()
         super().__init__(threads, 2 * _accumulators(machine) * _lanes(machine) * threads, 1e8)
         self._loop = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(library().address("arithmetic"))
-        self._results = np.empty((threads, 16), np.float32)
+        self._sums = np.empty((threads, 16), np.float32)
 
     def run(self, thread: int, rounds: int) -> None:
         """See `_Loop`; a round is a multiply-add of each accumulator."""
-        self._loop(rounds, self._results[thread].ctypes.data)
+        self._loop(rounds, self._sums[thread].ctypes.data)
 
 
 class Bandwidth(_Loop):

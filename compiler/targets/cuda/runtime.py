@@ -90,12 +90,12 @@ class OnDevice:
     def __init__(self, loaded: LoadedKernels, arguments: Sequence[Argument], outputs: int) -> None:
         self._cupy, self._loaded = cupy(), loaded
         self._outputs = outputs
-        self._own = [self._cupy.empty(a.shape, a.dtype) for a in arguments]
-        self._arrays = [*self._own, *loaded.temporaries()]
+        self._buffers = [self._cupy.empty(a.shape, a.dtype) for a in arguments]
+        self._arrays = [*self._buffers, *loaded.temporaries()]
 
     def fill(self, arrays: Sequence[Array]) -> None:
         """Copy inputs, and what outputs hold before, to the device."""
-        for buffer, array in zip(self._own, arrays, strict=True):
+        for buffer, array in zip(self._buffers, arrays, strict=True):
             buffer.set(np.ascontiguousarray(array))
 
     def run(self) -> None:
@@ -105,7 +105,7 @@ class OnDevice:
 
     def results(self) -> list[Array]:
         """The outputs, on the host."""
-        return [self._cupy.asnumpy(buffer) for buffer in self._own[len(self._own) - self._outputs :]]
+        return [self._cupy.asnumpy(buffer) for buffer in self._buffers[len(self._buffers) - self._outputs :]]
 
     def seconds(self, calls: int) -> float:
         """The seconds of one call, as events on the device see so many in a row."""

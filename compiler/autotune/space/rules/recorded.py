@@ -27,12 +27,12 @@ class _Template(Schedule):
 
     def call(self, primitive: Primitive, *args: object, **kwargs: object) -> list[Handle]:
         """Apply and record a primitive; a choice whose decision is not stated is open."""
-        results = super().call(primitive, *args, **kwargs)
+        handles = super().call(primitive, *args, **kwargs)
         if primitive.name in CHOICES and primitive.signature.bind(*args, **kwargs).arguments.get("decision") is None:
-            op = results[0].owner
+            op = handles[0].owner
             assert isinstance(op, SchedOp)
             self.open.append(op)
-        return results
+        return handles
 
     def _planner(self, primitive: Primitive) -> Callable[[State, SchedOp], Plan]:
         return _left if primitive.name == "auto" else super()._planner(primitive)
