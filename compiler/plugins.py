@@ -243,7 +243,9 @@ def _register(name: str, load: Callable[[], Callable[[Registry], object]]) -> No
 
 def _crash(error: BaseException) -> str:
     """A crash in words: its type, what it says, and the line where it happened."""
-    frames = traceback.extract_tb(error.__traceback__)
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        return f"{type(error).__name__}: {error.msg} ({error.filename}:{error.lineno})"
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen")]
     said = f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
     return f"{said} ({frames[-1].filename}:{frames[-1].lineno})" if frames else said
 

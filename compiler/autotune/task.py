@@ -41,7 +41,7 @@ from compiler.printable import counted, duration, printable, remark
 from compiler.program.read import read
 from compiler.program.tree import Buffer, Program
 from compiler.schedule import Schedule
-from compiler.stated import line, several
+from compiler.stated import instance, line, several
 from compiler.targets.cpu.facts import Group as Facts
 from compiler.targets.cpu.openmp import thread_count, usable
 from compiler.targets.gpus import DEFAULT_ARCH, at_hand, gpu_of
@@ -285,8 +285,9 @@ class SearchTask:
         """
         from compiler.autotune.tell.live import watched
 
-        with watched(self, options or TuningOptions()) as watched_options:
-            return self._tune(watched_options)
+        stated = TuningOptions() if options is None else instance("what to tune by", options, TuningOptions)
+        with watched(self, stated) as seen:
+            return self._tune(seen)
 
     def _tune(self, options: TuningOptions) -> Best | None:
         from compiler.autotune.tasks.scheduler import Weighted, tune_together
@@ -326,7 +327,7 @@ class SearchTask:
             every = {task.name: task._best_in(opened) for task in self.groups or (self,)}
         records = {name: record for name, record in every.items() if record is not None}
         if not records:
-            raise InputError(f"{database} has nothing measured for {self.name} on {self.threads} threads")
+            raise InputError(f"{database} has nothing measured for {self.name} on {self.place}")
         return records if self.groups else records[self.name]
 
     def _best_in(self, database: Database) -> Record | None:

@@ -84,7 +84,8 @@ def _preset(name: str) -> Preset:
     family = head if head in FAMILIES else PRESETS[head].family if head in PRESETS else None
     if family is None:
         close = get_close_matches(head, [*PRESETS, *FAMILIES], 1)
-        raise InputError(f"there is no workload '{head}'" + (f"; did you mean '{close[0]}'?" if close else ""))
+        hint = f"; did you mean '{close[0]}'?" if close else f" (there are {', '.join(PRESETS)})"
+        raise InputError(f"there is no workload '{head}'{hint}")
     form = FAMILIES[family][1]
     if not re.fullmatch(r"[1-9]\d*(x[1-9]\d*)*", text) or text.count("x") != form.count("x"):
         raise InputError(f"the workload '{name}' needs its extents as {head}:{form}")

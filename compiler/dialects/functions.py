@@ -44,9 +44,10 @@ def find_function(module: ModuleOp, name: str | None = None) -> FuncOp:
         named = [f for f in named if not is_private(f)] or named
     if len(named) == 1:
         return named[0]
-    names = ", ".join(f.sym_name.data for f in functions(module)) or "none"
+    names = ", ".join(f.sym_name.data for f in functions(module))
     if not named:
-        raise InputError(f"the module has no function {f'@{name}' if name else 'at all'} (it has {names})")
+        others = f" (it has {names})" if names else ""
+        raise InputError(f"the module has no function {f'@{name}' if name else 'at all'}{others}")
     raise InputError(f"the module has several functions ({names}); name the one to use")
 
 

@@ -7,7 +7,7 @@ import re
 import struct
 from bisect import bisect_right
 from functools import cached_property
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from xdsl import parser as upstream
 from xdsl.context import Context
@@ -49,6 +49,11 @@ HOLDERS = {
 }
 """The attribute of each op whose constants are ours; those of others stay upstream's."""
 
+EXPECTED = {
+    "in block definition": "an op, the label of a block or '}' is expected",
+    "Could not parse entire input!": "an op is expected",
+}
+"""What is expected where upstream only says where it gave up."""
 _CODES = {16: ("<H", "<e"), 32: ("<I", "<f"), 64: ("<Q", "<d")}
 """How `struct` names the bits of so many, and the float that they are."""
 
@@ -88,6 +93,19 @@ class Parser(upstream.Parser):
         if op.name in HOLDERS:
             self._named[op] = start
         return op
+
+    def raise_error(
+        self, msg: str, at_position: Span[str] | int | None = None, end_position: int | None = None
+    ) -> NoReturn:
+        """Refuse the text, in other words where upstream's do not say what is expected."""
+        if msg.strip() in EXPECTED:
+            end = len(self._source.content.rstrip())
+            ends = self._current_token.span.start >= end
+            at_position = Span(end, end, self._source) if ends else self._current_token.span
+            msg = EXPECTED[msg.strip()] + (", and the text ends" if ends else "")
+        elif isinstance(at_position, int):
+            at_position = Span(at_position, end_position or at_position, self._source)
+        super().raise_error(msg, at_position)
 
     def _location(self, start: int) -> FileLineColLoc:
         line = bisect_right(self._lines, start)

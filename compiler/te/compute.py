@@ -38,6 +38,11 @@ def compute(
         op = _compute(name, spatial, value if isinstance(value, tuple) else (value,))
     except TeError as error:
         raise TeError(f"in compute '{name}': {error}") from error
+    except TypeError as error:
+        if "ufunc" not in str(error):
+            raise
+        words = "numpy's functions take no expressions; te has its own, such as te.exp"
+        raise TeError(f"in compute '{name}': {words}") from error
     extents = tuple(axis.extent for axis in spatial)
     tensors = [Tensor(name, extents, body.dtype, op, i) for i, body in enumerate(op.bodies)]
     return tuple(tensors) if isinstance(value, tuple) else tensors[0]

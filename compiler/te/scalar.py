@@ -252,7 +252,8 @@ def reduce_axes(given: Axes) -> tuple[Axis, ...]:
     """The axes of a reduction, one or several. Raises TeError for anything but reduce axes."""
     axes = (given,) if isinstance(given, Axis) else tuple(given) if isinstance(given, tuple | list) else ()
     if not axes or not all(isinstance(axis, Axis) for axis in axes):
-        raise TeError(f"the reduction needs axis=, one reduce axis or several, got {given!r}")
+        got = repr(given) if given != () else "none"
+        raise TeError(f"the reduction needs axis=, one reduce axis or several, got {got}")
     for axis in axes:
         if not axis.reduce:
             raise TeError(f"the reduction runs over '{axis.name}', which is a spatial axis of the compute")
@@ -264,11 +265,11 @@ def reduce_axes(given: Axes) -> tuple[Axis, ...]:
 class Reduction(Protocol):
     """A reduction of an expression over one reduce axis or several."""
 
-    def __call__(self, body: Scalar, axis: Axes) -> Reduce: ...
+    def __call__(self, body: Scalar, axis: Axes = ...) -> Reduce: ...
 
 
 def _reduction(combiner: str) -> Reduction:
-    def build(body: Scalar, axis: Axes) -> Reduce:
+    def build(body: Scalar, axis: Axes = ()) -> Reduce:
         axes = reduce_axes(axis)
         expr = as_expr(body)
         if expr.dtype == "i1":

@@ -46,11 +46,12 @@ def opt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 WRONG: dict[str, tuple[str | bytes, list[str], str]] = {
     # the text: syntax
-    "empty": ("", [], "in.mlir:1:1: error: Could not parse entire input"),
-    "only a comment": ("// nothing\n", [], "in.mlir:2:1: error: Could not"),
+    "empty": ("", [], "in.mlir:1:1: error: an op is expected, and the text ends"),
+    "overfull": ("func.func @f() { func.return } }", [], "in.mlir:1:32: error: an op is expected"),
+    "only a comment": ("// nothing\n", [], "in.mlir:1:11: error: an op is expected, and"),
     "prose": ("Once upon a time.\n", [], "in.mlir:1:1: error: Operation Once is not registered"),
     "first token": (".func @f() {}", [], "in.mlir:1:1: error: Expected three consecutive"),
-    "unclosed region": (GOOD[:-2], [], "in.mlir:3:1: error: "),
+    "unclosed region": (GOOD[:-2], [], "in.mlir:2:23: error: an op, the label of a block or .}. is expected"),
     "unclosed string": ('"' + "x" * 100_000, [], "in.mlir:1:1: error: .*closing string literal"),
     "unknown op": ("func.func @f() {\n  func.retrun\n}", [], "in.mlir:2:3: error: .*func.retrun is not registered"),
     "unknown dialect": ('\n"no.such"() : () -> ()', [], "in.mlir:2:1: error: .*no.such is not registered"),

@@ -66,7 +66,7 @@ def register(registry):
 """
 PLUGIN = "def register(registry):\n    "
 WRONG = {
-    "syntax": ("def register(:\n", r"plugin mine cannot be loaded: SyntaxError: .*"),
+    "syntax": ("def register(:\n", r"plugin mine cannot be loaded: SyntaxError: .* \(.*mine.py:1\)"),
     "import": ("import no_such_module\n", r"plugin mine cannot be loaded: ModuleNotFoundError: .*mine.py:1\)"),
     "register": (PLUGIN + "1 / 0\n", r"plugin mine cannot be loaded: ZeroDivisionError: .*mine.py:2\)"),
     "nothing": ("x = 1\n", "has no function register"),

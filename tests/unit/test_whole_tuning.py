@@ -200,7 +200,7 @@ def test_the_best_is_printed_group_by_group(
 ) -> None:
     workers(fails=lambda script, time: "wrong" if '"relu"' in script else None)
     what = task()
-    with pytest.raises(InputError, match="has nothing measured for net on 1 threads"):
+    with pytest.raises(InputError, match="has nothing measured for net on 1 thread"):
         Database(path).close()
         what.best(path)
     best = tuned(what, database=path)

@@ -143,6 +143,16 @@ def test_the_order_of_tvm_is_explained_where_it_is_refused() -> None:
         strata.build(schedule, target="cuda")
 
 
+def test_functions_of_numpy_and_reductions_without_axes() -> None:
+    a, k = te.placeholder((4, 5), name="A"), te.reduce_axis(5, "k")
+    with pytest.raises(TeError, match=r"in compute 'C': numpy's functions take no expressions; .* te\.exp"):
+        te.compute((4, 5), lambda i, j: np.exp(a[i, j]), name="C")
+    with pytest.raises(TeError, match="in compute 'C': the reduction needs axis=, one reduce axis or several, got"):
+        te.compute((4,), lambda i: te.sum(a[i, k]), name="C")
+    with pytest.raises(strata.errors.InputError, match="what to tune by is 7, expected TuningOptions"):
+        strata.SearchTask(product()).tune(7)  # type: ignore[arg-type]
+
+
 def test_trials_have_the_name_of_tvm() -> None:
     assert TuningOptions(num_measure_trials=3) == TuningOptions(trials=3)
     with pytest.raises(strata.errors.InputError, match="trials is 0"):
