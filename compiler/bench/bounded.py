@@ -1,10 +1,10 @@
 """float64 values that carry a bound on the error a float32 computation of them may make.
 
 Running forward-error analysis (Higham, Accuracy and Stability of Numerical Algorithms, 3.3), first order: each
-operation adds the rounding of its own result to what it passes on of the errors of its operands. Sums use the
-probabilistic bound of Higham and Mary (2019), which grows with the root of their length and not with it, and so holds
-for any order. An elementary function has the error of the widest spread way to compute it, so that no library is called
-wrong for a choice that is legitimate; each function says which way that is.
+operation adds the rounding of its own result to the propagated errors of its operands. Sums use the probabilistic bound
+of Higham and Mary (2019), which grows with the root of their length and not with it, and so holds for any order. An
+elementary function has the error of the most common algorithm, so that no library is called wrong for a legitimate
+choice; each function names its algorithm.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Array: TypeAlias = NDArray[Any]
 UNIT = 2.0**-24  # half the distance from 1 to the next float32
 SPREAD = 6.0  # a sum's rounding errors stay within this many standard deviations
 ELEMENTARY = 4.0  # exp may be wrong by this many units: ours is a polynomial, others' are too
-SAFETY = 2.0  # for what is of second order
+SAFETY = 2.0  # for second-order terms
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Bounded:
 
 
 def exact(array: Array) -> Bounded:
-    """An input: its float32 elements are what they are."""
+    """An input: its float32 elements are exact."""
     value = array.astype(np.float64)
     return Bounded(value, np.zeros_like(value))
 

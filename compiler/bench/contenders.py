@@ -107,7 +107,7 @@ def _best(workload: Workload, settings: Settings, inputs: Sequence[Array], out: 
 
 
 def _prepared(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
-    """Ours, with what depends on the workload's constants alone done before the time begins."""
+    """Ours, with everything that depends on constants alone computed before the time begins."""
     from compiler.bench.schedules.prepared import prepared
 
     program = prepared(workload, settings.threads)

@@ -1,4 +1,4 @@
-"""Workloads that are bound by arithmetic: matrix products and what is made of them."""
+"""Workloads bound by arithmetic: matrix products, convolutions, attention."""
 
 from __future__ import annotations
 

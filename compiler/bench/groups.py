@@ -1,4 +1,4 @@
-"""What the groups of a tuned whole program take together, beside the whole: a table after those of the contenders."""
+"""The times of the groups of a tuned program, beside the whole: a table after the contenders' table."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ class Program(Protocol):
 
 
 def breakdowns(workload: Program, contenders: Iterable[str], settings: Settings) -> Iterator[Table]:
-    """A table for each contender that runs what tuning has found for a program of several groups; none for a program
-    that is one, or of which the database knows nothing."""
+    """A table for each contender that runs tuned groups; none for a program of one group, or without records."""
     from compiler.autotune.task import SearchTask
 
     constants: dict[str, Sequence[str]] = {"tuned": (), "tuned.prepared": workload.constants}

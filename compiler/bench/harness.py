@@ -80,7 +80,7 @@ class Run:
 
 @dataclass
 class Measurement:
-    """What is known of one workload so far; `stopped` says why there are fewer rounds than planned.
+    """The state of the measurement of one workload; `stopped` says why there are fewer rounds than planned.
 
     calls: how many each contender makes in succession in a round.
     probes: what the probes of the ceiling found, in units of work per second.
@@ -177,7 +177,7 @@ def _warm(run: Run, expected: Bounded) -> float:
 
 
 def _calls(run: Run, count: int, expected: Bounded, threads: int) -> list[Taken]:
-    """What each of several calls in succession took, each on a poisoned output; the last result is looked at."""
+    """The times of several calls in succession, each on a poisoned output; the last result is checked."""
     taken = []
     result = run.out
 
@@ -193,8 +193,8 @@ def _calls(run: Run, count: int, expected: Bounded, threads: int) -> list[Taken]
 
 
 def _sample(run: Run, count: int, expected: Bounded, threads: int) -> None:
-    """Take a round's samples of a contender: clean calls, as many as were asked for if they can be had in time, or the
-    least disturbed one."""
+    """Take a round's samples of a contender: clean calls, as many as asked for within the time, or else the least
+    disturbed one."""
     taken, clean, bursts = list[Taken](), list[Taken](), 0
     while bursts <= REPEATS and len(clean) < count and sum(call.seconds for call in taken) < PATIENCE:
         taken += _calls(run, count, expected, threads)
@@ -236,8 +236,8 @@ def settle(step: Callable[[], object], threads: int) -> None:
 
 
 def fault(output: Array, expected: Bounded) -> str | None:
-    """What is wrong with a result, in a few words; nothing for a right one. Its worst element is shown with its error
-    and with what is allowed there."""
+    """A sentence about a wrong result, None for a right one. It shows the worst element with its error and the
+    tolerance there."""
     if output.shape != expected.value.shape:
         return f"its shape is {output.shape}, not {expected.value.shape}"
     error, allowed = np.abs(output - expected.value), np.broadcast_to(expected.tolerance(), expected.value.shape)

@@ -1,6 +1,6 @@
 """Workloads as ONNX models, and a session of onnxruntime that runs one; both packages are imported where they are used.
 
-The kernels of onnxruntime are those of its CPU provider: MLAS's, which packs initializers when a session is made.
+onnxruntime runs its CPU provider: MLAS kernels, which pack initializers when a session is made.
 """
 
 from __future__ import annotations

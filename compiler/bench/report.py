@@ -67,8 +67,8 @@ def _row(run: Run, work: int, base: float | None, top: float | None) -> Row:
 
 
 def ceiling(measurement: Measurement) -> dict[str, float] | None:
-    """The ceiling of the run, and the least and greatest that its probes found, in units per second; None where there
-    is none to compare with."""
+    """The ceiling of the run, and the least and greatest reading of its probes, in units per second; None without a
+    ceiling."""
     rates, top = [probe.rate for probe in measurement.probes], measurement.ceiling
     return None if top is None else {"median": top, "minimum": min(rates), "maximum": max(rates)}
 

@@ -45,7 +45,7 @@ def cells(row: Row) -> Sequence[str]:
 
 
 def _who(row: Row) -> str:
-    """The contender's version, how it works, and what is wrong with its result."""
+    """The contender's version, its method, and the error of its result."""
     said = f"{row.name} {row.version}".strip() + f": {row.what}"
     said = f"{said}; wrong: {row.wrong}" if row.wrong else said
     return escape(f"{said}; {row.disturbance}" if row.disturbance.matters else said)

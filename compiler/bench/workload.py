@@ -69,7 +69,7 @@ class Workload:
 
     @property
     def work(self) -> int:
-        """What one run does, in units of the ceiling: operations or bytes."""
+        """The work of one run, in units of the ceiling: operations or bytes."""
         return self.flops if self.limit == "flops" else self.bytes
 
     def function(self) -> Function:

@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; 130 where it was interrupted, after saying what was measured."""
+    """Run the command; 130 after an interruption, with the results so far."""
     from rich.console import Console
 
     from compiler.bench import contenders, workloads

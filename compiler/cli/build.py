@@ -77,7 +77,7 @@ def parsed(options: argparse.Namespace) -> ModuleOp | Imported:
 
 
 def _is_workload(name: str) -> bool:
-    """Whether a name is that of a workload of `strata bench`, and of no file."""
+    """Whether a name is a workload of `strata bench`, and no file."""
     from compiler.bench.workloads import FAMILIES, PRESETS
 
     return (name in PRESETS or name.partition(":")[0] in FAMILIES) and not Path(name).exists()

@@ -203,7 +203,7 @@ def _best(options: argparse.Namespace) -> int:
 
 
 def _is_whole(tasks: list[Summary], options: argparse.Namespace) -> bool:
-    """Whether what is asked for are the groups of a whole program, which share all but the program."""
+    """Whether the selected tasks are the groups of one whole program, which share all but the program."""
     wanted = f"{options.task}."
     common_keys = {(task.key.machine, task.key.threads, task.key.policy, task.key.timing) for task in tasks}
     return len(common_keys) == 1 and all(any(name.startswith(wanted) for name in task.names) for task in tasks)
@@ -262,7 +262,7 @@ def _named_script(record: Record, options: argparse.Namespace) -> ModuleOp:
 
 
 def _tasks(database: Database, options: argparse.Namespace) -> list[Summary]:
-    """The tasks that the arguments fit. Raises InputError where there is none."""
+    """The tasks that the arguments select. Raises InputError if there is none."""
     tasks = database.keys()
     if not tasks:
         raise InputError(f"there are no records in {options.file}")

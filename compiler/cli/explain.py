@@ -1,4 +1,4 @@
-"""`strata explain FILE|NAME`: what was generated for a program, and what it costs; compiler/explain finds it out."""
+"""`strata explain FILE|NAME`: the generated code of a program, and its cost, as the room explain finds them."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _explain(given: object, workload: Workload | None, options: argparse.Namespa
 
 
 def _whole(given: object, options: argparse.Namespace) -> Whole | None:
-    """The groups of a program; None for what is to be explained as one: a function that is named, a program that has a
+    """The groups of a program; None for a program that is explained as one: a named function, or a program with a
     schedule of its own."""
     scheduled = options.scheduled or (options.script is not None and options.group is None)
     return None if scheduled or options.function is not None else program.whole(given)
@@ -98,7 +98,7 @@ def _group(program_of_groups: Whole | None, options: argparse.Namespace) -> Modu
 
 
 def _print_groups(program_of_groups: Whole, options: argparse.Namespace) -> None:
-    """Print how much each group of a whole program does. Raises InputError for what is asked of one."""
+    """Print the work of each group of a whole program. Raises InputError for options that need one group."""
     from rich.table import Table
 
     if options.loop is not None or options.asm:
@@ -118,7 +118,7 @@ def _print_groups(program_of_groups: Whole, options: argparse.Namespace) -> None
 
 
 def _group_data(group: Group) -> dict[str, Any]:
-    """What one call of a group does: operations of floating point, bytes of its arguments."""
+    """The work of one call of a group: floating-point operations, bytes of its arguments."""
     from compiler.analysis.cost import total_flops
     from compiler.dialects.functions import find_function
     from compiler.driver import lower

@@ -69,7 +69,7 @@ def whole(program: object) -> Whole | None:
 
 
 def group(program: Whole | None, options: argparse.Namespace) -> Group:
-    """The group that `--group` names. Raises InputError where there is none."""
+    """The group that `--group` names. Raises InputError for an unknown group."""
     if program is None:
         raise InputError(f"{options.program} is one program: it has no groups, such as '{options.group}'")
     return program.group(options.group)
@@ -90,8 +90,8 @@ def task_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def task(options: argparse.Namespace, policy: str = "contract", machine: Machine | None = None) -> SearchTask:
-    """The program that the arguments pick, to be tuned for a machine, by default this one. Raises InputError or
-    TargetError for what cannot be."""
+    """The program that the arguments select, as a task for a machine, by default this one. Raises InputError or
+    TargetError for a program that cannot be tuned."""
     from compiler.autotune.task import SearchTask
 
     benchmark, model = workload(options.program, options.scale), imported(options.program, options.shape)

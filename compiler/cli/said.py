@@ -1,4 +1,4 @@
-"""What is printed: errors as sentences, and text as terminals may have it."""
+"""Printing: errors as sentences, and text without characters that a terminal would obey."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNBOUNDED = 1000
 
 
 def show(text: str) -> None:
-    """Print what may come from a file or a record."""
+    """Print text that may come from a file or a record."""
     print(printable(text))
 
 
@@ -46,6 +46,6 @@ def sentence(error: Exception) -> str:
 
 
 def refused(error: Exception, source: str) -> InputError:
-    """An error of a program as that of the source that it comes from, which a place names as well."""
+    """An error of a program with the name of its source file."""
     said = sentence(error)
     return InputError(said if spans.of_error(error) is not None else f"{source}: {said}")

@@ -59,7 +59,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _overview(task: SearchTask, options: argparse.Namespace) -> Iterator[str]:
-    """The groups of a whole program, and how large the space of each is. Raises InputError for what is asked of one."""
+    """The groups of a whole program, and the size of each one's space. Raises InputError for options that need one
+    group."""
     from compiler.autotune.space.candidates import total
 
     if _is_about_scripts(options) or options.sample is not None or options.filter is not None:

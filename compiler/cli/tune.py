@@ -1,4 +1,4 @@
-"""`strata tune FILE|NAME`: search for the fastest schedule of a program; what is measured is kept in a database."""
+"""`strata tune FILE|NAME`: search for the fastest schedule of a program; outcomes are kept in a database."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; 1 where nothing could be measured, 130 where it was interrupted, after saying what it has. On a
-    cluster of several machine models the program is tuned for one after another."""
+    """Run the command; 1 if nothing could be measured, 130 after an interruption, with the results so far. On a cluster
+    of several machine models the program is tuned for one after another."""
     if options.json is not None and options.json != "-":
         _check_writable(named(options.json))
     if options.scheduler is None:
@@ -95,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _tuned(options: argparse.Namespace, machine: Machine | None = None) -> int:
-    """Tune for a machine, by default this one, and say what came of it; the status of the command."""
+    """Tune for a machine, by default this one, and print the result; returns the status of the command."""
     from compiler.autotune.tell.facts import Facts
 
     task = program.task(options, options.policy, machine)
@@ -144,7 +144,7 @@ def _write_json(file: str | None, document: Mapping[str, object]) -> None:
 
 
 def _workers(notes: Sequence[str]) -> dict[str, object]:
-    """What is to be said of a cluster's workers, for JSON."""
+    """The state of a cluster's workers, for JSON."""
     return {"workers": list(notes)} if notes else {}
 
 
@@ -177,7 +177,8 @@ def _check_writable(path: Path) -> None:
 def _whole(
     task: SearchTask, view: Silent, records: Mapping[str, Record], options: argparse.Namespace, is_here: bool
 ) -> int:
-    """Say what the groups of a whole program have come to, and what they take together where the machine is here."""
+    """Print the results of the groups of a whole program, and the time they take together if the machine is this
+    one."""
     from compiler.autotune.tell.facts import INTERRUPTED as STOPPED
 
     interrupted = view.last is not None and view.last.phase == STOPPED

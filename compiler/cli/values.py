@@ -1,4 +1,4 @@
-"""Values on the command line that are not any number or text; argparse says what is wrong with others."""
+"""Values of options with a limited range; argparse prints the sentence for others."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ def preferred_schedule(task: SearchTask) -> Schedule | None:
     """The schedule that the rules of a task prefer; None where they leave the program as it is written, and where
     nothing is to be gained on one thread.
 
-    It runs on the task's threads where the whole program is long enough for that. Sizes that the rules leave open are
-    those that the shipped forest prefers, if it does so clearly and knows such machines.
+    It runs on the task's threads if the whole program is long enough for that. The shipped forest chooses open sizes if
+    its preference is clear and it knows such machines.
     """
     program = task.schedule.program
     threads = task.threads if seconds(program) > PAYS else 1
@@ -50,7 +50,7 @@ def preferred_schedule(task: SearchTask) -> Schedule | None:
 
 
 def filled(original: Schedule, schedule: Schedule, machine: Machine, forest: Forest) -> Schedule:
-    """A schedule whose open choices are what a forest prefers clearly; as it is where that is what it has."""
+    """A schedule with the open choices that a forest clearly prefers; unchanged if those are its own."""
     sketch = Sketch.of("preferred", original.program, schedule)
     positions = best_positions(sketch, machine, forest)
     if positions == sketch.recorded:

@@ -29,7 +29,7 @@ def judged(schedule: Schedule, original: Schedule, policy: str, threads: int) ->
 
 
 def differs(schedule: Schedule, original: Schedule, policy: str, threads: int) -> str | None:
-    """How the results of a schedule differ from those of its original on random inputs; None where they do not."""
+    """How the results of a schedule differ from those of its original on random inputs; None if they agree."""
     subject = Subject(str(original.module), original.name, policy, threads)
     case: Case = reference(subject).cases[0]
     module = schedule.module.clone()

@@ -1,4 +1,4 @@
-"""A cheap estimate of what a program's loops take, where data are in a cache: whether a schedule is worth having."""
+"""A cheap estimate of the time of a program's loops, with data in a cache: whether a schedule is worth having."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def estimate(program: Program, machine: Machine) -> float:
 
 
 def _passed_on(program: Program, machine: Machine) -> float:
-    """What it takes to write temporaries that L2 does not hold, and to read them again."""
+    """The time to write, and to read again, temporaries that L2 does not hold."""
     sizes = [prod(a.buffer.shape) * element_bytes(a.buffer.element) for a in program.allocs.values()]
     return sum(BEYOND * size * 8 / machine.vector_bits for size in sizes if size > machine.l2_bytes)
 
@@ -87,8 +87,8 @@ def _cost(s: BlockView, machine: Machine) -> float:
 
 
 def _conditions(s: BlockView) -> float:
-    """How many times as long a block takes for its conditions: those that are the same for all lanes take nothing, and
-    of a row whose last vector is not whole that one alone is masked."""
+    """The factor that conditions add to a block's time: conditions that are the same for all lanes cost nothing, and a
+    row whose last vector is partial pays for that vector alone."""
     reads = [condition.form for access in s.block.reads for condition in access.where]
     if s.vector is None:
         return CHOSEN if reads else 1.0

@@ -1,4 +1,4 @@
-"""What a caller asks for: the rules' schedules, those of a database, or the program as it is written."""
+"""The schedule that a caller asks for: the rules', a database's, or the program as written."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ VARIABLE = "STRATA_SCHEDULE"
 
 
 def way_of(stated: object) -> Way:
-    """The way that is stated; None is what the environment says, else AUTO. Raises InputError for what is none, and for
-    a path where there is no file."""
+    """The way that is stated; None stands for the environment's, else AUTO. Raises InputError for an unknown way, and
+    for a path without a file."""
     given = os.environ.get(VARIABLE) or AUTO if stated is None else stated
     if given in (AUTO, WRITTEN):
         return str(given)

@@ -1,4 +1,4 @@
-"""What a kernel expects at each position, and the checks of what is given, each with its sentence."""
+"""The arguments that a kernel expects, and the checks of given arrays, each with its sentence."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def argument_dtype(element: Attribute, unsigned: bool) -> np.dtype:
 class Argument:
     """A name, a shape and a dtype; a scalar may be passed by value instead of as a buffer of rank 0.
 
-    alignment: what its first element's address is a multiple of, in bytes; at most that of an arena.
+    alignment: a divisor of its first element's address, in bytes; at most that of an arena.
     """
 
     name: str
@@ -53,8 +53,8 @@ class Argument:
 def are_apart(starts: Iterable[Passed], sizes: Iterable[int], written: Iterable[bool]) -> bool:
     """Whether no stretch of memory that is written overlaps another one.
 
-    In the order of their starts, one that is written begins behind the ends of all before it, another one behind the
-    ends of those that are written.
+    In the order of their starts, a written array must begin behind the ends of all before it, any other array behind
+    the ends of the written ones.
     """
     end: Passed = 0
     end_of_written: Passed = 0
@@ -68,7 +68,7 @@ def are_apart(starts: Iterable[Passed], sizes: Iterable[int], written: Iterable[
 
 
 def rooms(expected: Argument) -> Callable[[], Array]:
-    """What makes new arrays for an argument, their elements not set."""
+    """A function that makes new arrays for an argument, uninitialised."""
     return partial(np.empty if _numpy_aligns(expected) else _from_arena, expected.shape, expected.dtype)
 
 

@@ -36,8 +36,8 @@ def torch() -> Torch | None:
 
 
 def as_numpy(where: str, given: object) -> Array:
-    """An array on the memory of a given one, which it keeps alive. Raises TargetError for what is none, and for arrays
-    that are not in the memory of the CPU, or have a meaning beside their elements."""
+    """An array on the memory of a given one, which it keeps alive. Raises TargetError for objects that are no arrays,
+    arrays outside the memory of the CPU, and arrays with a meaning beside their elements."""
     if type(given) is np.ndarray:
         return given
     if isinstance(given, _NUMPY):
@@ -57,7 +57,7 @@ def is_array(given: object) -> bool:
 
 
 def returned_as(given: object) -> Callable[[Array], object]:
-    """What makes a new array one of the package that another one is of, on the same memory.
+    """A function that wraps a new array as the package of a given array does, on the same memory.
 
     That is torch, or the namespace of the array API standard which the array names; otherwise it stays numpy's.
     """

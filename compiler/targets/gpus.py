@@ -16,7 +16,7 @@ that takes, a floating-point policy and an architecture; `machine` says what is 
 `at_hand` the name and the architecture of the GPU here, if any."""
 
 DEFAULT_TARGET, DEFAULT_ARCH = next(iter(TARGETS)), "sm_80"
-"""What kernels are for where nobody says it."""
+"""The default architecture of kernels."""
 
 
 class KernelResources(Protocol):
@@ -55,14 +55,14 @@ class GpuKernel(Protocol):
         """Whether there is a compiler of their machine code."""
 
     def resources(self) -> Mapping[str, KernelResources]:
-        """What each kernel takes, by name."""
+        """The resources of each kernel, by name."""
 
     def on_device(self) -> KernelArrays:
         """The kernels loaded, with arrays of their own."""
 
 
 def kernel_maker(name: str) -> Callable[..., Any]:
-    """What makes kernels for a GPU. Raises TargetError for a name that there is not."""
+    """The function that makes kernels for a GPU. Raises TargetError for an unknown name."""
     maker: Callable[..., Any] = _module(name).made
     return maker
 

@@ -115,7 +115,7 @@ def is_shared(op: memref.AllocaOp) -> bool:
 
 
 def allocated_bytes(op: memref.AllocaOp) -> int:
-    """What a buffer of a kernel takes, with what is left free behind it."""
+    """The bytes of a buffer of a kernel, with the padding behind it."""
     type_ = op.memref.type
     assert isinstance(type_, MemRefType)
     size = prod(type_.get_shape()) * element_bytes(type_.element_type)

@@ -51,7 +51,7 @@ def _first_version(group: Path) -> float:
 
 
 def _ratio(quota: str, period: str) -> float:
-    """A limit in processors; -1 and `max` are none, nor is what is not there."""
+    """A limit in processors; -1, `max` and a missing file are no limit."""
     return int(quota) / int(period) if quota.isdecimal() and period.isdecimal() and int(period) else inf
 
 

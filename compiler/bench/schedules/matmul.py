@@ -15,7 +15,7 @@ def matmul(s: Schedule, machine: Machine, threads: int) -> None:
 
 
 def batched(s: Schedule, machine: Machine, threads: int) -> None:
-    """A matmul in a loop over the batch, which is what runs on several threads."""
+    """A matmul in a loop over the batch, whose iterations run on several threads."""
     (block,) = _blocks(s)
     batch = s.get_loops(block)[0]
     _gebp(s, block, machine, 1)

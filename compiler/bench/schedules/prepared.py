@@ -15,7 +15,7 @@ from compiler.targets.machine import Machine, host
 
 
 def prepared(workload: Workload, threads: int = 1) -> Schedule | None:
-    """The workload's program under the script of its family that packs weights whole; None where there is none."""
+    """The workload's program under its family's script that packs weights whole; None if there is no such script."""
     script = SCRIPTS.get(workload.family)
     if script is None:
         return None

@@ -1,4 +1,4 @@
-"""Schedules of what works on rows."""
+"""Schedules of row-wise workloads."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ from compiler.targets.machine import Machine, lacking
 
 @dataclass(frozen=True)
 class Artefact:
-    """A compiled function: its machine code, what a caller knows of it, whether it uses tile registers, and what is
-    done once before it is called.
+    """A compiled function: its machine code, its interface, whether it uses tile registers, and the preparation that
+    runs before its first call.
 
     It pickles, and holds for machines of the same kind as the one that it was made for.
     """
@@ -36,8 +36,8 @@ class Artefact:
 class Preparation:
     """A function that makes further arrays of a program's constants.
 
-    Arrays are counted over the program's arguments, then over those that it makes: `takes` are the positions of its
-    inputs, `passes` of all arguments of the function that is called.
+    Arrays are numbered over the program's arguments, then over those that the preparation makes: `takes` are the
+    positions of its inputs, `passes` of all arguments of the function that it calls.
     """
 
     artefact: Artefact

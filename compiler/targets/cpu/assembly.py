@@ -58,7 +58,7 @@ class MachineLoop:
     def owner(self) -> int:
         """The number, by its debug location, of the loop that a machine loop repeats; 0 where nothing tells it.
 
-        It is that of the jump back; where that has none, that of most instructions.
+        It is the loop of the jump back, or else the loop of most instructions.
         """
         counts = Counter(i.loop for i in self.instructions if i.loop and "branch" in i.kinds and i.target == self.label)
         counts = counts or Counter(i.loop for i in self.instructions if i.loop)

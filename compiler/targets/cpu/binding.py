@@ -17,8 +17,8 @@ Out: TypeAlias = object
 
 
 class Binding(NamedTuple):
-    """What native code is passed, the memory that this points into, the arrays that are results, and what makes them
-    what the caller has."""
+    """The values that native code is passed, the arrays that own the memory behind them, the arrays that are results,
+    and the conversion of results to the caller's kind."""
 
     passed: list[Passed]
     held: list[object]

@@ -12,7 +12,7 @@ kind of arrays:
         native(p0, p1, p2, workspace)
         return a2
 
-What it does not take may be right: `Binder` decides, and says what is wrong.
+A call that this does not take may still be valid: `Binder` decides, and raises the sentence.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class UsualCalls(dict[type, Call]):
 
     @cached_property
     def on_views(self) -> Call:
-        """The call of arrays of any classes. Raises TargetError for what is no array."""
+        """The call for arrays of any class. Raises TargetError for objects that are no arrays."""
         return usual_call(self._kernel, self._function, ANY)
 
 
@@ -113,7 +113,7 @@ def _lines(function: NativeFunction, kind: Kind) -> Iterator[str]:
 
 
 def _read(kind: Kind, n: int, argument: Argument) -> Iterator[str]:
-    """Set the address of an array to read, or of a copy; what `out` holds must be apart even from what is copied."""
+    """Set the address of an array to read, or of a copy; `out` must not overlap even an array that is copied."""
     yield f" a{n} = {kind.read.format(g=f'g{n}', n=n)}"
     yield f" if not ({kind.fits.format(a=f'a{n}', n=n)}):"
     if kind.converted is not None:

@@ -29,7 +29,7 @@ from compiler.targets.machine import Machine, host
 SHORTEST, LONGEST = 2e-3, 0.25
 """Seconds of a probe: a shorter one under-reads the ceiling, a longer one tells nothing more."""
 STREAM_BYTES = 64 << 20
-"""Bytes of each of the triad's three arrays, for all threads together: more than what caches keep."""
+"""Bytes of each of the triad's three arrays, for all threads together: more than the caches hold."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Reading:
 
 
 class Ceiling(Protocol):
-    """A probe of the machine: its unit per second, measured over about that many seconds; `what` says of what."""
+    """A probe of the machine: units per second, measured over about that many seconds; `what` names the unit."""
 
     what: str
 
@@ -55,7 +55,8 @@ def credible(share: float | None) -> float | None:
 
 
 class _Loop:
-    """A loop on each of the threads, as many rounds of it as last some seconds; `units` are those of a round of all.
+    """A loop on each of the threads, with as many rounds as last some seconds; `units` are counted over one round of
+    all threads.
 
     With several threads each is woken before the time begins, and waits for the others.
     """

@@ -30,8 +30,8 @@ class Loaded:
     def address(self, name: str) -> int:
         """The address of a function.
 
-        Raises TargetError if there is none of that name, and where the code is for a machine that has features which
-        this one lacks: running it would end the process.
+        Raises TargetError for an unknown name, and for code that needs features this machine lacks: running it would
+        end the process.
         """
         lacks = lacking(self._machine)
         if lacks:
@@ -83,7 +83,7 @@ class Library(Loaded):
 class ObjectCode:
     """Machine code as bytes, which another process on a machine of the same kind can load.
 
-    `declared` are the functions that it calls and does not have, `defined` those that others can call.
+    `declared` are the functions that it calls and does not define, `defined` the functions that others can call.
     """
 
     code: bytes
@@ -115,7 +115,7 @@ def object_code(text: str, machine: Machine, opt_level: int = 3, elsewhere: Coll
 
 
 def assembly(text: str, machine: Machine, opt_level: int = 3, elsewhere: Collection[str] = ()) -> str:
-    """The assembly of what `object_code` makes of a text, emitted from the optimised text as that of a library is."""
+    """The assembly of the code that `object_code` makes of a text, emitted from the optimised text as for a library."""
     compiled = _compiled(text, machine, opt_level, elsewhere)
     again = llvm.parse_assembly(str(compiled.module), compiled.context)
     written: str = compiled.native.emit_assembly(again)

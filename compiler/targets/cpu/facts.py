@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 RUN_ONCE = "run once"
-"""What is said of a group that is run when the kernel is made, and never again."""
+"""The verdict of a group that runs once, when the kernel is made."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a kernel beside how to call it; sizes in bytes.
+    """Facts about a kernel; sizes in bytes.
 
     arena_bytes: temporaries between groups, which share memory, and scratch memory of the groups, for the kernel's
     count of threads. temporaries_bytes: all temporaries between groups, if none shared memory. constant_bytes:
@@ -45,4 +45,4 @@ class Facts:
 
 
 UNKNOWN = Facts()
-"""Of a kernel that nobody has measured, such as one that another process has compiled."""
+"""The facts of a kernel that was not built here, such as one that another process has compiled."""

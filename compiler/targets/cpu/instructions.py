@@ -1,4 +1,4 @@
-"""x86 instructions as LLVM prints them (AT&T syntax): what each is and does; the count of many."""
+"""x86 instructions as LLVM prints them (AT&T syntax): their kinds, and counts of many."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Instruction:
-    """One instruction; `loop` is the number that its debug location gives, 0 where there is none.
+    """One instruction; `loop` is the number of its debug location, 0 without one.
 
-    The last operand is what it writes, as AT&T has it.
+    The last operand is the destination, as in AT&T syntax.
     """
 
     mnemonic: str
@@ -52,7 +52,7 @@ class Instruction:
 
     @cached_property
     def kinds(self) -> frozenset[str]:
-        """What it counts as: fma, load, store, and what `_KINDS` has."""
+        """Its kinds: fma, load, store, and those of `_KINDS`."""
         kinds = {kind for kind, pattern in _KINDS.items() if pattern.fullmatch(self.mnemonic)}
         if _FUSED.fullmatch(self.mnemonic) or _DOT.fullmatch(self.mnemonic):
             kinds.add("fma")
@@ -79,7 +79,7 @@ class Instruction:
 
     @cached_property
     def bits(self) -> int:
-        """The width of the widest vector register among its operands; 0 where there is none."""
+        """The width of the widest vector register among its operands; 0 if there is none."""
         return max((128 << "xyz".index(name) for o in self.operands for name, _ in _REGISTER.findall(o)), default=0)
 
     @cached_property
@@ -141,7 +141,7 @@ class Instruction:
 
     @cached_property
     def read(self) -> tuple[str, ...]:
-        """The registers whose values go into its result, those of its address left out."""
+        """The registers whose values go into its result, without those of its address."""
         if re.fullmatch(r"v?p?xor\w+", self.mnemonic) and len(set(self.operands)) == 1:
             return ()  # sets a register to zero, whatever was in it
         sources = self.operands if self.reads_last or not self.writes_last else self.operands[:-1]
@@ -164,7 +164,7 @@ def parse_instruction(text: str, loop: int = 0) -> Instruction:
 
 
 def _families(operand: str) -> tuple[str, ...]:
-    """The registers of an operand, each by one name whatever its width; the instruction pointer is none."""
+    """The registers of an operand, each by one name whatever its width, without the instruction pointer."""
     families = (_family(name) for name in re.findall(r"%(\w+)", operand))
     return tuple(name for name in families if name != "ip")
 

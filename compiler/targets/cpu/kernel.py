@@ -1,4 +1,4 @@
-"""`Kernel`: a native function that takes numpy arrays, and says in a sentence what does not fit."""
+"""`Kernel`: a native function that takes numpy arrays, and refuses arrays that do not fit in one sentence."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class _Surroundings(NamedTuple):
 
 
 _PLAIN = (0,)
-"""What is passed where there is neither a workspace nor a parallel loop."""
+"""The last arguments of a call without workspace and parallel loops."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Interface:
 class FixedArguments:
     """The arrays that a kernel passes in each call, by the positions of their arguments in the native function.
 
-    `preparation` is the kernel that made those which depend on constants alone.
+    `preparation` is the kernel that computed the arrays that depend on constants alone.
     """
 
     arrays: Mapping[int, Array]
@@ -84,7 +84,7 @@ class Kernel:
     """A compiled function of numpy arrays. Python threads may call it at once; it releases the GIL.
 
     `threads` is how many threads its parallel loops run on where a call does not say; None if it has no such loops.
-    `fixed` are the constants, and what was prepared of them, that no call gives: `arguments` are the others.
+    `fixed` are the constants and prepared arrays, which no call gives: `arguments` are the others.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Kernel:
 
     @property
     def constant_bytes(self) -> int:
-        """Memory for constants, and for what was prepared of them."""
+        """The memory of constants and prepared arrays."""
         return self.facts.constant_bytes
 
     @property
@@ -181,7 +181,7 @@ class Kernel:
     def bound(
         self, /, *arrays: object, out: Out = None, threads: int | None = None, **named: object
     ) -> Callable[[], None]:
-        """The native call on arrays that are checked here, once: what is left is the kernel's own time.
+        """The native call on arrays that are checked here, once: only the kernel's own time remains.
 
         Takes and raises what a call does; results are in `out` each time.
         """

@@ -1,4 +1,4 @@
-"""The kinds of arrays that the usual call takes, numpy's and torch's: what is asked of them, as Python expressions."""
+"""The kinds of arrays that the usual call takes, numpy's and torch's: their checks, as Python expressions."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from compiler.targets.foreign import Torch, as_numpy, is_array, note_writing, re
 
 @dataclass(frozen=True)
 class Kind:
-    """The arrays of a class, and what makes a copy that native code can read: `copied` of one that fits, `converted`
-    of some that do not.
+    """The arrays of a class, and the copies that native code can read: `copied` of an array that fits, `converted` of
+    some that do not.
 
     Expressions are of what a caller gives `{g}`, of `shape{n}`, `dtype{n}` and `place{n}` of the argument at its
     position, and of `names`: `read` and `written` are the array `{a}` for it; `fits` is a condition of arrays with the

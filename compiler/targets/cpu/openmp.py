@@ -65,7 +65,7 @@ DIGITS = 10
 def thread_count(threads: object) -> int:
     """A stated count; for None what OMP_NUM_THREADS says, or the cores that the process may use.
 
-    Raises TargetError for what is not an integer from 1 to `most_threads()`.
+    Raises TargetError for a value that is no integer from 1 to `most_threads()`.
     """
     if threads is None:
         stated = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()

@@ -68,8 +68,8 @@ class Taken:
 
 @dataclass(frozen=True)
 class Disturbance:
-    """How far samples were disturbed, those that were thrown away included: the seconds that they took, and of these
-    the seconds away; how many were repeated; how many were used although none of their repeats was clean."""
+    """How far samples were disturbed, including rejected ones: the seconds of the samples, the seconds away, the number
+    of repeats, and the number of samples used although none of their repeats was clean."""
 
     seconds: float = 0.0
     away: float = 0.0
@@ -144,7 +144,7 @@ def timed(call: Callable[[], object], calls: int = 1, threads: int = 1) -> Taken
 
 
 def timed_each(arrange: Callable[[], Callable[[], object]], calls: int = 1, threads: int = 1) -> Taken:
-    """Time some calls, each by itself: `arrange` gives the next, and what it does before counts for nothing.
+    """Time some calls one by one: `arrange` gives the next call, and its own time does not count.
 
     Of several threads that wait for a processor it is not known when, so that all of it counts.
     """

@@ -23,7 +23,7 @@ _DIVISION = {"ss": 3.0, "sd": 4.0, "ps": 3.0, "pd": 4.0}
 _LATENCY = {"division": 12.0, "fma": 4.0, "shuffle": 3.0}
 _LOAD_LATENCY, _VECTOR_LATENCY, _FLOAT_LATENCY, _SCALAR_LATENCY = 5.0, 1.0, 4.0, 1.0
 _STEPS = 8
-"""Iterations of which the second half shows how much later each next one ends."""
+"""Iterations that are simulated; the second half gives the cycles of one."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from compiler.dialects.upstream.memref import GlobalOp
 from compiler.errors import LoweringError
 
 BANK = 32 << 10
-"""The bytes of constants that stand in constant memory, of which a module has 64 KiB; others are in global memory."""
+"""The bytes of constants in constant memory, of which a module has 64 KiB; further constants are in global memory."""
 MOST = 1 << 20
 """The bytes of constants that a text may have."""
 

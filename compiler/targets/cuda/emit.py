@@ -43,7 +43,7 @@ class Source:
     needs: Mapping[str, str] = field(default_factory=dict)
 
     def check(self, arch: str) -> None:
-        """Raise TargetError where an architecture is older than what the text uses, or does not take the launches."""
+        """Raise TargetError for an architecture that lacks a feature of the text, or does not take the launches."""
         for launch in self.launches:
             check_launch(
                 launch.name, launch.grid, launch.block, launch.shared_bytes + launch.declared_bytes, limits(arch)
@@ -54,7 +54,7 @@ class Source:
 
 
 def emit(module: ModuleOp, host: FuncOp) -> Source:
-    """The CUDA C++ of the kernels that a host function launches. Raises LoweringError for what has no spelling."""
+    """The CUDA C++ of the kernels that a host function launches. Raises LoweringError for an op without a spelling."""
     program = launches(module, host)
     places = {value: number for number, value in enumerate((*program.arguments, *program.temporaries))}
     written: dict[str, str] = {}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from operator import add, mul, sub
 
 ATOM, NEGATIVE, PRODUCT, SUM, COMPARED = 100, 14, 13, 12, 9
-"""Precedences: of what never needs parentheses, of casts and numbers with a sign, of products, sums, comparisons."""
+"""Precedences: primary expressions, casts and signed numbers, products, sums, comparisons."""
 
 
 @dataclass(frozen=True)

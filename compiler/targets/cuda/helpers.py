@@ -105,7 +105,7 @@ COPIES: Mapping[str, str] = {
 
 
 def defined(names: Collection[str]) -> list[str]:
-    """The definitions of some helpers, each after what it needs. A small matrix is one of them."""
+    """The definitions of some helpers, dependencies first. The type of an MMA tile is one of them."""
     needed = {*names, *(part for name in names for part in _USED.get(name, ()))}
     texts = [text for name, text in {**WARPS, **COPIES}.items() if name in needed]
     return [*texts, *(_function(name, value) for name, value in NUMBERS.items() if name in needed)]

@@ -55,8 +55,8 @@ class CudaKernel:
         return nvrtc.is_available()
 
     def cubin(self, arch: str | None = None) -> Cubin:
-        """Its machine code for an architecture. Raises TargetError where NVRTC is missing or refuses it, and where the
-        architecture has not what it uses."""
+        """Its machine code for an architecture. Raises TargetError without NVRTC, for text that NVRTC refuses, and for
+        an architecture that lacks a feature of the text."""
         self.source.check(arch or self.arch)
         return nvrtc.compiled(self.text, arch or self.arch, contract=POLICIES[self.policy].fused)
 
@@ -127,8 +127,8 @@ class CudaKernel:
 def made(
     module: ModuleOp, host: FuncOp, arguments: Sequence[Argument], policy: str = "contract", arch: str = "sm_80"
 ) -> CudaKernel:
-    """The kernel of a host function and the kernels that it launches. Raises LoweringError for what has no spelling,
-    TargetError for what the architecture lacks, and for launches that it does not take."""
+    """The kernel of a host function and the kernels that it launches. Raises LoweringError for an op without a
+    spelling, TargetError for features that the architecture lacks, and for launches that it does not take."""
     source = emit(module, host)
     source.check(arch)
     constants = {n: array_of(value.data) for n, value in constant_values(host).items()}

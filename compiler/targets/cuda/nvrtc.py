@@ -17,8 +17,8 @@ MISSING = "CUDA text is compiled by NVRTC, which is not installed: install strat
 
 @dataclass(frozen=True)
 class Resources:
-    """What a kernel takes on an architecture: registers of a thread, its bytes on the stack and spilled, and the bytes
-    of shared memory of a block: those that the text declares, and those that the launch asks for."""
+    """The resources of a kernel on an architecture: registers of a thread, its bytes on the stack and spilled, and the
+    bytes of shared memory of a block: those that the text declares, and those that the launch asks for."""
 
     registers: int
     stack_bytes: int
@@ -28,7 +28,7 @@ class Resources:
 
 @dataclass(frozen=True)
 class Cubin:
-    """Machine code for an architecture, and what each kernel in it takes."""
+    """Machine code for an architecture, and the resources of each kernel in it."""
 
     arch: str
     code: bytes
@@ -47,7 +47,7 @@ def has_headers() -> bool:
 
 
 def version() -> str:
-    """The version of NVRTC. Raises TargetError where there is none."""
+    """The version of NVRTC. Raises TargetError if it is not installed."""
     major, minor = ctypes.c_int(), ctypes.c_int()
     _library().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
     return f"{major.value}.{minor.value}"
@@ -56,7 +56,7 @@ def version() -> str:
 def compiled(text: str, arch: str, contract: bool = True) -> Cubin:
     """The machine code of a text. `contract` permits products and sums to be one operation.
 
-    Raises TargetError where NVRTC is missing, and for what it refuses, with its words.
+    Raises TargetError without NVRTC, and for text that it refuses, with its message.
     """
     library = _library()
     program = ctypes.c_void_p()

@@ -1,5 +1,5 @@
-"""Scalar operations as expressions of CUDA C++ that mean what MLIR says: integers wrap at their width, signs are those
-of the operation and not of a type, comparisons say what NaN gives."""
+"""Scalar operations as expressions of CUDA C++ with MLIR's semantics: integers wrap at their width, the operation
+decides about signs, and comparisons define NaN."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ _ROUNDED: Mapping[type[Operation], str] = {arith.AddfOp: "add", arith.SubfOp: "s
 
 
 def expression(op: Operation, texts: Texts, helpers: set[str], wide: Sequence[bool], is_wide: bool = False) -> Text:
-    """An op on scalars, or on one lane of vectors, as an expression of its operands, whose value is that of its type.
+    """An op on scalars, or on one lane of vectors, as an expression of its operands with the value range of its type.
 
     `wide` says which operands are indices of 64 bits, `is_wide` whether the result is. Helpers that it needs are added
     to `helpers`. Raises LoweringError for what kernels lack.

@@ -31,7 +31,7 @@ def cupy() -> Cupy:
 
 
 def at_hand() -> tuple[str, str] | None:
-    """The name and the architecture of the GPU; None where there is none that CuPy can use."""
+    """The name and the architecture of the GPU; None if CuPy can use none."""
     try:
         library = cupy()
     except TargetError:
@@ -74,7 +74,7 @@ class LoadedKernels:
         return [cupy().empty(shape, dtype_of(element)) for element, shape in self.source.temporaries]
 
     def launch(self, arrays: Sequence[Cupy]) -> None:
-        """Start the kernels in order on inputs, outputs and temporaries. Raises TargetError for what cannot be."""
+        """Start the kernels in order on inputs, outputs and temporaries. Raises TargetError for a launch that fails."""
         for launched in self.source.launches:
             arguments = tuple(arrays[number] for number in launched.arguments)
             start = self._functions[launched.name]

@@ -67,7 +67,7 @@ class Writer:
     # --- declarations ---------------------------------------------------------------------------------------------
 
     def _declare(self) -> None:
-        """Buffers on the chip, at the top: those that the block shares, then each thread's own."""
+        """Buffers on the chip, at the top: the block's shared ones, then each thread's own."""
         allocs = [op for op in self.call.kernel.walk() if isinstance(op, memref.AllocaOp)]
         total, at = shared_bytes(self.call.kernel), 0
         if total > STATIC:
@@ -186,7 +186,7 @@ class Writer:
             self._line(f"{target} = {self._text(op.value).words};")
 
     def _added(self, op: memref.StoreOp) -> Text | None:
-        """What a store adds to what is there already."""
+        """A store that accumulates into its element."""
         owner = op.value.owner
         if not isinstance(owner, arith.AddfOp) or self._is_named(op.value):
             return None
@@ -254,7 +254,7 @@ class Writer:
         self.taken.discard(name)
 
     def _carried(self, values: Sequence[SSAValue], initial: Sequence[SSAValue]) -> list[str]:
-        """Variables for what a loop or a branch gives, set to what it begins with."""
+        """Variables for the results of a loop or a branch, set to the initial values."""
         names = []
         for position, value in enumerate(values):
             name = self._name(value)
@@ -270,7 +270,7 @@ class Writer:
         last = body.last_op
         if isinstance(last, scf.YieldOp):
             given = [self._text(value).words for value in last.operands]
-            if len(names) > 1:  # one may be made of what another was before
+            if len(names) > 1:  # a new value may read another variable's old one
                 given = [self._held(value, words) for value, words in zip(last.operands, given, strict=True)]
             for name, words in zip(names, given, strict=True):
                 self._line(f"{name} = {words};")
@@ -294,7 +294,7 @@ class Writer:
     # --- expressions ----------------------------------------------------------------------------------------------
 
     def _text(self, value: SSAValue) -> Text:
-        """What stands for a value; a vector of constants is declared where it is asked for whole."""
+        """The expression of a value; a vector of constants is declared where it is used as a whole."""
         if value not in self.texts:
             assert isinstance(value.type, VectorType)
             if len(value.type.get_shape()) == 2:
@@ -315,7 +315,7 @@ class Writer:
         return Text(f"{spelled(value.type)}{{}}")
 
     def _constant_buffer(self, op: memref.GetGlobalOp) -> None:
-        """The elements of a constant, of which the text has the bits."""
+        """The elements of a constant, whose bits the text declares."""
         type_, name = spelled(op.memref.type.element_type), self._name(op.memref)
         symbol = word(op.name_.string_value())
         self._line(f"const {type_}* {name} = reinterpret_cast<const {type_}*>({symbol});")
@@ -410,7 +410,7 @@ class Writer:
 
 
 def _is_own(op: vector.InsertOp) -> bool:
-    """Whether nobody else sees the vector change in which an element is replaced."""
+    """Whether the vector that an insertion changes has no other user."""
     owner = op.dest.owner
     made = isinstance(owner, vector.InsertOp | vector.BroadcastOp) and owner.parent is op.parent
     return made and len(list(op.dest.uses)) == 1
@@ -444,4 +444,4 @@ _CHANGES = (
     scf.ForOp,
     scf.IfOp,
 )
-"""What changes memory, or has in it what may."""
+"""Whether an op, or one in its regions, may write memory."""

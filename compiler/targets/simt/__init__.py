@@ -60,7 +60,7 @@ def run(
     counts: bool = True,
     required: Mapping[str, NDArray[np.bool_]] | None = None,
 ) -> Checked:
-    """Run a host function with its kernels on arrays; what it writes begins unknown.
+    """Run a host function with its kernels on arrays; memory that it writes begins undefined.
 
     Of each grid a `sample` of the blocks runs: the first with its neighbours, the last and some between. What kernels
     then read of `temporaries`, by the names of buffers between kernels or of outputs, is what these have, unless a
@@ -131,7 +131,7 @@ def _note_writers(
 def _check_written(
     memory: Memory, written: NDArray[np.bool_], required: NDArray[np.bool_] | None, report: Report
 ) -> None:
-    """Report the first element that nobody has written."""
+    """Report the first element that no block has written."""
     missing = required.reshape(-1) & ~written if required is not None else np.zeros(0, np.bool_)
     if missing.any():
         place = np.unravel_index(int(np.argmax(missing)), memory.shape) if memory.shape else ()

@@ -1,4 +1,4 @@
-"""`LaneAccess`: who touches memory at a moment; `Fault`: what is wrong with that."""
+"""`LaneAccess`: the lanes that touch memory at a moment; `Fault`: a wrong access."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory of a kernel under test: what it holds, whether that is known, and what accesses cost."""
+"""The memory of a kernel under test: its content, which elements are defined, and the cost of accesses."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Memory:
         self.known[...] = self._all_known = True
 
     def lose_all(self) -> None:
-        """It is allocated again: nothing is known of what it holds, and nothing comes."""
+        """A new allocation: no element is defined, and no copy is in flight."""
         self.known[...] = self._all_known = False
         self._coming[...] = False
 
@@ -61,7 +61,7 @@ class Memory:
         return flat, active
 
     def arrive(self, flat: Ints, active: Bools, access: LaneAccess) -> None:
-        """What was copied is there, as if it were written now."""
+        """The asynchronous copies have arrived, as if written now."""
         if self._races is not None:
             self._races.write(flat, active, access)
         self.known[flat[active]] = True
@@ -181,8 +181,7 @@ class Memory:
         former: Ints | None = None,
         blocks: Ints | None = None,
     ) -> None:
-        """Report the first element of which something is wrong; with others, by which other thread or block it was
-        touched."""
+        """Report the first wrong element; `former` are the threads, or blocks, that touched it before."""
         if not wrong.any():
             return
         at = tuple(np.argwhere(wrong)[0])

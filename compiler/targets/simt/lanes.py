@@ -37,7 +37,7 @@ class Sample:
 
 
 class _Step:
-    """What is done for an op, looked up once: what handles it, or its function; its operands and its result."""
+    """The handling of an op, looked up once: its handler or its function, its operands and its result."""
 
     __slots__ = ("function", "handler", "op", "operands", "result")
 
@@ -83,7 +83,7 @@ class Lanes(Threads):
             self._block(body, self.everyone)
 
     def _block(self, body: Block, active: Bools) -> Sequence[Values]:
-        """Run the ops of a body; what it yields."""
+        """Run the ops of a body; the values it yields."""
         code = self._code.get(body)
         if code is None:
             code = self._code[body] = _code_of(body)
@@ -278,7 +278,7 @@ class Lanes(Threads):
             self.values[value] = np.where(_mask(truth, value), yes, no)
 
     def loop(self, op: scf.ForOp, active: Bools) -> None:
-        """The iterations of all threads together, those that are done waiting for the others."""
+        """The iterations of all threads together; finished threads wait for the others."""
         body = op.body.block
         lower, upper, step = (self.values[last] for last in (op.lb, op.ub, op.step))
         carried = [self.values[last] for last in op.iter_args]
@@ -306,7 +306,7 @@ class Lanes(Threads):
 
 
 def _code_of(body: Block) -> tuple[list[_Step], tuple[SSAValue, ...]]:
-    """The steps of a body, and what it yields."""
+    """The steps of a body, and the values it yields."""
     *ops, last = body.ops
     if isinstance(last, scf.YieldOp | gpu.ReturnOp):
         return [_Step(op) for op in ops], tuple(last.operands)

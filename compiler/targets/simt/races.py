@@ -1,4 +1,4 @@
-"""Who touched each element of a buffer since when: two threads race where nothing orders what they do."""
+"""The last accesses of each element since a barrier: two threads race if nothing orders their accesses."""
 
 from __future__ import annotations
 

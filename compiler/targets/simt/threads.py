@@ -84,6 +84,6 @@ def sides_of(numbers: Number, extents: Extents) -> tuple[Number, Number, Number]
 
 
 def words_of(op: Operation) -> str:
-    """An op as a report names it: its name, and what it reads or writes."""
+    """An op in a report: its name, and the buffer that it reads or writes."""
     named = [value.name_hint for value in (*op.results, *op.operands) if value.name_hint]
     return f"{op.name} ({', '.join(named[:2])})" if named else op.name

@@ -80,7 +80,7 @@ def _check_whole(lanes: Threads, op: Operation, active: Bools) -> None:
 
 
 def _held(lanes: Threads, value: SSAValue, size: int) -> Values:
-    """What each thread holds: (n, elements)."""
+    """The registers of each thread: (n, elements)."""
     return np.ascontiguousarray(np.broadcast_to(lanes.values[value], (lanes.count, size)))
 
 

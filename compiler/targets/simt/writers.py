@@ -62,7 +62,7 @@ class Writers:
                 self._block(self._call.kernel.body.block, np.ones((1, 1, 1), np.bool_))
 
     def _block(self, body: Block, active: Values) -> None:
-        """The stores of a body, for those that are active: values are (blocks, threads, lanes of a vector)."""
+        """The stores of a body, for active threads: values are (blocks, threads, lanes of a vector)."""
         for op in body.ops:
             if isinstance(op, Store) and op in self._around:
                 self._store(op, active)
@@ -136,7 +136,7 @@ class Writers:
         return former
 
     def _say(self, kind: str, op: Store, wrong: Values, flat: Values, former: Values | None) -> None:
-        """Report the first of what is wrong, with the other block that was there."""
+        """Report the first wrong element, with the other block that wrote it."""
         if not wrong.any():
             return
         at = tuple(np.argwhere(wrong)[0])
