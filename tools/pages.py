@@ -23,14 +23,17 @@ def home(readme: str) -> str:
 
 
 def inside(text: str, folder: Path) -> str:
-    """A page of a folder of docs/ whose links out of docs/ are plain text; the README is index.md."""
+    """A page of a folder of docs/ whose links out of docs/ are text: the words, or the path where they are its end."""
 
     def kept(link: re.Match[str]) -> str:
         words, up, path, anchor = link.groups()
         target = (folder / up / path).resolve()
         if target == ROOT / "README.md":
             return f"[{words}]({up.removeprefix('../')}index.md{anchor or ''})"
-        return link[0] if target.is_relative_to(ROOT / "docs") else words
+        if target.is_relative_to(ROOT / "docs"):
+            return link[0]
+        file = str(target.relative_to(ROOT)).removesuffix("/__init__.py")
+        return f"`{file}`" if file.endswith(words) else words
 
     return LINK.sub(kept, text)
 

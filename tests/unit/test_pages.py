@@ -38,8 +38,8 @@ def test_a_docstring_becomes_markdown() -> None:
 
 
 def test_links_out_of_the_pages_become_text() -> None:
-    text = "[a](../examples/x.py) [b](../README.md#c) [d](gpu.md)"
-    assert pages.inside(text, ROOT / "docs") == "a [b](index.md#c) [d](gpu.md)"
+    text = "[a](../examples/x.py) [b](../README.md#c) [d](gpu.md) [x.py](../examples/x.py)"
+    assert pages.inside(text, ROOT / "docs") == "a [b](index.md#c) [d](gpu.md) `examples/x.py`"
     assert pages.inside("[d](../gpu.md)", ROOT / "docs" / "walks") == "[d](../gpu.md)"
 
 
