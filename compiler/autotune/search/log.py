@@ -1,4 +1,4 @@
-"""`Log`: what was asked of a search and what it answered, one line of JSON a call; `LogFile`: its file."""
+"""`Log`: the calls of a search and their answers, one line of JSON a call; `LogFile`: its file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Log:
         return "".join(line + "\n" for line in self.lines)
 
     def proposed(self, count: int, gave: Sequence[tuple[Candidate, float | None, str]]) -> None:
-        """A call of `propose`, and what it returned."""
+        """A call of `propose`, and its answer."""
         self._write(propose=count, gave=[[*candidate, predicted, why] for candidate, predicted, why in gave])
 
     def updated(self, candidate: Candidate, outcome: Outcome) -> None:
@@ -97,7 +97,7 @@ def warm_start_data(warm_start: WarmStart) -> dict[str, object]:
 
 
 def warm_start_of(entry: Json) -> WarmStart:
-    """The inverse of `warm_start_data`. Raises ValueError, KeyError or TypeError for what is none."""
+    """The inverse of `warm_start_data`. Raises ValueError, KeyError or TypeError for malformed data."""
     rows, width = map(int, entry["shape"])
     values = np.frombuffer(b64decode(entry["values"], validate=True), dtype="<f4").reshape(rows, width)
     costs = np.array([float(cost) for cost in entry["costs"]])

@@ -21,8 +21,8 @@ ROWS = 512
 SLOW = np.log(2.0)
 """Above the best by more than this (log cost), a candidate is slow: it matters that it is, less how much."""
 FLATTER = 0.25
-"""The share of what a cost is beyond SLOW that counts. Failing tiles cost twenty times the best, and would rule both
-the splits of the trees and their spread; found better than the plain log and than cutting off, on synthetic spaces."""
+"""The weight of a cost's excess over SLOW. Failing tiles cost twenty times the best, and would dominate both the splits
+of the trees and their spread; better than the plain log and than clipping, on synthetic spaces."""
 MEMBERS = 8
 """The most earlier tasks that a model listens to, the last ones given."""
 CHANCE_TREES = 16
@@ -80,7 +80,7 @@ def flattened(logs: Costs) -> Costs:
 
 
 def representative(targets: Costs) -> NDArray[np.int64]:
-    """At most ROWS of the rows, in their order: the better half of what fits, and of the rest the latest."""
+    """At most ROWS of the rows, in their order: the better half of the rows, and the latest of the others."""
     if len(targets) <= ROWS:
         return np.arange(len(targets))
     order = np.argsort(targets, kind="stable")
@@ -93,8 +93,9 @@ class CostModel:
     their ranking helps.
 
     An earlier task is a forest of its own, on log costs about their median, so that tasks of different size are
-    comparable. The mean of those that rank this task's trials better than a coin would is the prior; the forest of this
-    task learns what the prior, scaled by how far it explains the trials, leaves over. Without trials the prior is all.
+    comparable. The prior is the mean of the earlier tasks that rank this task's trials better than chance. The forest
+    of this task learns the residual of the prior, scaled by how far it explains the trials. Without trials the prior is
+    the prediction.
     """
 
     def __init__(self, seed: int, warm_starts: Sequence[WarmStart] = ()) -> None:
@@ -113,7 +114,7 @@ class CostModel:
 
     @property
     def fitted(self) -> bool:
-        """Whether it has learned trials of this task; what it predicts before that is relative."""
+        """Whether it has learned trials of this task; before that its predictions are relative."""
         return self._forest is not None
 
     @property
@@ -144,11 +145,11 @@ class CostModel:
 
 
 class Chance:
-    """The chance (n,) that a candidate does not fail, by a small forest on what was tried; 1 while nothing failed.
+    """The chance (n,) that a candidate does not fail, by a small forest on the trials; 1 while nothing failed.
 
-    Failures are no rows of the cost model, which would have to be told a cost; so it knows nothing of where they lie,
-    and a search that follows it alone goes on into a region where everything fails. The chance is never zero, so that
-    nothing is ruled out. Source: Gelbart, Snoek and Adams, Bayesian optimization with unknown constraints, 2014.
+    Failures are not rows of the cost model, which needs costs; so it does not know where they lie, and a search that
+    follows it alone would enter regions where everything fails. The chance is never zero, so that nothing is ruled out.
+    Source: Gelbart, Snoek and Adams, Bayesian optimization with unknown constraints, 2014.
     """
 
     def __init__(self, values: Values, ok: NDArray[np.bool_], seed: int) -> None:

@@ -1,4 +1,4 @@
-"""`Options`: what can be set of a search."""
+"""`Options`: the parameters of a search."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST = 1_000_000
 
 @dataclass(frozen=True)
 class Options:
-    """What can be set of a search.
+    """The parameters of a search.
 
     `start`: trials of the first round, the space's defaults included. `random`: the share of later proposals that are
     drawn at random. `greedy`: the share of the model's picks that go by the mean alone, the others by the improvement

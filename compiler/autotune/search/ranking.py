@@ -48,8 +48,8 @@ def pairs(predicted: ArrayLike, costs: ArrayLike) -> Pairs:
 class RankingQuality:
     """The ranking quality of predictions made before their candidates were measured, kept as trials come in.
 
-    Each candidate enters once, with the cost that its first measurement found; what was picked at random enters like
-    what the model picked, so that the model is not judged by its own favourites alone.
+    Each candidate enters once, with the cost of its first measurement. Candidates picked at random enter like those
+    that the model picked, so that the model is not judged by its favourites alone.
     """
 
     pairs: Pairs = field(default_factory=Pairs)
@@ -62,7 +62,7 @@ class RankingQuality:
         return len(self._costs)
 
     def add(self, predicted: float, cost: float) -> None:
-        """Count one more candidate: what was predicted (lower is better), then what was measured (positive)."""
+        """Count one more candidate: its predicted cost (lower is better), then its measured cost (positive)."""
         number = len(self._costs)
         self.pairs += against(predicted, cost, np.array(self._predicted), np.array(self._costs))
         self._predicted.append(predicted)

@@ -20,9 +20,9 @@ Call = Callable[[Search], object]
 def replay(space: Space, log: str) -> Search:
     """Make the calls of a log again; the search that results goes on as the first one would have.
 
-    `space` is the one that the log was written with, and has not been asked since: one that looks at its candidates by
-    and by answers in the order in which it was asked. Raises InputError where the text is not a log, and where
-    the search answers another thing than the log says: then the space or the code is not what it was.
+    `space` is a new instance of the log's space: a space that evaluates candidates lazily answers by the order of
+    requests. Raises InputError for text that is no log, and where the search answers differently than the log says:
+    then the space or the code has changed.
     """
     lines = log.splitlines()
     try:

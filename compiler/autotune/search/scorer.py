@@ -39,15 +39,15 @@ class Scored:
         return np.asarray(np.log(self.chance) - self.prediction.mean)
 
     def improvement(self, best: float | None) -> NDArray[np.float64]:
-        """Higher is better: the improvement to expect on the best cost; the promise while there is none."""
+        """Higher is better: the expected improvement on the best cost; without a best cost, the predicted promise."""
         if best is None:
             return self.promise
         return np.asarray(self.chance * expected_improvement(self.prediction, float(np.log(best))))
 
 
 class Scorer:
-    """Keeps the features of what was tried, fits the models to them, and scores candidates; by the costs that a space
-    knows itself, where it does (see `SketchSpace.costs`)."""
+    """Keeps the features of trials, fits the models to them, and scores candidates. A space that knows costs itself is
+    asked for them (see `SketchSpace.costs`)."""
 
     def __init__(self, space: Space, seed: int, warm_starts: Sequence[WarmStart]) -> None:
         self._space = space
@@ -60,12 +60,12 @@ class Scorer:
 
     @property
     def ready(self) -> bool:
-        """Whether it can score: there are enough trials, or those of earlier tasks, or costs are known."""
+        """Whether it can score: there are enough trials, or earlier tasks, or costs are known."""
         return self._model.ready or self._costs is not None
 
     @property
     def fitted(self) -> bool:
-        """Whether trials of this task are behind what it says."""
+        """Whether its predictions rest on trials of this task."""
         return self._model.fitted
 
     @property
@@ -88,7 +88,7 @@ class Scorer:
             self._chance = Chance(values, ok, self._seed)
 
     def score(self, pool: Pool) -> Scored:
-        """What the models say of candidates; nothing of none."""
+        """The models' scores of candidates."""
         if not len(pool):
             return Scored(pool, Prediction(np.zeros(0), np.zeros(0)), np.zeros(0))
         chance = self._chance.predict(pool.values)
@@ -97,6 +97,6 @@ class Scorer:
         return Scored(pool, self._model.predict(pool.values), chance)
 
     def _look_at(self, candidates: Iterable[Candidate]) -> None:
-        """Ask for the features of what has none yet; what is infeasible and was tried all the same has none."""
+        """Ask for missing features; infeasible candidates that were tried all the same have none."""
         pool = sift_all(self._space, [c for c in candidates if c not in self._values]).feasible
         self._values.update(zip(pool.candidates, pool.values, strict=True))

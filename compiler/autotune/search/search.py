@@ -1,4 +1,4 @@
-"""`Search`: proposes candidates to measure, learns from what came of them."""
+"""`Search`: proposes candidates to measure, and learns from their outcomes."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from compiler.autotune.space.candidates import Candidate, Space, belongs, defaul
 from compiler.errors import InputError
 
 LIKELY = 16
-"""How many candidates are drawn for each of the random start, to choose those that are unlike each other."""
+"""How many candidates are drawn for each of the random start; dissimilar ones are chosen."""
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A candidate to measure. `predicted` is its log cost by the model (flattened where it is slow), None while there
-    is none; `relative` says that only earlier tasks speak, whose costs compare with each other alone. `why` names what
-    chose it: default, start, improvement, mean, random or neighbour. `improvement` is how far the log cost of the best
-    is expected to fall with it, None while that is not known."""
+    """A candidate to measure. `predicted` is its log cost by the model (flattened where it is slow), None without a
+    prediction; `relative` says that the prediction rests on earlier tasks only, whose costs compare with each other
+    alone. `why` names the source of the choice: default, start, improvement, mean, random or neighbour. `improvement`
+    is the expected decrease of the best log cost, None while it is unknown."""
 
     candidate: Candidate
     predicted: float | None
@@ -83,12 +83,12 @@ class Search:
 
     @property
     def best_outcome(self) -> Outcome | None:
-        """What was measured of the best."""
+        """The outcome of the best candidate."""
         return None if self.best is None else self._trials.outcome(self.best)
 
     @property
     def pending(self) -> tuple[Candidate, ...]:
-        """What was proposed and has no outcome yet."""
+        """The proposals without an outcome."""
         return tuple(self._pending)
 
     @property
@@ -130,8 +130,9 @@ class Search:
         return proposals
 
     def update(self, candidate: Candidate, outcome: Outcome) -> None:
-        """Learn what came of a candidate, proposed or not. Several outcomes of one are combined: the cost is the median
-        of all samples, and a failure stands; a timeout or a lack of memory after a success counts for nothing."""
+        """Learn the outcome of a candidate, proposed or not. Several outcomes of one candidate are combined: the cost
+        is the median of all samples, and a failure stands; a timeout or a lack of memory after a success counts for
+        nothing."""
         self._check(candidate)
         proposal = self._pending.pop(candidate, None)
         combined = self._trials.add(candidate, outcome)
@@ -142,7 +143,7 @@ class Search:
     def leaders(self, count: int) -> list[Candidate]:
         """Those of the `count` best that were measured fewer than `options.repeats` times, the least measured first.
 
-        The first best is often one that was lucky: measure these again, in turns, and `update` until there are none.
+        The first best is often a lucky measurement: measure these again, in turns, and `update` until there are none.
         """
         best = self._trials.best(count)
         return sorted((c for c in best if self._trials.times(c) < self.options.repeats), key=self._trials.times)
@@ -153,13 +154,13 @@ class Search:
         self._log.called("descend")
 
     def release(self) -> None:
-        """Forget what was proposed and has no outcome: it will not be measured now, and may be proposed again."""
+        """Forget proposals without an outcome: they will not be measured now, and may be proposed again."""
         self._pending.clear()
         self._exhausted = False
         self._log.called("release")
 
     def log(self) -> str:
-        """All calls so far that matter to what is proposed; `replay` makes the same search of it."""
+        """All calls that influenced the proposals so far; `replay` rebuilds the search from them."""
         return str(self._log)
 
     def log_lines(self, start: int = 0) -> list[str]:
@@ -167,7 +168,7 @@ class Search:
         return self._log.lines[start:]
 
     def _plan_start(self) -> list[Proposal]:
-        """The defaults, then candidates unlike each other; with earlier tasks, half are what they rank best."""
+        """The defaults, then dissimilar candidates; with earlier tasks, half are those that these rank best."""
         named = dict.fromkeys(defaults_of(self._space))
         for candidate in named:
             self._check(candidate)
@@ -189,7 +190,7 @@ class Search:
         return [scored.pool.candidates[i] for i in pick(scored.pool, best_first(scored.promise), count)]
 
     def _from_start(self, count: int) -> list[Proposal]:
-        """What is left of the first round, predicted if there is a model by now."""
+        """The remainder of the first round, with predictions if there is a model by now."""
         left = [p for p in self._start if p.candidate not in self]
         now, self._start = left[:count], left[count:]
         if not self._scorer.ready:
@@ -222,7 +223,7 @@ class Search:
         return proposals
 
     def _evolve(self, scored: Scored) -> Scored:
-        """A pool with what is made of the best measured, then of the best of the pool, as many times as set."""
+        """A pool with mutants of the best measured candidates, then of the pool's best, as many generations as set."""
         if self._supply.everything is not None:
             return scored
         parents = self._trials.best(self.options.parents)
@@ -265,7 +266,7 @@ class Search:
         return int((self._chosen + count) * share) - int(self._chosen * share)
 
     def _proposals(self, scored: Scored, whys: Mapping[int, str]) -> list[Proposal]:
-        """Candidates of those that were scored, by their positions."""
+        """Scored candidates, by their positions."""
         candidates, means = scored.pool.candidates, scored.prediction.mean.tolist()
         if self._best_cost is None or not self._scorer.fitted:
             return [Proposal(candidates[n], means[n], why) for n, why in whys.items()]

@@ -23,12 +23,12 @@ WAVES = 8
 
 
 class Supply:
-    """Feasible candidates of a space that were not tried yet, drawn or made; counts those that are infeasible.
+    """Feasible candidates of a space that were not tried yet, drawn or mutated; counts the infeasible ones.
 
-    A space of no more than `options.pool` candidates is enumerated, and `everything` holds what is known of it: what
-    the space tells later is asked for again in each round, so that no round waits for all. `infeasible` says for each
-    reason how many of the candidates that it looked at are not worth building; where the space is not enumerated, one
-    drawn twice counts twice.
+    A space of at most `options.pool` candidates is enumerated, and `everything` holds the candidates whose features are
+    known: features that the space defers are asked for again in each round, so that no round waits for all.
+    `infeasible` counts the rejected candidates by reason; where the space is not enumerated, a candidate drawn twice
+    counts twice.
     """
 
     def __init__(self, space: Space, options: Options, rng: np.random.Generator) -> None:
@@ -45,7 +45,7 @@ class Supply:
             self.everything, self._later = sifted.feasible, sifted.later
 
     def sift(self, candidates: Iterable[Candidate]) -> Pool:
-        """What is feasible of some candidates; the others are counted, but for those that the space tells later."""
+        """The feasible candidates among some; infeasible ones are counted, deferred ones are not."""
         return self._sifted(candidates).feasible
 
     def _sifted(self, candidates: Iterable[Candidate]) -> Sifted:
@@ -70,7 +70,7 @@ class Supply:
         return pool if len(pool) else self._first_of(later)
 
     def _first_of(self, later: tuple[Candidate, ...]) -> Pool:
-        """The first feasible ones of those that the space tells later, asked as often as that takes."""
+        """The first feasible candidates among deferred ones, asked for as often as that takes."""
         sifted = self._told(later)
         while sifted.later and not len(sifted.feasible):
             sifted = self._told(sifted.later)
@@ -93,7 +93,7 @@ class Supply:
         return self.everything is not None and not self._later and all(c in tried for c in self.everything.candidates)
 
     def _left(self, pool: Pool, tried: Container[Candidate]) -> Pool:
-        """What was not tried of an enumerated space, once it has been asked again for what it tells later."""
+        """The untried candidates of an enumerated space, after asking again for deferred ones."""
         while True:
             sifted = self._told(self._later)
             self.everything = pool = pool + sifted.feasible

@@ -1,4 +1,4 @@
-"""`Trials`: what was measured of which candidate, outcomes of one candidate combined."""
+"""`Trials`: the outcomes of each candidate, combined."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Name = TypeVar("Name", bound=Hashable)
 
 @dataclass
 class Trials(Generic[Name]):
-    """The candidates that were tried, each with all its outcomes, and the ranking of those that were measured.
+    """The candidates that were tried, each with all its outcomes, and the ranking of the measured ones.
 
     Ties rank by who was tried first. `changed` counts the outcomes, so that a model knows when it is out of date.
     """

@@ -23,7 +23,7 @@ ROWS = 240
 LEAST = 8
 """The fewest scripts of a task that say something."""
 SECONDS = 4.0
-"""After this no further record is looked at; where there is time for all, what is found does not depend on it."""
+"""The time after which no further record is read; within it the result does not depend on the time."""
 
 
 def warm_starts(
@@ -54,8 +54,8 @@ def warm_starts(
 
 
 def _tasks(database: Database, key: Key, program: str, former: Key | None) -> list[Key]:
-    """The last keys with enough trials that differ from one in the program alone; those of programs that differ in
-    numbers alone come last, and after them the former key."""
+    """The last keys with enough trials that differ from a key in the program alone; programs that differ in numbers
+    alone come last, and after them the former key."""
     conditions = (key.machine, key.threads, key.policy)
     summaries = database.keys()
     told = [summary.key for summary in summaries if summary.ok >= LEAST and summary.key != key]

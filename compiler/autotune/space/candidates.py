@@ -20,7 +20,7 @@ LATER = "later"
 
 @dataclass(frozen=True)
 class Features:
-    """What is known of some candidates before they are built.
+    """The features of some candidates before they are built.
 
     `values` (n, features) f32 are finite where feasible and have the same columns for all sketches. `reasons` (n,) is 0
     where a candidate is feasible, else an index into `names`: `names[0]` is empty, the others say why not, or LATER.
@@ -71,7 +71,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class Sifted:
-    """What is feasible of some candidates, how many are not, by reason, and those of which a space tells later."""
+    """The feasible candidates among some, the number of others by reason, and the candidates that a space defers."""
 
     feasible: Pool
     refused: dict[str, int]
@@ -116,7 +116,7 @@ def distance(left: Candidate, right: Candidate) -> int | None:
 
 
 def sift(space: Space, candidates: Iterable[Candidate]) -> Sifted:
-    """Ask a space for the features of some candidates, sketch by sketch, and keep what is feasible."""
+    """Ask a space for the features of some candidates, sketch by sketch, and keep the feasible ones."""
     by_sketch: defaultdict[int, list[tuple[int, ...]]] = defaultdict(list)
     for sketch, positions in candidates:
         by_sketch[sketch].append(positions)

@@ -35,7 +35,7 @@ REASONS = ("", "registers", "cache", "waste", "code", "script", LATER)
 """Why a candidate is not built: its tile spills, its temporaries in loops exceed L2, most of its work is
 padding, unrolled loops fill the instruction cache, its script does not apply; or nobody has looked at it yet."""
 SLACK = 1
-"""Registers beyond those of the machine that a tile may ask for: a spilled one a round costs nothing measurable."""
+"""Registers beyond the machine's that a tile may ask for: one spill an iteration costs nothing measurable."""
 MOST_WASTE = 3.0
 MOST_INSTRUCTIONS = 1024
 
@@ -135,7 +135,7 @@ def product(numbers: Iterable[Number]) -> Number:
 
 
 class ProgramView:
-    """A program as features see it: its statements, and what each loop touches, each worked out once."""
+    """A program as features see it: its statements, and the footprint of each loop, computed once."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -285,7 +285,7 @@ def _vectors(touch: Touch, s: BlockView) -> Number:
 
 def registers(s: BlockView) -> Number:
     """The vector registers of a block's tile: its accumulators, the vectors of an operand that several rows share, and
-    one for what is broadcast or read once."""
+    one for operands that are broadcast or read once."""
     written = [_vectors(t, s) for t in s.touches if t.is_write]
     vector = s.vector
     if vector is None or not written:

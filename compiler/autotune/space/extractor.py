@@ -1,4 +1,4 @@
-"""The feature extractor of a target: `extractor_for` gives that of a machine."""
+"""`extractor_for`: the feature extractor of a machine."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from compiler.program.tree import Alloc, Loop, Node, Program, blocks_in, walk
 from compiler.targets.machine import Gpu
 
 ESTIMATE = 0
-"""The feature that is the estimated time, to that of perfect kernels."""
+"""The feature that is the estimated time, relative to perfect kernels."""
 KERNELS = 2
 """How many kernels have features of their own."""
 REASONS = ("", "threads", "registers", "shared memory", "waste", "code", "script", LATER)
@@ -51,7 +51,7 @@ WORD = 4
 LAUNCH = 3e-6
 """Seconds of a launch."""
 BARRIER = 40.0
-"""Cycles that a block waits at a barrier and for what comes after it."""
+"""Cycles that a block waits at a barrier and for the first loads after it."""
 LATENCY = 4
 """Cycles until the result of an operation can be used."""
 SCHEDULERS = 4
@@ -61,7 +61,7 @@ SHARED_BYTES = 128
 L2 = 2.5
 """How many times faster than memory L2 is."""
 BESIDE = 0.15
-"""The share of what could hide behind the longest that does not."""
+"""The share of the shorter times that does not overlap with the longest."""
 AHEAD = 0.05
 """The same where operands are fetched a round ahead."""
 
@@ -102,7 +102,7 @@ class KernelCost:
 
     @cached_property
     def busy(self) -> Number:
-        """Blocks that a multiprocessor holds while there are enough of them, at most those that there are for it."""
+        """Resident blocks of a multiprocessor, at most its share of the grid."""
         return least(self.resident, -(-self.blocks // self.gpu.multiprocessors))
 
     @cached_property
@@ -135,7 +135,7 @@ class KernelCost:
 
     @cached_property
     def off_chip(self) -> Number:
-        """Seconds of what comes from L2, and of what comes from memory once."""
+        """Seconds of traffic from L2, and of compulsory traffic from memory."""
         share = self.gpu.bandwidth * L2 / self.gpu.multiprocessors
         return greatest(self.waves * self._wave(self.moved) / share, self.needed / self.gpu.bandwidth)
 
@@ -224,7 +224,7 @@ def _extents(loops: Iterable[Loop], kind: str) -> Number:
 
 
 def _repeated(s: BlockView) -> list[Loop]:
-    """The loops that are written out in each thread: what they do not move is loaded once."""
+    """The loops that are unrolled in each thread: operands that they do not move are loaded once."""
     return [loop for loop in s.loops if loop.kind in ("unrolled", "vthread", "vectorized")]
 
 
@@ -301,8 +301,8 @@ def _registers(s: BlockView, program: Program) -> Number:
 
 
 def _barriers(program: Program, inside: Sequence[BlockView]) -> Number:
-    """How often threads wait: twice for each time that something is put into shared memory; once if that is a round
-    ahead. That is in each round of the loops that run it together with what reads it."""
+    """How often threads wait: twice for each fetch into shared memory; once if it is fetched a round ahead. Counted
+    over the iterations of the loops around the fetch and its readers."""
     waits: Number = 0.0
     for s in inside:
         put = {t.buffer for t in s.touches if t.is_write and program.buffers[t.buffer].scope == "shared"}
@@ -315,7 +315,7 @@ def _barriers(program: Program, inside: Sequence[BlockView]) -> Number:
 
 
 def _is_ahead(s: BlockView) -> bool:
-    """Whether it is a copy that nobody waits for."""
+    """Whether it is an asynchronous copy."""
     return any(ASYNC in dict(loop.attributes) for loop in s.loops)
 
 

@@ -69,8 +69,8 @@ _GPU_RULES: tuple[Rule, ...] = (
     on_threads,
 )
 RULES: Sequence[Rule] = Extended("search rule", _CPU_RULES)
-"""The rules of the CPU: those of plugins, then ours, the most specific first."""
+"""The rules of the CPU: plugins' rules, then ours, the most specific first."""
 GPU_RULES: Sequence[Rule] = Extended("GPU search rule", _GPU_RULES)
-"""The rules of GPUs: those of plugins, then ours, the most specific first."""
+"""The rules of GPUs: plugins' rules, then ours, the most specific first."""
 
 __all__ = ["GPU_RULES", "RULES", "Alternative", "Draft", "Rule"]

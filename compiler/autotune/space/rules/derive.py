@@ -36,8 +36,8 @@ class Derived:
 
 @dataclass(frozen=True)
 class Derivation:
-    """A derivation under way: its draft, what has been decided, and where it goes on: the number of the rule, and the
-    blocks that this rule has not seen yet."""
+    """A derivation under way: its draft, its decisions, and where it goes on: the number of the rule, and the blocks
+    that this rule has not seen yet."""
 
     draft: Draft
     names: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class Derivation:
 
     @property
     def name(self) -> str:
-        """What has been decided, in words."""
+        """The decisions, in words."""
         return "; ".join(self.names)
 
 
@@ -78,7 +78,7 @@ def _derived(
 
 
 def as_written(schedule: Schedule, machine: Machine | Gpu) -> Sketch:
-    """The program as `build` compiles it when nobody has scheduled it: a candidate, and the yardstick of the others."""
+    """The program as `build` compiles it without a schedule: a candidate, and the baseline of the others."""
     return Sketch.of("as written", schedule.program, in_default_order(schedule, machine))
 
 
@@ -95,14 +95,14 @@ def in_default_order(schedule: Schedule, machine: Machine | Gpu) -> Schedule:
 
 
 def derivations(draft: Draft, rules: Sequence[Rule], dropped: dict[str, None]) -> list[Derivation]:
-    """The ends of all derivations from a draft, the preferred one first; `dropped` gains what was refused."""
+    """The ends of all derivations from a draft, the preferred one first; `dropped` gains the refusals."""
     follower = _Follower(rules, dropped)
     preferred, deviations = follower.follow(Derivation(draft, unseen=draft.left))
     return [preferred, *(follower.follow(stage, deviate=False)[0] for stage in deviations)]
 
 
 class _Follower:
-    """Follows rules, and collects what was refused."""
+    """Follows rules, and collects refusals."""
 
     def __init__(self, rules: Sequence[Rule], dropped: dict[str, None]) -> None:
         self.rules = rules

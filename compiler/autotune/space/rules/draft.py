@@ -59,13 +59,13 @@ class Draft:
         return self.schedule.program.blocks[label]
 
     def lanes(self, label: str) -> int:
-        """The elements of a vector of what a block writes."""
+        """The lanes of a vector of a block's result."""
         block = self.block(label)
         element = self.schedule.program.buffers[block.writes[0].buffer].element
         return max(1, self.target.vector_bits // (8 * element_bytes(element)))
 
     def masks(self, label: str) -> bool:
-        """Whether the processor masks vectors of what a block writes: before AVX-512 no bytes or half words."""
+        """Whether the processor masks vectors of a block's result: before AVX-512 no bytes or half words."""
         element = self.schedule.program.buffers[self.block(label).writes[0].buffer].element
         return element_bytes(element) >= 4 or self.target.vector_bits >= 512
 
@@ -97,8 +97,8 @@ class Draft:
         return [lin.substitute(form, still, block.axis_ranges) for form, size in dims if size > 1]
 
     def choose(self, options: Sequence[int], wanted: int, name: str | None = None) -> Size:
-        """An open choice among some sizes, recorded with the one nearest to what is wanted; no choice of one. `name` is
-        what the script calls it."""
+        """An open choice among some sizes, recorded with the size nearest to the wanted one; a single size is no
+        choice. `name` is its name in the script."""
         kept = sorted(set(options))
         if len(kept) == 1:
             return kept[0]
@@ -107,8 +107,8 @@ class Draft:
 
 
 def to_schedule(program: Program) -> tuple[str, ...]:
-    """The blocks of a program that each call runs, in its order: not those that depend on constants alone, which are
-    run once where they stand, and so are not to be computed inside others."""
+    """The blocks of a program that each call runs, in its order. Blocks that depend on constants alone run once where
+    they stand, and must not be computed inside others."""
     constants, labels = {*program.constants, *(literal.buffer.name for literal in program.literals)}, list[str]()
     for label, block in program.blocks.items():
         read = {access.buffer for access in block.reads} | ({block.table.buffer} if block.table else set())
@@ -139,7 +139,7 @@ class Alternative:
 
 
 def inlined(draft: Draft, label: str) -> Sequence[str]:
-    """Inline a block into what reads it; what many rules offer."""
+    """Inline a block into its readers; many rules offer this."""
     draft.schedule.inline(draft.schedule.get_block(label))
     return [label]
 

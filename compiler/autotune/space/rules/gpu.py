@@ -25,7 +25,7 @@ MOST_PANEL = 64
 WIDE = 4
 """The elements that a thread fetches at once."""
 LONG = 1 << 16
-"""The length of rows of which each wants several blocks, where rows are few."""
+"""The length of rows that are split over several blocks if there are few rows."""
 TILE = 64
 """Results of a thread where a search begins, if there are enough for all multiprocessors."""
 
@@ -142,7 +142,7 @@ def _is_tiled(block: Block) -> bool:
 
 
 def _needed(draft: Draft, label: str) -> list[str]:
-    """The blocks that are left whose results nobody needs but a block and such blocks, in the order of the program."""
+    """The remaining blocks whose results only a block and such blocks need, in the order of the program."""
     needed = {label}
     for name in reversed(draft.left):
         readers = {reader.label for reader in draft.readers(name)}

@@ -13,7 +13,7 @@ from compiler.schedule.library import GradientTiles
 from compiler.targets.machine import Machine
 
 AGAIN = 1.2
-"""What it costs to go through the pixels for each row of taps."""
+"""The cost of one pass through the pixels for each row of taps."""
 
 
 def taps_in_registers(draft: Draft, label: str) -> Iterator[Alternative]:

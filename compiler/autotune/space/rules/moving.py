@@ -16,7 +16,7 @@ from compiler.schedule import library
 from compiler.schedule.library.moving import turned_axes
 
 WHOLE = 8
-"""The least lanes of a vector of bytes or halves of words, whole vectors of which LLVM leaves to us."""
+"""The fewest lanes of a vector of bytes or half words for which we vectorize; LLVM does not."""
 WINDOW = 32
 """The most elements of a window that are read one behind the other, without a loop."""
 

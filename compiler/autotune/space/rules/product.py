@@ -1,4 +1,4 @@
-"""Products of two operands: general panel times block (library.tiled_gebp), with what comes after in its tiles."""
+"""Products of two operands: general panel times block (library.tiled_gebp), with the epilogue in its tiles."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def packed_product(draft: Draft, label: str) -> Iterator[Alternative]:
 
 @dataclass(frozen=True)
 class Packing:
-    """Which operands of a product are packed, which of these whole before all else, and whether those of several
-    register tiles are packed together."""
+    """Which operands of a product are packed, which of these whole beforehand, and whether panels of several register
+    tiles are packed together."""
 
     packed: str
     first: str = ""
@@ -105,7 +105,7 @@ def _packs(draft: Draft, label: str) -> list[Packing]:
 
 
 def _epilogues(draft: Draft, label: str) -> list[str]:
-    """What may be done with the consumer of a product."""
+    """The ways to schedule the consumer of a product."""
     consumer = draft.consumer(label)
     if consumer is None:
         return [""]

@@ -87,8 +87,8 @@ def products_of_few(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def reduced_together(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A reduction whose results are shared by threads: by those of one block, or of several, whose results another
-    kernel adds up; with what comes after where it is elementwise."""
+    """A reduction whose results are computed by several threads: of one block, or of several blocks, whose partial
+    results another kernel adds up; with an elementwise epilogue."""
     block = draft.block(label)
     if not block.has_init or block.table is not None:
         return
@@ -151,7 +151,7 @@ def _apply(draft: Draft, label: str, extents: Extents, length: int, after: str |
 
 
 def _reduced(draft: Draft, handle: Handle, epilogue: Handle | None, by_columns: bool) -> None:
-    """Reduce by the threads of blocks, as many as there is work for."""
+    """Reduce by the threads of blocks, as many as have work."""
     s = draft.schedule
     loops = s.get_loops(handle)
     count = _results(draft, handle)
