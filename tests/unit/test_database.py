@@ -26,7 +26,7 @@ import compiler
 from compiler import te
 from compiler.__main__ import main
 from compiler.autotune.database import Database, Key, Record, WholeProgram, key_of, program_of, schema
-from compiler.autotune.database.lines import FORMAT, from_line, to_line
+from compiler.autotune.database.lines import FORMAT, WHOLE_FORMAT, from_line, to_line, to_whole_line
 from compiler.autotune.database.record import hash_of
 from compiler.autotune.database.replay import planned, replay
 from compiler.autotune.database.schema import PATIENCE, STEPS, VERSION
@@ -687,15 +687,18 @@ def test_an_export_is_imported_exactly_and_once(path: Path, tmp_path: Path) -> N
     filled(path, FULL, PLAIN, made(2.0, program="another"))
     file, again = tmp_path / "records.jsonl", tmp_path / "again.jsonl"
     with Database(path) as database, Database(tmp_path / "copy.db") as copy:
+        database.keep(whole := WholeProgram("größe", "text\n", (0, 3)))
         assert database.export(file) == 3
         actual = copy.import_(file)
         assert (actual.added, actual.skipped) == (3, 0)
         assert copy.records() == database.records() and copy.programs == database.programs
+        assert copy.whole_programs == [whole] and len(list(copy.lines())) == 4
         actual = copy.import_(file)
         assert (actual.added, actual.skipped) == (0, 3)
         copy.export(again)
     assert again.read_bytes() == file.read_bytes() and not list(tmp_path.glob("*.partial"))
-    assert all(json.loads(line)["format"] == FORMAT for line in file.read_text().split("\n")[:-1])
+    formats = [json.loads(line)["format"] for line in file.read_text().split("\n")[:-1]]
+    assert formats == [WHOLE_FORMAT, *[FORMAT] * 3]
 
 
 def former_key() -> dict[str, Any]:
@@ -777,9 +780,16 @@ def disturbed(value: Any) -> str:
     return edited(outcome=json.loads(to_line(FULL))["outcome"] | {"disturbance": value})
 
 
+WHOLE = to_whole_line(WholeProgram("net", "main", (2,)))
 LINES = {
     "it is not JSON: Expecting property name .*column 2": "{",
     "it is not JSON: maximum": "[" * 100_000,
+    "the line has a field 'key', which is unknown": WHOLE.replace("{", '{"key": 1, ', 1),
+    "its format is 4, expected 5 for a whole program": WHOLE.replace("5", "4"),
+    "the whole program has no field 'text'": WHOLE.replace('"text": ', '"txt": '),
+    "text is 7, expected a text": WHOLE.replace('"main"', "7"),
+    "the name is ' ', expected a line of text": WHOLE.replace('"net"', '" "'),
+    "constants is \\(-1,\\), expected positions of inputs": WHOLE.replace("[2]", "[-1]"),
     "NaN is no number": to_line(PLAIN).replace("null", "NaN"),
     "the record is not an object": "[]",
     "has no field 'uuid'": to_line(FULL).replace('"uuid"', '"id"'),

@@ -1,4 +1,5 @@
-"""A record as a line of JSON, complete in itself: lines may be picked, joined and sorted by any tool."""
+"""A record, or a whole program whose groups have records, as a line of JSON, complete in itself: lines may be picked,
+joined and sorted by any tool."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from reprlib import repr as short
 from typing import NoReturn
 
 from compiler.autotune.database.program import respelled
-from compiler.autotune.database.record import Json, Key, Record, hash_of, is_program
+from compiler.autotune.database.record import Json, Key, Record, WholeProgram, hash_of, is_program
 from compiler.autotune.outcome import Outcome
 from compiler.errors import InputError
 from compiler.targets.cpu.presence import Disturbance
@@ -17,10 +18,13 @@ from compiler.targets.cpu.presence import Disturbance
 FORMAT = 4
 """The version of a line. Those of version 1 do not say how the machine was disturbed; those of 1 and 2 have programs as
 they were written (see `respelled`); those of 1 to 3 were timed warm, and do not say so. All are read as well."""
+WHOLE_FORMAT = 5
+"""The version of the line of a whole program, which Stratas that know of none refuse."""
 _KEY = ("program", "machine", "threads", "policy", "timing")
 _OUTCOME = ("kind", "seconds", "rates", "reason", "build_seconds")
 _DISTURBANCE = tuple(field.name for field in fields(Disturbance))
 _PLAIN = ("uuid", "name", "program", "script", "predicted", "seed", "run", "created", "versions")
+_WHOLE = tuple(field.name for field in fields(WholeProgram))
 _FIELDS = ("format", "key", "outcome", "candidate", *_PLAIN)
 
 
@@ -30,14 +34,39 @@ def to_line(record: Record) -> str:
     return json.dumps({name: values[name] for name in _FIELDS}, allow_nan=False)
 
 
-def from_line(line: str) -> Record:
-    """The record of a line. Raises InputError, with a sentence, for a line that is none."""
+def to_whole_line(program: WholeProgram) -> str:
+    """The line of a whole program."""
+    return json.dumps({"format": WHOLE_FORMAT, "whole_program": asdict(program)}, allow_nan=False)
+
+
+def _json(line: str) -> Json:
     try:
-        values = json.loads(line, parse_constant=_refuse)
+        return json.loads(line, parse_constant=_refuse)
     except json.JSONDecodeError as error:
         raise InputError(f"it is not JSON: {error.msg} (column {error.colno})") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"it is not JSON: {error}") from error
+
+
+def from_line(line: str) -> Record:
+    """The record of a line. Raises InputError, with a sentence, for a line that is none."""
+    return _record(_json(line))
+
+
+def _whole(values: Mapping[str, Json]) -> WholeProgram:
+    """The whole program of a line."""
+    stated = _fields("the line", values, ("format", "whole_program"))
+    if stated["format"] != WHOLE_FORMAT or isinstance(stated["format"], bool):
+        raise InputError(f"its format is {short(stated['format'])}, expected {WHOLE_FORMAT} for a whole program")
+    program = _fields("the whole program", stated["whole_program"], _WHOLE)
+    return WholeProgram(program["name"], program["text"], _tuple_of_positions(program["constants"]))
+
+
+def _tuple_of_positions(value: Json) -> Json:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _record(values: Json) -> Record:
     version = values.get("format") if isinstance(values, dict) else None
     if isinstance(version, int) and version > FORMAT:
         raise InputError(f"it has format {version}, and this Strata knows them up to {FORMAT}")
@@ -74,12 +103,14 @@ def _respelled(record: Mapping[str, Json]) -> Mapping[str, Json]:
     return {**record, "program": new, "key": {**key, "program": hash_of(new)}}
 
 
-def from_lines(text: str, file: str) -> Iterator[Record]:
-    """The records of a text; empty lines are none. Raises InputError with the file and the line."""
+def from_lines(text: str, file: str) -> Iterator[Record | WholeProgram]:
+    """The records and whole programs of a text; empty lines are none. Raises InputError with the file and the line."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
-                yield from_line(line)
+                values = _json(line)
+                is_whole = isinstance(values, dict) and "whole_program" in values
+                yield _whole(values) if is_whole else _record(values)
             except InputError as error:
                 raise InputError(f"{file}:{number}: {error}") from error
 

@@ -113,6 +113,15 @@ class WholeProgram:
     text: str
     constants: tuple[int, ...] = ()
 
+    def __post_init__(self) -> None:
+        name, positions = self.name, self.constants
+        for complaint in (*_text("name", name), *_text("text", self.text)):
+            raise InputError(complaint)
+        if not name.isprintable() or not name.strip():
+            raise InputError(f"the name is {short(name)}, expected a line of text")
+        if not isinstance(positions, tuple) or not all(type(n) is int and 0 <= n <= LARGEST for n in positions):
+            raise InputError(f"constants is {short(positions)}, expected positions of inputs")
+
     @property
     def hash(self) -> str:
         """What tells it from others: of everything in it."""

@@ -82,8 +82,8 @@ def whole_program(hash: str, name: Json, text: Json, constants: Json) -> WholePr
     """The program of a row of the table `whole_programs`; None for a row that is damaged."""
     try:
         kept = WholeProgram(name, text, _numbers(constants))
-        return kept if kept.hash == hash and isinstance(name, str) and isinstance(text, str) else None
-    except ValueError:  # also for what is no Unicode
+        return kept if kept.hash == hash else None
+    except (ValueError, InputError):  # also for what is no Unicode
         return None
 
 

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
 from threading import RLock
 from typing import Self
 
-from compiler.autotune.database.lines import from_lines, to_line
+from compiler.autotune.database.lines import from_lines, to_line, to_whole_line
 from compiler.autotune.database.record import LARGEST, Key, Record, WholeProgram, is_program
 from compiler.autotune.database.rows import COLUMNS, KEY, SCRIPT, Row, from_row, key_values, to_row, whole_program
 from compiler.autotune.database.schema import connect, said, transaction
@@ -117,7 +118,7 @@ class Database:
     def keep(self, program: WholeProgram) -> None:
         """Keep a program whose groups are tuned; of records alone nobody knows what calls their programs."""
         with self._writing() as connection:
-            connection.execute(_INSERT_WHOLE, (program.hash, program.name, program.text, json.dumps(program.constants)))
+            _keep(connection, program)
 
     @property
     def whole_programs(self) -> list[WholeProgram]:
@@ -150,11 +151,12 @@ class Database:
         return removed
 
     def lines(self) -> Iterator[str]:
-        """All records as lines of JSON, in order of their numbers."""
-        return map(to_line, self.records())
+        """All whole programs, then all records in order of their numbers, as lines of JSON."""
+        return chain(map(to_whole_line, self.whole_programs), map(to_line, self.records()))
 
     def export(self, file: str | os.PathLike[str]) -> int:
-        """Write all records as lines of JSON, and say how many; a file is replaced when all are written, not before.
+        """Write all records and whole programs as lines of JSON, and say how many records; a file is replaced when all
+        are written, not before.
 
         What is no file, such as a pipe, is written to.
         Raises InputError for a file that cannot be written, or is this one.
@@ -163,18 +165,24 @@ class Database:
         with writing(path):
             if path.exists() and path.samefile(self.path):
                 raise InputError(f"{path} is the database itself")
-        lines = [f"{line}\n" for line in self.lines()]
-        write(path, lines)
-        return len(lines)
+        records = self.records()
+        lines = chain(map(to_whole_line, self.whole_programs), map(to_line, records))
+        write(path, [f"{line}\n" for line in lines])
+        return len(records)
 
     def import_(self, file: str | os.PathLike[str]) -> Imported:
         """Take in the lines that `export` has written (`-` is standard input): all, or none where one is malformed.
 
-        A record whose `uuid` is there already is skipped. Raises InputError, with the file and the line.
+        A record whose `uuid` is there already is skipped, and so is a whole program that is. Raises InputError, with
+        the file and the line.
         """
         name = os.fspath(file)
-        records = list(from_lines(read(name), "<stdin>" if name == "-" else name))
+        found = list(from_lines(read(name), "<stdin>" if name == "-" else name))
+        records = [one for one in found if isinstance(one, Record)]
         with self._writing() as connection:
+            for one in found:
+                if isinstance(one, WholeProgram):
+                    _keep(connection, one)
             added = sum(_insert(connection, record) for record in records)
         return Imported(added, len(records) - added)
 
@@ -215,3 +223,8 @@ def _insert(connection: sqlite3.Connection, record: Record) -> bool:
     """Whether the record was new."""
     connection.execute(_INSERT_PROGRAM, (record.key.program, record.program))
     return connection.execute(_INSERT, to_row(record)).rowcount == 1
+
+
+def _keep(connection: sqlite3.Connection, program: WholeProgram) -> None:
+    values = (program.hash, program.name, program.text, json.dumps(program.constants))
+    connection.execute(_INSERT_WHOLE, values)
