@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,27 @@ def test_a_page_shows_what_it_does(path: Path, tmp_path: Path, monkeypatch: pyte
     text = path.read_text()
     monkeypatch.chdir(tmp_path)  # some write a file
     assert document.refreshed(text) == text, "run python tools/docs.py"
+
+
+RESULTS = (ROOT / "docs" / "results.md").read_text()
+
+
+def lacking_evidence(text: str) -> list[str]:
+    """The sections of a page of results that have no command, no machine or no date."""
+    sections = {part.partition("\n")[0]: part for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]}
+    needed = (r"`(python -m|strata bench) ", r"\b2-vCPU\b", r"\b2026-\d\d-\d\d\b")
+    return [title for title, part in sections.items() if not all(re.search(pattern, part) for pattern in needed)]
+
+
+def test_each_result_says_how_where_and_when() -> None:
+    assert lacking_evidence(RESULTS) == []
+    assert lacking_evidence("## A\n`python -m benchmarks.x`, 2-vCPU\n") == ["A"]
+
+
+def test_benchmarks_that_pages_name_are_there() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    named = {name for page in pages for name in re.findall(r"python -m ((?:benchmarks|tests)[\w.]+)", page.read_text())}
+    assert len(named) > 20 and {name for name in named if find_spec(name) is None} == set()
 
 
 def test_the_readme_is_short() -> None:
