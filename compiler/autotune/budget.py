@@ -19,8 +19,8 @@ UNLIMITED = (20.0, 0.2)
 
 @dataclass
 class Budget:
-    """What a run may still do. Trials are those in the database for its tasks, as `has` is told; seconds pass from when
-    this is made."""
+    """The remaining budget of a run. Trials are counted in the database for its tasks, as `has` is told; seconds count
+    from the construction."""
 
     options: TuningOptions
     began: float = field(default_factory=lambda: perf_counter())
@@ -92,11 +92,11 @@ class Budget:
 
     @property
     def half_way_turns(self) -> float:
-        """The seconds that the leaders' turns may take half-way: a third of what is kept for them."""
+        """The seconds that the leaders' turns may take half-way: a third of the seconds reserved for them."""
         return (self._kept if self.options.seconds is None else self.options.seconds * RESERVE) / 3
 
     def last_turns(self, share: float = 1.0) -> float:
-        """The seconds that the leaders' turns may take at the end: a share of what is left."""
+        """The seconds that the leaders' turns may take at the end: a share of the remaining time."""
         left = self._kept - self._turns if self.options.seconds is None else self.options.seconds - self.seconds
         return share * left
 

@@ -44,7 +44,7 @@ class Group:
 
     @cached_property
     def loops(self) -> ModuleOp:
-        """What is tuned: the loops, the inputs that are constant said to be so."""
+        """The tuned form: the loops, with constant inputs marked."""
         loops = lower(self.module)
         names = [buffer.name for buffer in read_loops(find_function(loops)).arguments]
         return with_constants(loops, loops, [names[n] for n in self.constants])
@@ -99,7 +99,7 @@ class Whole:
         return WholeProgram(name, str(self.module), self.constants)
 
     def group(self, name: str) -> Group:
-        """A group by its name. Raises InputError where there is none."""
+        """A group by its name. Raises InputError for an unknown name."""
         program, by_name = self.function.sym_name.data, {group.name: group for group in self.groups}
         wanted = name.removeprefix(f"{program}.").removeprefix("@")
         if wanted not in by_name:
@@ -115,7 +115,7 @@ class Whole:
         return replace(parts, main=sliced(parts.main, joins(callees(self.function)), main.buffers))
 
     def _calls(self) -> Iterator[tuple[str, tuple[bool, ...]]]:
-        """Each call that a run makes: what it calls, and which of its operands are constant."""
+        """Each call of a run: its callee, and which of its operands are constant."""
         for call in self.running.main.calls:
             yield call.callee, tuple(name in self.running.constants for name in call.inputs)
 
@@ -165,7 +165,7 @@ def whole_of(x: object, constants: Sequence[str]) -> Whole | None:
 
 
 def te_module(x: object) -> ModuleOp | None:
-    """The module of a te program as `compiler.lower` takes it; None for what is none."""
+    """The module of a te program as `compiler.lower` takes it; None for anything else."""
     if isinstance(x, PathLike) or (isinstance(x, str) and "\n" not in x):
         module = parse(read(x), str(x))
         return module if level_of(module) == "te" else None

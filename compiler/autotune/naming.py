@@ -1,4 +1,4 @@
-"""The names that a te program has for the parts of what a record is of."""
+"""The program's own names for the parts of a record's program."""
 
 from __future__ import annotations
 

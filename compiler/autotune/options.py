@@ -1,4 +1,4 @@
-"""`TuningOptions`: what can be asked of a tuning run."""
+"""`TuningOptions`: the options of a tuning run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Callback = Callable[[Progress], None]
 
 @dataclass(frozen=True)
 class TuningOptions:
-    """What can be asked of a tuning run.
+    """The options of a tuning run.
 
     trials: how many the database shall hold for the task at the end, of a whole program for all its groups together,
     those of earlier runs and of others that write to it included; seconds: after which no trial begins. At least one

@@ -1,4 +1,4 @@
-"""`Outcome`: what came of one candidate, measured or not; `combine`: of several of one candidate."""
+"""`Outcome`: the result of one candidate's trial, measured or not; `combine`: several outcomes of one candidate."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PASSING = ("timeout", "memory")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one candidate.
+    """The result of one candidate's trial.
 
     `kind` is MEASURED or a key of FAILURES. `seconds` are times of single calls, each sample the mean of as many calls
     as one sample took. `rates` are what the machine could do beside each sample, in operations (or bytes) per second:
@@ -80,7 +80,7 @@ class Outcome:
 def combine(outcomes: Sequence[Outcome]) -> Outcome:
     """One outcome of several of one candidate, at least one: all samples together, so that its cost is their median.
 
-    A failure stands whatever else was measured, since what is wrong once is wrong, except one of PASSING.
+    A failure stands whatever else was measured, except a failure of PASSING: one wrong result makes a candidate wrong.
     """
     fatal = next((o for o in outcomes if o.stands), None)
     good = [o for o in outcomes if o.ok and o.seconds]

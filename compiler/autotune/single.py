@@ -42,7 +42,7 @@ class Single:
 
     @cached_property
     def loops(self) -> ModuleOp:
-        """The loops of the canonical form: what is tuned, and what scripts of records are for."""
+        """The loops of the canonical form: they are tuned, and records' scripts apply to them."""
         return self._lowered(self.form.graph, self.form.arguments)
 
     def schedule(self, script: ModuleOp) -> Schedule:

@@ -1,4 +1,4 @@
-"""`SearchTask`: a program to be tuned for a target, and what was found for it."""
+"""`SearchTask`: a program to be tuned for a target, and its results."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ Best: TypeAlias = Any  # a Record, of a whole program one for each group by its 
 
 
 class SearchTask:
-    """A program to be tuned: what is computed, for which target, on how many threads, under which policy.
+    """A program to be tuned: the function, the target, the number of threads, the policy.
 
         task = SearchTask(func=matmul, args=(1024, 1024, 1024), threads=1)
         task.tune(TuningOptions(trials=64, database="matmul.db"))
@@ -218,7 +218,8 @@ class SearchTask:
 
     @property
     def _place(self) -> str:
-        """The machine, as keys have it: what is estimated is not to be compared with what is measured."""
+        """The machine's name in keys; estimates have a name of their own, since they do not compare with
+        measurements."""
         machine = self.machine
         if isinstance(machine, Gpu):
             return f"{self.place}, estimated" if self.estimated else str(self.device)

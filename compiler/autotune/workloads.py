@@ -30,7 +30,7 @@ def workload(make: Make) -> Make:
 
 
 def made(what: object, args: Sequence[object]) -> object:
-    """The program of a task: what is given, or what a registered or given function makes of arguments.
+    """The program of a task: the given program, or the result of a registered or given function on arguments.
 
     Raises InputError for a name that is not registered, arguments that a function does not take, and a program that has
     arguments.

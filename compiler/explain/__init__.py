@@ -1,4 +1,4 @@
-"""What was generated for a program, and what it costs: for people only, no rule, feature or search reads it.
+"""The generated code of a program, and its cost: for people only, no rule, feature or search reads it.
 
 builds.py      the program at the levels that are explained, and builds of it with marks
 nests.py       the loops of the low level as a tree, with the blocks and the work of the loop program

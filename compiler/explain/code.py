@@ -1,4 +1,4 @@
-"""The innermost loops of the machine code: which loop of the program each is, what is in it, how fast it may be."""
+"""The innermost loops of the machine code: their loops of the program, their instructions, their speed limits."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ class Outside:
 
 @dataclass(frozen=True)
 class MachineCode:
-    """The innermost machine loops of a function in the order of the assembly, and what is outside, most first."""
+    """The innermost machine loops of a function in the order of the assembly, and the instructions outside, most
+    first."""
 
     loops: tuple[Code, ...]
     outside: tuple[Outside, ...]
@@ -57,7 +58,7 @@ class MachineCode:
 def machine_code(b: Builds, loop_nests: Sequence[LoopNest]) -> MachineCode:
     """Take the machine code of the explained function apart.
 
-    Raises TargetError where the machine's assembly is not that of x86.
+    Raises TargetError for a machine whose assembly is not x86.
     """
     machine = host()
     assembly = b.assembly

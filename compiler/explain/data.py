@@ -50,7 +50,7 @@ def _time(profile: Profile) -> Json:
 
 
 def _nest(nest: LoopNest, profile: Profile | None) -> Json:
-    """A loop and those in it; `seconds` and `runs` are of one call, where the loop was measured."""
+    """A loop and its inner loops; `seconds` and `runs` are per call, where the loop was measured."""
     spent = None if profile is None else profile.loops.get(nest.number)
     times = {} if spent is None else {"seconds": spent.seconds, "runs": spent.runs}
     return asdict(replace(nest, inner=())) | times | {"inner": [_nest(inner, profile) for inner in nest.inner]}

@@ -39,7 +39,7 @@ def explain(b: Builds, draw: Draw | None = None, calls: int = 5, probe: Probe | 
 
 
 def numbered(e: Explanation, number: int) -> Code:
-    """The machine loop of a number. Raises InputError where there is none."""
+    """The machine loop of a number. Raises InputError for an unknown number."""
     if number > len(e.codes):
         count = f"{len(e.codes)} innermost loop{'' if len(e.codes) == 1 else 's'}"
         raise InputError(f"there is no loop {number}: the machine code has {count}")

@@ -22,7 +22,7 @@ from compiler.program.tree import Program, blocks_in
 
 @dataclass(frozen=True)
 class LoopNest:
-    """A loop and those in it.
+    """A loop and its inner loops.
 
     number: as marks count the loops of a module, from 1. name: of its variable.
     blocks: the labels of its blocks or, where the loop program is not known, the buffers that it writes.
@@ -69,7 +69,7 @@ def nests(module: ModuleOp, function: FuncOp, program: Program | None) -> tuple[
 
 
 def every(nests: Iterable[LoopNest]) -> Iterator[LoopNest]:
-    """Loops and those in them, each before what it contains."""
+    """Loops in pre-order."""
     for nest in nests:
         yield nest
         yield from every(nest.inner)

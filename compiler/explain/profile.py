@@ -25,12 +25,12 @@ CALIBRATION = 0.05
 
 
 Probe = Callable[[float], float]
-"""Gives the floating-point operations per second of which the machine is capable, measured for so many seconds."""
+"""Measures the peak of the machine, in floating-point operations per second, for so many seconds."""
 
 
 @dataclass(frozen=True)
 class Spent:
-    """What one call spends in all runs of a loop, and how many they are."""
+    """The seconds that one call spends in all runs of a loop, and the number of runs."""
 
     seconds: float
     runs: int

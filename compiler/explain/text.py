@@ -28,7 +28,7 @@ def title(e: Explanation) -> str:
 
 
 def sections(e: Explanation) -> Iterator[tuple[str, Table]]:
-    """Each table with its heading; what is outside the machine loops is said by `outside`."""
+    """Each table with its heading; `outside` tells the instructions outside the machine loops."""
     yield "Innermost loops of the machine code, one iteration each (cycles: all data in L1)", code_table(e)
     if e.profile is not None:
         yield f"Time by loop: {_duration(e.profile)}", time_table(e, e.profile)
@@ -109,7 +109,7 @@ def details(code: Code) -> Iterator[str]:
 
 
 def time_table(e: Explanation, profile: Profile) -> Table:
-    """The loops of the program with their times; those that run too often to be measured have none."""
+    """The loops of the program with their times; loops that run too often are not measured."""
     table = _table("loop", "blocks", "runs", "time", "%", "GFLOP/s", "% peak", "GB/s", "machine loops", left=2)
     total = sum(profile.loops[nest.number].seconds for nest in e.nests)
     machine = _machine_loops(e.codes)

@@ -1,4 +1,4 @@
-"""Elements of a page: what comes from a database is escaped."""
+"""Elements of a page: text from a database is escaped."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ svg text { font: 12px sans-serif; fill: #333 }
   h2, h3, summary { break-after: avoid }
 }
 """
-"""Colours that people with colour blindness tell apart are those of Okabe and Ito (2008)."""
+"""Colours that are distinguishable with colour blindness, of Okabe and Ito (2008)."""
 
 
 TEXTS, SENTENCES = ("computes", "limit"), ("its reason", "mean time by option")
-"""The headings of columns of words, and of those whose lines are broken."""
+"""The headings of text columns, and of columns whose lines are broken."""
 
 
 def shown(text: str) -> str:
@@ -80,7 +80,7 @@ def paragraph(text: str) -> str:
 
 
 def figure(picture: str, caption: str) -> str:
-    """A picture with what it tells."""
+    """A picture with its caption."""
     return f"<figure>{picture}<figcaption>{shown(caption)}</figcaption></figure>"
 
 
@@ -90,7 +90,7 @@ def listing(text: str) -> str:
 
 
 def folded(summary: str, parts: Iterable[str], name: str = "", is_open: bool = False) -> Iterator[str]:
-    """What is seen once it is opened; a link to its name, which a task has, opens it."""
+    """A section that is collapsed at first; a link to its name opens it."""
     kind, place = (' class="task"', f'<div id="{shown(name)}">') if name else ("", "<div>")
     yield f"<details{kind}{' open' if is_open else ''}><summary>{shown(summary)}</summary>{place}"
     yield from parts
@@ -108,7 +108,7 @@ class Cell:
     tip: str = ""
 
     def html(self) -> str:
-        """What stands between the cell's tags."""
+        """The content of the cell."""
         text = f'<a href="#{shown(self.link)}">{shown(self.text)}</a>' if self.link else shown(self.text)
         if self.bar is None:
             return text

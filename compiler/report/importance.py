@@ -109,12 +109,12 @@ def _sketch_name(script: ScriptTrials) -> str:
 
 
 def _sketch(script: str) -> str:
-    """The text of a script without what was decided."""
+    """The text of a script without its decisions."""
     return "\n".join(line[: choice.start("made")] if (choice := _choice(line)) else line for line in script.split("\n"))
 
 
 def decisions_of(script: str) -> list[tuple[str, str]]:
-    """The choices of a script in their order: the name of each, and what was decided."""
+    """The choices of a script in their order: the name of each, and its decision."""
     choices = filter(None, map(_choice, script.split("\n")))
     return [(choice["name"], _decided(choice["over"], choice["made"])) for choice in choices]
 
@@ -134,7 +134,7 @@ def _decided(over: str, decision: str) -> str:
 
 
 def _distinct(names: Sequence[str]) -> Iterator[str]:
-    """Names, those that occur again with a number."""
+    """Names; duplicates get a number."""
     seen: Counter[str] = Counter()
     for name in names:
         seen[name] += 1

@@ -15,7 +15,7 @@ from compiler.opt.diagnostics import SAID
 from compiler.report.tasks import TaskFacts
 
 MOST = 3
-"""Machine loops of which the assembly is shown."""
+"""Machine loops whose assembly is shown."""
 LONGEST = 6000
 """Characters of the assembly of a loop."""
 

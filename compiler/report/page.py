@@ -214,7 +214,7 @@ def _searched(task: TaskFacts) -> str:
 
 
 def _failures(failures: Iterable[tuple[str, Failure]]) -> Iterator[str]:
-    """What was rejected, by kind; each with where the first of its kind was met."""
+    """Rejected candidates by kind; each with the place of the first of its kind."""
     by_kind: dict[str, list[tuple[str, Failure]]] = {}
     for place, failure in failures:
         by_kind.setdefault(failure.kind, []).append((place, failure))

@@ -1,4 +1,4 @@
-"""What is drawn of a task and of a program; None where there is nothing to draw."""
+"""The pictures of a task and of a program; None if there is nothing to draw."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from compiler.targets.cpu.presence import Disturbance
 
 KIBI, MEBI = 1 << 10, 1 << 20
 NAMED = 3
-"""Tasks that are named in the roofline: those with most time above the bound."""
+"""Tasks that are named in the roofline: those with the most time above the bound."""
 FAR = 6.0
 """Times of the best beyond which slower scripts stand at the edge: the others are to be told apart."""
 BINS = 60
@@ -99,13 +99,13 @@ def curve(task: TaskFacts) -> Drawing | None:
 
 
 def _thinned(trials: Sequence[Trial]) -> list[Trial]:
-    """The trials that are drawn: those that were the best when they were measured, and some of the others."""
+    """The trials that are drawn: each best of its moment, and some of the others."""
     step = -(-len(trials) // MOST_POINTS)
     return [trial for n, trial in enumerate(trials) if n % step == 0 or trial.seconds == trial.best]
 
 
 def predicted(task: TaskFacts) -> Drawing | None:
-    """What the model promised of each script, and what was measured."""
+    """Predicted and measured times of scripts."""
     predictions = [(t.predicted, t.seconds, t.number) for t in _thinned(task.curve) if t.predicted is not None]
     if not predictions:
         return None

@@ -1,4 +1,4 @@
-"""`Report`: the tasks of a database, those of a whole program together."""
+"""`Report`: the tasks of a database, grouped by whole program."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ProgramFacts:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is known what calls the tasks."""
+        """Whether the program that calls the tasks is known."""
         return self.memory is not None
 
     def short(self, task: TaskFacts) -> str:
@@ -52,7 +52,8 @@ class ProgramFacts:
 
     @property
     def bound_seconds(self) -> float | None:
-        """The time of a run in which every task reaches the machine's ceiling; None where that of one is not known."""
+        """The time of a run in which every task reaches the machine's ceiling; None if the bound of a task is not
+        known."""
         bounds = [task.bound_seconds for task in self.tasks if task.bound_seconds is not None]
         return sum(bounds) if len(bounds) == len(self.tasks) and self.is_whole else None
 
@@ -126,5 +127,5 @@ def _unmeasured(kept: WholeProgram, program: Whole, tasks: Sequence[TaskFacts]) 
 
 
 def _by_time(tasks: Sequence[TaskFacts]) -> tuple[TaskFacts, ...]:
-    """The tasks with most of the time first, those that were not measured last."""
+    """The tasks, longest time first, unmeasured ones last."""
     return tuple(sorted(tasks, key=lambda task: -1.0 if task.together is None else task.together, reverse=True))

@@ -54,7 +54,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Work:
-    """What one call does: floating-point operations, bytes of its arguments, and which of them bounds it."""
+    """The work of one call: floating-point operations, bytes of its arguments, and which of them bounds it."""
 
     flops: int
     bytes: int
@@ -114,7 +114,7 @@ class TaskFacts:
 
     @property
     def together(self) -> float | None:
-        """The time of all calls of a run; of one where nobody knows how many there are."""
+        """The time of all calls of a run; of one call if their number is not known."""
         return None if self.seconds is None else (self.calls or 1) * self.seconds
 
     @property
@@ -127,7 +127,7 @@ class TaskFacts:
 
     @cached_property
     def program(self) -> Program | None:
-        """What is computed; None where the stored text is no program."""
+        """The program; None if the stored text is damaged."""
         try:
             return read(find_function(parse(self.scripts[0].first.program))) if self.scripts else None
         except SAID:
@@ -135,7 +135,7 @@ class TaskFacts:
 
     @cached_property
     def operator(self) -> str:
-        """What is computed, in a few words."""
+        """The computation in a few words."""
         return "" if self.program is None else operator(self.program)
 
     @property
@@ -145,7 +145,7 @@ class TaskFacts:
 
     @cached_property
     def work(self) -> Work | None:
-        """What one call does; None for what this machine cannot tell."""
+        """The work of one call; None if this machine cannot tell."""
         if self.program is None or not self.is_of_this_machine:
             return None
         flops = total_flops(self.program, self.program.body)

@@ -49,7 +49,7 @@ def _owners(graph: fx.Graph) -> dict[int, fx.Node]:
 
 
 def _memory(node: fx.Node) -> int | None:
-    """What tells the memory of a node's value, or of the views that it is a list of, from that of others."""
+    """An identity of the memory of a node's value, or of the views in its list."""
     value = node.meta.get("val")
     first = value[0] if isinstance(value, tuple | list) and value else value
     strided = isinstance(first, torch.Tensor) and first.layout is torch.strided

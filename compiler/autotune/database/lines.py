@@ -95,7 +95,7 @@ def _record(values: Json) -> Record:
 
 
 def _respelled(record: Mapping[str, Json]) -> Mapping[str, Json]:
-    """The fields of an older line, with the program and its hash as they are today; what is damaged stays."""
+    """The fields of an older line, with the program and its hash in today's form; damaged fields stay."""
     text, key = record["program"], record["key"]
     if not isinstance(text, str) or not isinstance(key, dict) or not is_program(key.get("program"), text):
         return record
@@ -132,7 +132,7 @@ def _fields(what: str, values: Json, names: tuple[str, ...]) -> Mapping[str, Jso
 
 
 def _float(value: Json) -> Json:
-    """A number as a float; what is none, or too large, is left to the record to refuse."""
+    """A number as a float; any other value, or one too large, is left for the record to refuse."""
     try:
         return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
     except OverflowError:

@@ -1,4 +1,5 @@
-"""`Key` and `Record`: what is known of one trial; nothing that a file could not hold becomes a Record."""
+"""`Key` and `Record`: a trial and what its outcomes are comparable under; a value that a file could not hold is
+refused."""
 
 from __future__ import annotations
 
@@ -62,7 +63,7 @@ def now() -> str:
 
 
 def versions() -> dict[str, str]:
-    """The versions of what decides how fast a script's program is."""
+    """The versions of the packages that decide how fast a script's program is."""
     return dict(_versions())
 
 
@@ -73,7 +74,7 @@ def _versions() -> tuple[tuple[str, str], ...]:
 
 @dataclass(frozen=True)
 class Record:
-    """One trial: a program, a script that schedules it, and what came of that.
+    """One trial: a program, a script that schedules it, and the outcome.
 
     `name` is the task's, for people. `program` is the text that `key.program` is the hash of. `script` has all its
     decisions and replays by itself; `candidate` says where in the space of its tuner it was, if it came from one.
@@ -137,7 +138,7 @@ def moment(text: str) -> datetime:
 
 
 def _complaints(record: Record) -> Iterator[str]:
-    """What is wrong with a record, one sentence a fault; later ones are asked for only where there are no earlier."""
+    """The faults of a record, one sentence a fault; later ones are checked only if there are no earlier."""
     key = record.key
     for name in ("program", "run", "uuid", "script", "created"):
         yield from _text(name, getattr(record, name))
@@ -173,7 +174,7 @@ def _identity(record: Record) -> Iterator[str]:
 
 
 def outcome_complaints(outcome: Outcome) -> Iterator[str]:
-    """What is wrong with an outcome."""
+    """The faults of an outcome."""
     yield from _text("reason", outcome.reason)
     if outcome.kind not in KINDS:
         yield f"the outcome {short(outcome.kind)} is unknown (there are {', '.join(KINDS)})"

@@ -54,7 +54,7 @@ def to_row(record: Record) -> Row:
 
 
 def from_row(id: int, row: Row, text: str) -> Record:
-    """The record of a number, the values of COLUMNS and a program. Raises InputError for a row that is none."""
+    """The record of a number, the values of COLUMNS and a program. Raises InputError for a damaged row."""
     uuid, name, program, machine, threads, policy, script = row[:7]
     kind, seconds, rates, reason, built, sketch, positions = row[7:14]
     predicted, seed, run, created, versions, disturbance, timing = row[14:]
@@ -102,7 +102,7 @@ def _numbers(text: object) -> tuple[Json, ...]:
 
 
 def _read(text: object, kind: type) -> Json:
-    """A list or an object from its JSON. Raises ValueError for what is none."""
+    """A list or an object from its JSON. Raises ValueError for anything else."""
     try:
         parsed = json.loads(text) if isinstance(text, str) else None
     except RecursionError:

@@ -27,7 +27,7 @@ FEWEST = 10_000_000
 SLICE = 100_000
 """Steps after which they are counted."""
 MEMORY = ":memory:"
-"""What is no file: records that end with their connection."""
+"""The database that is no file: its records end with the connection."""
 APPLICATION = 0x53747274
 """`application_id` of our files ("Strt"): what tells them from other databases."""
 
@@ -70,7 +70,8 @@ STEPS = (
         )""",
     ),
 )
-"""What makes each version, as `PRAGMA user_version` counts them, of the one before; version 0 is an empty file.
+"""The statements that make each version, as `PRAGMA user_version` counts them, of the one before; version 0 is an empty
+file.
 
 A step that has left the house is never edited: a change is a further step. Numbers of records are never given twice.
 The fourth changes no table: `_respell` gives the programs of older files the text that they have today.
@@ -98,7 +99,7 @@ Tables = Mapping[tuple[str, str], str]
 
 @contextmanager
 def said(path: Path) -> Iterator[None]:
-    """Turn what SQLite says of a file into an InputError; a wrong use of SQLite stays what it is."""
+    """Turn SQLite's errors about a file into an InputError; a wrong use of SQLite stays an internal error."""
     try:
         yield
     except (sqlite3.ProgrammingError, sqlite3.IntegrityError):
@@ -228,7 +229,7 @@ def _check_finished(path: Path) -> None:
 
 
 def _beside(path: Path, suffix: str) -> Path:
-    """Where SQLite keeps what is not yet in a file."""
+    """The write-ahead log of a database, and the shared memory beside it."""
     return path.with_name(path.name + suffix)
 
 
@@ -237,7 +238,7 @@ def _distrust(connection: sqlite3.Connection, path: Path) -> None:
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST)
     connection.text_factory = lambda content: content.decode(
         "utf-8", "surrogateescape"
-    )  # what is no text is so refused
+    )  # bytes that are no text are so refused
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
     if sys.version_info >= (3, 12):

@@ -80,7 +80,7 @@ class Database:
         return int(number)
 
     def record(self, id: int) -> Record:
-        """The record of a number. Raises InputError where there is none, or it is damaged."""
+        """The record of a number. Raises InputError for an unknown number, and for a damaged record."""
         records = self._records("id = ?", (id,)) if abs(id) <= LARGEST else []
         if not records:
             raise InputError(self.damaged.get(id, f"there is no record {id} in {self.path}"))
@@ -110,19 +110,19 @@ class Database:
 
     @property
     def programs(self) -> dict[str, str]:
-        """The texts of the programs by their hashes; those that are damaged are left out."""
+        """The texts of the programs by their hashes, without damaged ones."""
         with self._lock, said(self.path):
             rows = self._connection.execute("SELECT hash, text FROM programs ORDER BY hash").fetchall()
         return {key: text for key, text in rows if is_program(key, text)}
 
     def keep(self, program: WholeProgram) -> None:
-        """Keep a program whose groups are tuned; of records alone nobody knows what calls their programs."""
+        """Keep a program whose groups are tuned: the records alone do not tell the program that calls the groups."""
         with self._writing() as connection:
             _keep(connection, program)
 
     @property
     def whole_programs(self) -> list[WholeProgram]:
-        """The programs whose groups were tuned, in the order in which they came, without those that are damaged."""
+        """The programs whose groups were tuned, in the order in which they came, without damaged ones."""
         with self._lock, said(self.path):
             query = "SELECT hash, name, text, constants FROM whole_programs ORDER BY rowid"
             rows = self._connection.execute(query).fetchall()
@@ -207,7 +207,7 @@ class Database:
         return records
 
     def _sound(self, condition: str = "1", values: Row = ()) -> list[Record]:
-        """The records of scripts of which none is damaged: that one may have said that its script is wrong."""
+        """The records of scripts without a damaged record: it may have said that the script is wrong."""
         doubtful: set[object] = set()
         records = self._records(condition, values, doubtful)
         return [record for record in records if record.script not in doubtful]

@@ -118,7 +118,7 @@ def _removal(key: Key, records: Sequence[Record], keep: int | None, failed: bool
     gone |= {record.id for record in records if before is not None and moment(record.created) < before}
     stood = {record.id for record in records if record.outcome.stands}
     for script in scripts:
-        if gone & stood & set(script.ids):  # what was measured of it must not outlive the knowledge that it is wrong
+        if gone & stood & set(script.ids):  # a failed script's good trials must not outlive its failure
             gone |= set(script.ids)
     ok = sum(record.outcome.ok for record in records if record.id in gone)
     best = next(iter(ranked(scripts)), None)

@@ -1,4 +1,4 @@
-"""The builder: a script to an artefact, or to the outcome that says why there is none."""
+"""The builder: a script to an artefact, or to the outcome of a failure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Built:
 
 @dataclass(frozen=True)
 class BuilderSetup:
-    """What makes a worker a builder: its jobs are the texts of scripts, its replies Built or an Outcome."""
+    """The setup of a builder: its jobs are the texts of scripts, its replies Built or an Outcome."""
 
     subject: Subject
     memory_bytes: int

@@ -32,7 +32,7 @@ from compiler.targets.arguments import Array
 from compiler.targets.gpus import GpuKernel, gpu_of
 
 SAMPLE = simt.Sample(blocks=3, steps=40_000)
-"""What runs on numpy of each kernel."""
+"""The sample of each kernel that runs on numpy."""
 PATIENCE = 2.0
 """How many times as long as others such builders may take: they run candidates, too."""
 HELD = 4
@@ -41,8 +41,8 @@ HELD = 4
 
 @dataclass(frozen=True)
 class GpuBuilderSetup:
-    """What makes a worker a builder for a GPU: its jobs are the texts of scripts, its replies are Built with a
-    GpuArtefact, or an Outcome."""
+    """The setup of a builder for a GPU: its jobs are the texts of scripts, its replies are Built with a GpuArtefact, or
+    an Outcome."""
 
     subject: Subject
     memory_bytes: int
@@ -103,7 +103,7 @@ class GpuBuilder:
         return None
 
     def _case(self, subject: Subject) -> Case:
-        """A set of inputs of a program, and what is right."""
+        """A set of inputs of a program, and the expected results."""
         if subject.text not in self._cases:
             if len(self._cases) >= HELD:
                 self._cases.clear()
@@ -113,8 +113,8 @@ class GpuBuilder:
 
 @dataclass(frozen=True)
 class Between:
-    """The buffers that one kernel may read of another, by name, outputs among them: what is right for them, if there
-    are several kernels, and which elements are written."""
+    """The buffers between kernels and the outputs, by name: their expected elements, if there are several kernels, and
+    which elements are written."""
 
     arrays: Mapping[str, Array]
     written: Mapping[str, Array]
@@ -140,7 +140,7 @@ def _temporaries(schedule: Schedule, case: Case) -> Between:
 
 
 def _same(a: Array, b: Array) -> Array:
-    """Where two arrays have the same bits: elements that nobody writes keep what tells the arrays apart."""
+    """Where two arrays have the same bits: unwritten elements keep the poison that differs between the arrays."""
     bits = f"u{a.dtype.itemsize}"
     return np.asarray(a.reshape(-1).view(bits) == b.reshape(-1).view(bits)).reshape(a.shape)
 

@@ -40,7 +40,7 @@ class GpuRunnerSetup:
 
 
 class GpuRunner:
-    """Runs candidates on the GPU, each on arrays of its own. What is beside the samples is 1: costs are seconds."""
+    """Runs candidates on the GPU, each on arrays of its own. The rate beside each sample is 1: costs are seconds."""
 
     def __init__(self, reference: ReferenceCases, sampling: Sampling, random: Random) -> None:
         self._reference, self._sampling, self._random = reference, sampling, random
@@ -67,7 +67,7 @@ class GpuRunner:
         return Outcome(MEASURED, (arrays.seconds(self._calls(arrays)),), (1.0,))
 
     def _wrong(self, arrays: KernelArrays) -> str | None:
-        """What is wrong with the results for random sets of inputs."""
+        """A sentence about wrong results for random inputs; None for right ones."""
         for case in self._random.sample(self._reference.cases, CHECKED):
             outs = [expected.own.copy() for expected in case.expected]
             for out, expected in zip(outs, case.expected, strict=True):

@@ -22,12 +22,11 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Limits:
-    """What one candidate may cost.
+    """The limits of one candidate.
 
-    build_seconds: to apply, prove and compile it.
-    run_seconds: to load, check and time it, or to take one sample of a comparison.
-    memory_bytes: what its process may map beyond what it has when it begins.
-    start_seconds: to start a worker, and for the reference.
+    build_seconds: to apply, prove and compile it. run_seconds: to load, check and time it, or to take one sample of a
+    comparison. memory_bytes: memory that its process may map beyond its size at the start. start_seconds: to start a
+    worker, and for the reference.
     """
 
     build_seconds: float = 30.0

@@ -1,7 +1,7 @@
 """The executors of this machine: builders work side by side; then one runner, alone.
 
-While something is timed nothing is built, no worker starts and no reference is computed: with one processor they would
-take it from what is timed, with several they would take its caches and its memory.
+During timing nothing is built, no worker starts and no reference is computed: with one processor they would take its
+time, with several its caches and its memory bandwidth.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ class EstimatingExecutor:
             yield number, outcome_of(reply) if isinstance(reply, Death) else reply
 
     def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
-        """What was estimated."""
+        """The estimate."""
         for number, built in enumerate(candidates):
             yield number, Outcome(ESTIMATED, (built.artefact.estimate,), (1.0,), build_seconds=built.seconds)
 
     def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
-        """What was estimated."""
+        """The estimate."""
         return [outcome for _, outcome in self.run(candidates)]
 
     def calibrate(self, built: Built, cost: float) -> None:

@@ -16,11 +16,11 @@ from compiler.targets.gpus import at_hand
 class Executor(Protocol):
     """Where candidates are built and run; a candidate that fails is an outcome, never an exception.
 
-    Positions are those in the sequence that was given. Nothing is built while something is timed on one machine.
+    Positions are positions in the given sequence. Nothing is built during timing on one machine.
     """
 
     def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
-        """The position of each script with what was built, or the outcome that says why not, as they finish."""
+        """The position of each script with its artefact, or the outcome of its failure, as they finish."""
 
     def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
         """The position of each candidate with its outcome, as they finish."""
@@ -77,7 +77,7 @@ class Measurer:
 
     @property
     def notes(self) -> list[str]:
-        """What is to be said of the workers."""
+        """Sentences about the workers."""
         return []
 
     def turn_to(self, subject: Subject) -> None:
@@ -85,7 +85,7 @@ class Measurer:
         self._executor.turn_to(subject)
 
     def measure(self, scripts: Sequence[str]) -> Generator[tuple[int, Outcome]]:
-        """The position of each script and its outcome: first those that cannot be built, then as they are measured."""
+        """The position of each script and its outcome: build failures first, then as they are measured."""
         built: dict[int, Built] = {}
         yield from self._built(scripts, built)
         positions = sorted(built)
@@ -101,8 +101,8 @@ class Measurer:
                 built[position] = build
 
     def calibrate(self, script: str, cost: float) -> None:
-        """Time what follows beside a script whose cost is known, from an earlier run: costs then compare with those of
-        that run, whatever the machine's other guests do now. Nothing changes where it cannot be built."""
+        """Time the next candidates beside a script whose cost is known from an earlier run: costs then compare with
+        that run's, whatever other guests of the machine do now. Nothing changes if it cannot be built."""
         built: dict[int, Built] = {}
         list(self._built([script], built))
         for build in built.values():

@@ -1,7 +1,7 @@
 """Operands where a network has them: constants in memory, other inputs just written.
 
-A call that is repeated finds its weights in the caches. In a network those of all other groups have passed through
-the caches since, and the producer of its inputs has just written them.
+A repeated call finds its weights in the caches. In a network the weights of all other groups have passed through the
+caches since, and the producer of its inputs has just written them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CALLS = 15
 
 
 class NetworkCall(ArrangedCall):
-    """A kernel on arrays, some of which are constants and some inputs that a producer has just written.
+    """A kernel on arrays, among them constants, and inputs that a producer has just written.
 
     Each call reads the next of several copies of the constants, at most `most`. Where these are less than what should
     pass through the caches meanwhile, other memory is read before the call. Then the inputs are written, unless they
@@ -94,12 +94,13 @@ def seconds_of(kernel: Kernel, machine: Machine, seed: int = 0) -> float:
 
 
 def _copies(size: int, passing: int, most: int = COPIES) -> int:
-    """How many copies of constants of some bytes together: as many as should pass, and the one that is read."""
+    """The number of copies of some bytes of constants: enough bytes to pass through the caches, and the copy that is
+    read."""
     return max(1, min(most, MOST_BYTES // size, ceil(passing / size) + 1)) if size else 1
 
 
 def _slices(memory: int, size: int) -> list[Array]:
-    """Stretches of some bytes that together are memory of other bytes; an empty one where they are none."""
+    """Slices of some bytes that together cover memory of other bytes; one empty slice for no bytes."""
     words = _memory(memory // 8)
     step = max(size, 0) // 8
     return [words[start : start + step] for start in range(0, len(words), step)] if step else [words[:0]]
@@ -119,7 +120,7 @@ def _with(kernel: Kernel, arrays: Sequence[Array], constants: Sequence[int], cop
 
 
 def on(kernel: Kernel, arrays: Sequence[Array]) -> Call:
-    """The native call of a kernel on arrays, the last of which are its outputs."""
+    """The native call of a kernel on arrays; the last ones are its outputs."""
     inputs = len(arrays) - kernel.outputs
     return kernel.bound(*arrays[:inputs], out=arrays[inputs:])
 

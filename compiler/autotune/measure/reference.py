@@ -1,7 +1,7 @@
-"""What is right for random inputs, and how wrong a result may be: the unscheduled program is the oracle (law 3).
+"""The expected results of random inputs, and their tolerance: the unscheduled program is the oracle (law 3).
 
-It is compiled twice under the policy `strict`: in its own floats, which gives the error that these make, and in
-float64, which gives what is exact. Its sums are tiled and run on all cores, so that large programs take a second; each
+It is compiled twice under the policy `strict`: in its own floats, whose error gives the tolerance, and in float64,
+which gives the exact results. Its sums are tiled and run on all cores, so that large programs take a second; each sum
 keeps its order, and so its value.
 """
 
@@ -42,7 +42,7 @@ ROWS, COLUMNS = 32, 256
 
 @dataclass(frozen=True)
 class Case:
-    """One set of inputs, and what is right for each output."""
+    """One set of inputs, and the expected results."""
 
     inputs: Arrays
     expected: tuple[Expected, ...]
@@ -62,7 +62,7 @@ class ReferenceCases:
 
 @dataclass(frozen=True)
 class ReferenceSetup:
-    """What makes a worker compute the reference, and write it to a file; its jobs do nothing."""
+    """The setup of a worker that computes the reference, and writes it to a file; its jobs do nothing."""
 
     subject: Subject
     path: str
@@ -147,7 +147,7 @@ class Oracle:
         return _called(self._strict, inputs)
 
     def __call__(self, inputs: Sequence[Array], strict_outputs: Arrays | None = None) -> Results:
-        """The results for some inputs, of which those in its own floats may be known."""
+        """The results for some inputs; those in the program's own floats may be given."""
         native = strict_outputs or self.own(inputs)
         if self._strict_in_other_floats is None:
             return Results(native, native, (0.0,) * len(native))
@@ -164,7 +164,7 @@ def _called(kernel: Kernel, inputs: Sequence[Array]) -> Arrays:
 
 
 def _error(actual: Array, exact: Array) -> float:
-    """The largest difference where both are finite; none of what are no floats."""
+    """The largest difference of finite elements; 0 for integers."""
     if not is_float(actual.dtype):
         return 0.0
     with np.errstate(all="ignore"):

@@ -14,7 +14,7 @@ from compiler.interpret.numbers import array_of, dtype_of
 
 
 def floats_of(module: ModuleOp) -> set[AnyFloat]:
-    """The types of floats of which a module has values or elements."""
+    """The float types of a module's values and elements."""
     floats: set[AnyFloat] = set()
     for op in module.walk():
         arguments = [argument for region in op.regions for block in region.blocks for argument in block.args]

@@ -31,7 +31,7 @@ from compiler.targets.cpu.ceilings import Arithmetic, Bandwidth, credible
 from compiler.targets.machine import host
 
 CHECKED = 2
-"""Sets of inputs on which a candidate is checked, of those that the reference has."""
+"""The number of sets of inputs on which a candidate is checked."""
 REPROBES = 2
 """How often a candidate that is faster than the ceiling is timed again."""
 HELD = 32
@@ -67,7 +67,7 @@ class SampleJob(Job):
 
 @dataclass(frozen=True)
 class RunnerSetup:
-    """What makes a worker a runner: its jobs are Measure and Sample, its replies an Outcome."""
+    """The setup of a runner: its jobs are Measure and Sample, its replies an Outcome."""
 
     subject: Subject
     limits: Limits
@@ -90,8 +90,8 @@ class RunnerSetup:
 
 
 class Affinity:
-    """The processors that this process keeps to, as many as there are threads: at first the last that it may use, since
-    the first serves interrupts."""
+    """The processors of this process, one a thread: at first the last that it may use, since the first serves
+    interrupts."""
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
@@ -231,7 +231,7 @@ class Runner:
         return _Checked(calls.call, seconds)
 
     def _bound(self, artefact: Artefact) -> _Calls:
-        """A candidate on the buffers, and on those that its preparation fills."""
+        """A candidate on the buffers, and on the arrays of its preparation."""
         kernel, arrays, before = load_artefact(artefact, host()), [*self._inputs, *self._outs], artefact.preparation
         if before is None:
             return _Calls(self._call(kernel, arrays, range(len(arrays))))
@@ -242,7 +242,7 @@ class Runner:
         return _Calls(self._call(kernel, arrays, before.passes), first)
 
     def _call(self, kernel: Kernel, arrays: Sequence[Array], passes: Sequence[int]) -> Call:
-        """The call of a kernel on some of the arrays: the inputs, the outputs, and what was prepared."""
+        """The call of a kernel on some of the arrays: the inputs, the outputs, and the prepared arrays."""
         passed = [arrays[n] for n in passes]
         if not self._in_network:
             return on(kernel, passed)
@@ -260,7 +260,7 @@ class Runner:
 
 
 def _known(samples: Samples) -> Outcome:
-    """What was measured, as an outcome."""
+    """Samples as an outcome."""
     kept = samples.kept
     return Outcome(
         MEASURED, tuple(s.seconds for s in kept), tuple(s.rate for s in kept), disturbance=samples.disturbance
@@ -275,7 +275,7 @@ _MEMORY = Outcome("memory", reason="it needs more memory to run than it is allow
 
 
 def _fill(case: Case, inputs: Sequence[Array], outs: Sequence[Array]) -> None:
-    """Put a set of inputs into the buffers, and poison into those of the outputs."""
+    """Put a set of inputs into the buffers, and poison into the outputs."""
     for buffer, array in zip(inputs, case.inputs, strict=True):
         np.copyto(buffer, array)
     for out, expected in zip(outs, case.expected, strict=True):
@@ -283,6 +283,6 @@ def _fill(case: Case, inputs: Sequence[Array], outs: Sequence[Array]) -> None:
 
 
 def _wrong(case: Case, outs: Sequence[Array]) -> str | None:
-    """What is wrong with the results for a set of inputs."""
+    """A sentence about wrong results for a set of inputs; None for right ones."""
     faults = (fault(out, expected) for out, expected in zip(outs, case.expected, strict=True))
     return next((fault_there for fault_there in faults if fault_there is not None), None)

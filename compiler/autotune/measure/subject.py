@@ -57,14 +57,14 @@ class Subject:
         return read(find_function(self.module, self.name))
 
     def __getstate__(self) -> dict[str, object]:
-        """What is stated, without what was derived of it."""
+        """The stated fields, without derived ones."""
         return {field: getattr(self, field) for field in self.__dataclass_fields__}
 
 
 def ceiling(program: Program, machine: Machine) -> str:
     """`flops` or `bytes`: what bounds a perfect implementation, by the machine's balance; the same for each schedule.
 
-    Bytes are those of the arguments, each counted once. Operations on integers count where there are none on floats.
+    Bytes are the arguments', each counted once. Integer operations count if there are no floating-point ones.
     """
     moved = sum(map(_bytes, program.arguments))
     balance = 2 * FMAS * (machine.vector_bits // 32) / BYTES
@@ -72,8 +72,8 @@ def ceiling(program: Program, machine: Machine) -> str:
 
 
 def work(program: Program, machine: Machine) -> float | None:
-    """What a perfect implementation costs: the bytes or operations that its ceiling counts. None where its operations
-    are not those of the ceiling's probe, which is float32 FMA."""
+    """The cost of a perfect implementation: the bytes or operations that its ceiling counts. None if its operations
+    differ from the ceiling's probe, which is float32 FMA."""
     if ceiling(program, machine) == "bytes":
         return float(sum(map(_bytes, program.arguments)))
     if any(buffer.element != f32 for buffer in program.arguments):

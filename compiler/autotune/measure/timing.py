@@ -1,4 +1,4 @@
-"""Samples of a call until their median is known, each with a probe beside it of what the machine can do just now.
+"""Samples of a call until their median is known, each beside a probe of the machine's rate at that moment.
 
 A sample whose threads were off their processors is repeated; see `compiler.targets.cpu.presence`. The time of a call on
 one thread is that on its processor, so that what remains of a disturbance does not count.
@@ -22,7 +22,7 @@ Call = Callable[[], None]
 
 
 class ArrangedCall(ABC):
-    """A call whose operands are put in place before each: `arrange` does that, and gives what is to be timed."""
+    """A call whose operands are set up before each call: `arrange` does that, and gives the call to time."""
 
     @abstractmethod
     def arrange(self) -> Call:
@@ -49,7 +49,7 @@ class Probe(Protocol):
 
 
 class YardstickProbe:
-    """A candidate of a known cost as a probe: what it takes now says what the machine can do for such programs.
+    """A candidate of a known cost as a probe: its time says what the machine can do for such programs now.
 
     Whatever slows the machine, the cores, the caches or the memory, slows two candidates of one program more alike than
     a candidate and a loop in registers. It takes several calls for a probe: where one `is_long`, it is no better than
@@ -97,8 +97,8 @@ class Samples:
 
 @dataclass(frozen=True)
 class Clock:
-    """How calls are timed: beside which probe, on how many threads (several sleep between samples), and what is done
-    before a disturbed sample is repeated."""
+    """The method of timing calls: the probe beside them, the number of threads (several sleep between samples), and the
+    action before a disturbed sample is repeated."""
 
     ceiling: Probe
     sampling: Sampling
@@ -151,7 +151,7 @@ def taken(call: Call, calls: int = 1, threads: int = 1) -> Taken:
 
 
 def chosen(samples: Sequence[TimedSample], fewest: int) -> Samples:
-    """The clean samples, if there are enough; else the less disturbed half of all, but enough. What is left out counts
+    """The clean samples, if there are enough; else the less disturbed half of all, but enough. Rejected samples count
     as repeated."""
     clean = [sample for sample in samples if not sample.disturbance.used]
     ranked = sorted(samples, key=lambda sample: (sample.disturbance.used, sample.disturbance.share))

@@ -1,4 +1,4 @@
-"""A result beside what is right: poison before it is made, and in a few words what is wrong with it."""
+"""A result beside the expected one: poison before it is computed, and a sentence about wrong elements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ polynomials are worse than it by less, a missing term of a sum of a thousand is 
 
 @dataclass(frozen=True)
 class Expected:
-    """What is right for one output.
+    """The expected result of one output.
 
     own: the result of the unscheduled program under the policy `strict`, in its own dtype.
     exact: floats in float64; others as the program in float64 has them.
@@ -29,7 +29,7 @@ class Expected:
 
 
 def poison(out: Array, expected: Expected) -> None:
-    """Set each element to what is wrong there: NaN, or the inverse of what is right."""
+    """Set each element to a wrong value: NaN, or the complement of the expected one."""
     if not is_float(out.dtype):
         np.invert(expected.own, out=out)
         return
@@ -39,7 +39,7 @@ def poison(out: Array, expected: Expected) -> None:
 
 
 def fault(output: Array, expected: Expected) -> str | None:
-    """What is wrong with a result, in a few words; nothing for a right one.
+    """A sentence about a wrong result; None for a right one.
 
     A float is within `FACTOR * (worst + eps * |exact|)` of the exact one; where either result is not finite it may be
     that of the strict program as well. Others equal the strict program's, or the exact ones: a comparison of floats

@@ -31,14 +31,14 @@ Reply: TypeAlias = Any  # what that role gives, or Death
 
 
 class Setup(Protocol):
-    """What makes a worker a builder or a runner; it pickles."""
+    """The setup of a builder or a runner; it pickles."""
 
     def start(self) -> Callable[[Job], Reply]:
         """Prepare the process, and give the function of a job to its reply. Raises for a program that is refused."""
 
     @property
     def memory_bytes(self) -> int:
-        """What the process may map beyond what it has after the start."""
+        """Memory that the process may map beyond its size at the start."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +57,11 @@ class Refused(str):
 
 
 class Unable(str):
-    """The reply of a worker to which the system refuses what it needs, such as space on a disk: why."""
+    """The reply of a worker whose system refuses a resource, such as space on a disk."""
 
 
 def said(error: Exception) -> str:
-    """What is wrong with a text or a program, in one sentence."""
+    """The error of a text or a program, in one sentence."""
     return last_sentence(error.msg if isinstance(error, ParseError) else str(error))
 
 
@@ -84,7 +84,7 @@ def serve(connection: Connection) -> None:
 
 
 def _started(setup: Setup) -> Callable[[Job], Reply] | Refused | Unable:
-    """The function of a job to its reply, or why there is none."""
+    """The function from a job to its reply, or why there is none."""
     _limit_memory(None)
     try:
         role = setup.start()
@@ -98,7 +98,7 @@ def _started(setup: Setup) -> Callable[[Job], Reply] | Refused | Unable:
 
 
 def _receive(connection: Connection, jobs: SimpleQueue[bytes]) -> None:
-    """Hand on what comes; the end of the pipe is the end of the parent, and of this process whatever it is doing."""
+    """Forward messages; the end of the pipe is the end of the parent, and of this process whatever it is doing."""
     try:
         while True:
             jobs.put(connection.recv_bytes())
@@ -107,7 +107,8 @@ def _receive(connection: Connection, jobs: SimpleQueue[bytes]) -> None:
 
 
 def _limit_memory(headroom: int | None) -> None:
-    """Let the process map no more than that beyond what it has, where the system says what it has; None lifts that."""
+    """Let the process map no more than that beyond its current size, if the system tells the size; None lifts the
+    limit."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
     except OSError:

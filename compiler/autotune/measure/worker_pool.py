@@ -71,13 +71,13 @@ class WorkerPool:
 
     @property
     def busy(self) -> list[int]:
-        """The numbers of those that work on a job."""
+        """The numbers of busy workers."""
         return [seat.worker.pid for seat in self._seats if seat.job is not None]
 
     def map(self, inputs: Sequence[Item], job: Callable[[Item], object] = _itself) -> Iterator[tuple[int, Reply]]:
         """The position of each item and the reply to its job, or the death of its worker, as they come.
 
-        A job is made when a worker is free for it, by what is known then.
+        A job is created when a worker is free for it, from the state of then.
 
         Raises InputError where the workers refuse the program, TargetError where they cannot start.
         """
@@ -133,7 +133,7 @@ class WorkerPool:
                 seat.worker.send(job(seat.job))
 
     def _replies(self) -> list[tuple[int, Reply]]:
-        """What came of jobs, after waiting until something has come or a time has passed."""
+        """The replies of jobs, after waiting for the first one or a timeout."""
         busy = [seat for seat in self._seats if seat.job is not None or not seat.worker.ready]
         begin = time.monotonic()
         most = min(LOOK, max(0.0, min(seat.deadline for seat in busy) - begin))
@@ -191,5 +191,5 @@ def _repeats(death: Death) -> int:
 
 
 def caps(threads: int) -> dict[str, str]:
-    """The environment of a worker: threads of parallel loops; those of numpy's libraries stay out of the way."""
+    """The environment of a worker: threads of parallel loops; numpy's libraries get one thread."""
     return {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}

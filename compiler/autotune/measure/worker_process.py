@@ -1,4 +1,4 @@
-"""`Worker`: a worker process as its parent sees it: started, sent jobs, killed, and what it died of."""
+"""`Worker`: a worker process as its parent sees it: started, sent jobs, killed, and the cause of its death."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from compiler.errors import InputError
 USUAL = 0.02
 """How far the logarithm of a task's time falls with a turn, before any has shown it."""
 DECAY = 0.8
-"""How much a turn counts beside the next one in what is usual."""
+"""The weight of a turn relative to the next one in `habit`."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Account:
 
 
 def read_turns(lines: Iterable[str], name: str = "the log") -> Iterator[Turn]:
-    """The turns of a log. Raises InputError, with the line, for what is no such log."""
+    """The turns of a log. Raises InputError, with the line, for a malformed log."""
     for number, line in enumerate(lines, 1):
         try:
             turn = Turn(**json.loads(line))

@@ -12,15 +12,15 @@ from collections.abc import Callable, Mapping
 from compiler.autotune.tasks.account import Account
 
 HABIT = 0.8
-"""How much of what is expected is what the task's turns usually gain; the remainder is what its model promises."""
+"""The weight of the task's usual gain in the expectation; the remainder is the weight of the model's promise."""
 UNTOLD = 0.2
-"""What is expected of a batch (log of time) where no model says."""
+"""The expected gain of a batch (log of time) without a model."""
 PRIOR = (0.3, 0.15)
 """Before any promise was due: so much was promised, and so much of it kept."""
 OWN = 0.3
-"""A task's own promises count as much as those of all tasks once they add up to this."""
+"""A task's own promises outweigh those of all tasks once they add up to this."""
 FAILING = 3
-"""So many turns a task has of which nothing could be measured yet."""
+"""The turns that a task gets while nothing of it could be measured."""
 NOTHING = 1e-4
 """The share of the program's time that a batch must promise; less is not worth its trials."""
 
@@ -31,8 +31,8 @@ the task whose turn it is; None where nothing more is promised."""
 
 
 def expected(account: Account, every: Accounts) -> float:
-    """How many seconds of the program a batch of a task is expected to save: by what its turns usually gain, and what
-    its model promises, as far as such promises were kept."""
+    """The seconds of the program that a batch of a task is expected to save: by the usual gain of its turns, and by the
+    model's promise, scaled by how far earlier promises were kept."""
     promised, gained = PRIOR
     promised += sum(each.promised for each in every.values())
     gained += sum(each.gained for each in every.values())
@@ -42,8 +42,8 @@ def expected(account: Account, every: Accounts) -> float:
 
 
 def by_gain(ready: Accounts, every: Accounts, timed: bool = False) -> str | None:
-    """The task whose batch promises most seconds of the program, for each second that it takes to measure where these
-    are limited; first those of which nothing is known, the largest first."""
+    """The task whose batch promises most seconds of the program, per second of measuring if seconds are limited; first
+    the unknown tasks, the largest first."""
     unknown = [name for name, account in ready.items() if account.seconds is None and account.turns < FAILING]
     if unknown:
         return max(unknown, key=lambda name: (-ready[name].turns, ready[name].estimate))
@@ -53,12 +53,12 @@ def by_gain(ready: Accounts, every: Accounts, timed: bool = False) -> str | None
 
 
 def in_turns(ready: Accounts, every: Accounts, timed: bool = False) -> str | None:
-    """Each in turn: the first of those that had the fewest turns."""
+    """Round robin: the first task among those with the fewest turns."""
     return min(ready, key=lambda name: ready[name].turns, default=None)
 
 
 def _price(account: Account, timed: bool) -> float:
-    """What a trial takes of what is limited."""
+    """The cost of a trial in units of the limited budget."""
     return account.took / account.count if timed and account.count and account.took > 0 else 1.0
 
 

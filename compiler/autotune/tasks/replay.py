@@ -43,7 +43,7 @@ def replay(turns: Iterable[Turn], allocation: Allocation, timed: bool = False) -
 
 
 def _size(turns: list[Turn]) -> float:
-    """What stands for a task's size before its first turn: the time of its calls, by the first that was measured."""
+    """The stand-in for a task's size before its first turn: the time of its calls at its first measurement."""
     return next((turn.weight * turn.after for turn in turns if turn.after is not None), 0.0)
 
 

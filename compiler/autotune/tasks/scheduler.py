@@ -53,7 +53,7 @@ def tune_together(tasks: Sequence[Weighted], options: TuningOptions) -> dict[str
 
 @dataclass(frozen=True)
 class _Begun:
-    """A turn that was begun: of which task, when, and what was known of it then."""
+    """A turn under way: its task, its start, and the state of the task then."""
 
     name: str
     at: float
@@ -101,7 +101,7 @@ class _Tasks:
         return {name: self.accounts[name] for name, run in self.runs.items() if run.proposals and self.budget.wanted}
 
     def begin(self, name: str) -> None:
-        """Prepare a task; one of which nothing was measured has a short turn."""
+        """Prepare a task; an unmeasured one has a short turn."""
         self.current = run = self.runs[name]
         run.prepare()
         is_new = self.seconds(name) is None

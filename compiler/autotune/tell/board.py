@@ -1,4 +1,4 @@
-"""`Board`: the tasks of a whole program beside each other: where its time goes, and what is still to be gained."""
+"""`Board`: the tasks of a whole program side by side: where its time goes, and the expected gains."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEADINGS = ("task", "operator", "calls", "of the time", "one call", "of the boun
 
 @dataclass(frozen=True)
 class Row:
-    """What is known of a task.
+    """The state of a task.
 
     `calls` of a run of the program; `seconds` of one call under the best, None while nothing was measured; `share` of
     the time that the program is known to take; `bound`, the share of the machine's ceiling that the best reaches;
@@ -61,7 +61,7 @@ class Board:
         self._task, self._runs = task, runs
 
     def rows(self) -> list[Row]:
-        """A row a task, those that take most of the time first; then those of which nothing was measured."""
+        """A row a task, longest total time first; then tasks without a measurement."""
         seconds = {name: run.standing.seconds for name, run in self._runs.items() if run.standing is not None}
         total = sum(group.occurrences * seconds.get(group.name, 0.0) for group in self._task.groups)
         rows = [self._row(group, seconds.get(group.name), total) for group in self._task.groups]
@@ -86,7 +86,7 @@ class Board:
         return {task.name: operator(task.schedule.program) for task in self._task.groups}
 
     def heading(self) -> str:
-        """What is known of all of them: `net: 12 tasks, 3.41 ms, 96 trials, 40 of them from before, in 41 s`."""
+        """A summary of all tasks: `net: 12 tasks, 3.41 ms, 96 trials, 40 of them from before, in 41 s`."""
         rows = self.rows()
         times = [row.calls * row.seconds for row in rows if row.seconds is not None]
         time = f"{duration(sum(times))}{'' if len(times) == len(rows) else ' so far'}, " if times else ""

@@ -36,14 +36,14 @@ class Breakdown:
 
     @property
     def total(self) -> float | None:
-        """The seconds of all calls of all groups; None where that of a group is not known."""
+        """The seconds of all calls of all groups; None if that of a group is not known."""
         times = [group.together for group in self.groups if group.together is not None]
         return sum(times) if len(times) == len(self.groups) else None
 
     @property
     def difference(self) -> float | None:
-        """The seconds of the whole beyond those of its groups: what passes between them, and what they do to each
-        other. Below zero where the whole is faster."""
+        """The seconds of the whole program beyond the sum of its groups: passing values, and the groups' effects on
+        each other. Negative if the whole is faster."""
         return None if self.total is None else self.whole - self.total
 
     def rows(self) -> Iterator[tuple[str, str, str, str, str]]:

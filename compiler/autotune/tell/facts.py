@@ -1,4 +1,4 @@
-"""`Facts`: what is known of a tuning run, and the words for it: rows of a table, sentences, JSON."""
+"""`Facts`: the state of a tuning run, as rows of a table, sentences, JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GAIN = 1.01
 WRITTEN = "as written"
 """The name of the sketch that is the program as written."""
 UNKNOWN = "the ceiling could not be measured"
-"""What stands in the place of a share above 100%."""
+"""The words for a share above 100%."""
 INTERRUPTED = "interrupted"
 """The phase of a run that was ended from outside."""
 ENOUGH = 3
@@ -111,14 +111,14 @@ class Facts:
 
     @property
     def infeasible(self) -> str:
-        """`cache 210, registers 12`, without what is put off; empty where there is none."""
+        """`cache 210, registers 12`, without deferred ones; empty without any."""
         counts = self.progress.infeasible.most_common()
         return ", ".join(f"{reason} {count}" for reason, count in counts if reason != LATER)
 
     # --- renderings -------------------------------------------------------------------------------------------------
 
     def rows(self) -> Iterator[tuple[str, str]]:
-        """The rows of a table: a heading and what is known, nothing for what is not yet."""
+        """The rows of a table: a heading and a value, empty while it is unknown."""
         p, left = self.progress, self.seconds_left
         every = [
             ("space", f"{p.sketches} sketches, {p.candidates} candidates" if p.sketches else ""),

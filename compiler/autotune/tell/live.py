@@ -22,11 +22,11 @@ from compiler.autotune.tell.told import Told
 from compiler.printable import counted, printable
 
 PER_SECOND = 1
-"""How often the clock of the table moves by itself: what draws it runs beside what is measured."""
+"""How often the table's clock is redrawn: drawing runs beside measurements."""
 NOTES = 2
 """How many of the last notes on a cluster's workers stand under the table."""
 AROUND = 4
-"""The lines of a terminal that a table of tasks leaves to its headings and to what is being done."""
+"""The lines of a terminal that a table of tasks leaves for headings and the current phase."""
 ENDS = ("waiting for its turn", "nothing", "done", INTERRUPTED)
 """How the phases begin that a task of several ends a turn with."""
 
@@ -48,7 +48,7 @@ class Silent:
         self.show(before, self.last)
 
     def facts(self, progress: Progress) -> Facts:
-        """What is known of the program, or of the group, that a run is about."""
+        """The name of the program, or of the group, of a run."""
         return Facts(self.task.group(progress.name) if self.task.groups else self.task, progress)
 
     def show(self, before: Progress | None, now: Progress) -> None:
@@ -76,7 +76,7 @@ class Lines(Silent):
         self._noted = 0
 
     def show(self, before: Progress | None, now: Progress) -> None:
-        """Print what has changed."""
+        """Print the changes."""
         for note in now.notes[self._noted :]:
             self._say(now, note)
         self._noted = len(now.notes)
@@ -130,7 +130,7 @@ class Screen(Silent):
         return table
 
     def _of_tasks(self) -> Table:
-        """All tasks, as many as the terminal has lines for, under what is being done."""
+        """All tasks, as many as the terminal has lines for, below the current phase."""
         table = self.board.table(max(1, self._live.console.height - AROUND))
         if self.last is not None:
             self._caption(table, *self.last.notes[-NOTES:], f"{self.last.name}: {self.last.phase}")

@@ -54,7 +54,7 @@ def _kind(block: Block) -> str:
 
 
 def _windows(block: Block) -> list[int]:
-    """The reduce axes that move beside an axis of the result, those of a window; a filter, if any, has them alone."""
+    """The reduce axes that move beside an axis of the result: those of a window; a filter, if any, has them alone."""
     forms = [form.variables() for access in block.reads for form in access.index]
     spatial = {n for n, axis in enumerate(block.axes) if not axis.is_reduce}
     reduces = [n for n, axis in enumerate(block.axes) if axis.is_reduce]

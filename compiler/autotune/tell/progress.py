@@ -45,7 +45,7 @@ class Standing:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the gain is that of turns, or of estimates, which no moment changes."""
+        """Whether the gain was measured in turns, or is an estimate, so that no moment changes it."""
         return self.compared is not None or self.best.kind == ESTIMATED
 
     @property
@@ -99,7 +99,7 @@ class Progress:
     notes: list[str] = field(default_factory=list)
 
     def record(self, before: Outcome | None, after: Outcome) -> None:
-        """Count what is known of a script now, and was before if it had been tried."""
+        """Replace a script's former state, if it was tried before, by its current one in the counts."""
         if before is None:
             self.trials += 1
         elif not before.ok:

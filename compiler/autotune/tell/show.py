@@ -42,7 +42,7 @@ WHY = {
 
 
 def listed(space: SketchSpace, numbers: Sequence[int]) -> Iterator[str]:
-    """How large the space is, then some sketches: their choices, with the options and what reads them.
+    """The size of the space, then some sketches: their choices, with the options and the steps that read them.
 
     4 sketches, 456 candidates
     sketch 0 (270 candidates): C: gebp ab
@@ -68,7 +68,7 @@ def filtered(space: SketchSpace, text: str | None) -> list[int]:
 
 
 def script(space: SketchSpace, place: Selection) -> str:
-    """The script of a sketch, or of a candidate with its decisions. Raises InputError for what is not there."""
+    """The script of a sketch, or of a candidate with its decisions. Raises InputError for an unknown one."""
     number, positions = place
     sketch = _sketch(space, number)
     return str(sketch.script) if positions is None else sketch.text(candidate(space, number, positions)[1])
@@ -86,7 +86,8 @@ def candidate(space: SketchSpace, number: int, positions: Sequence[int]) -> Cand
 
 
 def sampled(space: SketchSpace, numbers: Sequence[int], count: int, seed: int) -> Iterator[str]:
-    """Random candidates of some sketches, each sketch as likely: what they choose, and whether they are worth building.
+    """Random candidates of some sketches, drawn uniformly over sketches: their decisions, and whether they are
+    feasible.
 
     0:3,2 (C: gebp ab): %param = 6, %param_1 = 4; feasible
 
@@ -175,7 +176,7 @@ def _reads(sketch: Sketch, choice: Choice) -> str:
 
 
 def _step(op: Operation) -> str:
-    """A step and what it is done to: `split C.m`, `pack A`."""
+    """A step and its operand: `split C.m`, `pack A`."""
     buffer = op.properties.get("buffer")
     what = str(getattr(buffer, "data", "")) or (_handle(op.operands[0]) if op.operands else "")
     return f"{op.name.removeprefix('sched.')} {what}".rstrip()

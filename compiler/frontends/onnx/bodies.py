@@ -1,4 +1,4 @@
-"""Operators as functions of others: those that ONNX's schemas have, and those of the model."""
+"""Operators as functions of others: bodies from ONNX's schemas, and functions of the model."""
 
 from __future__ import annotations
 

@@ -21,7 +21,8 @@ OLDEST = 13
 
 
 def loaded(given: object) -> ModelProto:
-    """A checked model with its external data. Raises InputError for what is none, and for one that is not valid."""
+    """A checked model with its external data. Raises InputError for a file that is no model, and for an invalid
+    model."""
     if isinstance(given, ModelProto):
         _check(given, given, "the model")
         return _converted(given, "the model")
@@ -57,7 +58,7 @@ def _check(model: ModelProto, checked: ModelProto | str, what: str) -> None:
 
 
 def _first(error: BaseException) -> str:
-    """The first line of what ONNX says."""
+    """The first line of ONNX's message."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0][:300] if lines else type(error).__name__
 
@@ -107,7 +108,7 @@ def bind(model: ModelProto, shapes: Mapping[str, Any]) -> dict[str, tuple[int, .
 
 
 def _check_names(inputs: Sequence[Any], shapes: Mapping[str, Any]) -> None:
-    """Raise InputError for shapes that name nothing of the model, or are no extents."""
+    """Raise InputError for names that the model lacks, and for invalid extents."""
     symbols = dict.fromkeys(
         str(size) for value in inputs for size in _declared(value.name, value.type) if isinstance(size, str)
     )
@@ -123,7 +124,8 @@ def _check_names(inputs: Sequence[Any], shapes: Mapping[str, Any]) -> None:
 
 
 def _declared(name: str, type: TypeProto) -> list[int | str]:
-    """The extents of an input; what is not static by a name. Raises InputError for what is no tensor of a shape."""
+    """The extents of an input, symbolic ones by name. Raises InputError for an input that is no tensor of a known
+    rank."""
     if not type.HasField("tensor_type"):
         raise InputError(f"the input '{name}' is no tensor: sequences, optional and sparse ones have no te form")
     if type.tensor_type.elem_type not in DTYPE_OF:

@@ -105,7 +105,7 @@ class Node:
         return value if isinstance(value, Tensor) else self.states(value, f"{self.name}.c")
 
     def known(self, position: int, what: str) -> Array:
-        """An input whose elements are known. Raises Refused, saying what it is, where data decide them."""
+        """An input whose elements are known. Raises Refused, naming the input, if its elements depend on data."""
         given = self.value(position)
         if isinstance(given, Tensor):
             raise Refused(f"{what} is computed by the model: only data decide it")

@@ -1,4 +1,4 @@
-"""The dtypes of ONNX's tensors as those of te."""
+"""ONNX's tensor dtypes, and te's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nodes of a model in order, from values to values; what has no te form is noted, and the walk goes on."""
+"""The nodes of a model in order, from values to values; nodes without a te form are noted, and the walk goes on."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ MOST_TRIPS = 256
 MEANINGLESS = frozenset(
     ("kernel_shape", "storage_order", "momentum", "stash_type", "seed", "hidden_size", "saturate", "num_outputs")
 )
-"""Attributes that follow from shapes, or that change nothing of results that te has."""
+"""Attributes that follow from shapes, or that do not change results."""
 UNFITTING = (ArithmeticError, LookupError, TypeError, ValueError)
-"""What handlers run into where ranks, or counts of attributes, are not those of the operator."""
+"""Exceptions of handlers for a rank, or a number of attributes, that the operator does not have."""
 MOST_NODES = 100_000
 """The most nodes that are walked, with the iterations of loops and the bodies of functions."""
 
@@ -69,7 +69,7 @@ class Scope:
     prefix: str = ""
 
     def find(self, name: str) -> Found:
-        """The value of a name, None where there is none."""
+        """The value of a name; None for an unknown name."""
         if name in self.values or self.parent is None:
             return self.values.get(name)
         return self.parent.find(name)
@@ -83,7 +83,7 @@ def valid(name: str) -> str:
 
 @dataclass
 class Walk:
-    """A walk over one model: what it has found so far.
+    """The state of the walk over one model.
 
     names: those of inputs. constants: the arrays of inputs that never change. standing: of an output that was
     refused, a tensor of its type, so that what follows is looked at too.

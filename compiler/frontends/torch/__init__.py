@@ -40,5 +40,5 @@ def __getattr__(name: str) -> Any:
 
 
 def _missing(name: str, *args: object, **options: object) -> Any:
-    """What stands for a function without torch: it can be imported, and says what it needs when it is called."""
+    """A stand-in for a function without torch: it can be imported, and raises when it is called."""
     raise InputError(f"{name} needs the package torch: pip install 'strata-compiler[torch]'")

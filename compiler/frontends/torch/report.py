@@ -1,4 +1,4 @@
-"""`Report`: what of a model was compiled, and what was not, and why."""
+"""`Report`: the compiled parts of a model, the parts that stay with torch, and why."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from compiler.errors import StrataError
 from compiler.te.tensor import Tensor
 
 Results: TypeAlias = "Tensor | tuple[Tensor | None, ...]"
-"""What an operator gives: a tensor, or several, None for those that have no te form."""
+"""The result of an operator: a tensor, or several, None for results without a te form."""
 Operator: TypeAlias = Callable[..., Results]
 """Takes a Call, then the operator's arguments: tensors, numbers, lists of them."""
 F = TypeVar("F", bound=Operator)
@@ -59,7 +59,7 @@ OPERATORS: dict[str, Row] = {}
 
 
 def operator(*names: str, moves: bool = False) -> Callable[[F], F]:
-    """Enter a function into the table; a name without an overload is that of the default one."""
+    """Enter a function into the table; a name without an overload stands for the default one."""
 
     def enter(convert: F) -> F:
         for name in names:

@@ -42,7 +42,7 @@ KEPT = (
     aten.triu.default,
     aten.roll.default,
 )
-"""Operators whose te form is better than that of their parts."""
+"""Operators whose te form is better than that of their decomposition."""
 
 
 @cache
@@ -53,7 +53,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
 
 @cache
 def decompositions_of_captured() -> dict[Any, Callable[..., Any]]:
-    """What is made of other operators in graphs that torch.compile captures: composite ones have come apart before."""
+    """Composite operators that graphs of torch.compile no longer contain."""
     return _with_ours(_core_aten_decompositions_post_autograd())
 
 

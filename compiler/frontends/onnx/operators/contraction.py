@@ -132,7 +132,7 @@ def einsum(node: Node) -> Tensor:
 
 
 def _equation(text: str, ranks: list[int]) -> tuple[list[list[str]], list[str]]:
-    """The labels of each input and of the result; those of an ellipsis are numbers, its last is 0."""
+    """The labels of each input and of the result; labels of an ellipsis are numbers, the last one 0."""
     left, arrow, right = text.replace(" ", "").partition("->")
     terms = [_labels(term, rank) for term, rank in zip(left.split(","), ranks, strict=True)]
     if arrow:

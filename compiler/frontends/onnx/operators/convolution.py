@@ -24,7 +24,7 @@ class Windows:
 
 
 def windows(node: Node, image: Sequence[int], kernel: Sequence[int], ceil: bool = False) -> Windows:
-    """The windows over an image, their padding worked out. Raises Refused for what has no te form."""
+    """The windows over an image, with their padding. Raises Refused for windows without a te form."""
     rank = len(image)
     if not 1 <= rank <= 3:
         raise Refused(f"its image has {rank} dimensions; there are windows over 1 to 3")

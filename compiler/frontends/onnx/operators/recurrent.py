@@ -48,7 +48,7 @@ class Direction:
         return given
 
     def biases(self) -> tuple[Tensor | None, Tensor | None]:
-        """Those of the inputs and those of the states."""
+        """The biases of the inputs and the biases of the states."""
         both = self.of(3)
         if both is None:
             return None, None

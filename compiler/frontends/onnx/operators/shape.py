@@ -16,7 +16,7 @@ from compiler.te.tensor import Tensor
 
 
 def axis_of(node: Node, axis: int, rank: int) -> int:
-    """An axis that counts from 0. Raises Refused where there is none."""
+    """An axis counted from 0. Raises Refused for an axis out of range."""
     if not -rank <= axis < rank:
         raise Refused(f"axis {axis} is none of {rank}")
     return axis % rank
@@ -177,7 +177,7 @@ def reverse_sequence(node: Node) -> Tensor:
 
 @handles("Pad")
 def pad(node: Node) -> Tensor:
-    """Surrounded by a value, or by what the mode says."""
+    """Padded with a value, or as the mode says."""
     x = node.tensor(0)
     stated = node.integers(1, "the padding")
     axes = node.integers(3, "its axes") if node.has(3) else list(range(x.rank))

@@ -41,7 +41,7 @@ def scalar_tensor(call: Call, value: float, **named: object) -> Tensor:
     "zeros", "zeros_like", "empty.memory_format", "empty_permuted", "empty_like", "new_zeros", "new_empty", moves=True
 )
 def zeros(call: Call, *given: object, **named: object) -> Tensor:
-    """Zeros, for elements that nobody has stated, too."""
+    """Zeros, also for uninitialised elements."""
     return filled(call.shape, 0, call.dtype, call.name)
 
 

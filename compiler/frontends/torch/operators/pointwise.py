@@ -21,7 +21,7 @@ def _function(name: str) -> Callable[[Expr], Expr]:
 
 
 def _exact(formula: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
-    """A function that changes floats only: integers are what it would make of them."""
+    """A function that rounds floats; integers stay as they are."""
     return lambda x: formula(x) if is_float(x.dtype) else x
 
 

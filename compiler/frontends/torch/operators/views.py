@@ -15,7 +15,7 @@ from compiler.te.index import Index
 from compiler.te.tensor import Tensor
 
 End: TypeAlias = int | None
-"""An end of a range, None for that of the dimension."""
+"""An end of a range; None for the end of the dimension."""
 
 
 @operator("view", "reshape", "_unsafe_view", "squeeze.dims", "squeeze.dim", "squeeze", "unsqueeze", moves=True)
