@@ -50,7 +50,7 @@ def run(name: str, work: Callable[[], int], arguments: Sequence[str] = ()) -> in
     time; that is status 1, without a word.
     """
     try:
-        with _warnings(name):
+        with _warnings(name, arguments):
             return _status(name, work, arguments)
     except KeyboardInterrupt:
         _say(name, "interrupted")
@@ -149,8 +149,14 @@ def _print(text: str) -> None:
 
 
 @contextmanager
-def _warnings(name: str) -> Iterator[None]:
-    """Say warnings as sentences."""
+def _warnings(name: str, arguments: Sequence[str]) -> Iterator[None]:
+    """Say warnings as sentences; with --debug the traceback of the crash that one tells of comes first."""
+
+    def show(message: Warning | str, *place: object) -> None:
+        if "--debug" in arguments and isinstance(message, Warning) and message.__cause__ is not None:
+            traceback.print_exception(message.__cause__)
+        _say(name, f"warning: {message}")
+
     with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *place: _say(name, f"warning: {message}")
+        warnings.showwarning = show
         yield

@@ -186,7 +186,9 @@ def registries() -> list[Registry]:
             try:
                 _register(point.name, point.load)
             except PluginError as error:
-                warnings.warn(f"{error}; it is left out", RuntimeWarning, stacklevel=2)
+                left_out = RuntimeWarning(f"{error}; it is left out")
+                left_out.__cause__ = error.__cause__
+                warnings.warn(left_out, stacklevel=2)
     return list(_plugins.values())
 
 

@@ -6,6 +6,7 @@ each part crash in turn, and sees that it is blamed. The exit status is 1 where 
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -52,7 +53,8 @@ CRASHES = {
 def shell(inside: Path, line: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a line of the shell with an environment's programs."""
     command = ["bash", "-c", f'PATH="{inside}:$PATH"; {line}']
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return subprocess.run(command, cwd=folder, env=own, capture_output=True, text=True, check=False)
 
 
 def commands() -> list[str]:

@@ -218,6 +218,10 @@ def test_an_installed_plugin_that_is_broken_is_left_out(monkeypatch: pytest.Monk
     err = capsys.readouterr().err
     assert "strata-opt: warning: plugin broken cannot be loaded: ZeroDivisionError: division by zero (" in err
     assert "there is no pass 'no-such-pass'" in err and "Traceback" not in err
+    monkeypatch.setattr(plugins, "_scanned", [])
+    assert strata_opt(["in.mlir", "-p", "no-such-pass", "--debug"]) == 1
+    trace, _, said = capsys.readouterr().err.partition("strata-opt: warning: ")
+    assert trace.startswith("Traceback") and "broken_plugin.py" in trace and "no pass 'no-such-pass'" in said
     assert strata_opt(["in.mlir"]) == 0
     assert capsys.readouterr().err == ""
 
