@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
+
 from compiler.affine import linear as lin
 from compiler.dialects.access import AxisAttr
 from compiler.program import body
@@ -15,6 +17,7 @@ from compiler.program.tree import (
     Loop,
     Node,
     Program,
+    blocks_in,
     key_of,
     touched,
 )
@@ -67,7 +70,14 @@ def copy_nest(
         types,
         tuple(Access(target.name, identity) for _, target in copies),
         tuple(body.read(n, type) for n, type in enumerate(types)),
+        location=_location(program, place),
     )
     for loop in reversed([n for n in loops if n.extent > 1]):
         nest = replace(loop, body=(nest,))
     return label, nest
+
+
+def _location(program: Program, place: int | str) -> LocationAttr:
+    """The location of the first block at or inside a node."""
+    node = program.blocks[place] if isinstance(place, str) else program.loops[place]
+    return next((block.location for block in blocks_in(node)), UNKNOWN_LOC)

@@ -123,6 +123,7 @@ def _copy(value: Buffer, source: Buffer, node: Node) -> Compute:
     assert isinstance(node, Compute), "a call gives both"
     axes = node.block.axes[: node.block.spatial]
     copied = body.read(0, value.scalar)
+    read, place = Access(source.name, index), node.block.location
     return Compute(
-        Block(node.block.label, axes, (), (), (Access(source.name, index),), (value.scalar,), (), (copied,)), (value,)
+        Block(node.block.label, axes, (), (), (read,), (value.scalar,), (), (copied,), location=place), (value,)
     )

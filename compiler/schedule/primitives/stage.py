@@ -174,6 +174,7 @@ class _Window:
             (element,),
             (window_access,),
             (body.read(0, element),),
+            location=next(b.location for b in blocks_in(self.node) if any(self.buffer in t for t in touched([b]))),
         )
         part = _windowed(program, block, self.buffer, self.copy.name, self.spans)
         nest: Node = replace(part, writes=(window_access,)) if way == "out" else replace(part, reads=(window_access,))
