@@ -152,7 +152,7 @@ def _print(text: str) -> None:
 def _warnings(name: str, arguments: Sequence[str]) -> Iterator[None]:
     """Say warnings as sentences; with --debug the traceback of the crash that one tells of comes first."""
 
-    def show(message: Warning | str, *place: object) -> None:
+    def show(message: Warning | str, *place: Any, **options: Any) -> None:
         if "--debug" in arguments and isinstance(message, Warning) and message.__cause__ is not None:
             traceback.print_exception(message.__cause__)
         _say(name, f"warning: {message}")
