@@ -19,7 +19,7 @@ LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(((?:\.\./)+)([^)#\s]*)(#[^)]*)?\)")
 
 def home(readme: str) -> str:
     """The README as the page at the root of docs/."""
-    return readme.replace("](docs/", "](")
+    return "---\nhide: [navigation]\n---\n\n" + readme.replace("](docs/", "](")
 
 
 def inside(text: str, folder: Path) -> str:

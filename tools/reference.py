@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, is_dataclass
+from functools import cached_property
 from types import ModuleType
 
 import compiler
@@ -23,6 +24,7 @@ from compiler.targets.cpu.kernel import Kernel, Timing
 from compiler.targets.cuda.kernel import CudaKernel
 from compiler.targets.machine import Gpu, Machine
 
+PROPERTIES = (property, cached_property)
 LONGEST = 100
 """The columns of a signature on one line."""
 
@@ -48,28 +50,31 @@ def entry(name: str, described: object, level: int = 2) -> Iterator[str]:
     if not (is_dataclass(described) and str(described.__doc__).startswith(f"{getattr(described, '__name__', '')}(")):
         yield prose(inspect.getdoc(described) or "")
     if inspect.isclass(described) and not issubclass(described, Exception):
-        for method, function in _methods(described):
-            yield from entry(f"{name.rpartition('.')[2]}.{method}", function, level + 1)
+        for method, attribute in _methods(described):
+            yield from entry(f"{name.rpartition('.')[2]}.{method}", attribute, level + 1)
 
 
 def _methods(kind: type) -> Iterator[tuple[str, object]]:
     """The public methods and properties that a class itself declares."""
     for name, attribute in vars(kind).items():
-        function = attribute.fget if isinstance(attribute, property) else attribute
-        function = getattr(function, "func", getattr(function, "__func__", function))
-        if not name.startswith("_") and inspect.isfunction(function):
-            yield name, function
+        method = getattr(attribute, "__func__", attribute)
+        if not name.startswith("_") and (inspect.isfunction(method) or isinstance(method, PROPERTIES)):
+            yield name, method
 
 
 def _signature(name: str, described: object) -> str:
-    """The call of a function or a class with its types, a parameter a line where it is long."""
+    """The call of a function or a class with its types, a parameter a line where it is long; the type of a property."""
+    if isinstance(described, PROPERTIES):
+        function = described.fget if isinstance(described, property) else described.func
+        return f"{name}: {_annotation(inspect.signature(function).return_annotation)}"  # type: ignore[arg-type]
     try:
         signature = inspect.signature(described)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return ""
     kept = [p for p in signature.parameters.values() if p.name != "self"]
     shown = [re.sub(r"^(\*{0,2}\w+): '([^']*)'", r"\1: \2", str(p)) for p in kept]
-    returned = "" if inspect.isclass(described) else _annotation(signature.return_annotation)
+    annotation = "" if inspect.isclass(described) else _annotation(signature.return_annotation)
+    returned = f" -> {annotation}" if annotation else ""
     line = f"{name}({', '.join(shown)}){returned}"
     if len(line) <= LONGEST:
         return line
@@ -77,7 +82,7 @@ def _signature(name: str, described: object) -> str:
 
 
 def _annotation(annotation: object) -> str:
-    return "" if annotation is inspect.Signature.empty else f" -> {str(annotation).strip(chr(39))}"
+    return "" if annotation is inspect.Signature.empty else str(annotation).strip("'")
 
 
 def prose(text: str) -> str:

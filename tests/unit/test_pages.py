@@ -32,6 +32,11 @@ def test_the_reference_has_every_public_name() -> None:
     assert {n for n in strata.__all__ if n not in ("te", "__version__") and f"# {n}\n" not in every} == set()
 
 
+def test_a_property_is_no_call() -> None:
+    page = reference.PAGES["schedule"].text()
+    assert "\nSchedule.program: Program\n" in page and "\nSchedule.verify() -> Verdict\n" in page
+
+
 def test_a_docstring_becomes_markdown() -> None:
     shown = reference.prose("Y[i*s] of `a*b`.\n\n    loop.for\n      S\n\nThen.")
     assert shown == "Y\\[i\\*s\\] of `a*b`.\n\n```text\nloop.for\n  S\n```\n\nThen."
