@@ -25,6 +25,8 @@ from compiler.targets.cuda.kernel import CudaKernel
 from compiler.targets.machine import Gpu, Machine
 
 PROPERTIES = (property, cached_property)
+GIVEN = (Kernel, CudaKernel, Timing)
+"""The classes whose objects others make: how is not shown."""
 LONGEST = 100
 """The columns of a signature on one line."""
 
@@ -44,8 +46,8 @@ class Page:
 
 def entry(name: str, described: object, level: int = 2) -> Iterator[str]:
     """The heading, the signature and the docstring of a function or a class, and the methods of the class."""
-    yield f"{'#' * level} {name.rpartition('.')[2]}"
-    if signature := _signature(name, described):
+    yield f"{'#' * level} {name.rpartition('.')[2].replace('__call__', 'call')}"
+    if described not in GIVEN and (signature := _signature(name, described)):
         yield f"```python\n{signature}\n```"
     if not (is_dataclass(described) and str(described.__doc__).startswith(f"{getattr(described, '__name__', '')}(")):
         yield prose(inspect.getdoc(described) or "")
@@ -58,7 +60,9 @@ def _methods(kind: type) -> Iterator[tuple[str, object]]:
     """The public methods and properties that a class itself declares."""
     for name, attribute in vars(kind).items():
         method = getattr(attribute, "__func__", attribute)
-        if not name.startswith("_") and (inspect.isfunction(method) or isinstance(method, PROPERTIES)):
+        if (name == "__call__" or not name.startswith("_")) and (
+            inspect.isfunction(method) or isinstance(method, PROPERTIES)
+        ):
             yield name, method
 
 
@@ -71,6 +75,7 @@ def _signature(name: str, described: object) -> str:
         signature = inspect.signature(described)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return ""
+    name = name.removesuffix(".__call__").lower() if name.endswith(".__call__") else name
     kept = [p for p in signature.parameters.values() if p.name != "self"]
     shown = [re.sub(r"^(\*{0,2}\w+): '([^']*)'", r"\1: \2", str(p)) for p in kept]
     annotation = "" if inspect.isclass(described) else _annotation(signature.return_annotation)
