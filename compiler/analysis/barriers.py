@@ -1,9 +1,9 @@
 """Where the threads of a block wait for each other: barriers, each with the dependence for which it stands.
 
-The nodes under the block loops of a kernel are *stages*, nests of thread loops that run one after another, under loops
-that all threads run alike. A barrier is needed between two stages where one touches an element that another thread
-touches in the other, and one of them writes it. Barriers stand as late as they can; those that the iterations of a loop
-need among themselves are found first, since they may do for what comes before the loop as well.
+The nodes under the block loops of a kernel are *stages*: nests of thread loops that run one after another, under loops
+that all threads run alike. Two stages need a barrier between them if one writes an element that another thread touches
+in the other. Barriers stand as late as they can. Barriers between the iterations of a loop are placed first, since they
+may also serve the stages before the loop.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from compiler.program.tree import Access, Block, Loop, Program
 def contiguous_order(program: Program, block: Block, loops: Sequence[Loop]) -> tuple[Loop, ...]:
     """The loops around a block with that innermost along which most accesses are contiguous; none to keep their order.
 
-    Keeps the order of loops that are not a perfect serial nest, one for each axis in its order, of a block that is
-    guarded or reads what it writes, and where a reduction would be innermost.
+    Keeps the order of loops that are not a perfect serial nest with one loop for each axis in its order, of a block
+    that is guarded or reads its target, and of a block where a reduction would become innermost.
     """
     alone = all(len(loop.body) == 1 and loop.kind == "serial" for loop in loops)
     written = {access.buffer for access in block.writes}

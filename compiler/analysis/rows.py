@@ -33,10 +33,10 @@ def rows_of(program: Program, anchor: str, within: Iterable[str]) -> Rows | None
     """The blocks, among some, that can be computed row by row together with an anchor, the last of them; None where
     the anchor has no axis that nothing reduces.
 
-    Two axes are the same where one block writes a dimension along the one and another reads it along the other, or
-    both read a dimension of one argument along them. What is reduced or read otherwise (a window, a diagonal, one
-    element) is no row; neither is what not all of the blocks have. A block belongs to the rows if all that read its
-    temporaries do, and nothing between it and the others stands outside.
+    Two axes are the same row axis if one block writes a dimension along the first and another reads it along the
+    second, or if both read a dimension of one argument along them. An axis that is reduced or read otherwise (a window,
+    a diagonal, one element) is no row axis, nor is one that some of the blocks lack. A block belongs to the rows if all
+    readers of its temporaries do, and no block outside stands between it and the others.
     """
     labels = [label for label in program.blocks if label in {*within, anchor}]
     labels = labels[: labels.index(anchor) + 1]

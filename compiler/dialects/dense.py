@@ -160,7 +160,8 @@ def bytes_of(type: TensorType) -> int:
 
 
 def from_upstream(attribute: DenseIntOrFPElementsAttr) -> DenseAttr:
-    """Elements that the text has where they are used. Raises VerifyException for what is no tensor of a dtype."""
+    """Elements of a dense attribute that the text states in place. Raises VerifyException for an attribute that is no
+    tensor of a dtype."""
     type = attribute.type
     if not isinstance(type, TensorType):
         raise VerifyException(f"a constant is a tensor, not {type}")

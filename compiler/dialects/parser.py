@@ -47,13 +47,13 @@ HOLDERS = {
     "memref.global": "initial_value",
     "func.func": "constant_values",
 }
-"""The attribute of each op whose constants are ours; those of others stay upstream's."""
+"""The attribute of each op whose constants are ours; constants of other ops stay upstream's."""
 
 EXPECTED = {
     "in block definition": "an op, the label of a block or '}' is expected",
     "Could not parse entire input!": "an op is expected",
 }
-"""What is expected where upstream only says where it gave up."""
+"""Expectations, for places where upstream only says where it stopped."""
 _CODES = {16: ("<H", "<e"), 32: ("<I", "<f"), 64: ("<Q", "<d")}
 """How `struct` names the bits of so many, and the float that they are."""
 
@@ -97,7 +97,7 @@ class Parser(upstream.Parser):
     def raise_error(
         self, msg: str, at_position: Span[str] | int | None = None, end_position: int | None = None
     ) -> NoReturn:
-        """Refuse the text, in other words where upstream's do not say what is expected."""
+        """Refuse the text; upstream's message is replaced where it does not say what was expected."""
         if msg.strip() in EXPECTED:
             end = len(self._source.content.rstrip())
             ends = self._current_token.span.start >= end

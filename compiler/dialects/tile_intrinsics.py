@@ -95,7 +95,7 @@ class DotOp(IRDLOperation):
 
         C[j] + sum over k of A[k] * B[j, k]
 
-    `kind` is the name of a declared intrinsic, which says what is extended and how.
+    `kind` is the name of a declared intrinsic, which states the widening of its operands.
 
     ```mlir
     func.func @f(%c: vector<16xi32>, %a: vector<4xi8>, %b: vector<64xi8>) {
@@ -200,7 +200,7 @@ class TileDotOp(IRDLOperation):
 
         C[i, j] + sum over k and p of A[i, 2*k + p] * B[k, 2*j + p]
 
-    `kind` is the name of a declared intrinsic, which says what is extended and how.
+    `kind` is the name of a declared intrinsic, which states the widening of its operands.
 
     ```mlir
     func.func @f(%c: vector<256xi32>, %a: vector<256xi32>, %b: vector<256xi32>) {

@@ -51,9 +51,9 @@ class Fields(NamedTuple):
 
 @dataclass(frozen=True)
 class Parameter:
-    """A kind of parameter; `annotation` is its type in Python, `type` that of the pass's option, which is called
-    `option` where its name is not the parameter's. `asked`: it is an argument of the method; `planned`: one of the
-    planning function; `optional`: nothing stands in the op for its default."""
+    """A kind of parameter; `annotation` is its type in Python, `type` the type of the pass's option, which is called
+    `option` if its name differs from the parameter's. `asked`: it is an argument of the method; `planned`: it is an
+    argument of the planning function; `optional`: the op omits its default."""
 
     annotation: str
     type: Value = str

@@ -42,8 +42,8 @@ class Schedule(Recorder):
     with the scheduled function.
 
     `x` is a te function, which is lowered as it is written, or a loop-level module, such as `strata.lower` gives;
-    `seed` is that of choices without a decision. Raises ScheduleError for a module that is not at the loop level,
-    InputError for one with several functions unnamed.
+    `seed` is the seed of choices without a decision. Raises ScheduleError for a module that is not at the loop level,
+    InputError for a module of several functions without a name.
 
     A block is given by its handle or its name, a loop by its handle, as "C.k", or as "k" where one loop only has that
     name; the script has the handle that get_block or get_loops gave.

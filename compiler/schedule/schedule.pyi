@@ -30,7 +30,7 @@ class Schedule(Recorder):
         """Compute a block's results in another scope and copy them out."""
 
     def compute_at(self, block: Handle | str, loop: Handle | str) -> None:
-        """Move a producer into a loop of its consumers: there it computes just what one iteration reads."""
+        """Move a producer into a loop of its consumers: there it computes the elements that one iteration reads."""
 
     def decompose_reduction(self, block: Handle | str, loop: Handle | str) -> Handle:
         """Make the init of a reduction a block of its own, before a loop."""
@@ -90,7 +90,7 @@ class Schedule(Recorder):
         """Run a loop backwards."""
 
     def reverse_compute_at(self, block: Handle | str, loop: Handle | str) -> None:
-        """Move a consumer into a loop of its producer: there it consumes what one iteration has finished."""
+        """Move a consumer into a loop of its producer: there it consumes the elements that one iteration has finished."""
 
     def reverse_inline(self, block: Handle | str) -> None:
         """Apply an elementwise consumer where its producer writes, and drop the consumer."""

@@ -38,7 +38,7 @@ _ELSEWHERE = {
     "scan": "te.nn.cumsum and te.nn.lstm are scans; other recurrences have no form",
     "extern": "compute and gather are the forms that there are",
 }
-"""What TVM's te has and this one has not, and what does it here."""
+"""Names of TVM's te that this one lacks, and their replacements."""
 
 
 def __getattr__(name: str) -> object:

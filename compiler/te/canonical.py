@@ -23,13 +23,13 @@ DIALECTS = (Builtin, Func, ARITH, Math, TE)
 
 
 def canonical_hash(f: Function | ModuleOp | str | PathLike[str]) -> str:
-    """A hash of what a te function computes, and how, in hexadecimal digits.
+    """A hash of a te function's computation, in hexadecimal digits.
 
-    It depends on no name, nor on the order of computes, commutative operands and reductions; on the order of arguments
-    and results it does. `f` is a te function, a module, the text of one, or the path of a file: a `.mlir` file's name
-    or a path object. Of a module it is that of its only function, or of the only one that is not private.
+    It does not depend on names, nor on the order of computes, commutative operands and reductions; it depends on the
+    order of arguments and results. `f` is a te function, a module, the text of one, or the path of a file: a `.mlir`
+    file's name or a path object. The hash of a module is that of its only function, or of its only public one.
 
-    Raises TeError for what is none of these, InputError for a file that cannot be read and for a module without such a
+    Raises TeError for any other object, InputError for a file that cannot be read and for a module without such a
     function, and xDSL's ParseError and VerifyException for text that is no te program.
     """
     from compiler.graph import canonical

@@ -31,12 +31,12 @@ _KINDS = {"b": "i1", "i": "i64", "u": "i64", "f": "f32"}
 def constant(elements: Elements, dtype: str | None = None, name: str = "c") -> Tensor:
     """A tensor of the elements of an array, of nested lists, or of one number: weights, masks, tables.
 
-    elements: an array of a supported dtype (`ml_dtypes.bfloat16` for bf16), which is copied once, so that what happens
-    to it later changes nothing; or numbers, which are f32, i64 or i1 by default.
-    dtype: that of the tensor, by default that of the array. Floats are rounded to it; integers must fit.
+    elements: an array of a supported dtype (`ml_dtypes.bfloat16` for bf16), which is copied once, so that later writes
+    to it change nothing; or numbers, which are f32, i64 or i1 by default. dtype: the tensor's dtype, by default that of
+    the array. Floats are rounded to it; integers must fit.
 
-    `te.function` finds constants by itself: they are no inputs. Raises TeError for what is no array of a supported
-    dtype, and for integers that do not fit.
+    `te.function` finds constants by itself: they are no inputs. Raises TeError for an object that is no array of a
+    supported dtype, and for integers that do not fit.
     """
     check_name("a tensor", name)
     try:

@@ -76,7 +76,8 @@ class Expr:
 
 Number: TypeAlias = float | int | bool
 Scalar: TypeAlias = Expr | Condition | Number
-"""What stands for a scalar: an expression, a condition over axes, or a number, which takes the dtype beside it."""
+"""Values that can serve as a scalar: an expression, a condition over axes, or a number, which takes the dtype beside
+it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,7 +241,7 @@ def logical(name: str, lhs: object, rhs: object) -> Expr:
 def shifted(name: str, lhs: object, rhs: object) -> Expr:
     """An integer with its bits moved to the left (shl) or the right (shr), as if it had bits without end.
 
-    What comes in is the sign on the left, zeros on the right; a negative count moves all bits out.
+    Bits shifted in are the sign on the left, zeros on the right; a negative count moves all bits out.
     """
     value, count = pair_of(name, lhs, rhs)
     if value.dtype not in INDICES:

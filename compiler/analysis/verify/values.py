@@ -148,7 +148,7 @@ class Comparison:
 
     def _agree(self, wanted: Wanted, actual: body.Scalar, domain: isl.UnionSet) -> bool:
         """Whether two conditions are known to have one value on the domain."""
-        for leaf in body.leaves([actual]):  # what is wrong with these is wrong with the program
+        for leaf in body.leaves([actual]):  # a fault in one of these is a fault of the program
             if isinstance(leaf, body.Read) and leaf.position < len(self.block.reads):
                 self._content(leaf)
         try:

@@ -150,8 +150,9 @@ class WaitOp(IRDLOperation):
 class LoadMatrixOp(IRDLOperation):
     """Load 1, 2 or 4 matrices of 8 rows of 16 bytes: each thread names a row, and gets 4 bytes of every matrix.
 
-    The threads 0 to 7 of a warp name the rows of the first matrix, the next ones those of the others. Thread t gets
-    bytes 4 (t mod 4) of row t / 4; with `transpose`, of 16-bit elements, rows 2 (t mod 4) and the next, column t / 4.
+    The threads 0 to 7 of a warp point to the rows of the first matrix, the next eight to the rows of the second, and so
+    on. Thread t gets bytes 4 (t mod 4) of row t / 4; with `transpose`, of 16-bit elements, rows 2 (t mod 4) and the
+    next, column t / 4.
 
     ```mlir
     func.func @f(%S: memref<16x24xf16, 3>, %i: index, %k: index) {

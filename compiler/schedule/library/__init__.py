@@ -38,8 +38,8 @@ reduction.py    rows_on_threads      softmax, norms: a row for each block of thr
 warp.py         tile_on_warps        a matmul for the tensor cores of a GPU
 
 Each call is recorded as the primitives that it makes, so scripts need no composites. The loops and blocks that a
-composite names in its result stay addressable. All raise ScheduleError where one of their primitives is refused;
-what came before that one stays applied. Tile sizes above a loop's extent are cut to it.
+composite names in its result stay addressable. All raise ScheduleError at a primitive that is refused; earlier steps
+stay applied. Tile sizes above a loop's extent are cut to it.
 """
 
 from compiler.schedule.library.attention import Attention, AttentionTiles, attention, attention_tiles

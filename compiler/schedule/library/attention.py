@@ -97,10 +97,10 @@ def attention(s: Schedule, block: Handle, tiles: AttentionTiles | None = None) -
                 n.0 { weights[mr, lanes] = exp / sum
                   n.1 { mr x nr multiply-adds of weights and V } } } } } }
 
-    `block` is the second product; tiles not given are those of `attention_tiles`. The scale, a mask and whatever else
-    is elementwise between the scores and the softmax is recomputed where it is read. Only `lanes` columns of the
-    weights exist at a time: the divisions of the next columns run while the multiply-adds of these are under way. The
-    columns of the result are evened out over their panels. Nothing is reassociated but the sums.
+    `block` is the second product; tiles not given come from `attention_tiles`. The scale, a mask and other elementwise
+    computes between the scores and the softmax are recomputed where they are read. Only `lanes` columns of the weights
+    exist at a time: the divisions of the next columns run while the multiply-adds of these are under way. The columns
+    of the result are evened out over their panels. Nothing is reassociated but the sums.
 
     Blocks on the way may make results of the function: they are written for the rows of one iteration, and read there.
     Results of reductions are copies. Weights are then made of whole rows, before the second product.
@@ -165,8 +165,8 @@ def _stages(s: Schedule, softmax: Softmax) -> list[Handle]:
 
 
 def _for_rows(s: Schedule, stage: Handle, block: Handle, rows: Handle, tiles: AttentionTiles) -> Handle:
-    """Compute a stage for the rows of one iteration; what makes a result shares the loops of the second product down to
-    the one over rows, which is given."""
+    """Compute a stage for the rows of one iteration; a stage that makes a result shares the loops of the second product
+    down to the given one over rows."""
     if not makes_result(s, node_of(s, stage)):
         s.compute_at(stage, rows)
         return rows

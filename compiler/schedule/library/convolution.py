@@ -98,7 +98,7 @@ class ConvolutionNest:
 
 
 def _nest(s: Schedule, block: Handle) -> ConvolutionNest:
-    """The loops n, o, h, w, c, r, q, or those of another rank."""
+    """The loops n, o, h, w, c, r, q, or the corresponding ones of another rank."""
     loops, spatial = nest(s, block, "implicit_gemm", fewest=5), node_of(s, block).spatial
     if len(loops) != 2 * spatial - 1 or spatial < 3 or len(operands(s, block)) != 2:
         reason = (
@@ -143,10 +143,10 @@ def by_phases(
         pad X;  pack W
         n { o panels { h / S { copy X[:, h / S];  h % S { w % S { w / S tiles { c { r { C } } } } };  D } } }
 
-    A phase is the outputs of one remainder along each dimension; all of them meet the same taps. `strides` are those
-    along the image; sizes and lanes as of `implicit_gemm`, of which this is otherwise a form; D runs on the rows of
-    an h / S. An image without a border is copied a row at a time, since the lines of its channels may lie in one set of
-    the cache. Requires the loops of `te.nn.conv2d_transpose`. Source: sub-pixel convolution, Shi et al. 2016.
+    A phase is the outputs with one remainder along each dimension; all of them meet the same taps. `strides` are the
+    strides along the image; sizes and lanes as of `implicit_gemm`, of which this is a form; D runs on the rows of an h
+    / S. An image without a border is copied a row at a time, since the lines of its channels may lie in one set of the
+    cache. Requires the loops of `te.nn.conv2d_transpose`. Source: sub-pixel convolution, Shi et al. 2016.
     """
     loops = _nest(s, block)
     image = next(name for name in operands(s, block) if name != _weights(s, block))

@@ -79,7 +79,7 @@ class OnThreads:
 
 def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: ThreadTiles) -> OnThreads:
     """Schedule any reduction for a GPU by multi-level tiles (SSSRRSRS): blocks, threads, virtual threads and elements
-    of each spatial axis; operands fetched to shared memory by all threads of a block; what comes after on their tile.
+    of each spatial axis; operands fetched to shared memory by all threads of a block; the epilogue on their tile.
 
         s { r { C } }  s { D }
       ->
@@ -89,11 +89,10 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
           s.2 thread_x { s.1 vthread { s.3 unrolled { D = f(C) } } } }
 
     A virtual thread's elements lie as far apart as all threads' together, so that neighbours read neighbouring words.
-    With `twice` panels are fetched a round ahead, by copies that nobody waits for before the next barrier.
-    Without an epilogue the results are copied from registers. Reads that are padded are fetched with their padding, an
-    element each at a time. Requires a reduction whose spatial loops come first, a tile for each axis, and an epilogue
-    that reads it alone, at its own indices. Source: multi-level tiling on GPUs of Ansor (Zheng et al., OSDI 2020),
-    CUTLASS.
+    With `twice` panels are fetched a round ahead, by asynchronous copies that the next barrier waits for. Without an
+    epilogue the results are copied from registers. Padded reads are fetched with their padding, an element at a time.
+    Requires a reduction whose spatial loops come first, a tile for each axis, and an epilogue that reads it alone, at
+    its own indices. Source: multi-level tiling on GPUs of Ansor (Zheng et al., OSDI 2020), CUTLASS.
     """
     loops = s.get_loops(block)
     count = len(tiles.spatial)

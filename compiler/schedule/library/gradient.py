@@ -23,8 +23,8 @@ class GradientTiles:
     """The register tile: `taps` rows of the filter with all its columns, for one input channel, and `nr` output
     channels in vectors of `lanes`; `held` bytes of both operands are worked on at a time.
 
-    3 rows of a 3 x 3 filter and 32 channels have 18 accumulators of 16 lanes and ask for 11 loads in 18
-    multiply-adds; no extent but that of the output channels is rounded up.
+    3 rows of a 3 x 3 filter and 32 channels have 18 accumulators of 16 lanes and ask for 11 loads in 18 multiply-adds;
+    only the extent of the output channels is rounded up.
     """
 
     taps: int = 3

@@ -74,8 +74,8 @@ def contiguous(s: Schedule, block: Handle) -> None:
       ->
         m { k { l { C[m, l] += A[m, k] * B[k, l] } } }
 
-    Leaves a block as it is that is not alone in its nest or reads what it writes, and one whose best loop is a
-    reduction. Source: the pass reorder-contiguous.
+    Leaves a block that is not alone in its nest or reads its target, and a block whose best loop is a reduction.
+    Source: the pass reorder-contiguous.
     """
     handles = {loop.number: handle for handle, loop in around(s, block)}
     order = contiguous_order(s.program, node_of(s, block), s.program.enclosing(s.label(block)))

@@ -123,8 +123,8 @@ def store_packed(s: Schedule, consumer: Handle, product: Gebp, rows: Size, lanes
       ->
         X as [m / rows][n][rows];  jr { C += A.pack * B.pack;  X = f(C) in the last round of pc }
 
-    Requires a consumer that reads the matmul's result alone at its own indices, into a temporary. What reads that as
-    the first operand of `gebp` leaves "a" out of `pack`, and has mr = rows.
+    Requires a consumer that reads the matmul's result alone at its own indices, into a temporary. A `gebp` that reads
+    the temporary as its first operand leaves "a" out of `pack`, and has mr = rows.
     """
     s.reverse_compute_at(consumer, product.jr)
     target = target_of(s, consumer)

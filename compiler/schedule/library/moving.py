@@ -15,9 +15,9 @@ def transposed(s: Schedule, block: Handle, lanes: int = 16) -> None:
         i.0 { j.0 { i.1 = 2 { j.1 = 2 { j.2 = 8 unrolled { i.2 = 8 vectorized { T[i, j] = A[j, i] } } } } } }
 
     Two vectors by two are whole cache lines on both sides. Requires a block without a reduction whose loops bind an
-    axis each, one that steps by one element in what it writes, another that does in all that it reads and depends on
-    it, both of at least one vector. Source: transposes of 8 x 8 in
-    registers, as oneDNN's reorders do them; the pass transpose-scatters makes the shuffles.
+    axis each: one axis steps by one element in the target, another in every operand that depends on it, both at least
+    one vector long. Source: transposes of 8 x 8 in registers, as oneDNN's reorders do them; the pass transpose-scatters
+    makes the shuffles.
     """
     turned = turned_axes(node_of(s, block), lanes)
     if turned is None:

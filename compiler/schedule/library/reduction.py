@@ -36,8 +36,8 @@ def rows_on_threads(s: Schedule, block: Handle, warps: Size = 8, needed: Sequenc
                     sum.rf thread_y, thread_x;  sum.rf.1 thread_y, tensorized;  sum
                     j { D } thread_y, thread_x }
 
-    Gives the loop over rows. What is between is shared by the block. `needed` are the blocks that are computed with
-    it, in the order of the program; all others by default. Sums other than add, max and min of f32 are added up by
+    Gives the loop over rows. Intermediate values are shared by the block. `needed` are the blocks that are computed
+    with it, in the order of the program; all others by default. Sums other than add, max and min of f32 are combined by
     ever fewer threads: a warp, a few, one. Requires what `by_rows` does.
     """
     *outer, row, _ = nest(s, block, "rows_on_threads", fewest=2)
@@ -106,8 +106,8 @@ def _summed_together(s: Schedule, block: Handle, row: Handle, along: Sequence[Ha
 
 
 def _thread_tile(s: Schedule, along: Sequence[Handle]) -> tuple[list[Handle], list[Handle]]:
-    """The loops over threads, at most three, outermost first, and those that each thread runs: the innermost are taken
-    whole while there are threads, of the next a part."""
+    """The loops over threads, at most three, outermost first, and the loops that each thread runs. The innermost loops
+    are taken whole while there are threads, the next one in part."""
     tile: list[Handle] = []
     rounds: list[Handle] = []
     threads = MANY
@@ -138,7 +138,7 @@ def reduce_columns(
                       j.1 thread_x { k.1 { C[j.1] += C.rf } }
                       j.1 thread_x { D } }
 
-    The numbers of threads are those of a result and of results side by side, which lie along the innermost loop over
+    `threads` are the threads for one result, and the neighbouring results of a block, along the innermost loop over
     results. Gives the loop over blocks. Requires what `reduce_rows` does, and a loop over results.
     """
     result_loops, along = _results_and_reduction(s, block, "reduce_columns")

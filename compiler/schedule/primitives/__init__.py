@@ -4,7 +4,7 @@ Each primitive checks its requirements, then plans; the caller that commits the 
 this folder or one of its folders is a primitive: an op, a method of `Schedule`, a pass and a page.
 
 hardware/ for threads of a GPU, intrinsics, memory spaces; layouts/ for the places of elements; choices/ for searches;
-here are those that move and rewrite loops and blocks, which docs/reading.md counts to the core.
+this folder for primitives that move and rewrite loops and blocks, which docs/reading.md counts to the core.
 """
 
 from dataclasses import replace

@@ -32,7 +32,7 @@ from compiler.schedule.state import INLINE, ROOT
     loop=LOCATION.called("at"),
 )
 def compute_at(program: Program, block: str, loop: int) -> Plan:
-    """Move a producer into a loop of its consumers: there it computes just what one iteration reads.
+    """Move a producer into a loop of its consumers: there it computes the elements that one iteration reads.
 
         loop.for "i" = 10 { T[i] = f(i) }  loop.for "i" = 8 { S[i] = T[i] + T[i + 1] + T[i + 2] }
       ->
@@ -41,8 +41,8 @@ def compute_at(program: Program, block: str, loop: int) -> Plan:
     The region is exact for boxes, halos are recomputed. The buffer shrinks to the region and lives in the iteration.
 
     Requires a block that alone writes its temporaries, once an element, and whose readers are all inside the loop;
-    several targets get one region, the hull of what is read of them. Refused where a value that the block reads would
-    have changed, and where a gather has a target as its table: any element of that may be read. Elsewhere: TVM
+    several targets get one region, the hull of the elements read of each. Refused where a value that the block reads
+    would have changed, and where a gather has a target as its table: any element of that may be read. Elsewhere: TVM
     compute_at, Halide compute_at, Exo fuse with recomputation, MLIR fuse_into_containing_op.
     """
     if loop == ROOT:

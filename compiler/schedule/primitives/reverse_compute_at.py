@@ -34,7 +34,7 @@ from compiler.schedule.state import INLINE, ROOT
     loop=LOCATION.called("at"),
 )
 def reverse_compute_at(program: Program, block: str, loop: int) -> Plan:
-    """Move a consumer into a loop of its producer: there it consumes what one iteration has finished.
+    """Move a consumer into a loop of its producer: there it consumes the elements that one iteration has finished.
 
         loop.for "i" = 8 { T[i] = f(i) }  loop.for "i" = 8 { S[i] = g(T[i]) }
       ->

@@ -35,9 +35,9 @@ def rfactor(program: Program, block: str, loop: int) -> Plan:
         loop.for "k.0" { loop.for "k.1" { C.rf[k.0] += A[8*k.0 + k.1] } }
         loop.for "k.0" { C[] += C.rf[k.0] }
 
-    The loop is then spatial for the partial results, so it can run concurrently; where it goes from part to part of the
-    reduce axes, these are then those of a part. Any combiner will do, joint ones too;
-    floating-point sums are reassociated, which a te reduction permits. Several targets have a buffer each.
+    The loop becomes spatial for the partial results, so it can run concurrently. If it steps from part to part of the
+    reduce axes, the partial results reduce over one part each. Works for any combiner, joint ones too; floating-point
+    sums are reassociated, which a te reduction permits. Several targets have a buffer each.
 
     Requires a reduction with an implicit init, and a loop that binds reduce axes of it only.
     Elsewhere: TVM rfactor, Halide rfactor.
@@ -83,7 +83,7 @@ def _with_spatial_axis(block: Block, node: Loop) -> Block:
 
 def _of_a_part(program: Program, block: Block, node: Loop) -> Block:
     """The block with reduce axes that are counted from the beginning of a part, if the loop, its last spatial axis,
-    goes from part to part: what it binds of them is then a matter of that axis alone, and its reduction begins inside.
+    steps from part to part: only that axis then depends on the loop, and the reduction begins inside.
     """
     part = block.spatial - 1
     axes, bindings = list(block.axes), list(block.bindings)

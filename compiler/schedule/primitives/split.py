@@ -68,10 +68,9 @@ def split(program: Program, loop: int, factors: Sequence[int | None], tail: str 
     Where the factors do not divide the extent, `tail` says what happens: "guard" guards each block, "partition"
     makes the remainder a loop of its own behind, "pad" lets the blocks run over into padded temporaries.
 
-    Requires a serial loop; factors whose product covers the extent. Padding requires that the loop binds spatial
-    axes of blocks that write temporaries only, and that what runs over lands on elements that nothing else uses: not
-    where a layout wraps. Elsewhere: TVM split, Halide split, Exo divide_loop, MLIR
-    tile_using_for.
+    Requires a serial loop; factors whose product covers the extent. Padding requires that the loop binds spatial axes
+    of blocks that write temporaries only, and that the additional iterations write elements that nothing else uses: not
+    where a layout wraps. Elsewhere: TVM split, Halide split, Exo divide_loop, MLIR tile_using_for.
     """
     require_serial(program, [loop])
     node = program.loops[loop]
@@ -220,8 +219,8 @@ def _longer(program: Program, block: Block, loop: int, ranges: lin.Ranges, place
 
 
 def _leaving(access: Access, buffer: Buffer, extended: set[int], ranges: lin.Ranges) -> tuple[Condition, ...]:
-    """The bounds of a buffer that an access leaves on longer axes: what it reads inside for the additional elements
-    does not matter."""
+    """The bounds of a buffer that an access leaves on longer axes: values read for the additional elements do not
+    matter."""
     left_bounds = []
     for form, size in zip(access.index, buffer.shape, strict=True):
         if form.variables() & extended:

@@ -48,9 +48,8 @@ def stage(program: Program, loop: int, buffer: str, scope: str = "local") -> Pla
       ->
         loop.for "i" { alloc C.local[1, 4];  copy in;  loop.for "j" { C.local[0, j] += f(i, j) }  copy out }
 
-    Copies in unless what is read has been written in the same iteration and all of the window is written; copies
-    out where the body writes. Windows may overlap, and partial sums may travel in and out: a rolling window is a
-    stage whose allocation is lifted.
+    Copies in unless the iteration writes each element of the window before it reads it; copies out if the body writes.
+    Windows may overlap, and partial sums may travel in and out: a rolling window is a stage whose allocation is lifted.
 
     Requires a buffer that the body touches, not as the table of a gather, with an init, if any, in the same iteration
     or apart (decompose_reduction). Elsewhere: Exo stage_mem, Halide store_at and fold_storage; TVM cache_read and

@@ -86,7 +86,7 @@ def attention(
 
 
 def _check_options(causal: bool, offset: int, softcap: float | None) -> float | None:
-    """The softcap, if there is one. Raises TeError for options that are none."""
+    """The softcap, or None. Raises TeError for invalid options."""
     check_flag("attention", "causal", causal)
     cap = None if softcap is None else check_number("attention", "the softcap", softcap)
     if isinstance(offset, bool) or not isinstance(offset, int) or (cap is not None and cap <= 0):

@@ -239,8 +239,8 @@ class _Meeting:
 
 @dataclass(frozen=True)
 class _Dimension:
-    """A dimension of a transposed convolution. Of `taps`, an output at i meets those that are (i + before) modulo the
-    stride: without dilation `tap` counts these only, and those of the last round may not be there."""
+    """One dimension of a transposed convolution. An output at i meets those of the `taps` that are (i + before) modulo
+    the stride; without dilation `tap` counts only these, and the last one may be beyond the end."""
 
     tap: Axis
     taps: int

@@ -81,7 +81,7 @@ class _Scan:
         return compute(self.x.shape, element, name)
 
     def in_blocks(self, name: str) -> Tensor:
-        """Of blocks first; then of the blocks before that of a place, and within its own."""
+        """A scan in blocks: totals of blocks, then the totals before each block, then the scan within it."""
         extent, d = self.x.shape[self.along], self.along
         size = 1 << (extent.bit_length() + 1) // 2
         blocks = -(-extent // size)

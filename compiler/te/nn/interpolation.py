@@ -126,7 +126,7 @@ class Line:
 
 
 def line(first: Sequence[int], last: Sequence[int], resizing: Resizing) -> Line:
-    """The shortest windows on a line of which each holds the elements from first to last of its place."""
+    """The shortest windows on a line such that each contains the elements from first to last of its place."""
     length = max(high - low for low, high in zip(first, last, strict=True)) + 1
     slopes = list(_slopes(resizing))
     while True:

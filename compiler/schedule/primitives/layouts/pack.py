@@ -36,9 +36,9 @@ def pack(program: Program, block: str, buffer: str, tiles: Sequence[int], order:
       ->
         alloc B.pack[5, 2, 16];  B.pack[a, b, c] = B[a, 16*b + c] or 0;  S[i, j] = f(B.pack[j, i floordiv 16, i mod 16])
 
-    The dimensions of the copy are those of the blocks, then those inside a block; `order` permutes them. What lies
-    beyond the buffer is zero. Requires a buffer that the block reads and does not write. Elsewhere: MLIR linalg.pack,
-    BLIS packing, TVM cache_read with transform_layout.
+    The dimensions of the copy are the dimensions of the blocks, then the dimensions inside a block; `order` permutes
+    them. Elements beyond the buffer are zero. Requires a buffer that the block reads and does not write. Elsewhere:
+    MLIR linalg.pack, BLIS packing, TVM cache_read with transform_layout.
     """
     reader = program.blocks[block]
     no_table(block_place(block), [reader], buffer)
