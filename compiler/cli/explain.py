@@ -103,7 +103,9 @@ def _print_groups(program_of_groups: Whole, options: argparse.Namespace) -> None
 
     if options.loop is not None or options.asm:
         names = ", ".join(group.name for group in program_of_groups.groups)
-        raise InputError(f"{options.program} has groups, and loops are those of one: --group says which ({names})")
+        raise InputError(
+            f"{options.program} has groups, and each group has loops of its own: --group picks one ({names})"
+        )
     if options.json:
         print(json.dumps([_group_data(group) for group in program_of_groups.groups], indent=1))
         return

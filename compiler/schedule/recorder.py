@@ -161,7 +161,7 @@ class Recorder:
             name = op.name if isinstance(op, Operation) else type(op).__name__
             raise _at(op, ScheduleError("it is not an op of the sched dialect", name))
         if not isinstance(handles, Mapping):
-            raise _at(op, ScheduleError("the handles are not given by those of the other script", op.name))
+            raise _at(op, ScheduleError("the handles do not correspond to the other script's", op.name))
         copy = op.clone(dict(handles))
         try:
             self._state.apply(copy, primitive_of(copy).planned)

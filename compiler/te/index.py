@@ -221,7 +221,9 @@ def compared(lhs: object, relation: str, rhs: object) -> Condition:
     """The condition lhs relation rhs, over index expressions."""
     left, right = as_index(lhs), as_index(rhs)
     if left is None or right is None:
-        raise TeError(f"'{lhs} {relation} {rhs}' compares an axis with what is not an index; te.cast the axis first")
+        raise TeError(
+            f"'{lhs} {relation} {rhs}' compares an axis with a value that is no index; te.cast the axis first"
+        )
     if relation in ("<", "<="):
         left, right = right, left
     form = Binary("-", left, right)

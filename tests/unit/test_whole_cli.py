@@ -189,5 +189,7 @@ def test_explain_lists_the_groups_or_explains_one(capsys: pytest.CaptureFixture[
     scripted = said(capsys, "explain", "net.mlir", "--group", "group_2", "--static", "--script", "empty.mlir")
     assert scripted.startswith("@group_2(")
     for option in (["--loop", "1"], ["--asm"]):
-        assert "loops are those of one: --group says which" in said(capsys, "explain", "net.mlir", *option, status=1)
+        assert "each group has loops of its own: --group picks one" in said(
+            capsys, "explain", "net.mlir", *option, status=1
+        )
     assert "no group 'group_9'; did you mean" in said(capsys, "explain", "net.mlir", "--group", "group_9", status=1)

@@ -71,7 +71,7 @@ def transform_layout(
     if by.num_symbols or not by.results:
         refuse(place, "the layout has symbols, or no results")
     if any(_divides_badly(e) for expression in by.results for e in expression.dfs()):
-        refuse(place, "the layout divides by what is not a positive integer")
+        refuse(place, "the layout divides by a value that is not a positive integer")
     ranges = {d: (0, n - 1) for d, n in enumerate(old.shape)}
     dims = [lin.variable(d) for d in range(len(old.shape))]
     forms = [lin.linear(e, dims, ranges) for e in by.results]
