@@ -86,7 +86,7 @@ class _Reader:
                 return self._placed(op, gathered(op, self.names))
         if isinstance(op, CallOp):
             name = self.function.sym_name.data
-            raise InputError(f"@{name} calls other functions, each with loops of its own: name one of them")
+            raise InputError(f"@{name} calls others, each with loops of its own: name one of them")
         raise InputError(f"'{op.name}' is not an op of the loop level")
 
     def _placed(self, op: loop.Placed, block: Block) -> Block:
