@@ -10,6 +10,8 @@ import linecache
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -130,10 +132,26 @@ def of_parse_error(error: ParseError) -> Span:
     return inside(error.span.input.name, error.span.input.content, error.span.start, error.span.end)
 
 
+_stated: ContextVar[Span | None] = ContextVar("stated", default=None)
+
+
+@contextmanager
+def called_at(span: Span | None) -> Iterator[None]:
+    """Take a place for that of the caller meanwhile, as of a model that a front end reads; None changes nothing."""
+    token = _stated.set(span or _stated.get())
+    try:
+        yield
+    finally:
+        _stated.reset(token)
+
+
 def of_caller() -> LocationAttr:
-    """The line of the program in Python that called Strata."""
+    """The line of the program in Python that called Strata, or the place that a front end states."""
     from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, StringAttr
 
+    stated = _stated.get()
+    if stated is not None:
+        return FileLineColLoc(StringAttr(stated.source), IntAttr(stated.line), IntAttr(stated.column))
     frame = sys._getframe(1)
     while frame.f_globals.get("__name__", "").partition(".")[0] in OURS:
         if frame.f_back is None:

@@ -13,6 +13,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from benchmarks.models_torch import Bert, Gpt2, MobileNetV2, ResNet, UNet, Unrolled, ViT, numbered
+from compiler import spans, te
 from compiler.frontends.torch import from_torch
 from compiler.interpret.te import evaluate
 from tests.sample import some
@@ -56,3 +57,21 @@ def test_networks_give_what_torch_gives(name: str) -> None:
     actual = evaluate(program.function.module, [(next(arguments) if g is None else g).numpy() for g in given])
     for ours, theirs in zip(actual, wanted if isinstance(wanted, tuple) else (wanted,), strict=True):
         np.testing.assert_allclose(ours, theirs.numpy(), rtol=1e-3, atol=1e-4)
+
+
+class TwoLines(nn.Module):  # type: ignore[name-defined,misc]
+    """A model whose lines are known."""
+
+    def forward(self, x: Any) -> Any:
+        y = nn.functional.gelu(x)
+        return y + 1
+
+
+def test_what_a_model_computes_has_the_lines_of_the_model() -> None:
+    first = TwoLines.forward.__code__.co_firstlineno + 1
+    program = from_torch(TwoLines(), (torch.ones(3, 4),)).function.module
+    found = [spans.of_location(op.location) for op in program.walk() if op.name == "te.compute"]
+    assert {(p.source, p.line, p.column) for p in found if p} == {(__file__, first, 9), (__file__, first + 1, 9)}
+    x = te.placeholder((4,), name="X")
+    after = te.function("f", [x], te.nn.relu(x)).module
+    assert {p.line > first + 2 for op in after.walk() if (p := spans.of_location(op.location))} == {True}

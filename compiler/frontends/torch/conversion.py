@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import linecache
 import operator
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from inspect import signature
 from itertools import chain, count
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import torch
@@ -17,11 +20,15 @@ from compiler.errors import StrataError
 from compiler.frontends.torch import operators
 from compiler.frontends.torch.dtypes import dtype_of
 from compiler.frontends.torch.table import OPERATORS, Call, Results, Row, Unsupported
+from compiler.spans import Span, called_at
 from compiler.te.constant import constant
 from compiler.te.tensor import Tensor, placeholder
 
 Values: TypeAlias = dict[fx.Node, Results]
 """What nodes have become."""
+FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+"""The frames of torch's stack traces."""
+TORCH = str(Path(torch.__file__).parent)
 assert operators.FAMILIES
 
 
@@ -68,11 +75,23 @@ def converted(node: fx.Node, values: Mapping[fx.Node, Results]) -> Results:
     given, named = _plain(arguments[0]), _plain(arguments[1])
     _check_arguments(node, row, given, named)
     try:
-        return row.convert(call, *given, **named)
+        with called_at(_place(node)):
+            return row.convert(call, *given, **named)
     except Unsupported as reason:
         raise Unsupported(f"{spelled(node)}: {reason}") from reason
     except StrataError as refusal:
         raise Unsupported(f"{spelled(node)}: {refusal}") from refusal
+
+
+def _place(node: fx.Node) -> Span | None:
+    """The line of the model that a node is of: the innermost outside torch."""
+    lines = FRAME.findall(node.meta.get("stack_trace") or "")
+    own = [(file, line) for file, line in lines if not file.startswith(TORCH)]
+    if not own:
+        return None
+    file, line = own[-1][0], int(own[-1][1])
+    text = linecache.getline(file, line)
+    return Span(file, line, len(text) - len(text.lstrip()) + 1)
 
 
 def _check_arguments(node: fx.Node, row: Row, given: Sequence[Any], named: Mapping[str, Any]) -> None:
