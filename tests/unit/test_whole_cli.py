@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Callable
@@ -11,6 +12,8 @@ import pytest
 
 from compiler import te
 from compiler.autotune.database import Database
+from compiler.autotune.options import TuningOptions
+from compiler.autotune.task import SearchTask
 from tests.unit.test_tune_cli import Fake, judged, measured, said
 from tests.whole import CONSTANTS, whole
 
@@ -97,6 +100,19 @@ def test_one_group_is_tuned_alone(judged: Judged, capsys: pytest.CaptureFixture[
     assert "there is no group 'grop_1'; did you mean 'group_1'?" in said(capsys, *TUNE, "--group", "grop_1", status=1)
     with Database("strata.db", create=False) as database:
         assert {record.name for record in database.records()} == {"net.group_1"}
+
+
+def test_a_terminal_shows_a_whole_program_from_python(judged: Judged, monkeypatch: pytest.MonkeyPatch) -> None:
+    judged(alike)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stderr", screen := io.StringIO())
+    monkeypatch.setattr(screen, "isatty", lambda: True)
+    task = SearchTask(layer(), threads=1)
+    for trials in (2, 3):
+        task.tune(TuningOptions(trials, batch=1, database="strata.db"))
+    drawn = screen.getvalue()
+    assert "of the time" in drawn and "layer.group_0" in drawn
+    assert re.search(r"layer: \d tasks, .*3 trials, 2 of them from before, in \d+ s\n", drawn)
 
 
 def layer() -> te.Function:

@@ -106,7 +106,7 @@ class Screen(Silent):
 
     def __init__(self, task: Told, console: Console) -> None:
         super().__init__(task)
-        self._at = time.perf_counter()
+        self._at, self._console = time.perf_counter(), console  # a Live draws before it is there
         self._live = Live(get_renderable=self.table, console=console, refresh_per_second=PER_SECOND)
 
     def show(self, before: Progress | None, now: Progress) -> None:
@@ -131,7 +131,7 @@ class Screen(Silent):
 
     def _of_tasks(self) -> Table:
         """All tasks, as many as the terminal has lines for, below the current phase."""
-        table = self.board.table(max(1, self._live.console.height - AROUND))
+        table = self.board.table(max(1, self._console.height - AROUND))
         if self.last is not None:
             self._caption(table, *self.last.notes[-NOTES:], f"{self.last.name}: {self.last.phase}")
         return table
