@@ -42,7 +42,7 @@ def bad_size(what: str, shape: Sequence[int], element_bytes: int) -> str:
 
 @lru_cache(maxsize=4096)
 def bad_shape(type: Attribute) -> str:
-    """What is wrong with the sizes of a tensor, memref or vector type, in a sentence; nothing where all is well.
+    """A sentence that says why the sizes of a tensor, memref or vector type are invalid; empty for valid ones.
 
     Dimensions that are dynamic or empty are not judged here.
     """

@@ -24,7 +24,7 @@ class LowAccess:
 
     @property
     def place(self) -> tuple[SSAValue, tuple[SSAValue, ...], Attribute, SSAValue | None]:
-        """What equal accesses share: buffer, indices, type and mask."""
+        """The key under which accesses are equal: buffer, indices, type and mask."""
         return self.buffer, self.indices, self.type, self.mask
 
     @property

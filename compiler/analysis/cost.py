@@ -1,4 +1,4 @@
-"""What a loop program does: floating-point operations, and bytes that it touches; of a block, of a loop, of all."""
+"""The work of a loop program: floating-point operations, and bytes that it touches; of a block, of a loop, of all."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def total_flops(program: Program, nodes: Sequence[Node]) -> int:
 def footprint(program: Program, nodes: Sequence[Node]) -> dict[str, int]:
     """The bytes of each buffer that one run of some nodes touches at most, the loops around them standing still.
 
-    In each dimension, what lies between the least and the greatest index counts; a gather's table counts whole.
+    In each dimension the interval from the least to the greatest index counts; a gather's table counts whole.
     """
     inner = {node.number for node in walk(nodes) if isinstance(node, Loop)}
     still = {number: span if number in inner else (0, 0) for number, span in program.ranges.items()}
@@ -75,7 +75,7 @@ def footprint(program: Program, nodes: Sequence[Node]) -> dict[str, int]:
 
 
 def _span(form: Linear | None, ranges: lin.Ranges, extent: int) -> lin.Range:
-    """What an index reaches of a dimension: all of it where it is data."""
+    """The interval of a dimension that an index reaches: the whole dimension for an index that is data."""
     low, high = (0, extent - 1) if form is None else lin.bounds(form, ranges)
     return max(0, low), min(extent - 1, high)
 

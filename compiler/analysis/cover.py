@@ -1,4 +1,5 @@
-"""Exact questions about elements, through isl: what an iteration sets before it reads, and what padding overwrites."""
+"""Exact questions about elements, through isl: whether an iteration sets elements before it reads them, and whether
+padding overwrites any."""
 
 from __future__ import annotations
 

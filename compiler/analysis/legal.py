@@ -24,7 +24,7 @@ from compiler.program.tree import CONCURRENT, Program
 
 @dataclass(frozen=True)
 class Step:
-    """What a primitive plans: the program afterwards, and how its instances correspond to those before.
+    """The planned effect of a primitive: the program afterwards, and how its instances correspond to those before.
 
     A loop that is in both programs corresponds to itself, unless `links` gives its former value as a form over the
     new loops (`shifts`: for one block only). A block in `moved` corresponds by its axes. `sources` names the
@@ -175,7 +175,7 @@ def _unchanged(
 
 
 def _lost_init(old: Mapping[Key, Statement], new: Mapping[Key, Statement], step: Step) -> Uninitialised | None:
-    """An init that reaches fewer elements than before: what guards it depends on which loops bind reductions alone."""
+    """An init that reaches fewer elements than before: its guard depends on which loops bind reductions alone."""
     for key, former in old.items():
         if not key[1]:
             continue

@@ -1,7 +1,7 @@
 """Rows: the axes along which some blocks of a program can share their loops.
 
-A row is what a set of blocks computes from as much of each other alone: the batch and the position of a layer norm, the
-channel of a batch norm, the column of a softmax over the first axis.
+A row is the unit that a set of blocks computes from the same unit of each other's results: the batch and the position
+of a layer norm, the channel of a batch norm, the column of a softmax over the first axis.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class Statement:
 
     @property
     def key(self) -> Key:
-        """What the statement is known by."""
+        """The key of the statement."""
         return self.block.label, self.is_init
 
     @cached_property

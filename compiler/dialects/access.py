@@ -1,4 +1,4 @@
-"""What te and loop share: named axes, accesses (map, condition, otherwise), and their syntax."""
+"""Shared by te and loop: named axes, accesses (map, condition, otherwise), and their syntax."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def literal_of(parser: Parser, value: float, element: Attribute, place: int) -> 
 
 
 def literal_text(value: FloatAttr | IntegerAttr, element: Attribute | None = None) -> str:
-    """A number as written; of an unsigned element type without sign."""
+    """A number as written; numbers of an unsigned element type have no sign."""
     if isinstance(value, IntegerAttr):
         number: int = value.value.data
         wraps = number < 0 and element is not None and is_unsigned(element) and isinstance(element, IntegerType)

@@ -42,7 +42,7 @@ class Combination:
 
 
 class Combining(IRDLOperation):
-    """What te.compute and loop.block share: the combination of a reduction."""
+    """Shared by te.compute and loop.block: the combination of a reduction."""
 
     combiners = prop_def(ArrayAttr[StringAttr])
     identities = opt_prop_def(ArrayAttr)
@@ -60,7 +60,7 @@ class Combining(IRDLOperation):
         return Combination([c.data for c in self.combiners], identities, self.joint)
 
     def neutral(self, element: Attribute, position: int) -> Literal:
-        """What a result of that element type holds before anything is combined into it, as a scalar."""
+        """The identity of a result of an element type, as a scalar."""
         if self.identities is not None:
             literal: Literal = self.identities.data[position]
             return literal

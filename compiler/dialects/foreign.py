@@ -1,4 +1,4 @@
-"""What xDSL's parser, verifiers and passes raise at texts and programs that they were not written for."""
+"""Exceptions of xDSL's parser, verifiers and passes for texts and programs that they were not written for."""
 
 import struct
 

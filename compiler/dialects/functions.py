@@ -36,7 +36,7 @@ def functions(module: ModuleOp) -> list[FuncOp]:
 def find_function(module: ModuleOp, name: str | None = None) -> FuncOp:
     """The function of that name; without one, the only function, or the only one that is not private.
 
-    Private functions are groups: what another function of the module calls. Raises InputError if there is no such
+    Private functions are groups, which other functions of the module call. Raises InputError if there is no such
     function or, without a name, more than one.
     """
     named = [f for f in functions(module) if name is None or f.sym_name.data == name]
@@ -170,5 +170,5 @@ def state_constants(function: FuncOp, values: Mapping[int, DenseAttr | None]) ->
 
 
 def _content(type: Attribute) -> tuple[object, ...]:
-    """What a tensor and a buffer of the same elements have in common."""
+    """The shape and the element type that a tensor and its buffer have in common."""
     return (type.element_type, *type.get_shape()) if isinstance(type, TensorType | MemRefType) else ()

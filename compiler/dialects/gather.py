@@ -1,4 +1,4 @@
-"""What te.gather and loop.gather share: a table read at an index that other tensors or buffers hold.
+"""Shared by te.gather and loop.gather: a table read at an index that other tensors or buffers hold.
 
     %T[%I[i], d] else 0.0 : tensor<100x16xf32>, tensor<5xi64>
 

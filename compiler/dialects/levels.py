@@ -1,4 +1,4 @@
-"""The levels of functions, and what a pass that takes one of them refuses."""
+"""The levels of functions, and the refusals of passes for other levels."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _require_upper(function: FuncOp, level: Upper, by: str) -> None:
 
 
 def _require_main(function: FuncOp, level: Upper, by: str) -> None:
-    """A function that calls others has calls, and what gives these their buffers."""
+    """A function that calls others has calls, and ops that give these their buffers."""
     loops = (CallOp, CopyOp, loop.AllocOp, ViewOp, UnrealizedConversionCastOp, ConstantOp)
     allowed: tuple[type[Operation], ...] = (CallOp,) if level == "te" else loops
     words = "calls and te.constant" if level == "te" else "calls, loop.alloc, memref.copy, and views"

@@ -193,7 +193,7 @@ class Parser(upstream.Parser):
 
 
 def float_of(bits: int, type: Attribute) -> float:
-    """The float whose bits in a type are a number, as upstream writes infinities and what decimals do not say."""
+    """The float with some bits in a type, as upstream writes infinities and floats without a decimal form."""
     if isinstance(type, BFloat16Type):
         bits, type = bits << 16, Float32Type()
     integer, code = _CODES[element_bits(type)]

@@ -47,7 +47,7 @@ class _Checker:
         self.forms = Forms()
 
     def check(self, op: Operation) -> None:
-        """Check what surely runs when an op does."""
+        """Check the accesses that surely run when an op does."""
         for inner in (inner for region in op.regions for block in list(region.blocks)[:1] for inner in block.ops):
             accessed = access(inner)
             if accessed is not None and accessed.mask is None:

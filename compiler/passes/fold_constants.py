@@ -1,4 +1,4 @@
-"""fold-constants: what small constants alone decide, and is small, is computed by the evaluator."""
+"""fold-constants: small computes on small constants are evaluated."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ class FoldConstantsPass(ModulePass):
 
 
 def fold_constants(function: FuncOp, most: int = LARGE) -> bool:
-    """Fold what constants of up to `most` bytes decide in a te function, in place; whether anything was."""
+    """Evaluate computes that constants of up to `most` bytes determine in a te function, in place; returns whether
+    anything changed."""
     folded = False
     for op in list(function.body.block.ops) if function.body.blocks else ():
         values = fold(op, most) if isinstance(op, te.ComputeOp | te.GatherOp) else None

@@ -1,4 +1,4 @@
-"""Keep in loop-carried values what a loop only passes on to its next iteration through memory.
+"""Keep values that a loop passes to its next iteration through memory in loop-carried values.
 
 Innermost loops first, so that an accumulator climbs out of all the loops that do not index it. Different buffers
 never overlap (the kernel's arguments and temporaries are disjoint), so only accesses to the same one are compared.
@@ -58,7 +58,7 @@ def _promote_all(loop: scf.ForOp) -> None:
 
 
 class _Body:
-    """What a loop does to some buffers, inner loops included, and which places were accessed before it."""
+    """The accesses of a loop to some buffers, inner loops included, and the places that were accessed before it."""
 
     def __init__(self, loop: scf.ForOp, buffers: set[SSAValue]) -> None:
         self.loop = loop
@@ -104,7 +104,7 @@ def _promotable(body: _Body, group: list[LowAccess]) -> bool:
 
 
 def _only_kept_lanes(load: LowAccess) -> bool:
-    """Whether what a masked load gives in the lanes outside its mask is never seen: only stores drop those lanes."""
+    """Whether the lanes of a masked load outside its mask are dead: only stores that drop those lanes use it."""
     if load.mask is None or load.is_store:
         return True
     pending: list[SSAValue] = [load.op.results[0]]

@@ -1,4 +1,4 @@
-"""A loop function as an immutable tree: what analyses and lowerings read, and what schedule primitives rewrite.
+"""A loop function as an immutable tree, which analyses and lowerings read and schedule primitives rewrite.
 
 body.py      scalar bodies as shared expressions
 combiner.py  named and joint combiners

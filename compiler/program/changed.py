@@ -1,4 +1,4 @@
-"""Which nests of a program a step changes: what looks at these alone takes no longer in a longer program."""
+"""The nests of a program that a step changes: a check of these alone takes no longer in a longer program."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ Combiner: TypeAlias = str | Joint
 
 
 def neutral(combiner: Combiner, element: Attribute) -> FloatAttr | IntegerAttr:
-    """What a target of that element type holds before anything is combined into it."""
+    """The identity of a target of an element type."""
     if isinstance(combiner, Joint):
         return combiner.identities[combiner.part]
     return identity(combiner, element)

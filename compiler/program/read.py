@@ -108,7 +108,7 @@ class _Reader:
 
 
 def computed(op: loop.BlockOp | te.ComputeOp, names: Mapping[SSAValue, str]) -> Block:
-    """What a block or te.compute computes of the buffers of some names: no bindings, guard and writes yet."""
+    """The computation of a block or te.compute on buffers of some names, without bindings, guard and writes."""
     return Block(
         op.label.data,
         tuple(op.axes),
@@ -125,7 +125,7 @@ def computed(op: loop.BlockOp | te.ComputeOp, names: Mapping[SSAValue, str]) -> 
 
 
 def gathered(op: loop.GatherOp | te.GatherOp, names: Mapping[SSAValue, str]) -> Block:
-    """What a gather reads, as `computed`."""
+    """The computation of a gather, as `computed`."""
     ranges = _axis_ranges(op)
     dims = [lin.variable(n) for n in ranges]
     index = tuple(

@@ -1,4 +1,4 @@
-"""Blocks and loops by name: what a caller writes "C" or "C.k", the script has as the handle that get_block or get_loops
+"""Blocks and loops by name: a caller writes "C" or "C.k", the script has the handle that get_block or get_loops
 gave."""
 
 from __future__ import annotations

@@ -37,13 +37,13 @@ Handle = SSAValue
 """A handle on a block, loop or parameter: the result of the script's op that gave it."""
 Size: TypeAlias = int | Handle
 """A constant, or the handle of a parameter."""
-Value: TypeAlias = Any  # what a kind of parameter holds: each kind knows its own
+Value: TypeAlias = Any  # the value of a parameter: each kind knows its own type
 MOST_RESULTS = 64
 """How many factors of an extent may be chosen at once: 64 bits have no more above one."""
 
 
 class Fields(NamedTuple):
-    """What a parameter puts into its op."""
+    """The operands and properties that a parameter adds to its op."""
 
     operands: Sequence[SSAValue] = ()
     properties: Mapping[str, Attribute] = {}
@@ -137,12 +137,12 @@ class HandleParameter(Parameter):
 
 
 Test: TypeAlias = tuple[Callable[[Value], bool], str]
-"""What holds of a value, and the sentence where it does not, with the value as `{}`."""
+"""A condition of values, and the sentence for others, with the value as `{}`."""
 
 
 @dataclass(frozen=True)
 class AttributeParameter(Parameter):
-    """A property: how Python's value becomes the attribute, and the attribute a value; what holds of it."""
+    """A property: the conversions between Python's value and the attribute, and the conditions of the value."""
 
     constraint: AttrConstraint | type[Attribute] = StringAttr
     encode: Callable[[object], Attribute] = lambda value: _text(value)

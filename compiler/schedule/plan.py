@@ -1,4 +1,4 @@
-"""What primitives share: the plan that they return, refusals, and the names of new loops."""
+"""Shared by primitives: the plan that they return, refusals, and the names of new loops."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from compiler.program.tree import Block, Loop, Node, Program, walk
 
 @dataclass(frozen=True)
 class Plan:
-    """What a primitive would do: the step to be judged, the loops, blocks and parameters that it gives, and what a
-    choice decides."""
+    """The plan of a primitive: the step to be judged, the loops, blocks and parameters that it gives, and the decision
+    of a choice."""
 
     step: Step
     loops: tuple[int | None, ...] = ()
@@ -124,7 +124,7 @@ def only_target(block: Block) -> str:
 
 
 def without_kind_around(program: Program, loop: int, kind: str, what: str, hint: str = "") -> None:
-    """No loop around or inside a loop has a kind, `what` in words; `hint` says what to do instead."""
+    """Require that no loop around or inside a loop has a kind, `what` in words; `hint` suggests an alternative."""
     nested = [*program.enclosing(loop), *(n for n in walk(program.loops[loop].body) if isinstance(n, Loop))]
     for node in nested:
         if node.kind == kind:

@@ -121,7 +121,7 @@ class Primitive:
         return values
 
     def planned(self, state: State, op: SchedOp) -> Plan:
-        """What an op would do. Raises ScheduleError where it is refused."""
+        """The plan of an op. Raises ScheduleError for a refusal."""
         with refused_by(self.name):
             values = {n: p.decoded(op, n, state) for n, p in self.parameters.items() if p.planned}
             plan = self.plan(state.program, **values)
@@ -141,7 +141,7 @@ class Primitive:
         return [TYPES[kind.removesuffix("*")]] * self._count(state, arguments, properties)
 
     def _count(self, state: State, arguments: Mapping[str, Value], properties: Mapping[str, Attribute]) -> int:
-        """How many results a call has: what an argument says, or what the plan gives."""
+        """The number of results of a call: stated by an argument, or given by the plan."""
         for name, parameter in self.parameters.items():
             if isinstance(parameter, ResultsParameter):
                 return int(arguments[name])

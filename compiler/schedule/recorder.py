@@ -1,4 +1,4 @@
-"""`Recorder`: a loop function with the script applied to it so far; what `Schedule` is beside its primitives."""
+"""`Recorder`: a loop function with the script applied to it so far: `Schedule` without its primitives."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Recorder:
         return new, handles
 
     def verify(self) -> Verdict:
-        """Whether the scheduled function computes what the original does: proved, refuted or undecided (law 2)."""
+        """Whether the scheduled function computes the same as the original: proved, refuted or undecided (law 2)."""
         return verify_schedule(self.program, read(find_function(self.original, self.name)))
 
     def label(self, handle: Handle) -> str:
@@ -123,14 +123,14 @@ class Recorder:
         return decided
 
     def meaning(self, handle: Handle) -> int | str:
-        """What a handle on a block or loop stands for, or stood for before it was consumed."""
+        """The target of a handle on a block or loop, also of a consumed one."""
         value = self._state.values.get(handle) if isinstance(handle, SSAValue) else None
         if value is None:
             raise ScheduleError("it is not the handle of a block or loop of this schedule", "meaning")
         return value
 
     def _value(self, handle: Handle) -> int | str:
-        """What a handle on a block or loop stands for, if that is still there."""
+        """The target of a handle on a block or loop, if it still exists."""
         value = self._state.values.get(handle) if isinstance(handle, SSAValue) else None
         if value is None or not isinstance(handle.type, BlockType | LoopType):
             raise ScheduleError("it is not the handle of a block or loop of this schedule")
@@ -205,7 +205,7 @@ class Recorder:
         return list(op.results)
 
     def _planner(self, primitive: Primitive) -> Callable[[State, SchedOp], Plan]:
-        """What plans the op of a call."""
+        """The planned op of a call."""
         return primitive.planned
 
     def _with_handles(self, primitive: Primitive, arguments: Mapping[str, object]) -> dict[str, object]:

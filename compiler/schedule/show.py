@@ -1,4 +1,4 @@
-"""A scheduled program as an indented tree: what a person looks at between two steps."""
+"""A scheduled program as an indented tree, for a person to look at between two steps."""
 
 from __future__ import annotations
 

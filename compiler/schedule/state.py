@@ -74,7 +74,7 @@ class State:
         self.take(op, plan)
 
     def take(self, op: SchedOp, plan: Plan) -> None:
-        """Take over what an op plans, and record the op; that the plan is legal is for the caller to know."""
+        """Commit an op's plan, and record the op; the caller has judged the plan legal."""
         primitive = op.primitive
         before, after = self.program, plan.step.program
         self.program = after

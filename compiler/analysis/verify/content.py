@@ -1,4 +1,4 @@
-"""What instances of a read find, and how a proof ends that fails."""
+"""The values that instances of a read find, and the verdicts of a failed proof."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def join(table: dict[Index, Found], key: Index, points: Found) -> None:
 
 @dataclass(frozen=True)
 class Lack:
-    """Instances that do not find the element they should: partial results of it, another element, what could not be
-    followed, or anything else."""
+    """Instances that do not find the element they should: they find partial sums of it, another element, or an unknown
+    value."""
 
     kind: Literal["partial", "another", "unknown", "nothing"]
     instances: isl.UnionSet
@@ -49,7 +49,7 @@ class Content:
     unknown: isl.UnionSet = field(default_factory=union_set)
 
     def where(self, instances: isl.UnionSet) -> Content:
-        """What some of the instances find."""
+        """The content restricted to some instances."""
         return Content(
             {name: points.intersect_domain(instances) for name, points in self.final.items()},
             {name: points.intersect_domain(instances) for name, points in self.partial.items()},
@@ -58,7 +58,7 @@ class Content:
         )
 
     def join(self, added: Content) -> None:
-        """Add what other instances find."""
+        """Add the content that other instances find."""
         for name, points in added.final.items():
             join(self.final, name, points)
         for name, points in added.partial.items():

@@ -1,4 +1,4 @@
-"""What the original computes: each element of a buffer is a combination, over a block's reduce axes, of its body."""
+"""The equations of the original: each element of a buffer is a combination, over a block's reduce axes, of its body."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The value that each read of a scheduled program finds, by exact dataflow through isl.
 
-A cell is reset by a plain write or an init and then updated by combining. So a read finds what its last reset left,
+A cell is reset by a plain write or an init and then updated by combining. So a read finds the value of the last reset,
 with the contributions of all updates since. Contributions are points of an original reduction's iteration space: each
 may occur once, and when none is missing the value is finished.
 """
@@ -35,7 +35,7 @@ class Flow(Spaces):
         self._assumptions: dict[tuple[Key, int], Claim] = {}
 
     def left(self, key: Key, use: Use) -> Content:
-        """What a resetting write leaves in its cells, by the instances of the statement."""
+        """The content that a resetting write leaves in its cells, by the instances of the statement."""
         statement = self.statements[key]
         number = self.targets(key).index(use)
         if statement.is_init:
@@ -117,7 +117,7 @@ class Flow(Spaces):
             raise Unknown(f"the partial results of '{buffer}' that block '{key[0]}' copies could not be followed")
 
     def added(self, key: Key, use: Use) -> Content:
-        """What an update adds to its cells: contributions to elements of one buffer."""
+        """The content that an update adds to its cells: contributions to elements of one buffer."""
         block, number = self.statements[key].block, self.targets(key).index(use)
         claim = self.claimed(key, number)
         if claim is not None:
@@ -148,7 +148,7 @@ class Flow(Spaces):
     # --- what a read finds ----------------------------------------------------------------------------------------
 
     def content(self, key: Key, position: int) -> Content:
-        """What read number `position` of a statement finds."""
+        """The content that read number `position` of a statement finds."""
         asked, use = (key, position), self.statements[key].uses[position]
         if asked in self._contents:
             earlier = self._contents[asked]
@@ -167,7 +167,7 @@ class Flow(Spaces):
         return content
 
     def of_cells(self, key: Key, buffer: str, sink: isl.UnionMap, use: Use | None) -> Content:
-        """What instances find in the cells that they are mapped to."""
+        """The content of the cells that instances are mapped to."""
         written = [(k, u) for k, s in self.statements.items() for u in s.uses if u.buffer == buffer and u.how != "read"]
         if not written:
             if use is None or buffer in self.program.allocs:

@@ -81,7 +81,7 @@ def _verify(scheduled: Program, original: Program) -> None:
 
 
 def _check_block(flow: Flow, key: Key, origin: Origin) -> None:
-    """A block computes what its origin says, at the index that it says."""
+    """Check that a block computes the element that its origin names, at the index that it names."""
     block, source = flow.statements[key].block, origin.block
     if (block.table is None) != (source.table is None):
         raise Refuted(f"one of block '{block.label}' and its origin '{source.label}' is a gather")

@@ -1,4 +1,4 @@
-"""A scheduled program in isl: instances, the cells they touch, when they run, and what blocks claim to compute."""
+"""A scheduled program in isl: instances, the cells they touch, their times, and the claims of blocks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Claim(NamedTuple):
 
 
 class Spaces:
-    """The instances, cells and times of a scheduled program, and what its blocks claim to compute, as isl's sets."""
+    """The instances, cells and times of a scheduled program, and the claims of its blocks, as isl's sets."""
 
     def __init__(self, program: Program, original: Program, equations: Mapping[str, Equation]) -> None:
         self.program = program
@@ -161,7 +161,7 @@ class Spaces:
         return statement.uses[len(statement.uses) - len(statement.block.writes) :]
 
     def origin(self, key: Key) -> Origin | None:
-        """What a statement's block claims to compute; None without such a claim."""
+        """The origin that a statement's block claims; None without a claim."""
         statement = self.statements[key]
         block = statement.block
         if statement.is_init or block.origin is None or block.origin[0] not in self._blocks:
@@ -173,7 +173,7 @@ class Spaces:
         return Origin(source, tuple(block.at(f, self.program.ranges) for f in forms))
 
     def claimed(self, key: Key, number: int) -> Claim | None:
-        """What a block claims of one of its results."""
+        """The claim of a block about one of its results."""
         origin = self.origin(key)
         if origin is None or number >= len(origin.block.writes):
             return None

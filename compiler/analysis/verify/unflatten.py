@@ -158,7 +158,7 @@ def _is_hard(form: Linear, loops: set[int]) -> bool:
 
 
 def _parted(form: Linear, loops: set[int]) -> tuple[Linear, Linear] | None:
-    """A form as what other loops say and what these do; None where a quotient is of both."""
+    """A form as a part over other loops and a part over these; None if a quotient mixes both."""
     inner, outer = [], []
     for atom, factor in form.terms:
         variables = atom.form.variables() if isinstance(atom, Quotient) else {atom}
@@ -172,7 +172,7 @@ def _parted(form: Linear, loops: set[int]) -> tuple[Linear, Linear] | None:
 
 
 def _values(form: Linear, columns: Mapping[int, Ints]) -> Ints:
-    """A form at many points; of a constant, one value."""
+    """A form at many points; one value for a constant form."""
     total = np.asarray(form.constant)
     for atom, factor in form.terms:
         if isinstance(atom, Quotient):

@@ -1,4 +1,4 @@
-"""`loop.for`, `loop.alloc` and `loop.constant`: what blocks stand in."""
+"""`loop.for`, `loop.alloc` and `loop.constant`: the ops around blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `loop.block` and `loop.gather` share: axes bound to loops, a guard, targets, an origin; and its syntax."""
+"""Shared by `loop.block` and `loop.gather`: axes bound to loops, a guard, targets, an origin; and its syntax."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Header:
 
 
 class Placed(IRDLOperation):
-    """What loop.block and loop.gather share: axes bound to the surrounding loops, a guard, targets, the origin."""
+    """The base of loop.block and loop.gather: axes bound to the surrounding loops, a guard, targets, the origin."""
 
     label = prop_def(StringAttr)
     axes = prop_def(ArrayAttr[AxisAttr])

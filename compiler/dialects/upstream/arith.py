@@ -43,7 +43,7 @@ def truth_type(type: Attribute) -> Attribute:
 
 
 class _Comparison(IRDLOperation):
-    """What cmpi and cmpf share: two equal operands, a predicate, and one truth value a lane."""
+    """The base of cmpi and cmpf: two equal operands, a predicate, and one truth value a lane."""
 
     T: ClassVar = VarConstraint("T", AnyAttr())
     PREDICATES: ClassVar[Sequence[str]]
@@ -163,7 +163,7 @@ class SelectOp(IRDLOperation):
 
 
 class CastOp(IRDLOperation):
-    """What the conversions share: one operand and one result, both scalars or vectors of one length."""
+    """The base of conversions: one operand and one result, both scalars or vectors of one length."""
 
     FROM: ClassVar[tuple[type[Attribute], ...]]
     TO: ClassVar[tuple[type[Attribute], ...]]

@@ -92,7 +92,7 @@ def _check_blocks(loop: Loop, around: Sequence[Loop]) -> None:
 
 
 def _check_warp(loop: Loop, around: Sequence[Loop], threads: int) -> None:
-    """A warp that runs a nest together is what threads there are along x: none of them is named by a loop."""
+    """The threads of a warp that runs a nest together are all threads along x: no loop may be bound to them."""
     outer = next((each for each in around if each.kind == "thread_x"), None)
     if outer is not None:
         raise LoweringError(f"loop '{loop.label}' is run by a warp, inside the loop '{outer.label}' over threads")

@@ -107,7 +107,7 @@ class Accessor:
             self.kept = self._mask([*self.guard, *self.free]) if free else self.mask
 
     def _element(self, access: Access) -> Element:
-        """What an access touches; a buffer that lives inside a vectorized loop has the lane as its last dimension."""
+        """The element of an access; a buffer that lives inside a vectorized loop has the lane as its last dimension."""
         forms = self.context.over(self.axes, access.index)
         threads = self.context.threads
         if threads is not None and access.buffer in threads.parts:
@@ -238,7 +238,7 @@ class Accessor:
         return self._either(uniform, wide, lambda: self._load(element, masking, lanes, otherwise), otherwise)
 
     def _held(self, access: Access) -> SSAValue:
-        """What a target holds before this block combines: of the lanes that the block will write."""
+        """The target's value before this block combines, in the lanes that the block will write."""
         element = self._element(access)
         if not self.contiguous(element) or (self.kept is None and not self.blended):
             return self._read(access)

@@ -169,7 +169,7 @@ class Emitter(Accessor):
             self._write(access, value)
 
     def _changes_nothing(self, emitter: scalars.Expressions) -> bool:
-        """Whether the block combines its targets with what leaves them as they are."""
+        """Whether the block combines only identities into its targets."""
         if not _combines_each(self.block):
             return False
         pairs = zip(self.block.combiners, map(emitter.known, self.block.body), strict=True)
@@ -216,7 +216,7 @@ class Emitter(Accessor):
         self.scopes.run(CopyOp(target, to, source, at, 1 if self.context.lane is None else self.context.lanes))
 
     def _each(self, yielded: Sequence[SSAValue]) -> list[SSAValue]:
-        """The values to store: each combined with what its target holds."""
+        """The values to store: each combined with its target's value."""
         combined = zip(self.block.combiners, self.block.writes, yielded, strict=True)
         return [self._combined(str(combiner), access, value) for combiner, access, value in combined]
 

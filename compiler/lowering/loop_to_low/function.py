@@ -1,4 +1,4 @@
-"""Functions: how a loop function is read, and what replaces it at the low level."""
+"""Functions: reading a loop function, and the low-level function that replaces it."""
 
 from __future__ import annotations
 

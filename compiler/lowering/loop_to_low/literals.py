@@ -56,7 +56,7 @@ class Globals:
         return op
 
     def declarations(self) -> list[Operation]:
-        """The declarations of the buffers that are read; what gets the others goes."""
+        """Declare the buffers that are read; remove the ops of others."""
         used: dict[str, Literal] = {}
         for literal, op in self.made:
             if op.memref.uses:

@@ -37,7 +37,7 @@ STRAIGHT_SHARE = 8
 
 
 def emit_prefetches(context: Context, loop: Loop) -> None:
-    """Emit what a loop's attribute asks for, at the start of its body."""
+    """Emit the prefetches of a loop's attribute, at the start of its body."""
     asked = dict(loop.attributes).get("prefetch")
     if not isinstance(asked, DictionaryAttr):
         return
@@ -211,7 +211,8 @@ def _split(number: int, counts: Sequence[int]) -> list[int]:
 
 
 def _windows(context: Context, outer: Loop, name: str, ahead: int) -> list[_Window]:
-    """What a later iteration of a loop touches of a buffer that outlives it: one box a block, equal ones once."""
+    """The windows of a buffer that a later iteration of a loop touches, if the buffer outlives it: one box a block,
+    without duplicates."""
     windows: dict[tuple[Linear, ...], _Window] = {}
     if (name,) in context.program.places and outer in context.program.enclosing((name,)):
         return []

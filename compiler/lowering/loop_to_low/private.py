@@ -133,7 +133,7 @@ def _threads(program: Program, block: Block) -> dict[int, int]:
 
 
 def _divided(form: Linear, kinds: Mapping[int, int], name: str) -> tuple[Linear, Linear]:
-    """What the thread decides of a form, over thread kinds, and the rest."""
+    """The part of a form over thread kinds, and the remainder."""
     thread_part, remainder = lin.constant(0), lin.constant(form.constant)
     for atom, factor in form.terms:
         term = Linear(((atom, factor),))

@@ -71,7 +71,7 @@ class Scopes:
 
     @contextmanager
     def region(self) -> Iterator[Block]:
-        """A region under construction, in which ops are added meanwhile; what owns it is added afterwards."""
+        """A region under construction, to which ops are added; its op is added afterwards."""
         body = Block()
         self.stack.append(Scope(body))
         yield body

@@ -119,7 +119,7 @@ def _loaded(nest: Operands, reference: Reference) -> SSAValue:
 
 
 def _check_space(nest: Operands, reference: Reference, spaces: Sequence[str]) -> None:
-    """Raise LoweringError for what the threads of a warp do not share."""
+    """Raise LoweringError for memory that the threads of a warp do not share."""
     type = nest.buffer(reference).type
     assert isinstance(type, MemRefType)
     if space_of(type) not in [SCOPES[name] for name in spaces]:

@@ -1,4 +1,4 @@
-"""What ops that become a function of their own take from the function around them."""
+"""The values that outlined ops take from the function around them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Captured:
 
     @property
     def arguments(self) -> list[str]:
-        """What a caller passes, in its own names."""
+        """The arguments of a caller, in its own names."""
         return [self._outer.typed(value) for value in self.values]
 
     def _take(self, value: SSAValue) -> None:

@@ -33,7 +33,7 @@ def _return(f: FunctionEmitter, op: func.ReturnOp) -> None:
 def leave(f: FunctionEmitter) -> None:
     """Emit the end of a function."""
     if any("!nontemporal" in line for line in f.lines):
-        f.line("fence seq_cst")  # stores past the caches are in no order with what other threads read
+        f.line("fence seq_cst")  # stores past the caches are not ordered with other threads' loads
     f.line("ret void")
 
 
@@ -117,7 +117,7 @@ def _for(f: FunctionEmitter, op: scf.ForOp) -> None:
 
 
 def _metadata(op: scf.ForOp) -> str:
-    """What LLVM must leave as it is: a loop that is written in vectors is neither unrolled nor vectorized again."""
+    """Metadata for loops that LLVM must leave alone: a vectorized loop is neither unrolled nor vectorized again."""
     values = (value for inner in op.body.walk() for value in (*inner.operands, *inner.results))
     if any(isinstance(value.type, VectorType) for value in values):
         return ", !llvm.loop !2"

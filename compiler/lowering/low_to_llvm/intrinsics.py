@@ -13,7 +13,7 @@ _DIGITS = {32: (23, 127), 64: (52, 1023)}
 
 
 def intrinsics(machine: Machine) -> Handlers:
-    """The handlers of intr's ops, which depend on what a machine has: AVX-512 scales by powers of two in one op."""
+    """The handlers of intr's ops, by the features of a machine: AVX-512 scales by powers of two in one op."""
     return {LdexpOp: _ldexp if machine.vector_bits == 512 else _ldexp_by_bits}
 
 

@@ -240,7 +240,7 @@ def _least(f: FunctionEmitter, a: str, b: str) -> str:
 
 
 def _ask(f: FunctionEmitter, function: str) -> str:
-    """What a function of the runtime says, as i64."""
+    """The result of a function of the runtime, as i64."""
     f.declare("i32", function, [])
     return f.temporary(f"zext i32 {f.temporary(f'call i32 @{function}()')} to i64")
 

@@ -1,4 +1,4 @@
-"""What functions are called and take: symbols, parameters with what LLVM may know of them, and the workspace."""
+"""Symbols, parameters with the attributes that LLVM may rely on, and the workspace of functions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def symbol(name: str) -> str:
 
 @dataclass(frozen=True)
 class Workspace:
-    """What a function needs of scratch memory, in bytes: what its threads share, then a part for each of them."""
+    """The scratch memory of a function, in bytes: the shared part, then a part for each thread."""
 
     shared: int
     private: int

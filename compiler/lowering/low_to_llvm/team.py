@@ -21,7 +21,7 @@ _WORDS = 16
 """The length of an affinity mask in words of 64 bits, as in the C library's cpu_set_t."""
 
 TEAM = f"[{_WORDS + 1} x i64]"
-"""What the data of a region begin with: the cores that its threads are on, and how many threads have arrived."""
+"""The head of a region's data: the cores that its threads are on, and how many threads have arrived."""
 
 _JOIN = f"""
 define internal void @".join"(ptr %team, i64 %threads) noinline #0 {{
@@ -118,7 +118,7 @@ done:
   ret void
 }}
 """
-"""What the caller does when the others have been started: it yields its core once to one that waits for it."""
+"""The caller's actions after it has started the others: it yields its core once to a thread that waits for it."""
 
 
 def join(f: FunctionEmitter, region: str, threads: str) -> None:

@@ -349,7 +349,7 @@ _REDUCTIONS = {
     "maxnumf": ("fmax", "llvm.maxnum"),
     "minnumf": ("fmin", "llvm.minnum"),
 }
-"""Kind -> the name of LLVM's reduction, and what joins its result with an accumulator."""
+"""Kind -> the name of LLVM's reduction, and the op that joins its result with an accumulator."""
 
 
 def _reduction(f: FunctionEmitter, op: vector.ReductionOp) -> None:

@@ -1,4 +1,4 @@
-"""What the faces of primitives share: a pass over the module's loop functions, and loops around a block."""
+"""Shared by passes of primitives: a pass over the module's loop functions, and loops around a block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes: loops, allocations and blocks, the buffers that these access, and what a nest has.
+"""Nodes: loops, allocations and blocks, the buffers that they access, and the index of a nest.
 
 Loops are known by a number, which their variable carries in every form; blocks by their label; buffers by their
 name. All three are unique in a program and survive rewrites.
@@ -31,7 +31,7 @@ INTRINSIC = "intrinsic"
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """An argument of the function, or what an allocation makes."""
+    """A buffer: an argument of the function, or the buffer of an allocation."""
 
     name: str
     shape: tuple[int, ...]
@@ -56,7 +56,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What a gather reads: in each dimension a form over its axes, or the number of the read that gives the index."""
+    """The table of a gather: in each dimension a form over its axes, or the number of the read that gives the index."""
 
     buffer: str
     index: tuple[Linear | int, ...]
@@ -182,7 +182,7 @@ class Place:
 
 
 Key: TypeAlias = int | str | tuple[str]
-"""What a node is known by: a loop's number, a block's label, a tuple of the name of an allocation's buffer."""
+"""The key of a node: a loop's number, a block's label, a tuple of the name of an allocation's buffer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,7 +239,7 @@ def _collect(nest: Nest, node: Node, loops: tuple[Loop, ...], positions: tuple[i
 
 
 def key_of(node: Node) -> Key:
-    """What a node is known by."""
+    """The key of a node."""
     match node:
         case Loop():
             return node.number

@@ -18,7 +18,7 @@ Value = TypeVar("Value")
 
 
 class Places(Mapping[Key, Place]):
-    """The place of each node of a body. What changes one nest looks at the places there only."""
+    """The place of each node of a body. A change of one nest looks at that nest's places only."""
 
     def __init__(self, nests: Sequence[Nest]) -> None:
         self._nests = nests

@@ -19,7 +19,8 @@ def cooperative_fetch(
     vector: int = 1,
     scope: str = "shared",
 ) -> Handle:
-    """Let the threads of a GPU block copy what a loop's iteration reads of a buffer, a vector each at a time.
+    """Let the threads of a GPU block copy the elements of a buffer that a loop's iteration reads, a vector each at a
+    time.
 
         k.0 { C reads A }
       ->
@@ -144,7 +145,7 @@ def pad_rows(s: Schedule, fetch: Handle, vector: int) -> None:
 
 
 def overlapped(s: Schedule, panel: Handle, fetches: Sequence[Handle]) -> Handle:
-    """Fetch what the next round needs while this one computes; the loop over rounds, which has one more.
+    """Fetch the operands of the next round during this one; returns the loop over rounds, which has one more.
 
     r { fetch A.shared;  C }  ->  r { fetch A.shared[r mod 2] of round r;  C of round r - 1 }
     """

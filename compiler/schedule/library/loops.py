@@ -1,4 +1,4 @@
-"""Composites for any block: tiles, vectors, threads; and what the other composites ask of a nest."""
+"""Composites for any block: tiles, vectors, threads; and queries of a nest for other composites."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def node_of(s: Schedule, block: Handle) -> Block:
 
 
 def refusal(s: Schedule, block: Handle, composite: str, reason: str) -> ScheduleError:
-    """What a composite raises that does not take a block."""
+    """The error of a composite that does not take a block."""
     return ScheduleError(reason, composite, f"block '{s.label(block)}'")
 
 

@@ -189,8 +189,8 @@ def _operand(s: Schedule, block: Handle, buffer: str, loop: Handle) -> _Operand:
 def _packed(
     s: Schedule, block: Handle, operand: _Operand | None, size: Size, at: Handle | None, lanes: int
 ) -> Handle | None:
-    """Pack an operand in panels of that many rows or columns, each with the reduction running through it; what a loop
-    needs there, or the whole before all. Nothing where no operand is to be packed."""
+    """Pack an operand in panels of that many rows or columns, each with the reduction running through it: the part that
+    a loop needs just inside it, or the whole beforehand. Nothing if no operand is to be packed."""
     if operand is None:
         return None
     tiles = [size if d == operand.dim else 1 for d in range(operand.rank)]

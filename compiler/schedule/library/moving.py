@@ -1,4 +1,4 @@
-"""Composites for what moves elements: transposes by blocks in registers, windows apart from their borders."""
+"""Composites for data movement: transposes by blocks in registers, windows apart from their borders."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def pack_panels(
       ->
         for b { alloc K.pack[1, n.0, d, 64];  K.pack[0, n.0, d, n.1] = K[b, 64*n.0 + n.1, d];  C reads K.pack }
 
-    What lies beyond the operand is zero. Gives the block that copies. Requires that the axis indexes one dimension of
+    Elements beyond the operand are zero. Gives the block that copies. Requires that the axis indexes one dimension of
     the operand. Source: the packing of BLIS, Van Zee and van de Geijn 2015.
     """
     node = node_of(s, block)
@@ -40,7 +40,7 @@ def pack(
     lanes: int,
     order: Sequence[int] = (),
 ) -> Handle:
-    """Pack an operand by vectors, what a loop needs of it just inside that loop, or the whole before all."""
+    """Pack an operand by vectors: the part that a loop needs just inside that loop, or the whole beforehand."""
     copy = s.pack(block, buffer, tiles, order)
     if at is not None:
         s.compute_at(copy, at)

@@ -20,7 +20,7 @@ from compiler.schedule.schedule import Handle, Schedule, Size
 WARP, FEW = 32, 4
 """How many threads add up the parts of a row's sum: first a warp, then a few."""
 MANY = 256
-"""The threads of a block that sum up what several loops run over."""
+"""The threads of a block that reduce over several loops."""
 THREADS = ("thread_z", "thread_y", "thread_x")
 
 
@@ -87,8 +87,9 @@ def reduce_rows(s: Schedule, block: Handle, epilogue: Handle | None = None, warp
 
 
 def _summed_together(s: Schedule, block: Handle, row: Handle, along: Sequence[Handle]) -> None:
-    """Sum up what several short loops run over by the threads of a block, along as many dimensions as there are loops:
-    fused ones would be hard sets. Partial sums are added up along one dimension after another, the outermost first."""
+    """Reduce over several short loops by the threads of a block, along as many dimensions as there are loops: fused
+    loops would make hard sets for isl. Partial sums are combined along one dimension after another, the outermost
+    first."""
     if prod(map(s.extent, along)) <= WARP:
         return
     tile, rounds = _thread_tile(s, along)
@@ -202,8 +203,8 @@ def _finished(s: Schedule, block: Handle, epilogue: Handle | None) -> Handle:
 
 
 def _summed(s: Schedule, block: Handle, row: Handle, warps: Size) -> None:
-    """Sum up a row by the threads of a block: each a part, then what the threads of a warp have, then the warps. Each
-    thread has several elements; a row of a warp's threads or fewer is summed up by one."""
+    """Reduce a row by the threads of a block: each thread a part, then the threads of a warp, then the warps. Each
+    thread has several elements; a row of a warp's threads or fewer is reduced by one warp."""
     node = node_of(s, block)
     inner = s.get_loops(block)[-1]
     if s.extent(inner) <= WARP:

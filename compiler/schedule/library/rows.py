@@ -1,4 +1,4 @@
-"""Composites for what works on rows: softmax, norms, elementwise functions."""
+"""Composites for row-wise blocks: softmax, norms, elementwise functions."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def by_rows(
 
 
 def _inlined(s: Schedule, rows: Rows) -> dict[str, tuple[int, ...]]:
-    """Inline what costs less to compute again than to read again; the axes of the blocks that are left."""
+    """Inline producers that are cheaper to recompute than to read; returns the axes of the remaining blocks."""
     for label in list(rows.axes)[:-1]:
         if _is_cheap(s, s.program.blocks[label], rows.axes[label]):
             s.inline(s.get_block(label))
@@ -132,8 +132,8 @@ def _inlined(s: Schedule, rows: Rows) -> dict[str, tuple[int, ...]]:
 
 
 def _is_cheap(s: Schedule, block: Block, rows: Sequence[int]) -> bool:
-    """Whether a temporary is better computed where it is read: a reader alone reads it once, or it is made of one
-    element and what a row has in common."""
+    """Whether a temporary is better computed where it is read: it has one reader that reads it once, or it is computed
+    from one element and values that a row shares."""
     if makes_result(s, block) or block.combiners or block.table is not None or is_costly(block):
         return False
     written = {access.buffer for access in block.writes}
@@ -177,7 +177,7 @@ def _rows_first(s: Schedule, label: str, rows: Sequence[int], columns: int) -> i
 
 
 def _along(s: Schedule, block: Handle, row: Handle, lanes: int, vectors: Size, factored: bool) -> None:
-    """Run what a block does for one row by vectors along the row."""
+    """Vectorize a block along the row, for one row."""
     loops = inside(s, block, row)
     if not loops:
         return
@@ -258,7 +258,7 @@ def _is_pair(access: Access, uses: Sequence[int], first: int, second: int, shape
 
 
 def _across(s: Schedule, block: Handle, row: Handle, lanes: int, vectors: Size, column: int) -> None:
-    """Run what a block does for some columns by vectors across these; of a reduction some steps at once."""
+    """Vectorize a block across some columns; of a reduction, unroll some steps."""
     loops, last = inside(s, block, row), along(s, block, column, row)[-1]
     outer = [loop for loop in loops if s.label(loop) != s.label(last)]
     if len(loops) > 1:

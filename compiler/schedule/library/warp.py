@@ -145,7 +145,8 @@ def _check_even(s: Schedule, block: Handle, loops: Sequence[Handle], tiles: Warp
 
 
 def _load(s: Schedule, block: Handle, position: int, at: Handle, size: int, intrinsic: str, along_k: bool) -> None:
-    """Load what an iteration needs of an operand to fragments, by MMA tiles; `along_k`, of rows along k."""
+    """Load the part of an operand that an iteration needs into fragments, by MMA tiles; `along_k`: its rows lie along
+    k."""
     load = s.cache_read(block, operands(s, block)[position], "fragment")
     s.compute_at(load, at)
     s.transform_layout(block, operands(s, block)[position], _LAYOUTS[position, along_k])

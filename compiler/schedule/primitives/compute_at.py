@@ -86,7 +86,7 @@ def compute_at(program: Program, block: str, loop: int) -> Plan:
 
 
 def _spans_by_axis(program: Program, block: Block, dims: dict[str, list[int]], outer: set[int]) -> dict[int, Span]:
-    """For each spatial axis, what the readers of any target need of it; -1 stands for dimensions without axis."""
+    """For each spatial axis, the span that the readers of any target need; -1 stands for dimensions without axis."""
     spans_by_axis = {-1: Span(lin.constant(0), 1)}
     for buffer, axes in dims.items():
         if not program.readers[buffer]:

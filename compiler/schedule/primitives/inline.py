@@ -174,7 +174,7 @@ def _inherited(
     index, inverse = copied[0].index, inverses[copied[0].buffer][1]
     if any(access.index != index for access in copied):
         return None
-    for condition in copied[0].where:  # a packed copy's padding lies beyond what there is
+    for condition in copied[0].where:  # a packed copy's padding lies beyond the buffer's elements
         if not any((condition.form + form).is_constant for form in index):
             return None
     axes = {n: index[inverse[n]] if n in inverse else lin.constant(0) for n in range(len(dropped.axes))}

@@ -108,7 +108,8 @@ def _consumed_axes(program: Program, consumer: Block, read: Access) -> dict[int,
 
 
 def _require_readable(program: Program, producer: Block, consumer: Block) -> None:
-    """What the consumer reads besides, and its target, live where the producer runs; the reads have their values."""
+    """Require that the other buffers of the consumer, reads and target, live where the producer runs, and that the
+    reads have their values there."""
     outer = {n.number for n in program.enclosing(producer.label)}
     for access in (*consumer.reads, *consumer.writes):
         for around in program.enclosing((access.buffer,)) if access.buffer in program.allocs else ():
